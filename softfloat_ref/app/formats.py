@@ -73,7 +73,8 @@ def _definition(f: Format | BlockFormat) -> dict[str, Any]:
 
 
 def _show_block(b: BlockFormat) -> str:
-    rows = (("element", b.element.name), ("scale", b.scale.name), ("block", str(b.size)), ("source", one_line(b.source)))
+    source = one_line(b.source)
+    rows = (("element", b.element.name), ("scale", b.scale.name), ("block", str(b.size)), ("source", source))
     return "\n".join([b.name, *(f"  {label:14}{text}" for label, text in rows)])
 
 

@@ -22,7 +22,9 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, ToolError
 from softfloat_ref.rtl.fit import Misfit, check_fit
+from softfloat_ref.rtl.inputs import read_inputs
 from softfloat_ref.rtl.port_map import PortMap, read_ports
+from softfloat_ref.rtl.reading import Macro, ReadFile, Reading
 from softfloat_ref.rtl.simulators import Simulator
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
@@ -209,8 +211,7 @@ def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results
         start = time.monotonic()
         try:
             if not build.is_current():
-                read = _fitting(bench, simulation, build)
-                build.make(read, simulation.sources.shadows(read, folder), simulation.timeout_s)
+                build.make(_fitting(bench, simulation, build), simulation.timeout_s)
             result = build.run([*plusargs, *([FIND] if simulation.wave else [])], simulation.left(start))
             if simulation.wave is not None:
                 said = dump(
@@ -229,20 +230,22 @@ def _written(bench: _Bench, folder: Path) -> Path:
     return path
 
 
-def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> list[Path]:
-    """The files that the build reads. Raises Misfit if the bench does not fit the module."""
+def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> Reading:
+    """What the build reads. Raises Misfit if the bench does not fit the module."""
+    macro = {simulation.simulator.macro: Macro("1", simulation.simulator.name)}
     module = check_fit(
         bench.manifest,
         bench.controls,
         bench.ports,
         simulation.sources.files,
         include_dirs=simulation.sources.searched,
-        defines={simulation.simulator.macro: 1, **simulation.sources.defines},
+        defines={**{name: found.value for name, found in macro.items()}, **simulation.sources.defines},
         libraries=simulation.sources.libraries,
     )
     named = (Path(argument) for step in build.steps for argument in step[1:])
     others = (path for path in named if path.is_file() and build.output not in path.parents)
-    return list(dict.fromkeys([*module.files, *others]))
+    reading = read_inputs(module.design, simulation.sources, macro, first=build.folder)
+    return reading.adding(ReadFile.of(path, "build") for path in others)
 
 
 def _verdict(bench: _Bench, result: Run, log: Path) -> int:

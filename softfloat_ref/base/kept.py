@@ -35,11 +35,11 @@ def place(origin: Origin | None, *what: Any) -> Path | None:
 
     None if nothing is cached.
     """
-    folder = _folder() if origin else None
-    if origin is None or folder is None:
+    where = folder() if origin else None
+    if origin is None or where is None:
         return None
     try:
-        return folder / f"{_hash([stamp(origin.module), origin.definition, what])}.json"
+        return where / f"{_hash([stamp(origin.module), origin.definition, what])}.json"
     except OSError:  # no sources, for example in a zip archive
         return None
 
@@ -67,7 +67,8 @@ def _hash(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode("ascii")).hexdigest()
 
 
-def _folder() -> Path | None:
+def folder() -> Path | None:
+    """The folder of what is cached; None if nothing is."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen == "off":
         return None

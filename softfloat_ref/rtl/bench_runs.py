@@ -18,8 +18,9 @@ from typing import Any, ClassVar, Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_text, sha256
+from softfloat_ref.base.files import read_text
 from softfloat_ref.base.trees import read_json
+from softfloat_ref.rtl.reading import ReadFile, Reading, changed
 
 RUN_TIMEOUT_S: Final = 300  # for building a bench and running it
 _PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
@@ -95,6 +96,10 @@ class Tool:
                     raise ToolError(f"{self.name}: {doing} exceeded its time limit and was stopped", log) from None
                 raise
 
+    def files_read(self, build: Build) -> Iterable[Path]:
+        """The files that a build has read, if the program says so."""
+        return ()
+
     def first_error(self, log: str) -> str:
         """The line of a build's log with the reason of its failure."""
         found = _ERROR.search(log)
@@ -117,25 +122,27 @@ class Build:
 
     def is_current(self) -> bool:
         """Whether the same steps have built it before, from files with the contents that they have now, and none at the
-        paths that were absent."""
+        paths that were absent. Memory files are read by each run."""
         try:
             stamp = read_json(self._stamp, limits.SOURCE)
-            return bool(stamp == self._record(map(Path, stamp["files"]), map(Path, stamp["absent"])))
-        except (OSError, ValueError, LookupError, TypeError):
+            return stamp["build"] == self._steps() and not any(changed(stamp["reading"]))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return False
 
-    def make(self, read: Iterable[Path] = (), absent: Iterable[Path] = (), timeout_s: float = RUN_TIMEOUT_S) -> None:
-        """Build it. `read` are the files that `is_current` compares, `absent` those that must not appear. Raises Error
+    def make(self, reading: Reading | None = None, timeout_s: float = RUN_TIMEOUT_S) -> None:
+        """Build it. `reading` is what `is_current` compares, with the files that the program says it read. Raises Error
         if it does not build in time."""
         deadline = time.monotonic() + timeout_s
         log = self.folder / f"{self.top}.{self.tool.name}.build.log"
         shutil.rmtree(self.output, ignore_errors=True)  # an earlier build may have been stopped halfway
         self.output.mkdir()
-        record = self._record(read, absent)
+        build = self._steps()
         for step in self.steps:
             if self.tool.execute(step, log, deadline, f"building {self.top}"):
                 raise ToolError(f"{self.tool.name} cannot build {self.top}: {self.tool.first_error(_text(log))}", log)
-        self._stamp.write_text(json.dumps(record), encoding="utf-8")
+        if reading is not None:
+            more = reading.adding(ReadFile.of(path, "build") for path in self.tool.files_read(self))
+            self._stamp.write_text(json.dumps({"build": build, "reading": more.table()}), encoding="utf-8")
 
     def run(self, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S) -> Run:
         """Run it. Raises Error if it does not end in time."""
@@ -162,15 +169,10 @@ class Build:
     def _stamp(self) -> Path:
         return self.output / "built.json"
 
-    def _record(self, read: Iterable[Path], absent: Iterable[Path]) -> dict[str, Any]:
-        """What a build depends on: its steps, the program, the contents of files, and that others do not exist."""
+    def _steps(self) -> dict[str, Any]:
+        """The program and its arguments."""
         program = self.tool.executable.stat()
-        return {
-            "steps": [list(step) for step in self.steps],
-            "program": [program.st_size, program.st_mtime_ns],
-            "files": {str(path): sha256(path).hexdigest() for path in read},
-            "absent": [str(path) for path in absent if not path.exists()],
-        }
+        return {"steps": [list(step) for step in self.steps], "program": [program.st_size, program.st_mtime_ns]}
 
 
 def _text(log: Path) -> str:
@@ -191,8 +193,8 @@ def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> t
 
 
 def source_files(sources: Iterable[str | Path]) -> list[Path]:
-    """Source files as absolute paths. Raises Error if one is missing."""
-    files = [Path(source).resolve() for source in sources]
+    """Source files as absolute paths, links as they are. Raises Error if one is missing."""
+    files = [Path(os.path.abspath(source)) for source in sources]
     for file in files:
         if not file.is_file():
             raise Error(f"{file}: no such source file")

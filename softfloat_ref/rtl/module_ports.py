@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,26 +41,28 @@ class Port:
 
 @dataclass(frozen=True)
 class Module:
-    """A module with values for its parameters. unset: the parameters that have neither a value nor a default; files:
-    the sources, and the files that they include."""
+    """A module with values for its parameters. unset: the parameters that have neither a value nor a default; design:
+    as it was elaborated."""
 
     name: str
     parameters: tuple[str, ...]
     unset: tuple[str, ...]
     ports: Mapping[str, Port]
-    files: tuple[Path, ...] = ()
+    design: Any = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Elaborated:
     """A module as slang elaborates it. body: its InstanceBodySymbol; root: of the whole design; loader: what read it,
-    which owns the libraries that the others point to. problem: the first error of the sources, if any."""
+    which owns the libraries that the others point to; trees: of the sources' syntax. problem: the first error of the
+    sources, if any."""
 
     slang: Any
     manager: Any
     root: Any
     body: Any
     loader: Any
+    trees: tuple[Any, ...] = ()
     problem: str = ""
 
     @property
@@ -76,11 +79,12 @@ class Elaborated:
 
 def instance(module: str, parameters: Parameters) -> str:
     """The start of an instantiation named `dut`, up to its ports."""
-    values = [f".{name}({_value(value)})" for name, value in parameters.items()]
+    values = [f".{name}({value_text(value)})" for name, value in parameters.items()]
     return f"{module} #({', '.join(values)}) dut" if values else f"{module} dut"
 
 
-def _value(value: int | str | Expression) -> str:
+def value_text(value: int | str | Expression) -> str:
+    """The value of a parameter in SystemVerilog."""
     if isinstance(value, Expression):
         return value.text
     return string_literal(value) if isinstance(value, str) else str(value)
@@ -119,7 +123,7 @@ def elaborate(
     libraries: Libraries = NO_LIBRARIES,
 ) -> Elaborated:
     """The module of that name in the sources, with slang's objects; arguments and errors as `read_module`."""
-    files, folders = source_files(sources), [str(Path(folder).resolve()) for folder in include_dirs]
+    files, folders = source_files(sources), [os.path.abspath(folder) for folder in include_dirs]
     slang = _pyslang()
     manager = _source_manager(slang, folders)
     options = _options(slang, defines or {})
@@ -132,7 +136,7 @@ def elaborate(
     compilation.addSyntaxTree(slang.syntax.SyntaxTree.fromText(wrapper, manager, _WRAPPER, "", options))
     dut = next(iter(compilation.getRoot().topInstances[0].body))
     found = isinstance(dut, slang.ast.InstanceSymbol)
-    design = Elaborated(slang, manager, compilation.getRoot(), dut.body if found else None, loader)
+    design = Elaborated(slang, manager, compilation.getRoot(), dut.body if found else None, loader, tuple(trees))
     problems = []
     for error in (d for tree in trees for d in tree.diagnostics if d.isError()):
         if error.code == slang.Diags.CouldNotOpenIncludeFile:
@@ -199,7 +203,7 @@ def _module(design: Elaborated, name: str) -> Module:
         parameters=tuple(p.name for p in parameters),
         unset=tuple(p.name for p in values if p.initializer is None),
         ports={p.name: p for p in ports},
-        files=design.files,
+        design=design,
     )
 
 

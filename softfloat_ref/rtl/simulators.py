@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.files import read_text
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, Tool, prepared
 from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 
@@ -69,7 +71,7 @@ class Simulator(Tool, ABC):
         """
         files, folder = prepared(sources, top, work_dir)
         options = [*arguments, *(f"{self.define}{key}={value}" for key, value in (defines or {}).items())]
-        options += [f"{self.include}{Path(include).resolve()}" for include in include_dirs]
+        options += [f"{self.include}{os.path.abspath(include)}" for include in include_dirs]
         options += self.library_arguments(libraries)
         output = self._output(top, folder)
         steps = self._steps(top, output, options, [str(file) for file in files])
@@ -144,6 +146,13 @@ class Verilator(Simulator):
 
     def wave_arguments(self, fst: bool) -> tuple[list[str], list[str]]:
         return ["--trace-fst" if fst else "--trace"], []
+
+    def files_read(self, build: Build) -> Iterable[Path]:
+        """Those in the file of dependencies, which is for make. Modules are also found in the include folders."""
+        text = read_text(build.output / f"V{build.top}__ver.d", limits.SOURCE)
+        names = text.partition(" : ")[2].replace("\\ ", "\0").split()
+        files = {build.folder / name.replace("\0", " ") for name in names}
+        return sorted(path for path in files if path.is_file() and path != self.executable)
 
 
 @dataclass(frozen=True)

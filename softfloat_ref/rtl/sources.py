@@ -36,7 +36,8 @@ _WITH_ARGUMENT: Final = {"-top", "--top", "--top-module", "-s", "-work", "-times
 class Sources:
     """What a simulator compiles: source files in their order, folders of included files, macros, and libraries.
 
-    All paths are absolute. skipped: the options in file lists that were passed over, as "LIST:LINE: OPTION".
+    All paths are absolute. skipped: the options in file lists that were passed over, as "LIST:LINE: OPTION"; lists: the
+    file lists; defined_by: -D or "LIST:LINE" for each macro.
     """
 
     files: tuple[Path, ...]
@@ -44,31 +45,14 @@ class Sources:
     defines: Mapping[str, str] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
     libraries: Libraries = NO_LIBRARIES
+    lists: tuple[Path, ...] = ()
+    defined_by: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def searched(self) -> tuple[Path, ...]:
         """The folders in which included files are searched: those given, then those of the sources and libraries."""
         files = (*self.files, *self.libraries.files)
         return tuple(dict.fromkeys((*self.include_dirs, *(file.parent for file in files), *self.libraries.folders)))
-
-    def shadows(self, files: Iterable[Path], first: Path) -> tuple[Path, ...]:
-        """The paths at which no file is now, and a new one would be read in place of one of these files. first: a
-        folder that simulators search first."""
-        folders = [folder.resolve() for folder in (first, *self.searched)]
-        found = {
-            earlier / name: None
-            for file in files
-            for place, folder in enumerate(folders)
-            if file.is_relative_to(folder)
-            for name in self._names(file.relative_to(folder))
-            for earlier in folders[: place + 1]
-        }
-        return tuple(path for path in found if not path.exists())
-
-    def _names(self, file: Path) -> list[Path]:
-        """The names that a file of a library may have, or the name of another file."""
-        library = self.libraries.folders and file.suffix in self.libraries.extensions
-        return [file.with_suffix(x) for x in self.libraries.extensions] if library else [file]
 
     def in_order(self) -> Sources:
         """The same, with a file that declares packages before the files that use them, otherwise as listed."""
@@ -99,7 +83,9 @@ class _Found:
     folders: dict[Path, None] = field(default_factory=dict)
     defines: dict[str, str] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
-    lists: int = 0
+    lists: dict[Path, None] = field(default_factory=dict)
+    lists_read: int = 0
+    defined_by: dict[str, str] = field(default_factory=dict)
 
     def file(self, word: str, place: _Place) -> None:
         self.files[_file(word, place, "source file")] = None
@@ -122,7 +108,10 @@ class _Found:
         name, _, value = word.partition("=")
         if not _MACRO.fullmatch(name):
             raise place.error(f"{name!r} is not the name of a macro; use NAME or NAME=VALUE")
+        if "\n" in value or value.endswith("\\"):
+            raise place.error(f"the value of macro {name} is more than a line")
         self.defines[name] = value if "=" in word else "1"
+        self.defined_by[name] = place.text.removesuffix(": ") or "-D"
 
     def file_list(self, word: str, place: _Place) -> None:
         self._list(word, place, place.base)
@@ -134,8 +123,9 @@ class _Found:
         path = _file(word, place, "file list")
         if path in place.lists:
             raise place.error(f"{word} includes itself")
-        self.lists += 1
-        if self.lists > limits.LISTS:  # lists that include others twice are read twice as often at each level
+        self.lists[path] = None
+        self.lists_read += 1
+        if self.lists_read > limits.LISTS:  # lists that name the next one twice are read twice as often at each level
             raise place.error(f"{word}: more than {limits.LISTS} file lists")
         words = _words(read_text(path, limits.SOURCE, errors="replace"), word, base, (*place.lists, path))
         for found, where in words:
@@ -198,7 +188,15 @@ def _sources(found: _Found) -> Sources:
             found.skipped.append(f"{place.text}+libext+{extension}")
     extensions = tuple(found.extensions) or EXTENSIONS
     libraries = Libraries(tuple(found.library), tuple(found.library_folders), extensions)
-    return Sources(tuple(found.files), tuple(found.folders), found.defines, tuple(found.skipped), libraries)
+    return Sources(
+        tuple(found.files),
+        tuple(found.folders),
+        found.defines,
+        tuple(found.skipped),
+        libraries,
+        tuple(found.lists),
+        found.defined_by,
+    )
 
 
 def _take(found: _Found, word: str, words: Iterator[tuple[str, _Place]], place: _Place) -> None:

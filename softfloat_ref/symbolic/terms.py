@@ -38,6 +38,7 @@ class Term:
 
 
 _NUMBERS: Final = count()
+_WORTH_COMPILING: Final = 10  # uses of an evaluator, after which it is compiled
 _KNOWN: Final[WeakValueDictionary[Any, Term]] = WeakValueDictionary()
 
 
@@ -70,36 +71,47 @@ def signed(value: int, width: int) -> int:
 
 # -- meaning ---------------------------------------------------------------------------------------------------
 
-_Meaning = Callable[[Term, Sequence[int]], int]  # of a term, from the values of its arguments
-
-
-def _mask(t: Term) -> int:
-    return (1 << t.width) - 1
-
-
-_MEANINGS: Final[dict[str, _Meaning]] = {
-    "not": lambda t, a: ~a[0] & _mask(t),
-    "neg": lambda t, a: -a[0] & _mask(t),
-    "and": lambda t, a: a[0] & a[1],
-    "or": lambda t, a: a[0] | a[1],
-    "xor": lambda t, a: a[0] ^ a[1],
-    "add": lambda t, a: (a[0] + a[1]) & _mask(t),
-    "sub": lambda t, a: (a[0] - a[1]) & _mask(t),
-    "mul": lambda t, a: (a[0] * a[1]) & _mask(t),
-    "udiv": lambda t, a: a[0] // a[1] if a[1] else _mask(t),
-    "urem": lambda t, a: a[0] % a[1] if a[1] else a[0],
-    "shl": lambda t, a: (a[0] << a[1]) & _mask(t) if a[1] < t.width else 0,
-    "lshr": lambda t, a: a[0] >> a[1] if a[1] < t.width else 0,
-    "ashr": lambda t, a: (signed(a[0], t.width) >> min(a[1], t.width)) & _mask(t),
-    "eq": lambda t, a: int(a[0] == a[1]),
-    "ult": lambda t, a: int(a[0] < a[1]),
-    "slt": lambda t, a: int(signed(a[0], t.args[0].width) < signed(a[1], t.args[1].width)),
-    "ite": lambda t, a: a[1] if a[0] else a[2],
-    "concat": lambda t, a: a[0] << t.args[1].width | a[1],
-    "extract": lambda t, a: a[0] >> t.value[1] & _mask(t),
-    "zext": lambda t, a: a[0],
-    "sext": lambda t, a: signed(a[0], t.args[0].width) & _mask(t),
+# Python's text of each operation, of which functions are made: x, y, z are the arguments and v, u the widths of the
+# first two; w is the result's width, m so many ones, h the first argument's sign bit, low where an extract begins.
+_TEXTS: Final[dict[str, str]] = {
+    "not": "~{x} & {m}",
+    "neg": "-{x} & {m}",
+    "and": "{x} & {y}",
+    "or": "{x} | {y}",
+    "xor": "{x} ^ {y}",
+    "add": "{x} + {y} & {m}",
+    "sub": "{x} - {y} & {m}",
+    "mul": "{x} * {y} & {m}",
+    "udiv": "{x} // {y} if {y} else {m}",
+    "urem": "{x} % {y} if {y} else {x}",
+    "shl": "{x} << {y} & {m} if {y} < {w} else 0",
+    "lshr": "{x} >> {y} if {y} < {w} else 0",
+    "ashr": "({x} ^ {h}) - {h} >> min({y}, {w}) & {m}",
+    "eq": "+({x} == {y})",
+    "ult": "+({x} < {y})",
+    "slt": "+({x} ^ {h} < {y} ^ {h})",
+    "ite": "{y} if {x} else {z}",
+    "concat": "{x} << {u} | {y}",
+    "extract": "{x} >> {low} & {m}",
+    "zext": "{x}",
+    "sext": "({x} ^ {h}) - {h} & {m}",
 }
+_PLACES: Final = ("x", "y", "z", "v", "u", "w", "m", "h", "low")
+_MEANINGS: Final[dict[str, Callable[..., int]]] = {
+    op: eval(f"lambda {', '.join(_PLACES)}: {text.format(**dict(zip(_PLACES, _PLACES, strict=True)))}")
+    for op, text in _TEXTS.items()
+}
+
+
+def _sizes(t: Term) -> tuple[int, int, int, int, int, int]:
+    """What a text asks of a term besides its arguments: v, u, w, m, h, low."""
+    first = t.args[0].width
+    second = t.args[1].width if len(t.args) > 1 else 0
+    return first, second, t.width, (1 << t.width) - 1, 1 << first - 1, t.value[1] if t.op == "extract" else 0
+
+
+def _meaning(t: Term, args: Sequence[int]) -> int:
+    return _MEANINGS[t.op](*args, *(0,) * (3 - len(args)), *_sizes(t))
 
 
 def in_order(roots: Iterable[Term]) -> list[Term]:
@@ -117,8 +129,13 @@ def in_order(roots: Iterable[Term]) -> list[Term]:
 def evaluator(roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]:
     """The function from the variables' values to those of the roots."""
     order = in_order(roots)
+    uses, compiled = count(), list[Callable[[Mapping[str, int]], list[int]]]()
 
     def run(values: Mapping[str, int]) -> list[int]:
+        if compiled:
+            return compiled[0](values)
+        if next(uses) == _WORTH_COMPILING:
+            compiled.append(_compiled(order, roots))
         found: dict[Term, int] = {}
         for t in order:
             if t.op == "const":
@@ -126,10 +143,28 @@ def evaluator(roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]
             elif t.op == "var":
                 found[t] = values[t.value]
             else:
-                found[t] = _MEANINGS[t.op](t, [found[a] for a in t.args])
+                found[t] = _meaning(t, [found[a] for a in t.args])
         return [found[t] for t in roots]
 
     return run
+
+
+def _compiled(order: Sequence[Term], roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]:
+    """The same as one function of Python, which is ten times as fast."""
+    names = {t: str(t.value) if t.is_const else f"t{t.number}" for t in order}
+    lines = ["def run(values):"]
+    for t in order:
+        if t.op == "var":
+            lines.append(f" {names[t]} = values[{t.value!r}]")
+        elif not t.is_const:
+            args = [names[a] for a in t.args]
+            places = dict(zip(_PLACES, (*args, *("",) * (3 - len(args)), *_sizes(t)), strict=True))
+            lines.append(f" {names[t]} = {_TEXTS[t.op].format(**places)}")
+    lines.append(f" return [{', '.join(names[t] for t in roots)}]")
+    scope: dict[str, Any] = {}
+    exec("\n".join(lines), scope)
+    found: Callable[[Mapping[str, int]], list[int]] = scope["run"]
+    return found
 
 
 def replaced(roots: Sequence[Term], by: Mapping[Term, Term]) -> list[Term]:
@@ -157,7 +192,7 @@ def make(op: Op, width: int, *args: Term, value: Any = None) -> Term:
     """A term, simplified by what its arguments are."""
     if all(a.is_const for a in args):
         probe = Term(op, width, args, value)
-        return const(_MEANINGS[op](probe, [a.value for a in args]), width)
+        return const(_meaning(probe, [a.value for a in args]), width)
     if args[0].width == width == 1 and op in _OF_BITS:
         return _OF_BITS[op](*args)
     rule = _RULES.get(op)

@@ -14,8 +14,8 @@ from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.rtl import TOP, bound, held, read_rtl, top_text
 from softfloat_ref.proof.yosys import FRONTENDS, Frontend
+from softfloat_ref.rtl.cycles import cycle_bench, short_simulator
 from softfloat_ref.rtl.port_map import PortMap, parse_ports
-from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.sources import read_sources
 from softfloat_ref.symbolic.terms import evaluator
 from softfloat_ref.units import Unit, make_unit
@@ -40,24 +40,6 @@ CIRCUITS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "mxfp8_quantize": ("quantize", "mxfp8_e4m3", {}),
     "tanh_bf16": (str(EXAMPLES / "tanh_bf16" / "tanh_bf16.toml"), None, {}),
 }
-BENCH = """
-module bench;
-  reg clk = 0;
-  {declared}
-  integer file;
-  {top} top(.*);
-  initial begin
-    file = $fopen("inputs.txt", "r");
-    while ($fscanf(file, "{read}", {inputs}) == {count}) begin
-      #1 $display("{printed}", {outputs});
-      #1 clk = 1;
-      #1 clk = 0;
-    end
-    $finish(0);
-  end
-endmodule
-"""
-
 
 @pytest.mark.parametrize(
     ("circuit", "frontend"), [(c, f) for c in CIRCUITS for f in FRONTENDS if (c, f) not in REFUSED]
@@ -114,21 +96,9 @@ def followed(machine: Machine, given: list[dict[str, int]]) -> Iterator[list[int
 
 
 def simulated(machine: Machine, given: list[dict[str, int]], top: str, sources: list[Path], folder: Path) -> list[str]:
-    """What the simulator prints in each cycle: each output in binary."""
+    """What the simulator shows in each cycle: each output in binary."""
     widths = {name: t.width for name, t in (machine.inputs | machine.outputs).items()}
-    signals = [("reg", name) for name in INPUTS] + [("wire", name) for name in OUTPUTS]
-    texts = {
-        "declared": " ".join(f"{kind} [{widths.get(name, 1) - 1}:0] {name};" for kind, name in signals),
-        "read": " ".join(["%b"] * len(INPUTS)),
-        "inputs": ", ".join(INPUTS),
-        "printed": " ".join(["%b"] * len(OUTPUTS)),
-        "outputs": ", ".join(OUTPUTS),
-    }
-    lines = [" ".join(f"{codes[name]:b}" for name in INPUTS) for codes in given]
-    (folder / "inputs.txt").write_text("\n".join([*lines, ""]))
-    (folder / "bench.sv").write_text(top + BENCH.format(top=TOP, count=len(INPUTS), **texts))
-    found = find("icarus").run(
-        [*sources, folder / "bench.sv"], "bench", work_dir=folder, include_dirs=read_sources(sources).searched
-    )
-    assert found.returncode == 0, found.output
-    return found.output.splitlines()
+    inputs, outputs = ({name: widths.get(name, 1) for name in names} for names in (INPUTS, OUTPUTS))
+    read = read_sources(sources)
+    bench = cycle_bench(short_simulator("icarus"), TOP, top, inputs, outputs, read, {}, folder, folder)
+    return [" ".join(row) for row in bench.run([[codes[name] for name in INPUTS] for codes in given])]
