@@ -20,7 +20,7 @@ from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.symbolic.terms import evaluator, in_order, not_, variables
 
 EXHAUSTIVE_BITS: Final = 12  # inputs of no more bits are all tried
-_LITERAL: Final = re.compile(r"(?:\d+\s*)?'[sS]?([hHdDoObB])\s*([0-9a-fA-F_]+)|\b(\d+)\b")
+_LITERAL: Final = re.compile(r"'[sS]?([hHdDoObB])\s*([0-9a-fA-F_]+)|\b(\d+)\b(?!\s*')")  # a number before ' is a width
 _BASES: Final = {"h": 16, "d": 10, "o": 8, "b": 2}
 _MAX_LITERALS: Final = 200
 MAX_OPERATIONS: Final = 3000  # where not all inputs are tried

@@ -34,6 +34,7 @@ from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn.training_recipe import read_recipe
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
+from softfloat_ref.proof.stimuli import literals
 
 pytestmark = pytest.mark.usefixtures("nothing_kept")  # the inputs may open no file outside their folder
 OUTSIDE = "../outside.toml:a"
@@ -381,6 +382,17 @@ def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
 def test_long_numbers_take_no_time(text: str, work: Path) -> None:
     """A pattern whose repetitions meet tries every place at which they may."""
     assert not guard.call(lambda: parse_number(text), seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 20_000, "0x" + "9" * 20_000, "1" + " " * 20_000, "8 'h" + "f" * 20_000, "1 " * 9_999]
+)
+def test_long_numbers_of_sources_take_no_time(text: str, work: Path, tmp_path: Path) -> None:
+    path = work / "long.sv"
+    path.write_text(f"{text}\n16'd12 7\n")
+    found: list[int] = []
+    assert guard.call(lambda: found.extend(literals([path])), seconds=0.5)
+    assert found[-2:] == [12, 7]
 
 
 def test_patterns_of_brackets_take_no_time(work: Path) -> None:

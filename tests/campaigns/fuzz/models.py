@@ -26,6 +26,8 @@ from softfloat_ref.base.sources import stamp
 from softfloat_ref.nn.model_files import tensors
 from softfloat_ref.proof import certificate, prove
 from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.stimuli import literals
+from softfloat_ref.proof.texts import asking
 from softfloat_ref.rtl.draft.design import _macros
 from softfloat_ref.rtl.sources import read_sources
 
@@ -153,6 +155,8 @@ def _cached(path: str, _: Path) -> None:
 def _sources(path: str, folder: Path) -> None:
     found = read_sources([path]).in_order()
     list(_macros(found.files))
+    list(asking(("SYNTHESIS", "YOSYS"), found.files))
+    literals(found.files)
 
 
 def _in_list(path: str, folder: Path) -> None:
