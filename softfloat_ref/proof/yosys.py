@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import kept, limits
 from softfloat_ref.base.errors import Error, missing
+from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import HOST, executed, first_error, quoted
 from softfloat_ref.proof.versions import installed_version
 from softfloat_ref.rtl.reading import Reading, Snapshot
@@ -81,8 +82,8 @@ def _run(top: str, reading: Reading, frontend: Frontend) -> str:
             if "open file" in said:
                 said = f"{said.rstrip('.')}; relative paths mean the working folder, {reading.folder}"
             raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
-        found = btor.read_text(encoding="utf-8", errors="replace")
-        _check_clocks(info.read_text(encoding="utf-8"), found)
+        found = read_text(btor, limits.SOURCE, errors="replace")
+        _check_clocks(read_text(info, limits.SOURCE), found)
         return found
 
 

@@ -24,6 +24,7 @@ ORDER: Final = (
     "elements and scales of blocks lie with the axis of the blocks last"
 )
 _HEADING: Final = 400  # at most so many bytes of a file are read as its heading
+_SLACK: Final = 1 << 16  # bytes more than a tensor's file may have, to say what is wrong
 _DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _NEWLINE: Final = ord("\n")
 
@@ -120,7 +121,12 @@ def memory_text(tensor: Tensor, codes: Codes) -> bytes:
 
 def read_tensor(folder: Path, tensor: Tensor) -> Codes:
     """The codes of a tensor, in its shape. Raises Error for a file that `memory_text` cannot have written."""
-    return codes_of(tensor, read_bytes(folder / tensor.file))
+    return codes_of(tensor, tensor_bytes(folder, tensor))
+
+
+def tensor_bytes(folder: Path, tensor: Tensor) -> bytes:
+    """The file of a tensor. Raises Error, also for one much longer than its codes take."""
+    return read_bytes(folder / tensor.file, 2 * (len(heading(tensor)) + tensor.size * (tensor.fmt.digits + 1)) + _SLACK)
 
 
 def codes_of(tensor: Tensor, data: bytes) -> Codes:
