@@ -21,6 +21,7 @@ from softfloat_ref.nn.numerics import Run
 from softfloat_ref.nn.training_recipe import Recipe
 from softfloat_ref.torch import tensors
 from softfloat_ref.torch.recipes import find_recipe
+from softfloat_ref.torch.watch import WatchedLayer, layer_forward, watch
 
 OF_PRODUCTS: Final = ("weight", "activation", "error", "weight_gradient", "vector")
 OF_FUNCTIONS: Final = ("function", "vector", "error")
@@ -34,6 +35,7 @@ class Clock:
     def __init__(self, recipe: Recipe, seed: int | None) -> None:
         self.recipe, self.seed = recipe, recipe.training.seed if seed is None else seed
         self.step = 0
+        self.forwards = 0  # of quantized layers
         self.recording: Recording | None = None
         self._run = Run(self.seed)
 
@@ -105,14 +107,14 @@ def _tensor(values: tensors.Array, x: Any, layer: layers.Layer) -> Any:
     return tensors.like(values.transpose(0, 3, 1, 2) if last else values, x)
 
 
-class Quantized:
+class Quantized(WatchedLayer):
     """What the layers here have in common: a numpy layer with formats, and the clock of the model."""
 
     training: bool
     _layer: layers.Layer
     _clock: Clock
 
-    @torch.compiler.disable
+    @layer_forward
     def forward(self, x: Any) -> Any:
         """The layer's output, of x's type, from x and the parameters as they are, whatever autocast says."""
         weight, bias = (getattr(self, name, None) for name in ("weight", "bias"))
@@ -287,6 +289,7 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
     if not counted:
         raise Error(f"recipe {given.name} gives no layer of this model a format")
     root.register_forward_pre_hook(clock.begin)
+    watch(root)
 
 
 def _is_formatted(layer: layers.Layer) -> bool:
