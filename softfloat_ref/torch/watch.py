@@ -59,6 +59,14 @@ class WatchedLayer:
         return y
 
 
+    def __prepare_scriptable__(self) -> Any:
+        raise _scripted(self)
+
+
+def _scripted(module: Any) -> Error:
+    return Error(f"torch.jit.script cannot compile a quantized {type(module).__name__}; run the model itself")
+
+
 @contextmanager
 def _in_layer() -> Iterator[None]:
     _THREAD.in_layer = True
@@ -68,7 +76,7 @@ def _in_layer() -> Iterator[None]:
         _THREAD.in_layer = False
 
 
-def layer_forward(forward: Callable[..., Any]) -> Callable[..., Any]:
+def layer_forward(forward: Callable[..., Any]) -> Any:
     """The quantized forward of a layer. It ends the layer's right to its parameters: hooks on results have none."""
 
     @torch.compiler.disable
@@ -254,9 +262,13 @@ class WatchedModel:
         with _watching(self):
             return super().__call__(*args, **options)  # type: ignore[misc]
 
+    def __prepare_scriptable__(self) -> Any:
+        raise _scripted(self)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """As the plain class, then watched."""
-        make, args, *state = super().__reduce_ex__(protocol)
+        reduced: Any = super().__reduce_ex__(protocol)
+        make, args, *state = reduced
         return _restored, (make, tuple(self._plain if a is type(self) else a for a in args)), *state
 
 
@@ -266,8 +278,16 @@ def _restored(make: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     return made
 
 
-@functools.cache
+_CLASSES: Final[dict[type[Any], type[Any]]] = {}  # by the plain class
+
+
 def _watched_class(plain: type[Any]) -> type[Any]:
+    if plain not in _CLASSES:
+        _CLASSES[plain] = _derived(plain)
+    return _CLASSES[plain]
+
+
+def _derived(plain: Any) -> type[Any]:
     @torch.compiler.disable
     @functools.wraps(plain.forward)
     def forward(self: Any, *args: Any, **options: Any) -> Any:
@@ -302,13 +322,14 @@ def matrices(module: Any) -> list[str]:
 
 
 def _refuse_shared(model: Any) -> None:
-    owners: dict[int, str] = {}
+    plain, quantized = {}, {}
     for name, module in model.named_modules():
-        if not isinstance(module, (WatchedLayer, torch.nn.Embedding)):
-            owners |= {id(p): f"{name}.{key}" for key, p in module.named_parameters(recurse=False)}
-    for module in model.modules():
-        for key, p in module.named_parameters(recurse=False) if isinstance(module, WatchedLayer) else ():
-            if id(p) in owners:
-                raise Error(
-                    f"{module._layer.name}.{key} is also {owners[id(p)]}, which stays torch's; exempt both or neither"
-                )
+        own = {id(p): f"{name}.{key}".lstrip(".") for key, p in module.named_parameters(recurse=False)}
+        if isinstance(module, WatchedLayer):
+            quantized |= own
+        elif not isinstance(module, torch.nn.Embedding):
+            plain |= own
+    for shared in quantized.keys() & plain:
+        raise Error(
+            f"{quantized[shared]} is also {plain[shared]}, of a layer that stays torch's; exempt both or neither"
+        )
