@@ -16,9 +16,10 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import layers
 from softfloat_ref.nn.numerics import Run
 from softfloat_ref.torch import tensors
+from softfloat_ref.torch.calls import WatchedLayer, layer_forward, matrices
 from softfloat_ref.torch.passes import Clock, Through, array, recorded
 from softfloat_ref.torch.recipes import find_recipe
-from softfloat_ref.torch.watch import WatchedLayer, layer_forward, matrices, watch
+from softfloat_ref.torch.watch import watch
 
 OF_PRODUCTS: Final = ("weight", "activation", "error", "weight_gradient", "vector")
 OF_FUNCTIONS: Final = ("function", "vector", "error")

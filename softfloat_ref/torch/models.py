@@ -44,9 +44,10 @@ def quantized(model: Any, recipe: Any, *, exempt: Sequence[str] = (), seed: int 
 def _copy(model: Any) -> Any:
     try:
         return copy.deepcopy(model)
-    except (RuntimeError, TypeError) as e:  # parameters that hooks compute, by torch's weight_norm or prune
-        why = str(e).partition("\n")[0].partition(".")[0]
-        raise Error(f"the model cannot be copied: {why}; remove weight_norm, prune and the like first") from None
+    except (RuntimeError, TypeError, ValueError) as e:  # parameters that hooks compute, or that have no shape yet
+        why = str(e).partition("\n")[0].partition(". ")[0]
+        what = "remove weight_norm, prune and the like, and run lazy modules once"
+        raise Error(f"the model cannot be copied: {why}; {what}") from None
 
 
 def _warning(types: Mapping[str, str]) -> str:
