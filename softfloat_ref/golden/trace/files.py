@@ -34,10 +34,12 @@ def write_trace(
 ) -> dict[str, Any]:
     """Write a trace into a folder that has no other vectors; returns the manifest, which is written last.
 
-    Raises Error.
+    Raises Error, also for a trace without operations.
     """
     folder = Path(folder)
     refuse_other(folder)
+    if not trace.nodes:
+        raise Error("a trace without operations: nothing was quantized or computed while it was recorded")
     with made_folder(folder):
         entries = []
         for tensor in trace.tensors.values():
