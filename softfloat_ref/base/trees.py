@@ -10,6 +10,7 @@ from typing import Any, Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import HIDDEN, Error, escaped
 from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.search import find_first
 
 _SHOWN: Final = 60
 _SPACES: Final = str.maketrans("", "", "\t\n\r")  # a text may have these, a key may not
@@ -45,7 +46,7 @@ def parse_json(text: str | bytes, where: str, limit: int = limits.JSON) -> Any:
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        twice = find_first(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"'{escaped(twice[:_SHOWN])}' is given twice")
     return found
 
