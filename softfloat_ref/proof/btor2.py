@@ -74,12 +74,14 @@ class _Reader:
         self.starts: dict[str, Term] = {}
 
     def machine(self, aliases: Mapping[str, int]) -> Machine:
-        """What was read; a register without a next keeps its contents. aliases: nodes by a second name."""
-        nexts = {name: self.nexts.get(name, own) for name, own in self.registers.items()}
-        own = {v: name for name, v in self.registers.items()}
+        """What was read; a state without a next is an input, which has any value in each cycle. aliases: nodes by a
+        second name."""
+        registers = {name: own for name, own in self.registers.items() if name in self.nexts}
+        inputs = self.inputs | {name: own for name, own in self.registers.items() if name not in self.nexts}
+        own = {v: name for name, v in registers.items()}
         known = {name: own[v] for name, n in aliases.items() if (v := _held(self.nodes[n], own)) is not None}
         signals = {name: self.nodes[n] for name, n in aliases.items()}
-        return Machine(self.inputs, self.outputs, self.registers, nexts, self.starts, known, signals)
+        return Machine(inputs, self.outputs, registers, self.nexts, self.starts, known, signals)
 
     def read(self, words: list[str], comment: str) -> None:
         """A line."""

@@ -10,10 +10,12 @@ from typing import Any
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.manifest import described
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.proof.defined import check_defined
 from softfloat_ref.proof.yosys import Frontend, Netlist, netlist
 from softfloat_ref.rtl.binding import Bound, bind
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.rtl.fit import check_fit
+from softfloat_ref.rtl.module_ports import elaborate
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import instance_text
@@ -51,15 +53,13 @@ def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = 
     """The circuit of the sources. Raises Error if the port map fits neither unit nor module, and with Yosys' first
     error."""
     text = top_text(bound(unit, ports), ports, frontend)
-    module = check_fit(
-        manifest(unit),
-        controls(unit),
-        ports,
-        sources.files,
-        include_dirs=sources.searched,
-        defines={"YOSYS": "1", "SYNTHESIS": "1", **sources.defines},
-        libraries=sources.libraries,
-    )
+    how: dict[str, Any] = {
+        "include_dirs": sources.searched,
+        "defines": {"YOSYS": "1", "SYNTHESIS": "1", **sources.defines},
+        "libraries": sources.libraries,
+    }
+    module = check_fit(manifest(unit), controls(unit), ports, sources.files, **how)
+    check_defined(elaborate(sources.files, ports.module, ports.parameters, **how), frontend == "verilog")
     return Rtl(ports, netlist(TOP, text, sources, module.files, frontend), module.files)
 
 

@@ -16,13 +16,17 @@ from typing import Final, Literal
 from softfloat_ref.base import kept
 from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.yosys import executed, first_error, quoted
+from softfloat_ref.proof import undefined
 from softfloat_ref.rtl.sources import Sources
 
 Frontend = Literal["slang", "verilog"]
 FRONTENDS: Final = ("slang", "verilog")
 _PASSES: Final = (
-    "prep -top {top} -flatten; chformal -remove; memory_map; async2sync; dffunmap; opt_clean; "
-    "write_btor -i {info} {btor}"
+    "hierarchy -check -top {top}; attrmap -remove parallel_case; proc -noopt; tee -q -o {report} check; flatten; "
+    "tee -q -a {report} check; chformal -remove; opt_clean; memory_memx; memory_collect; memory_map; "
+    "techmap -max_iter 1 -map {map}; setundef -undriven -anyseq; "  # before any pass chooses values
+    "prep -flatten -nomem -run coarse:check; tee -q -a {report} dump {unsupported}; "
+    "async2sync; setundef -undriven -anyseq; dffunmap; opt_clean; write_btor -i {info} {btor}"
 )
 _SAME: Final = re.compile(r"^(\d+) uext \d+ (\d+) 0\b", re.MULTILINE)
 _CLOCK: Final = re.compile(r"^(posedge|negedge|event) (\d+)$", re.MULTILINE)
@@ -75,11 +79,17 @@ def _digest(path: Path) -> str:
 def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
-        module, info, btor = (folder / f"top.{end}" for end in ("sv", "info", "btor"))
+        module, info, btor, report, free = (folder / f"top.{end}" for end in ("sv", "info", "btor", "txt", "v"))
         module.write_text(text, encoding="utf-8")
-        passes = _PASSES.format(top=top, info=quoted(info), btor=quoted(btor))
+        free.write_text(undefined.MAP, encoding="utf-8")
+        paths = {"info": info, "btor": btor, "report": report, "map": free}
+        passes = _PASSES.format(
+            top=top, unsupported=undefined.UNSUPPORTED, **{name: quoted(path) for name, path in paths.items()}
+        )
         commands = f"{' '.join(_read(top, module, sources, frontend))}; {passes}"
         log = executed(commands)
+        if report.exists():
+            undefined.check_report(report.read_text(encoding="utf-8", errors="replace"))
         if not (btor.exists() and info.exists()):  # of a loop, a part is written
             said = first_error(log)
             deep = frontend == "slang" and "stack exhausted" in said
@@ -99,7 +109,7 @@ def _read(top: str, module: Path, sources: Sources, frontend: Frontend) -> Itera
         yield "read_verilog -sv -defer"
         yield from (f"-I{quoted(folder)}" for folder in sources.searched)
     else:
-        yield f"read_slang --threads 1 --top {top} --single-unit --libraries-inherit-macros"
+        yield f"read_slang --no-proc --threads 1 --top {top} --single-unit --libraries-inherit-macros"
         yield from (f"-I {quoted(folder)}" for folder in sources.searched)
         yield from (f"-v {quoted(file)}" for file in libraries.files)
         yield from (f"-y {quoted(folder)}" for folder in libraries.folders)
