@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from softfloat_ref.proof.dataflow import stored
 from softfloat_ref.rtl.module_ports import Elaborated
 
 Nodes = Mapping[str, list[Any]]  # of slang's elaboration, by kind
@@ -30,47 +32,141 @@ _FUNCTIONS: Final = {
     *("$readmemh", "$readmemb", "$rtoi", "$itor", "$realtobits", "$bitstoreal"),
     *("$floor", "$ceil", "$ln", "$log10", "$exp", "$sqrt", "$pow"),
 }
-_REALS: Final = ("RealLiteral", "TimeLiteral", "RealKeyword", "ShortRealKeyword", "RealTimeKeyword")
+_REALS: Final = {"RealLiteral", "TimeLiteral", "RealKeyword", "ShortRealKeyword", "RealTimeKeyword"}
+_REAL_FUNCTIONS: Final = re.compile(r"\$(?:itor|bitsto(?:short)?real|realtime|ln|log10|exp|sqrt|pow|floor|ceil|hypot|a?(?:sin|cos|tan)h?)")
+_READERS: Final = ("$readmemh", "$readmemb")  # which only initial blocks have
+_INDEX: Final = 32  # bits of an index that Yosys looks at
 
 
 def constructs(design: Elaborated, nodes: Nodes, verilog: bool) -> Iterator[str]:
     """What is not supported, with the line. verilog: by Yosys' own front end."""
-    for node, text in _found(nodes):
+    for node, text in (*_statements(nodes), *_nets(nodes), *_expressions(nodes)):
         place = node.location if hasattr(node, "location") else node.sourceRange.start
-        yield f"{design.place(place)}: {text}"
+        yield f"{design.place(place)}: {text}: not supported in a proof"
+    if verilog:
+        yield from _reals(design, nodes)
+        yield from _indices(design, nodes)
 
 
-def _found(nodes: Nodes) -> Iterator[tuple[Any, str]]:
+def _statements(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     for kind, text in _STATEMENTS.items():
-        yield from ((node, f"{text}: not supported in a proof") for node in nodes.get(kind, ()))
-    for node in nodes.get("Block", ()):
-        if node.blockKind.name != "Sequential":
-            yield node, "fork: not supported in a proof"
+        yield from ((node, text) for node in nodes.get(kind, ()))
+    yield from ((node, "fork") for node in nodes.get("Block", ()) if node.blockKind.name != "Sequential")
     tops = {block.body for block in nodes.get("ProceduralBlock", ())}
     for node in nodes.get("Timed", ()):
         if node not in tops or node.timing.kind.name not in ("ImplicitEvent", "SignalEvent", "EventList"):
-            yield node, "a delay, or an event within a process: not supported in a proof"
-    for node in nodes.get("Assignment", ()):
-        if node.timingControl is not None:
-            yield node, "a delay in an assignment: not supported in a proof; leave it out"
-    for node in (*nodes.get("ContinuousAssign", ()), *nodes.get("Net", ()), *nodes.get("PrimitiveInstance", ())):
-        if node.delay is not None:
-            yield node, "a delay: not supported in a proof; leave it out"
-        if any(strength is not None for strength in node.driveStrength):
-            yield node, "a drive strength: not supported in a proof; leave it out"
-    for node in nodes.get("Net", ()):
-        if node.netType.netKind.name not in _NETS:
-            yield node, f"{node.name} is a net of type {node.netType.name}: only wires are supported in a proof"
-    for node in nodes.get("PrimitiveInstance", ()):
-        if node.primitiveType.name not in _GATES:
-            yield node, f"{node.primitiveType.name}: not supported in a proof"
-    yield from ((node, "alias: not supported in a proof") for node in nodes.get("NetAlias", ()))
-    for node in nodes.get("Call", ()):
-        if node.isSystemCall and node.subroutineName not in _FUNCTIONS:
-            yield node, f"{node.subroutineName}: not supported in a proof"
+            yield node, "a delay, or an event within a process"
     for node in nodes.get("ImmediateAssertion", ()):
         if any(_acts(action) for action in (node.ifTrue, node.ifFalse)):
-            yield node, "an assertion that assigns: not supported in a proof"
+            yield node, "an assertion that assigns"
+
+
+def _nets(nodes: Nodes) -> Iterator[tuple[Any, str]]:
+    for node in nodes.get("Net", ()):
+        if node.netType.netKind.name not in _NETS:
+            yield node, f"{node.name}, a net of type {node.netType.name}"
+    for node in nodes.get("PrimitiveInstance", ()):
+        if node.primitiveType.name not in _GATES:
+            yield node, node.primitiveType.name
+    for node in (*nodes.get("ContinuousAssign", ()), *nodes.get("Net", ()), *nodes.get("PrimitiveInstance", ())):
+        if node.delay is not None:
+            yield node, "a delay"
+        if _has_strength(node):
+            yield node, "a drive strength"
+    yield from ((node, "alias") for node in nodes.get("NetAlias", ()))
+    yield from ((node, "an expression in a modport") for node in nodes.get("ModportPort", ()) if node.explicitConnection is not None)
+    for node in nodes.get("InstanceBody", ()):
+        if node.definition.unconnectedDrive.name != "None_":
+            yield node, "`unconnected_drive"
+
+
+def _has_strength(node: Any) -> bool:
+    try:
+        return any(strength is not None for strength in node.driveStrength)
+    except TypeError:  # pyslang 12.1 has no type for a strength
+        return True
+
+
+def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
+    yield from ((node, "a delay in an assignment") for node in nodes.get("Assignment", ()) if node.timingControl is not None)
+    for node in nodes.get("Call", ()):
+        if node.isSystemCall and node.subroutineName not in _FUNCTIONS:
+            yield node, node.subroutineName
+    for block in nodes.get("ProceduralBlock", ()):
+        if block.procedureKind.name != "Initial":
+            yield from ((call, call.subroutineName) for call in _calls(block) if call.subroutineName in _READERS)
+    wild = {id(part) for node in nodes.get("Case", ()) for part in _items(node)}
+    wild |= {id(p) for n in nodes.get("BinaryOp", ()) if n.op.name.startswith("Wildcard") for p in _literals(n.right)}
+    wild |= {id(p) for n in nodes.get("Inside", ()) for x in n.rangeList for p in _literals(x)}
+    for node in (*nodes.get("IntegerLiteral", ()), *nodes.get("UnbasedUnsizedIntegerLiteral", ())):
+        if id(node) not in wild and "z" in str(node.value).lower():
+            yield node, "the value z"
+    loops = {s for loop in nodes.get("ForLoop", ()) for s in _loop_variables(loop)}
+    for node in nodes.get("ElementSelect", ()):
+        wide = node.value.type.isUnpackedArray and node.selector.type.bitWidth > _INDEX
+        if wide and not _constant(node.selector, loops):
+            yield node, f"an index of more than {_INDEX} bits"
+
+
+def _calls(node: Any) -> list[Any]:
+    found: list[Any] = []
+    node.visit(lambda n: found.append(n) if hasattr(n, "subroutineName") else None)
+    return found
+
+
+def _items(case: Any) -> Iterator[Any]:
+    return (part for group in case.items for item in group.expressions for part in _literals(item))
+
+
+def _literals(expression: Any) -> list[Any]:
+    found: list[Any] = []
+    expression.visit(lambda n: found.append(n) if hasattr(n, "kind") and n.kind.name.endswith("Literal") else None)
+    return found
+
+
+def _reals(design: Elaborated, nodes: Nodes) -> Iterator[str]:
+    """Real numbers, whose constants Yosys' own front end computes wrongly, in modules that are used and in packages."""
+    slang, used = design.slang, {body.definition.syntax for body in nodes.get("InstanceBody", ())}
+    found: list[Any] = []
+
+    def visit(node: Any) -> Any:
+        kind = node.kind.name
+        if kind in ("ModuleDeclaration", "InterfaceDeclaration") and node not in used:
+            return slang.ast.VisitAction.Skip
+        if kind in _REALS or (kind == "SystemIdentifier" and _REAL_FUNCTIONS.fullmatch(node.valueText)):
+            found.append(node.location)
+        return None
+
+    for tree in design.body.compilation.getSyntaxTrees():
+        tree.root.visit(visit)
+    for location in found:
+        yield f"{design.place(location)}: real numbers, which --frontend verilog may read wrongly; use the front end slang"
+
+
+def _indices(design: Elaborated, nodes: Nodes) -> Iterator[str]:
+    """Indices of arrays that may lie beyond them: Yosys' own front end drops their high bits."""
+    loops = {s for loop in nodes.get("ForLoop", ()) for s in _loop_variables(loop)}
+    for node in nodes.get("ElementSelect", ()):
+        kind, index = node.value.type.canonicalType, node.selector
+        while index.kind.name == "Conversion" and not index.operand.type.isSigned:
+            index = index.operand
+        if node.value.type.isUnpackedArray and not _constant(index, loops):
+            last = (1 << index.type.bitWidth) - 1
+            if index.type.isSigned or kind.range.lower > 0 or kind.range.upper < last:
+                place = design.place(node.sourceRange.start)
+                yield f"{place}: an index that may lie beyond the array, which --frontend verilog drops; use slang"
+
+
+def _loop_variables(loop: Any) -> Iterator[Any]:
+    yield from loop.loopVars
+    yield from (e.left.symbol for e in loop.initializers if e.kind.name == "Assignment" and hasattr(e.left, "symbol"))
+
+
+def _constant(expression: Any, loops: set[Any]) -> bool:
+    """Whether an expression is made of constants and the variables of loops, which are unrolled."""
+    found: list[Any] = []
+    expression.visit(lambda n: found.append(n.symbol) if hasattr(n, "symbol") and hasattr(n, "type") else None)
+    return all(stored(symbol) is None or symbol in loops for symbol in found)
 
 
 def _acts(action: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
@@ -60,9 +60,9 @@ def _common(a: Bits, b: Bits) -> Bits:
 
 
 class Flow:
-    """A process, function or expression. reads: of bits not yet assigned; writes: all bits that it may assign, blocking:
-    those of blocking assignments; places: of the first assignments; calls: in it; functions: flows of those called; end:
-    the state after it, None if it does not end."""
+    """A process, function or expression. reads: of bits not yet assigned; writes: all bits that it may assign; blocking:
+    those of blocking assignments; later: of nonblocking ones; places: of first assignments; unordered: where the order of
+    assignments is open; functions: flows of those called; end: the state after it, None if it does not end."""
 
     def __init__(
         self, design: Elaborated, statement: Any, known: dict[Any, Flow] | None = None, function: Any = None
@@ -72,8 +72,9 @@ class Flow:
         self.reads: list[Read] = []
         self.writes: Bits = {}
         self.blocking: Bits = {}
+        self.later: Bits = {}
         self.places: dict[Any, Any] = {}
-        self.calls: dict[Any, None] = {}
+        self.unordered: list[Any] = []
         self.steps = 0
         self._leaves: dict[Any, list[State]] = {}  # by the loop, block or function that is left
         self._inside: list[Any] = []  # loops
@@ -117,7 +118,7 @@ class Flow:
 
     def _block(self, statement: Any, state: State) -> State | None:
         end = self._run(statement.body, state)
-        return _merged([end, *self._leaves.pop(statement.blockSymbol, [])]) if statement.blockSymbol else end
+        return end if statement.blockSymbol is None else _merged([end, *self._leaves.pop(statement.blockSymbol, [])])
 
     def _timed(self, statement: Any, state: State) -> State | None:
         return self._run(statement.stmt, state)
@@ -232,20 +233,24 @@ class Flow:
                     break
             first = False
             state = self._body(statement, state)
-            for step in steps if state is not None else ():
-                self._evaluate(step, state)
+            if state is not None:
+                self._steps(steps, state)
         return _merged([state, *self._leaves.pop(("break", statement), [])])
 
     def _once(self, statement: Any, state: State, steps: Sequence[Any] = ()) -> State | None:
         """A loop whose rounds are not known: none or some, with other values of variables in each."""
         state.values.clear()
         after = self._body(statement, state.copy())
-        for step in steps if after is not None else ():
-            self._evaluate(step, after)
+        if after is not None:
+            self._steps(steps, after)
         found = _merged([state, after, *self._leaves.pop(("break", statement), [])])
         if found is not None:
             found.values.clear()
         return found
+
+    def _steps(self, steps: Iterable[Any], state: State) -> None:
+        for step in steps:
+            self._evaluate(step, state)
 
     def _body(self, statement: Any, state: State | None) -> State | None:
         self._inside.append(statement)
@@ -275,10 +280,9 @@ class Flow:
     def _evaluate(self, expression: Any, state: State) -> None:
         """Read what an expression reads, then assign what it assigns."""
         parts = self._parts(expression)
-        for part in (expression, *parts):
-            if part.kind.name == "Call":
-                self.calls[part] = None
         acts = [p for p in parts if p.kind.name in ("Assignment", "UnaryOp")]
+        if any(act is not expression and not self._is_argument(act, expression, state) for act in acts):
+            self.unordered.append(expression.sourceRange.start)
         if expression not in acts:
             if not _is_task(expression):
                 self._read(expression, state)
@@ -299,6 +303,13 @@ class Flow:
             expression.visit(visit)
         return self._active[expression]
 
+    def _is_argument(self, act: Any, expression: Any, state: State) -> bool:
+        """Whether an assignment is to an output of a call, and to nothing else in the expression."""
+        if act.kind.name != "Assignment" or not act.isLValueArg:
+            return False
+        targets = {symbol for symbol, _, _ in self._paths(act.left, state, True)}
+        return sum(symbol in targets for symbol, _, _ in self._paths(expression, state, False)) == len(targets)
+
     def _called(self, parts: Iterable[Any], state: State) -> None:
         """Read what functions read of variables that are not their own."""
         for call in (p for p in parts if p.kind.name == "Call" and not p.isSystemCall):
@@ -308,7 +319,7 @@ class Flow:
     def function(self, subroutine: Any) -> Flow:
         """The flow of a function."""
         if subroutine not in self.functions:
-            self.functions[subroutine] = Flow(self.design, None, self.functions, subroutine)  # for one that calls itself
+            self.functions[subroutine] = Flow(self.design, None, self.functions, subroutine)  # if it calls itself
             self.functions[subroutine] = Flow(self.design, subroutine.body, self.functions, subroutine)
         return self.functions[subroutine]
 
@@ -326,7 +337,10 @@ class Flow:
             self._read(act.right, state)
             self._called([p for p in self._parts(act.right) if p.kind.name == "Call"], state)
         value = None if nonblocking else self._result(act, left, state)
-        self._mark(self._paths(left, state, True), state, place, nonblocking)
+        found = self._paths(left, state, True)
+        if any(a[0] is b[0] and a[1] & b[1] for a, b in combinations(found, 2)):
+            self.unordered.append(place)
+        self._mark(found, state, place, nonblocking)
         if left.kind.name == "NamedValue":
             self._set(left.symbol, value, state)
 
@@ -343,7 +357,9 @@ class Flow:
             context.createLocal(left.symbol, self.design.slang.ConstantValue(0))
         act.eval(context)
         found = context.findLocal(left.symbol)
-        return None if found is None or found.value is None or found.hasUnknown() else found
+        if found is None or found.value is None or found.hasUnknown():
+            return None
+        return self.design.slang.ConstantValue(found.value)  # a copy: the other is the context's
 
     def _value(self, expression: Any, state: State) -> Any:
         """The value of an expression, if it is constant."""
@@ -373,8 +389,18 @@ class Flow:
         return found
 
     def _read(self, expression: Any, state: State) -> None:
-        for symbol, bits, _ in self._paths(expression, state, False):
+        paths = Counter(self._paths(expression, state, False))
+        for argument in self._outputs(expression):
+            paths -= Counter(self._paths(argument, state, True))
+        for symbol, bits, _ in paths.elements():
             self._note(symbol, bits, expression.sourceRange.start, state)
+
+    def _outputs(self, expression: Any) -> Iterator[Any]:
+        """What calls in an expression assign and do not read."""
+        for call in (p for p in self._parts(expression) if p.kind.name == "Call" and not p.isSystemCall):
+            for formal, actual in zip(call.subroutine.arguments, call.arguments, strict=False):
+                if formal.direction.name == "Out":
+                    yield actual.left if actual.kind.name == "Assignment" else actual
 
     def _note(self, symbol: Any, bits: int, location: Any, state: State, called: bool = False) -> None:
         if left := bits & ~state.assigned.get(symbol, 0):
@@ -384,7 +410,9 @@ class Flow:
         for symbol, bits, exact in paths:
             self.places.setdefault(symbol, place)
             self.writes[symbol] = self.writes.get(symbol, 0) | bits
-            if not later:
+            if later:
+                self.later[symbol] = self.later.get(symbol, 0) | bits
+            else:
                 self.blocking[symbol] = self.blocking.get(symbol, 0) | bits
             if exact:
                 state.driven[symbol] = state.driven.get(symbol, 0) | bits

@@ -13,42 +13,97 @@ from typing import Any
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.constructs import Nodes, constructs
 from softfloat_ref.proof.dataflow import Flow, outside, stored
-from softfloat_ref.proof.drivers import races, several_drivers
-from softfloat_ref.proof.processes import Functions, Process, call_problems, function_problems, processes
+from softfloat_ref.proof.drivers import races, several_drivers, shared, silent
+from softfloat_ref.proof.processes import (
+    Functions,
+    Process,
+    call_problems,
+    function_problems,
+    initial_values,
+    is_automatic,
+    processes,
+    unordered,
+)
+from softfloat_ref.proof.regions import hidden
 from softfloat_ref.rtl.module_ports import Elaborated
 
 
-def check_defined(design: Elaborated, verilog: bool = False) -> None:
-    """Raises Error for the first construct that a netlist cannot stand for. verilog: Yosys' own front end reads it."""
-    for problem in _problems(design, verilog):
+def check_defined(design: Elaborated, verilog: bool = False) -> frozenset[str]:
+    """Raises Error for the first construct that a netlist cannot stand for. verilog: Yosys' own front end reads it.
+
+    The names of variables that have several drivers, of which nothing depends: counters of loops, in several processes.
+    """
+    checked = _Checked(design, verilog)
+    for problem in checked.problems():
         raise Error(problem)
+    return frozenset(symbol.name for symbol in checked.shared)
 
 
-def _problems(design: Elaborated, verilog: bool) -> Iterator[str]:
-    compilation = design.body.compilation
-    for error in compilation.getAllDiagnostics():
-        if error.isError():
-            yield f"{design.place(error.location)}: {design.slang.DiagnosticEngine(design.manager).formatMessage(error)}"
-    nodes = _nodes(design)
-    yield from constructs(design, nodes, verilog)
-    manager = design.slang.analysis.AnalysisManager()
-    manager.analyze(compilation)
-    yield from several_drivers(design, manager, [*nodes.get("Net", ()), *nodes.get("Variable", ())])
-    functions: dict[Any, Flow] = {}
-    found = list(processes(design, nodes.get("ProceduralBlock", ()), functions))
-    for process in found:
-        yield from process.problems()
+class _Checked:
+    """A design, its parts by kind, and how its processes and functions use variables."""
+
+    def __init__(self, design: Elaborated, verilog: bool) -> None:
+        self.design, self.verilog = design, verilog
+        self.shared: set[Any] = set()
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong, the gravest first, with the line."""
+        design, compilation = self.design, self.design.body.compilation
+        messages = design.slang.DiagnosticEngine(design.manager)
+        no_times = design.slang.Diags.MissingTimeScale  # the module that instantiates this one has none
+        for error in (d for d in compilation.getAllDiagnostics() if d.isError() and d.code != no_times):
+            yield f"{design.place(error.location)}: {messages.formatMessage(error)}"
+        yield from hidden(design.slang, design.files)
+        nodes = _nodes(design)
+        yield from constructs(design, nodes, self.verilog)
+        functions: dict[Any, Flow] = {}
+        found = list(processes(design, nodes.get("ProceduralBlock", ()), functions))
+        manager = design.slang.analysis.AnalysisManager()
+        manager.analyze(compilation)
+        signals = [*nodes.get("Net", ()), *nodes.get("Variable", ())]
+        self.shared = shared(manager, signals, lambda: _read(design, nodes, found, functions))
+        yield from several_drivers(design, manager, (s for s in signals if s not in self.shared))
+        for process in found:
+            yield from process.problems()
+        yield from silent(design, manager, found)
+        yield from initial_values(design, nodes.get("Variable", ()))
+        yield from _elsewhere(design, nodes, (process.flow for process in found))
+        yield from _functions(design, nodes, functions)
+        yield from races(design, found, lambda: _links(found, _assignments(design, nodes, functions)))
+
+
+def _functions(design: Elaborated, nodes: Nodes, functions: Functions) -> Iterator[str]:
+    """What is wrong with functions, and with assignments that call them."""
+    for node in nodes.get("ContinuousAssign", ()):
+        if node.assignment.left.kind.name == "Concatenation":
+            yield from unordered(Flow(design, node.assignment, functions))
     called = Flow(design, None, functions)
-    callees = {call.subroutine for call in nodes.get("Call", ()) if not call.isSystemCall}
+    callees = dict.fromkeys(call.subroutine for call in nodes.get("Call", ()) if not call.isSystemCall)
     if any(read for callee in callees for read in outside(called.function(callee))):
         for flow, _ in _assignments(design, nodes, functions):
             yield from call_problems(flow)
     yield from function_problems(design, functions)
-    yield from races(design, found, lambda: _links(found, _assignments(design, nodes, functions)))
+
+
+def _read(design: Elaborated, nodes: Nodes, found: Iterable[Process], functions: Functions) -> set[Any]:
+    """Variables that are read, or ports, other than by a process that assigned them before."""
+    flows = [*(p.flow for p in found), *(flow for flow, _ in _assignments(design, nodes, functions)), *functions.values()]
+    ports = {stored(getattr(port, "internalSymbol", None)) for port in nodes.get("Port", ())}
+    return ports | {read.symbol for flow in flows for read in flow.reads}
+
+
+def _elsewhere(design: Elaborated, nodes: Nodes, flows: Iterable[Flow]) -> Iterator[str]:
+    """Variables of packages, which are not the design's own."""
+    known = {*nodes.get("Net", ()), *nodes.get("Variable", ()), *nodes.get("FormalArgument", ())}
+    for flow in flows:
+        for symbol, location in ((*((r.symbol, r.location) for r in flow.reads), *flow.places.items())):
+            if symbol not in known and not is_automatic(symbol):
+                yield f"{design.place(location)}: {symbol.name} is a variable of a package: not supported in a proof"
 
 
 def _nodes(design: Elaborated) -> dict[str, list[Any]]:
-    """What is in the module and those below it, by kind; without assertions and what generate leaves out."""
+    """What is in the module and those below it, by kind; without assertions, variables of functions, and what generate
+    leaves out."""
     found: dict[str, list[Any]] = {}
     skip = design.slang.ast.VisitAction.Skip
 
@@ -57,9 +112,11 @@ def _nodes(design: Elaborated) -> dict[str, list[Any]]:
         if kind in ("GenerateBlock", "GenerateBlockArray") and getattr(node, "isUninstantiated", False):
             return skip
         found.setdefault(kind, []).append(node)
-        return skip if kind in ("ConcurrentAssertion", "ImmediateAssertion") else None
+        return skip if kind in ("ConcurrentAssertion", "ImmediateAssertion", "Subroutine") else None
 
-    design.body.visit(visit)
+    design.body.visit(visit)  # which does not name itself: a cycle would keep nodes longer than the design
+    for subroutine in found.get("Subroutine", ()):
+        subroutine.body.visit(visit)
     return found
 
 

@@ -38,6 +38,7 @@ class Process:
 
     def problems(self) -> Iterator[str]:
         """Where a simulation differs from the circuit, with the line."""
+        yield from unordered(self.flow)
         if self.kind == "initial":
             yield from self._early("an initial block reads {}, which it has not assigned; use constants")
         if self.is_combinational:
@@ -60,13 +61,13 @@ class Process:
             return
         starts = dict(self.events)
         for read in self.flow.reads:
-            if self.kind == "star" and not read.called:
+            if self.kind == "star" and not (read.called or is_automatic(read.symbol)):
                 starts[read.symbol] = starts.get(read.symbol, 0) | read.bits
         for read in self.flow.reads:
             if read.bits & ~starts.get(read.symbol, 0) and not is_automatic(read.symbol):
                 place, name = self.design.place(read.location), read.symbol.name
-                where = "in a function, which always @* does not look into" if self.kind == "star" else "by this process"
-                yield f"{place}: {name} is read {where}, and a change of it starts no simulation of it; use always_comb"
+                where = "in a function called by always @*" if self.kind == "star" else "here"
+                yield f"{place}: {name} is read {where}, and its changes start no simulation of the process; use always_comb"
         self.events = starts
 
     def _kept(self) -> Iterator[str]:
@@ -78,16 +79,15 @@ class Process:
 
 def is_automatic(symbol: Any) -> bool:
     """Whether a variable is made anew in each run of its block."""
-    return symbol.kind.name == "FormalArgument" or getattr(symbol, "lifetime", None) is not None and (
-        symbol.lifetime.name == "Automatic"
-    )
+    lifetime = getattr(symbol, "lifetime", None)
+    return symbol.kind.name == "FormalArgument" or (lifetime is not None and lifetime.name == "Automatic")
 
 
 def processes(design: Elaborated, blocks: Iterable[Any], functions: Functions) -> Iterator[Process]:
     """The processes of a design. Raises Error for those that no circuit stands for."""
     for block in blocks:
         place, kind = design.place(block.location), block.procedureKind.name
-        if kind == "Final":
+        if kind == "Final" or block.body.kind.name in ("ConcurrentAssertion", "ImmediateAssertion"):
             continue
         if kind == "Initial":
             yield Process(design, block, "initial", functions)
@@ -110,11 +110,12 @@ def _listed(design: Elaborated, block: Any, timing: Any, functions: Functions) -
     if any(e.kind.name != "SignalEvent" or e.iffCondition is not None for e in events):
         raise Error(f"{place}: only signals and their edges are supported in a sensitivity list")
     edges = {e.edge.name for e in events}
-    if edges == {"None_"}:
-        return Process(design, block, "list", functions, dict(_event(design, e.expr, place) for e in events))
-    if not edges <= {"PosEdge", "NegEdge"}:
+    if edges != {"None_"} and not edges <= {"PosEdge", "NegEdge"}:
         raise Error(f"{place}: a sensitivity list with and without edges; use always_comb or always_ff")
-    return Process(design, block, "clocked", functions)
+    found: Bits = {}
+    for symbol, bits in (_event(design, e.expr, place) for e in events):
+        found[symbol] = found.get(symbol, 0) | bits
+    return Process(design, block, "list" if edges == {"None_"} else "clocked", functions, found)
 
 
 def _event(design: Elaborated, expression: Any, place: str) -> tuple[Any, int]:
@@ -125,32 +126,50 @@ def _event(design: Elaborated, expression: Any, place: str) -> tuple[Any, int]:
     return paths[0].symbol, paths[0].bits
 
 
+def unordered(flow: Flow) -> Iterator[str]:
+    """Assignments whose order is open."""
+    for location in flow.unordered:
+        place = flow.design.place(location)
+        yield f"{place}: assignments within one expression, whose order is open; separate them"
+
+
+def initial_values(design: Elaborated, variables: Iterable[Any]) -> Iterator[str]:
+    """Initial values of variables that are not constant."""
+    for symbol in variables:
+        if symbol.initializer is not None and not is_automatic(symbol):
+            for read in Flow(design, symbol.initializer).reads:
+                place = design.place(read.location)
+                yield f"{place}: the initial value of {symbol.name} reads {read.symbol.name}; use a constant, or assign"
+
+
 def call_problems(flow: Flow) -> Iterator[str]:
     """Functions in a continuous assignment, or a connection, that read other variables than their own."""
     for read in flow.reads:
         if read.called:
             yield (
-                f"{flow.design.place(read.location)}: a function called here reads {read.symbol.name}, and a change of it "
-                "starts no simulation of this assignment; make it an argument, or use always_comb"
+                f"{flow.design.place(read.location)}: a function called here reads {read.symbol.name}, whose changes start "
+                "no simulation of this assignment; make it an argument, or use always_comb"
             )
 
 
 def function_problems(design: Elaborated, functions: Functions) -> Iterator[str]:
     """Functions with side effects, and static ones that keep values of an earlier call."""
     for subroutine, flow in functions.items():
+        yield from unordered(flow)
         for symbol in flow.writes:
             if symbol not in flow.own:
                 place = design.place(flow.places[symbol])
-                yield f"{place}: {subroutine.name} assigns {symbol.name}, which is not its own; return it, or use an output"
+                yield f"{place}: {subroutine.name} assigns {symbol.name}, which is not its own; use an output of it"
         if subroutine.subroutineKind.name == "Task" and (read := next(iter(outside(flow)), None)) is not None:
             place = design.place(read.location)
             yield f"{place}: task {subroutine.name} reads {read.symbol.name}, which is not its own; make it an argument"
         if subroutine.defaultLifetime.name == "Static":
             own = [(r.symbol, r.location) for r in flow.reads if r.symbol in flow.own and not is_automatic(r.symbol)]
-            own += [(s, flow.places[s]) for s, _ in flow.latched() if s == subroutine.returnValVar]
+            ends = (subroutine.returnValVar, *(a for a in subroutine.arguments if a.direction.name == "Out"))
+            own += [(s, flow.places[s]) for s, _ in flow.latched() if s in ends]
             for symbol, location in own:
                 yield (
-                    f"{design.place(location)}: {symbol.name} may keep its value of an earlier call of {subroutine.name}; "
-                    "assign it first, or declare the function automatic"
+                    f"{design.place(location)}: {symbol.name} may keep its value of an earlier call of "
+                    f"{subroutine.name}; assign it first, or declare the function automatic"
                 )
 

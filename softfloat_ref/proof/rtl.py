@@ -59,8 +59,9 @@ def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = 
         "libraries": sources.libraries,
     }
     module = check_fit(manifest(unit), controls(unit), ports, sources.files, **how)
-    check_defined(elaborate(sources.files, ports.module, ports.parameters, **how), frontend == "verilog")
-    return Rtl(ports, netlist(TOP, text, sources, module.files, frontend), module.files)
+    design = elaborate(sources.files, ports.module, ports.parameters, **how)
+    shared = check_defined(design, frontend == "verilog")
+    return Rtl(ports, netlist(TOP, text, sources, module.files, frontend, shared), module.files)
 
 
 def top_text(bound: Bound, ports: PortMap, frontend: Frontend = "slang") -> str:

@@ -7,6 +7,7 @@ an undefined constant.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from softfloat_ref.base.errors import Error
@@ -55,21 +56,27 @@ module softfloat_ref_quotient (A, B, Y);
   \$mux #(.WIDTH(Y_WIDTH)) chosen (.A({Y_WIDTH{1'bx}}), .B(found), .S(|B), .Y(Y));
 endmodule
 """
-UNSUPPORTED: Final = "t:$dlatch t:$adlatch t:$dlatchsr t:$sr t:$aldff t:$aldffe t:$dffsr t:$dffsre %u %u %u %u %u %u %u"
-_TWICE: Final = re.compile(r"^Warning: (?:multiple conflicting drivers for \w+\.\\?(\S+)|.*conflicting with a constant)", re.M)
+_CELLS: Final = ("dlatch", "adlatch", "dlatchsr", "sr", "aldff", "aldffe", "dffsr", "dffsre")
+UNSUPPORTED: Final = " ".join([*(f"t:${cell}" for cell in _CELLS), *["%u"] * (len(_CELLS) - 1)])
+_TWICE: Final = re.compile(
+    r"^Warning: (?:multiple conflicting drivers for \w+\.\\?(\S+)|.*conflicting with a constant)", re.MULTILINE
+)
 _CELL: Final = re.compile(
-    r'^ *attribute \\src "/?(?:host)?([^"|]*?:\d+)[^"]*"\n(?: *attribute .*\n)* *cell \$(\w+) .*\n((?:.*\n)*?) *end$', re.M
+    r'^ *attribute \\src "/?(?:host)?([^"|]*?:\d+)[^"]*"\n(?: *attribute .*\n)* *cell \$(\w+) .*\n((?:.*\n)*?) *end$',
+    re.MULTILINE,
 )
 _RESET: Final = re.compile(r"connect \\AD \d+'[01]+\n")  # to a constant
 
 
-def check_report(text: str) -> None:
-    """Raises Error for two drivers of a net and for latches, by what Yosys' `check` and `dump` print."""
-    if (found := _TWICE.search(text)) is not None:
-        name = found[1] if found[1] and not found[1].startswith("$") else "a net"
-        raise Error(f"Yosys: {name} has several drivers; drive each net once")
+def check_report(text: str, shared: Collection[str] = ()) -> None:
+    """Raises Error for two drivers of a net and for latches, by what Yosys' `check` and `dump` print. shared: names of
+    variables that may have several."""
+    for name in _TWICE.findall(text):
+        if name.rpartition(".")[2] not in shared:
+            signal = "a net" if name.startswith("$") or not name else name
+            raise Error(f"Yosys: {signal} has several drivers; drive each bit once")
     for place, kind, body in _CELL.findall(text):
         if "latch" in kind or kind == "sr":
-            raise Error(f"{place}: a latch; only registers are supported: assign a value in every case")
+            raise Error(f"/{place.lstrip('/')}: a latch; assign a value in every case, or use a register")
         if not (kind.startswith("aldff") and _RESET.search(body)):
-            raise Error(f"{place}: a register with an asynchronous set and reset, or load; only a reset to a constant is supported")
+            raise Error(f"/{place.lstrip('/')}: a register that signals set and reset, or load, without the clock")

