@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -32,20 +31,15 @@ _FUNCTIONS: Final = {
     *("$readmemh", "$readmemb", "$rtoi", "$itor", "$realtobits", "$bitstoreal"),
     *("$floor", "$ceil", "$ln", "$log10", "$exp", "$sqrt", "$pow"),
 }
-_REALS: Final = {"RealLiteral", "TimeLiteral", "RealKeyword", "ShortRealKeyword", "RealTimeKeyword"}
-_REAL_FUNCTIONS: Final = re.compile(r"\$(?:itor|bitsto(?:short)?real|realtime|ln|log10|exp|sqrt|pow|floor|ceil|hypot|a?(?:sin|cos|tan)h?)")
 _READERS: Final = ("$readmemh", "$readmemb")  # which only initial blocks have
 _INDEX: Final = 32  # bits of an index that Yosys looks at
 
 
-def constructs(design: Elaborated, nodes: Nodes, verilog: bool) -> Iterator[str]:
-    """What is not supported, with the line. verilog: by Yosys' own front end."""
+def constructs(design: Elaborated, nodes: Nodes) -> Iterator[str]:
+    """What is not supported, with the line."""
     for node, text in (*_statements(nodes), *_nets(nodes), *_expressions(nodes)):
         place = node.location if hasattr(node, "location") else node.sourceRange.start
         yield f"{design.place(place)}: {text}: not supported in a proof"
-    if verilog:
-        yield from _reals(design, nodes)
-        yield from _indices(design, nodes)
 
 
 def _statements(nodes: Nodes) -> Iterator[tuple[Any, str]]:
@@ -101,11 +95,20 @@ def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     for node in (*nodes.get("IntegerLiteral", ()), *nodes.get("UnbasedUnsizedIntegerLiteral", ())):
         if id(node) not in wild and "z" in str(node.value).lower():
             yield node, "the value z"
-    loops = {s for loop in nodes.get("ForLoop", ()) for s in _loop_variables(loop)}
-    for node in nodes.get("ElementSelect", ()):
-        wide = node.value.type.isUnpackedArray and node.selector.type.bitWidth > _INDEX
-        if wide and not _constant(node.selector, loops):
+    for node in nodes.get("Parameter", ()):
+        if _is_ones(node):
+            yield node, f"'1 for {node.name}, which has no range (simulators differ)"
+    for node in variable_indices(nodes):
+        if node.selector.type.bitWidth > _INDEX:
             yield node, f"an index of more than {_INDEX} bits"
+
+
+def _is_ones(parameter: Any) -> bool:
+    """Whether a parameter without a type is '1, whose width is open."""
+    value, declaration = parameter.initializer, getattr(parameter.syntax, "parent", None)
+    kind = getattr(declaration, "type", None)
+    implicit = kind is not None and kind.kind.name == "ImplicitType" and len(kind.dimensions) == 0
+    return implicit and value is not None and value.kind.name == "UnbasedUnsizedIntegerLiteral" and "1" in str(value.value)
 
 
 def _calls(node: Any) -> list[Any]:
@@ -124,49 +127,20 @@ def _literals(expression: Any) -> list[Any]:
     return found
 
 
-def _reals(design: Elaborated, nodes: Nodes) -> Iterator[str]:
-    """Real numbers, whose constants Yosys' own front end computes wrongly, in modules that are used and in packages."""
-    slang, used = design.slang, {body.definition.syntax for body in nodes.get("InstanceBody", ())}
-    found: list[Any] = []
-
-    def visit(node: Any) -> Any:
-        kind = node.kind.name
-        if kind in ("ModuleDeclaration", "InterfaceDeclaration") and node not in used:
-            return slang.ast.VisitAction.Skip
-        if kind in _REALS or (kind == "SystemIdentifier" and _REAL_FUNCTIONS.fullmatch(node.valueText)):
-            found.append(node.location)
-        return None
-
-    for tree in design.body.compilation.getSyntaxTrees():
-        tree.root.visit(visit)
-    for location in found:
-        yield f"{design.place(location)}: real numbers, which --frontend verilog may read wrongly; use the front end slang"
-
-
-def _indices(design: Elaborated, nodes: Nodes) -> Iterator[str]:
-    """Indices of arrays that may lie beyond them: Yosys' own front end drops their high bits."""
-    loops = {s for loop in nodes.get("ForLoop", ()) for s in _loop_variables(loop)}
+def variable_indices(nodes: Nodes) -> Iterator[Any]:
+    """Elements of arrays selected by more than constants and the variables of loops, which are unrolled."""
+    loops = {symbol for loop in nodes.get("ForLoop", ()) for symbol in _loop_variables(loop)}
     for node in nodes.get("ElementSelect", ()):
-        kind, index = node.value.type.canonicalType, node.selector
-        while index.kind.name == "Conversion" and not index.operand.type.isSigned:
-            index = index.operand
-        if node.value.type.isUnpackedArray and not _constant(index, loops):
-            last = (1 << index.type.bitWidth) - 1
-            if index.type.isSigned or kind.range.lower > 0 or kind.range.upper < last:
-                place = design.place(node.sourceRange.start)
-                yield f"{place}: an index that may lie beyond the array, which --frontend verilog drops; use slang"
+        if node.value.type.isUnpackedArray:
+            symbols: list[Any] = []
+            node.selector.visit(lambda n, to=symbols: to.append(n.symbol) if hasattr(n, "symbol") else None)
+            if any(stored(symbol) is not None and symbol not in loops for symbol in symbols):
+                yield node
 
 
 def _loop_variables(loop: Any) -> Iterator[Any]:
     yield from loop.loopVars
     yield from (e.left.symbol for e in loop.initializers if e.kind.name == "Assignment" and hasattr(e.left, "symbol"))
-
-
-def _constant(expression: Any, loops: set[Any]) -> bool:
-    """Whether an expression is made of constants and the variables of loops, which are unrolled."""
-    found: list[Any] = []
-    expression.visit(lambda n: found.append(n.symbol) if hasattr(n, "symbol") and hasattr(n, "type") else None)
-    return all(stored(symbol) is None or symbol in loops for symbol in found)
 
 
 def _acts(action: Any) -> bool:

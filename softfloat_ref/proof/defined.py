@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.constructs import Nodes, constructs
@@ -25,7 +25,10 @@ from softfloat_ref.proof.processes import (
     unordered,
 )
 from softfloat_ref.proof.regions import hidden
+from softfloat_ref.proof.verilog import misread
 from softfloat_ref.rtl.module_ports import Elaborated
+
+_OUTSIDE: Final = ("ConcurrentAssertion", "ImmediateAssertion", "Subroutine", "Parameter")  # of what a circuit is
 
 
 def check_defined(design: Elaborated, verilog: bool = False) -> frozenset[str]:
@@ -55,7 +58,9 @@ class _Checked:
             yield f"{design.place(error.location)}: {messages.formatMessage(error)}"
         yield from hidden(design.slang, design.files)
         nodes = _nodes(design)
-        yield from constructs(design, nodes, self.verilog)
+        yield from constructs(design, nodes)
+        if self.verilog:
+            yield from misread(design, nodes)
         functions: dict[Any, Flow] = {}
         found = list(processes(design, nodes.get("ProceduralBlock", ()), functions))
         manager = design.slang.analysis.AnalysisManager()
@@ -78,8 +83,7 @@ def _functions(design: Elaborated, nodes: Nodes, functions: Functions) -> Iterat
         if node.assignment.left.kind.name == "Concatenation":
             yield from unordered(Flow(design, node.assignment, functions))
     called = Flow(design, None, functions)
-    callees = dict.fromkeys(call.subroutine for call in nodes.get("Call", ()) if not call.isSystemCall)
-    if any(read for callee in callees for read in outside(called.function(callee))):
+    if any(read for callee in _callees(nodes) for read in outside(called.function(callee))):
         for flow, _ in _assignments(design, nodes, functions):
             yield from call_problems(flow)
     yield from function_problems(design, functions)
@@ -102,8 +106,8 @@ def _elsewhere(design: Elaborated, nodes: Nodes, flows: Iterable[Flow]) -> Itera
 
 
 def _nodes(design: Elaborated) -> dict[str, list[Any]]:
-    """What is in the module and those below it, by kind; without assertions, variables of functions, and what generate
-    leaves out."""
+    """What is in the module, those below it and functions that they call, by kind; without assertions, variables of
+    functions, parameters, and what generate leaves out."""
     found: dict[str, list[Any]] = {}
     skip = design.slang.ast.VisitAction.Skip
 
@@ -112,12 +116,19 @@ def _nodes(design: Elaborated) -> dict[str, list[Any]]:
         if kind in ("GenerateBlock", "GenerateBlockArray") and getattr(node, "isUninstantiated", False):
             return skip
         found.setdefault(kind, []).append(node)
-        return skip if kind in ("ConcurrentAssertion", "ImmediateAssertion", "Subroutine") else None
+        return skip if kind in _OUTSIDE else None
 
     design.body.visit(visit)  # which does not name itself: a cycle would keep nodes longer than the design
-    for subroutine in found.get("Subroutine", ()):
-        subroutine.body.visit(visit)
+    done: dict[Any, None] = {}
+    while called := [c for c in _callees(found) if c not in done]:
+        for subroutine in called:
+            done[subroutine] = None
+            subroutine.body.visit(visit)
     return found
+
+
+def _callees(nodes: Nodes) -> dict[Any, None]:
+    return dict.fromkeys(call.subroutine for call in nodes.get("Call", ()) if not call.isSystemCall)
 
 
 def _assignments(design: Elaborated, nodes: Nodes, functions: Functions) -> Iterator[tuple[Flow, Any]]:
