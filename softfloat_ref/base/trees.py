@@ -28,13 +28,14 @@ def read_json(path: str | Path, limit: int = limits.JSON) -> Any:
 
 
 def parse_json(text: str | bytes, where: str, limit: int = limits.JSON) -> Any:
-    """The value of a JSON text. Raises Error, also for a key that a table has twice. where: the text's name."""
+    """The value of a JSON text, in UTF-8. Raises Error, also for a key that a table has twice. where: its name."""
     import json  # imported here because most commands do not need it
 
     if len(text) > limit:
         raise Error(f"{where}: JSON of {len(text)} bytes; the limit is {limit}")
     try:
-        found = json.loads(text, object_pairs_hook=_table)
+        plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        found = json.loads(plain, object_pairs_hook=_table)
     except RecursionError:
         raise Error(f"{where}: not valid JSON: nested more than {limits.DEPTH} deep") from None
     except ValueError as e:  # also an integer of thousands of digits, and a bad encoding

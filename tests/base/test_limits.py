@@ -191,6 +191,7 @@ JSON = {
     "a line end in a key": ('{"a\\nb": 1}', r"'a\\nb' has a hidden character, \\n"),
     "reversed": ('["\\u202e"]', r"hidden character, \\u202e"),
     "no text": (b"\xff\xfe\xfa", "not valid JSON"),
+    "no UTF-8": ("[1]".encode("utf-16"), "not valid JSON"),
 }
 
 
@@ -205,6 +206,7 @@ def test_json_that_is_read() -> None:
     deep = "[" * (DEEP - 1) + "]" * (DEEP - 1)
     for text in (deep, '"a\\nb\\tc"', '"\\udc80"', str(2**1022), "NaN", '{"a": {"a": [{}, {}]}}'):
         assert repr(parse_json(text, "x")) == repr(json.loads(text))
+    assert parse_json(b"\xef\xbb\xbf[1]", "x") == [1]
     with pytest.raises(Error, match="JSON of 9 bytes; the limit is 8"):
         parse_json("[1, 2, 3]", "x", 8)
 
