@@ -126,4 +126,4 @@ def top(names: list[str]) -> str:
     """A module in which these benches run until all are done."""
     lines = ["`resetall", "module all_tb;", f"  wire [{len(names) - 1}:0] done;"]
     lines += [f"  {name}_tb bench_{name}(done[{i}]);" for i, name in enumerate(names)]
-    return "\n".join([*lines, "  initial begin wait (&done === 1'b1); $finish; end", "endmodule", ""])
+    return "\n".join([*lines, "  initial begin #1 wait (&done === 1'b1); $finish; end", "endmodule", ""])

@@ -51,6 +51,11 @@ class Outcome(NamedTuple):
         return "RIGHT AND REFUTED" if self.kind == "right" and self.verdict == "refuted" else ""
 
     @property
+    def cell(self) -> str:
+        """The verdict that counts."""
+        return "proved" if self.kind == "wrong" and self.checked else self.verdict
+
+    @property
     def reason(self) -> str:
         """Why it was refused, without names and numbers."""
         return _OWN.sub("_", self.said.strip().splitlines()[0].removeprefix("error: "))[:100] if self.said else ""
@@ -125,27 +130,30 @@ def _verdict(code: int, said: str, errors: str) -> str:
     return VERDICTS.get(code, FAULT)
 
 
-COLUMNS: Final = ("drawn", "unusable", "right", "wrong", "proved", "refuted", "refused", "undecided", SOURCE,
-                  "right refused", "WRONG PROVED", "RIGHT REFUTED")  # fmt: skip
+CELLS: Final = {
+    "right": ("proved", "refused", SOURCE, "undecided", "refuted"),
+    "wrong": ("refuted", "refused", SOURCE, "undecided", "proved"),
+}
 
 
 def table(found: Sequence[Outcome]) -> Iterator[str]:
-    """A row for each group of ways of writing, and one for all."""
-    yield f"{'':12}" + "".join(f"{name:>15}" for name in COLUMNS)
-    groups = sorted({o.circuit.subject.group for o in found})
-    for group in groups:
+    """A row for each group of ways of writing, and one for all: what `prove` says of right circuits and of wrong ones."""
+    shown = {"proved": "proved", "refused": "refused", SOURCE: "source", "undecided": "open", "refuted": "refuted"}
+    titles = [[kind, *(shown[v] for v in verdicts)] for kind, verdicts in CELLS.items()]
+    for row in titles:
+        row[-1] = row[-1].upper()  # what must not be
+    yield f"{'':12}" + "".join(f"{title:>8}" for title in ("drawn", "unbuilt", *titles[0], *titles[1]))
+    for group in sorted({o.circuit.subject.group for o in found}):
         yield _row(group, [o for o in found if o.circuit.subject.group == group])
     yield _row("all", found)
 
 
 def _row(name: str, found: Sequence[Outcome]) -> str:
-    usable = [o for o in found if o.kind != "unusable"]
-    counts = Counter(o.kind for o in found) + Counter(o.verdict for o in usable)
-    counts["drawn"] = len(found)
-    counts["right refused"] = sum(o.kind == "right" and o.verdict in ("refused", "undecided", SOURCE) for o in found)
-    counts["RIGHT REFUTED"] = sum(o.forbidden.startswith("RIGHT") for o in found)
-    counts["WRONG PROVED"] = sum(o.forbidden.startswith("WRONG") for o in found)
-    return f"{name:12}" + "".join(f"{counts[column]:15}" for column in COLUMNS)
+    kinds, cells = Counter(o.kind for o in found), Counter((o.kind, o.cell) for o in found)
+    numbers = [len(found), kinds["unusable"]]
+    for kind, verdicts in CELLS.items():
+        numbers += [kinds[kind], *(cells[kind, verdict] for verdict in verdicts)]
+    return f"{name:12}" + "".join(f"{n:8}" for n in numbers)
 
 
 def reasons(found: Sequence[Outcome]) -> Iterator[str]:

@@ -157,6 +157,7 @@ class Marks:
             "spot": right[value],
             "other": f"{other:0{digits}x}",
             "address": f"@{value:x}",
+            "x": self.words.choice("xz") * digits,
             "end_address": f"@{value + 1:x}",
             "zeros": " ".join("0" * count),
             "few_zeros": " ".join("0" * value),
