@@ -14,7 +14,7 @@ import click
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
-from readings.circuits import Circuit, drawn
+from readings.circuits import Circuit, drawn, each
 from readings.outcomes import Outcome, outcomes, reasons, table, ways
 
 
@@ -23,8 +23,9 @@ from readings.outcomes import Outcome, outcomes, reasons, table, ways
 @click.option("--seed", default=0, show_default=True, help="The seed; with the number of a draw, it says what is drawn.")
 @click.option("--from", "first", default=0, show_default=True, help="The first draw.")
 @click.option("--to", "end", default=None, type=int, help="The draw to stop before.")
+@click.option("--each", "in_turn", is_flag=True, help="Each way of writing in turn, right and wrong, alone: 1408 draws.")
 @click.option("--quiet", is_flag=True, help="Without the sources of what must not be.")
-def main(seconds: float, seed: int, first: int, end: int | None, quiet: bool) -> None:
+def main(seconds: float, seed: int, first: int, end: int | None, in_turn: bool, quiet: bool) -> None:
     """Draw circuits, simulate them, and prove them."""
     began, found = time.monotonic(), list[Outcome]()
 
@@ -32,7 +33,7 @@ def main(seconds: float, seed: int, first: int, end: int | None, quiet: bool) ->
         for number in range(first, end) if end is not None else itertools.count(first):
             if end is None and time.monotonic() - began > seconds:
                 return
-            yield drawn(seed, number)
+            yield each(seed, number) if in_turn else drawn(seed, number)
 
     with tempfile.TemporaryDirectory() as folder:
         for outcome in outcomes(circuits(), Path(folder)):

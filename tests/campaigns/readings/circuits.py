@@ -15,8 +15,9 @@ from readings.vocabulary import PROTOCOLS, Entry, Marks, entries
 from softfloat_ref.units import Unit, make_unit
 
 GROUPS: Final = entries()
-_PLAIN: Final = tuple(e for group in GROUPS.values() for e in group if e.plain)
-_NAMES: Final = {e.name: e for group in GROUPS.values() for e in group}
+_EACH: Final = tuple(e for group in GROUPS.values() for e in group)
+_PLAIN: Final = tuple(e for e in _EACH if e.plain)
+_NAMES: Final = {e.name: e for e in _EACH}
 _WIDE: Final = 0.05  # of the units have 16 bits of inputs
 
 
@@ -151,23 +152,31 @@ def toml(table: Mapping[str, Any]) -> str:
     return "\n".join([*plain, *tables, ""])
 
 
-def drawn(seed: int, number: int, subject: Entry | None = None, wrong: bool | None = None) -> Circuit:
-    """The circuit of a number. subject, wrong: in place of those that are drawn."""
+def each(seed: int, number: int) -> Circuit:
+    """The circuit of a number, if every entry is taken in turn, right and wrong, with nothing beside it."""
+    return drawn(seed, number, _EACH[number // 2 % len(_EACH)], bool(number % 2), alone=True)
+
+
+def drawn(
+    seed: int, number: int, subject: Entry | None = None, wrong: bool | None = None, alone: bool = False
+) -> Circuit:
+    """The circuit of a number. subject, wrong: in place of those that are drawn; alone: with nothing beside it."""
     words = random.Random(f"{seed} {number}")
     chosen = words.choice(words.choice(list(GROUPS.values())))
     subject = subject or chosen
     bad = words.random() < 0.6
-    return _Drawing(words, seed, number, subject, bad if wrong is None else wrong).circuit()
+    return _Drawing(words, seed, number, subject, bad if wrong is None else wrong, alone).circuit()
 
 
 class _Drawing:
     """A circuit as it is drawn."""
 
-    def __init__(self, words: random.Random, seed: int, number: int, subject: Entry, wrong: bool) -> None:
-        target = WIDE if words.random() < _WIDE else words.choice(TARGETS)
+    def __init__(self, words: random.Random, seed: int, number: int, subject: Entry, wrong: bool, alone: bool) -> None:
+        target = TARGETS[1] if alone else WIDE if words.random() < _WIDE else words.choice(TARGETS)
         library = {"-y", "-v"} & set(subject.options)
         frontend = "slang" if library or words.random() < 0.75 else "verilog"
         self.words, self.of = words, Circuit(seed, number, target, subject, wrong, frontend)
+        self.alone = alone
         self.body: list[str] = []
         self.outside: dict[str, list[str]] = {"before": [], "modules": [], "after": []}
         self.more: tuple[dict[str, str], dict[str, str]] = {}, {}  # sources before, and after its own
@@ -189,6 +198,8 @@ class _Drawing:
         """The ways of writing, in the order of the data."""
         words, subject = self.words, self.of.subject
         steps = [subject]
+        if self.alone:
+            return steps
         while words.random() < 0.35 and len(steps) < 3:
             other = words.choice(_PLAIN)
             if not (set(other.options) & {"-y", "-v"} and self.of.frontend == "verilog"):

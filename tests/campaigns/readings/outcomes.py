@@ -24,6 +24,8 @@ FAULT: Final = "fault"
 VERDICTS: Final = {0: "proved", 1: "refuted", 3: "undecided"}
 _OWN: Final = re.compile(r"\S*\bc\d+(?:_\w+)?\b(?:\.\w+)?(?::\d+)*|\d+")
 
+_ROW: Final = re.compile(r" *\d+'d\d+: table_of")
+
 
 class Outcome(NamedTuple):
     """truth: of the simulators; verdict: of `prove`; said: its output. checked: whether the certificate of an earlier
@@ -71,8 +73,9 @@ class Outcome(NamedTuple):
         lines += [f"   {line}" for line in self.said.strip().splitlines()[-12 if self.verdict == FAULT else 0 :][:12]]
         for name, text in c.files.items():
             if text.strip():
-                shown = text if len(text) < 4000 else f"{text[:300]}\n..."
-                lines += [f"   --- {name}", *(f"   {line}" for line in shown.strip().splitlines())]
+                rows = [row for row in text.strip().splitlines() if not _ROW.match(row)]
+                rows = rows if len(rows) < 60 else [*rows[:3], "..."]
+                lines += [f"   --- {name}", *(f"   {row[:200]}" for row in rows)]
         return "\n".join(lines)
 
 

@@ -158,7 +158,7 @@ class Simulators:
                     options += [key, str(folders[c.name] / word)]
         options += ["+libext+.v+.sv"] if options else []
         (work / "all.sv").write_text(top([c.name for c in circuits]), encoding="utf-8")
-        command = [*self._command(), "--cc", "--main", "--timing", "--x-initial", "unique", "--x-assign", "unique"]
+        command = [*self._command(), "--cc", "--main", "--timing", "--no-assert-case", "--x-initial", "unique", "--x-assign", "unique"]
         command += ["--top-module", "all_tb", "--Mdir", "made", "--prefix", "V", *given, *options, *names, "all.sv"]
         log = work / "log"
         if _run(command, work, log=log) is None:
