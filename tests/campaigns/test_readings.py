@@ -20,8 +20,10 @@ pytestmark = [
 ]
 
 # Both simulators see what is wrong with these.
-PLAIN = ("parts", "a file", "a loop at the start", "a latch that is always open", "a task", "gates", "a struct", "an include",
-         "a library folder", "a register", "a reset", "an asynchronous reset", "one register", "two in a memory")  # fmt: skip
+PLAIN = (
+    "parts", "a file", "a loop at the start", "a latch that is always open", "a task", "gates", "a struct", "an include",
+    "a library folder", "a register", "a reset", "an asynchronous reset", "one register", "two in a memory",
+)  # fmt: skip
 # Only one of them does: by x, or by its macro.
 ONE = ("two assignments", "x for an input", "a file with a hole", "a simulator's macro")
 ENTRIES = {e.name: e for group in GROUPS.values() for e in group}

@@ -1,4 +1,5 @@
-"""`python -m tests.campaigns.readings`: circuits in all styles, drawn at random; exit code 1 if a wrong one is proved."""
+"""`python -m tests.campaigns.readings`: circuits in all styles, drawn at random; exit code 1 if a wrong one is proved,
+a right one is refuted, or anything fails."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ from readings.outcomes import Outcome, outcomes, reasons, table, ways
 
 @click.command()
 @click.option("--seconds", default=60.0, show_default=True, help="So long, where no last draw is given.")
-@click.option("--seed", default=0, show_default=True, help="The seed; with the number of a draw, it says what is drawn.")
+@click.option("--seed", default=0, show_default=True, help="With a draw's number, it says what is drawn.")
 @click.option("--from", "first", default=0, show_default=True, help="The first draw.")
 @click.option("--to", "end", default=None, type=int, help="The draw to stop before.")
-@click.option("--each", "in_turn", is_flag=True, help="Each way of writing in turn, right and wrong, alone: 1408 draws.")
+@click.option("--each", "in_turn", is_flag=True, help="Each way of writing in turn, right and wrong, alone.")
 @click.option("--quiet", is_flag=True, help="Without the sources of what must not be.")
 def main(seconds: float, seed: int, first: int, end: int | None, in_turn: bool, quiet: bool) -> None:
     """Draw circuits, simulate them, and prove them."""

@@ -1,4 +1,4 @@
-"""A circuit that computes a small unit, by its number: ways of writing from the vocabulary, one of which may be wrong."""
+"""A circuit that computes a small unit, by its number: ways of writing, one of which may be wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from readings.vocabulary import PROTOCOLS, Entry, Marks, entries
-
 from softfloat_ref.units import Unit, make_unit
 
 GROUPS: Final = entries()
@@ -274,10 +273,11 @@ class _Drawing:
     def _files(self) -> None:
         of, folder = self.of, self.of.subject.folder
         own = f"{folder}/{of.name}.sv" if folder else f"{of.name}.sv"
-        order = ("before", "modules", "own", "after") if self.words.random() < 0.5 else ("before", "own", "modules", "after")
+        middle = ("modules", "own") if self.words.random() < 0.5 else ("own", "modules")
         texts = {**self.outside, "own": ["\n".join(self._module())]}
         before, after = self.more
-        of.files |= before | after | {own: "\n".join(t for place in order for t in texts[place]) + "\n"}
+        text = "\n".join(text for place in ("before", *middle, "after") for text in texts[place])
+        of.files |= before | after | {own: f"{text}\n"}
         of.sources = [*before, own, *after]
 
     def _module(self) -> Iterator[str]:

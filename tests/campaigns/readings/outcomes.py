@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 from unittest import mock
 
 from command import here
+
 from readings.circuits import Circuit
 from readings.simulated import Simulators, Truth
-
 from softfloat_ref.base import kept
 
 BATCH: Final = 40  # circuits that are simulated at once
@@ -66,10 +66,14 @@ class Outcome(NamedTuple):
     def text(self) -> str:
         """What was drawn, and what came of it."""
         c = self.circuit
-        lines = [f"== {self.forbidden}: --seed {c.seed} --from {c.number} --to {c.number + 1}",
-                 f"   {c.subject.group}: {c.subject.name}; beside it: {', '.join(e.name for e in c.others) or 'nothing'}",
-                 f"   Icarus: {self.truth.icarus or 'cannot build it'}; Verilator: {self.truth.verilator or 'cannot build it'}",
-                 f"   softfloat-ref {' '.join(c.command)}"]  # fmt: skip
+        others = ", ".join(e.name for e in c.others) or "nothing"
+        icarus, verilator = (text or "cannot build it" for text in self.truth)
+        lines = [
+            f"== {self.forbidden}: --seed {c.seed} --from {c.number} --to {c.number + 1}",
+            f"   {c.subject.group}: {c.subject.name}; beside it: {others}",
+            f"   Icarus: {icarus}; Verilator: {verilator}",
+            f"   softfloat-ref {' '.join(c.command)}",
+        ]
         lines += [f"   {line}" for line in self.said.strip().splitlines()[-12 if self.verdict == FAULT else 0 :][:12]]
         for name, text in c.files.items():
             if text.strip():
@@ -140,11 +144,12 @@ CELLS: Final = {
 
 
 def table(found: Sequence[Outcome]) -> Iterator[str]:
-    """A row for each group of ways of writing, and one for all: what `prove` says of right circuits and of wrong ones."""
+    """A row for each group of ways of writing, and one for all: what `prove` says of right circuits and of wrong ones,
+    in capitals what must not be."""
     shown = {"proved": "proved", "refused": "refused", SOURCE: "source", "undecided": "open", "refuted": "refuted"}
     titles = [[kind, *(shown[v] for v in verdicts)] for kind, verdicts in CELLS.items()]
     for row in titles:
-        row[-1] = row[-1].upper()  # what must not be
+        row[-1] = row[-1].upper()
     yield f"{'':12}" + "".join(f"{title:>8}" for title in ("drawn", "unbuilt", *titles[0], *titles[1]))
     for group in sorted({o.circuit.subject.group for o in found}):
         yield _row(group, [o for o in found if o.circuit.subject.group == group])

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 from readings.benches import bench, top
 from readings.circuits import Circuit
-
 from softfloat_ref.rtl.simulators import Icarus, Verilator, find
 
 RUN_S: Final = 60
@@ -21,8 +20,8 @@ BUILT: Final = ("verilated", "verilated_threads", "verilated_timing", "verilated
 SEEDS: Final = (("2", "1"), ("2", "22"), ("1", "1"))  # registers at random, twice, and ones
 _SAID: Final = re.compile(r"^(c\d+) (RIGHT|WRONG.*)$", re.MULTILINE)
 _NAMED: Final = re.compile(r"\b(c\d+)(?:_\w+)?\b")
-# Where Verilator is wrong and Icarus is not, it is asked again without its optimizations: Verilator 5.48 loses nonblocking
-# assignments beside blocking ones, and what else drives a wired net than a constant.
+# Where Verilator is wrong and Icarus is not, it is asked again without its optimizations: with them, version 5.48 loses
+# nonblocking assignments beside blocking ones, and what drives a wired net beside a constant.
 PLAIN: Final = ("-O0",)
 _WITH: Final = ("-std=c++20", "-fcoroutines", "-O0", "-w")
 
@@ -158,7 +157,8 @@ class Simulators:
                     options += [key, str(folders[c.name] / word)]
         options += ["+libext+.v+.sv"] if options else []
         (work / "all.sv").write_text(top([c.name for c in circuits]), encoding="utf-8")
-        command = [*self._command(), "--cc", "--main", "--timing", "--no-assert-case", "--x-initial", "unique", "--x-assign", "unique"]
+        command = [*self._command(), "--cc", "--main", "--timing", "--no-assert-case"]
+        command += ["--x-initial", "unique", "--x-assign", "unique"]
         command += ["--top-module", "all_tb", "--Mdir", "made", "--prefix", "V", *given, *options, *names, "all.sv"]
         log = work / "log"
         if _run(command, work, log=log) is None:

@@ -1,14 +1,14 @@
-"""What circuits are drawn from: ways to write "this value, unchanged", right and wrong, in the TOML files of `vocabulary`.
+"""What circuits are drawn from: ways to write "this value, unchanged", right and wrong, in TOML files of a folder.
 
 An entry's text takes the net @r@ and gives its value to @y@. `<[one ## other]>` is the right text and the wrong one,
 `[: one ## other :]` any of them. Marks: @u@ begins names; @W@, @M@, @N@, @L@ are the width, the last bit, the number of
 values and the last one; @k@ a bit and @K@ a part of the value, @value@ one that it takes, @hit@ whether it has that one
 (of the right text: never), @hit_or_r@ a condition that holds at times; others are in `Marks`. Keys:
 
-text: of the module; kind: how @y@ is declared (own: by the text); clock, reset: it is a register; handshake: the text is
-all of the module behind its inputs; modules, before, after: other parts of the source; folder: of the source;
-sources, later_sources: other sources, read earlier or later; files: others; options: of the command; earlier: files as
-they were when the circuit was proved before ("-": there was none).
+text: of the module; kind: how @y@ is declared (own: by the text); clock, reset: it is a register; modules, before,
+after: other parts of the source; folder: of the source; sources, later_sources: other sources, read earlier or later; files:
+others; options: of the command; earlier: files as they were when the circuit was proved before ("-": there was none).
+A text of `protocols` is all of the module behind its inputs.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Marks:
     def filled(self, text: str) -> str:
         """A text of an entry."""
         text = _CHOICE.sub(lambda m: self.words.choice(f" {m[1]} ".split("##")).strip(), text)
-        text = _EITHER.sub(lambda m: (m[1].split("##") + [""])[self.wrong].strip(), text)
+        text = _EITHER.sub(lambda m: ([*m[1].split("##"), ""])[self.wrong].strip(), text)
         return _MARK.sub(lambda m: self.table[m[1]], text)
 
     @cached_property
