@@ -21,8 +21,9 @@ pytestmark = [
 
 # Both simulators see what is wrong with these.
 PLAIN = (
-    "parts", "a file", "a loop at the start", "a latch that is always open", "a task", "gates", "a struct", "an include",
-    "a library folder", "a register", "a reset", "an asynchronous reset", "one register", "two in a memory",
+    "parts", "a file", "a loop at the start", "a latch that is always open", "a task", "gates", "a struct",
+    "an include", "a library folder", "a register", "a reset", "an asynchronous reset", "one register",
+    "two in a memory",
 )  # fmt: skip
 # Only one of them does: by x, or by its macro.
 ONE = ("two assignments", "x for an input", "a file with a hole", "a simulator's macro")

@@ -6,9 +6,9 @@ values and the last one; @k@ a bit and @K@ a part of the value, @value@ one that
 (of the right text: never), @hit_or_r@ a condition that holds at times; others are in `Marks`. Keys:
 
 text: of the module; kind: how @y@ is declared (own: by the text); clock, reset: it is a register; modules, before,
-after: other parts of the source; folder: of the source; sources, later_sources: other sources, read earlier or later; files:
-others; options: of the command; earlier: files as they were when the circuit was proved before ("-": there was none).
-A text of `protocols` is all of the module behind its inputs.
+after: other parts of the source; folder: of the source; sources, later_sources: other sources, read earlier or later;
+files: others; options: of the command; earlier: files as they were when the circuit was proved before ("-": there was
+none). A text of `protocols` is all of the module behind its inputs.
 """
 
 from __future__ import annotations
