@@ -19,7 +19,7 @@ module {name}_tb(output reg done);
   wire [{width}-1:0] result;
   reg clk = 0, reset = {idle}, in_valid = 0, out_ready = 0, bad = 0;
   wire in_ready, out_valid;
-  integer i, k;
+  integer i, k, only;
   {name} dut({ports});
   task wrong(input [{inputs}-1:0] of); begin
     if (!bad) $display("{name} WRONG step %0d, inputs %h: %b, not %b", i, of, result, want[of]);
@@ -29,12 +29,16 @@ module {name}_tb(output reg done);
 """
 _RESET: Final = "    #1 reset = {active}; repeat (4) begin #3; tick; end reset = {idle};\n"
 _TAIL: Final = """    if (!bad) $display("{name} RIGHT");
+    end
     done = 1;
   end
 endmodule
 """
 _START: Final = """  initial begin
-    done = 0; $readmemh("{walk}", walk); $readmemh("{want}", want); stim = walk[0];
+    done = 0; k = 0; $readmemh("{walk}", walk); $readmemh("{want}", want); stim = walk[0];
+    only = {number};
+    if ($value$plusargs("only=%d", only)) only = only;  // of circuits that were built together
+    if (only == {number}) begin
 {reset}"""
 _STEPS: Final = """    for (i = 0; i < {steps} && !bad; i = i + 1) begin
       stim = walk[i];
@@ -98,11 +102,10 @@ def bench(circuit: Circuit, folder: Path) -> str:
     active = int(circuit.active == "high")
     names = {"name": circuit.name, "inputs": inputs, "width": circuit.width, "steps": len(steps), "walk": path,
              "want": want, "ports": _ports(circuit), "latency": circuit.latency, "patience": PATIENCE,
-             "active": active, "idle": int(not active) if circuit.active else 0}  # fmt: skip
+             "active": active, "idle": int(not active) if circuit.active else 0, "number": circuit.number}  # fmt: skip
     names["reset"] = _RESET.format(**names) if circuit.active else "    #1;\n" if circuit.clocked else ""
     run = _OPERATIONS if circuit.handshake else _CYCLES if circuit.clocked else _STEPS
-    start = _STATE + _START.replace("done = 0;", "done = 0; k = 0;")
-    return "".join(part.format(**names) for part in (_HEAD, start, run, _TAIL))
+    return "".join(part.format(**names) for part in (_HEAD, _STATE, _START, run, _TAIL))
 
 
 def _ports(circuit: Circuit) -> str:

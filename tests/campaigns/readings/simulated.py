@@ -16,7 +16,9 @@ from readings.circuits import Circuit
 from softfloat_ref.rtl.simulators import Icarus, Verilator, find
 
 RUN_S: Final = 60
+TOGETHER_S, ALONE_S = 30, 6  # for what takes seconds, and one
 BUILT: Final = ("verilated", "verilated_threads", "verilated_timing", "verilated_random")  # of Verilator's own files
+STOPPED: Final = "WRONG: it does not come to its end"
 SEEDS: Final = (("2", "1"), ("2", "22"), ("1", "1"))  # registers at random, twice, and ones
 _SAID: Final = re.compile(r"^(c\d+) (RIGHT|WRONG.*)$", re.MULTILINE)
 _NAMED: Final = re.compile(r"\b(c\d+)(?:_\w+)?\b")
@@ -79,12 +81,9 @@ class Simulators:
         command = [str(self.icarus.executable), "-g2012", "-s", "all_tb", "-o", str(run), *options, *circuit.sources]
         if _run([*command, str(file)], folder) is None:
             return ""
-        said = _run([str(self.icarus.runtime), "-N", str(run)], folder, any_code=True)
+        said = _said([str(self.icarus.runtime), "-N", str(run)], folder, TOGETHER_S)
         shutil.rmtree(build)
-        if said is None:
-            return "WRONG: it does not end"
-        found = dict(_SAID.findall(said))
-        return found.get(circuit.name, "WRONG: it stopped, " + (said.strip().splitlines() or [""])[-1][:100])
+        return said.get(circuit.name, STOPPED)
 
     # -- Verilator -------------------------------------------------------------------------------------------------
 
@@ -118,19 +117,19 @@ class Simulators:
                 faulty = {n for line in log.splitlines() if line.startswith("%Error") for n in _NAMED.findall(line)}
                 fewer = [c for c in left if c.name not in faulty]
                 if len(fewer) == len(left):
-                    return self._halves(left, folders, texts, options, "")
+                    return self._halves(left, folders, texts, options)
                 left = fewer
                 continue
             found = self._told(work, left)
             shutil.rmtree(work)
-            return found if found is not None else self._halves(left, folders, texts, options, "WRONG: it does not end")
+            return found if found is not None else self._halves(left, folders, texts, options)
         return {}
 
     def _halves(
-        self, circuits: list[Circuit], folders: Folders, texts: Texts, options: Sequence[str], alone: str
+        self, circuits: list[Circuit], folders: Folders, texts: Texts, options: Sequence[str]
     ) -> dict[str, str]:
         if len(circuits) == 1:
-            return {circuits[0].name: alone}
+            return {}  # it cannot be built
         middle = len(circuits) // 2
         parts = circuits[:middle], circuits[middle:]
         return {k: v for part in parts for k, v in self._batch(part, folders, texts, options).items()}
@@ -176,18 +175,20 @@ class Simulators:
         return work, ""
 
     def _told(self, work: Path, circuits: Sequence[Circuit]) -> dict[str, str] | None:
-        """What the runs say; None if one of them does not come to its end."""
+        """What the runs say; None if none comes to its end."""
         found: dict[str, str] = {}
         for reset, seed in SEEDS:
-            said = _run(["./bench", f"+verilator+rand+reset+{reset}", f"+verilator+seed+{seed}"], work, any_code=True)
-            told = dict(_SAID.findall(said or ""))
-            if set(told) != {c.name for c in circuits}:
-                if len(circuits) > 1 or said is None:
-                    return None
-                told = {circuits[0].name: "WRONG: it stopped, " + (said.strip().splitlines() or [""])[-1][:100]}
+            command = ["./bench", f"+verilator+rand+reset+{reset}", f"+verilator+seed+{seed}"]
+            told = _said(command, work, TOGETHER_S)
+            for c in circuits if set(told) != {c.name for c in circuits} else ():  # one of them stopped all
+                told |= {c.name: STOPPED, **_said([*command, f"+only={c.number}"], work)}
+                if len(circuits) > 1 and set(told.values()) == {STOPPED} and len(told) > 2:
+                    return None  # whichever is run
             for name, text in told.items():
                 if found.get(name, "RIGHT") == "RIGHT":
                     found[name] = text
+            if set(found.values()) == {STOPPED}:
+                break
         return found
 
     def _includes(self) -> list[str]:
@@ -221,6 +222,10 @@ def _joined(options: Sequence[str]) -> list[str]:
         else:
             found.append(word)
     return found
+
+
+def _said(command: Sequence[str], folder: Path, limit: int = ALONE_S) -> dict[str, str]:
+    return dict(_SAID.findall(_run(command, folder, any_code=True, limit=limit) or ""))
 
 
 def _run(
