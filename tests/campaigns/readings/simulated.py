@@ -113,16 +113,16 @@ class Simulators:
         left = list(circuits)
         while left:
             work, log = self._made(left, folders, texts, options)
-            if work is None:
-                faulty = {n for line in log.splitlines() if line.startswith("%Error") for n in _NAMED.findall(line)}
-                fewer = [c for c in left if c.name not in faulty]
-                if len(fewer) == len(left):
-                    return self._halves(left, folders, texts, options)
-                left = fewer
-                continue
-            found = self._told(work, left)
-            shutil.rmtree(work)
-            return found if found is not None else self._halves(left, folders, texts, options)
+            if work is not None:
+                found, log = self._told(work, left)
+                shutil.rmtree(work)
+                if found:
+                    return found
+            faulty = {n for line in log.splitlines() if line.startswith("%Error") for n in _NAMED.findall(line)}
+            fewer = [c for c in left if c.name not in faulty]
+            if len(fewer) == len(left):
+                return self._halves(left, folders, texts, options)
+            left = fewer
         return {}
 
     def _halves(
@@ -156,7 +156,7 @@ class Simulators:
                     options += [key, str(folders[c.name] / word)]
         options += ["+libext+.v+.sv"] if options else []
         (work / "all.sv").write_text(top([c.name for c in circuits]), encoding="utf-8")
-        command = [*self._command(), "--cc", "--main", "--timing", "--no-assert-case"]
+        command = [*self._command(), "--cc", "--main", "--timing", "--no-assert"]
         command += ["--x-initial", "unique", "--x-assign", "unique"]
         command += ["--top-module", "all_tb", "--Mdir", "made", "--prefix", "V", *given, *options, *names, "all.sv"]
         log = work / "log"
@@ -174,22 +174,25 @@ class Simulators:
             return None, said.replace("error:", "%Error")
         return work, ""
 
-    def _told(self, work: Path, circuits: Sequence[Circuit]) -> dict[str, str] | None:
-        """What the runs say; None if none comes to its end."""
+    def _told(self, work: Path, circuits: Sequence[Circuit]) -> tuple[dict[str, str], str]:
+        """What the runs say; nothing, and the log, if none comes to its end or a circuit's file cannot be read."""
         found: dict[str, str] = {}
         for reset, seed in SEEDS:
             command = ["./bench", f"+verilator+rand+reset+{reset}", f"+verilator+seed+{seed}"]
-            told = _said(command, work, TOGETHER_S)
+            log = _run(command, work, any_code=True, limit=TOGETHER_S) or ""
+            told = dict(_SAID.findall(log))
             for c in circuits if set(told) != {c.name for c in circuits} else ():  # one of them stopped all
+                if "$readmem" in log:
+                    return {}, log
                 told |= {c.name: STOPPED, **_said([*command, f"+only={c.number}"], work)}
                 if len(circuits) > 1 and set(told.values()) == {STOPPED} and len(told) > 2:
-                    return None  # whichever is run
+                    return {}, ""  # whichever is run
             for name, text in told.items():
                 if found.get(name, "RIGHT") == "RIGHT":
                     found[name] = text
             if set(found.values()) == {STOPPED}:
                 break
-        return found
+        return found, ""
 
     def _includes(self) -> list[str]:
         root = self.verilator.root
@@ -225,6 +228,7 @@ def _joined(options: Sequence[str]) -> list[str]:
 
 
 def _said(command: Sequence[str], folder: Path, limit: int = ALONE_S) -> dict[str, str]:
+    """What a run says of each circuit."""
     return dict(_SAID.findall(_run(command, folder, any_code=True, limit=limit) or ""))
 
 
