@@ -6,11 +6,13 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.operations import OPERATIONS
 
 PACKAGE = Path(__file__).parents[1] / "softfloat_ref"
@@ -197,3 +199,49 @@ def test_test_modules_have_names_of_their_own() -> None:
     """Pytest imports them by name: of two that share one, it collects the first only."""
     names = sorted(path.name for path in Path(__file__).parent.rglob("test_*.py"))
     assert names == sorted(set(names))
+
+
+# Iterators without an end, and one that is asked where StopIteration is caught.
+ENDLESS = {"words", "word_of", "remaining"}
+
+
+def _endings(node: ast.AST, inside: bool = False) -> Iterator[ast.Call]:
+    """Calls of next() without a default that may end something else: a search, or any in a generator."""
+    if isinstance(node, ast.FunctionDef):
+        inside = any(isinstance(x, (ast.Yield, ast.YieldFrom)) for x in ast.walk(node))
+    inside = inside or isinstance(node, ast.GeneratorExp)
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "next" and len(node.args) == 1:
+        (given,) = node.args
+        if not isinstance(given, ast.Name) or (inside and given.id not in ENDLESS):
+            yield node
+    for child in ast.iter_child_nodes(node):
+        yield from _endings(child, inside)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_search_without_a_find_is_no_end(name: str) -> None:
+    """A StopIteration ends a generator with an error about something else, and a map() in silence."""
+    lines = [f"{name}:{call.lineno}: {ast.unparse(call)}" for call in _endings(tree(MODULES[name]))]
+    assert not lines, "use base.search.find_first, or give a default"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("next(x for x in y if x)", 1),
+        ("next(iter(x))", 1),
+        ("next(x for x in y if x), next(x, None)", 1),
+        ("def f():\n  yield next(x)", 1),
+        ("(next(x) for _ in y)", 1),
+        ("def f():\n  return next(x)", 0),
+        ("def f():\n  yield next(words)", 0),
+    ],
+)
+def test_the_searches_that_are_found(text: str, count: int) -> None:
+    assert len(list(_endings(ast.parse(text)))) == count
+
+
+def test_a_search_finds_the_first_or_raises() -> None:
+    assert find_first(x for x in range(9) if x > 3) == 4
+    with pytest.raises(LookupError):
+        list(map(find_first, [[1], []]))

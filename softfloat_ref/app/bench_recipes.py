@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from softfloat_ref.app import bench_torch
+from softfloat_ref.base.search import find_first
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.training_recipe import Recipe
@@ -32,7 +33,7 @@ Step = Callable[[], object]
 def show(recipes: Mapping[str, Recipe], torch: Any = None, rounds: int = ROUNDS) -> None:
     """Measure and print: one line per recipe. torch: the package, if FP32 networks are to be compared with it."""
     for group in groups(recipes):
-        plain = fp32(next(iter(group.values())))
+        plain = fp32(find_first(group.values()))
         steps = {_FP32: step_of(plain), **{name: step_of(x) for name, x in group.items() if formatted(x)}}
         if torch is not None and (other := _torch_step(plain, torch)) is not None:
             steps["PyTorch"] = other
@@ -121,7 +122,7 @@ def _torch_step(recipe: Recipe, torch: Any) -> Step | None:
     from softfloat_ref.nn.train import Training, load_data
 
     data, model = load_data(recipe), recipe.model
-    x, y = next(Training(recipe, data)._batches(0))
+    x, y = find_first(Training(recipe, data)._batches(0))
     match model["kind"]:
         case "cnn":
             network = bench_torch.cnn(torch, x.shape[3], model["channels"], data.classes)

@@ -15,6 +15,7 @@ import click
 from softfloat_ref.app import bench_recipes, bench_torch
 from softfloat_ref.app.bench_peers import torch_module
 from softfloat_ref.app.rates import RUNS, median_seconds, one_thread
+from softfloat_ref.base.search import find_first
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.layers import Layer
@@ -165,7 +166,7 @@ def _show_torch(torch: Any) -> None:
         ),
     ):
         network = build(model, Input(shape, _CLASSES, 1))
-        next(iter(network.children().values())).needs_input_gradient = False
+        find_first(network.children().values()).needs_input_gradient = False
         x = np.random.default_rng(1).standard_normal((count, *shape)).astype(np.float32)
         y = np.arange(count) % _CLASSES
         ours, theirs = median_seconds(_step(network, x, y)), median_seconds(bench_torch.step(torch, module, x, y))

@@ -116,7 +116,7 @@ def command(
             print(line)
         sys.stdout.flush()  # a diagnosis may take a while
     exact = ulp is None and kappa.allowance is None
-    cause = _diagnosis(found, device, how) if diagnose and exact else None
+    cause = _diagnosis(found, device) if diagnose and exact else None
     kappa.declare(found)
     _deliver(found, cause, json_file, junit)
     return 0 if found.passed else 1
@@ -143,7 +143,7 @@ def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Rep
         return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(found: Report, device: Device, how: dict[str, Any]) -> Explanation | None:
+def _diagnosis(found: Report, device: Device) -> Explanation | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
     if not found.mismatched:
         return None
@@ -151,9 +151,9 @@ def _diagnosis(found: Report, device: Device, how: dict[str, Any]) -> Explanatio
     from softfloat_ref.diagnosis.parts import explanation
 
     if device.command is None or found.failure or found.parts:
-        return explanation(found, device.nan, how["flags"])
+        return explanation(found)
     with ask_command(found.vectors.unit, device.command, device.timeout_s) as ask:
-        return explanation(found, device.nan, how["flags"], ask)
+        return explanation(found, ask)
 
 
 def _deliver(found: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:

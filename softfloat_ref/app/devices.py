@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import bundled, operands_option
+from softfloat_ref.app.options import Seconds, bundled, operands_option
 from softfloat_ref.base.errors import Error
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.library import LibraryDevice, load_library
@@ -54,7 +54,7 @@ device_options: Final = bundled(
     click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True),
     click.option(
         "--timeout",
-        type=click.FloatRange(min=0.01),
+        type=Seconds(min=0.01),
         default=10.0,
         show_default=True,
         help="Timeout per answer, in seconds.",

@@ -11,7 +11,8 @@ import click
 
 from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, unmark
 from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
 from softfloat_ref.oracle.accumulate.dots import Operand, check_c, operand, run, setting
 from softfloat_ref.oracle.accumulate.model import summary
@@ -211,7 +212,7 @@ def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, give
             if acc in names:
                 raise
             left_out.append(acc.name)
-    reference = next(t for t in traces if t.setting.accumulator.name == "exact")
+    reference = find_first(t for t in traces if t.setting.accumulator.name == "exact")
     width = max(len(t.setting.accumulator.name) for t in traces)
     for t in traces:
         name, code = t.setting.accumulator.name, out.hex(t.bits)
@@ -289,7 +290,7 @@ def _replay(files: tuple[str, ...], given: dict[str, Any]) -> int:
         for m in found[:_SHOWN_MISMATCHES]:
             print(f"  row {m.row}: model {out.hex(m.got)}, hardware {out.hex(m.hardware)}")
         total, wrong = total + count, wrong + len(found)
-    print(f"{total} results, {wrong} mismatches", file=sys.stderr)
+    print(f"{counted(total, 'result')}, {wrong} mismatches", file=sys.stderr)
     return int(wrong > 0)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.devices import Device, device_options
-from softfloat_ref.app.options import Name, option_name
+from softfloat_ref.app.options import Name, Seconds, option_name
 from softfloat_ref.app.requests import refuse_dots, vector_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
@@ -51,7 +51,7 @@ REQUESTED: Final = ("quantize", "dequantize", "dot")  # subjects besides the ope
 @click.option(
     "--prove",
     "proof_s",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     default=PROOF_S,
     show_default=True,
     help="Seconds to prove that the models left are the same; 0: none.",

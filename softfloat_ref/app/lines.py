@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.oracle.literals import parse_code
+from softfloat_ref.oracle.literals import MAX_LINE, parse_code
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import Field, Unit
 
 Answer = Callable[[bytes], bytes]  # from the operands' text to a line
 
 CHUNK: Final = 1 << 16  # bytes read at a time
-LONGEST: Final = 1 << 20  # bytes of a line: functions of vectors have thousands of codes
 _DRAWN: Final = 1024  # words drawn at a time from a random source
 _CODE: Final = rb"(?:0[xX])?[0-9a-fA-F]{1,80}"
 
@@ -27,8 +26,8 @@ def blocks(read: Callable[[], bytes], what: str) -> Iterator[bytes]:
         block, newline, rest = (rest + chunk).rpartition(b"\n")
         if newline:
             yield block + newline
-        if len(rest) > LONGEST:
-            raise Error(f"stdin: a line of more than {LONGEST} characters; give one {what} per line")
+        if len(rest) > MAX_LINE:
+            raise Error(f"stdin: a line of more than {MAX_LINE} characters; give one {what} per line")
     if rest.strip():
         yield rest
 

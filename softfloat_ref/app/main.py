@@ -79,7 +79,8 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """What must my circuit output? Exact answers, golden vectors, and a diagnosis.
 
-    Exit codes: 0 success, 1 a mismatch was found, 2 bad usage or bad input.
+    Exit codes: 0 success, 1 a mismatch was found, 2 bad usage or bad input, 3
+    undecided (prove, selftest).
     """
 
 

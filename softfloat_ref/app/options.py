@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -43,6 +44,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf|nan|snan)", re.IGNORECASE)
 _SENTENCE: Final = 1000  # characters of the first one of a help text, at most
 _MARK: Final = "\0"  # stands before a negative number while click looks for options
+
+
+class Seconds(click.FloatRange):
+    """A time, which is neither NaN nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Refuse what a comparison with the ends of a range does not."""
+        found: float = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is not a number of seconds.", param, ctx)
+        return found
 
 
 class NumbersCommand(click.Command):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,7 +55,7 @@ def _tiled(images: NDArray[Any]) -> NDArray[Any]:
     import numpy as np
 
     count, height, width, channels = images.shape
-    across = next(n for n in range(1, count + 1) if n * n >= count)
+    across = math.isqrt(count - 1) + 1
     down = -(-count // across)
     whole = np.ones((down * across, height + 1, width + 1, channels), images.dtype)
     whole[:count, 1:, 1:] = images

@@ -13,7 +13,15 @@ import click
 from click.core import ParameterSource
 
 from softfloat_ref.app.equality import compared, second_unit, told
-from softfloat_ref.app.options import SCHEDULERS, Choices, Name, operands_option, policy_options, profile_option
+from softfloat_ref.app.options import (
+    SCHEDULERS,
+    Choices,
+    Name,
+    Seconds,
+    operands_option,
+    policy_options,
+    profile_option,
+)
 from softfloat_ref.app.progress import progress
 from softfloat_ref.app.proof_words import outcome_lines, waveform_line
 from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit, rounding_input
@@ -76,7 +84,7 @@ _CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": U
 )
 @click.option(
     "--limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     default=LIMIT_S,
     show_default=True,
     help="Time limit of a question to the solver, in seconds of the processor.",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.arrays.error_counts import Errors
+from softfloat_ref.base.errors import counted
 from softfloat_ref.nn.model_errors import Row
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 
@@ -95,9 +96,10 @@ def notes(report: Report) -> Iterator[str]:
         names = list(dict.fromkeys(x.tensor.name for x, _ in thin))
         many = f" and {len(names) - 1} more" if len(names) > 1 else ""
         along = -1 if first.measure.axis is None else first.measure.axis
+        held = counted(first.tensor.shape[along], "value")
         yield (
-            f"note: blocks of {first.tensor.name} ({shape(first)}){many} hold {first.tensor.shape[along]} values, too "
-            f"few for a full block; --axis {axis} makes them longer"
+            f"note: blocks of {first.tensor.name} ({shape(first)}){many} hold {held}, too few for a full block; "
+            f"--axis {axis} makes them longer"
         )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name, scalar_format
+from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name, Seconds, scalar_format
 from softfloat_ref.app.progress import progress
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.executors import in_order, workers
@@ -37,7 +37,7 @@ _PROVED: Final = {"unsat": "proved", "unknown": "undecided", "sat": "WRONG"}
 @click.option("--prove", "proves", is_flag=True, help="What is proved of the oracle, by solvers.")
 @click.option("--part", "parts", multiple=True, metavar="PART", help="Prove: a part of it (default: all).")
 @click.option(
-    "--limit", type=click.FloatRange(min=0, min_open=True), help="Prove: seconds for a question to a solver [300]."
+    "--limit", type=Seconds(min=0, min_open=True), help="Prove: seconds for a question to a solver [300]."
 )
 @click.option("--exhaustive", is_flag=True, help="Every float32, through the arrays layer.")
 @click.option(

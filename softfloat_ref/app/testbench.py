@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from softfloat_ref.app.bench_results import print_failure
-from softfloat_ref.app.options import Name
+from softfloat_ref.app.options import Name, Seconds
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, make_folder, write_file
@@ -107,7 +107,7 @@ class _Simulation:
 @click.option("--plusarg", "plusargs", metavar="ARG", multiple=True, help="With --run: a plusarg, such as seed=7.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=1),
+    type=Seconds(min=1),
     help=f"With --run: timeout of build and simulation, in seconds [{RUN_TIMEOUT_S}].",
 )
 def testbench(

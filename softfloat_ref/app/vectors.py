@@ -270,7 +270,7 @@ def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags:
     for line in reports.text(found):
         print(line)
     sys.stdout.flush()  # a diagnosis may take a while
-    cause = explanation(found, nan, flags)
+    cause = explanation(found)
     for line in cause.lines() if cause else []:
         print(line)
     print(reports.summary(found), file=sys.stderr)

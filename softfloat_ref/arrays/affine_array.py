@@ -15,6 +15,7 @@ from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
 from softfloat_ref.arrays.quantized import Part, QuantizedArray, axis_after
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.affine import FP32, RULES, AffineFormat, Rule, get_affine_format, get_rule
 
 # Torch's integer types, the narrowest first, with their bounds.
@@ -94,7 +95,7 @@ class AffineArray(QuantizedArray):
 
     def to_torch(self) -> exchange.Tensors:
         """Integers (of torch's narrowest integer type), scales (float32) and zero points (int32) as torch tensors."""
-        kind = next(t for t, low, high in _INTEGERS if low <= self.fmt.lowest and self.fmt.highest <= high)
+        kind = find_first(t for t, low, high in _INTEGERS if low <= self.fmt.lowest and self.fmt.highest <= high)
         parts = self.integers.astype(kind), self.scales, self.zero_points
         elements, scales, zeros = map(exchange.array_to_torch, parts)
         return exchange.Tensors(elements, scales, zeros)

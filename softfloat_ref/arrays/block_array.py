@@ -17,6 +17,7 @@ from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch
 from softfloat_ref.arrays.quantized import Part, QuantizedArray, axis_after
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.numbers import integer
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import OCP, Profile
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE, dequantize_to_fp32, resolve, tensor_scale_code
@@ -264,10 +265,13 @@ def unpack(
     else:
         whole, apart = np.asarray(data), scales  # type: ignore[assignment]
     fmt, profile = resolve(get_block_format(fmt), profile)
-    shape = tuple(shape)
-    possible = len(shape) <= MAX_DIMENSIONS and all(isinstance(n, int) and 0 <= n < 1 << 62 for n in shape)
-    if not possible or math.prod(shape) > 8 * whole.size:
-        raise Error(f"{whole.size} bytes of packed data cannot hold an array of shape {shape}")
+    impossible = Error(f"{whole.size} bytes of packed data cannot hold an array of shape {tuple(shape)}")
+    try:
+        shape = tuple(integer(n, "a dimension", 0, (1 << 62) - 1) for n in shape)
+    except Error:
+        raise impossible from None
+    if len(shape) > MAX_DIMENSIONS or math.prod(shape) > 8 * whole.size:
+        raise impossible
     axis = check_axis(np.broadcast_to(np.uint8(0), shape), axis)
     blocks = Layout(shape, axis, fmt, profile)
     lead = () if blocks.flat else blocks.moved[:-1]

@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.numbers import integer
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
 
 
 def check_axis(values: NDArray[Any], axis: int) -> int:
-    """The axis as a nonnegative number. Raises Error if it is out of range."""
+    """The axis as a nonnegative number. Raises Error if it is out of range, and for other objects."""
     if values.ndim == 0:
         raise Error("a 0-dimensional array has no axis for blocks; reshape it to (1,)")
-    if not isinstance(axis, int) or not -values.ndim <= axis < values.ndim:
+    axis = integer(axis, "axis")
+    if not -values.ndim <= axis < values.ndim:
         raise Error(f"axis {axis} is out of range for an array of {values.ndim} dimensions")
     return axis % values.ndim
 

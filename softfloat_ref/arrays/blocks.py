@@ -33,6 +33,7 @@ from softfloat_ref.arrays.block_setting import Setting, setting
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided
+from softfloat_ref.arrays.kernels.threads import thread_count
 from softfloat_ref.arrays.odd import QUOTIENT_BITS, odd_quotient
 from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words, shape_of, words_at
 from softfloat_ref.base.bisection import changes
@@ -116,7 +117,7 @@ def encode(
     the new one. threads: number of threads of the compiled loops; the result does not depend on it. Raises Error for a
     0-dimensional array, an axis out of range, dtypes that do not fit, and an `out` of another shape or type.
     """
-    chosen = setting(fmt, profile, policy)
+    chosen, threads = setting(fmt, profile, policy), thread_count(threads)
     random_bits = given_bits(random_bits, chosen.policy, x, seed, key)
     return encode_by(chosen, x, random_bits, axis=axis, tensor_scale=tensor_scale, out=out, threads=threads)
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from softfloat_ref.base import npz
 from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.accumulate import parse_operand_formats
 from softfloat_ref.oracle.accumulate.dots import Operand, check_c, run, setting
 from softfloat_ref.oracle.accumulate.model import Accumulator
@@ -164,7 +165,7 @@ def _reader(array: Any, fmt: Format, where: str, *, rounded: bool = False) -> Ca
 
 def _code_bytes(fmt: Format) -> int:
     """The bytes of an integer of codes; 0 for tf32, whose registers hold FP32 bits."""
-    return 0 if fmt.width == 19 else next(n for n in (1, 2, 4, 8, 16, 32) if fmt.width <= 8 * n)
+    return 0 if fmt.width == 19 else find_first(n for n in (1, 2, 4, 8, 16, 32) if fmt.width <= 8 * n)
 
 
 def _from_fp32(fmt: Format) -> Any:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import exchange, slabs
 from softfloat_ref.arrays.kernels import dispatch, prefixes
-from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.arrays.kernels.threads import shared, thread_count
 from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random, decoder, encoder
@@ -130,7 +130,7 @@ def encode(
     `code_dtype`. threads: the number of threads; the codes do not depend on it. Raises Error for dtypes, random bits or
     an `out` that do not fit.
     """
-    fmt, policy = get_format(fmt), get_policy(policy)
+    fmt, policy, threads = get_format(fmt), get_policy(policy), thread_count(threads)
     random_bits = given_bits(random_bits, policy, x, seed, key)
     if slabs.needs_copy(x, out):
         return _by_slabs(
@@ -310,7 +310,7 @@ def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, th
     out, threads: as for `encode`. Raises Error for codes that are not valid in the format, for formats that float64
     cannot represent, and for an `out` that does not fit.
     """
-    fmt = get_format(fmt)
+    fmt, threads = get_format(fmt), thread_count(threads)
     dtype = value_dtype(fmt)
     array = checked_codes(codes, fmt)
     made = output_buffer(out, array.shape, dtype)
@@ -412,7 +412,7 @@ def quantize(
 
     out, threads: as for `encode`.
     """
-    fmt, policy = get_format(fmt), get_policy(policy)
+    fmt, policy, threads = get_format(fmt), get_policy(policy), thread_count(threads)
     random_bits = given_bits(random_bits, policy, x, seed, key)
     dtype = value_dtype(fmt)
     if slabs.needs_copy(x, out):

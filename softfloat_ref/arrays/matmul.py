@@ -103,6 +103,8 @@ class Matrix:
 
 def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
     """Which rows (of the last axis) contain a code of that kind."""
+    if not (fmt.has_nan if kind == NAN else fmt.infinity):
+        return np.zeros(codes.shape[:-1], np.bool_)
     kinds = _table(codes, fmt, decoder(fmt))[4]
     return np.asarray((kinds == KINDS.index(kind)).any(axis=-1), np.bool_)
 
@@ -169,11 +171,11 @@ class _Job:
         return self._by_oracle(out, np.ones(out.shape, bool))
 
     def _by_oracle(self, out: Codes, where: NDArray[np.bool_]) -> Codes:
-        """Compute the chosen results one by one; rows and columns with NaN at once if the unit has a single NaN."""
+        """Compute the chosen results one by one; rows and columns with NaN at once if the result has a single NaN."""
         if not where.any():
             return out
         unit = self.setting.accumulator
-        if unit.nan_rule.propagate == "no":
+        if unit.nan_rule.propagate == "no" and self.setting.out.has_nan:
             nan = self.a.rows_of(NAN)[:, np.newaxis] | self.b.rows_of(NAN)
             nan |= _of_kind(self.c[..., np.newaxis], self.setting.c, NAN)
             out[nan] = unit.nan_rule.code(self.setting.out)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.search import find_first
 
 Bytes = NDArray[np.uint8]
 Codes = NDArray[np.unsignedinteger[Any]]
@@ -323,7 +324,8 @@ def _checked(data: ArrayLike | None, size: int, what: str) -> Bytes:
 
 
 def _code_dtype(width: int) -> np.dtype[Any]:
-    return np.dtype(next(t for t in (np.uint8, np.uint16, np.uint32, np.uint64) if width <= np.dtype(t).itemsize * 8))
+    types = map(np.dtype, (np.uint8, np.uint16, np.uint32, np.uint64))
+    return find_first(t for t in types if width <= t.itemsize * 8)
 
 
 # -- scales ----------------------------------------------------------------------------------------------------------

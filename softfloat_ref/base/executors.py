@@ -34,6 +34,7 @@ from typing import Any, Final, Protocol, TypeVar, cast
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.numbers import integer
 
 _NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # SIGALRM re-raises a signal that was lost
 _ENDING: Final = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
@@ -41,6 +42,7 @@ ATTEMPTS: Final = 4  # how often a task is run if its workers die
 CONNECT_SECONDS: Final = 10
 _CLOSE_SECONDS: Final = 5
 _CLOSES_THE_PIPE: Final = (3, 11, 5)
+MAX_JOBS: Final = 1024
 _IN_FLIGHT: Final = 4  # tasks per worker: none waits for the next one, and results do not pile up
 _DYING: Final = f"worker processes keep dying ({ATTEMPTS} times at the same task): out of memory?"
 
@@ -82,8 +84,8 @@ def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[W
     """Workers for a `with` block: local processes (1: this process), or the workers of a Dask scheduler.
 
     jobs: number of processes; default: the number of processors. scheduler: an address (tcp://host:8786) or a scheduler
-    file (.json). If an exception (such as Ctrl-C) leaves the block, no process and no task remains. Raises Error for a
-    scheduler that cannot be reached.
+    file (.json). If an exception (such as Ctrl-C) leaves the block, no process and no task remains. Raises Error for
+    another number, and for a scheduler that cannot be reached.
     """
     if scheduler is not None and jobs is not None:
         raise Error("--jobs is for local processes; a scheduler has its own workers")
@@ -99,7 +101,7 @@ def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[W
 def _chosen(jobs: int | None, scheduler: str | None) -> Workers:
     if scheduler is not None:
         return _Cluster(scheduler)
-    jobs = usable_cpus() if jobs is None else jobs
+    jobs = usable_cpus() if jobs is None else integer(jobs, "jobs", 1, MAX_JOBS)
     return Workers() if jobs == 1 else _Processes(jobs)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 
 
 def write_file(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
@@ -32,7 +33,7 @@ def check_place(path: str | Path) -> None:
 def check_folder(path: str | Path) -> None:
     """Raise Error if `make_folder` could not make this folder, as far as can be checked in advance."""
     whole = Path(os.path.realpath(path))
-    near = next(p for p in (whole, *whole.parents) if p.exists())
+    near = find_first(p for p in (whole, *whole.parents) if p.exists())
     if not near.is_dir():
         raise Error(f"{path}: cannot be created: {near.name} is a file")
     if not os.access(near, os.W_OK):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.search import find_first
 
 T = TypeVar("T")
 
@@ -126,7 +127,7 @@ def load_definition(spec: str, kind: str, define: Callable[[dict[str, Any], str]
     if not name:
         if len(tables) > 1:
             raise Error(f"{path}: defines {', '.join(tables)}; choose one as {path}:NAME")
-        name = next(iter(tables))
+        name = find_first(tables)
     if not isinstance(tables.get(name), dict):
         raise unknown(kind, name, tables, f" (in {path})")
     key = f"{kind}:{path}:{name}"

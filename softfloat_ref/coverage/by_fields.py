@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Undefined
+from softfloat_ref.base.search import find_first
 from softfloat_ref.coverage.classes import class_of, coarse, members
 from softfloat_ref.coverage.engine.draw import bits, word
 from softfloat_ref.coverage.engine.framework import BaseSetting, Bins, Cell, Coverage, Line, Model
@@ -208,7 +209,7 @@ class ResultClasses(Model[FieldsSetting, FieldEvents]):
     def _searched(self, where: FieldsSetting) -> Iterator[Line]:
         """The first case of each operand's class, then ordinary operands, then more of the classes."""
         made = [(model, cell) for model in self._others for cell in model.bins(where)]
-        turns = [[next(model.cases(where, cell))] for model, cell in made]
+        turns = [[find_first(model.cases(where, cell))] for model, cell in made]
         turns += [[where.line({}, turn)] for turn in range(_MIXED)]
         more = (itertools.islice(model.cases(where, cell), 1, _MORE) for model, cell in made)
         most = _SEARCHED // (len(where.inputs) + len(where.results))

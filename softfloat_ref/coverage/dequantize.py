@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Final, NamedTuple
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.coverage.classes import class_of, members
 from softfloat_ref.coverage.engine.framework import BaseSetting, Bins, Cell, Coverage, Line, Model, cross
 from softfloat_ref.oracle.blocks.formats import FP32
@@ -147,7 +148,7 @@ def _bytes(fmt: Format) -> range:
 
 def _ordinary(fmt: Format) -> int:
     """A code of about one."""
-    return next(codes[0] for name, codes in members(fmt).items() if name.endswith(("one", "norm", "max")))
+    return find_first(codes[0] for name, codes in members(fmt).items() if name.endswith(("one", "norm", "max")))
 
 
 @lru_cache(maxsize=64)

@@ -19,7 +19,6 @@ from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.check import Report
-from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.units import Unit
 
@@ -43,14 +42,21 @@ def cases_of(report: Report, comparator: Comparator) -> list[Case]:
     return [c for c in cases if not c.agrees] + [c for c in cases if c.agrees]
 
 
-def diagnosis_of(report: Report, nan: CompareNan, flags: bool, ask: Asker | None = None) -> Diagnosis | None:
+def comparator_of(report: Report) -> Comparator:
+    """Answers are compared as in the report: what was tolerated there is no mismatch here."""
+    unit = report.vectors.unit
+    made = Comparator.of(unit, report.nan, report.flags if report.has_flags else 0)
+    return made._replace(unread=unit if report.any_elements else None)
+
+
+def diagnosis_of(report: Report, ask: Asker | None = None) -> Diagnosis | None:
     """The diagnosis of a check; None if the device got nothing wrong. ask: to shrink its mismatches."""
     if not report.wrong:
         return None
-    if late := late_diagnosis(report, nan, flags):
+    if late := late_diagnosis(report):
         return late
     unit = report.vectors.unit
-    comparator = Comparator.of(unit, nan, flags and report.has_flags)
+    comparator = comparator_of(report)
     cases = cases_of(report, comparator)
     conditions_of = partial(_conditions, kind_of(unit))
     found = finished(examined(space_of(report.vectors), comparator, cases, conditions_of), cases, unit, comparator)
@@ -89,10 +95,9 @@ def _conditions(known: DiagnosedKind, cases: Sequence[Case]) -> list[Condition]:
     return [*shared, narrow.condition] if narrow else shared
 
 
-def late_diagnosis(report: Report, nan: CompareNan, flags: bool) -> Diagnosis | None:
+def late_diagnosis(report: Report) -> Diagnosis | None:
     """The diagnosis of a device whose answers are late or early; None for other devices."""
-    comparator = Comparator.of(report.vectors.unit, nan, flags and report.has_flags)
-    late, in_order = lateness(report, comparator)
+    late, in_order = lateness(report, comparator_of(report))
     examined, wrong = len(report.wrong) + len(report.right), len(report.wrong)
     return Diagnosis(examined, wrong, late=late, in_order=in_order) if late else None
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis.block_defects import binades_off, usual
 from softfloat_ref.diagnosis.block_defects import moved as moved_scale
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
@@ -241,7 +242,7 @@ def _twin_elements(unit: DotUnit) -> Iterator[Hypothesis]:
                 for side, x, decode in zip("ab", found, right, strict=True)
             ]
             of = "" if sides == "ab" else f" of {sides}"
-            says = next(x.says for x in found if x is not None)
+            says = find_first(x.says for x in found if x is not None)
             says = f"takes the format of the elements{of} for {says}"
             yield Hypothesis(f"elements{of} as {name}", says, WrongDot(unit, decoders=decoders))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis.conditions import Feature
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.kinds import kind_of
@@ -65,7 +66,8 @@ class FamilySpace(Space[str]):
         return point
 
     def says(self, point: str) -> str:
-        return next((s.says(known[point]) for s, known in zip(self.spaces, self.known, strict=True) if point in known))
+        spaces = zip(self.spaces, self.known, strict=True)
+        return find_first(space.says(known[point]) for space, known in spaces if point in known)
 
     def size(self, point: str) -> int:
         having = zip(self.spaces, self.known, strict=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.testing.compare import Answer, CompareNan
+from softfloat_ref.testing.compare import Answer, CompareNan, without_unread
 from softfloat_ref.units import Unit
 
 Inputs = Sequence[int]
@@ -76,19 +76,22 @@ class Comparator(NamedTuple):
 
     formats: tuple[Format | None, ...]  # of the results' codes
     nan: CompareNan = CompareNan.EXACT
-    has_flags: bool = False  # whether flags are compared
+    flags: int = 0  # those that are compared
+    unread: Unit | None = None  # whose elements under a NaN scale are not compared
 
     @staticmethod
-    def of(unit: Unit, nan: CompareNan, flags: bool) -> Comparator:
-        """The comparator of a unit's answers. flags: whether to compare flags, if the unit raises any."""
-        return Comparator(unit.result_formats, nan, flags and unit.has_flags)
+    def of(unit: Unit, nan: CompareNan, flags: int) -> Comparator:
+        """The comparator of a unit's answers. flags: those to compare, if the unit raises any."""
+        return Comparator(unit.result_formats, nan, flags if unit.has_flags else 0)
 
     def __call__(self, output: Output) -> Output:
         """The part of a model's output that is compared."""
         codes = output[: len(self.formats)]
+        if self.unread is not None:
+            codes = without_unread(self.unread, codes)
         if self.nan != CompareNan.EXACT:
             codes = tuple(map(self._code, codes, self.formats))
-        return (*codes, output[len(self.formats)]) if self.has_flags else codes
+        return (*codes, output[len(self.formats)] & self.flags) if self.flags else codes
 
     def _code(self, code: int, fmt: Format | None) -> int:
         if fmt is None or code >> fmt.width or not fmt.is_nan(code):

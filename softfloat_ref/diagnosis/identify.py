@@ -13,6 +13,7 @@ from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Out
 from softfloat_ref.diagnosis.name_ranges import with_ranges
 from softfloat_ref.diagnosis.ranking import Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
+from softfloat_ref.explain.scalar import MAX_FLAGS
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.units import Unit
@@ -123,7 +124,7 @@ class _Session(Generic[P]):
         self.has_flags = True
 
     def _comparator(self, has_flags: bool) -> Comparator:
-        return Comparator.of(self.examiner.vectors.unit, self.examiner.nan, has_flags)
+        return Comparator.of(self.examiner.vectors.unit, self.examiner.nan, MAX_FLAGS if has_flags else 0)
 
     def put(self, questions: Sequence[Question]) -> list[Output]:
         """Ask the questions; the first answer shows whether the device gives flags."""

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis import report as texts
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.checked import diagnosis_of, late_diagnosis
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.together import diagnoses
 from softfloat_ref.testing.check import Report
-from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 
@@ -42,7 +42,7 @@ class PartDiagnosis(NamedTuple):
         if self.found is None or self.found.simplest is None:
             return ""
         inputs, width = self.found.simplest.inputs, self.unit.input_width
-        answer = next(answer for line, answer in self.report.wrong if line[:width] == inputs)
+        answer = find_first(answer for line, answer in self.report.wrong if line[:width] == inputs)
         return view_of(self.unit).command(inputs, answer)
 
 
@@ -64,22 +64,20 @@ class Explanation(NamedTuple):
         return {"parts": [_part_as_dict(x) for x in self.parts]}
 
 
-def explanation(
-    report: Report, nan: CompareNan = CompareNan.EXACT, flags: bool = True, ask: Asker | None = None
-) -> Explanation | None:
+def explanation(report: Report, ask: Asker | None = None) -> Explanation | None:
     """What the device of a report seems to do; None if it got nothing wrong. ask: to simplify its mismatches, for units
     without parts."""
     unit = report.vectors.unit
     if not report.mismatched:
         return None
     if list(report.parts) in ([], [unit]):
-        whole = diagnosis_of(report, nan, flags, ask)
+        whole = diagnosis_of(report, ask)
         return None if whole is None else Explanation(unit, whole, [])
-    if late := late_diagnosis(report, nan, flags):
+    if late := late_diagnosis(report):
         return Explanation(unit, late, [])
     order = {part: i for i, part in enumerate(unit.parts)}
     parts = sorted(report.parts.values(), key=lambda r: order.get(r.vectors.unit, len(order)))
-    return Explanation(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts, nan, flags))))
+    return Explanation(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts))))
 
 
 def _table(parts: list[PartDiagnosis]) -> Iterator[str]:

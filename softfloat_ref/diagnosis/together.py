@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from softfloat_ref.diagnosis.checked import cases_of, diagnosis_of, examined, finished, late_diagnosis
+from softfloat_ref.diagnosis.checked import cases_of, comparator_of, diagnosis_of, examined, finished, late_diagnosis
 from softfloat_ref.diagnosis.conditions import Condition, conditions
 from softfloat_ref.diagnosis.families import FamilySpace, families, features
 from softfloat_ref.diagnosis.findings import Diagnosis, Finding
@@ -16,28 +16,27 @@ from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis
 from softfloat_ref.diagnosis.peeling import over
 from softfloat_ref.diagnosis.ranking import explains
 from softfloat_ref.testing.check import Report
-from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.units import Unit
 
 
-def diagnoses(reports: Sequence[Report], nan: CompareNan, flags: bool) -> list[Diagnosis | None]:
+def diagnoses(reports: Sequence[Report]) -> list[Diagnosis | None]:
     """The diagnosis of each part; None where the device got nothing wrong."""
     of = {r.vectors.unit: r for r in reports if r.wrong}
     found: dict[Unit, Diagnosis | None] = {}
     for units in families(of):
         family = [of[x] for x in units]
-        if len(family) == 1 or any(late_diagnosis(r, nan, flags) for r in family):
-            found |= {r.vectors.unit: diagnosis_of(r, nan, flags) for r in family}
+        if len(family) == 1 or any(late_diagnosis(r) for r in family):
+            found |= {r.vectors.unit: diagnosis_of(r) for r in family}
         else:
-            found |= _of_family(family, nan, flags)
+            found |= _of_family(family)
     _corroborate(found)
     return [found.get(r.vectors.unit) for r in reports]
 
 
-def _of_family(reports: Sequence[Report], nan: CompareNan, flags: bool) -> dict[Unit, Diagnosis | None]:
+def _of_family(reports: Sequence[Report]) -> dict[Unit, Diagnosis | None]:
     """The diagnoses of parts that differ only in their policies."""
     units = [r.vectors.unit for r in reports]
-    comparators = [Comparator.of(r.vectors.unit, nan, flags and r.has_flags) for r in reports]
+    comparators = list(map(comparator_of, reports))
     own = [cases_of(r, comparator) for r, comparator in zip(reports, comparators, strict=True)]
     joined = [c._replace(inputs=(i, *c.inputs)) for i, some in enumerate(own) for c in some]
     joined = sorted(joined, key=lambda c: c.agrees)
@@ -48,7 +47,7 @@ def _of_family(reports: Sequence[Report], nan: CompareNan, flags: bool) -> dict[
         alone = None
         part = _of_part(together, space, i, cases, comparators[i])
         if not (part.several or (part.findings and part.explains_nearly_all)):
-            alone = diagnosis_of(report, nan, flags)
+            alone = diagnosis_of(report)
         better = alone is not None and alone.explained > part.explained
         found[units[i]] = alone if better else finished(part, cases, units[i], comparators[i])
     return found

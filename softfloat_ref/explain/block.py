@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.explain.scalar import Rows, describe, value_text
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
@@ -132,7 +133,7 @@ class BlockExplanation:
     def _amax_text(self) -> str:
         if self.amax is None:
             return "none: every finite value is zero"
-        index = next(
+        index = find_first(
             i
             for i, x in enumerate(self.values)
             if x.kind == FINITE and exact.compare(exact.magnitude(x), self.amax) == 0

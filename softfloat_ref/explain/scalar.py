@@ -130,7 +130,7 @@ def _special_rule(value: Value, fmt: Format, policy: Policy) -> str:
     if value.kind == NAN:
         return f"NaN: nan = {policy.nan}" if fmt.has_nan else f"no NaN: nan_missing = {policy.nan_missing}"
     if value.kind == INF:
-        return f"infinity: overflow = {policy.overflow_for(fmt)}; the format's default is {fmt.overflow}"
+        return f"infinity: {_overflow_rule(fmt, policy)}"
     return "zero keeps its sign" if fmt.negative_zero else "zero" if fmt.zero else "the format has no zero"
 
 
@@ -199,7 +199,10 @@ def _overflow_text(sign: int, fmt: Format, policy: Policy) -> str:
 def _overflow_rule(fmt: Format, policy: Policy) -> str:
     if fmt.is_integer:
         return f"integers = {policy.integers}"
-    return f"overflow = {policy.overflow_for(fmt)}; the format's default is {fmt.overflow}"
+    rule, kind = policy.overflow_for(fmt), f"overflow without saturation is {fmt.overflow}"
+    if policy.overflow is None:
+        return f"overflow = {rule}, the default for this format, whose {kind}"
+    return f"overflow = {rule}; the format's {kind}"
 
 
 def _decision(magnitude: tuple[int, int, int, int], sign: int, policy: Policy, r: int, t: Target) -> tuple[bool, str]:

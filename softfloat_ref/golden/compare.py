@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import Batch, Data, Facts, Piece, Slice, Stream, Writer, text_line
 from softfloat_ref.units import Field, Line
@@ -158,7 +159,7 @@ class Comparison:
         line = self.vectors.line(batch.lines[i][: self.inputs])
         if line is None:
             return b"no defined result"
-        tag = next(itertools.islice(batch.tags(), i, None))
+        tag = find_first(itertools.islice(batch.tags(), i, None))
         parts = writer.part(self.vectors, Batch(self.vectors.fields, [(tag, 1)], [line]))
         return parts[reader.number]
 

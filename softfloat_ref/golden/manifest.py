@@ -185,12 +185,26 @@ def _filled(parts: Sequence[str], indent: str) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file. Raises Error."""
+    """The content of a JSON file. Raises Error; also for a key that is given twice, of which json takes the last."""
     data = read_bytes(path)
     try:
-        return json.loads(data)
+        return json.loads(data, object_pairs_hook=_unique)
+    except Error as e:
+        raise Error(f"{path}: {e}") from None
     except (ValueError, RecursionError) as e:
         raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if name := repeated(key for key, _ in pairs):
+        raise Error(f"gives the key {name} twice")
+    return dict(pairs)
+
+
+def repeated(names: Iterable[str]) -> str:
+    """The first name that comes twice, in quotes; '' if none does."""
+    seen = set[str]()
+    return next((repr(x[:60]) for x in names if x in seen or seen.add(x)), "")  # type: ignore[func-returns-value]
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -246,5 +260,7 @@ def _check_tables(path: Path, manifest: dict[str, Any]) -> None:
     for f in manifest["files"]:
         if not isinstance(f, dict) or not {"name", "sha256", "lines"} <= f.keys() or not isinstance(f["name"], str):
             raise Error(f"{path}: files are not tables with name, sha256 and lines")
+    if name := repeated(f["name"] for f in manifest["files"]):
+        raise Error(f"{path}: lists the file {name} twice")
     if type(manifest["left_out"].get("count")) is not int:
         raise Error(f"{path}: left_out has no count")

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.numbers import settle
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.golden import manifest_schema2
@@ -39,12 +40,8 @@ class VectorSet:
     def __post_init__(self) -> None:
         if self.level and self.level not in (*LEVELS, EXHAUSTIVE):
             raise unknown("level", self.level, (*LEVELS, EXHAUSTIVE))
-        if type(self.count) is not int or self.count < 1:
-            raise Error(f"{self.count!r} vectors: a set needs at least one")
-        if type(self.seed) is not int:
-            raise Error(f"seed {self.seed!r} is not an integer")
-        if type(self.unboxed) is not int:
-            raise Error(f"unboxed = {self.unboxed!r} is not an integer")
+        for name, least in (("count", 1), ("seed", 0), ("unboxed", None)):
+            settle(self, name, least)
         Philox(self.seed)  # refuses an invalid seed
         if not all(isinstance(x, str) for x in (*self.sources, self.description)):
             raise Error("random sources and description must be strings")

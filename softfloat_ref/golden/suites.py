@@ -15,11 +15,12 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.base.files import made_folder, read_bytes, write_file
 from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import read_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import vector_recipes, writers
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.manifest import MANIFEST, SUITE, read_json, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SUITE, read_json, repeated, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import Report, verify
 from softfloat_ref.oracle.policies import Policy
@@ -137,7 +138,7 @@ def _recipe(one: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
     if "policy" not in vector_recipes.keys_of(table.get("op")):
         if fields:
             raise Error(
-                f"{next(iter(fields))}: does not apply to dot products: their accumulator defines the roundings"
+                f"{find_first(fields)}: does not apply to dot products: their accumulator defines the roundings"
             )
         table.pop("policy", None)
         return table
@@ -211,6 +212,8 @@ def read_suite_manifest(folder: Path) -> dict[str, Any]:
     sets = found.get("sets")
     if not isinstance(sets, list) or not all(isinstance(s, dict) and _is_entry(s) for s in sets):
         raise Error(f"{path}: sets are not tables with folder, count and sha256")
+    if name := repeated(s["folder"] for s in sets):
+        raise Error(f"{path}: lists the set {name} twice")
     return found
 
 

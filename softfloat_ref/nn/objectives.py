@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.features import Features, frechet
 from softfloat_ref.nn.layers import Layer, binary_cross_entropy, softmax_cross_entropy
@@ -89,7 +90,7 @@ class Adversarial(Objective):
         super().__init__(network, numerics)
         self._generator, self._discriminator = (network.children()[x] for x in (GENERATOR, DISCRIMINATOR))
         self._layers = dict(self._discriminator.walk())
-        self._first = next(layer for layer in self._layers.values() if layer.products)
+        self._first = find_first(layer for layer in self._layers.values() if layer.products)
         self._features = Features(self._first.params["weight"].shape[-1])
 
     def forward_and_back(self, turn: str, x: Array, y: Array, scale: float) -> Passed:

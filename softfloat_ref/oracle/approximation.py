@@ -162,7 +162,7 @@ class Approximation:
                 refuse(where, (f"{text} has no complement", self.symmetry == "complement" and beyond))
 
     def _code(self, text: str, where: str) -> int:
-        if not re.fullmatch(r"[0-9a-fA-F]{1,8}", text) or int(text, 16) >> self.out.width:
+        if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,8}", text) or int(text, 16) >> self.out.width:
             raise Error(f"{where}: {text[:20]!r} is neither {' nor '.join(SHARES)} nor a code of {self.out.name}")
         return int(text, 16)
 

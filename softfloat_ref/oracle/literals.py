@@ -19,6 +19,7 @@ MAX_EXPONENT_OF_TWO: Final = 1_600_000
 
 # No two repetitions are adjacent, so a mismatch is found in a single pass, however long the text.
 _DECIMAL: Final = re.compile(r"([+-]?)(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?", re.ASCII)
+MAX_LINE: Final = 1 << 20  # characters of a line of codes: functions of vectors have thousands
 _CODE: Final = re.compile(r"(0[xX])?[0-9a-fA-F]{1,80}")
 _HEX: Final = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]*)(?:\.([0-9a-fA-F]*))?(?:[pP]([+-]?\d+))?", re.ASCII)
 _RATIO: Final = re.compile(r"[+-]?\d{1,4000}/\d{1,4000}", re.ASCII)

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.numbers import settle
 from softfloat_ref.base.tables import load_definition, split_like
 from softfloat_ref.oracle.formats import ALIASES, Format, get_format
 from softfloat_ref.oracle.rounding import Rounding
@@ -160,7 +161,7 @@ class NanRule:
 
 
 def _nan_code(text: str, rule: str) -> int:
-    if not re.fullmatch(r"(0x)?[0-9a-f]{1,64}", text):
+    if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,64}", text):
         raise Error(
             f"NaN rule {rule!r}: {text!r} is neither a known word nor a hexadecimal code; "
             "words: canonical, ones, negative, propagate, propagate-signaling, addend-first, "
@@ -214,8 +215,8 @@ class Policy:
         put(self, "bare_widening", _parse_widening(self.bare_widening))
         put(self, "nan", _nan_text(self.nan))
         self.nan_rule  # noqa: B018  (parsed now, so that a bad rule raises here)
-        if self.sr_bits is not None and not (type(self.sr_bits) is int and 1 <= self.sr_bits <= 64):
-            raise Error(f"sr_bits = {self.sr_bits!r}: stochastic rounding takes 1 to 64 random bits")
+        if self.sr_bits is not None:
+            settle(self, "sr_bits", 1, 64)
 
     @cached_property
     def nan_rule(self) -> NanRule:

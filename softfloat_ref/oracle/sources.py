@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, runtime_checkable
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.numbers import settle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +48,7 @@ class Philox:
     stream: int = 0
 
     def __post_init__(self) -> None:
+        settle(self, "seed")
         if not 0 <= self.seed < 1 << WORD_BITS:
             raise Error(f"seed {self.seed} is not an unsigned integer of 64 bits")
 

@@ -9,6 +9,7 @@ from operator import or_ as or_bits
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.btor2 import Machine, read_btor2
@@ -262,7 +263,7 @@ def _merged(base: Term, mask: int, other: Term) -> Term:
 
 def _place(fields: Sequence[LineField], source: int) -> tuple[LineField, int, int]:
     """The field, lane and bit of a bit of a memory word."""
-    field = next(f for f in fields if f.lsb <= source < f.lsb + f.stride * f.lanes)
+    field = find_first(f for f in fields if f.lsb <= source < f.lsb + f.stride * f.lanes)
     lane, low = divmod(source - field.lsb, field.stride)
     return field, lane, low
 

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final
 
 from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.design import Design
@@ -239,7 +240,7 @@ def _of_source(question: Question, name: str, source: Lfsr, limit_s: float) -> L
 def _met(question: Question, name: str, source: Lfsr, wrong: Wrong, limit_s: float) -> Counterexample:
     """The operation after that, with the random bits that the source gives it; the circuit has others."""
     unit, field = question.unit, question.registers[name]
-    width = next(f.width for f in unit.inputs if f.name == field)
+    width = find_first(f.width for f in unit.inputs if f.name == field)
     right, held = (x >> source.high + 1 - width & (1 << width) - 1 for x in (wrong.right, wrong.held))
     design, lanes = question.design(), _outputs(unit)
     codes = [design.code(lane, const(0, size)) for lane, size in lanes]

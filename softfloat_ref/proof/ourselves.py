@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle import codec, exact
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
@@ -289,5 +290,5 @@ def decide(task: tuple[str, float]) -> tuple[Result, float]:
     """The answer to a statement, given by its title and the limit of a question, and the seconds of the processor.
     Raises Error."""
     (title, limit_s), begin = task, time.process_time()
-    found = next(s for s in statements() if s.title == title).ask(limit_s)
+    found = find_first(s for s in statements() if s.title == title).ask(limit_s)
     return found, time.process_time() - begin

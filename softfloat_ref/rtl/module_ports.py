@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.rtl.bench_runs import source_files
 from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 
@@ -133,7 +134,7 @@ def elaborate(
     for tree in trees:
         compilation.addSyntaxTree(tree)
     compilation.addSyntaxTree(slang.syntax.SyntaxTree.fromText(wrapper, manager, _WRAPPER, "", options))
-    dut = next(iter(compilation.getRoot().topInstances[0].body))
+    dut = find_first(compilation.getRoot().topInstances[0].body)
     found = isinstance(dut, slang.ast.InstanceSymbol)
     design = Elaborated(slang, manager, compilation.getRoot(), dut.body if found else None, loader, tuple(trees))
     problems = []

@@ -13,6 +13,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.files import make_folder, write_file
+from softfloat_ref.base.search import find_first
 from softfloat_ref.base.systemverilog import named
 from softfloat_ref.base.tables import choices
 from softfloat_ref.golden.writers.layout import identifier
@@ -193,7 +194,7 @@ def _refused(key: str, values: Iterable[str]) -> tuple[str, str]:
 def _by_kind(kinds: Mapping[str, Sequence[str]]) -> list[str]:
     """Statements for each format of the result, as those of an item need them."""
     if len(kinds) == 1:
-        return list(next(iter(kinds.values())))
+        return list(find_first(kinds.values()))
     lines = ["case (want.out)"]
     for out, own in kinds.items():
         lines += [f"  OUT_{identifier(out).upper()}: begin", *(f"    {line}" for line in own), "  end"] if own else []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.symbolic import choice, integers
 from softfloat_ref.symbolic.integers import number
 from softfloat_ref.symbolic.paths import Unsupported, at, here
@@ -167,7 +168,7 @@ def _popped(items: Any) -> Callable[[], Any] | None:
     """What gives the item of a set of equal ones, which is not used after that."""
     if isinstance(items, Sparse):
         return lambda: items.first
-    return (lambda: next(iter(items))) if isinstance(items, set) and len(items) == 1 else None
+    return (lambda: find_first(items)) if isinstance(items, set) and len(items) == 1 else None
 
 
 def compared(op: ast.cmpop, a: Any, b: Any) -> Any:

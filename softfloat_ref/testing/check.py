@@ -27,7 +27,7 @@ from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
     operation,
     vector,
 )
-from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan
+from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan, without_unread
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 from softfloat_ref.testing.kappa import Allowance, KappaJudge, Kappas
 from softfloat_ref.testing.ulp import Errors, Tolerance
@@ -43,12 +43,14 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 10
 _BATCH: Final = 4096
-_NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan) = ([a-z_ ]+)")  # of a bench, in its log of results
+# Of a bench, in its log of results.
+_NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan|nan_scale_elements) = ([a-z_ ]+)")
 _COUNTED: Final = 1 << 16  # missing answers are counted exactly up to this number
 KEPT: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that agree
 FIRST: Final = 1 << 12  # cases kept in their order
 UNKNOWN: Final = "X or Z bits"
 _UNKNOWN: Final = re.compile("[0-9a-fA-F]*[xXzZ][0-9a-fA-FxXzZ]*")
+_PREFIXED: Final = re.compile("0[xX][0-9a-fA-F]+")
 
 
 @dataclass
@@ -68,7 +70,8 @@ class Mismatch:
 class Report:
     """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
     each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
-    several parts, a report for each, with its own cases."""
+    several parts, a report for each, with its own cases. nan, flags: how NaNs were compared, and which flags.
+    any_elements: whether any elements were accepted where their scale is NaN."""
 
     vectors: VectorSet
     compared: int = 0
@@ -82,6 +85,9 @@ class Report:
     right: list[tuple[Line, Answer]] = field(default_factory=list)
     first: list[tuple[Line, Answer]] = field(default_factory=list)
     parts: dict[Unit, Report] = field(default_factory=dict)
+    nan: CompareNan = CompareNan.EXACT
+    flags: int = MAX_FLAGS
+    any_elements: bool = False
 
     def note(self, line: Line, answer: Answer, kind: str, kept: bool = True, agrees: bool = False) -> None:
         """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
@@ -104,13 +110,40 @@ class Report:
     def part(self, unit: Unit) -> Report:
         """The report of a part."""
         if unit not in self.parts:
-            self.parts[unit] = Report(VectorSet(unit, 1))
+            self.parts[unit] = Report(VectorSet(unit, 1), nan=self.nan, flags=self.flags)
         return self.parts[unit]
 
     @property
     def passed(self) -> bool:
         """Whether every case agreed, there was at least one, and the device followed the protocol."""
         return self.compared > 0 and self.mismatched == 0 and not self.failure
+
+
+class UnknownBits:
+    """Finds the answers of simulations that have X or Z bits.
+
+    `0x3c` may be a code, or what %h prints of 16 bits with an unknown digit: %h prints all digits of a field, so the
+    length tells, and where it does not, what the same field looked like before, or the other words of the line.
+    """
+
+    def __init__(self, unit: Unit) -> None:
+        self.digits = [f.digits for f in unit.outputs for _ in range(f.lanes)]
+        self.has_prefix: dict[int, bool] = {}  # of a place in the answer, once a word has told it
+
+    def among(self, words: Sequence[str], operands: Sequence[str]) -> bool:
+        """Whether a word of an answer has X or Z bits."""
+        others = all(w == "0" or _PREFIXED.fullmatch(w) for w in (*operands, *words))
+        return any(self._unknown(i, w, others) for i, w in enumerate(words[: len(self.digits)]))
+
+    def _unknown(self, place: int, word: str, others: bool) -> bool:
+        if not _PREFIXED.fullmatch(word):
+            if word != "0":  # which %#x prints without one
+                self.has_prefix.setdefault(place, False)
+            digits = word if len(word) <= self.digits[place] else word.lower().removeprefix("0x")
+            return len(digits) <= self.digits[place] and bool(_UNKNOWN.fullmatch(digits))
+        if len(word) != self.digits[place]:
+            self.has_prefix[place] = True
+        return not self.has_prefix.get(place, others)
 
 
 class How(TypedDict, total=False):
@@ -137,7 +170,8 @@ class Judge:
         limit: Fraction | None = None,
         kappa: Allowance | None = None,
     ) -> None:
-        self.report, self.view = Report(vectors), view_of(vectors.unit)
+        self.report = Report(vectors, nan=nan, flags=MAX_FLAGS if flags else 0)
+        self.view = view_of(vectors.unit)
         self.view.check()
         self.tolerance: Tolerance | KappaJudge | None = None
         if kappa is not None:
@@ -145,27 +179,29 @@ class Judge:
         elif limit is not None:
             self.tolerance = self.view.tolerance(limit, shown)
         self.report.errors = None if self.tolerance is None else self.tolerance.errors
-        self.nan, self.flags, self.shown = nan, flags, shown
-        self.inputs, self.known_flags = vectors.unit.input_width, MAX_FLAGS
+        self.inputs, self.shown = vectors.unit.input_width, shown
         self.lengths = answer_lengths(vectors.unit)
+        self.unknown = UnknownBits(vectors.unit)
         self.has_parts = len(vectors.unit.parts) > 1
 
     def note(self, comment: str) -> None:
-        """A comment of a log, which may say which flags the device has, and how its NaNs are compared."""
+        """A comment of a log, which may say which flags the device has, and what else is accepted."""
         found = _NOTE.fullmatch(comment.strip())
         if found and found[1] == "flags":
             names = {name.upper() for name in found[2].split()} & {*Flags.__members__}  # none: "none"
-            self.known_flags = sum(Flags[name] for name in names)
-            self.flags = self.flags and bool(names)
+            self.report.flags &= sum(Flags[name] for name in names)
             if without_flags(comment):
                 self.lengths = self.lengths[:1]
-        elif found and self.nan == CompareNan.EXACT:
-            self.nan = compare_nan(found[2])
+        elif found and found[1] == "nan_scale_elements":
+            self.report.any_elements = found[2] == "any"
+        elif found and self.report.nan == CompareNan.EXACT:
+            self.report.nan = compare_nan(found[2])
 
-    def compare_logged(self, line: Line, answer: str) -> None:
-        """One case with the answer of a simulation, which may have unknown bits. Raises DeviceError."""
+    def compare_logged(self, line: Line, answer: str, operands: Sequence[str] = ()) -> None:
+        """One case with the answer of a simulation, which may have unknown bits. operands: the words before it. Raises
+        DeviceError."""
         unit, words = self.report.vectors.unit, answer.split()
-        if not any(_UNKNOWN.fullmatch(w) for w in words):
+        if not self.unknown.among(words, operands):
             self.compare(line, parse_answer(answer, unit, line[: self.inputs]))
             return
         given = Answer((0,), 0 if len(words) > len(unit.result_formats) else None)
@@ -175,16 +211,16 @@ class Judge:
 
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
-        has_flags = answer.flags is not None
-        if answer.flags is not None and self.known_flags != MAX_FLAGS:
-            line = (*line[:-1], line[-1] & self.known_flags)
+        has_flags, nan, flags = answer.flags is not None, self.report.nan, self.report.flags
+        if answer.flags is not None and flags:
+            line = (*line[:-1], line[-1] & flags)
         if self.report.compared and has_flags != self.report.has_flags:
             raise DeviceError("it gives flags with some answers only")
         expected, error = line[self.inputs :], ""
         if self.tolerance is not None:
-            kind, error = self.tolerance.kind(line, answer, self.nan, self.flags)
+            kind, error = self.tolerance.kind(line, answer, nan, bool(flags))
         else:
-            kind = self.view.kind(line[: self.inputs], expected, answer, self.nan, self.flags)
+            kind = self.view.kind(line[: self.inputs], *self._compared(expected, answer), nan, bool(flags))
         self.report.note(line, answer, kind)
         if len(self.report.first) < FIRST:
             self.report.first.append((line, answer))
@@ -195,8 +231,17 @@ class Judge:
             return
         if len(self.report.mismatches) < self.shown:
             found = Mismatch(self.report.compared, line[: self.inputs], expected, answer, kind, error=error)
-            found.changes = self.view.changes(found.operands, answer, self.flags)
+            found.changes = self.view.changes(found.operands, answer, bool(flags))
             self.report.mismatches.append(found)
+
+
+    def _compared(self, expected: Line, answer: Answer) -> tuple[Line, Answer]:
+        """What of the expected outputs and of an answer is compared."""
+        if not self.report.any_elements:
+            return expected, answer
+        unit, count = self.report.vectors.unit, len(answer.codes)
+        known = (*without_unread(unit, expected[:count]), *expected[count:])
+        return known, answer._replace(codes=without_unread(unit, answer.codes))
 
 
 def _defined(vectors: VectorSet) -> Iterator[Line]:
@@ -314,7 +359,7 @@ def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
             raise DeviceError(f"it has more lines than it was asked: {text[:80]!r}")
         inputs = _own_operands(text, width, judge.lengths)
         if inputs is None:
-            judge.compare(line, parse_answer(text, vectors.unit, line[:width]))
+            judge.compare_logged(line, text)
             continue
         if inputs != line[:width]:
             owed.update([line[:width]])
@@ -322,7 +367,8 @@ def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
             line = vectors.line(inputs)
             if line is None:
                 raise DeviceError(f"{text.strip()[:80]!r} has operands of no case of this set")
-        judge.compare_logged(line, " ".join(text.split()[width:]))
+        words = text.split()
+        judge.compare_logged(line, " ".join(words[width:]), words[:width])
     missing = sum(1 for _ in itertools.islice(cases, _COUNTED))
     if missing:
         least = "at least " if missing == _COUNTED else ""
@@ -376,13 +422,13 @@ def _judge_own(judge: Judge, text: str) -> None:
     if len(words) <= len(widths) or any(x is None or x >> w for x, w in zip(inputs, widths, strict=False)):
         raise DeviceError(f"{text.strip()[:80]!r} is not a line of {len(widths)} operands, a result and flags")
     codes = tuple(x for x in inputs if x is not None)
-    if judge.flags and unit.has_flags and len(words) - len(codes) == len(unit.result_formats):
+    if judge.report.flags and unit.has_flags and len(words) - len(codes) == len(unit.result_formats):
         raise DeviceError("no flags; a line has operands, result and flags")
     line = unit.line(codes)
     if line is None and judge.has_parts:
         raise DeviceError(f"{text.strip()[:80]!r} has control fields or operands that no case of this set has")
     if line is not None:
-        judge.compare_logged(line, " ".join(words[len(codes) :]))
+        judge.compare_logged(line, " ".join(words[len(codes) :]), words[: len(codes)])
     else:
         parse_answer(" ".join(words[len(codes) :]), unit, codes)
 

@@ -101,9 +101,8 @@ class Scoreboard:
         self.expected = 0
         self.compared = 0
         self.mismatched = 0
-        self.report = Report(VectorSet(self.unit, len(self.unit.parts)))
+        self.report = Report(VectorSet(self.unit, len(self.unit.parts)), nan=compare.compare_nan(nan))
         self.mismatches: list[str] = []  # the first ones, explained
-        self._nan = compare.compare_nan(nan)
         self._variants: dict[Policy, Unit] = {}
         self._waiting: dict[Hashable, deque[Expectation]] = {}
 
@@ -186,7 +185,7 @@ class Scoreboard:
             raised = "" if flags is None else f", flags {flags}"
             lines = view.expected_lines(e.inputs, e.outputs)
             return self._wrong([f"{e}: {view.title}", *lines, f"  got      {shown}{raised}"])
-        kind = view.kind(e.inputs, e.outputs, answer, self._nan, True)
+        kind = view.kind(e.inputs, e.outputs, answer, self.report.nan, True)
         self._note(e, answer, kind)
         if not kind:
             return True
@@ -208,7 +207,7 @@ class Scoreboard:
         if unit.has_flags and len(given) - 1 in (len(unit.results), len(unit.result_formats)):
             *given, flags = given
         if len(given) not in (len(unit.results), len(unit.result_formats)):
-            raise Error(f"{view_of(unit).title} has {len(unit.results)} results, not {len(given)}")
+            raise Error(f"{view_of(unit).title} has {counted(len(unit.results), 'result')}, not {len(given)}")
         return given, flags
 
     def _lanes(self, given: list[Any]) -> Sequence[Field]:

@@ -24,13 +24,14 @@ from collections.abc import Iterable, Iterator
 from typing import IO, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.numbers import seconds
+from softfloat_ref.oracle.literals import MAX_LINE
 
 _CHUNK: Final = 1 << 16
 _STDERR_KEPT: Final = 2000
 _BATCH: Final = 512
 _PIPE: Final = 4096  # bytes that a writable pipe accepts without blocking
 _JOIN_S: Final = 5.0
-MAX_LINE: Final = 4096
 _OF_A_SHELL: Final = frozenset(
     ("|", "||", "|&", "&", "&&", ";", "<", "<<", "<<<", ">", ">>", "2>", "2>>", "2>&1", "&>", ">&2", "1>&2")
 )
@@ -158,7 +159,7 @@ class CommandDevice:
     def __init__(self, command: str, timeout_s: float = 10.0) -> None:
         """Start the command. Raises Error if it cannot be started."""
         self.command = command
-        self.timeout_s = timeout_s
+        self.timeout_s = seconds(timeout_s, "timeout_s")
         words = words_of(command, "--dut")
         source, sink = os.pipe()
         try:
@@ -209,14 +210,14 @@ class CommandDevice:
         rest = b""
         while chunk := self._read(self._process.stdout.fileno()):
             *found, rest = (rest + chunk).split(b"\n")
-            if len(rest) > MAX_LINE:
-                raise DeviceError(f"the device printed a line of more than {MAX_LINE} characters")
             for line in found:
                 if line.strip():
                     self._check_read(line)
                     self._moved, self._answered = time.monotonic(), True
                     yield self._counted(line)
                     self._moved = time.monotonic()
+            if len(rest) > MAX_LINE:
+                raise DeviceError(f"the device printed a line of more than {MAX_LINE} characters")
         if rest.strip():
             self._check_read(rest)
             yield self._counted(rest)

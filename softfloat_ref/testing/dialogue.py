@@ -15,7 +15,9 @@ import unittest
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from softfloat_ref.testing.devices import MAX_LINE, DeviceError, close_all, end_group, how_ended, words_of
+from softfloat_ref.base.numbers import seconds
+from softfloat_ref.oracle.literals import MAX_LINE
+from softfloat_ref.testing.devices import DeviceError, close_all, end_group, how_ended, words_of
 
 _CHUNK: Final = 1 << 15  # bytes written before their answers are read: a pipe holds more
 _PATIENCE_S: Final = 2.0  # for the first answer, before assuming that the device answers only at the end
@@ -34,7 +36,8 @@ class Dialogue:
         patience_s: how long the first answer may take before the device is assumed to answer only at the end.
         """
         self._words = words_of(command, "the device")
-        self.command, self.timeout_s, self.patience_s = command, timeout_s, patience_s
+        self.command, self.timeout_s = command, seconds(timeout_s, "timeout_s")
+        self.patience_s = seconds(patience_s, "patience_s")
         self.answers_at_once = True
         self._asked = False
         self._broken = ""
@@ -148,6 +151,8 @@ class Dialogue:
                 raise DeviceError(f"it answered more lines than it was asked: {found[count][:80]!r}")
             if len(found) == count:
                 return found
+            if len(self._rest) > MAX_LINE:
+                raise DeviceError(f"it printed a line of more than {MAX_LINE} characters")
             left = limit - time.monotonic()
             if left <= 0 or not select.select([descriptor], [], [], left)[0]:
                 raise TimeoutError
@@ -158,8 +163,6 @@ class Dialogue:
                 raise DeviceError(f"it closed its output {count - len(found)} answers too early")
             limit = time.monotonic() + timeout_s
             self._rest += chunk
-            if len(self._rest) - self._rest.rfind(b"\n") > MAX_LINE:
-                raise DeviceError(f"it printed a line of more than {MAX_LINE} characters")
 
     def _complaints(self) -> bytes:
         self._said.seek(0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.operation import policy_options
 from softfloat_ref.testing.ulp import MORE_BITS, Exact, Tolerance, exact_number
@@ -40,7 +41,7 @@ class VectorView(MismatchView):
         """The lane's own operand, where there is one."""
         if self.unit.function.has_depth:
             return ""
-        codes = next(own for f, own in split(self.unit.inputs, inputs) if f.name == "x")
+        codes = find_first(own for f, own in split(self.unit.inputs, inputs) if f.name == "x")
         return f" (x = {self.unit.formats[0].hex(codes[place])})"
 
     def command(self, inputs: Sequence[int], got: Answer) -> str:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.blocks.evaluation import Block, BlockEvaluation, Side
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS, BlockOperation
@@ -192,7 +193,7 @@ def _default(row: BlockOperation, operands: Sequence[AnyFormat]) -> AnyFormat:
     if any(isinstance(x, BlockFormat) != row.scaled for x in operands):
         return operands[0]  # refused with the operands
     given = set(operands) if row.to == "block" else {side(x).element for x in operands}
-    if len(given) > 1 or isinstance(next(iter(given)), BlockFormat) != (row.to == "block"):
+    if len(given) > 1 or isinstance(find_first(given), BlockFormat) != (row.to == "block"):
         what = "a block format" if row.to == "block" else "a scalar format"
         raise Error(f"{row.name}: the result's format is missing; give it, {what}")
-    return next(iter(given))
+    return find_first(given)

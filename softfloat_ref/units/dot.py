@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.numbers import settle
 from softfloat_ref.oracle.accumulate import Accumulator, define_accumulator, get_accumulator, parse_operand_formats
 from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, products, setting
 from softfloat_ref.oracle.accumulate.evaluate import Stage
@@ -43,8 +44,7 @@ class DotUnit(Unit):
     extrapolate: bool = False
 
     def __post_init__(self) -> None:
-        if type(self.k) is not int or not 1 <= self.k <= MAX_K:
-            raise Error(f"k = {self.k!r}: an integer from 1 to {MAX_K}")
+        settle(self, "k", 1, MAX_K)
         for x in (self.a, self.b):
             if isinstance(x, BlockFormat) and (x.size < 1 or self.k % x.size):
                 whole = f"a multiple of {x.size}" if x.size > 0 else "a block size: ELEMENT@SCALE/SIZE"
@@ -69,7 +69,7 @@ class DotUnit(Unit):
         blocks = [x for x in (a, b) if isinstance(x, BlockFormat)]
         found = get_format(out or "fp32")
         unit = get_accumulator(acc or ("mx-fp32" if blocks else "fp32-sequential"))
-        size = k or max((x.size for x in blocks if x.size > 0), default=DEFAULT_K)
+        size = max((x.size for x in blocks if x.size > 0), default=DEFAULT_K) if k is None else k
         c = found if names[2] is None else get_format(names[2])  # type: ignore[arg-type]
         return DotUnit(a, b, c, found, unit, size, steps, extrapolate)
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.numbers import settle
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.units.dot import AnyFormat, DotUnit
 from softfloat_ref.units.unit import Field, Unit, operand, result, split
@@ -43,8 +44,8 @@ class MatmulUnit(Unit):
         from softfloat_ref.arrays.packing import get_layout
 
         for name in ("m", "n"):
-            if type(getattr(self, name)) is not int or not 1 <= getattr(self, name) <= MAX_SIDE:
-                raise Error(f"{name} = {getattr(self, name)!r}: an integer from 1 to {MAX_SIDE}")
+            settle(self, name, 1, MAX_SIDE)
+        settle(self, "word")
         if self.word not in WORDS:
             raise Error(f"word = {self.word!r}: {', '.join(map(str, WORDS))} bits")
         layout = get_layout(self.layout)

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error, Undefined, unknown
+from softfloat_ref.base.numbers import settle
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import NanRule
 from softfloat_ref.units.operation import OperationUnit
@@ -47,6 +48,7 @@ class MixedUnit(SelectionUnit):
         if self.padding not in PADDINGS:
             raise unknown("padding", self.padding, PADDINGS)
         self._check_sign_extend()
+        settle(self, "width")
         if not 0 <= self.width <= MAX_WIDTH:
             raise Error(f"width = {self.width}: registers have up to {MAX_WIDTH} bits")
         if len(self.places) not in (0, len(self.operations)):

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.base.numbers import settle
 from softfloat_ref.oracle import codec
 from softfloat_ref.oracle.codec import decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import Value
@@ -58,9 +59,9 @@ class VectorUnit(Unit):
 
     def __post_init__(self) -> None:
         row = self.function
-        _check_size("length", self.length, MAX_LENGTH)
+        settle(self, "length", 1, MAX_LENGTH)
         if row.has_depth:
-            _check_size("depth", self.depth, MAX_DEPTH)
+            settle(self, "depth", 1, MAX_DEPTH)
         elif self.depth:
             raise Error(f"{self.op} has no depth")
         if self.plain and not row.has("affine"):
@@ -212,11 +213,6 @@ def _formats(row: VectorFunction, own: Sequence[Parameter], fmt: Any) -> tuple[F
     if len(fmt) != len(names):
         raise Error(f"{row.name} takes {len(names)} operands ({', '.join(names)}), but {len(fmt)} formats were given")
     return tuple(get_format(f) for f in fmt)
-
-
-def _check_size(what: str, size: Any, most: int) -> None:
-    if type(size) is not int or not 1 <= size <= most:
-        raise Error(f"{what} = {size!r}: an integer from 1 to {most}")
 
 
 def _epsilon(given: str | Fraction | None, default: str) -> str:

@@ -15,16 +15,18 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
 import pytest
 from command import here, needs_process
 from pages import blocks
 
 import softfloat_ref
-from softfloat_ref.app.main import COMMANDS
+from softfloat_ref.app.main import COMMANDS, cli
 from softfloat_ref.golden.suites import read_suite
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, define_accumulator
 from softfloat_ref.oracle.accumulate.model import summary
@@ -35,6 +37,7 @@ from softfloat_ref.oracle.formats import define_format
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import NAMES
 from softfloat_ref.oracle.policies import POLICIES, get_policy, rounding_name
+from softfloat_ref.units.unit import KINDS
 
 TOP = Path(__file__).parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
@@ -252,3 +255,73 @@ def test_examples_by_hand_with_icarus(page: Path, shell: dict[str, str], tmp_pat
         ["bash", "-ec", blocks(page, "sh")[0]], cwd=tmp_path, env=shell, text=True, capture_output=True, check=False
     )
     assert "PASS: 20000 of 20000 vectors" in done.stdout
+
+
+# -- what the pages name -----------------------------------------------------------------------------------------------
+
+# Options of programs that are not ours.
+OTHERS = {
+    "--binary", "--timing", "--top-module", "--lint-only", "--std", "--synth", "--out", "--cov", "--defsym",
+    "--scheduler-file",
+}  # fmt: skip
+
+
+def options(command: click.Command) -> Iterator[str]:
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            found = command.get_command(click.Context(command), name)
+            assert found is not None
+            yield from options(found)
+    for parameter in command.params:
+        yield from (*parameter.opts, *parameter.secondary_opts)
+
+
+def test_every_option_that_a_page_names_exists() -> None:
+    """Of a command, of the pytest plugin, or of a campaign."""
+    campaigns = "\n".join(x.read_text() for x in (TOP / "tests" / "campaigns").rglob("*.py"))
+    plugin = re.findall(r'"([a-z-]+)"', (TOP / "_softfloat_ref_pytest.py").read_text())
+    known = {*options(cli), "--help", "--version", *OTHERS, *re.findall(r'"(--[a-z-]+)"', campaigns)}
+    known |= {f"--softfloat-{x}" for x in plugin}
+    for page in PAGES:
+        named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page.read_text())
+        assert not {*named} - known, page.name
+
+
+def test_every_test_that_the_inventory_names_exists() -> None:
+    files = {x.stem for x in (TOP / "tests").rglob("test_*.py")}
+    named = set(re.findall(r"\btest_\w+", (TOP / "docs" / "testing.md").read_text()))
+    assert len(named) > 80
+    assert not named - files
+
+
+def test_every_path_that_a_page_names_exists() -> None:
+    for page in PAGES:
+        for path in re.findall(r"`((?:tests|docs|vectors|softfloat_ref)/[\w./*-]+)`", page.read_text()):
+            assert list(TOP.glob(path.rstrip("/"))), f"{page.name}: {path}"
+
+
+def test_headings_are_lines() -> None:
+    """No text runs into a heading; each has a line of its own, of a few words."""
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.M | re.S)
+        for heading in re.findall(r"^#+ .*", text, re.M):
+            assert len(heading) < 80, f"{page.name}: {heading}"
+            assert not re.search(r"[a-z]`[a-z]", heading), f"{page.name}: {heading}"
+
+
+def test_the_design_lists_every_kind_of_unit() -> None:
+    page = (TOP / "docs" / "design.md").read_text()
+    files = {kind.__module__.rpartition(".")[2] for kind in KINDS.values()}
+    listed = re.search(r"and a file for each kind:\n(.*\n.*\n)", page)
+    assert listed is not None
+    assert {*re.findall(r"\w+", listed[1])} == files
+
+
+def test_the_exit_codes_of_the_commands_are_those_of_the_tool() -> None:
+    """A code that a command's help names is in that of the tool, and in docs/commands.md, with the command."""
+    top, page = here("--help").stdout, (TOP / "docs" / "commands.md").read_text()
+    undecided = [name for name in COMMANDS if re.search(r"\b3:? (undecided|if)", here(name, "--help").stdout)]
+    assert undecided == ["prove", "selftest"]
+    for text in (top, page):
+        shown = re.search(r"Exit codes: 0 .*?, 1 .*?, 2 .*?, 3\s+undecided \(`?prove`?, `?selftest`?\)", text, re.S)
+        assert shown is not None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from volume import FULL
 
 from softfloat_ref import blocks
 from softfloat_ref.arrays.blocks import matmul
-from softfloat_ref.arrays.convert import code_dtype
+from softfloat_ref.arrays.convert import code_dtype, decode
 from softfloat_ref.arrays.kernels import fused
 from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
 from softfloat_ref.arrays.matmul import _ends, _Job, operand_matrix
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, get_accumulator
+from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
@@ -256,3 +258,59 @@ def test_bad_operands() -> None:
             matmul(x, y, **more)
     assert matmul(a.codes[:0], b.codes, fmt="fp8_e4m3").shape == (0, 4)
     assert not matmul(a.codes[:, :0], b.codes[:0], fmt="fp8_e4m3").any()
+
+
+# Every kind of format: integers, and those without sign, NaN, infinity, zero or mantissa.
+KINDS = (*CATALOGUE, "i8", "u16", "i32", "i64", "u64", "s1e4m3finite", "s1e3m0b3", "s0e4m4b7", "s1e5m40b15")
+SMALL = sorted(name for name in KINDS if get_format(name).width <= 64)
+
+
+def small(fmt: Format, shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Codes next to zero and to the ends of a format, one NaN in three arrays."""
+    ends = {0, 1, 2, 3, fmt.max_code - 1, fmt.max_code, fmt.sign_bit | 2, 1 << fmt.width - 1}
+    some = [x & ((1 << fmt.width) - 1) for x in sorted(ends) if not fmt.is_nan(x)]
+    found = rng.choice(np.array(some, code_dtype(fmt)), shape)
+    if fmt.has_nan and not rng.integers(3):
+        found[0, 0] = fmt.canonical_nan
+    return found
+
+
+@pytest.mark.parametrize("acc", ACCUMULATORS)
+@pytest.mark.parametrize("fmt", SMALL if FULL else ["fp4_e2m1", "fp8_e5m2", "i16", "u64", "s1e4m3finite"])
+def test_operands_and_results_of_every_kind_of_format(acc: str, fmt: str) -> None:
+    """Equal to the oracle, or refused in the same words."""
+    found, rng = get_format(fmt), np.random.default_rng(len(acc) + len(fmt))
+    for to in (x for x in SMALL if x not in ("i64", "u64")):  # which values in float64 do not hold
+        out, k = get_format(to), int(rng.integers(1, 40))
+        a, b = small(found, (2, k), rng), small(found, (k, 2), rng)
+        try:
+            wanted = [[dot(x, y, fmt, acc=acc, to=to, extrapolate=True).bits for y in b.T] for x in a]
+        except Error as e:
+            with pytest.raises(Error, match=re.escape(str(e))):
+                matmul(a, b, acc, fmt=fmt, to=to, extrapolate=True)
+            continue
+        values = decode(np.array(wanted, code_dtype(out)), out)
+        got = matmul(a, b, acc, fmt=fmt, to=to, extrapolate=True)
+        assert got.dtype == values.dtype
+        assert got.tobytes() == values.tobytes(), (to, got, values)
+
+
+def test_integers_into_integers() -> None:
+    a = np.array([[-1, -2], [-3, 6]], np.int8).view(np.uint8)
+    assert matmul(a, a, "exact", fmt="i8", to="i32").tolist() == [[7, -10], [-15, 42]]
+
+
+def test_sums_that_no_alignment_holds_are_the_oracles() -> None:
+    """Sums whose exponent is that of their scales, of integers: their significands have 30 bits and more before it."""
+    rng = np.random.default_rng(5)
+    for fmt in ("i13", "i16", "u16", "i24", "fp4_e2m1", "fp8_e4m3"):
+        a, b = codes(get_format(fmt), (2, 40), 1, "finite"), codes(get_format(fmt), (40, 2), 2, "finite")
+        a, b = (np.minimum(x, np.uint64(rng.integers(2, get_format(fmt).max_code + 1))) for x in (a, b))
+        values = [[dot(x, y, fmt, acc="nvidia-b200-fp4", extrapolate=True).bits for y in b.T] for x in a]
+        got = matmul(a, b, "nvidia-b200-fp4", fmt=fmt, extrapolate=True)
+        assert got.view(np.uint32).tolist() == values, fmt
+
+
+def test_a_running_result_without_a_sign() -> None:
+    a, b = (np.array([x], np.uint8) for x in ([0x3E, 0x39], [0x3B, 0x37]))  # 1.75, 1.125; 1.375, 0.9375
+    assert matmul(a, b.T, "fma-chain", fmt="fp8_e4m3", to="s0e4m4b7").tolist() == [[3.375]]

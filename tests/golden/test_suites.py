@@ -172,7 +172,7 @@ def test_lists_are_crossed() -> None:
         ("[pack]", "[[pack]]", "\\[pack\\] needs count, and sets"),
         ("count = 5", "count = 5\nseed = 3", "unknown key 'seed'"),
         ('policy = "riscv"', "policy = 3", "policy = 3 is not of type str or dict"),
-        ("count = 40", "count = [40, 0]", "a set needs at least one"),
+        ("count = 40", "count = [40, 0]", "count = 0: an integer of 1 or more"),
     ],
 )
 def test_bad_suites(old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -238,6 +238,8 @@ def test_a_suite_that_was_tampered_with(how: Callable[[Path], object], message: 
         (lambda d: edit(d, lambda t: t.update(schema=2)), "schema 2; this version reads schema 1"),
         (lambda d: edit(d, lambda t: t["sets"][0].update(folder="../v")), "sets are not tables"),
         (lambda d: edit(d, lambda t: t.pop("sets")), "sets are not tables"),
+        (lambda d: edit(d, lambda t: t["sets"].append(t["sets"][0])), "suite.json: lists the set 'add_fp16_rne' twice"),
+        (lambda d: (d / "suite.json").write_text('{"schema": 1, "schema": 1}'), "gives the key 'schema' twice"),
         (lambda d: (d / "suite.json").write_text("{"), "not valid JSON"),
         (lambda d: (d / "suite.json").write_text("[]"), "not a manifest of a suite"),
     ],

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import run
+from command import refused, run
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden import verify as verifying
@@ -288,6 +288,22 @@ def test_wrong_cases_left_out(how: Callable[[dict[str, Any]], object], message: 
     edit(tmp_path, lambda m: how(m["left_out"]))
     shown = problems(tmp_path)
     assert any(message in p for p in shown), shown
+
+
+def test_a_file_that_is_listed_twice_is_refused(folder: Path) -> None:
+    """By everything that reads a manifest: of two hashes, only one was compared."""
+    edit(folder, lambda m: m["files"].insert(0, {**m["files"][0], "sha256": "0" * 64}))
+    wanted = f"manifest.json: lists the file '{NAME}.tv' twice"
+    for args in (("vectors", "verify"), ("coverage", "report")):
+        assert wanted in refused(*args, str(folder))
+    assert wanted in refused("vectors", "diff", str(folder), str(folder))
+    assert wanted in refused("check", "--golden", str(folder), "--results", "x")
+
+
+def test_a_key_that_is_given_twice_is_refused(folder: Path) -> None:
+    change(folder, "manifest.json", lambda data: data.replace(b"{", b'{"count": 1, ', 1))
+    with pytest.raises(Error, match=r"manifest\.json: gives the key 'count' twice"):
+        verify(folder)
 
 
 @pytest.mark.parametrize(

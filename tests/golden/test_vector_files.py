@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import hashlib
 import json
@@ -25,10 +26,11 @@ from softfloat_ref.golden.kinds.base import LINES
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import TagCursor, defined_runs, groups, merged
 from softfloat_ref.golden.verify import verify
-from softfloat_ref.golden.writers import parse_names
+from softfloat_ref.golden.writers import chosen, of_set, parse_names
 from softfloat_ref.golden.writers.npz import _directory, _Entry
+from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.units import Field
+from softfloat_ref.units import Field, OperationUnit
 
 SCHEMA = Path(__file__).parents[2] / "softfloat_ref" / "golden" / "jsonl.schema.json"
 TAGS = ["plain", 'a,"quoted" one', "back\\slash", "special.crossed.3"]
@@ -438,3 +440,32 @@ def test_runs_without_undefined_cases() -> None:
         {"tag": "b", "first": 3, "count": 2},
     ]
     assert groups(("a", 1) for _ in range(100)) is None
+
+
+def units(fmt: str) -> Iterator[OperationUnit]:
+    """Every operation that takes the format, under policies that differ most."""
+    for op in OPERATIONS:
+        for policy in ("ieee", "riscv", "p3109", {"rounding": "sr", "sr_bits": 8}, {"rounding": "rto"}):
+            with contextlib.suppress(Error):
+                yield OperationUnit.make(op, fmt, policy=policy)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("fmt", ["fp8_e5m2", "s1e5m2", "fp16", "e8m0", "i8", "fp4_e2m1", "binary8p3se", "bf16"])
+def test_what_eval_computes_is_generated(fmt: str) -> None:
+    """No writer that is not asked for refuses a unit: one without such a test has no file of that type."""
+    count = 0
+    for unit in units(fmt):
+        vectors = VectorSet(unit, 2)
+        assert {w.key for w in chosen((), vectors, 2)} == {"tv", "memh", "svh"}
+        assert {w.key for w in of_set(vectors)} >= {"tv", "memh", "svh", "csv", "npz"}
+        count += 1
+    assert count > 40
+
+
+@pytest.mark.parametrize("op", ["abs", "neg", "copysign", "next_up", "next_down"])
+@pytest.mark.parametrize("fmt", ["fp8_e5m2", "s1e5m2"])
+def test_results_in_the_operands_format_are_generated(op: str, fmt: str, tmp_path: Path) -> None:
+    ok("vectors", "generate", "--op", op, "--fmt", fmt, "-n", "20", "-o", str(tmp_path / "v"))
+    ok("vectors", "verify", str(tmp_path / "v"))
+    asked = ("vectors", "generate", "--op", op, "--fmt", fmt, "--format", "riscv-asm", "-n", "20", "-o", "w")
+    assert f"riscv-asm: no instruction of the table computes {op} of fp8_e5m2" in refused(*asked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -15,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import softfloat_ref as sf
-from softfloat_ref.oracle.accumulate import define_accumulator
+from softfloat_ref.oracle.accumulate import ACCUMULATORS, define_accumulator
 from softfloat_ref.oracle.codec import decoder
-from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.formats import CATALOGUE, get_format
 
 ONE = 0x38  # of fp8_e4m3
 
@@ -328,3 +329,35 @@ def test_second_level_scales_on_the_command_line() -> None:
     assert "a: nvfp4 has a scale for the tensor" in refused(*command)
     assert ok(*command, "--tensor-scale-a", "0.5", "--tensor-scale-b", "3") == "3fc00000 00\n"
     assert "must be an FP32 number" in refused(*command, "--tensor-scale-a", "0.1", "--tensor-scale-b", "1")
+
+
+@pytest.mark.parametrize(
+    ("acc", "fmt", "units"),
+    [
+        ("nvidia-h100", "fp8_e4m3", "nvidia-h100 that do: nvidia-h100-fp8-wgmma, nvidia-h100-fp8-mma;"),
+        ("nvidia-h100-fp8-mma", "bf16", "nvidia-h100 that do: nvidia-h100;"),
+        ("nvidia-b200", "fp4_e2m1", "nvidia-b200 that do: nvidia-b200-fp8, nvidia-b200-fp4;"),
+        ("nvidia-ada-fp8", "tf32", "nvidia that do: nvidia-a100, nvidia-h100, nvidia-b200;"),
+        ("amd-cdna3", "fp8_e4m3fnuz", "amd-cdna3 that do: amd-cdna3-fp8;"),
+        ("arm-bfdot", "fp8_e5m2", "arm that do: arm-fp8-fdot;"),
+        ("amd-cdna3", "fp8_e4m3", ""),
+        ("x86-amx-bf16", "fp16", ""),
+    ],
+)
+def test_units_that_multiply_the_format(acc: str, fmt: str, units: str) -> None:
+    """What the hardware has for a format stands before an extrapolation, which it does not do."""
+    wanted = f"not {fmt}; {f'units of {units} ' if units else ''}--extrapolate (extrapolate=True) applies the model"
+    with pytest.raises(sf.Error, match=re.escape(wanted)):
+        sf.dot([1], [1], fmt, acc=acc)
+
+
+@pytest.mark.parametrize("acc", ACCUMULATORS)
+def test_units_that_are_named_take_the_operands(acc: str) -> None:
+    """Every accumulator with every format and with block scales: the units that a refusal names do not refuse."""
+    for fmt, scales in [(x, None) for x in CATALOGUE] + [(x, ([0x7F], [0x7F])) for x in ("mxfp8", "mxfp4", "mxint8")]:
+        try:
+            sf.dot([1], [1], fmt, acc=acc, scales=scales)
+        except sf.Error as e:
+            for other in ", ".join(re.findall(r"units of \S+ that do: ([^;]+);", str(e))).split(", "):
+                if other:
+                    assert sf.dot([1], [1], fmt, acc=other, scales=scales, to=ACCUMULATORS[other].results[0])

@@ -8,18 +8,17 @@ from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.hypotheses import Model
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.check import Judge
-from softfloat_ref.testing.compare import CompareNan
 
 
 def diagnosis(vectors: VectorSet, model: Model, *, shrink: bool = False) -> Diagnosis:
     """What a check of such a device would say of it."""
     ask = ask_model(vectors.unit, model)
-    judge = Judge(vectors, CompareNan.EXACT, True, 0)
+    judge = Judge(vectors, shown=0)
     width = vectors.unit.input_width
     lines = [line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
     for line, answer in zip(lines, ask([line[:width] for line in lines]), strict=True):
         judge.compare(line, answer)
-    found = diagnosis_of(judge.report, CompareNan.EXACT, True, ask if shrink else None)
+    found = diagnosis_of(judge.report, ask if shrink else None)
     assert found is not None, "no case shows it"
     return found
 

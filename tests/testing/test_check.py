@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -19,11 +20,13 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.literals import MAX_LINE
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import check_arrays, check_command, check_lines, check_results
 from softfloat_ref.testing.compare import Answer, CompareNan
-from softfloat_ref.testing.devices import MAX_LINE, CommandDevice
+from softfloat_ref.testing.devices import CommandDevice
+from softfloat_ref.testing.dialogue import Broken, Dialogue
 from softfloat_ref.testing.library import load_library
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import make_unit
@@ -54,7 +57,7 @@ for i, line in enumerate(sys.stdin):
             out.write("segmentation fault?\\n")
             continue
         if mode == "long":
-            out.write("0" * 100000)
+            out.write("0" * 2000000)
         if mode == "wide":
             r |= 1 << 40
     if mode == "blank":
@@ -131,8 +134,48 @@ def test_broken_devices(device: str, mode: str, message: str) -> None:
     assert message in found.failure
     assert not found.passed
     assert time.monotonic() - start < 30
-    if mode not in ("long", "more"):
-        assert found.failure.startswith("after 1000 answers: ")
+    assert found.failure.startswith(f"after {3000 if mode == 'more' else 1000} answers: ")
+
+
+AT_ONCE = """
+import sys
+asked = sys.stdin.readlines()
+answers = [" ".join(line.split()[int(sys.argv[1]):]) + "\\n" for line in asked]
+end = {"endless": "0" * 2000000, "half": answers[-1][:3], "whole": answers[-1].strip(), "other": "xyz\\n"}[sys.argv[2]]
+sys.stdout.write("".join(answers[:-1]) + end)
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        ("endless", f"after 499 answers: the device printed a line of more than {MAX_LINE} characters"),
+        ("other", "after 499 answers: it answered 'xyz', which is not a line of a result"),
+        ("half", ""),
+        ("whole", ""),
+    ],
+)
+def test_answers_before_a_line_without_an_end_count(end: str, says: str, tmp_path: Path) -> None:
+    """Although all arrive together."""
+    (tmp_path / "device.py").write_text(AT_ONCE)
+    vectors, command = VectorSet.make("abs", "i8", 500), f"{sys.executable} {tmp_path / 'device.py'} 0 {end}"
+    found = check_command(vectors, command)
+    assert found.failure.startswith(says) if says else not found.failure
+    assert found.compared == (499 if says else 500)
+    if end == "endless":
+        with Dialogue(command, patience_s=0.01) as device, pytest.raises(Broken, match=r"it was asked '03'$"):
+            device.ask(["01\n", "02\n", "03\n"])
+
+
+def test_lines_of_thousands_of_codes(tmp_path: Path) -> None:
+    vectors = VectorSet(make_unit("softmax", "fp16", length=2000), 6)
+    width = vectors.unit.input_width
+    rows = [line[width:] for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
+    (tmp_path / "answers").write_text("".join(" ".join(f"{x:04x}" for x in row) + "\n" for row in rows))
+    code = "import sys, time; sys.stdin.read()\nfor x in open(sys.argv[1]).read().partition('\\n'):"
+    code += " print(x, end='', flush=True); time.sleep(0.1)"  # a line without its end first
+    found = check_command(vectors, f"{sys.executable} -c {shlex.quote(code)} {tmp_path / 'answers'}")
+    assert (found.compared, found.passed) == (6, True), found.failure
 
 
 @pytest.mark.parametrize(
@@ -335,7 +378,7 @@ def test_results_of_a_simulator(golden: tuple[Path, list[str]], tmp_path: Path) 
         (answers[:-1], "1 answers too early"),
         ([*answers, answers[0]], "more lines than it was asked"),
         ([], "500 answers too early"),
-        (["xxxx"], "not a line of a result"),
+        (["xxxg"], "not a line of a result"),
     ):
         results.write_text("\n".join(lines))
         done = run(*args)

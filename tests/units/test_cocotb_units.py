@@ -120,7 +120,7 @@ def test_errors(unit: Unit, operands: tuple[Any, ...], more: dict[str, Any], mes
 def test_wrong_answers_are_errors() -> None:
     scoreboard = Scoreboard.of(make_unit("quantize", "qint8"))
     scoreboard.expect(*CASE)
-    with pytest.raises(Error, match="quantize has 1 results, not 2"):
+    with pytest.raises(Error, match="quantize has 1 result, not 2"):
         scoreboard.check(8, 0)
     with pytest.raises(Error, match="no field 'flags' here"):
         scoreboard.check(8, flags=0)

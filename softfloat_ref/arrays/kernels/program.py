@@ -36,6 +36,8 @@ ROUND: Final = 2
 NONE: Final = -(1 << 40)  # no floor
 NEVER: Final = 1 << 41  # binades below the largest at which a term is dropped
 MAX_BITS: Final = 44  # bits of an alignment: with four integer bits of a product and a thousand terms, sums fit 63 bits
+_INTEGER_BITS: Final = 4  # of a product of two numbers and two scales, over its exponent
+_SUM_BITS: Final = 62
 MAX_PRODUCT_BITS: Final = 60
 
 
@@ -70,6 +72,7 @@ class _Builder:
     formats: list[tuple[int, int, int]] = field(default_factory=list)
     known: dict[To, int] = field(default_factory=dict)
     cut: set[int] = field(default_factory=set)  # slots that may hold a sticky bit
+    above: dict[int, int] = field(default_factory=dict)  # integer bits of slots, over the exponent of their scales
     slots: int = 0
 
     def slot(self) -> int:
@@ -103,10 +106,16 @@ class _Builder:
         exact = all(b is None for b in bits)
         if not exact and any(b is None or b > MAX_BITS for b in bits):
             raise NoProgram("an alignment too wide")
+        tops = [self.above.get(x, _INTEGER_BITS) + (b or 0) for (x, _), b in zip(terms, bits, strict=True)]
+        if not exact and max(tops) + (len(terms) - 1).bit_length() > _SUM_BITS:
+            raise NoProgram("a sum too wide")
         out, first = self.slot(), len(self.inputs)
         for (x, part), b in zip(terms, bits, strict=True):
             drop = NEVER if part.drop is None else part.drop
             self.inputs.append([x, -1 if b is None else b, int((part.align or node.align) == "rd"), drop])
+        if node.exponent == "scale":
+            largest = sum(f.emax for f in self.setting.formats)
+            self.above[out] = largest + _INTEGER_BITS + (len(terms) - 1).bit_length()
         always, scale = int(node.floor_when == "always"), int(node.exponent == "scale")
         self.code.append(
             [
@@ -156,7 +165,8 @@ class _Builder:
         if to not in self.known:
             self.known[to] = len(self.targets)
             fmt, rules = self._format(to), self.setting.accumulator
-            if fmt.subnormals != "gradual" or fmt.nan != "ieee" or fmt.width > 32:
+            usual = fmt.signed and fmt.has_nan and fmt.nan == "ieee"
+            if fmt.subnormals != "gradual" or not usual or fmt.width > 32:
                 raise NoProgram(f"results of {fmt.name}")
             self.targets.append(unit_target(fmt, rules.policy(to.rounding), rules.overflow))
             self.formats.append((fmt.mantissa_bits, fmt.emin, fmt.inf_code))

@@ -7,22 +7,25 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.numbers import integer
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 SHARE: Final = 1 << 18  # elements that a thread takes at a time
+MAX_THREADS: Final = 1024
+
+
+def thread_count(threads: Any) -> int:
+    """A number of threads. Raises Error for anything else."""
+    return integer(threads, "threads", 1, MAX_THREADS)
 
 
 def shared(count: int, size: int, threads: int, work: Callable[[slice], Any]) -> None:
     """Run `work` on slices of `count` items of `size` elements each, in this thread and `threads` - 1 others.
 
     Each thread takes the next slice when it finishes one, and this thread starts at once, so late threads cost nothing.
-    Raises Error for fewer than one thread.
     """
-    if threads < 1:
-        raise Error(f"threads={threads}: give 1 or more")
     step = max(1, SHARE // max(size, 1))
     if threads <= 1 or count < 2 * step:
         work(slice(0, count))

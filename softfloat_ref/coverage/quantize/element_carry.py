@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.engine.places import Place
 from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting
@@ -76,7 +77,7 @@ def near_carry_case(where: BlockSetting, line: Line, words: Sequence[int], turn:
     if factor.kind != FINITE or not factor.significand:
         return line
     found = list(line)
-    kept = next(i for i, x in enumerate(e.values) if e.is_largest(x))
+    kept = find_first(i for i, x in enumerate(e.values) if e.is_largest(x))
     for i, (place, word) in enumerate(zip(e.places, words, strict=True)):
         if place is None or i == kept or place.code >= where.target.max_code:
             continue

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cmp_to_key
 from typing import Final
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.coverage.classes import class_of, complete, members
 from softfloat_ref.coverage.engine.framework import Bins, Cell, Line, cross
 from softfloat_ref.coverage.vector.setting import VectorEvents, VectorModel, VectorSetting, is_float
@@ -52,7 +53,7 @@ class OperandClasses(VectorModel):
                 yield where.line(turn, visible=[cell[1]])
             return
         name, lane, kind = cell
-        lanes = next(f.lanes for f in where.operands if f.name == name)
+        lanes = find_first(f.lanes for f in where.operands if f.name == name)
         for turn, code in enumerate(members(where.formats[name])[kind]):
             codes = [where.plain(name, i, turn) for i in range(lanes)]
             codes[lane] = code

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
+from softfloat_ref.base.search import find_first
 from softfloat_ref.coverage.engine.by_parts import PartsCoverage
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.coverage.engine.framework import Coverage
@@ -96,7 +97,7 @@ class SelectionCases(Cases):
                 del missing[inputs[:n]]
                 if not missing:
                     return
-        part = next(iter(missing.values())).properties()
+        part = find_first(missing.values()).properties()
         shown = " ".join(part[k] for k in self.unit.controls if k in part)
         raise Error(f"the part {shown} has no case with a defined result; give a larger count or another policy")
 

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.trace.case import ByElement, Case, spread
 from softfloat_ref.golden.trace.numbers import (
     FP32,
@@ -249,7 +250,7 @@ class MaxPoolGradient(_Pool):
         windows = case.once("windows", lambda: self.windows(case, x))
         window = windows[n, y // size, z // size, c].tolist()
         best = max(map(_value, window))
-        first = next(i for i, code in enumerate(window) if _value(code) == best)
+        first = find_first(i for i, code in enumerate(window) if _value(code) == best)
         error = int(dy.reshape(x.shape[0], rows, columns, x.shape[3])[n, y // size, z // size, c])
         return apply_one("mul", error, ONE if first == y % size * size + z % size else 0)
 

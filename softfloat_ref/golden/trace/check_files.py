@@ -12,6 +12,7 @@ import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.manifest import MANIFEST
 from softfloat_ref.golden.trace.case import case_of
 from softfloat_ref.golden.trace.files import HEADER, codes_of, file_entry, header_text, line_of, make_manifest
@@ -30,7 +31,7 @@ def read_files(
 ) -> dict[str, Codes] | None:
     """The codes of every tensor; None, with the problems added, if the files are not those of the manifest."""
     entries = {str(f["name"]): f for f in manifest["files"]}
-    problems = [*_wrong_names(entries, manifest, trace)]
+    problems = [*_wrong_names(entries, trace)]
     if not problems:
         problems += _wrong_descriptions(manifest, trace)
         problems += _others(folder, entries)
@@ -42,10 +43,8 @@ def read_files(
     return None if problems else codes
 
 
-def _wrong_names(entries: Mapping[str, Any], manifest: dict[str, Any], trace: TraceSet) -> Iterator[str]:
+def _wrong_names(entries: Mapping[str, Any], trace: TraceSet) -> Iterator[str]:
     wanted = {HEADER: "", **{t.file: f" of {t.name}" for t in trace.tensors.values()}}
-    if len(entries) != len(manifest["files"]):
-        yield f"{MANIFEST}: lists a file twice"
     for name in sorted(wanted.keys() - entries.keys()):
         yield f"{MANIFEST}: {name}{wanted[name]} is not in its list of files"
     for name in sorted(entries.keys() - wanted.keys()):
@@ -107,7 +106,8 @@ def _wrong_header(folder: Path, entries: Mapping[str, dict[str, Any]], trace: Tr
         yield f"{HEADER}: missing"
     elif (data := read_bytes(folder / HEADER)) != text:
         lines = enumerate(zip_longest(data.split(b"\n"), text.split(b"\n"), fillvalue=b""), 1)
-        at, found, right = next((i, x.decode("ascii", "replace")[:_SHOWN], y.decode()) for i, (x, y) in lines if x != y)
+        at, (x, y) = find_first((i, pair) for i, pair in lines if pair[0] != pair[1])
+        found, right = x.decode("ascii", "replace")[:_SHOWN], y.decode()
         yield f"{HEADER}:{at}: {found!r}, but the manifest makes it {right!r}"
     elif entries[HEADER] != file_entry(HEADER, text, text.count(b"\n")):
         yield f"{MANIFEST}: SHA-256 or lines of {HEADER} are not those of the file, which the manifest makes so"

@@ -72,11 +72,14 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def of_set(vectors: VectorSet) -> list[Writer]:
-    """The writers of the types of files that the set's kind has."""
+    """The writers of the types of files that the set has."""
+    return [w for w in _of_kind(vectors) if w.has(vectors)]
+
+
+def _of_kind(vectors: VectorSet) -> list[Writer]:
+    """The writers of the types of files that the set's kind has, which not all of its sets need have."""
     types = vectors.cases.file_types
-    return [
-        w for key, w in WRITERS.items() if (key in types or (key in IMAGES and ALL_IMAGES in types)) and w.has(vectors)
-    ]
+    return [w for key, w in WRITERS.items() if key in types or (key in IMAGES and ALL_IMAGES in types)]
 
 
 def chosen(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]:
@@ -91,7 +94,7 @@ def chosen(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]
     for name in wanted & WRITERS.keys():
         WRITERS[name].check(vectors, count)
     with_companions = {*wanted, *(name for key in wanted for name in _COMPANIONS.get(key, ()))}
-    return [w for w in of_set(vectors) if w.key in with_companions]
+    return [w for w in _of_kind(vectors) if w.key in with_companions and w.has(vectors)]
 
 
 def __dir__() -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
@@ -81,7 +82,7 @@ def _words(f: Field) -> int:
 
 def _declaration(f: Field) -> str:
     """A member: its type holds the code, lanes and words are its dimensions."""
-    size = next(n for n in (8, 16, 32, _WORD) if f.width <= n or n == _WORD)
+    size = find_first(n for n in (8, 16, 32, _WORD) if f.width <= n or n == _WORD)
     dimensions = [n for n in (f.lanes, _words(f)) if n > 1]
     return f"uint{size}_t {f.name}" + "".join(f"[{n}]" for n in dimensions)
 

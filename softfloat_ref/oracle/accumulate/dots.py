@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.accumulate.catalogue import ACCUMULATORS
 from softfloat_ref.oracle.accumulate.evaluate import Stage, Step, rounder
 from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.accumulate.terms import (
@@ -146,13 +147,14 @@ def setting(
         raise Error("a dot product needs at least one element of each operand")
     for x in (a, b):
         if accumulator.operand_formats and x.fmt.name not in accumulator.operand_formats and not extrapolate:
-            has = ", ".join(accumulator.formats.split())
+            has, others = ", ".join(accumulator.formats.split()), _other_units(accumulator, a, b)
             raise Error(
-                f"{accumulator.name} multiplies {has}, not {x.fmt.name} (its model is applied to any format with "
-                "extrapolate=True, --extrapolate)"
+                f"{accumulator.name} multiplies {has}, not {x.fmt.name}; {others}--extrapolate (extrapolate=True) "
+                "applies the model beyond what the unit does"
             )
         if x.scale_fmt is not None and accumulator.scales == "none" and not extrapolate:
-            raise Error(f"{accumulator.name} takes no block scales; use mx-fp32 or exact, or dequantize")
+            others = _other_units(accumulator, a, b)
+            raise Error(f"{accumulator.name} takes no block scales; {others}use mx-fp32 or exact, or dequantize")
         if x.tensor != FP32_ONE and accumulator.scales != "any" and not extrapolate:
             raise Error(f"{accumulator.name} takes no second-level scales; multiply its result by them")
         wide = accumulator.operand_format
@@ -164,6 +166,21 @@ def setting(
     found = Setting(accumulator, (a.fmt, b.fmt), out if c is None else c, result, out, _block(a, b))
     _check_steps(found, len(a.codes))
     return found
+
+
+def _other_units(unit: Accumulator, a: Operand, b: Operand) -> str:
+    """Which units multiply such operands: those of the same chip, else of the same vendor; '' if none does."""
+    scaled = a.scale_fmt is not None or b.scale_fmt is not None
+    able = [
+        name
+        for name, other in ACCUMULATORS.items()
+        if {a.fmt.name, b.fmt.name} <= other.operand_formats and not (scaled and other.scales == "none")
+    ]
+    words = unit.name.split("-")
+    for length in (2, 1):
+        if found := [name for name in able if name.split("-")[:length] == words[:length]]:
+            return f"units of {'-'.join(words[:length])} that do: {', '.join(found)}; "
+    return ""
 
 
 def _check_steps(s: Setting, count: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.policies import parse_rounding
 
 Slice = tuple[int, int | None, int]  # start, stop (None: to the end), stride
@@ -101,7 +102,7 @@ class Round:
         """The rounding to use if the running result has that format."""
         if len(self.choices) == 1:
             return self.choices[0]
-        return next(to for to in self.choices if to.fmt == fmt)
+        return find_first(to for to in self.choices if to.fmt == fmt)
 
 
 @dataclass(frozen=True)

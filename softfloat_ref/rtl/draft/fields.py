@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.rtl.bundle import FLAG_NAMES
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Leaf, Signal
@@ -40,7 +41,7 @@ def flags(draft: Draft) -> None:
             draft.use("outputs", signal, _pieces(pieces, signal.width), _members(signal, others | own))
             found |= dict.fromkeys(own, signal.name)
         elif len(signal.leaves) == 1 and own:
-            flag = next(iter(own))
+            flag = find_first(own)
             draft.use("outputs", signal, quoted(flag), "by its name", True)
             found[flag] = signal.name
     if not found and (vector := _vector(draft)):

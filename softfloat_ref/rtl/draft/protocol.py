@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from softfloat_ref.base.search import find_first
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Evidence, Signal
 from softfloat_ref.rtl.draft.lines import Draft, quoted, table
@@ -87,7 +88,7 @@ def _likely(draft: Draft, name: str, direction: str, vocabularies: tuple[Collect
         if len(found) == 1 or len(plain) == 1:
             chosen = (plain or found)[0]
             draft.take(chosen)
-            word = next(w for w in names.core(chosen.name) if w in words)
+            word = find_first(w for w in names.core(chosen.name) if w in words)
             same = names.says(chosen.name, name)
             why = "" if same else f"{direction} with `{word}` in its name"
             draft.add("handshake", f"{name} = {quoted(chosen.name)}", why, not same)

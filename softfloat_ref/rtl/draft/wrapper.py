@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.rtl.draft.design import Design, Leaf, Signal
 from softfloat_ref.rtl.module_ports import instance
 
@@ -114,7 +115,7 @@ def _cast(leaf: Leaf, text: str, into: bool) -> str:
 def _assigned(signal: Signal, parts: list[tuple[Signal, int]]) -> Iterator[str]:
     """An assignment for each number in an unpacked port."""
     for leaf in signal.leaves:
-        part, base = next((p, b) for p, b in reversed(parts) if b <= leaf.lsb)
+        part, base = find_first((p, b) for p, b in reversed(parts) if b <= leaf.lsb)
         lsb = leaf.lsb - base
         outside = part.name if part.width == leaf.width else f"{part.name}[{lsb + leaf.width - 1}:{lsb}]"
         inside = f"{_variable(signal)}{leaf.path}"

@@ -149,7 +149,7 @@ def diagnosed(
             judge = Judge(cases, CompareNan.EXACT, True, 0)
             for line, row in zip(lines, answers, strict=True):
                 judge.compare(line, row[at])
-            diagnosis = diagnosis_of(judge.report, CompareNan.EXACT, True)
+            diagnosis = diagnosis_of(judge.report)
             seconds = time.monotonic() - start
             yield Said(circuit.name, bug, name, len(lines), judge.report.mismatched, diagnosis, seconds)
 

@@ -46,7 +46,8 @@ def _operation_refusal(unit: OperationUnit, found: list[Form]) -> str:
     rounding = rounding_name(unit.policy.rounding)
     source = ", ".join(dict.fromkeys(f.name for f in unit.formats))
     what = f"{unit.op} of {source} to {unit.out.name}"
-    if forms(dataclasses.replace(unit, formats=tuple(map(_quiet, unit.formats)))):
+    quiet = tuple(map(_quiet, unit.formats))
+    if unit.signature.operation.is_conversion and forms(dataclasses.replace(unit, formats=quiet)):
         return (
             f"no instruction computes {what}: Zvfofp8min raises no flags for NaNs of E5M2, so its operand is "
             'a format like = "fp8_e5m2" with signaling = false'

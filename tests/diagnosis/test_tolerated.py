@@ -1,0 +1,116 @@
+"""What a port map tolerates is no mismatch for anyone: a bench, the comparison of its log, and the diagnosis agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from softfloat_ref.app.bench_results import print_failure
+from softfloat_ref.diagnosis.checked import cases_of, comparator_of
+from softfloat_ref.diagnosis.parts import explanation
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.policies import get_policy
+from softfloat_ref.testing.check import Report, check_results
+from softfloat_ref.units import Line, MixedUnit, OperationUnit
+
+FP16 = get_format("fp16")
+ADD, MUL = (OperationUnit.make(op, "fp16") for op in ("add", "mul"))
+BOTH = MixedUnit((ADD, MUL))
+FLUSHED = OperationUnit.make("mul", "fp16", policy=get_policy({"flush_outputs": True}))
+BLOCKS = VectorSet.make("quantize", "mxfp4", 300)
+Device = Callable[[Line], Line]
+
+
+def log(path: Path, vectors: VectorSet, device: Device, *notes: str) -> Path:
+    """The log of a bench that found this device: the device's outputs, from the right line, after its notes."""
+    lines = [line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
+    width = vectors.unit.input_width
+    rows = [" ".join(f"{x:x}" for x in (*line[:width], *device(line))) for line in lines]
+    path.write_text("\n".join([*(f"// {n}" for n in notes), *rows]) + "\n")
+    return path
+
+
+def nan_operand_else(other: Callable[[int], int]) -> Device:
+    """A device that returns a NaN operand as it is; it has no flags."""
+
+    def device(line: Line) -> Line:
+        *_, a, b, result, _ = line
+        return (next((x for x in (a, b) if FP16.is_nan(x)), other(result)),)
+
+    return device
+
+
+def one_low(code: int) -> int:
+    """Results above 2 with an odd last bit are one too low."""
+    return code - 1 if 0x4000 < code & 0x7FFF < 0x7C00 and code & 1 else code
+
+
+@pytest.mark.parametrize("unit", [BOTH, ADD, MUL])
+def test_a_nan_operand_that_is_tolerated_is_no_mismatch_of_the_diagnosis(
+    unit: OperationUnit | MixedUnit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    vectors = VectorSet(unit, 2000)
+    path = log(tmp_path / "log", vectors, nan_operand_else(one_low), "compare_nan = any", "flags = none")
+    found = agreed(check_results(vectors, path))
+    assert {*found.kinds} == {"off by one ulp"}
+    cause = explanation(found)
+    assert cause is not None
+    assert len(cause.parts) == len(unit.parts) * (unit is BOTH)
+    print_failure(["lines of a bench"], vectors, path)
+    assert "diagnosis:" in capsys.readouterr().out
+
+
+def agreed(report: Report) -> Report:
+    """A report that has as many mismatches as the cases that its diagnosis examines, in every part."""
+    assert not report.failure
+    for r in report.parts.values() or [report]:
+        assert sum(not c.agrees for c in cases_of(r, comparator_of(r))) == r.mismatched
+    return report
+
+
+def canonical(line: Line) -> Line:
+    return (line[-2],)
+
+
+def without_inexact(line: Line) -> Line:
+    """A multiplier that flushes, with a log in which two flags are always 0."""
+    inputs = line[:-2]
+    result, flags = FLUSHED.answer(inputs)
+    return result, flags & ~0x09
+
+
+def other_elements(line: Line) -> Line:
+    scale, *codes = line[32:]
+    return scale, *(c ^ 1 if scale == 0xFF else c for c in codes)
+
+
+def other_elements_and_scales(line: Line) -> Line:
+    """Under a NaN scale any elements; other scales are one too high where they are even."""
+    scale, *codes = other_elements(line)
+    return scale + (scale % 2 == 0), *codes
+
+
+@pytest.mark.parametrize(
+    ("vectors", "device", "notes", "says"),
+    [
+        (VectorSet(MUL, 500), nan_operand_else(int), ("compare_nan = any", "flags = none"), None),
+        (VectorSet(BOTH, 500), nan_operand_else(int), ("compare_nan = quiet", "flags = none"), ""),
+        (VectorSet(BOTH, 500), nan_operand_else(int), ("flags = none",), ""),
+        (VectorSet(MUL, 500), canonical, ("flags = none",), None),
+        (VectorSet(MUL, 2000), without_inexact, ("flags = invalid overflow underflow",), "flush_outputs = on"),
+        (BLOCKS, other_elements, ("nan_scale_elements = any",), None),
+        (BLOCKS, other_elements, (), ""),
+        (BLOCKS, other_elements_and_scales, ("nan_scale_elements = any",), ""),
+    ],
+)
+def test_comparison_and_diagnosis_count_the_same(
+    vectors: VectorSet, device: Device, notes: tuple[str, ...], says: str | None, tmp_path: Path
+) -> None:
+    """says: what the diagnosis says; None where nothing is wrong."""
+    found = agreed(check_results(vectors, log(tmp_path / "log", vectors, device, *notes)))
+    cause = explanation(found)
+    assert (cause is None) == (says is None) == (not found.mismatched)
+    assert cause is None or says in "\n".join(cause.lines())
