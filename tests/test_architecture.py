@@ -245,3 +245,82 @@ def test_a_search_finds_the_first_or_raises() -> None:
     assert find_first(x for x in range(9) if x > 3) == 4
     with pytest.raises(LookupError):
         list(map(find_first, [[1], []]))
+# Ways to a file's content other than `base.files`, and the modules that may go them: on a stream that it opened, after
+# a check of limits, or for files of this package.
+WAYS: dict[str, set[str]] = {
+    "app.main": {"os.open"},  # the null device
+    "app.quantize_input": {"np.memmap"},
+    "app.quantize_stream": {"np.fromfile"},
+    "base.archives": {"zipfile.ZipFile"},
+    "base.files": {"os.open", "os.fdopen", "hashlib.file_digest"},
+    "base.sources": {"open"},  # sources of this package
+    "base.trees": {"json.loads", "tomllib.loads"},
+    "nn.data.files": {"gzip.open"},
+    "nn.model_files.npz": {"np.fromfile"},
+    "nn.model_files.pickles": {"pickle._Unpickler"},
+    "nn.model_files.safetensors": {"library.safe_open"},
+    "nn.model_files.tensors": {"np.fromfile"},
+    "symbolic.source": {".read_text"},  # sources of this package
+}
+READS = {
+    "bz2": {"open", "BZ2File", "decompress"},
+    "codecs": {"open"},
+    "gzip": {"open", "GzipFile", "decompress"},
+    "hashlib": {"file_digest"},
+    "io": {"open", "FileIO"},
+    "json": {"load", "loads"},
+    "linecache": {"getline", "getlines"},
+    "lzma": {"open", "LZMAFile", "decompress"},
+    "marshal": {"load", "loads"},
+    "mmap": {"mmap"},
+    "np": {"load", "fromfile", "memmap", "loadtxt", "genfromtxt", "fromregex"},
+    "os": {"open", "fdopen"},
+    "pickle": {"load", "loads", "Unpickler", "_Unpickler"},
+    "shelve": {"open"},
+    "tarfile": {"open", "TarFile"},
+    "tomllib": {"load", "loads"},
+    "torch": {"load"},
+    "zipfile": {"ZipFile", "Path"},
+    "zlib": {"decompress"},
+}
+METHODS = {"read_bytes", "read_text", "safe_open", "load_file", "open_memmap"}  # of whatever
+
+
+def _way(node: ast.AST) -> str:
+    """The way to a file's content that a call or a base of a class is; "" if it is none, or writes."""
+    if isinstance(node, ast.ClassDef):
+        bases = [x.attr for x in node.bases if isinstance(x, ast.Attribute)]
+        return next((f"pickle.{x}" for x in bases if x in READS["pickle"]), "")
+    if not isinstance(node, ast.Call):
+        return ""
+    modes = [x.value for x in (*node.args, *(k.value for k in node.keywords)) if isinstance(x, ast.Constant)]
+    if any(isinstance(x, str) and x in ("w", "wb", "x", "xb") for x in modes):
+        return ""
+    if isinstance(node.func, ast.Name):
+        return "open" if node.func.id == "open" else ""
+    if not isinstance(node.func, ast.Attribute):
+        return ""
+    of, name = node.func.value, node.func.attr
+    if isinstance(of, ast.Name) and name in READS.get(of.id, ()):
+        dumped = of.id == "json" and ast.unparse(node.args[0]).startswith("json.dumps(")  # our own
+        return "" if dumped else f"{of.id}.{name}"
+    if name in METHODS and "__file__" not in ast.dump(of):
+        return f"{of.id}.{name}" if isinstance(of, ast.Name) and of.id == "library" else f".{name}"
+    return ".open" if name == "open" and (not node.args or modes) else ""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_files_are_opened_in_one_place(name: str) -> None:
+    """So that none is read without a limit, and no pipe is waited for."""
+    found = {way: getattr(node, "lineno", 0) for node in ast.walk(tree(MODULES[name])) if (way := _way(node))}
+    assert found.keys() == WAYS.get(name, set()), f"{name}: {found}; base.files opens files, base.trees parses them"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["open(p)", "open(p, 'rb')", "p.open()", "p.open('r')", "p.read_text()", "json.loads(x)", "np.load(p)",
+     "os.open(p, 0)", "zipfile.ZipFile(p)", "pickle.loads(x)", "tomllib.loads(x)",
+     "st.safe_open(p)", "class A(pickle.Unpickler): pass"],
+)  # fmt: skip
+def test_other_ways_to_a_file_are_seen(text: str) -> None:
+    assert any(map(_way, ast.walk(ast.parse(text))))

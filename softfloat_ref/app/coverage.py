@@ -12,6 +12,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.options import Commands, with_options
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.coverage.engine import measure, page
@@ -92,7 +93,7 @@ def waive(waivers: str, folder: str) -> None:
     _, coverage = _set(folder)
     waived = read_waivers(waivers, coverage)
     lost = _replaced(folder, waived, coverage)
-    data = read_bytes(waivers)
+    data = read_bytes(waivers, limits.TOML)
     write_file(Path(folder, WAIVERS), lambda stream: stream.write(data))
     for name, reason in waived.items():
         print(f"waived: {name} ({reason})")

@@ -11,7 +11,7 @@ import click
 
 from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, unmark
 from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
-from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
 from softfloat_ref.oracle.accumulate.dots import Operand, check_c, operand, run, setting
@@ -255,7 +255,7 @@ def _show(a: Accumulator, as_json: bool) -> None:
         return
     for field, value in a.to_dict().items():
         if value != "":
-            print(f"{field:17} {str(value).lower() if isinstance(value, bool) else value}")
+            print(f"{field:17} {str(value).lower() if isinstance(value, bool) else one_line(value)}")
 
 
 def _probes(names: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from softfloat_ref.app.options import ANY, SCALAR, Commands, scalar_format
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.explain.scalar import fields, value_text
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format
 from softfloat_ref.oracle.codec import decoder
@@ -73,7 +73,8 @@ def _definition(f: Format | BlockFormat) -> dict[str, Any]:
 
 
 def _show_block(b: BlockFormat) -> str:
-    rows = (("element", b.element.name), ("scale", b.scale.name), ("block", str(b.size)), ("source", b.source))
+    source = one_line(b.source)
+    rows = (("element", b.element.name), ("scale", b.scale.name), ("block", str(b.size)), ("source", source))
     return "\n".join([b.name, *(f"  {label:14}{text}" for label, text in rows)])
 
 
@@ -94,7 +95,7 @@ def _show(f: Format) -> str:
     rows.append(("inf", f.hex(f.inf_code) if f.infinity else "none"))
     rows.append(("nan", _nan_text(f)))
     rows.append(("overflow", f.overflow))
-    rows.append(("source", f.source))
+    rows.append(("source", one_line(f.source)))
     names = [a for a, name in ALIASES.items() if name == f.name]
     if names:
         rows.append(("aliases", ", ".join(names)))

@@ -13,7 +13,7 @@ import click
 
 from softfloat_ref import __version__
 from softfloat_ref.app.signals import Stopped, end_of_signals, on_signals
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error, one_line, unknown
 
 MAX_MESSAGE: Final = 600
 _NEW_OBJECTS: Final = 1 << 16  # between garbage collections: imports make many objects, which stay
@@ -140,8 +140,8 @@ def _end(code: int) -> None:
 
 
 def _fail(message: str) -> int:
-    """Print an error as one line, without control characters, which a name or a file may contain."""
-    line = "".join(c if c.isprintable() else "?" for c in message.replace("\n", " "))
+    """Print an error as one line, hidden characters escaped, which a name or a file may contain."""
+    line = one_line(message)
     shown = line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
     if sys.stderr is not None:
         with contextlib.suppress(OSError):

@@ -12,7 +12,7 @@ import click
 from softfloat_ref.app import plot_formats, plot_samples, plot_tensors
 from softfloat_ref.app.options import ANY, Choices, Commands, policy_options
 from softfloat_ref.app.plot_formats import OUTPUT, TITLE
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error, one_line, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.oracle.literals import shortest
 
@@ -230,7 +230,7 @@ def _run(path: Path) -> Run:
                 raise Error(f"{log}: {measure} is missing from some lines of epochs")
     head = lines[0] if "recipe" in lines[0] else {}
     seed = head.get("seed", 0)
-    return Run(str(head.get("recipe", path.resolve().name)), seed if isinstance(seed, int) else 0, epochs)
+    return Run(one_line(head.get("recipe", path.resolve().name)), seed if isinstance(seed, int) else 0, epochs)
 
 
 def _curve(name: str, measure: str, group: Sequence[Run]) -> Any:

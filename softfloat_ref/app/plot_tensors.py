@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +9,7 @@ import click
 
 from softfloat_ref.app.options import ANY, Choices, policy_options, profile_option
 from softfloat_ref.app.plot_formats import OUTPUT, TITLE
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error, one_line, unknown
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.model_files import Tensor
@@ -46,17 +45,17 @@ def sqnr(report: str, title: str, output: str | None) -> None:
 
 def _ratios(path: str) -> tuple[list[str], dict[str, dict[str, float]]]:
     """The formats of a report, and each tensor's ratios by format. Raises Error."""
-    from softfloat_ref.base.files import read_bytes
+    from softfloat_ref.base.trees import read_json
 
     try:
-        whole: Any = json.loads(read_bytes(path))
+        whole: Any = read_json(path)
         found: dict[str, dict[str, float]] = {}
         for row in whole["rows"]:
-            ratios = found.setdefault(str(row["tensor"]), {})
+            ratios = found.setdefault(one_line(row["tensor"]), {})
             if "sqnr_db" in row:
-                ratios[str(row["format"])] = float(row["sqnr_db"])
-        formats = [str(x) for x in whole["formats"]]
-    except (ValueError, TypeError, KeyError, RecursionError) as e:
+                ratios[one_line(row["format"])] = float(row["sqnr_db"])
+        formats = [one_line(x) for x in whole["formats"]]
+    except (ValueError, TypeError, KeyError) as e:
         if isinstance(e, Error):
             raise
         raise Error(f"{path}: not a report; softfloat-ref report MODEL --fmt FORMAT -o FILE.json writes one") from None

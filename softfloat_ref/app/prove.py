@@ -26,7 +26,7 @@ from softfloat_ref.app.progress import progress
 from softfloat_ref.app.proof_words import outcome_lines, waveform_line
 from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit, rounding_input
 from softfloat_ref.app.source_options import source_options
-from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.executors import workers
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
@@ -236,13 +236,14 @@ def _check(path: str, solver: str) -> int:
     table = read_certificate(path)
     found = list(problems(table, Path(path).parent, solver))
     for line in found:
-        print(f"FAIL: {line}")
+        print(f"FAIL: {one_line(line)}")
     for line in other_versions(table):
-        print(f"note: {line}", file=sys.stderr)
+        print(f"note: {one_line(line)}", file=sys.stderr)
     if not found:
         cases, files = counted(len(table["cases"]), "case"), counted(len(table["reading"]["files"]), "file")
-        print(f"PASS: {table['module']}, {table['name']}: {cases} proved, none left out; {files} unchanged")
-        print(f"{_looked(table['second_opinion'])}", file=sys.stderr)
+        of = one_line(f"{table.get('module')}, {table.get('name')}")
+        print(f"PASS: {of}: {cases} proved, none left out; {files} unchanged")
+        print(one_line(_looked(table["second_opinion"])), file=sys.stderr)
     sys.stdout.flush()
     return 1 if found else 0
 

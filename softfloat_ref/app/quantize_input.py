@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import os
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error, refuse
+from softfloat_ref.base.files import opened, read_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,36 +21,37 @@ def is_npy(source: str) -> bool:
     if source == "-":
         return False
     try:
-        with open(source, "rb") as stream:
+        with opened(source) as stream:
             return stream.read(6) == b"\x93NUMPY" or Path(source).suffix == ".npy"
     except OSError as e:
         raise Error(f"{source}: {e.strerror or e}") from None
 
 
 def read_npy(source: str) -> np.memmap[Any, Any]:
-    """The file, mapped, so that a bad file is refused before memory is allocated."""
+    """The file, mapped, so that a bad file is refused before memory is allocated. Raises Error."""
     import numpy as np
 
+    from softfloat_ref.base import npz
+
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # numpy's warnings about odd headers; a wrong header raises anyway
-            # Mapped, so that a truncated file is refused before memory is allocated for it.
-            mapped = np.load(source, mmap_mode="r", allow_pickle=False)
+        with opened(source) as stream:
+            shape, by_columns, dtype = npz.header(stream, "")
+            refuse(
+                source,
+                (f"array of {dtype}; use float16, float32, float64 or integers", dtype.kind not in "fiubO"),
+                ("not a readable .npy array: holds Python objects, which are never unpickled", dtype.hasobject),
+                ("a 0-dimensional array; reshape it to (1,)", not shape),
+                (f"an empty array of shape {shape}; there is nothing to quantize", 0 in shape),
+            )
+            held, claimed = os.fstat(stream.fileno()).st_size - stream.tell(), math.prod(shape) * dtype.itemsize
+            if claimed > held:
+                raise Error(f"its header claims {claimed} bytes, but {held} follow")
+            return np.memmap(stream, dtype, "r", stream.tell(), shape, "F" if by_columns else "C")
     except Exception as e:  # numpy parses the header with Python's tokenizer: a broken header can raise anything
+        if isinstance(e, Error) and str(e).startswith(f"{source}: "):
+            raise
         reason = str(e).split("\n")[0]
-        if "Python objects" in reason or "Object arrays" in reason:
-            reason = "holds Python objects, which are never unpickled"
-        elif "allow_pickle" in reason:  # numpy assumes that any file it does not know is a pickle
-            reason = "does not begin with the header that numpy.save writes (a pickle is never unpickled)"
         raise Error(f"{source}: not a readable .npy array: {reason or type(e).__name__}") from None
-    array: np.memmap[Any, Any] = mapped
-    if array.dtype.kind not in "fiub":
-        raise Error(f"{source}: array of {array.dtype}; use float16, float32, float64 or integers")
-    if array.ndim == 0:
-        raise Error(f"{source}: a 0-dimensional array; reshape it to (1,)")
-    if array.size == 0:
-        raise Error(f"{source}: an empty array of shape {array.shape}; there is nothing to quantize")
-    return array
 
 
 def read_rows(source: str) -> list[list[str]]:
@@ -55,7 +59,7 @@ def read_rows(source: str) -> list[list[str]]:
     try:
         if source == "-" and sys.stdin is None:
             raise Error("stdin is closed")
-        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8-sig")
+        text = sys.stdin.read() if source == "-" else read_bytes(source, limits.NUMBERS).decode("utf-8-sig")
     except OSError as e:
         raise Error(f"{source}: {e.strerror or e}") from None
     except UnicodeDecodeError:

@@ -13,7 +13,7 @@ import click
 
 from softfloat_ref.app.options import bundled
 from softfloat_ref.app.progress import progress
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
 from softfloat_ref.golden.kinds import Cases
@@ -166,7 +166,7 @@ def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> i
                     print(line)
                 failed += not report.passed
                 verdict = "verified" if report.passed else "FAILED"
-                print(f"{name}: {verdict}, {report.summary()}", file=sys.stderr)
+                print(f"{name}: {verdict}, {one_line(report.summary())}", file=sys.stderr)
         except Error as e:
             print(f"softfloat-ref: {e}", file=sys.stderr)
             unreadable += 1

@@ -33,7 +33,7 @@ from softfloat_ref.app.vector_files import (
     verify_folders,
     write_suite,
 )
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.base.executors import Workers, workers
 from softfloat_ref.base.files import write_file
 from softfloat_ref.golden.generate import generate
@@ -293,7 +293,7 @@ def diff_vectors(first: str, second: str) -> int:
     ):
         if lines:
             print(f"{title}: {len(lines)}")
-            print("\n".join(f"  {line}" for line in lines[:SHOWN]))
+            print("\n".join(f"  {one_line(line)}" for line in lines[:SHOWN]))
             if len(lines) > SHOWN:
                 print(f"  ... and {len(lines) - SHOWN} more")
     print("no difference" if found.same else "they differ", file=sys.stderr)

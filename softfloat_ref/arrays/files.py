@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,12 @@ from softfloat_ref.arrays.convert import code_dtype
 from softfloat_ref.arrays.quantized import QuantizedArray
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.arrays.scalar_array import from_codes as scalar_array
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.archives import archive
+from softfloat_ref.base.errors import Error, errors_of
 from softfloat_ref.base.files import write_file
 from softfloat_ref.base.npz import NUMBERS, read_array
 from softfloat_ref.base.tables import in_full
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.oracle.affine import define_rule, get_affine_format
 from softfloat_ref.oracle.blocks.formats import define_block_format
 from softfloat_ref.oracle.blocks.profiles import define_profile
@@ -82,10 +84,10 @@ def _little(array: NDArray[Any]) -> NDArray[Any]:
 def load(path: str | Path) -> QuantizedArray:
     """Read a file that `save` wrote. Raises Error for any other content."""
     try:
-        with open(path, "rb") as stream:
-            return _array(_members(stream))
-    except Error as e:
-        raise Error(f"{path}: {e}") from None
+        with errors_of(path), archive(path) as found:
+            return _array(_members(found))
+    except Error:
+        raise
     except OSError as e:
         raise Error(f"{path}: {e.strerror or e}") from None
     except Exception as e:  # zipfile and numpy's header parser raise anything on broken input
@@ -101,19 +103,15 @@ def load_kind(path: str | Path, kind: str) -> Any:
     return found
 
 
-def _members(stream: IO[bytes]) -> dict[str, NDArray[Any]]:
-    with zipfile.ZipFile(stream) as archive:
-        entries = {entry.filename: entry for entry in archive.infolist()}
-        kinds = [{f"{name}.npy" for name in (*names, "definition")} for names in MEMBERS.values()]
-        if set(entries) not in kinds or len(archive.infolist()) != len(entries):
-            wanted = "; or ".join(", ".join((*names, "definition")) for names in MEMBERS.values())
-            raise Error(f"an .npz of codes holds {wanted}; and nothing else")
-        size = stream.seek(0, 2)
-        if any(e.compress_type != zipfile.ZIP_STORED for e in entries.values()):
-            raise Error("its members are compressed; those of an .npz of codes are not compressed")
-        if sum(e.file_size for e in entries.values()) > size:
-            raise Error(f"its members declare more bytes than the file has: {size}")
-        return {name.removesuffix(".npy"): read_array(archive, entry, kinds=NUMBERS) for name, entry in entries.items()}
+def _members(found: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
+    entries = {entry.filename: entry for entry in found.infolist()}
+    kinds = [{f"{name}.npy" for name in (*names, "definition")} for names in MEMBERS.values()]
+    if set(entries) not in kinds:
+        wanted = "; or ".join(", ".join((*names, "definition")) for names in MEMBERS.values())
+        raise Error(f"an .npz of codes holds {wanted}; and nothing else")
+    if any(e.compress_type != zipfile.ZIP_STORED for e in entries.values()):
+        raise Error("its members are compressed; those of an .npz of codes are not compressed")
+    return {name.removesuffix(".npy"): read_array(found, entry, kinds=NUMBERS) for name, entry in entries.items()}
 
 
 def _array(members: dict[str, NDArray[Any]]) -> QuantizedArray:
@@ -135,10 +133,7 @@ def _definition(text: NDArray[Any]) -> dict[str, Any]:
     """Kind of array, format, axis and profile. Raises Error."""
     if text.dtype != np.uint8 or text.ndim != 1 or text.size > _MAX_DEFINITION:
         raise Error("definition.npy: not JSON text")
-    try:
-        table = json.loads(text.tobytes().decode())
-    except (ValueError, RecursionError):
-        raise Error("definition.npy: not JSON text") from None
+    table = parse_json(text.tobytes(), "definition.npy")
     if isinstance(table, dict) and table.get("kind") == _BLOCKS:
         table |= {"kind": KIND, "array": "block"}
     if not isinstance(table, dict) or table.pop("kind", None) != KIND or table.get("array") not in MEMBERS:

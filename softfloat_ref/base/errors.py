@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 SHOWN: Final = 48
 MAX_MESSAGE: Final = 2000
+# Control characters, line ends, marks that reverse the direction of a text, and halves of characters: a terminal would
+# obey them, or an encoding refuse them.
+_HIDDEN: Final = "\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+HIDDEN: Final = re.compile(f"[{_HIDDEN}]")
+_NAMES: Final = re.compile(rf"[\\{_HIDDEN}]")
 
 
 def one_line(message: object) -> str:
-    """The message as one line, even if names or files in it contain line breaks."""
-    line = " ".join(str(message).splitlines())
+    """The message as one line, even if names or files in it contain line breaks; other hidden characters escaped."""
+    text = str(message)[: 2 * MAX_MESSAGE]
+    line = HIDDEN.sub(_escape, " ".join(text.splitlines()))
     return line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+
+
+def escaped(name: str) -> str:
+    """A name from a file as it is printed: hidden characters and backslashes as in a Python text, such as \\x1b. Two
+    names never become the same."""
+    return _NAMES.sub(_escape, name)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode("ascii")
 
 
 def counted(count: int, noun: str) -> str:
@@ -27,6 +46,15 @@ class Error(ValueError):
 
     def __init__(self, message: object = "") -> None:
         super().__init__(one_line(message))
+
+
+@contextmanager
+def errors_of(name: str | Path) -> Iterator[None]:
+    """Put the name of a file in front of an Error raised within, unless it is there."""
+    try:
+        yield
+    except Error as e:
+        raise e if str(e).startswith(one_line(f"{name}:")) else Error(f"{name}: {e}") from None
 
 
 def refuse(what: str, *problems: tuple[str, bool]) -> None:

@@ -9,7 +9,6 @@ at a time, no process is left behind when this one is stopped or killed, and non
 
 from __future__ import annotations
 
-import json
 import logging
 import multiprocessing
 import os
@@ -32,9 +31,11 @@ from dataclasses import dataclass
 from multiprocessing import connection, resource_tracker
 from typing import Any, Final, Protocol, TypeVar, cast
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.numbers import integer
+from softfloat_ref.base.trees import parse_json
 
 _NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # SIGALRM re-raises a signal that was lost
 _ENDING: Final = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
@@ -431,10 +432,10 @@ def _address(scheduler: str) -> str:
     use."""
     address = scheduler
     if scheduler.endswith(".json"):
-        data = read_bytes(scheduler)
+        data = read_bytes(scheduler, limits.JSON)
         try:
-            address = str(json.loads(data)["address"])
-        except (ValueError, KeyError, TypeError, RecursionError):
+            address = str(parse_json(data, scheduler)["address"])
+        except (Error, KeyError, TypeError):
             raise Error(f"{scheduler}: not a scheduler file; `dask scheduler --scheduler-file` writes one") from None
     if not re.fullmatch(r"(tcp|tls|ws|wss)://[^\s/]+:[0-9]{1,5}", address):
         raise Error(f"{scheduler}: not a scheduler; use tcp://host:port or FILE.json")

@@ -1,14 +1,19 @@
-"""Files are written under a temporary name and renamed, so that no incomplete file has its final name."""
+"""Files are written under a temporary name and renamed, so that no incomplete file has its final name; and read within
+limits."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final, Literal, cast
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 
@@ -98,9 +103,101 @@ def made_folder(path: str | Path) -> Iterator[Path]:
         raise
 
 
-def read_bytes(path: str | Path) -> bytes:
-    """The content of a file. Raises Error."""
+# -- reading -----------------------------------------------------------------------------------------------------------
+# Every file is opened here (tests/test_architecture.py), so that a pipe or a device in its place is refused, not waited
+# for, and so that no file is read without a limit.
+
+
+def opened(path: str | Path) -> io.BufferedReader:
+    """A regular file, for reading. Raises Error, also for a folder, a pipe or a device."""
+    return cast(io.BufferedReader, _regular(path, os.O_RDONLY, "rb"))
+
+
+def appended(path: str | Path, mode: Literal["ab", "a+b"] = "ab") -> IO[bytes]:
+    """A regular file, created if necessary, for appending; with a+b for reading too. Raises Error, as `opened` does."""
+    return _regular(path, os.O_APPEND | os.O_CREAT | (os.O_WRONLY if mode == "ab" else os.O_RDWR), mode)
+
+
+def _regular(path: str | Path, flags: int, mode: str) -> IO[bytes]:
+    path = os.fspath(path)
     try:
-        return Path(path).read_bytes()
+        # Without waiting: a pipe has no other end yet. Windows has no such flag, but one against newlines.
+        number = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _CLOSED, 0o666)
+        try:
+            kind = os.fstat(number).st_mode
+            if not stat.S_ISREG(kind):
+                what = next((word for test, word in _KINDS if test(kind)), "a special file")
+                raise Error(f"{path}: is {what}, not a file")
+            return os.fdopen(number, mode)
+        except BaseException:
+            os.close(number)
+            raise
+    except (OSError, ValueError) as e:  # ValueError: a null character in the path
+        if isinstance(e, Error):
+            raise
+        raise Error(f"{path}: {getattr(e, 'strerror', None) or e}") from None
+
+
+_BLOCK: Final = 1 << 16
+_CLOSED: Final = getattr(os, "O_CLOEXEC", 0)
+_KINDS: Final = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+
+
+def read_bytes(path: str | Path, limit: int) -> bytes:
+    """The content of a file of at most so many bytes. Raises Error."""
+    with opened(path) as stream, _reading(path):
+        return rest_of(stream, path, limit)
+
+
+def rest_of(stream: IO[bytes], path: str | Path, limit: int) -> bytes:
+    """What follows in an opened file, at most so many bytes; memory is taken for what there is only. Raises Error."""
+    size = os.fstat(stream.fileno()).st_size
+    parts, held = [], 0
+    while size <= limit and (part := stream.read(max(_BLOCK, size - held) if held <= limit else 0)):
+        parts.append(part)
+        held += len(part)  # a file may grow, and one of /proc claims to be empty
+    if max(size, held) > limit:
+        raise Error(f"{path}: {max(size, held)} bytes; the limit for such a file is {limit}")
+    return b"".join(parts)
+
+
+def read_text(path: str | Path, limit: int, encoding: str = "utf-8", errors: str = "strict") -> str:
+    """The text of a file of at most so many bytes, its ends of lines as \\n. Raises Error."""
+    try:
+        text = read_bytes(path, limit).decode(encoding, errors)
+    except UnicodeDecodeError as e:
+        raise Error(f"{path}: byte {e.start} is not {encoding.removesuffix('-sig').upper()}") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def text_lines(path: str | Path, encoding: str = "ascii") -> Iterator[str]:
+    """The lines of a text of any size, each of at most `limits.LINE` characters; what is no text becomes U+FFFD. Raises
+    Error."""
+    with opened(path) as raw, io.TextIOWrapper(raw, encoding, "replace") as stream, _reading(path):
+        number = 0
+        while line := stream.readline(limits.LINE + 1):
+            number += 1
+            if len(line) > limits.LINE:
+                raise Error(f"{path}:{number}: a line of more than {limits.LINE} characters")
+            yield line
+
+
+def sha256(path: str | Path) -> hashlib._Hash:
+    """The SHA-256 of a file of any size. Raises Error."""
+    with opened(path) as stream, _reading(path):
+        return hashlib.file_digest(stream, "sha256")
+
+
+@contextmanager
+def _reading(path: str | Path) -> Iterator[None]:
+    """What goes wrong within is an Error that names the file."""
+    try:
+        yield
     except OSError as e:
         raise Error(f"{path}: {e.strerror or e}") from None

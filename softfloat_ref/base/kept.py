@@ -13,9 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_file
 from softfloat_ref.base.sources import stamp
+from softfloat_ref.base.trees import read_json
 
 VARIABLE: Final = "SOFTFLOAT_REF_CACHE"
 WORTH_S: Final = 0.1  # results that take less time are not cached
@@ -45,8 +47,8 @@ def place(origin: Origin | None, *what: Any) -> Path | None:
 def read(file: Path | None) -> Any:
     """The cached result; None if there is none or the file is damaged. Its sequences are lists."""
     if file is not None:
-        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            stored = json.loads(file.read_bytes())
+        with suppress(Error, KeyError, TypeError):
+            stored = read_json(file, limits.SOURCE)
             if stored["sha256"] == _hash(stored["result"]):
                 return stored["result"]
     return None

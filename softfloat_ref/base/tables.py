@@ -17,8 +17,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error, errors_of, unknown
+from softfloat_ref.base.files import read_text
 from softfloat_ref.base.search import find_first
+from softfloat_ref.base.trees import parse_toml
 
 T = TypeVar("T")
 
@@ -32,22 +35,13 @@ _LARGEST: Final = 1 << 1023  # limit of integers, since some are converted to fl
 
 def read_toml(path: str) -> dict[str, Any]:
     """The tables of a TOML file. Raises Error."""
-    import tomllib
-
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as e:
-        raise Error(f"{path}: {e.strerror or e}") from None
-    except ValueError as e:  # bad syntax or encoding, or a number with thousands of digits
-        raise Error(f"{path}: not valid TOML: {e}") from None
-    except RecursionError:
-        raise Error(f"{path}: not valid TOML: nested too deep") from None
+    return parse_toml(read_text(path, limits.TOML), path)
 
 
 def read_file(path: str | Path, read: Callable[[dict[str, Any]], T]) -> T:
     """Apply a function to the tables of a file. Raises Error, which names the file."""
     tables = read_toml(str(path))
-    with _named(str(path)):
+    with errors_of(path):
         return read(tables)
 
 
@@ -71,22 +65,11 @@ def changed(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]
 
 
 def _toml_value(text: str) -> Any:
-    import tomllib
-
     try:
-        read = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
+        read = parse_toml(f"value = {text}", "value")
+    except Error:
         return text
     return read["value"] if len(read) == 1 else text
-
-
-@contextmanager
-def _named(path: str) -> Iterator[None]:
-    """Prefix the file name to errors raised within."""
-    try:
-        yield
-    except Error as e:
-        raise e if str(e).startswith(path) else Error(f"{path}: {e}") from None
 
 
 # -- definitions -------------------------------------------------------------------------------------------------------
@@ -135,7 +118,7 @@ def load_definition(spec: str, kind: str, define: Callable[[dict[str, Any], str]
         raise Error(f"{path}: {name} refers to itself (like = ...)")
     _loading.append(key)
     try:
-        with _named(path):
+        with errors_of(path):
             return define(tables[name], name)
     finally:
         _loading.remove(key)
@@ -241,7 +224,7 @@ def variant(what: str, kinds: Mapping[str, type[T]], spec: Mapping[str, Any] | s
     None for the default. Raises Error."""
     table = {"kind": default if spec is None else spec} if spec is None or isinstance(spec, str) else dict(spec)
     kind = table.pop("kind", default)
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise unknown(what, str(kind), kinds)
     return made(kinds[kind], table, f"{what} {kind!r}")
 

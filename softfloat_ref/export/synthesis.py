@@ -7,7 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import executed, first_error, quoted
 
 
@@ -25,7 +27,7 @@ def synthesized(text: str, module: str) -> Synthesis:
         source.write_text(text, encoding="utf-8")
         script = f"read_verilog -sv {quoted(source)}; synth -flatten -top {module}"
         log = executed(f"{script}; tee -o {quoted(report)} stat; tee -a {quoted(report)} ltp")
-        said = report.read_text(encoding="utf-8") if report.exists() else ""
+        said = read_text(report, limits.SOURCE) if report.exists() else ""
     cells = re.search(r"^\s*(\d+) cells$", said, re.M)
     depth = re.search(r"\(length=(\d+)\)", said)
     if depth is None:

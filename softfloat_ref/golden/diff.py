@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.files import text_lines
 from softfloat_ref.golden.manifest import MANIFEST, read_manifest
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.units.unit import INPUTS
@@ -83,6 +83,5 @@ def _lines(folder: Path, manifest: dict[str, Any]) -> Lines:
     if len(names) != 1 or Path(names[0]).name != names[0]:
         raise Error(f"{folder / MANIFEST}: lists no text file of vectors; diff reads .tv files")
     inputs = sum(int(f["lanes"]) for f in manifest["fields"] if f["role"] in INPUTS)
-    lines = read_bytes(folder / names[0]).decode("ascii", "replace").splitlines()
-    parts = [tuple(line.split()) for line in lines]
+    parts = [tuple(line.split()) for line in text_lines(folder / names[0])]
     return {p[:inputs]: p[inputs:] for p in parts}

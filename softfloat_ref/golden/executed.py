@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import text_lines
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.literals import code_or_none
 from softfloat_ref.units import Line, Unit
@@ -39,21 +40,17 @@ def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
     lengths = answer_lengths(vectors.unit)
     cases = (inputs for inputs in vectors.inputs() if vectors.line(inputs) is not None)
     answers = 0
-    try:
-        with open(log, encoding="ascii", errors="replace") as stream:
-            for number, text in enumerate(stream, 1):
-                words = text.split()
-                if not words or text.startswith(COMMENTS):
-                    lengths = lengths[:1] if without_flags(text) else lengths
-                    continue
-                operands = len(widths) if len(words) > lengths[-1] else 0
-                codes = [0 if word == _ABSENT and i >= operands else code_or_none(word) for i, word in enumerate(words)]
-                if any(x is None for x in codes):
-                    raise Error(f"{log}:{number}: {text.strip()[:80]!r} is not a line of hexadecimal numbers")
-                answers += 1
-                yield _inputs(f"{log}:{number}", [x for x in codes if x is not None], widths, lengths, cases)
-    except OSError as e:
-        raise Error(f"{log}: {e.strerror or e}") from None
+    for number, text in enumerate(text_lines(log), 1):
+        words = text.split()
+        if not words or text.startswith(COMMENTS):
+            lengths = lengths[:1] if without_flags(text) else lengths
+            continue
+        operands = len(widths) if len(words) > lengths[-1] else 0
+        codes = [0 if word == _ABSENT and i >= operands else code_or_none(word) for i, word in enumerate(words)]
+        if any(x is None for x in codes):
+            raise Error(f"{log}:{number}: {text.strip()[:80]!r} is not a line of hexadecimal numbers")
+        answers += 1
+        yield _inputs(f"{log}:{number}", [x for x in codes if x is not None], widths, lengths, cases)
     if not answers:
         raise Error(f"{log}: the log has no results")
 

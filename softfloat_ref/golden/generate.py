@@ -10,9 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_background
-from softfloat_ref.base.files import made_folder, read_bytes
+from softfloat_ref.base.files import made_folder, read_bytes, read_text, sha256
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden import parts, writers
 from softfloat_ref.golden.journal import Journal, discard
 from softfloat_ref.golden.manifest import (
@@ -161,7 +163,7 @@ class _Assembly:
     def _left_out(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         path, count = self.journal.left_out_path, self.journal.cases - self.facts.count
         if count <= MAX_LISTED:
-            return left_out_entry(count, path.read_text("ascii").splitlines()), []
+            return left_out_entry(count, read_text(path, limits.LOG, "ascii").splitlines()), []
         self.made[LEFT_OUT] = path
         entry = {"name": LEFT_OUT, "format": "left_out", "sha256": file_sha256(path), "lines": count}
         return left_out_entry(count, ()), [entry]
@@ -183,11 +185,7 @@ def _put_together(pieces: Sequence[Piece], streams: Sequence[Stream], path: Path
 
 def file_sha256(path: Path) -> str:
     """The SHA-256 of a file of any size. Raises Error if it cannot be read."""
-    try:
-        with open(path, "rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as e:
-        raise Error(f"{path}: {e.strerror or e}") from None
+    return sha256(path).hexdigest()
 
 
 def _finished(folder: Path, vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, Any] | None:
@@ -222,9 +220,10 @@ def _refuse_other(folder: Path, vectors: VectorSet) -> None:
 
 def _stored_set(folder: Path) -> dict[str, Any]:
     """The definition that a manifest of any schema stores; other files are refused."""
+    data = read_bytes(folder / MANIFEST, limits.JSON)
     try:
-        stored = json.loads(read_bytes(folder / MANIFEST))["set"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        stored = parse_json(data, MANIFEST)["set"]
+    except (Error, KeyError, TypeError):
         stored = None
     if not isinstance(stored, dict):
         raise Error(f"{folder / MANIFEST}: not a manifest of vectors; choose another folder")

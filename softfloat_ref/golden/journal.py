@@ -18,7 +18,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import IO, Any, Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import appended, opened, rest_of, sha256, text_lines
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.parts import EncodedBatch
 from softfloat_ref.golden.tags import Run, merged
 from softfloat_ref.golden.writers.batch import Stream
@@ -65,7 +68,7 @@ class Journal:
             with suppress(FileExistsError):
                 self.folder.mkdir()
                 mine = not resume
-            self._journal: IO[bytes] = open(self.folder / _JOURNAL, "a+b")  # noqa: SIM115
+            self._journal: IO[bytes] = appended(self.folder / _JOURNAL, "a+b")
             _lock(self._journal, self.folder)
             mine = not resume
             good = self._trusted() if resume else None
@@ -86,7 +89,7 @@ class Journal:
     def _trusted(self) -> tuple[list[bytes], dict[str, Any]] | None:
         """The journal's lines up to the last part whose bytes are all there, and that part's entry."""
         self._journal.seek(0)
-        lines = list(self._journal)
+        lines = rest_of(self._journal, self.folder / _JOURNAL, limits.LOG).splitlines(keepends=True)
         entries = [entry for entry in takewhile(lambda x: x is not None, map(_entry, lines)) if entry is not None]
         if not entries:
             return None
@@ -107,7 +110,7 @@ class Journal:
         for name, (size, _) in zip(self._names, entry["streams"], strict=True):
             path = self.folder / name
             os.truncate(path, size)
-            self._outputs.append(_Output(path, open(path, "ab"), _hash_of(path), size))  # noqa: SIM115
+            self._outputs.append(_Output(path, appended(path), sha256(path), size))
 
     def _start(self, openings: dict[str, bytes]) -> None:
         self._journal.truncate(0)
@@ -192,7 +195,7 @@ def discard(folder: Path) -> None:
     """Remove the files of a killed process from a folder. Raises Error if another process writes there."""
     path = folder / UNFINISHED
     if path.is_dir():
-        with open(path / _JOURNAL, "ab") as stream:
+        with appended(path / _JOURNAL) as stream:
             _lock(stream, path)
             shutil.rmtree(path, ignore_errors=True)
 
@@ -211,8 +214,8 @@ def _lock(stream: IO[bytes], folder: Path) -> None:
 
 def _entry(line: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(line) if line.endswith(b"\n") and len(line) < _MAX_LINE else None
-    except (ValueError, RecursionError):
+        found = parse_json(line, "a line") if line.endswith(b"\n") and len(line) < _MAX_LINE else None
+    except Error:
         return None
     return found if isinstance(found, dict) else None
 
@@ -239,7 +242,7 @@ def _agreeing(path: Path, marks: Sequence[Sequence[Any]]) -> int:
     """The number of marks (size, SHA-256 of all bytes up to there), from the first on, with which a file agrees."""
     digest, at = hashlib.sha256(), 0
     try:
-        with open(path, "rb") as stream:
+        with opened(path) as stream:
             for number, (size, sha256) in enumerate(marks):
                 while at < size and (data := stream.read(min(_BLOCK, size - at))):
                     digest.update(data)
@@ -251,13 +254,7 @@ def _agreeing(path: Path, marks: Sequence[Sequence[Any]]) -> int:
     return len(marks)
 
 
-def _hash_of(path: Path) -> Any:
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256")
-
-
 def _read_runs(path: Path) -> Iterator[Run]:
-    with open(path, encoding="ascii") as stream:
-        for line in stream:
-            count, tag = line.split(" ", 1)
-            yield json.loads(tag), int(count)
+    for line in text_lines(path):
+        count, tag = line.split(" ", 1)
+        yield parse_json(tag, str(path)), int(count)

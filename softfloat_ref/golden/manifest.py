@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.trees import read_json
 from softfloat_ref.golden import manifest_schema2
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run, groups
@@ -182,23 +182,6 @@ def _filled(parts: Sequence[str], indent: str) -> str:
         else:
             line += ", " + part
     return ",\n".join([*lines, line])
-
-
-def read_json(path: Path) -> Any:
-    """The content of a JSON file. Raises Error; also for a key that is given twice, of which json takes the last."""
-    data = read_bytes(path)
-    try:
-        return json.loads(data, object_pairs_hook=_unique)
-    except Error as e:
-        raise Error(f"{path}: {e}") from None
-    except (ValueError, RecursionError) as e:
-        raise Error(f"{path}: not valid JSON: {str(e)[:80]}") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if name := repeated(key for key, _ in pairs):
-        raise Error(f"gives the key {name} twice")
-    return dict(pairs)
 
 
 def repeated(names: Iterable[str]) -> str:

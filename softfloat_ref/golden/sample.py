@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import opened
 from softfloat_ref.golden.compare import Add, Layout, Region, difference
 from softfloat_ref.golden.parts import inputs_at
 from softfloat_ref.golden.sets import VectorSet
@@ -71,7 +74,7 @@ def _compare(
 
 def _fixed(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:
     """Lines that are all as long."""
-    with open(path, "rb") as stream:
+    with opened(path) as stream:
         for number in numbers:
             stream.seek(region.stream.start + len(region.opening) + number * region.record)
             yield stream.read(region.record)
@@ -91,6 +94,8 @@ def _scanned(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[byt
                 first, lines, rest = first + ends, [], block[block.rindex(b"\n") + 1 :]
             else:
                 *lines, rest = (rest + block).split(b"\n")
+            if len(rest) > limits.LINE:
+                raise Error(f"{path.name}: a line of more than {limits.LINE} bytes")
         at = wanted - first
         if at < len(lines):
             yield lines[at] + b"\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,14 +12,15 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
-from softfloat_ref.base.files import made_folder, read_bytes, write_file
+from softfloat_ref.base.files import made_folder, sha256, write_file
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import read_file
+from softfloat_ref.base.trees import read_json
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import vector_recipes, writers
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.manifest import MANIFEST, SUITE, read_json, repeated, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SUITE, repeated, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import Report, verify
 from softfloat_ref.oracle.policies import Policy
@@ -189,7 +189,7 @@ def generate_suite(
 
 
 def _sha256(folder: Path) -> str:
-    return hashlib.sha256(read_bytes(folder / MANIFEST)).hexdigest()
+    return sha256(folder / MANIFEST).hexdigest()
 
 
 def _refuse_other(folder: Path, suite: Suite) -> None:
@@ -219,7 +219,7 @@ def read_suite_manifest(folder: Path) -> dict[str, Any]:
 
 def _is_entry(entry: dict[str, Any]) -> bool:
     name, complete = entry.get("folder"), {"count", "sha256"} <= entry.keys()
-    return complete and isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]*", name) is not None
+    return complete and isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]{0,199}", name) is not None
 
 
 def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -> Iterator[tuple[str, Report]]:

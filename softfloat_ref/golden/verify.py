@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from softfloat_ref.base.errors import Error, one_line
+from softfloat_ref.base.files import opened, text_lines
 from softfloat_ref.golden import parts
 from softfloat_ref.golden.compare import Comparison, Layout, layout
 from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, read_manifest, wrong_descriptions
@@ -242,10 +243,9 @@ class _Check:
     def _left_out(self) -> Iterator[tuple[int, str]]:
         """Number and inputs of the cases without a line, as listed in the manifest or the file."""
         if LEFT_OUT in self.entries:
-            with open(self.folder / LEFT_OUT, encoding="ascii", errors="replace") as stream:
-                for line in stream:
-                    number, _, inputs = line.strip().partition(" ")
-                    yield int(number) if number.isdecimal() and len(number) < _DIGITS else -1, inputs
+            for line in text_lines(self.folder / LEFT_OUT):
+                number, _, inputs = line.strip().partition(" ")
+                yield int(number) if number.isdecimal() and len(number) < _DIGITS else -1, inputs
         else:
             listed = self.manifest["left_out"]
             yield from zip(listed["cases"], listed["inputs"], strict=True)
@@ -321,7 +321,7 @@ def _read(path: Path) -> tuple[str, int]:
     """SHA-256 and newlines of a file of any size. Raises Error."""
     digest, lines = hashlib.sha256(), 0
     try:
-        with open(path, "rb") as stream:
+        with opened(path) as stream:
             while data := stream.read(_BLOCK):
                 digest.update(data)
                 lines += data.count(b"\n")

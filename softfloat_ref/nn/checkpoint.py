@@ -13,9 +13,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.base import npz
+from softfloat_ref.base import limits, npz
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import read_bytes, write_file
+from softfloat_ref.base.trees import parse_json
+from softfloat_ref.nn.model_files.safetensors import read_header
 from softfloat_ref.nn.plain import plain, restored
 
 OTHER: Final = "the checkpoint belongs to another network"
@@ -43,10 +45,7 @@ def load(path: str | Path) -> Loaded:
     """The arrays and the table of a checkpoint. Raises Error for any other or damaged file; never unpickles."""
     path = Path(path)
     arrays, text = _kind(path)[1](path)
-    try:
-        meta = json.loads(text)
-    except (ValueError, RecursionError) as e:
-        raise Error(f"{path}: incomplete or damaged checkpoint: {str(e)[:80]}") from None
+    meta = parse_json(text, f"{path}: incomplete or damaged checkpoint: its metadata")
     if not isinstance(meta, dict):
         raise Error(f"{path}: not a checkpoint: its metadata is not a table")
     return arrays, restored(meta)
@@ -100,14 +99,15 @@ def _safetensors_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:
 
 
 def _from_safetensors(path: Path) -> tuple[Arrays, str]:
-    library, data = _safetensors(path), read_bytes(path)
+    library = _safetensors(path)
+    table = read_header(path)[1].get("__metadata__") or {}
     import safetensors
 
     try:
-        arrays: Arrays = library.load(data)
-        size = int.from_bytes(data[:8], "little")
-        table = json.loads(data[8 : 8 + size]).get("__metadata__") or {}
-    except (safetensors.SafetensorError, ValueError, KeyError, RecursionError) as e:
+        arrays: Arrays = library.load(read_bytes(path, limits.MODEL))
+    except Error:
+        raise
+    except (safetensors.SafetensorError, ValueError, KeyError) as e:
         raise Error(f"{path}: incomplete or damaged safetensors file: {str(e)[:80]}") from None
     if META not in table:
         raise Error(f"{path}: not a checkpoint: its metadata has no {META!r}")

@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref import __version__
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
-from softfloat_ref.base.files import make_folder, read_bytes, write_file
+from softfloat_ref.base.files import make_folder, write_file
+from softfloat_ref.base.trees import read_json
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.measures import MEASURES
@@ -139,13 +140,13 @@ def _stored(recipe: Recipe, out: Path | None) -> Outcome | None:
     if out is None or not (path := folder_of(recipe, out) / OUTCOME).exists():
         return None
     try:
-        table = restored(json.loads(read_bytes(str(path))))
+        table = restored(read_json(path))
         if table.pop("identity") != _identity(recipe):
             return None
         epochs = tuple((float(a), float(b), float(c)) for a, b, c in table.pop("epochs"))
         averaged = table.pop("averaged")
         found = Outcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError):
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
         return None
     return found if _is_outcome(found, recipe) else None
 
@@ -155,8 +156,8 @@ def _is_outcome(found: Outcome, recipe: Recipe) -> bool:
     whole = found.diverged is None and len(found.epochs) == recipe.training.epochs
     return (
         (found.recipe, found.seed) == (recipe.name, recipe.training.seed)
+        and all(isinstance(x, str) for x in (found.measure, found.products))
         and found.measure in MEASURES
-        and isinstance(found.products, str)
         and all(is_number(x) for x in (found.seconds, *(found.averaged or ())))
         and (whole or isinstance(found.diverged, str))
     )

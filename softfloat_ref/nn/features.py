@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.trees import parse_toml
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.layers import Layer
 from softfloat_ref.nn.models import Input, build
@@ -44,7 +44,7 @@ class Features:
 def _classifier() -> Layer:
     arrays, meta = checkpoint.load(FILE)
     classes = len(arrays["param/output.bias"])
-    network = build(tomllib.loads(meta["recipe"])["model"], Input((1, 1, _CHANNELS), classes, 0))
+    network = build(parse_toml(meta["recipe"], str(FILE))["model"], Input((1, 1, _CHANNELS), classes, 0))
     run = Run(training=False)
     for name, layer in network.walk():
         layer.numerics.run = run

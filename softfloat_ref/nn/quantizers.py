@@ -92,10 +92,19 @@ class ScalarQuantizer(Quantizer):
     def __init__(self, fmt: Format, spec: TensorFormat) -> None:
         if convert.value_dtype(fmt) != np.float32:
             raise Error(f"{fmt.name}: float32 does not hold its values; a tensor's format must fit in float32")
-        self.fmt, self.policy = fmt, spec.resolved_policy()
+        self._prepare(fmt, spec.resolved_policy())
+
+    def _prepare(self, fmt: Format, policy: Policy) -> None:
+        self.fmt, self.policy = fmt, policy
         self._nearest = _rounding(fmt, self.rounding(None)[0])
-        self._own = _stochastic(fmt, self.policy) if self.stochastic else None
+        self._own = _stochastic(fmt, policy) if self.stochastic else None
         self._largest = float(decode(fmt.max_code, fmt))
+
+    def __getstate__(self) -> tuple[Format, Policy]:
+        return self.fmt, self.policy  # the loops cannot be pickled
+
+    def __setstate__(self, state: tuple[Format, Policy]) -> None:
+        self._prepare(*state)
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         return self._nearest(x) if source is None or self._own is None else self._own(x, source)

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import IO, Any
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes, write_file
+from softfloat_ref.base.files import appended, read_bytes, write_file
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.nn.plain import plain, restored
 
 
@@ -26,7 +28,7 @@ class RunLog:
         line = json.dumps(plain(fields), allow_nan=False, separators=(", ", ": ")) + "\n"
         try:
             if self._stream is None:
-                self._stream = open(self.path, "ab")  # noqa: SIM115 (stays open from line to line)
+                self._stream = appended(self.path)
             self._stream.write(line.encode())
             self._stream.flush()
         except OSError as e:
@@ -38,7 +40,7 @@ class RunLog:
         if not self.path.exists():
             return
         kept: list[bytes] = []
-        for line in read_bytes(self.path).splitlines(keepends=True):
+        for line in read_bytes(self.path, limits.LOG).splitlines(keepends=True):
             fields = _parsed(line)
             if fields is None or (isinstance(fields.get("step"), int) and fields["step"] > step):
                 break
@@ -60,7 +62,7 @@ class RunLog:
 
 def read_log(path: str | Path) -> list[dict[str, Any]]:
     """The lines of a log. A last line that was cut short is left out. Raises Error for any other that is not JSON."""
-    lines = read_bytes(path).splitlines(keepends=True)
+    lines = read_bytes(path, limits.LOG).splitlines(keepends=True)
     found = []
     for number, line in enumerate(lines, 1):
         fields = _parsed(line)
@@ -74,7 +76,7 @@ def read_log(path: str | Path) -> list[dict[str, Any]]:
 def _parsed(line: bytes) -> dict[str, Any] | None:
     """The fields of a whole line."""
     try:
-        fields = json.loads(line) if line.endswith(b"\n") else None
-    except (ValueError, RecursionError):
+        fields = parse_json(line, "a line") if line.endswith(b"\n") else None
+    except Error:
         return None
     return restored(fields) if isinstance(fields, dict) else None

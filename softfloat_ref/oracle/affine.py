@@ -175,9 +175,11 @@ def get_rule(rule: str | Rule) -> Rule:
     Raises Error."""
     if isinstance(rule, Rule):
         return rule
+    if not isinstance(rule, str):
+        raise Error(f"an affine rule must be a name, not {rule!r}")
     if rule in RULES:
         return RULES[rule]
-    name, changes = assignments.named(str(rule), "affine rule", CHOICES)
+    name, changes = assignments.named(rule, "affine rule", CHOICES)
     if ".toml" in name:
         found = load_definition(name, "affine_rules", define_rule)
     elif name in RULES:

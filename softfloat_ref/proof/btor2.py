@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.symbolic.terms import Op, Term, const, eq, extract, ite, make, not_, sext, var, zext
+from softfloat_ref.symbolic.terms import (
+    FALSE,
+    Op,
+    Term,
+    const,
+    eq,
+    extract,
+    ite,
+    make,
+    not_,
+    sext,
+    var,
+    variables,
+    zext,
+)
 
 UNDEFINED: Final = "undefined"  # begins the names of values that the source leaves open
 
@@ -30,6 +44,10 @@ class Machine:
     aliases: Mapping[str, str] = field(default_factory=dict)
     signals: Mapping[str, Term] = field(default_factory=dict)
 
+    def uses(self, name: str) -> bool:
+        """Whether an output or a register depends on an input's value."""
+        return self.inputs.get(name) in variables([*self.outputs.values(), *self.nexts.values()])
+
 
 _BINARY: Final[dict[str, Op]] = {
     "and": "and", "or": "or", "xor": "xor", "add": "add", "sub": "sub", "mul": "mul", "udiv": "udiv", "urem": "urem",
@@ -43,12 +61,13 @@ _NOT_SWAPPED: Final = {"ulte": "ult", "slte": "slt"}
 _BASES: Final = {"const": 2, "constd": 10, "consth": 16}
 _CONSTANTS: Final = {"zero": 0, "one": 1, "ones": -1}
 _ALIAS: Final = re.compile(r"^\d+ uext \d+ (\d+) 0 ([^\s;]+)", re.MULTILINE)  # Yosys' second names
+_NEXT: Final = re.compile(r"^\d+ next \d+ (\d+)", re.MULTILINE)
 _IGNORED: Final = ("bad", "constraint", "fair", "justice")  # assertions and assumptions in the source: none is used
 
 
 def read_btor2(text: str) -> Machine:
     """The machine of a file's text. Raises Error, with the line, for arrays and operators that are not supported."""
-    reader = _Reader()
+    reader = _Reader({int(number) for number in _NEXT.findall(text)})
     for number, line in enumerate(text.splitlines(), 1):
         words, _, comment = line.partition(";")
         if words.strip():
@@ -62,9 +81,11 @@ def read_btor2(text: str) -> Machine:
 
 
 class _Reader:
-    """The nodes of the lines read so far, by number."""
+    """The nodes of the lines read so far, by number. registers: the states with a next; others have any value in each
+    cycle."""
 
-    def __init__(self) -> None:
+    def __init__(self, registers: Set[int]) -> None:
+        self.driven = registers
         self.sorts: dict[int, int] = {}
         self.nodes: dict[int, Term] = {}
         self.inputs: dict[str, Term] = {}
@@ -74,12 +95,11 @@ class _Reader:
         self.starts: dict[str, Term] = {}
 
     def machine(self, aliases: Mapping[str, int]) -> Machine:
-        """What was read; a register without a next keeps its contents. aliases: nodes by a second name."""
-        nexts = {name: self.nexts.get(name, own) for name, own in self.registers.items()}
+        """What was read. aliases: nodes by a second name."""
         own = {v: name for name, v in self.registers.items()}
         known = {name: own[v] for name, n in aliases.items() if (v := _held(self.nodes[n], own)) is not None}
         signals = {name: self.nodes[n] for name, n in aliases.items()}
-        return Machine(self.inputs, self.outputs, self.registers, nexts, self.starts, known, signals)
+        return Machine(self.inputs, self.outputs, self.registers, self.nexts, self.starts, known, signals)
 
     def read(self, words: list[str], comment: str) -> None:
         """A line."""
@@ -99,7 +119,7 @@ class _Reader:
     def _made(self, number: int, kind: str, words: list[str]) -> Term:
         width = self.sorts[int(words[2])]
         if kind in ("input", "state"):
-            return self._free(number, kind, words, width)
+            return self._free(number, words, width)
         if kind in _BASES:
             return const(int(words[3], _BASES[kind]), width)
         if kind in _CONSTANTS:
@@ -108,10 +128,10 @@ class _Reader:
             return extract(self._node(words[3]), int(words[4]), int(words[5]))
         return _operation(kind, width, [self._node(word) for word in words[3 : 3 + _arity(kind)]])
 
-    def _free(self, number: int, kind: str, words: list[str], width: int) -> Term:
+    def _free(self, number: int, words: list[str], width: int) -> Term:
         """An input or a register. Without a name, an input is a value that the source leaves undefined (x)."""
-        name = words[3] if len(words) > 3 else f"{UNDEFINED if kind == 'input' else 'register'} {number}"
-        into = self.inputs if kind == "input" else self.registers
+        into = self.registers if number in self.driven else self.inputs
+        name = words[3] if len(words) > 3 else f"{UNDEFINED if into is self.inputs else 'register'} {number}"
         if name in into:
             name = f"{name} {number}"
         into[name] = var(name, width)
@@ -165,9 +185,10 @@ def _operation(kind: str, width: int, args: list[Term]) -> Term:
 
 
 def _parity(a: Term) -> Term:
-    found = extract(a, 0, 0)
-    for bit in range(1, a.width):
-        found = make("xor", 1, found, extract(a, bit, bit))
+    bits = [extract(a, bit, bit) for bit in range(a.width)]
+    found = FALSE
+    for bit in sorted(bits, key=lambda b: b.is_const):  # so that those of words which differ in constants alone are alike
+        found = make("xor", 1, found, bit)
     return found
 
 

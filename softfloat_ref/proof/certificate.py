@@ -14,8 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.solver import answer_text
 from softfloat_ref.proof.versions import installed_version
 from softfloat_ref.rtl.reading import changed
@@ -40,11 +42,11 @@ def read_certificate(path: str) -> dict[str, Any]:
     """A certificate. Raises Error for anything else, and for one of another schema."""
     if not Path(path).exists():
         raise Error(f"{path}: no such file")
-    text = read_bytes(path)
+    text = read_bytes(path, limits.JSON)
     try:
-        found = dict(json.loads(text))
+        found = dict(parse_json(text, path))
         ours, schema, version = found["tool"] == "softfloat-ref", found["schema"], found["version"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         ours = False
     if not ours:
         raise Error(f"{path}: not a certificate; prove -o writes one")
@@ -84,7 +86,9 @@ def _complete() -> Iterator[None]:
     """Raise Error for a part of a certificate that is missing or of another type."""
     try:
         yield
-    except (KeyError, TypeError, AttributeError) as e:
+    except Error:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, IndexError) as e:
         raise Error(f"the certificate is incomplete: {e}") from None
 
 
@@ -110,7 +114,13 @@ def _open_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _left_out(table: Mapping[str, Any], solver: str) -> Iterator[str]:
     """Whether an input that is assumed is in no case."""
-    found = answer_text(split_text(table), solver, _LIMIT_S).result
+    text = split_text(table)
+    try:
+        found = answer_text(text, solver, _LIMIT_S).result
+    except Error:
+        raise
+    except Exception as e:  # each solver has its own, for a text that it cannot read
+        raise Error(f"{solver} cannot read the cases of the certificate: {e}") from None
     if found != "unsat":
         yield "the cases leave out an input" if found == "sat" else "whether the cases are complete is undecided"
 

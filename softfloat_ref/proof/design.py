@@ -135,6 +135,8 @@ def design(
     register is the state. assumed: of the inputs, for which results are waited for. Raises Error.
     """
     machine, ports = read_btor2(rtl.netlist.text), rtl.ports
+    if machine.uses("clk"):
+        raise Error(f"{ports.module}: the clock is used as data, or by a latch; only edges of it are supported")
     bound_ports = bound(unit, ports)
     driven = Driven(unit, bound_ports, ports, part)
     given = dict(_register(name, text, driven, machine, source) for name, text in (registers or {}).items())

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
-from softfloat_ref.base.files import make_folder, read_bytes
+from softfloat_ref.base.files import appended, make_folder, read_text
 from softfloat_ref.base.sources import stamp
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
 from softfloat_ref.proof.later import Later, later
 from softfloat_ref.proof.queries import query_hash
@@ -163,37 +165,37 @@ class _Journal:
     def __init__(self, question: Problem, folder: str | Path | None) -> None:
         self.file = None if folder is None else make_folder(folder) / RESULTS
         self.key = "" if self.file is None else f"{question.hash} {stamp(__name__)}"
-        text = "" if self.file is None or not self.file.exists() else read_bytes(self.file).decode("utf-8", "replace")
+        text = "" if self.file is None or not self.file.exists() else read_text(self.file, limits.LOG, errors="replace")
         self.lines = list(_lines(text))
         self.start = "" if not text or text.endswith("\n") else "\n"  # after a line that was cut off
 
     def known(self, name: str, how: How) -> Decided | None:
         """What was decided of a case in the same way; an undecided one only if it had as much time."""
         for line in reversed(self.lines):
-            same = line["key"] == self.key and line["decided"]["case"] == name
-            if same and all(line[key] == getattr(how, key) for key in _SAME):
-                decided = restored(line["decided"])
-                if decided.verdict != "undecided" or line["limit_s"] >= how.limit_s:
-                    return decided
+            decided: Decided = line["decided"]
+            same = line["key"] == self.key and decided.case == name
+            same = same and all(line[key] == getattr(how, key) for key in _SAME)
+            if same and (decided.verdict != "undecided" or line["limit_s"] >= how.limit_s):
+                return decided
         return None
 
     def keep(self, decided: Decided, how: How) -> None:
         """Add a result."""
         if self.file is not None:
             line = {"key": self.key, **dataclasses.asdict(how), "decided": dataclasses.asdict(decided)}
-            with open(self.file, "a", encoding="utf-8") as stream:
-                stream.write(f"{self.start}{json.dumps(line)}\n")
+            with appended(self.file) as stream:
+                stream.write(f"{self.start}{json.dumps(line)}\n".encode())
             self.start = ""
 
 
 def _lines(text: str) -> Iterable[dict[str, Any]]:
-    """The lines of a file of results; those that were cut off are left out."""
+    """The lines of a file of results; those that were cut off are left out, and those that were never written."""
     for part in text.splitlines():
         try:
-            line = json.loads(part)
+            line = parse_json(part, "a line")
             if {"key", "limit_s", "decided", *_SAME} <= line.keys():
-                yield line
-        except (ValueError, AttributeError):
+                yield {**line, "limit_s": float(line["limit_s"]), "decided": restored(line["decided"])}
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             continue
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.manifest import described
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.proof.defined import check_defined
 from softfloat_ref.proof.versions import versions
 from softfloat_ref.proof.yosys import PREDEFINED, Frontend, Netlist, netlist
 from softfloat_ref.rtl.binding import Bound, bind
@@ -71,6 +72,7 @@ def read_rtl(
         defines={**{name: macro.value for name, macro in macros.items()}, **sources.defines},
         libraries=sources.libraries,
     )
+    shared = check_defined(module.design, frontend == "verilog")
     memories = memory_files(module.design)
     read = read_inputs(module.design, sources, macros, memories)
     check_reread(read, memories)
@@ -83,7 +85,7 @@ def read_rtl(
         parameters={name: value_text(value) for name, value in ports.parameters.items()},
         top=text,
     )
-    return Rtl(ports, netlist(TOP, reading, frontend), reading)
+    return Rtl(ports, netlist(TOP, reading, frontend, shared), reading)
 
 
 def top_text(bound: Bound, ports: PortMap, frontend: Frontend = "slang") -> str:

@@ -10,7 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.base.files import read_text
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.question import Question, input_names
 from softfloat_ref.proof.solver import Wishes, solve
@@ -18,7 +20,7 @@ from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.symbolic.terms import evaluator, in_order, not_, variables
 
 EXHAUSTIVE_BITS: Final = 12  # inputs of no more bits are all tried
-_LITERAL: Final = re.compile(r"(?:\d+\s*)?'[sS]?([hHdDoObB])\s*([0-9a-fA-F_]+)|\b(\d+)\b")
+_LITERAL: Final = re.compile(r"'[sS]?([hHdDoObB])\s*([0-9a-fA-F_]+)|\b(\d+)\b(?!\s*')")  # a number before ' is a width
 _BASES: Final = {"h": 16, "d": 10, "o": 8, "b": 2}
 _MAX_LITERALS: Final = 200
 MAX_OPERATIONS: Final = 3000  # where not all inputs are tried
@@ -45,7 +47,7 @@ def literals(files: Iterable[Path]) -> list[int]:
     """The numbers that sources name, each once, in order, up to some."""
     found: dict[int, None] = {}
     for file in files:
-        for base, digits, plain in _LITERAL.findall(file.read_text(encoding="utf-8", errors="replace")):
+        for base, digits, plain in _LITERAL.findall(read_text(file, limits.SOURCE, errors="replace")):
             try:
                 found[int(digits.replace("_", ""), _BASES[base.lower()]) if base else int(plain)] = None
             except ValueError:

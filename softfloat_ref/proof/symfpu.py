@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import executed, quoted
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.question import Counterexample, Posed, Problem, check_reference, table_hash
@@ -83,4 +85,4 @@ def _machine(unit: OperationUnit) -> Machine:
         executed(f"{made}; prep; write_btor {quoted(path)}")
         if not path.exists():
             raise Error(f"Yosys makes no circuit of SymFPU's for {unit.label}")
-        return read_btor2(path.read_text())
+        return read_btor2(read_text(path, limits.SOURCE))

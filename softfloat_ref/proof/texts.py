@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import MACROS, Rtl, read_rtl
@@ -54,6 +56,6 @@ def asking(macros: Iterable[str], files: Iterable[Path]) -> Iterator[str]:
     here = Path.cwd()
     for file in files:
         shown = file.relative_to(here) if file.is_relative_to(here) else file
-        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        for number, line in enumerate(read_text(file, limits.SOURCE, errors="replace").splitlines(), 1):
             if asked := asks.search(line):
                 yield f"{shown}:{number}: {asked[0].strip()}"

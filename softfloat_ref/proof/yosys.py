@@ -6,14 +6,16 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import kept, limits
 from softfloat_ref.base.errors import Error, missing
+from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import HOST, executed, first_error, quoted
+from softfloat_ref.proof import undefined
 from softfloat_ref.proof.versions import installed_version
 from softfloat_ref.rtl.reading import Reading, Snapshot
 
@@ -25,8 +27,11 @@ PREDEFINED: Final = {  # macros that a front end defines by itself
 }
 _OWN_FOLDERS: Final = (HOST, "/tmp", "/share")  # names of folders that Yosys has already
 _PASSES: Final = (
-    "prep -top {top} -flatten; chformal -remove; memory_map; async2sync; dffunmap; opt_clean; "
-    "write_btor -i {info} {btor}"
+    "hierarchy -check -top {top}; attrmap -remove parallel_case; proc -noopt; tee -q -o {report} check; flatten; "
+    "tee -q -a {report} check; chformal -remove; opt_clean; memory_memx; memory_collect; memory_map; "
+    "techmap -max_iter 1 -map {map}; setundef -undriven -anyseq; "  # before any pass chooses values
+    "prep -flatten -nomem -run coarse:check; tee -q -a {report} dump {unsupported}; "
+    "async2sync; setundef -undriven -anyseq; dffunmap; opt_clean; write_btor -i {info} {btor}"
 )
 _SAME: Final = re.compile(r"^(\d+) uext \d+ (\d+) 0\b", re.MULTILINE)
 _CLOCK: Final = re.compile(r"^(posedge|negedge|event) (\d+)$", re.MULTILINE)
@@ -54,35 +59,44 @@ def yosys_version() -> str:
     return found
 
 
-def netlist(top: str, reading: Reading, frontend: Frontend = "slang") -> Netlist:
+def netlist(
+    top: str, reading: Reading, frontend: Frontend = "slang", shared: Collection[str] = ()
+) -> Netlist:
     """The circuit `top`, a module of the reading's text `top` that instantiates modules of its sources.
 
-    Raises Error with Yosys' first error, and for clocks other than the rising edge of `clk`.
+    shared: variables that may have several drivers. Raises Error with Yosys' first error, and for clocks other than the
+    rising edge of `clk`.
     """
     version = yosys_version()
     origin = kept.Origin(__name__, json.dumps({"top": top, **reading.table()}, sort_keys=True))
     place = kept.place(origin)
     found = kept.read(place)
     if not isinstance(found, str):
-        found = _run(top, reading, frontend)
+        found = _run(top, reading, frontend, shared)
         kept.keep(place, found)
     return Netlist(found, version)
 
 
-def _run(top: str, reading: Reading, frontend: Frontend) -> str:
+def _run(top: str, reading: Reading, frontend: Frontend, shared: Collection[str] = ()) -> str:
     with reading.snapshot() as copies:
-        info, btor = (copies.scratch / f"top.{end}" for end in ("info", "btor"))
-        passes = _PASSES.format(top=top, info=_inside(copies, info), btor=_inside(copies, btor))
+        info, btor, report, free = (copies.scratch / f"top.{end}" for end in ("info", "btor", "txt", "v"))
+        free.write_text(undefined.MAP, encoding="utf-8")
+        paths = {"info": info, "btor": btor, "report": report, "map": free}
+        passes = _PASSES.format(
+            top=top, unsupported=undefined.UNSUPPORTED, **{name: _inside(copies, path) for name, path in paths.items()}
+        )
         commands = f"{' '.join(_read(top, copies, frontend))}; {passes}"
         log = executed(commands, _mounts(reading, copies))
+        if report.exists():
+            undefined.check_report(read_text(report, limits.SOURCE, errors="replace"), shared)
         if not (btor.exists() and info.exists()):  # of a loop, a part is written
             said = first_error(log)
             deep = frontend == "slang" and "stack exhausted" in said
             if "open file" in said:
                 said = f"{said.rstrip('.')}; relative paths mean the working folder, {reading.folder}"
             raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
-        found = btor.read_text(encoding="utf-8", errors="replace")
-        _check_clocks(info.read_text(encoding="utf-8"), found)
+        found = read_text(btor, limits.SOURCE, errors="replace")
+        _check_clocks(read_text(info, limits.SOURCE), found)
         return found
 
 
@@ -123,8 +137,9 @@ def _read(top: str, copies: Snapshot, frontend: Frontend) -> Iterator[str]:
         yield "read_verilog -sv -defer"
         yield from (f"-I{quoted(folder, links=False)}" for folder in reading.include_dirs)
     else:
-        yield f"read_slang --threads 1 --top {top} --single-unit --libraries-inherit-macros --disable-local-includes"
-        yield "--no-synthesis-define" if reading.pragmas else "--no-synthesis-define --no-default-translate-off-format"
+        yield f"read_slang --no-proc --threads 1 --top {top} --single-unit --libraries-inherit-macros"
+        yield "--disable-local-includes --no-synthesis-define"
+        yield from ([] if reading.pragmas else ["--no-default-translate-off-format"])
         yield from (f"-I {quoted(folder, links=False)}" for folder in reading.include_dirs)
         yield from (f"-v {quoted(file, links=False)}" for file in libraries.files)
         yield from (f"-y {quoted(folder, links=False)}" for folder in libraries.folders)

@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
+from softfloat_ref.base.trees import read_json
 from softfloat_ref.rtl.reading import ReadFile, Reading, changed
 
 RUN_TIMEOUT_S: Final = 300  # for building a bench and running it
@@ -121,7 +124,7 @@ class Build:
         """Whether the same steps have built it before, from files with the contents that they have now, and none at the
         paths that were absent. Memory files are read by each run."""
         try:
-            stamp = json.loads(self._stamp.read_text(encoding="utf-8"))
+            stamp = read_json(self._stamp, limits.SOURCE)
             return stamp["build"] == self._steps() and not any(changed(stamp["reading"]))
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return False
@@ -174,7 +177,7 @@ class Build:
 
 
 def _text(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")
+    return read_text(log, limits.SOURCE, errors="replace")
 
 
 def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> tuple[list[Path], Path]:

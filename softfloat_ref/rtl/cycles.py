@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
 from softfloat_ref.rtl.bench_runs import Build
 from softfloat_ref.rtl.module_ports import string_literal
 from softfloat_ref.rtl.quick_verilator import QuickVerilator
@@ -79,7 +81,7 @@ class CycleBench:
         (folder / _SEEN).unlink(missing_ok=True)
         (folder / _GIVEN).write_text("\n".join([*lines, ""]), encoding="ascii")
         done = self.build.run(plusargs, _RUN_S)
-        seen = (folder / _SEEN).read_text(encoding="ascii").splitlines() if (folder / _SEEN).exists() else []
+        seen = read_text(folder / _SEEN, limits.SOURCE, "ascii").splitlines() if (folder / _SEEN).exists() else []
         if len(seen) != len(lines):
             said = done.output.strip().splitlines()
             raise Error(

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import kept, limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_bytes
 from softfloat_ref.rtl.simulators import Verilator, printed
 
 PREFIX: Final = "Vmodel"  # of the classes that Verilator writes
@@ -94,7 +95,7 @@ def _runtime(verilator: QuickVerilator, folder: Path) -> Path:
     include = verilator._include
     names = [f"{name}.cpp" for name in _RUNTIME]
     versions = printed([_program(), "--version"])
-    texts = [(include / name).read_bytes() for name in (*names, "verilated_config.h")]
+    texts = [read_bytes(include / name, limits.SOURCE) for name in (*names, "verilated_config.h")]
     key = hashlib.sha256(json.dumps([versions, _FLAGS, [hashlib.sha256(t).hexdigest() for t in texts]]).encode())
     found = folder / f"verilator-{key.hexdigest()[:16]}"
     if not (found / _LIBRARY).exists():

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes
+from softfloat_ref.base.files import read_bytes, sha256
 from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 
 Role = Literal["port map", "file list", "source", "include", "library", "memory", "build"]
@@ -118,10 +119,10 @@ class Reading:
             for folder in (self.folder, *self.include_dirs, *self.libraries.folders):
                 found.path(folder).mkdir(parents=True, exist_ok=True)
             for path, sha256 in {file.path: file.sha256 for file in self.files}.items():
-                content, copy = read_bytes(path), found.path(path)
+                content, copy = read_bytes(path, limits.SOURCE), found.path(path)
                 if hashlib.sha256(content).hexdigest() != sha256:
                     raise Error(f"{path}: changed while it was read; run the command again")
-                if copy.exists() and copy.read_bytes() != content:  # a folder is a link, and .. leads elsewhere
+                if copy.exists() and file_hash(copy) != sha256:  # a folder is a link, and .. leads elsewhere
                     raise Error(f"{path} and {os.path.normpath(path)} are two files; name one without ..")
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(content)
@@ -171,7 +172,7 @@ def is_file(path: Path) -> bool:
 
 def file_hash(path: str | Path) -> str:
     """SHA-256 of a file's contents. Raises Error if it cannot be read."""
-    return hashlib.sha256(read_bytes(path)).hexdigest()
+    return sha256(path).hexdigest()
 
 
 def _shown(path: Path, folder: Path | None) -> str:

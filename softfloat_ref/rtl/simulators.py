@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.files import read_text
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, Tool, prepared
 from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 
@@ -158,10 +160,10 @@ class Verilator(Simulator):
 
     def files_read(self, build: Build) -> Iterable[Path] | None:
         """Those of its list, with modules that it finds in include folders by itself."""
-        try:
-            text = (build.output / f"V{build.top}__verFiles.dat").read_text(encoding="utf-8", errors="surrogateescape")
-        except OSError:
+        path = build.output / f"V{build.top}__verFiles.dat"
+        if not path.is_file():
             return None
+        text = read_text(path, limits.SOURCE, errors="surrogateescape")
         files = {build.folder / name for name in re.findall(r'^S .*"([^"]+)"$', text, re.MULTILINE)}
         return sorted(path for path in files if path.is_file() and path != self.executable) or None
 

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
 from softfloat_ref.rtl.libraries import EXTENSIONS, NO_LIBRARIES, Libraries
 
 _WORD: Final = re.compile(r'(\s+|\\\r?\n|//[^\n]*|#[^\n]*|/\*.*?\*/)|(?:"[^"\n]*"|[^\s"])+|"', re.DOTALL)
@@ -82,6 +84,7 @@ class _Found:
     defines: dict[str, str] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
     lists: dict[Path, None] = field(default_factory=dict)
+    lists_read: int = 0
     defined_by: dict[str, str] = field(default_factory=dict)
 
     def file(self, word: str, place: _Place) -> None:
@@ -121,7 +124,10 @@ class _Found:
         if path in place.lists:
             raise place.error(f"{word} includes itself")
         self.lists[path] = None
-        words = _words(path.read_text(encoding="utf-8", errors="replace"), word, base, (*place.lists, path))
+        self.lists_read += 1
+        if self.lists_read > limits.LISTS:  # lists that name the next one twice are read twice as often at each level
+            raise place.error(f"{word}: more than {limits.LISTS} file lists")
+        words = _words(read_text(path, limits.SOURCE, errors="replace"), word, base, (*place.lists, path))
         for found, where in words:
             _take(self, found, words, where)
 
@@ -284,4 +290,4 @@ def _sorted(files: Iterable[Path]) -> Iterator[Path]:
 
 def _code(file: Path) -> str:
     """The text of a source without comments and strings."""
-    return _COMMENT.sub(" ", file.read_text(encoding="utf-8", errors="replace"))
+    return _COMMENT.sub(" ", read_text(file, limits.SOURCE, errors="replace"))

@@ -16,6 +16,7 @@ from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.systemverilog import named
 from softfloat_ref.base.tables import choices
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.writers.layout import identifier
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.testbench import filled
@@ -89,7 +90,7 @@ def unit_of(text: str) -> Unit:
     """The unit of such a word. Raises Error."""
     try:
         table = bz2.BZ2Decompressor().decompress(base64.b64decode(text, validate=True), _MAX_DEFINITION)
-        return restored(json.loads(table))
+        return restored(parse_json(table, "the definition"))
     except Error:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, RecursionError):

@@ -280,8 +280,8 @@ def _urem(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
 def _eq(_: int, args: tuple[Term, ...], value: Any) -> Term:
     a, b = _ordered(*args)
     width = a.width
-    if a is b:
-        return TRUE
+    if a is b or _opposite(a, b):
+        return const(a is b, 1)
     if a.width == 1 and b.is_const:
         return a if b.value else make("not", 1, a)
     if a.op == "zext" and b.is_const:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import text_lines
 from softfloat_ref.explain.scalar import MAX_FLAGS
 from softfloat_ref.golden.executed import COMMENTS, answer_lengths, without_flags
 from softfloat_ref.golden.sets import VectorSet
@@ -332,10 +333,7 @@ def check_results(
     their operands, as in the log of a bench. Raises Error if it is unreadable."""
     judge = Judge(vectors, **how)
     try:
-        with open(results, encoding="ascii", errors="replace") as stream:
-            _judge_log(judge, _without_comments(judge, stream))
-    except OSError as e:
-        raise Error(f"{results}: {e.strerror or e}") from None
+        _judge_log(judge, _without_comments(judge, text_lines(results)))
     except DeviceError as e:
         judge.report.failure = f"{results}, after {judge.report.compared} answers: {e}"
     return judge.report

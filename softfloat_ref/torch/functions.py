@@ -43,6 +43,11 @@ class _StraightThrough(torch.autograd.Function):
             gradient = torch.where(*ctx.saved_tensors, gradient, 0)
         return gradient, None
 
+    @staticmethod
+    def vmap(info: Any, dims: Any, x: Any, work: Any) -> Any:
+        """Refused: axes, scales and random bits are those of the whole tensor."""
+        raise Error(f"{_WHAT}: torch.vmap is not supported; give the whole tensor")
+
 
 @torch.compiler.disable
 def fake_quantize(

@@ -7,20 +7,19 @@ it; so every operand, product and result has the bits that `softfloat_ref.nn` co
 from __future__ import annotations
 
 import copy
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import torch
-from torch.autograd.function import once_differentiable
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.numerics import RecordingNumerics
-from softfloat_ref.golden.trace.recorder import Recorder
 from softfloat_ref.nn import layers
 from softfloat_ref.nn.numerics import Run
-from softfloat_ref.nn.training_recipe import Recipe
 from softfloat_ref.torch import tensors
+from softfloat_ref.torch.calls import WatchedLayer, layer_forward, matrices
+from softfloat_ref.torch.passes import Clock, Through, array, recorded
 from softfloat_ref.torch.recipes import find_recipe
+from softfloat_ref.torch.watch import watch
 
 OF_PRODUCTS: Final = ("weight", "activation", "error", "weight_gradient", "vector")
 OF_FUNCTIONS: Final = ("function", "vector", "error")
@@ -28,104 +27,35 @@ PREFIX: Final = "numerics."  # of the keys in a state_dict that the plain module
 _STEP: Final = f"{PREFIX}step"
 
 
-class Clock:
-    """The step of a model in training, on which random bits depend: the number of its calls in training mode."""
-
-    def __init__(self, recipe: Recipe, seed: int | None) -> None:
-        self.recipe, self.seed = recipe, recipe.training.seed if seed is None else seed
-        self.step = 0
-        self.recording: Recording | None = None
-        self._run = Run(self.seed)
-
-    @torch.compiler.disable
-    def begin(self, module: Any, inputs: Any) -> None:
-        """Count a call of the model: a forward pre-hook."""
-        if module.training:
-            self.step += 1
-            self._run = Run(self.seed, self.step)
-
-    def run(self, training: bool) -> Run:
-        """The run of a layer that trains: one for all layers in this step; or of one in evaluation."""
-        return self._run if training else Run(self.seed, self.step, training=False)
-
-
-class Recording(NamedTuple):
-    """A forward pass that is being recorded: its tensors and operations, and the run of all its layers."""
-
-    recorder: Recorder
-    run: Run
-
-
-class _Through(torch.autograd.Function):
-    """A numpy layer. It reads x and the parameters in place, and autograd refuses a backward after they changed."""
-
-    @staticmethod
-    def forward(ctx: Any, layer: layers.Layer, x: Any, weight: Any, bias: Any) -> Any:
-        ctx.save_for_backward(x, weight, bias)
-        ctx.layer = layer
-        with np.errstate(over="ignore", invalid="ignore"):
-            y = layer.forward(_array(x, layer))
-        return _tensor(
-            y if layer.products else y.copy(), x, layer
-        )  # functions keep theirs; what is given may be changed
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Any) -> tuple[Any, ...]:
-        x, *parameters = ctx.saved_tensors
-        layer = ctx.layer
-        layer.needs_input_gradient = ctx.needs_input_grad[1]
-        with np.errstate(over="ignore", invalid="ignore"):
-            dx = layer.backward(_array(dy, layer))
-        gradients = [_tensor(dx, x, layer) if ctx.needs_input_grad[1] else None]
-        for needed, name, p in zip(ctx.needs_input_grad[2:], ("weight", "bias"), parameters, strict=True):
-            gradients.append(_tensor(layer.grads[name], p, layer) if needed else None)
-        return None, *gradients
-
-
-def _array(x: Any, layer: layers.Layer) -> tensors.Array:
-    """A tensor as float32 in the numpy layers' order of axes: images and kernels have their channels last."""
-    last = layer.kind != "linear" and x.ndim == 4
-    return tensors.float32(x.detach().permute(0, 2, 3, 1) if last else x, layer.name)
-
-
-def _recorded(layer: layers.Layer, x: Any, recording: Recording) -> Any:
-    """The output of a numpy layer whose operations are recorded; its input and its parameters are given tensors."""
-    recorder, path = recording.recorder, layer.numerics.name.replace(".", "/")
-    layer.numerics.run = recording.run
-    layer.numerics = RecordingNumerics(layer.numerics, recorder)
-    layer.params = {key: recorder.given(f"{path}/{key}", p) for key, p in layer.params.items()}
-    with np.errstate(over="ignore", invalid="ignore"):
-        y = layer.forward(recorder.given(f"{path}/input", _array(x, layer)))
-    return _tensor(np.asarray(y).copy(), x, layer)
-
-
-def _tensor(values: tensors.Array, x: Any, layer: layers.Layer) -> Any:
-    last = layer.kind != "linear" and values.ndim == 4
-    return tensors.like(values.transpose(0, 3, 1, 2) if last else values, x)
-
-
-class Quantized:
+class Quantized(WatchedLayer):
     """What the layers here have in common: a numpy layer with formats, and the clock of the model."""
 
     training: bool
     _layer: layers.Layer
     _clock: Clock
 
-    @torch.compiler.disable
+    @layer_forward
     def forward(self, x: Any) -> Any:
         """The layer's output, of x's type, from x and the parameters as they are, whatever autocast says."""
         weight, bias = (getattr(self, name, None) for name in ("weight", "bias"))
         _check_input(x, self._layer, weight)
+        if not x.numel():
+            return self._of_nothing(x, weight)
         layer = copy.copy(self._layer)
         layer.numerics = copy.copy(layer.numerics)
         layer.numerics.run = self._clock.run(self.training)
-        layer.params = {k: _array(p, layer) for k, p in (("weight", weight), ("bias", bias)) if p is not None}
+        layer.params = {k: array(p, layer) for k, p in (("weight", weight), ("bias", bias)) if p is not None}
         if layer.kind == "linear" and bias is None:
             layer.params["bias"] = np.full(len(layer.params["weight"]), -0.0, np.float32)  # which changes no sum
         if self._clock.recording is not None:
-            return _recorded(layer, x, self._clock.recording)
-        return _Through.apply(layer, x, weight, bias)
+            return recorded(layer, x, self._clock.recording)
+        return Through.apply(layer, x, weight, bias)
+
+    def _of_nothing(self, x: Any, weight: Any) -> Any:
+        """torch's own result and gradients, in which there are no values to quantize, or zeros."""
+        with torch.autocast(x.device.type, enabled=False):
+            y = super().forward(x if weight is None else x.to(weight.dtype))  # type: ignore[misc]
+        return y.to(x.dtype)
 
     def extra_repr(self) -> str:
         """The module's own, and the format of each role."""
@@ -169,8 +99,10 @@ def _check_input(x: Any, layer: layers.Layer, weight: Any) -> None:
             wanted = f"(batch, {weight.shape[1]}, height, width), height and width at least {max(smallest, 1)}"
     elif weight is not None and shape[-1:] != tuple(weight.shape[1:]):
         wanted = f"(..., {weight.shape[1]})"
-    if wanted or not x.numel():
-        raise Error(f"{layer.name}: an input of shape {shape}; give " + (wanted or "one that has values"))
+    elif weight is not None and not shape[-1]:
+        wanted = "one that has values"
+    if wanted:
+        raise Error(f"{layer.name}: an input of shape {shape}; give {wanted}")
 
 
 class QuantLinear(Quantized, torch.nn.Linear):
@@ -234,8 +166,17 @@ class _Unsupported(layers.Layer):
         self.kind, self.why = kind, why
 
 
+class _Matrices(layers.Layer):
+    """Stands for a module that stays torch's and has parameters of two or more dimensions."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        self.kind = type(module).__name__.lower()
+
+
 def counterpart(module: Any) -> layers.Layer | None:
-    """The numpy layer of a module, its parameters left out; None for one without products and functions."""
+    """The numpy layer of a module, its parameters left out, or what stands for it; None for one without functions, and
+    without parameters of two or more dimensions."""
     if isinstance(module, Quantized) and hasattr(module, "_layer"):
         raise Error(f"a {type(module).__name__} is quantized already; give the plain model")
     plain = next((t for t, ours in QUANTIZED.items() if type(module) in (t, ours)), None)
@@ -250,7 +191,7 @@ def counterpart(module: Any) -> layers.Layer | None:
         return getattr(layers, plain.__name__)()  # type: ignore[no-any-return]
     if isinstance(module, _OTHERS):
         return _Unsupported("layer", f"{type(module).__name__} is not supported")
-    return None
+    return _Matrices(module) if matrices(module) else None
 
 
 def _unsupported_conv(conv: Any) -> str:
@@ -263,19 +204,22 @@ def _unsupported_conv(conv: Any) -> str:
     return ", ".join(f"{name} = {getattr(conv, name)!r}" for name in wrong) + " is not supported" if wrong else ""
 
 
-def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) -> None:
+def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) -> list[str]:
     """Give modules of the types in QUANTIZED, and what stands for others, their numpy layers, by name.
 
-    root: the module whose calls are steps. The modules that the recipe quantizes become those of this file. Raises
-    Error, also if there is none.
+    root: the module whose calls are steps. The modules that the recipe quantizes become those of this file. Returns the
+    names of modules with parameters of two or more dimensions that it has no say in. Raises Error, also if it
+    quantizes none.
     """
     found = {name: layer for name, m in modules.items() if (layer := counterpart(m)) is not None}
     given = find_recipe(recipe)
     clock = Clock(given, seed)
     given.assign(layers.Sequential(found), Run(clock.seed))
-    counted = 0
+    counted, left = 0, []
     for name, layer in found.items():
-        if not _is_formatted(layer):
+        if isinstance(layer, _Matrices) and _has_products(layer):
+            left.append(name)
+        if isinstance(layer, _Matrices) or not _is_formatted(layer):
             continue
         if isinstance(layer, _Unsupported):
             raise Error(f"{name}: {layer.why}; leave the layer out by exempt = ({name!r},)")
@@ -287,10 +231,16 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
     if not counted:
         raise Error(f"recipe {given.name} gives no layer of this model a format")
     root.register_forward_pre_hook(clock.begin)
+    watch(root)
+    return left
 
 
 def _is_formatted(layer: layers.Layer) -> bool:
     """Whether a layer has a format to apply; where it has none, torch's own stays."""
-    numerics = layer.numerics
-    roles = OF_PRODUCTS if layer.products else ("function", "vector")  # errors only where functions have a format
-    return any(numerics.quantizer(role) for role in roles) or (layer.products and not numerics.takes_values)
+    # Errors only where functions have a format.
+    return _has_products(layer) if layer.products else any(map(layer.numerics.quantizer, ("function", "vector")))
+
+
+def _has_products(layer: layers.Layer) -> bool:
+    """Whether the recipe quantizes products of a layer, if it has some."""
+    return any(map(layer.numerics.quantizer, OF_PRODUCTS)) or not layer.numerics.takes_values

@@ -54,8 +54,7 @@ def values_in(
 def _within(x: Any, values: Floats, low: Any, high: Any) -> Inside:
     """Which values are within the bounds, themselves and after quantization finite numbers."""
     exact = convert.to_float64(x)
-    found: Inside = (exact >= low) & (exact <= high) & np.isfinite(exact) & np.isfinite(values)
-    return found
+    return np.asarray((exact >= low) & (exact <= high) & np.isfinite(exact) & np.isfinite(values))
 
 
 def bounds(fmt: Format) -> tuple[float, float]:

@@ -51,7 +51,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("-i huge.npy", "not a readable"),
         ("-i noise.npy", "not a readable"),
         ("-i missing.npy", "No such file"),
-        ("-i .", "Is a directory"),
+        ("-i .", "is a directory, not a file"),
         ("-i x.csv", "x.csv:7: '1.2.3' is not a number; use 1.25, 0x1.4p0"),
         ("-i hole.csv", "hole.csv:2: column 2 is empty; write a number or nan there"),
         ("-i hole.csv -o r.csv", "hole.csv:2: column 2 is empty"),

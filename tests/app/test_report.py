@@ -184,7 +184,7 @@ def test_a_tensor_that_a_format_refuses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ("none.npz --fmt fp16", "none.npz: no such file"),
+        ("none.npz --fmt fp16", "none.npz: No such file"),
         ("bad.npz --fmt fp16", "bad.npz: not a readable .npz"),
         ("ints.npz --fmt fp16", "nothing to measure: 1 tensors, such as n (int64 is not a float type)"),
         ("m.npz", "Missing option '--fmt'"),

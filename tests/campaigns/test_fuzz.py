@@ -7,6 +7,7 @@ import json
 import os
 import pickle
 import random
+import time
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import ok, refused, run
-from fuzz import guard
+from fuzz import bounds, guard
 from fuzz.__main__ import all_readers, fuzz, workplace
 from fuzz.reader import Reader
 
@@ -33,6 +34,7 @@ from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn.training_recipe import read_recipe
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
+from softfloat_ref.proof.stimuli import literals
 
 pytestmark = pytest.mark.usefixtures("nothing_kept")  # the inputs may open no file outside their folder
 OUTSIDE = "../outside.toml:a"
@@ -53,10 +55,12 @@ NAMES = (
     *("captures", "operand_arrays", "arrays", "packed", "codes", "suite_manifest"),
     *("training_recipes", "checkpoints", "safetensors", "run_logs", "outcomes", "manifest_trace", "drawn_arrays"),
     *("mnist", "mnist_packed", "cifar10", "titanic", "penn_treebank", "text", "schedulers"),
+    *("model_npz", "model_npy", "model_pt", "model_safetensors", "model_onnx"),
+    *("certificates", "proof_results", "report_json", "kept_results", "sources", "file_lists"),
     *(f"vectors_{x}" for x in ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")),
     *(f"manifest_{x}" for x in ("scalar", "left_out", "stochastic", "block", "dot", "mixed", "intermediate", "matmul")),
 )
-EXTRA = {"safetensors"}  # readers of an extra's files
+EXTRA = {"safetensors", "model_safetensors", "model_onnx"}  # readers of an extra's files
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +118,37 @@ HARM = {
 def test_harm_is_seen(what: str, work: Path) -> None:
     with pytest.raises(guard.Fault, match=what):
         guard.call(HARM[what], seconds=0.2)
+
+
+# -- time and memory ---------------------------------------------------------------------------------------------------
+
+BOUNDED = ("policies", "manifest_scalar", "model_pt", "model_npz", "results", "mnist_packed")
+HARMFUL = {
+    "dies": lambda: os.kill(os.getpid(), 11),
+    "ends": lambda: os._exit(3),
+    "takes memory": lambda: bytearray(1 << 40),
+    "stays": lambda: time.sleep(60),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_time_and_memory_are_bounded(name: str, readers: dict[str, Reader], work: Path) -> None:
+    found = bounds.measured(readers[name], work, 10_000, 100)
+    assert (found.inputs, found.faults) == (100, [])
+    assert found.accepted + found.refused == 100
+    assert found.slowest[0] < guard.SECONDS
+    assert found.largest[0] < 256
+
+
+@pytest.mark.parametrize("harm", HARMFUL)
+def test_a_process_that_an_input_ends(harm: str, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts as a fault, and the next input is read by another process."""
+    monkeypatch.setattr(bounds, "SECONDS", 1.0)
+    reader = Reader("x", [b"good"], lambda data, _: HARMFUL[harm]() if data == b"bad" else None)  # type: ignore[func-returns-value]
+    monkeypatch.setattr(Reader, "input", lambda self, number: b"bad" if number == 3 else b"good")
+    found = bounds.measured(reader, work, 0, 6)
+    assert (found.inputs, found.accepted, len(found.faults)) == (6, 5, 1)
+    assert found.faults[0].startswith("x 3: ")
 
 
 # -- what it found -----------------------------------------------------------------------------------------------------
@@ -175,7 +210,7 @@ def test_arrays_that_claim_what_they_are_not(command: str, header: str, tmp_path
 def test_a_member_that_is_no_array(tmp_path: Path) -> None:
     array = npy("{'descr': '<u4', 'fortran_order': False, 'shape': (4,), }\n", bytes(16))
     (tmp_path / "x.npz").write_bytes(npz(a=array, b=b"1 2 3 4"))
-    assert "not a readable .npz file of plain arrays" in refused(
+    assert "x.npz: b.npy: does not begin with the header that numpy.save writes" in refused(
         "dot", "--fmt", "fp16", "--acc", "exact", "-i", "x.npz", cwd=tmp_path
     )
 
@@ -307,7 +342,7 @@ def test_waivers_that_are_no_toml(value: str, tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(f'[[waive]]\nbin = "*"\nreason = {value}\n', encoding="latin-1")
     coverage = VectorSet.make("neg", "fp16", 1).coverage
     assert coverage is not None
-    with pytest.raises(Error, match="not valid TOML"):
+    with pytest.raises(Error, match=r"not valid TOML|is not UTF-8"):
         read_waivers(tmp_path / "x.toml", coverage)
 
 
@@ -330,9 +365,12 @@ def test_ends_of_lines_in_a_manifest_do_not_reach_the_report(tmp_path: Path) -> 
     ok("vectors", "generate", "--op", "add", "--fmt", "fp16", "-n", "9", "-o", "v", cwd=tmp_path)
     path = tmp_path / "v" / "manifest.json"
     manifest = json.loads(path.read_text())
-    manifest["files"][0]["lines"] = "1\n2\u2028three"
+    manifest["files"][0]["lines"] = "1\n2\r\nthree"
     path.write_text(json.dumps(manifest))
     assert "but the manifest counts 1 2 three" in run("vectors", "verify", "v", cwd=tmp_path).stdout
+    manifest["files"][0]["lines"] = "1\n2\u2028three"
+    path.write_text(json.dumps(manifest))
+    assert r"'1\n2\u2028three' has a hidden character, \u2028" in refused("vectors", "verify", "v", cwd=tmp_path)
 
 
 def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
@@ -344,6 +382,17 @@ def test_products_of_formats_wider_than_words(tmp_path: Path) -> None:
 def test_long_numbers_take_no_time(text: str, work: Path) -> None:
     """A pattern whose repetitions meet tries every place at which they may."""
     assert not guard.call(lambda: parse_number(text), seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 20_000, "0x" + "9" * 20_000, "1" + " " * 20_000, "8 'h" + "f" * 20_000, "1 " * 9_999]
+)
+def test_long_numbers_of_sources_take_no_time(text: str, work: Path, tmp_path: Path) -> None:
+    path = work / "long.sv"
+    path.write_text(f"{text}\n16'd12 7\n")
+    found: list[int] = []
+    assert guard.call(lambda: found.extend(literals([path])), seconds=0.5)
+    assert found[-2:] == [12, 7]
 
 
 def test_patterns_of_brackets_take_no_time(work: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from command import ok, refused
 
-from softfloat_ref.base import npz
+from softfloat_ref.base import limits, npz
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import checkpoint, compare
 from softfloat_ref.nn.data import files, load
@@ -89,7 +89,7 @@ def test_the_checkpoint_itself_is_taken(recipe: Recipe, whole: checkpoint.Loaded
 EPOCH = '{"recipe": "a", "seed": 1}\n{"epoch": 1, "train_loss": 1, "accuracy": 0.5}\n'
 LOGS = {
     "a measure that some lines lack": ('{"epoch": 2, "accuracy": 0.5}\n', "is missing from some lines of epochs"),
-    "many digits": ('{"epoch": 2, "train_loss": 1%s, "accuracy": 1}\n' % ("0" * 400), "beyond a double"),
+    "many digits": ('{"epoch": 2, "train_loss": 1%s, "accuracy": 1}\n' % ("0" * 400), "log.jsonl:3: not a line"),
 }
 
 
@@ -129,7 +129,7 @@ def test_an_outcome_that_is_none_is_made_anew(change: dict[str, Any], recipe: Re
 
 
 def test_a_file_that_unpacks_to_more_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_SIZE", 1 << 20)
+    monkeypatch.setattr(limits, "DATA", 1 << 20)
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(bytes(1 << 20)))
     assert files.content(path) == bytes(1 << 20)

@@ -160,14 +160,14 @@ BROKEN = {
     "cut.npz": ("npz", "not a readable"),
     "cut.pt": ("pt", "not a zip archive"),
     "text.npz": (b"hello", "not a readable"),
-    "text.npy": (b"hello", "not a readable"),
+    "text.npy": (b"hello", "does not begin with the header"),
     "text.pt": (b"hello", "not a zip archive"),
     "pickle.pt": (pickle.dumps({"w": 1}), "not a zip archive"),
     "text.safetensors": (b"hello, world", "damaged safetensors"),
     "huge.safetensors": (header('{"w":{"dtype":"F32","shape":[99],"data_offsets":[0,396]}}'), "damaged safetensors"),
     "text.onnx": (b"hello", "not a readable ONNX"),
     "a.gguf": (b"", "unknown kind of model 'a.gguf'"),
-    "none.npz": (None, "no such file"),
+    "none.npz": (None, "No such file"),
 }
 
 

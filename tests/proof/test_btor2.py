@@ -98,13 +98,19 @@ def test_constants() -> None:
 
 
 def test_registers() -> None:
-    text = HEAD + "5 state 1 dut.r\n6 state 1\n7 init 1 6 3\n8 add 1 5 3\n9 next 1 5 8\n11 zero 1\n12 ite 1 2 11 6\n"
+    text = HEAD + "5 state 1 dut.r\n6 state 1\n7 init 1 6 3\n8 add 1 5 3\n9 next 1 5 8\n10 next 1 6 6\n11 zero 1\n12 ite 1 2 11 6\n"
     text = text.replace("12 ite 1 2 11 6", "12 input 2 rst\n13 ite 1 12 11 6\n14 uext 1 13 0 dut.s ; here")
     found = read_btor2(text)
     assert list(found.registers) == ["dut.r", "register 6"]
-    assert found.nexts["register 6"] is found.registers["register 6"]  # it keeps its contents
+    assert found.nexts["register 6"] is found.registers["register 6"]
     assert found.starts["register 6"] is found.inputs["a"]
     assert found.aliases == {"dut.s": "register 6"}
+
+
+def test_a_state_without_a_next_is_free_in_each_cycle() -> None:
+    found = read_btor2(HEAD + "5 state 1\n6 state 1 dut.r\n7 next 1 6 5\n8 output 5 y\n")
+    assert list(found.registers) == ["dut.r"]
+    assert found.outputs["y"] is found.inputs["undefined 5"] is found.nexts["dut.r"]
 
 
 @pytest.mark.parametrize(

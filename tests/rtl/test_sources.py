@@ -136,3 +136,13 @@ def test_packages_come_first(tree: Path) -> None:
         *("s.sv", "p.sv", "user.sv", "free.sv"),
         *("two.sv", "one.sv", "q.sv"),
     ]
+
+
+def test_lists_that_name_the_next_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty lists of two lines would be read a thousand million times."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(30):
+        (tmp_path / f"{i}.f").write_text(f"-f {i + 1}.f\n" * 2)
+    (tmp_path / "30.f").write_text("")
+    with pytest.raises(Error, match="more than 10000 file lists"):
+        read_sources(file_lists=["0.f"])

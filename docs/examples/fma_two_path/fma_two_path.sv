@@ -157,8 +157,10 @@ module fma_two_path #(
   wire                 sign_seen = defect == 8'd12 ? sign_product : sign;
   wire                 away    = (rm == RDN && sign_seen) || (rm == RUP && !sign_seen);
 
-  function automatic logic rounds_up(input logic odd, input logic guard, input logic sticky);
-    rounds_up = away ? guard || sticky : nearest && guard && (sticky || odd || rm == RNA);
+  // Arguments are all that it reads: an assignment does not wait for other signals.
+  function automatic logic rounds_up(input logic outward, input logic half, input logic odd, input logic guard,
+                                     input logic sticky);
+    rounds_up = outward ? guard || sticky : half && guard && (sticky || odd);
   endfunction
 
   // A subnormal result moves right until its exponent is 1.
@@ -170,14 +172,14 @@ module fma_two_path #(
   wire [P-1:0]         kept  = held[2*FAR-1-:P];
   wire                 guard = held[2*FAR-1-P];
   wire                 rest  = |held[2*FAR-2-P:FAR] || lost;
-  wire                 up_here = rounds_up(kept[0], guard, rest);
+  wire                 up_here = rounds_up(away, nearest, kept[0] || rm == RNA, guard, rest);
 
   // Exponent and fraction round as one integer. The hidden bit adds one to the exponent.
   wire [EW-1:0]        field = low ? 0 : exponent - 1;
   wire [EW+FRAC-1:0]   code  = {field, {FRAC{1'b0}}} + {{(EW - 1) {1'b0}}, kept} + {{(EW + FRAC - 1) {1'b0}}, up_here};
 
   // Tiny: still below the smallest normal number after a rounding without a lowest exponent.
-  wire                 fills = &bits[FAR-1-:P] && rounds_up(1'b1, bits[FAR-1-P], |bits[FAR-2-P:0]);
+  wire                 fills = &bits[FAR-1-:P] && rounds_up(away, nearest, 1'b1, bits[FAR-1-P], |bits[FAR-2-P:0]);
   wire                 tiny  = low && !(exponent == 0 && fills && defect != 8'd8);
   wire                 overflow = code >= {{(EW - EXP) {1'b0}}, INF};
   wire                 inexact  = guard || rest || overflow;

@@ -83,15 +83,16 @@ module fp_div_sqrt #(
 
   // ----------------------------------------------------------------- divide
   // The quotient has its leading one in the first or the second place.
-  function automatic logic [BITS+P:0] divide(input logic [P-1:0] dividend, input logic [P-1:0] divisor);
+  function automatic logic [BITS+P:0] divide(input logic [P-1:0] dividend, input logic [P-1:0] divisor,
+                                              input logic [7:0] bug);
     logic [BITS-1:0] quotient;
     logic [P:0]      rest;
     logic            once;
     quotient = 0;
     rest = {1'b0, dividend};
     for (int i = 0; i < BITS; i = i + 1) begin
-      once = rest > {1'b0, divisor} || (rest == {1'b0, divisor} && defect != 8'd1);
-      if (i == BITS - 1 && defect == 8'd2) once = 1'b0;
+      once = rest > {1'b0, divisor} || (rest == {1'b0, divisor} && bug != 8'd1);
+      if (i == BITS - 1 && bug == 8'd2) once = 1'b0;
       quotient = quotient | ({{(BITS - 1) {1'b0}}, once} << (BITS - 1 - i));
       rest = (once ? rest - {1'b0, divisor} : rest) << 1;
     end
@@ -100,7 +101,7 @@ module fp_div_sqrt #(
 
   wire [BITS-1:0] quotient;
   wire [P:0]      rest_divided;
-  assign {quotient, rest_divided} = divide(x.significand, y.significand);
+  assign {quotient, rest_divided} = divide(x.significand, y.significand, defect);
 
   wire                 below_one    = !quotient[BITS-1];
   wire [BITS-1:0]      divided      = below_one ? quotient << 1 : quotient;
@@ -144,8 +145,10 @@ module fp_div_sqrt #(
   wire nearest = rm != RTZ && rm != RDN && rm != RUP;
   wire away    = (rm == RDN && (sign || defect == 8'd13)) || (rm == RUP && !sign && defect != 8'd13);
 
-  function automatic logic rounds_up(input logic odd_bit, input logic guard, input logic sticky);
-    rounds_up = away ? guard || sticky : nearest && guard && (sticky || odd_bit || rm == RNA);
+  // Arguments are all that it reads: an assignment does not wait for other signals.
+  function automatic logic rounds_up(input logic outward, input logic half, input logic odd_bit, input logic guard,
+                                     input logic sticky);
+    rounds_up = outward ? guard || sticky : half && guard && (sticky || odd_bit);
   endfunction
 
   // A subnormal result moves right until its exponent is 1.
@@ -157,7 +160,7 @@ module fp_div_sqrt #(
   wire [P-1:0]         kept  = held[2*FRAME-1-:P];
   wire                 guard = held[2*FRAME-1-P];
   wire                 rest  = |held[2*FRAME-2-P:FRAME] || lost;
-  wire                 up    = rounds_up(kept[0], guard, rest);
+  wire                 up    = rounds_up(away, nearest, kept[0] || rm == RNA, guard, rest);
 
   // Exponent and fraction round as one integer. The hidden bit adds one to the exponent.
   wire [EW-1:0]        field = low ? 0 : exponent - 1;

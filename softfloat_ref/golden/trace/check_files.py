@@ -10,12 +10,21 @@ from typing import Any, Final
 
 import numpy as np
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.manifest import MANIFEST
 from softfloat_ref.golden.trace.case import case_of
-from softfloat_ref.golden.trace.files import HEADER, codes_of, file_entry, header_text, line_of, make_manifest
+from softfloat_ref.golden.trace.files import (
+    HEADER,
+    codes_of,
+    file_entry,
+    header_text,
+    line_of,
+    make_manifest,
+    tensor_bytes,
+)
 from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.trace.operations import RECORDED, operation
@@ -75,7 +84,7 @@ def _read_tensors(
         if not (folder / tensor.file).is_file():
             add(f"{tensor.file}: missing; it holds {tensor.name}")
             continue
-        data = read_bytes(folder / tensor.file)
+        data = tensor_bytes(folder, tensor)
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
             changed.append(tensor.name)
         try:
@@ -93,7 +102,7 @@ def read_unchanged(folder: Path, entries: Mapping[str, dict[str, Any]], tensor: 
     """The codes of one tensor. Raises Error if its file is not the one that the manifest lists."""
     if tensor.file not in entries:
         raise Error(f"{MANIFEST}: {tensor.file} of {tensor.name} is not in its list of files")
-    data = read_bytes(folder / tensor.file)
+    data = tensor_bytes(folder, tensor)
     codes = codes_of(tensor, data)
     if hashlib.sha256(data).hexdigest() != entries[tensor.file]["sha256"]:
         raise Error(f"{tensor.file}: {_HASH}; `softfloat-ref vectors verify {folder}` shows what was changed")
@@ -104,7 +113,7 @@ def _wrong_header(folder: Path, entries: Mapping[str, dict[str, Any]], trace: Tr
     text = header_text(trace).encode("ascii")
     if not (folder / HEADER).is_file():
         yield f"{HEADER}: missing"
-    elif (data := read_bytes(folder / HEADER)) != text:
+    elif (data := read_bytes(folder / HEADER, limits.JSON)) != text:
         lines = enumerate(zip_longest(data.split(b"\n"), text.split(b"\n"), fillvalue=b""), 1)
         at, (x, y) = find_first((i, pair) for i, pair in lines if pair[0] != pair[1])
         found, right = x.decode("ascii", "replace")[:_SHOWN], y.decode()

@@ -24,6 +24,7 @@ ORDER: Final = (
     "elements and scales of blocks lie with the axis of the blocks last"
 )
 _HEADING: Final = 400  # at most so many bytes of a file are read as its heading
+_SLACK: Final = 1 << 16  # bytes more than a tensor's file may have, to say what is wrong
 _DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _NEWLINE: Final = ord("\n")
 
@@ -33,10 +34,12 @@ def write_trace(
 ) -> dict[str, Any]:
     """Write a trace into a folder that has no other vectors; returns the manifest, which is written last.
 
-    Raises Error.
+    Raises Error, also for a trace without operations.
     """
     folder = Path(folder)
     refuse_other(folder)
+    if not trace.nodes:
+        raise Error("a trace without operations: nothing was quantized or computed while it was recorded")
     with made_folder(folder):
         entries = []
         for tensor in trace.tensors.values():
@@ -120,7 +123,12 @@ def memory_text(tensor: Tensor, codes: Codes) -> bytes:
 
 def read_tensor(folder: Path, tensor: Tensor) -> Codes:
     """The codes of a tensor, in its shape. Raises Error for a file that `memory_text` cannot have written."""
-    return codes_of(tensor, read_bytes(folder / tensor.file))
+    return codes_of(tensor, tensor_bytes(folder, tensor))
+
+
+def tensor_bytes(folder: Path, tensor: Tensor) -> bytes:
+    """The file of a tensor. Raises Error, also for one much longer than its codes take."""
+    return read_bytes(folder / tensor.file, 2 * (len(heading(tensor)) + tensor.size * (tensor.fmt.digits + 1)) + _SLACK)
 
 
 def codes_of(tensor: Tensor, data: bytes) -> Codes:

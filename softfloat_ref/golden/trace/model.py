@@ -189,7 +189,10 @@ def _named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
 
 
 def _check(trace: TraceSet) -> None:
-    """Raise Error if an input of a node is unknown or comes after it, or if two nodes compute the same tensor."""
+    """Raise Error if there is no node, if an input of a node is unknown or comes after it, or if two nodes compute the
+    same tensor."""
+    if not trace.nodes:
+        raise Error("a trace without operations, in which there is nothing to verify")
     made = {name for node in trace.nodes for name in node.outputs}
     known = set(trace.tensors) - made
     for node in trace.nodes:

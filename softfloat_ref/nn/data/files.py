@@ -9,10 +9,10 @@ import zlib
 from pathlib import Path
 from typing import Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 
-MAX_SIZE: Final = 1 << 30  # of what a .gz file becomes, in bytes
 _PART: Final = 1 << 20
 
 
@@ -28,18 +28,18 @@ def find(root: Path, *names: str, advice: str = "") -> Path:
 
 def content(path: Path) -> bytes:
     """The bytes of a file, unpacked where its name ends in .gz. Raises Error."""
-    data = read_bytes(path)
+    data = read_bytes(path, limits.DATA)
     if path.suffix != ".gz":
         return data
     found = io.BytesIO()
     try:
         with gzip.open(io.BytesIO(data)) as packed:
-            while found.tell() <= MAX_SIZE and (part := packed.read(_PART)):
+            while found.tell() <= limits.DATA and (part := packed.read(_PART)):
                 found.write(part)
     except (OSError, EOFError, zlib.error):
         raise Error(f"{path}: incomplete or damaged gzip file; download it again") from None
-    if found.tell() > MAX_SIZE:
-        raise Error(f"{path}: decompresses to more than {MAX_SIZE} bytes; unpack it and give the file without .gz")
+    if found.tell() > limits.DATA:
+        raise Error(f"{path}: decompresses to more than {limits.DATA} bytes; unpack it and give the file without .gz")
     return found.getvalue()
 
 

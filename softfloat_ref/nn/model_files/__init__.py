@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error, escaped, unknown
+from softfloat_ref.base.files import opened
 from softfloat_ref.nn.model_files.tensors import Tensor
 
 __all__ = ["KINDS", "Tensor", "tensors"]
@@ -25,17 +28,23 @@ KINDS: Final = {
 
 
 def tensors(path: str | Path) -> list[Tensor]:
-    """The tensors of a file, in its order, each with its position: values are not read yet. Raises Error."""
+    """The tensors of a file, in its order, each with its position: values are not read yet. Hidden characters of their
+    names are escaped. Raises Error."""
     path = Path(path)
     if path.is_dir():
         raise Error(f"{path}: is a folder; give its files")
     if path.suffix not in KINDS:
         raise unknown(f"kind of model {path.name!r}:", path.suffix, KINDS)
-    if not path.is_file():
-        raise Error(f"{path}: no such file")
+    opened(path).close()
     module: Any = importlib.import_module(f"{__name__}.{KINDS[path.suffix]}")
+    found: list[Tensor] = []
     try:
-        found: list[Tensor] = [x.check() for x in module.read(path.absolute())]
+        for x in module.read(path.absolute()):
+            found.append(replace(x.check(), name=escaped(x.name)))
+            if len(found) > limits.TENSORS:
+                raise Error(f"{path}: more than {limits.TENSORS} tensors")
+            if len(x.name) > limits.KEY:
+                raise Error(f"{path}: the name of tensor {len(found)} has {len(x.name)} characters")
     except OSError as e:
         raise Error(f"{path}: {e.strerror or e}") from None
     if not found:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.arrays import exchange
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error, escaped
+from softfloat_ref.base.files import read_bytes
 from softfloat_ref.nn.model_files.tensors import Tensor, package, problem_of
 
 _FORMATS: Final = {
@@ -26,8 +28,8 @@ def read(path: Path) -> Iterator[Tensor]:
     """The initializers of the model's graph, in their order. Raises Error."""
     library = package("onnx", path)
     try:
-        model = library.load(str(path), load_external_data=False)
-    except OSError:
+        model = library.load_model_from_string(read_bytes(path, limits.MODEL))
+    except (Error, OSError):
         raise
     except Exception as e:  # protobuf raises its own errors
         raise Error(f"{path}: not a readable ONNX model: {str(e).splitlines()[0][:80] if str(e) else ''}") from None
@@ -49,7 +51,7 @@ def _tensor(library: Any, path: Path, tensor: Any) -> Tensor:
         array = library.numpy_helper.to_array(tensor)
         return Tensor(name, shape, kind, fmt, data=exchange.from_ml_dtypes(array)[0].reshape(shape).view(_dtype(array)))
     except Exception as e:
-        raise Error(f"{path}: the values of {name!r} do not fit its type and shape: {str(e)[:80]}") from None
+        raise Error(f"{path}: the values of '{escaped(name)}' do not fit its type and shape: {str(e)[:80]}") from None
 
 
 def _dtype(array: Any) -> Any:
@@ -59,7 +61,7 @@ def _dtype(array: Any) -> Any:
 
 def _place(path: Path, name: str, entries: dict[str, str], found: Tensor) -> tuple[str, int]:
     """The file and the position of external data. Raises Error for a file outside the model's folder."""
-    where = f"{path}: external data of {name!r}"
+    where = f"{path}: external data of '{escaped(name)}'"
     try:
         offset, length = int(entries.get("offset", "0")), int(entries.get("length", str(found.size * found.itemsize)))
     except ValueError:

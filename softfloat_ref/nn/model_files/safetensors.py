@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import opened
+from softfloat_ref.base.trees import parse_json
 from softfloat_ref.nn.model_files.tensors import Tensor, package
 
 _FORMATS: Final = {
@@ -23,13 +25,28 @@ _FORMATS: Final = {
 _PACKED: Final = ("F4", "F6_E2M3", "F6_E3M2")
 
 
+def read_header(path: Path) -> tuple[int, dict[str, Any]]:
+    """The length of a file's header, and the header. Raises Error."""
+    where = f"{path}: incomplete or damaged safetensors file"
+    with opened(path) as stream:
+        size = int.from_bytes(stream.read(8), "little")
+        if size > limits.TENSOR_HEADER:
+            raise Error(f"{where}: a header of {size} bytes; the limit is {limits.TENSOR_HEADER}")
+        header = parse_json(stream.read(size), where)
+    if not isinstance(header, dict):
+        raise Error(f"{where}: its header is not a table")
+    return size, header
+
+
 def read(path: Path) -> Iterator[Tensor]:
     """The tensors, in the order of the file. Raises Error."""
     library = package("safetensors", path)
     try:
-        with library.safe_open(path, "numpy"), open(path, "rb") as stream:
-            size = int.from_bytes(stream.read(8), "little")
-            header = json.loads(stream.read(size))
+        size, header = read_header(path)
+        with library.safe_open(path, "numpy"):  # which checks it
+            pass
+    except Error:
+        raise
     except (library.SafetensorError, ValueError, RecursionError, KeyError) as e:
         raise Error(f"{path}: incomplete or damaged safetensors file: {str(e)[:80]}") from None
     header.pop("__metadata__", None)

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import opened
 from softfloat_ref.oracle.formats import get_format
 
 Array = NDArray[Any]
 
 _FLOATS: Final = {"fp64": "f8", "fp32": "f4", "fp16": "f2"}  # those that are numpy's types; others are codes
 _MAX_DIMENSIONS: Final = 32
-MAX_TENSORS: Final = 1_000_000
 
 
 class Unreadable(Error):
@@ -77,11 +77,11 @@ class Tensor:
         else:
             dtype = np.dtype(self.order + _FLOATS.get(self.fmt, f"u{self.itemsize}"))
             try:
-                with open(self.path, "rb") as stream:
+                with opened(self.path) as stream:
                     stream.seek(self.offset + first * dtype.itemsize)
                     codes = np.fromfile(stream, dtype, count)
-            except OSError as e:
-                raise Unreadable(f"{self.path}: {e.strerror or e}") from None
+            except (OSError, Error) as e:
+                raise Unreadable(str(e)) from None
             if codes.size != count:
                 raise Unreadable(f"{self.path}: became shorter while it was read")
         codes = codes.astype(codes.dtype.newbyteorder("="), copy=False)
@@ -94,8 +94,10 @@ class Tensor:
 
 def problem_of(shape: Any) -> str:
     """What is wrong with a shape that a file gives; '' if nothing is."""
-    right = isinstance(shape, (list, tuple)) and all(type(n) is int and 0 <= n < 1 << 62 for n in shape)
-    return "" if right and len(shape) <= _MAX_DIMENSIONS and prod(shape) < 1 << 62 else f"shape {str(shape)[:40]}"
+    if not isinstance(shape, (list, tuple)) or len(shape) > _MAX_DIMENSIONS or not all(type(n) is int for n in shape):
+        return f"a shape is a list of at most {_MAX_DIMENSIONS} integers"  # others are not shown: they may be endless
+    right = all(0 <= n < 1 << 62 for n in shape) and prod(shape) < 1 << 62
+    return "" if right else f"shape {'x'.join(f'{n:x}'[:20] for n in shape)[:40]} (hexadecimal)"
 
 
 def package(name: str, path: Path) -> Any:

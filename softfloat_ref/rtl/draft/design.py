@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
 from softfloat_ref.rtl.module_ports import Elaborated, Parameters
 
 _DEPTH: Final = 16  # of instances, looked into for clock edges
@@ -133,7 +135,7 @@ def _macros(files: Iterable[Path]) -> Iterator[tuple[str, int]]:
     """The macros that stand for a number; not those that stand for several, as in the branches of an `ifdef."""
     values: dict[str, set[int]] = {}
     for file in files:
-        for name, plain, base, digits in _MACRO.findall(file.read_text(encoding="utf-8", errors="replace")):
+        for name, plain, base, digits in _MACRO.findall(read_text(file, limits.SOURCE, errors="replace")):
             with suppress(ValueError):  # 2'b3
                 values.setdefault(name, set()).add(int(plain or digits, _BASES[base.lower()] if base else 10))
     return ((name, found.pop()) for name, found in values.items() if len(found) == 1)

@@ -14,7 +14,7 @@ import click
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
-from fuzz import definitions, files, guard, training
+from fuzz import definitions, files, guard, models, training
 from fuzz.reader import Reader
 from softfloat_ref.base.errors import Error
 
@@ -34,7 +34,8 @@ def workplace(folder: Path) -> Path:
 
 def all_readers(work: Path) -> dict[str, Reader]:
     """By name; work: a folder that `workplace` filled."""
-    return {r.name: r for r in (*definitions.readers(), *files.readers(work), *training.readers(work))}
+    rooms = (files, training, models)
+    return {r.name: r for r in (*definitions.readers(), *(r for room in rooms for r in room.readers(work)))}
 
 
 def fuzz(reader: Reader, work: Path, numbers: range) -> tuple[int, list[str]]:

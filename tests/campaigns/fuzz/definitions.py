@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from fuzz import structures
 from fuzz.reader import Reader, Run, in_file
 from softfloat_ref.coverage.engine.waivers import read_waivers
 from softfloat_ref.golden.manifest import read_manifest
@@ -247,6 +248,7 @@ def readers() -> list[Reader]:
             in_file("x.toml", lambda p, _: use_format(get_format(p))),
             (*FORMATS, *_tables("formats", "exponent_bits mantissa_bits bias overflow nan")),
             others=True,
+            structure=structures.toml,
         ),
         Reader(
             "policies",
@@ -254,6 +256,7 @@ def readers() -> list[Reader]:
             in_file("x.toml", lambda p, _: use_policy(get_policy(p))),
             (*POLICY_WORDS, *_tables("policies", "rounding nan sr_bits tininess overflow")),
             others=True,
+            structure=structures.toml,
         ),
         Reader(
             "profiles",
@@ -261,6 +264,7 @@ def readers() -> list[Reader]:
             in_file("x.toml", lambda p, _: get_profile(p)),
             (*PROFILE_WORDS, *_tables("profiles", " ".join(CHOICES))),
             others=True,
+            structure=structures.toml,
         ),
         Reader(
             "affine_rules",
@@ -268,6 +272,7 @@ def readers() -> list[Reader]:
             in_file("x.toml", lambda p, _: get_rule(p)),
             (*RULES, *_tables("affine_rules", "order arithmetic parameters nan inf range rounding")),
             others=True,
+            structure=structures.toml,
         ),
         Reader(
             "block_formats",
@@ -275,6 +280,7 @@ def readers() -> list[Reader]:
             in_file("x.toml", lambda p, _: use_any(any_format(p))),
             (*FORMATS, *PROFILES, *_tables("block_formats", "element scale size profile")),
             others=True,
+            structure=structures.toml,
         ),
         Reader(
             "accumulators",
@@ -282,6 +288,7 @@ def readers() -> list[Reader]:
             in_file("x.toml", lambda p, _: use_accumulator(get_accumulator(p))),
             (*ACCUMULATOR_WORDS, *_tables("accumulators", "tree nan step formats")),
             others=True,
+            structure=structures.toml,
         ),
         Reader(
             "recipes",
@@ -289,6 +296,7 @@ def readers() -> list[Reader]:
             in_file("x.toml", lambda p, _: load_recipe(p).to_dict()),
             (*keys, *FORMATS, *BLOCK_FORMATS, *POLICIES),
             others=True,
+            structure=structures.toml,
         ),
         Reader(
             "suites",
@@ -296,9 +304,19 @@ def readers() -> list[Reader]:
             in_file("x.toml", lambda p, _: _use_suite(p)),
             (*keys, *FORMATS, *BLOCK_FORMATS, *POLICIES, "[pack]\n"),
             others=True,
+            structure=structures.toml,
         ),
-        Reader("ports", list(PORTS_TOML), in_file("x.toml", _ports), PORT_WORDS, others=True),
-        Reader("waivers", list(WAIVERS_TOML), in_file("x.toml", _waivers), ("[[waive]]\n", "bin = ", "reason = ")),
+        Reader(
+            "ports", list(PORTS_TOML), in_file("x.toml", _ports), PORT_WORDS, others=True,
+            structure=structures.toml,
+        ),
+        Reader(
+            "waivers",
+            list(WAIVERS_TOML),
+            in_file("x.toml", _waivers),
+            ("[[waive]]\n", "bin = ", "reason = "),
+            structure=structures.toml,
+        ),
         Reader(
             "format_names",
             [x.encode() for x in (*FORMATS[:-1], *BLOCK_FORMATS, "fp4_e2m1@ue5m3/16", "flexfp_e4m3")],
@@ -311,6 +329,7 @@ def readers() -> list[Reader]:
             [b"qint8", b"quint4_sym_narrow", b"exact,order=outside"],
             inline(lambda t: (get_rule if "," in t else get_affine_format)(t)),
             ("qint", "_sym", "_narrow", *RULES),
+            others=True,
         ),
         Reader(
             "accumulator_trees",

@@ -17,6 +17,7 @@ from unittest import mock
 
 import numpy as np
 
+from fuzz import structures
 from fuzz.mutate import json_tree, npy_header, npz_members
 from fuzz.reader import Reader, in_file, put
 from softfloat_ref import encode_array
@@ -184,7 +185,7 @@ def _vectors(folder: Path, key: str, **more: Any) -> Reader:
             _Check(folder, lone, vectors, report).lines(sample, False)
             refuse(report)
 
-    return Reader(f"vectors_{key}", [path.read_bytes()], run, WORDS, **more)
+    return Reader(f"vectors_{key}", [path.read_bytes()], run, WORDS, **{"structure": structures.text, **more})
 
 
 def refuse(report: Any) -> None:
@@ -202,7 +203,10 @@ def _manifest(folder: Path, kind: str) -> Reader:
         refuse(verify(path.parent))
 
     words = ("like", "count", "seed", "name", "set", "files", "fields", "../../outside.toml:a", "sha256")
-    return Reader(f"manifest_{kind}", [path.read_bytes()], run, words, mutator=json_tree)
+    return Reader(
+        f"manifest_{kind}", [path.read_bytes()], run, words,
+        mutator=json_tree, structure=structures.json_text,
+    )
 
 
 def _suite(folder: Path) -> Reader:
@@ -221,9 +225,8 @@ def _suite(folder: Path) -> Reader:
             for _, report in verify_suite(path.parent):
                 refuse(report)
 
-    return Reader(
-        "suite_manifest", [path.read_bytes()], run, ("folder", "sets", "..", "/", "../scalar"), mutator=json_tree
-    )
+    words = ("folder", "sets", "..", "/", "../scalar")
+    return Reader("suite_manifest", [path.read_bytes()], run, words, mutator=json_tree, structure=structures.json_text)
 
 
 def _journal(folder: Path) -> Reader:
@@ -254,7 +257,8 @@ def _journal(folder: Path) -> Reader:
         if {p.name: p.read_bytes() for p in place.iterdir() if p.is_file()} != wanted:
             raise AssertionError("other bytes than those of an uninterrupted run")
 
-    return Reader("journal", [original], run, ("streams", "part", "cases", "lines"), mutator=lines)
+    words = ("streams", "part", "cases", "lines")
+    return Reader("journal", [original], run, words, mutator=lines, structure=structures.json_line)
 
 
 def _emptied(folder: Path, ignore_errors: bool = False) -> None:
@@ -379,7 +383,7 @@ def readers(folder: Path) -> list[Reader]:
     ]
     return [
         *(_vectors(folder, key) for key in TYPES[:-1]),
-        _vectors(folder, TYPES[-1], mutator=npz_members),
+        _vectors(folder, TYPES[-1], mutator=npz_members, structure=structures.npz),
         *(_manifest(folder, kind) for kind in (*KINDS, "matmul")),
         _suite(folder),
         _journal(folder),
@@ -389,31 +393,43 @@ def readers(folder: Path) -> list[Reader]:
             in_file("x.npy", _read_npy),
             ("'descr'", "'|O'", "'shape'", "(1,)"),
             mutator=npy_header,
+            structure=structures.npy,
         ),
         Reader(
             "csv",
             [b"1.0,2.5\n-0x1p3,inf\n\n1/3 nan\n", b"1\n2\n3\n"],
             in_file("x.csv", _read_numbers),
             (",", "\n", "0x1", "e", "/"),
+            structure=structures.text,
         ),
-        Reader("results", [answers, lines, b"// log\n" + lines], in_file("x.log", _results), WORDS),
-        Reader("lines", [lines], in_file("x.tv", _lines), WORDS),
-        Reader("operand_lines", [fma, b"3c00 3c00 3c00\n0x1 2 3\n"], _operands, WORDS),
+        Reader(
+            "results", [answers, lines, b"// log\n" + lines], in_file("x.log", _results), WORDS,
+            structure=structures.text,
+        ),
+        Reader("lines", [lines], in_file("x.tv", _lines), WORDS, structure=structures.text),
+        Reader("operand_lines", [fma, b"3c00 3c00 3c00\n0x1 2 3\n"], _operands, WORDS, structure=structures.text),
         Reader(
             "requests",
             [b"open fma rup --fmt fp16\n0 3c00 3c00 3c00\n", b"open add --fmt fp32 --policy riscv\n0 1 2\n"],
             _requests,
             ("open", "--fmt", "--round", "sr", "--sr-bits", "--policy", "--out", "fp16", "add", "-h", "--"),
             others=True,
+            structure=structures.text,
         ),
-        Reader("captures", _captures(), in_file("x.npz", lambda p, _: captures.read(p)), mutator=npz_members),
+        Reader(
+            "captures", _captures(), in_file("x.npz", lambda p, _: captures.read(p)),
+            mutator=npz_members, structure=structures.npz,
+        ),
         Reader(
             "operand_arrays",
             _captures(),
             in_file("x.npz", lambda p, _: list(captures.code_rows(p))),
             mutator=npz_members,
         ),
-        Reader("arrays", _arrays(folder), in_file("x.npz", lambda p, _: files.load(p)), mutator=npz_members),
+        Reader(
+            "arrays", _arrays(folder), in_file("x.npz", lambda p, _: files.load(p)),
+            mutator=npz_members, structure=structures.npz,
+        ),
         Reader("packed", layouts, _packed, (*packing.ELEMENT_LAYOUTS, *(f"+{x}" for x in packing.SCALE_LAYOUTS))),
         Reader("codes", [b"3c00,0x3c01 7E00", b"1.5 -2"], _operand_codes, ("0x", ",", " ")),
     ]

@@ -47,14 +47,25 @@ LONG: Final = ("9" * 5000, "(" * 3000, "[" * 30_000, "{" * 3000, "a" * 70_000, "
 _WORD: Final = re.compile(rb"(?<![\w.])[A-Za-z_][\w.]*")
 _NUMBER: Final = re.compile(rb"(?<!\d)-?\d+")
 _RANDOM: Final = 0.04  # of the inputs are no mutated example
+_STRUCTURES: Final = 0.2
 
 
-def make(number: int, examples: Sequence[bytes], words: Sequence[str], mutator: Mutator | None, salt: int) -> bytes:
-    """The input of that number. mutator: one that knows the kind of file; it is used for half of the inputs."""
+def make(
+    number: int,
+    examples: Sequence[bytes],
+    words: Sequence[str],
+    ways: tuple[Mutator | None, Mutator | None],
+    salt: int,
+) -> bytes:
+    """The input of that number. ways: a mutator that knows the kind of file, used for half of the inputs, and one that
+    makes a structure of its own, used for a fifth."""
     rng = random.Random(number << 32 | salt)
     if rng.random() < _RANDOM:
         return _from_nothing(rng, words)
     data = rng.choice(examples)
+    mutator, structure = ways
+    if structure is not None and rng.random() < _STRUCTURES:
+        return structure(rng, data)
     if mutator is not None and rng.random() < 0.5:
         return mutator(rng, data)
     for _ in range(_steps(rng)):

@@ -16,7 +16,8 @@ Run = Callable[[bytes, Path], None]
 @dataclass(frozen=True)
 class Reader:
     """examples: valid inputs. run: reads one, in a folder. words: what such inputs are made of. others: whether a
-    definition may name other .toml files, which then are read. mutator: one that knows the kind of file."""
+    definition may name other .toml files, which then are read. mutator: one that knows the kind of file. structure:
+    makes inputs of another structure than any example has."""
 
     name: str
     examples: Sequence[bytes]
@@ -24,10 +25,11 @@ class Reader:
     words: Sequence[str] = ()
     others: bool = False
     mutator: Mutator | None = None
+    structure: Mutator | None = None
 
     def input(self, number: int) -> bytes:
         """The input of that number."""
-        return make(number, self.examples, self.words, self.mutator, zlib.crc32(self.name.encode()))
+        return make(number, self.examples, self.words, (self.mutator, self.structure), zlib.crc32(self.name.encode()))
 
 
 def in_file(name: str, read: Callable[[str, Path], object]) -> Run:

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from fuzz import structures
 from fuzz.files import instead, refuse
 from fuzz.mutate import json_tree, npz_members
 from fuzz.reader import Reader, in_file, put
@@ -268,7 +269,7 @@ def _checkpoints(folder: Path) -> Reader:
             _step(training)
 
     words = ("meta", "param/", "range/", "swa/", "low", "high")
-    return Reader("checkpoints", [example], run, words, mutator=npz_members)
+    return Reader("checkpoints", [example], run, words, mutator=npz_members, structure=structures.npz)
 
 
 def _safetensors(folder: Path) -> Reader:
@@ -282,7 +283,10 @@ def _safetensors(folder: Path) -> Reader:
         return len(text).to_bytes(8, "little") + text + data[8 + size :]
 
     words = ("dtype", "shape", "data_offsets", "F32", "BF16", "F8_E4M3", "__metadata__", "meta")
-    return Reader("safetensors", [example], in_file("x.safetensors", _load), words, mutator=head)
+    return Reader(
+        "safetensors", [example], in_file("x.safetensors", _load), words,
+        mutator=head, structure=structures.safetensors,
+    )
 
 
 def _load(path: str, folder: Path) -> None:
@@ -322,7 +326,10 @@ def _outcomes(folder: Path) -> Reader:
         compare.summaries([found])
         json.dumps(compare.as_json([found]), allow_nan=False)
 
-    return Reader("outcomes", [example], run, ("identity", "epochs", "averaged"), mutator=json_tree)
+    return Reader(
+        "outcomes", [example], run, ("identity", "epochs", "averaged"),
+        mutator=json_tree, structure=structures.json_text,
+    )
 
 
 def _traces(folder: Path) -> Reader:
@@ -334,7 +341,7 @@ def _traces(folder: Path) -> Reader:
         refuse(verify(path.parent, sample=2))
 
     words = ("tensors", "nodes", "inputs", "outputs", "options", "shape", "definition", "fp32", "convert", "matmul")
-    return Reader("manifest_trace", [path.read_bytes()], run, words, mutator=json_tree)
+    return Reader("manifest_trace", [path.read_bytes()], run, words, mutator=json_tree, structure=structures.json_text)
 
 
 # -- data sets ---------------------------------------------------------------------------------------------------------
@@ -361,7 +368,8 @@ def _files(folder: Path, name: str, kind: str, contents: dict[str, bytes], examp
         assert found.train_y.max() < found.classes
 
     words = ("male", "S", "22", "Survived", "<unk>", ",", '"', "\n")
-    return Reader(name, examples or [contents[first]], run, words)
+    structure = structures.gz if first.endswith(".gz") else structures.text
+    return Reader(name, examples or [contents[first]], run, words, structure=structure)
 
 
 def _data_sets(folder: Path) -> list[Reader]:
@@ -401,19 +409,26 @@ def readers(folder: Path) -> list[Reader]:
     recipes = [p.read_bytes() for p in recipe_files().values()] + [t.encode() for t in (RECIPE, *OTHERS)]
     packed = [_safetensors(folder)] if importlib.util.find_spec("safetensors") else []
     return [
-        Reader("training_recipes", recipes, in_file("x.toml", _use_recipe), WORDS, others=True),
+        Reader(
+            "training_recipes", recipes, in_file("x.toml", _use_recipe), WORDS, others=True,
+            structure=structures.toml,
+        ),
         _checkpoints(folder),
         *packed,
-        Reader("run_logs", [RUN_LOG], in_file("log.jsonl", _log), LOG_WORDS, mutator=_one_line),
+        Reader(
+            "run_logs", [RUN_LOG], in_file("log.jsonl", _log), LOG_WORDS,
+            mutator=_one_line, structure=structures.json_line,
+        ),
         _outcomes(folder),
         _traces(folder),
         *_data_sets(folder),
-        Reader("drawn_arrays", [_archive()], in_file("x.npz", _drawn), mutator=npz_members),
+        Reader("drawn_arrays", [_archive()], in_file("x.npz", _drawn), mutator=npz_members, structure=structures.npz),
         Reader(
             "schedulers",
             [b'{"type": "Scheduler", "address": "tcp://127.0.0.1:8786", "workers": {}}'],
             in_file("x.json", lambda p, _: _address(p)),
             ("address", "tcp://", "tls://a:1"),
             mutator=json_tree,
+            structure=structures.json_text,
         ),
     ]

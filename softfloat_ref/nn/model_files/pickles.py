@@ -1,0 +1,194 @@
+"""What a pickle describes, without running any of it: the standard library's unpickler, restricted.
+
+Nothing is imported or called: a function or a class is only its name, an object the call that would make it. Keys of
+tables are plain, since the hash of nested tuples that share their parts takes time without end; instructions are
+counted.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import pickletools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+
+from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error
+
+_TABLE: Final = "collections OrderedDict"
+_MAX_KEY_PARTS: Final = 8  # of a tuple
+_MAX_KEY_BITS: Final = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Name:
+    """A function or a class that the pickle names: 'module name'."""
+
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call that the pickle asks for, or an object of another kind; nothing is called."""
+
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Persistent:
+    """What a persistent id stands for."""
+
+    identifier: Any
+
+
+def load(data: bytes) -> Any:
+    """The tables, lists, tuples, numbers, texts and calls of a pickle. Raises Error, and what broken input causes."""
+    return _Reader(io.BytesIO(data), encoding="latin-1").load()
+
+
+def key_text(key: Any) -> str:
+    """The key of a table in the name of a tensor."""
+    return key.name if isinstance(key, (Name, Call)) else str(key)
+
+
+Step = Callable[[Any], None]
+
+
+class _Steps(dict[int, Step]):
+    """The instructions, counted."""
+
+    left = limits.INSTRUCTIONS
+
+    def __getitem__(self, code: int) -> Step:
+        self.spend(1)
+        return super().__getitem__(code)
+
+    def __missing__(self, code: int) -> NoReturn:
+        name = next((x.name for x in pickletools.opcodes if x.code == chr(code)), hex(code))
+        raise Error(f"an instruction {name}, which state dicts do not have")
+
+    def spend(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise Error(f"a pickle of more than {limits.INSTRUCTIONS} instructions")
+
+
+class _Reader(pickle._Unpickler):
+    """The library's reader in Python, since the one in C allocates what a pickle asks for."""
+
+    def __init__(self, file: io.BytesIO, **options: Any) -> None:
+        super().__init__(file, **options)
+        self.dispatch: _Steps = _Steps(_STEPS)  # type: ignore[misc]
+
+    def find_class(self, module: str, name: str) -> Any:
+        return Name(f"{module} {name}")
+
+    def persistent_load(self, pid: Any) -> Any:
+        return Persistent(pid)
+
+
+def _set(table: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
+    """Entries of a table; those of objects are nobody's."""
+    for key, value in pairs:
+        if not _is_plain(key) and not (type(key) is tuple and len(key) <= _MAX_KEY_PARTS and all(map(_is_plain, key))):
+            raise Error(f"a table whose keys are of type {type(key).__name__}, or long")
+        if type(table) is dict:
+            table[key] = value
+
+
+def _is_plain(key: Any) -> bool:
+    if isinstance(key, int):
+        return key.bit_length() <= _MAX_KEY_BITS  # also a truth value
+    if isinstance(key, (str, bytes)):
+        return len(key) <= limits.KEY
+    return key is None or isinstance(key, (float, Name, Call))
+
+
+def _pairs(items: list[Any]) -> Iterable[tuple[Any, Any]]:
+    return zip(items[::2], items[1::2], strict=True)
+
+
+def _setitem(reader: Any) -> None:
+    value, key = reader.stack.pop(), reader.stack.pop()
+    _set(reader.stack[-1], [(key, value)])
+
+
+def _setitems(reader: Any) -> None:
+    pairs = _pairs(reader.pop_mark())
+    _set(reader.stack[-1], pairs)
+
+
+def _dict(reader: Any) -> None:
+    pairs = _pairs(reader.pop_mark())
+    reader.append({})
+    _set(reader.stack[-1], pairs)
+
+
+def _append(reader: Any) -> None:
+    item = reader.stack.pop()
+    if type(reader.stack[-1]) is list:
+        reader.stack[-1].append(item)
+
+
+def _extend(reader: Any) -> None:
+    items = reader.pop_mark()
+    if type(reader.stack[-1]) is list:
+        reader.stack[-1].extend(items)
+
+
+def _call(reader: Any) -> None:
+    arguments, function = reader.stack.pop(), reader.stack.pop()
+    name = function.name if isinstance(function, Name) else "?"
+    if name != _TABLE:
+        reader.append(Call(name, arguments))
+        return
+    reader.append({})
+    if arguments:  # of Python 2: a list of lists of two
+        reader.dispatch.spend(len(arguments[0]))
+        _set(reader.stack[-1], ((key, value) for key, value in arguments[0]))
+
+
+def _call_with_keywords(reader: Any) -> None:
+    reader.stack.pop()
+    _call(reader)
+
+
+def _build(reader: Any) -> None:
+    """The state of an object; that of a table is only its metadata."""
+    reader.stack.pop()
+
+
+def _bytearray(reader: Any) -> None:
+    reader.append(reader.read(min(int.from_bytes(reader.read(8), "little"), limits.PICKLE)))
+
+
+_AS_THEY_ARE: Final = (
+    *(pickle.PROTO, pickle.FRAME, pickle.STOP, pickle.MARK, pickle.POP, pickle.POP_MARK, pickle.DUP),
+    *(pickle.NONE, pickle.NEWTRUE, pickle.NEWFALSE, pickle.INT, pickle.BININT, pickle.BININT1, pickle.BININT2),
+    *(pickle.LONG, pickle.LONG1, pickle.LONG4, pickle.FLOAT, pickle.BINFLOAT),
+    *(pickle.STRING, pickle.BINSTRING, pickle.SHORT_BINSTRING, pickle.UNICODE, pickle.BINUNICODE),
+    *(pickle.SHORT_BINUNICODE, pickle.BINUNICODE8, pickle.BINBYTES, pickle.SHORT_BINBYTES, pickle.BINBYTES8),
+    *(pickle.TUPLE, pickle.EMPTY_TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3),
+    *(pickle.EMPTY_LIST, pickle.LIST, pickle.EMPTY_DICT, pickle.GLOBAL, pickle.STACK_GLOBAL),
+    *(pickle.PERSID, pickle.BINPERSID, pickle.MEMOIZE, pickle.PUT, pickle.BINPUT, pickle.LONG_BINPUT),
+    *(pickle.GET, pickle.BINGET, pickle.LONG_BINGET),
+)
+_OF_THE_LIBRARY: Final[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
+_STEPS: Final[dict[int, Step]] = {code[0]: _OF_THE_LIBRARY[code[0]] for code in _AS_THEY_ARE} | {
+    pickle.SETITEM[0]: _setitem,
+    pickle.SETITEMS[0]: _setitems,
+    pickle.DICT[0]: _dict,
+    pickle.APPEND[0]: _append,
+    pickle.APPENDS[0]: _extend,
+    pickle.EMPTY_SET[0]: _OF_THE_LIBRARY[pickle.EMPTY_LIST[0]],
+    pickle.FROZENSET[0]: _OF_THE_LIBRARY[pickle.LIST[0]],
+    pickle.ADDITEMS[0]: _extend,
+    pickle.REDUCE[0]: _call,
+    pickle.NEWOBJ[0]: _call,
+    pickle.NEWOBJ_EX[0]: _call_with_keywords,
+    pickle.BUILD[0]: _build,
+    pickle.BYTEARRAY8[0]: _bytearray,
+}

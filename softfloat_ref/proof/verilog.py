@@ -1,0 +1,95 @@
+"""What Yosys' own Verilog front end reads otherwise than the standard says, as a campaign of random constants found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from softfloat_ref.proof.constructs import Nodes, variable_indices
+from softfloat_ref.rtl.module_ports import Elaborated
+
+_REALS: Final = {"RealLiteral", "TimeLiteral", "RealKeyword", "ShortRealKeyword", "RealTimeKeyword"}
+_REAL_FUNCTIONS: Final = re.compile(
+    r"\$(itor|bitsto(short)?real|realtime|ln|log10|exp|sqrt|pow|floor|ceil|hypot|a?(sin|cos|tan)h?)"
+)
+_EQUALITIES: Final = ("Equality", "Inequality", "CaseEquality", "CaseInequality")
+_SIMPLE: Final = ("IdentifierName", "IntegerLiteralExpression", "IntegerVectorExpression")
+_AT_RUN_TIME: Final = re.compile(r"Statement$|^ContinuousAssign$|Block$|PortConnection$|^NetDeclaration$")
+_CONSTANT: Final = re.compile(r"^ParameterDeclaration$|ParamAssignment$|Dimension$|Generate$|^TypedefDecl|^DataDecl")
+
+
+def misread(design: Elaborated, nodes: Nodes) -> Iterator[str]:
+    """What the front end may read wrongly, with the line, in modules that are used, and in packages."""
+    for location, text in (*_syntax(design, nodes), *_expressions(nodes), *_indices(nodes)):
+        yield f"{design.place(location)}: {text}, which --frontend verilog may read wrongly; use the front end slang"
+
+
+def _syntax(design: Elaborated, nodes: Nodes) -> Iterator[tuple[Any, str]]:
+    used = {body.definition.syntax for body in nodes.get("InstanceBody", ())}
+    skip, found = design.slang.ast.VisitAction.Skip, list[tuple[Any, str]]()
+
+    def visit(node: Any) -> Any:
+        kind = node.kind.name
+        if kind in ("ModuleDeclaration", "InterfaceDeclaration") and node not in used:
+            return skip
+        if kind in _REALS or (kind == "SystemIdentifier" and _REAL_FUNCTIONS.fullmatch(node.valueText)):
+            found.append((node.location, "a real number"))
+        elif kind == "ParameterDeclaration" and _is_signed_alone(node.type):
+            found.append((node.sourceRange.start, "a signed parameter without a range"))
+        elif kind == "CastExpression" and node.left.kind.name.endswith("Type"):
+            found.append((node.sourceRange.start, "a cast to a type"))
+        elif kind == "InvocationExpression" and _is_constant(node) and not _is_plain(node):
+            found.append((node.sourceRange.start, "a function of an expression in a constant"))
+        return None
+
+    for tree in design.body.compilation.getSyntaxTrees():
+        tree.root.visit(visit)
+    yield from found
+
+
+def _is_signed_alone(kind: Any) -> bool:
+    return bool(kind.kind.name == "ImplicitType" and str(kind.signing).strip() == "signed" and len(kind.dimensions) == 0)
+
+
+def _is_constant(node: Any) -> bool:
+    """Whether a piece of syntax is evaluated before the circuit works."""
+    while node is not None and not _CONSTANT.search(node.kind.name):
+        if _AT_RUN_TIME.search(node.kind.name):
+            return False
+        node = node.parent
+    return True
+
+
+def _is_plain(call: Any) -> bool:
+    """Whether a function is Yosys' own, or its arguments are names and literals."""
+    if str(call.left).strip().startswith("$"):
+        return True
+    arguments = call.arguments.parameters if call.arguments is not None else ()
+    return all(getattr(getattr(a, "expr", None), "expr", a).kind.name in _SIMPLE for a in arguments if hasattr(a, "kind"))
+
+
+def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
+    """Signed names of enumerations in arithmetic."""
+    operators = [*nodes.get("UnaryOp", ()), *nodes.get("BinaryOp", ())]
+    for parameter in nodes.get("Parameter", ()):
+        if parameter.initializer is not None:
+            parameter.initializer.visit(lambda n: operators.append(n) if n.kind.name in ("UnaryOp", "BinaryOp") else None)
+    operands = [x for n in operators if n.kind.name == "UnaryOp" for x in (n.operand,)]
+    operands += [x for n in operators if hasattr(n, "left") and n.op.name not in _EQUALITIES for x in (n.left, n.right)]
+    for operand in operands:
+        while operand.kind.name == "Conversion":
+            operand = operand.operand
+        if operand.kind.name == "NamedValue" and operand.symbol.kind.name == "EnumValue" and operand.type.isSigned:
+            yield operand.sourceRange.start, "arithmetic of a signed enumeration"
+
+
+def _indices(nodes: Nodes) -> Iterator[tuple[Any, str]]:
+    """Indices of arrays that may lie beyond them, whose high bits are dropped."""
+    for node in variable_indices(nodes):
+        index, kind = node.selector, node.value.type.canonicalType
+        while index.kind.name == "Conversion" and not index.operand.type.isSigned:
+            index = index.operand
+        beyond = kind.range.lower > 0 or kind.range.upper < (1 << index.type.bitWidth) - 1
+        if beyond or index.type.isSigned:
+            yield node.sourceRange.start, "an index that may lie beyond the array"

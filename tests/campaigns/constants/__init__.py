@@ -1,0 +1,1 @@
+"""Constant expressions drawn at random: both front ends of Yosys beside slang and Icarus."""

