@@ -446,12 +446,6 @@ def test_a_memory_file_that_is_not_constant(text: str, tmp_path: Path) -> None:
     assert f"{tmp_path}/dut.sv:" in said
 
 
-def test_a_task_that_is_never_called_reads_nothing(tmp_path: Path) -> None:
-    text = 'task never(string s); $readmemh(s, t); endtask\ninitial $readmemh("rom.hex", t);'
-    write(tmp_path, {"dut.sv": TABLE.format(text), "ports.toml": PORTS, "rom.hex": rom()})
-    assert ok(*prove(tmp_path, "dut.sv"), cwd=tmp_path).startswith("PROVED")
-
-
 @pytest.mark.parametrize("frontend", FRONTENDS)
 def test_a_memory_file_beside_the_source_is_not_read(frontend: str, tmp_path: Path) -> None:
     """Yosys looks there, too, but simulators do not."""
