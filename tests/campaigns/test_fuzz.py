@@ -27,13 +27,18 @@ from softfloat_ref.base.patterns import matches
 from softfloat_ref.coverage.engine.waivers import read_waivers
 from softfloat_ref.golden.manifest import make_manifest
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.suites import read_suite
+from softfloat_ref.golden.suites import read_suite, verify_suite
 from softfloat_ref.golden.trace.files import write_trace
 from softfloat_ref.golden.trace.step import trace_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn.training_recipe import read_recipe
+from softfloat_ref.oracle.accumulate import get_accumulator
+from softfloat_ref.oracle.affine import get_rule
+from softfloat_ref.oracle.blocks.profiles import get_profile
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
+from softfloat_ref.oracle.policies import get_policy
+from softfloat_ref.proof import certificate, prove
 from softfloat_ref.proof.stimuli import literals
 
 pytestmark = pytest.mark.usefixtures("nothing_kept")  # the inputs may open no file outside their folder
@@ -167,6 +172,45 @@ def test_a_suite_whose_entry_has_no_count(tmp_path: Path) -> None:
     del found["sets"][0]["count"]
     path.write_text(json.dumps(found))
     assert "sets are not tables with folder, count and sha256" in refused("vectors", "verify", "v", cwd=tmp_path)
+
+
+def test_a_suite_whose_folder_has_a_long_name(tmp_path: Path) -> None:
+    """No file has such a name."""
+    suite = {"schema": 1, "suite": "s", "count": 9, "sets": [{"folder": "a" * 300, "count": 9, "sha256": "0"}]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    with pytest.raises(Error, match="sets are not tables"):
+        list(verify_suite(tmp_path))
+
+
+@pytest.mark.parametrize("like", ["[]", "{}", "0", "false", '""', "[1979-05-27]", "{a.b = 1}"])
+def test_a_definition_that_is_like_no_name(like: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    kinds = {"affine_rules": get_rule, "formats": get_format, "policies": get_policy, "profiles": get_profile,
+             "accumulators": get_accumulator}  # fmt: skip
+    for kind, read in kinds.items():
+        path.write_text(f"[{kind}.a]\nlike = {like}\n")
+        if kind == "policies" and like == "{}":  # a policy may be like a table of others' fields
+            read(str(path))
+            continue
+        with pytest.raises(Error, match=r"x.toml: "):
+            read(str(path))
+
+
+@pytest.mark.parametrize(
+    "decided",
+    [1, [], {}, {"case": "all"}, {"case": "all", "queries": 1, "counterexample": None}, {"queries": [], "x": 1}],
+)
+def test_results_of_proofs_that_were_never_written(decided: object) -> None:
+    line = {"key": "q", "limit_s": 1.0, "cut": True, "apart": True, "confirm": "", "decided": decided}
+    assert list(prove._lines(json.dumps(line) + "\n{")) == []
+
+
+@pytest.mark.parametrize("width", ["x", float("inf"), float("nan"), [], None, "1" * 5000])
+def test_widths_of_a_certificate_that_are_none(width: object) -> None:
+    table = {"inputs": {"a": width}, "assumption": "#b1", "cases": [], "sha256": "", "later": None}
+    table |= {"reading": {"files": [], "absent": []}, "second_opinion": {"difference": None}, "simulated_text": None}
+    with pytest.raises(Error, match="the certificate is incomplete"):
+        list(certificate.problems(table, Path()))
 
 
 class Opened:

@@ -118,6 +118,7 @@ def test_a_line_whose_epoch_is_none_is_left_out(tmp_path: Path) -> None:
         {"epochs": [[10**400, 1, 1]]},
         {"recipe": {}},
         {"diverged": 1},
+        {"measure": ["x"]},
     ],
 )
 def test_an_outcome_that_is_none_is_made_anew(change: dict[str, Any], recipe: Recipe, tmp_path: Path) -> None:
@@ -126,6 +127,12 @@ def test_an_outcome_that_is_none_is_made_anew(change: dict[str, Any], recipe: Re
     path = compare.folder_of(recipe, tmp_path) / compare.OUTCOME
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     assert compare._stored(recipe, tmp_path) is None
+
+
+@pytest.mark.parametrize("kind", [[], {}, 1])
+def test_a_kind_that_is_no_name(kind: object, tmp_path: Path) -> None:
+    with pytest.raises(Error, match="unknown"):
+        train(read_recipe({**TABLES, "schedule": {"kind": kind}}), tmp_path)
 
 
 def test_a_file_that_unpacks_to_more_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,6 +210,11 @@ TAMPERED: dict[str, tuple[Change, int, list[str]]] = {
         1,
         [f"{NAME}: plus: this version does not have the operation"],
     ),
+    "no operations": (
+        edit(lambda m: m["set"].update(nodes=[])),
+        2,
+        ["softfloat-ref: */manifest.json: a trace without operations, in which there is nothing to verify"],
+    ),
     "a changed header": (
         lambda folder: (folder / "trace.svh").write_text("x"),
         1,

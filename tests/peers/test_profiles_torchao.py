@@ -13,6 +13,7 @@ What it does differently, and nothing else:
 
 from __future__ import annotations
 
+import platform
 import warnings
 from typing import Any, Final
 
@@ -45,6 +46,8 @@ ELEMENTS: Final = {
     "mxfp4_e2m1": (torch.float4_e2m1fn_x2, 0x03),
 }  # torchao's name, and the code it makes of a NaN
 RULES: Final = {"floor": "binade", "ceil": "binade", "even": "binade", "rceil": "largest"}  # and what Inf counts as
+ELEMENT: Final = BLOCK_FORMATS["nvfp4"].element
+OF_ZERO_BY_INF: Final = 0xB if platform.machine() in ("x86_64", "AMD64") else 0x3  # the sign of the processor's NaN
 NEAREST: Final = Policy(overflow="sat-finite")
 
 
@@ -187,8 +190,9 @@ def nvfp4_inputs() -> Array:
 
 @pytest.mark.parametrize("scale", [None, 1.0, 0.3, 2.0**-20, 2.0**-126, 2.0**-128, 2.0**-130, 2.0**-149, 1e30])
 def test_nvfp4_quantize(scale: float | None) -> None:
-    """Bit for bit, but for what becomes of a NaN: torchao makes 4 (c) of all elements of a block that holds one, and 3
-    (b) of 0 * Inf, where 1 / tensor scale / scale is beyond FP32; the profile has 0 under a scale of NaN, and 7."""
+    """Bit for bit, but for what becomes of a NaN: torchao makes 4 (c) of all elements of a block that holds one, and b
+    (3 where the processor's NaN is positive) of 0 * Inf, where 1 / tensor scale / scale is beyond FP32; the profile has
+    0 under a scale of NaN, and 7."""
     x = nvfp4_inputs()
     given = None if scale is None else torch.tensor(scale, dtype=torch.float32)
     got, data = nvfp4_quantize(torch.from_numpy(x), 16, given)
@@ -205,7 +209,7 @@ def test_nvfp4_quantize(scale: float | None) -> None:
     same = ~lost & ~nan[:, np.newaxis]
     assert same.sum() > 0.7 * x.size
     assert (codes[same] == ours.codes[same]).all()
-    assert (codes[lost] & 7 == 3).all()
+    assert (codes[lost] == OF_ZERO_BY_INF).all()
     assert (codes[nan] & 7 == 4).all()
     assert (ours.codes[lost] == 7).all()
     assert (ours.codes[nan] == 0).all()
@@ -223,3 +227,74 @@ def test_nvfp4_tensor_scale() -> None:
         got, data = nvfp4_quantize(torch.from_numpy(x), 16, scale)
         assert (got.view(torch.uint8).numpy().reshape(-1) == ours.scales.reshape(-1)).all()
         assert (unpacked(data, ours.fmt.element) == ours.codes).all()
+
+
+def nvfp4_of(x: Array) -> tuple[float, Array, Array]:
+    """Tensor scale, scales and codes of torchao, with its own tensor scale."""
+    values = torch.from_numpy(x)
+    scale = per_tensor_amax_to_scale(values.abs().amax().reshape(1))
+    got, data = nvfp4_quantize(values, 16, scale)
+    return float(scale), got.view(torch.uint8).numpy().reshape(-1), unpacked(data, ELEMENT)
+
+
+def test_nvfp4_of_every_magnitude() -> None:
+    """Where torchao's tensor scale is positive and finite, only the codes of 0 * Inf differ, below 2688 * 2^-122."""
+    rng = np.random.default_rng(24)
+    differ = []
+    for e in range(-138, 128):
+        x = np.ldexp(rng.uniform(0.5, 1, (4, 32)) * rng.choice([-1, 1], (4, 32)), e).astype(np.float32)
+        x[:, ::3], x[:, 3], x[1] = 0, -0.0, 0
+        x[2:, 16:] *= np.float32([[2.0**-5], [2.0**-20]])
+        scale, scales, codes = nvfp4_of(x)
+        ours = blocks.encode(x, "nvfp4", profile="nvfp4-torchao")
+        assert (ours.tensor_scale, ours.scales.reshape(-1).tolist()) == (scale, scales.tolist())
+        other = codes != ours.codes
+        assert (x[other] == 0).all()
+        assert (codes[other] == OF_ZERO_BY_INF).all()
+        assert (ours.codes[other] == 7).all()
+        differ += [e] if other.any() else []
+    assert differ == [*range(-138, -110)]
+
+
+LEAST = float(np.ldexp(2688.0, -150))  # the largest magnitude whose tensor scale is 0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "theirs", "mine"),
+    [
+        ({}, (0.0, "ff ff", "c" * 32), (1.0, "08 08", "0" * 32)),
+        ({0: -0.0}, (0.0, "ff ff", "c" * 32), (1.0, "08 08", "8" + "0" * 31)),
+        ({0: 1e-43, 1: -1e-45}, (0.0, "7e ff", "7fZ" + "Z" * 13 + "c" * 16), (1.0, "08 08", "08" + "0" * 30)),
+        ({20: LEAST}, (0.0, "ff 7e", "c" * 16 + "ZZZZ7" + "Z" * 11), (1.0, "08 08", "0" * 32)),
+        (
+            {0: 1, 1: np.inf, 20: 3},
+            (np.inf, "ff 08", "c" * 16 + "0" * 16),
+            (3 / 2688, "7e 7e", "47" + "0" * 18 + "7" + "0" * 11),
+        ),
+    ],
+)
+def test_nvfp4_tensor_scales_that_are_not_positive_and_finite(numbers: Any, theirs: Any, mine: Any) -> None:
+    """torchao divides by them all the same; the profile's tensor scale is 1, or that of the finite numbers."""
+    x = np.zeros((1, 32), np.float32)
+    x[0, list(numbers)] = list(numbers.values())
+    scale, scales, codes = nvfp4_of(x)
+    text = "".join(f"{c:x}" for c in codes.reshape(-1))
+    assert (scale, scales.tobytes().hex(" ")) == theirs[:2]
+    assert text == theirs[2].replace("Z", f"{OF_ZERO_BY_INF:x}")
+    ours = blocks.encode(x, "nvfp4", profile="nvfp4-torchao")
+    assert ours.tensor_scale == float(np.float32(mine[0]))
+    assert ours.scales.tobytes().hex(" ") == mine[1]
+    assert "".join(f"{c:x}" for c in ours.codes.reshape(-1)) == mine[2]
+
+
+def test_nvfp4_tensor_scale_of_a_nan() -> None:
+    """The tensor scale is NaN, and so are all scales, of either sign; the profile's is that of the finite numbers."""
+    x = np.zeros((1, 32), np.float32)
+    x[0, [0, 1, 20]] = 1, np.nan, 3
+    scale, scales, codes = nvfp4_of(x)
+    assert np.isnan(scale)
+    assert (scales & 0x7F == 0x7F).all()
+    assert np.isin(codes & 7, (3, 4)).all()
+    ours = blocks.encode(x, "nvfp4", profile="nvfp4-torchao")
+    assert (ours.tensor_scale, ours.scales.tobytes().hex(" ")) == (float(np.float32(3 / 2688)), "7f 7e")
+    assert ours.codes.reshape(-1).tolist() == [7 if i == 20 else 0 for i in range(32)]

@@ -95,6 +95,41 @@ def test_every_format_and_type(fmt: str, dtype: str) -> None:
         assert torch.equal(bits(fake_quantize(x, fmt)), bits(expected.to(x.dtype)))
 
 
+@pytest.mark.parametrize("fmt", [*SCALARS, *BLOCKS, *AFFINE])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (0, 3), (1, 1, 1)])
+@pytest.mark.parametrize("clip", [False, True])
+def test_shapes_without_axes_or_values(fmt: str, shape: tuple[int, ...], clip: bool) -> None:
+    """The result and the gradient have x's shape; the value is that of a vector of one number."""
+    x = torch.full(shape, 0.3, requires_grad=True)
+    if not shape and fmt in BLOCKS:
+        with pytest.raises(sf.Error, match="0-dimensional"):
+            fake_quantize(x, fmt, clip=clip)
+        return
+    y = fake_quantize(x, fmt, clip=clip)
+    y.sum().backward()
+    assert y.shape == x.grad.shape == x.shape
+    if x.numel():
+        assert torch.equal(bits(y.reshape(1)), bits(fake_quantize(x.reshape(1), fmt)))
+
+
+@pytest.mark.parametrize("fmt", ["fp8_e4m3", "qint8"])
+def test_one_number_with_random_bits(fmt: str) -> None:
+    x, by = torch.tensor(1.1), {"round": "sr", "sr_bits": 8, "seed": 1, "key": "x"}
+    assert torch.equal(fake_quantize(x, fmt, **by).reshape(1), fake_quantize(x.reshape(1), fmt, **by))
+
+
+@pytest.mark.parametrize("fmt", ["fp8_e4m3", "mxfp8", "qint8"])
+@pytest.mark.parametrize("clip", [False, True])
+def test_tensors_that_are_not_contiguous(fmt: str, clip: bool) -> None:
+    whole = draw((6, 8, 4), 3)
+    for x in (whole.transpose(0, 2), whole[::2, :, 1:3], whole[:1].expand(5, 8, 4), whole.diagonal(), whole[1, 2, ::3]):
+        given = x.detach().requires_grad_()
+        y = fake_quantize(given, fmt, clip=clip)
+        y.sum().backward()
+        assert torch.equal(bits(y), bits(fake_quantize(x.contiguous(), fmt)))
+        assert given.grad.shape == x.shape
+
+
 @pytest.mark.parametrize("fmt", ["s1e5m2", "bf16", "fp8_e4m3", "mxfp8", "mxint8", "nvfp4", "flexfp_e4m3", "qint8"])
 @pytest.mark.parametrize("stochastic", [False, True])
 def test_values_are_the_numpy_layers(fmt: str, stochastic: bool) -> None:

@@ -82,6 +82,38 @@ def test_a_model_may_run_a_layer_twice_and_trains_on(tmp_path: Path) -> None:
     assert tuned.layer.weight.grad is not None
 
 
+def test_a_trace_of_nothing_is_an_error(tmp_path: Path) -> None:
+    """Neither the call nor the files: the case was a transformer's fused kernels."""
+    folder = tmp_path / "trace"
+    attention = st.quantized(
+        torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(8, 2, 12, batch_first=True), 1),
+        {"weight": "fp4_e2m1", "activation": "fp4_e2m1"},
+        exempt=("*self_attn*",),
+    ).eval()
+    x = torch.ones(1, 3, 8)
+    y = st.write_trace(attention, folder, x)
+    assert torch.allclose(y, attention(x), atol=1e-6)
+    names = {path.name.split(".")[2] for path in folder.glob("layers.*.memh")}
+    assert names == {"linear1", "linear2"}
+    assert verify(folder).passed
+
+    class Skips(torch.nn.Sequential):
+        def forward(self, x: Any) -> Any:
+            return x
+
+    skips = st.quantized(Skips(torch.nn.Linear(8, 8)), "fp4_e2m1").eval()
+    with pytest.raises(Error, match="used none of its quantized layers"):
+        st.write_trace(skips, tmp_path / "other", x)
+    empty = st.quantized(torch.nn.Sequential(torch.nn.Linear(8, 8)), "fp4_e2m1").eval()
+    with pytest.raises(Error, match="a trace without operations"):
+        st.write_trace(empty, tmp_path / "other", torch.ones(0, 8))
+    assert not (tmp_path / "other").exists()
+    empty.append(st.QuantLinear(8, 8, recipe="fp4_e2m1").eval())
+    with pytest.raises(Error, match="layers of several quantized models"):
+        st.write_trace(empty, tmp_path / "other", x)
+    assert not (tmp_path / "other").exists()
+
+
 def test_refused(tmp_path: Path) -> None:
     tuned = st.quantized(model(), "mxfp8")
     with pytest.raises(Error, match="training mode; call its eval"):

@@ -160,6 +160,43 @@ def test_activation_functions(name: str, shape: tuple[int, ...]) -> None:
     assert same(given.grad, layer.backward(np.ones(shape, np.float32)))
 
 
+@pytest.mark.parametrize("recipe", RECIPES, ids=IDS)
+def test_batches_without_values(recipe: dict[str, Any]) -> None:
+    """As torch's own: results without values, gradients of zeros; of any type, and under autocast."""
+    linear, conv = st.QuantLinear, st.QuantConv2d
+    for kind, sizes, shape in ((linear, (3, 4), (0, 3)), (linear, (3, 4), (2, 0, 3)), (conv, (3, 4, 3), (0, 3, 5, 5))):
+        layer = kind(*sizes, recipe=recipe, seed=1)
+        for dtype in (torch.float32, torch.bfloat16):
+            x = torch.zeros(shape, dtype=dtype, requires_grad=True)
+            with torch.autocast("cpu", dtype=torch.float16):
+                y = layer(x)
+            expected = (torch.nn.Linear if kind is linear else torch.nn.Conv2d)(*sizes)(torch.zeros(shape))
+            assert (y.shape, y.dtype) == (expected.shape, dtype)
+            y.sum().backward()
+            assert x.grad.shape == x.shape
+            assert not layer.weight.grad.any()
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+def test_a_layer_without_inputs_is_refused() -> None:
+    """Its result would be the bias."""
+    with pytest.raises(sf.Error, match=r"an input of shape \(2, 0\); give one that has values"):
+        st.QuantLinear(0, 4, recipe="mxfp8")(torch.zeros(2, 0))
+
+
+@pytest.mark.parametrize("name", ["ReLU", "Tanh", "Sigmoid"])
+@pytest.mark.parametrize("fmt", ["s1e5m2", "bf16", "mxfp8", "qint8"])
+@pytest.mark.parametrize("shape", [(), (0, 3), (1,)])
+def test_activation_functions_of_one_number_or_none(name: str, fmt: str, shape: tuple[int, ...]) -> None:
+    model = st.quantized(torch.nn.Sequential(getattr(torch.nn, name)()), {"function": fmt, "error": fmt})
+    x = torch.full(shape, 0.3, requires_grad=True)
+    y = model(x)
+    y.sum().backward()
+    assert y.shape == x.grad.shape == x.shape
+    if not shape:
+        assert torch.equal(y.reshape(1), model(x.detach().reshape(1)))
+
+
 def test_a_network_is_the_numpy_network() -> None:
     """Three steps of a stochastic recipe with overrides: outputs, and all gradients."""
     formats = {r: {"format": "s1e5m2", "policy": SR} for r in (*FOUR, "function")}

@@ -229,7 +229,7 @@ def define_profile(table: object, name: str | None = None, base: Profile | None 
     where = f"block profile {name or str(values.get('name', '?'))!r}"
     if name is not None:
         values["name"] = name
-    start = get_profile(like or "ocp") if base is None else base
+    start = get_profile("ocp" if like is None else like) if base is None else base
     known = {**hints(Profile), "flush_below": Any}  # checked by Profile itself
     found = check(values, where, known, word="field", also=LIKE)
     return start.replace(**{"source": f"{start.name} with fields replaced", "checked": "not checked"} | found)
