@@ -28,7 +28,7 @@ _FUNCTIONS: Final = {
     *("$signed", "$unsigned", "$clog2", "$bits", "$size", "$left", "$right", "$low", "$high", "$increment"),
     *("$dimensions", "$unpacked_dimensions", "$countones", "$onehot", "$onehot0", "$countbits", "$isunbounded"),
     *("$display", "$write", "$strobe", "$monitor", "$info", "$warning", "$error", "$fatal", "$finish", "$stop"),
-    *("$readmemh", "$readmemb", "$rtoi", "$itor", "$realtobits", "$bitstoreal"),
+    *("$readmemh", "$readmemb", "$sformatf", "$rtoi", "$itor", "$realtobits", "$bitstoreal"),
     *("$floor", "$ceil", "$ln", "$log10", "$exp", "$sqrt", "$pow"),
 }
 _READERS: Final = ("$readmemh", "$readmemb")  # which only initial blocks have
