@@ -1,7 +1,8 @@
-"""Names in SystemVerilog."""
+"""Names, comments and strings in SystemVerilog."""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 _LANGUAGE: Final = """
@@ -22,6 +23,9 @@ soft solve specify specparam static string strong strong0 strong1 struct super s
 sync_reject_on table tagged task this throughout time timeprecision timeunit tran tranif0 tranif1 tri tri0 tri1 triand
 trior trireg type typedef union unique unique0 unsigned until until_with untyped use uwire var vectored virtual void
 wait wait_order wand weak weak0 weak1 while wildcard wire with within wor xnor xor"""
+# A comment or a string, to its end or, without one, to that of the text or line: a search for an end that is not there
+# would begin again at each.
+COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?', re.DOTALL)
 KEYWORDS: Final = frozenset(_LANGUAGE.split())
 
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-_TEXT: Final = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+from softfloat_ref.base import limits
+from softfloat_ref.base.files import read_text
+from softfloat_ref.base.systemverilog import COMMENT
+
 _SWITCH: Final = re.compile(
     r"/[/*]\s*(?:synopsys|synthesis|pragma|xilinx)\s+(?:translate|synthesis)_(off|on)\b", re.IGNORECASE
 )
@@ -24,7 +27,7 @@ _ACTS: Final = re.compile(r"AssignmentExpression$|crement|^Procedural(Assign|For
 def hidden(slang: Any, files: Iterable[Path]) -> Iterator[str]:
     """Text that only a simulator reads, and that may change a result, with its line."""
     for file in files:
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = read_text(file, limits.SOURCE, errors="replace")
         regions = list(_regions(text))
         for begin, end in regions:
             if not _harmless(slang, text[begin:end], text[:begin] + text[end:]):
@@ -34,7 +37,7 @@ def hidden(slang: Any, files: Iterable[Path]) -> Iterator[str]:
 
 def _regions(text: str) -> Iterator[tuple[int, int]]:
     begin = None
-    for comment in _TEXT.finditer(text):
+    for comment in COMMENT.finditer(text):
         switch = _SWITCH.match(comment[0])
         if switch is not None and switch[1].lower() == "off" and begin is None:
             begin = comment.end()

@@ -19,13 +19,13 @@ from typing import Final, NamedTuple
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
+from softfloat_ref.base.systemverilog import COMMENT
 from softfloat_ref.rtl.libraries import EXTENSIONS, NO_LIBRARIES, Libraries
 
 _WORD: Final = re.compile(r'(\s+|\\\r?\n|//[^\n]*|#[^\n]*|/\*.*?\*/)|(?:"[^"\n]*"|[^\s"])+|"', re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$(?:(\w+)|\{(\w+)\}|\((\w+)\))")
 _MACRO: Final = re.compile(r"[A-Za-z_]\w*")
 _EXTENSION: Final = re.compile(r"\.[\w.]+")
-_COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 _PACKAGE: Final = re.compile(r"\bpackage\s+(?:automatic\s+|static\s+)?(\w+)\s*;")
 _SCOPE: Final = re.compile(r"\b(\w+)\s*::")
 # Options that simulators take in a list and that need no counterpart here; these are followed by an argument.
@@ -290,4 +290,4 @@ def _sorted(files: Iterable[Path]) -> Iterator[Path]:
 
 def _code(file: Path) -> str:
     """The text of a source without comments and strings."""
-    return _COMMENT.sub(" ", read_text(file, limits.SOURCE, errors="replace"))
+    return COMMENT.sub(" ", read_text(file, limits.SOURCE, errors="replace"))

@@ -38,8 +38,9 @@ from softfloat_ref.oracle.blocks.profiles import get_profile
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
 from softfloat_ref.oracle.policies import get_policy
-from softfloat_ref.proof import certificate, prove
+from softfloat_ref.proof import certificate, prove, regions
 from softfloat_ref.proof.stimuli import literals
+from softfloat_ref.rtl.sources import read_sources
 
 pytestmark = pytest.mark.usefixtures("nothing_kept")  # the inputs may open no file outside their folder
 OUTSIDE = "../outside.toml:a"
@@ -129,7 +130,7 @@ def test_harm_is_seen(what: str, work: Path) -> None:
 
 BOUNDED = ("policies", "manifest_scalar", "model_pt", "model_npz", "results", "mnist_packed")
 HARMFUL = {
-    "dies": lambda: os.kill(os.getpid(), 11),
+    "dies": lambda: os.kill(os.getpid(), 15),
     "ends": lambda: os._exit(3),
     "takes memory": lambda: bytearray(1 << 40),
     "stays": lambda: time.sleep(60),
@@ -437,6 +438,14 @@ def test_long_numbers_of_sources_take_no_time(text: str, work: Path, tmp_path: P
     found: list[int] = []
     assert guard.call(lambda: found.extend(literals([path])), seconds=0.5)
     assert found[-2:] == [12, 7]
+
+
+@pytest.mark.parametrize("text", ["/* ", '"\\', '"', "package ", "::", "`define A ", "// "])
+def test_sources_without_ends_take_no_time(text: str, work: Path) -> None:
+    path = work / "endless.sv"
+    path.write_text(text * 10_000)
+    assert guard.call(lambda: read_sources([path]).in_order(), seconds=0.5)
+    assert guard.call(lambda: list(regions._regions(text * 10_000)), seconds=0.5)
 
 
 def test_patterns_of_brackets_take_no_time(work: Path) -> None:

@@ -130,7 +130,26 @@ def text(rng: random.Random, example: bytes) -> bytes:
     n = _count(rng)
     lines = example.splitlines(keepends=True) or [b"1\n"]
     word = rng.choice(
-        (b"0", b"f", b"1,", b"1 ", b"x", b"-", b"\x1b[31m", b"\xff", b"\0", b"\r", b"//", b"9", b"e", b"_")
+        (
+            b"0",
+            b"f",
+            b"1,",
+            b"1 ",
+            b"x",
+            b"-",
+            b"\x1b[31m",
+            b"\xff",
+            b"\0",
+            b"\r",
+            b"//",
+            b"9",
+            b"e",
+            b"_",
+            b"/* ",
+            b'"\\',
+            b"`define ",
+            b"'h ",
+        )
     )
     odd = rng.choice(
         (word * n, word * n + b"\n", (word + b"\n") * n, b"0x" + word * n + b"\n", b"1e" + word * n + b"\n")
