@@ -91,7 +91,8 @@ def _functions(design: Elaborated, nodes: Nodes, functions: Functions) -> Iterat
 
 def _read(design: Elaborated, nodes: Nodes, found: Iterable[Process], functions: Functions) -> set[Any]:
     """Variables that are read, or ports, other than by a process that assigned them before."""
-    flows = [*(p.flow for p in found), *(flow for flow, _ in _assignments(design, nodes, functions)), *functions.values()]
+    flows = [p.flow for p in found] + [flow for flow, _ in _assignments(design, nodes, functions)]
+    flows += functions.values()
     ports = {stored(getattr(port, "internalSymbol", None)) for port in nodes.get("Port", ())}
     return ports | {read.symbol for flow in flows for read in flow.reads}
 

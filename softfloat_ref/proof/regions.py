@@ -16,9 +16,11 @@ _CHECKS: Final = {  # items that do not change a circuit, as long as they assign
     *("ConcurrentAssertionMember", "ImmediateAssertionMember", "PropertyDeclaration", "SequenceDeclaration"),
     *("DefaultClockingReference", "ClockingDeclaration", "DefaultDisableDeclaration", "CovergroupDeclaration"),
 }
-_NAMES: Final = {"DataDeclaration", "FunctionDeclaration", "TaskDeclaration", "ModuleDeclaration"}  # if unused elsewhere
+_NAMES: Final = {"DataDeclaration", "FunctionDeclaration", "TaskDeclaration", "ModuleDeclaration"}  # if not used
 _NAMING: Final = {"Declarator", "FunctionPrototype", "ModuleHeader"}
-_ACTS: Final = re.compile(r"AssignmentExpression$|crement|^Procedural(Assign|Force|Release|Deassign)|Disable|^Return|^Jump")
+_ACTS: Final = re.compile(
+    r"AssignmentExpression$|crement|^Procedural(Assign|Force|Release|Deassign)|Disable|^Return|^Jump"
+)
 
 
 def hidden(slang: Any, files: Iterable[Path]) -> Iterator[str]:
@@ -64,13 +66,13 @@ def _changes(member: Any, rest: str) -> bool:
     kind = member.kind.name
     if kind in _NAMES:
         names: list[str] = []
-        member.visit(lambda n: names.append(_name(n)) if getattr(getattr(n, "kind", None), "name", "") in _NAMING else None)
+        member.visit(lambda n: names.append(str(n.name).strip()) if _kind(n) in _NAMING else None)
         return any(re.search(rf"\b{re.escape(name)}\b", rest) for name in names)
     return kind not in _CHECKS or (kind.startswith("Always") and _acting(member))
 
 
-def _name(node: Any) -> str:
-    return str(node.name).strip()
+def _kind(node: Any) -> str:
+    return str(getattr(getattr(node, "kind", None), "name", ""))
 
 
 def _acting(node: Any) -> bool:
@@ -78,7 +80,7 @@ def _acting(node: Any) -> bool:
     found: list[Any] = []
 
     def visit(part: Any) -> None:
-        kind = getattr(getattr(part, "kind", None), "name", "")
+        kind = _kind(part)
         if _ACTS.search(kind) or (kind == "InvocationExpression" and not str(part.left).strip().startswith("$")):
             found.append(part)
 

@@ -49,7 +49,8 @@ def _syntax(design: Elaborated, nodes: Nodes) -> Iterator[tuple[Any, str]]:
 
 
 def _is_signed_alone(kind: Any) -> bool:
-    return bool(kind.kind.name == "ImplicitType" and str(kind.signing).strip() == "signed" and len(kind.dimensions) == 0)
+    implicit = kind.kind.name == "ImplicitType" and len(kind.dimensions) == 0
+    return bool(implicit and str(kind.signing).strip() == "signed")
 
 
 def _is_constant(node: Any) -> bool:
@@ -65,17 +66,22 @@ def _is_plain(call: Any) -> bool:
     """Whether a function is Yosys' own, or its arguments are names and literals."""
     if str(call.left).strip().startswith("$"):
         return True
-    arguments = call.arguments.parameters if call.arguments is not None else ()
-    return all(getattr(getattr(a, "expr", None), "expr", a).kind.name in _SIMPLE for a in arguments if hasattr(a, "kind"))
+    arguments = [a for a in call.arguments.parameters if hasattr(a, "expr")] if call.arguments is not None else []
+    return all(getattr(getattr(a.expr, "expr", None), "kind", a.kind).name in _SIMPLE for a in arguments)
 
 
 def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     """Signed names of enumerations in arithmetic."""
     operators = [*nodes.get("UnaryOp", ()), *nodes.get("BinaryOp", ())]
+
+    def visit(node: Any) -> None:
+        if node.kind.name in ("UnaryOp", "BinaryOp"):
+            operators.append(node)
+
     for parameter in nodes.get("Parameter", ()):
         if parameter.initializer is not None:
-            parameter.initializer.visit(lambda n: operators.append(n) if n.kind.name in ("UnaryOp", "BinaryOp") else None)
-    operands = [x for n in operators if n.kind.name == "UnaryOp" for x in (n.operand,)]
+            parameter.initializer.visit(visit)
+    operands = [n.operand for n in operators if n.kind.name == "UnaryOp"]
     operands += [x for n in operators if hasattr(n, "left") and n.op.name not in _EQUALITIES for x in (n.left, n.right)]
     for operand in operands:
         while operand.kind.name == "Conversion":

@@ -64,8 +64,8 @@ def netlist(
 ) -> Netlist:
     """The circuit `top`, a module of `text` (SystemVerilog) that instantiates modules of the sources.
 
-    read: all files that are read, for the cache. shared: variables that may have several drivers. Raises Error with Yosys' first error, and for clocks other than the
-    rising edge of `clk`.
+    read: all files that are read, for the cache. shared: names of variables that may have several drivers. Raises Error
+    with Yosys' first error, and for clocks other than the rising edge of `clk`.
     """
     version = yosys_version()
     files = {str(path): _digest(path) for path in read}
