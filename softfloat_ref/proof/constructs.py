@@ -135,11 +135,15 @@ def variable_indices(nodes: Nodes) -> Iterator[Any]:
     """Elements of arrays selected by more than constants and the variables of loops, which are unrolled."""
     loops = {symbol for loop in nodes.get("ForLoop", ()) for symbol in _loop_variables(loop)}
     for node in nodes.get("ElementSelect", ()):
-        if node.value.type.isUnpackedArray:
-            symbols: list[Any] = []
-            node.selector.visit(lambda n, to=symbols: to.append(n.symbol) if hasattr(n, "symbol") else None)
-            if any(stored(symbol) is not None and symbol not in loops for symbol in symbols):
-                yield node
+        if node.value.type.isUnpackedArray and variables(node.selector) - loops:
+            yield node
+
+
+def variables(expression: Any) -> set[Any]:
+    """The nets and variables that an expression reads."""
+    symbols: list[Any] = []
+    expression.visit(lambda n: symbols.append(stored(n.symbol)) if hasattr(n, "symbol") else None)
+    return set(symbols) - {None}
 
 
 def _loop_variables(loop: Any) -> Iterator[Any]:
