@@ -10,7 +10,7 @@ from typing import Final
 from readings.circuits import Circuit, answers
 
 WIDE: Final = 10  # bits of inputs beyond which not all of their orders are tried
-OPERATIONS: Final = 1500  # behind a handshake
+OPERATIONS: Final = 6000  # behind a handshake
 PATIENCE: Final = 200  # cycles in which nothing comes
 _HEAD: Final = """`resetall
 module {name}_tb(output reg done);
@@ -35,7 +35,7 @@ _TAIL: Final = """    if (!bad) $display("{name} RIGHT");
 endmodule
 """
 _START: Final = """  initial begin
-    done = 0; k = 0; $readmemh("{walk}", walk); $readmemh("{want}", want); stim = walk[0];
+    done = 0; k = 0; $readmemh("{walk}", walk); $readmemh("{want}", want); stim = walk[7];
     only = {number};
     if ($value$plusargs("only=%d", only)) only = only;  // of circuits that were built together
     if (only == {number}) begin
@@ -83,7 +83,7 @@ def walk(inputs: int, few: bool) -> tuple[int, ...]:
     words, count = random.Random(inputs), 1 << inputs
     half = inputs // 2
     turned = [v >> half | (v & (1 << half) - 1) << inputs - half for v in range(count)]
-    found = [*range(count), *reversed(range(count))]
+    found = [*words.sample(range(1, count - 1), 8), *range(count), *reversed(range(count))]
     for _ in range(1 if inputs > WIDE else 6):
         found += words.sample(range(count), min(count, 1 << WIDE))
     if inputs <= WIDE:
