@@ -177,7 +177,7 @@ def command(
     def proved(some: Question) -> Proof:
         return _proved(some, strategy, how, jobs, scheduler, work, first)
 
-    outcome = decided(question, sources, SIMULATORS if sim is None else (sim,), proved)
+    outcome = decided(question, sources, proved, sim)
     if output is not None:
         table = certificate(outcome, strategy, how, Path(output).parent)
         write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))

@@ -187,7 +187,7 @@ def _operation(kind: str, width: int, args: list[Term]) -> Term:
 def _parity(a: Term) -> Term:
     bits = [extract(a, bit, bit) for bit in range(a.width)]
     found = FALSE
-    for bit in sorted(bits, key=lambda b: b.is_const):  # so that those of words which differ in constants alone are alike
+    for bit in sorted(bits, key=lambda b: b.is_const):  # constants last: words that differ in those alone are alike
         found = make("xor", 1, found, bit)
     return found
 

@@ -28,7 +28,7 @@ _FUNCTIONS: Final = {
     *("$signed", "$unsigned", "$clog2", "$bits", "$size", "$left", "$right", "$low", "$high", "$increment"),
     *("$dimensions", "$unpacked_dimensions", "$countones", "$onehot", "$onehot0", "$countbits", "$isunbounded"),
     *("$display", "$write", "$strobe", "$monitor", "$info", "$warning", "$error", "$fatal", "$finish", "$stop"),
-    *("$readmemh", "$readmemb", "$rtoi", "$itor", "$realtobits", "$bitstoreal"),
+    *("$readmemh", "$readmemb", "$sformatf", "$rtoi", "$itor", "$realtobits", "$bitstoreal"),
     *("$floor", "$ceil", "$ln", "$log10", "$exp", "$sqrt", "$pow"),
 }
 _READERS: Final = ("$readmemh", "$readmemb")  # which only initial blocks have
@@ -68,7 +68,9 @@ def _nets(nodes: Nodes) -> Iterator[tuple[Any, str]]:
         if _has_strength(node):
             yield node, "a drive strength"
     yield from ((node, "alias") for node in nodes.get("NetAlias", ()))
-    yield from ((node, "an expression in a modport") for node in nodes.get("ModportPort", ()) if node.explicitConnection is not None)
+    for node in nodes.get("ModportPort", ()):
+        if node.explicitConnection is not None:
+            yield node, "an expression in a modport"
     for node in nodes.get("InstanceBody", ()):
         if node.definition.unconnectedDrive.name != "None_":
             yield node, "`unconnected_drive"
@@ -82,7 +84,9 @@ def _has_strength(node: Any) -> bool:
 
 
 def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
-    yield from ((node, "a delay in an assignment") for node in nodes.get("Assignment", ()) if node.timingControl is not None)
+    for node in nodes.get("Assignment", ()):
+        if node.timingControl is not None:
+            yield node, "a delay in an assignment"
     for node in nodes.get("Call", ()):
         if node.isSystemCall and node.subroutineName not in _FUNCTIONS:
             yield node, node.subroutineName
@@ -108,7 +112,7 @@ def _is_ones(parameter: Any) -> bool:
     value, declaration = parameter.initializer, getattr(parameter.syntax, "parent", None)
     kind = getattr(declaration, "type", None)
     implicit = kind is not None and kind.kind.name == "ImplicitType" and len(kind.dimensions) == 0
-    return implicit and value is not None and value.kind.name == "UnbasedUnsizedIntegerLiteral" and "1" in str(value.value)
+    return implicit and value is not None and str(value.syntax).strip() == "'1"
 
 
 def _calls(node: Any) -> list[Any]:
@@ -131,11 +135,15 @@ def variable_indices(nodes: Nodes) -> Iterator[Any]:
     """Elements of arrays selected by more than constants and the variables of loops, which are unrolled."""
     loops = {symbol for loop in nodes.get("ForLoop", ()) for symbol in _loop_variables(loop)}
     for node in nodes.get("ElementSelect", ()):
-        if node.value.type.isUnpackedArray:
-            symbols: list[Any] = []
-            node.selector.visit(lambda n, to=symbols: to.append(n.symbol) if hasattr(n, "symbol") else None)
-            if any(stored(symbol) is not None and symbol not in loops for symbol in symbols):
-                yield node
+        if node.value.type.isUnpackedArray and variables(node.selector) - loops:
+            yield node
+
+
+def variables(expression: Any) -> set[Any]:
+    """The nets and variables that an expression reads."""
+    symbols: list[Any] = []
+    expression.visit(lambda n: symbols.append(stored(n.symbol)) if hasattr(n, "symbol") else None)
+    return set(symbols) - {None}
 
 
 def _loop_variables(loop: Any) -> Iterator[Any]:

@@ -60,9 +60,12 @@ def _common(a: Bits, b: Bits) -> Bits:
 
 
 class Flow:
-    """A process, function or expression. reads: of bits not yet assigned; writes: all bits that it may assign; blocking:
-    those of blocking assignments; later: of nonblocking ones; places: of first assignments; unordered: where the order of
-    assignments is open; functions: flows of those called; end: the state after it, None if it does not end."""
+    """A process, function or expression.
+
+    reads: of bits not yet assigned; writes: all bits that it may assign; blocking: those of blocking assignments;
+    later: of nonblocking ones; places: of first assignments; unordered: where the order of assignments is open; own:
+    variables of a function; functions: flows of those called; end: the state after it, None if it does not end.
+    """
 
     def __init__(
         self, design: Elaborated, statement: Any, known: dict[Any, Flow] | None = None, function: Any = None

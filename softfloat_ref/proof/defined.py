@@ -24,7 +24,6 @@ from softfloat_ref.proof.processes import (
     processes,
     unordered,
 )
-from softfloat_ref.proof.regions import hidden
 from softfloat_ref.proof.verilog import misread
 from softfloat_ref.rtl.module_ports import Elaborated
 
@@ -56,7 +55,6 @@ class _Checked:
         no_times = design.slang.Diags.MissingTimeScale  # the module that instantiates this one has none
         for error in (d for d in compilation.getAllDiagnostics() if d.isError() and d.code != no_times):
             yield f"{design.place(error.location)}: {messages.formatMessage(error)}"
-        yield from hidden(design.slang, design.files)
         nodes = _nodes(design)
         yield from constructs(design, nodes)
         if self.verilog:
@@ -91,7 +89,8 @@ def _functions(design: Elaborated, nodes: Nodes, functions: Functions) -> Iterat
 
 def _read(design: Elaborated, nodes: Nodes, found: Iterable[Process], functions: Functions) -> set[Any]:
     """Variables that are read, or ports, other than by a process that assigned them before."""
-    flows = [*(p.flow for p in found), *(flow for flow, _ in _assignments(design, nodes, functions)), *functions.values()]
+    flows = [p.flow for p in found] + [flow for flow, _ in _assignments(design, nodes, functions)]
+    flows += functions.values()
     ports = {stored(getattr(port, "internalSymbol", None)) for port in nodes.get("Port", ())}
     return ports | {read.symbol for flow in flows for read in flow.reads}
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.cosimulation import Cosimulation, SecondOpinion
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.texts import SimulatedText, simulated_text
+from softfloat_ref.rtl.cycles import SIMULATORS
 from softfloat_ref.rtl.sources import Sources
 
 
@@ -39,10 +41,14 @@ class Outcome:
 
 
 def decided(
-    question: Question, sources: Sources, simulators: Sequence[str], prove: Callable[[Question], Proof]
+    question: Question, sources: Sources, prove: Callable[[Question], Proof], simulator: str | None = None
 ) -> Outcome:
-    """What comes of the circuit of these sources. simulators: of those there are. Raises Error."""
-    with Cosimulation(question, sources, simulators) as simulated:
+    """What comes of the circuit of these sources. simulator: the one that must simulate them; None: all there are.
+    Raises Error."""
+    with Cosimulation(question, sources, SIMULATORS if simulator is None else (simulator,)) as simulated:
+        for name, why in simulated.opinion.absent.items():
+            if name == simulator:
+                raise Error(f"--sim {name}: {why}")
         opinion = simulated.look()
         if opinion.difference is not None:
             return Outcome(question, Proof("undecided", ()), opinion)

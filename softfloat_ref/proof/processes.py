@@ -67,7 +67,7 @@ class Process:
             if read.bits & ~starts.get(read.symbol, 0) and not is_automatic(read.symbol):
                 place, name = self.design.place(read.location), read.symbol.name
                 where = "in a function called by always @*" if self.kind == "star" else "here"
-                yield f"{place}: {name} is read {where}, and its changes start no simulation of the process; use always_comb"
+                yield f"{place}: {name} is read {where}; its changes start no simulation of this; use always_comb"
         self.events = starts
 
     def _kept(self) -> Iterator[str]:
@@ -147,8 +147,8 @@ def call_problems(flow: Flow) -> Iterator[str]:
     for read in flow.reads:
         if read.called:
             yield (
-                f"{flow.design.place(read.location)}: a function called here reads {read.symbol.name}, whose changes start "
-                "no simulation of this assignment; make it an argument, or use always_comb"
+                f"{flow.design.place(read.location)}: a function called here reads {read.symbol.name}, whose changes "
+                "start no simulation of this assignment; make it an argument, or use always_comb"
             )
 
 

@@ -72,8 +72,8 @@ def read_rtl(
         defines={**{name: macro.value for name, macro in macros.items()}, **sources.defines},
         libraries=sources.libraries,
     )
-    shared = check_defined(module.design, frontend == "verilog")
     memories = memory_files(module.design)
+    shared = check_defined(module.design, frontend == "verilog")
     read = read_inputs(module.design, sources, macros, memories)
     check_reread(read, memories)
     reading = replace(

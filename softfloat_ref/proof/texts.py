@@ -21,7 +21,7 @@ from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import MACROS, Rtl, read_rtl
 from softfloat_ref.rtl.sources import Sources
 
-_OFF: Final = r"(?://|/\*)\s*\w+\s+translate_off\b.*"
+_OFF: Final = r"(?://|/\*)\s*\w+\s+(?i:translate|synthesis)_off\b.*"
 
 
 @dataclass(frozen=True)

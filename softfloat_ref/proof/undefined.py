@@ -1,7 +1,7 @@
 """What SystemVerilog leaves undefined, made free in Yosys' netlist: each occurrence has any value in each cycle.
 
-Yosys' own writer of BTOR2 gives a quotient by zero and bits beyond a vector a value, and one value to all occurrences of
-an undefined constant.
+Yosys' own writer of BTOR2 gives a quotient by zero and bits beyond a vector a value, and one value to all occurrences
+of an undefined constant.
 """
 
 from __future__ import annotations

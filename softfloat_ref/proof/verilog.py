@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from softfloat_ref.proof.constructs import Nodes, variable_indices
+from softfloat_ref.proof.constructs import Nodes, variable_indices, variables
 from softfloat_ref.rtl.module_ports import Elaborated
 
 _REALS: Final = {"RealLiteral", "TimeLiteral", "RealKeyword", "ShortRealKeyword", "RealTimeKeyword"}
@@ -14,8 +14,13 @@ _REAL_FUNCTIONS: Final = re.compile(
     r"\$(itor|bitsto(short)?real|realtime|ln|log10|exp|sqrt|pow|floor|ceil|hypot|a?(sin|cos|tan)h?)"
 )
 _EQUALITIES: Final = ("Equality", "Inequality", "CaseEquality", "CaseInequality")
+_LOOKED_AT: Final = ("UnaryOp", "BinaryOp", "Conversion", "Call")
+_OPERATORS: Final = ("UnaryOp", "BinaryOp", "ConditionalOp")
+_LEAVES: Final = ("NamedValue", "IntegerLiteral")
+_COUNTS: Final = ("$countones", "$countbits", "$onehot", "$onehot0")
 _SIMPLE: Final = ("IdentifierName", "IntegerLiteralExpression", "IntegerVectorExpression")
 _AT_RUN_TIME: Final = re.compile(r"Statement$|^ContinuousAssign$|Block$|PortConnection$|^NetDeclaration$")
+_SIZES: Final = re.compile(r"Dimension$|Generate$")
 _CONSTANT: Final = re.compile(r"^ParameterDeclaration$|ParamAssignment$|Dimension$|Generate$|^TypedefDecl|^DataDecl")
 
 
@@ -39,7 +44,9 @@ def _syntax(design: Elaborated, nodes: Nodes) -> Iterator[tuple[Any, str]]:
             found.append((node.sourceRange.start, "a signed parameter without a range"))
         elif kind == "CastExpression" and node.left.kind.name.endswith("Type"):
             found.append((node.sourceRange.start, "a cast to a type"))
-        elif kind == "InvocationExpression" and _is_constant(node) and not _is_plain(node):
+        elif kind == "CastExpression" and _is_constant(node, _SIZES) and not _is_name(node.right.expression):
+            found.append((node.sourceRange.start, "a cast of an expression in a constant"))
+        elif kind == "InvocationExpression" and _is_constant(node, _CONSTANT) and not _is_plain(node):
             found.append((node.sourceRange.start, "a function of an expression in a constant"))
         return None
 
@@ -49,39 +56,69 @@ def _syntax(design: Elaborated, nodes: Nodes) -> Iterator[tuple[Any, str]]:
 
 
 def _is_signed_alone(kind: Any) -> bool:
-    return bool(kind.kind.name == "ImplicitType" and str(kind.signing).strip() == "signed" and len(kind.dimensions) == 0)
+    implicit = kind.kind.name == "ImplicitType" and len(kind.dimensions) == 0
+    return bool(implicit and str(kind.signing).strip() == "signed")
 
 
-def _is_constant(node: Any) -> bool:
-    """Whether a piece of syntax is evaluated before the circuit works."""
-    while node is not None and not _CONSTANT.search(node.kind.name):
+def _is_constant(node: Any, places: re.Pattern[str]) -> bool:
+    """Whether a piece of syntax stands where something is evaluated before the circuit works."""
+    while node is not None and not places.search(node.kind.name):
         if _AT_RUN_TIME.search(node.kind.name):
             return False
         node = node.parent
-    return True
+    return node is not None
 
 
 def _is_plain(call: Any) -> bool:
     """Whether a function is Yosys' own, or its arguments are names and literals."""
     if str(call.left).strip().startswith("$"):
         return True
-    arguments = call.arguments.parameters if call.arguments is not None else ()
-    return all(getattr(getattr(a, "expr", None), "expr", a).kind.name in _SIMPLE for a in arguments if hasattr(a, "kind"))
+    arguments = [a for a in call.arguments.parameters if hasattr(a, "expr")] if call.arguments is not None else []
+    return all(_is_name(getattr(a.expr, "expr", a.expr)) for a in arguments)
+
+
+def _is_name(syntax: Any) -> bool:
+    return syntax.kind.name in _SIMPLE
 
 
 def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
-    """Signed names of enumerations in arithmetic."""
-    operators = [*nodes.get("UnaryOp", ()), *nodes.get("BinaryOp", ())]
+    """Signed names of enumerations in arithmetic; constants in casts and functions."""
+    found = [node for kind in _LOOKED_AT for node in nodes.get(kind, ())]
+
+    def visit(node: Any) -> None:
+        if node.kind.name in _LOOKED_AT:
+            found.append(node)
+
     for parameter in nodes.get("Parameter", ()):
         if parameter.initializer is not None:
-            parameter.initializer.visit(lambda n: operators.append(n) if n.kind.name in ("UnaryOp", "BinaryOp") else None)
-    operands = [x for n in operators if n.kind.name == "UnaryOp" for x in (n.operand,)]
-    operands += [x for n in operators if hasattr(n, "left") and n.op.name not in _EQUALITIES for x in (n.left, n.right)]
-    for operand in operands:
-        while operand.kind.name == "Conversion":
-            operand = operand.operand
-        if operand.kind.name == "NamedValue" and operand.symbol.kind.name == "EnumValue" and operand.type.isSigned:
-            yield operand.sourceRange.start, "arithmetic of a signed enumeration"
+            parameter.initializer.visit(visit)
+    for node in found:
+        kind, place = node.kind.name, node.sourceRange.start
+        if kind == "Conversion" and node.conversionKind.name == "Explicit":
+            wider = node.type.bitWidth >= node.operand.type.bitWidth
+            if wider and node.operand.kind.name in _OPERATORS and not variables(node.operand):
+                yield place, "a cast of an expression of constants to more bits"
+        elif kind == "Call" and node.isSystemCall:
+            if any(a.kind.name == "UnbasedUnsizedIntegerLiteral" for a in node.arguments):
+                yield place, f"{node.subroutineName} of a literal without a width"
+            elif node.subroutineName in _COUNTS and not (variables(node) or node.arguments[0].kind.name in _LEAVES):
+                yield place, f"{node.subroutineName} of an expression of constants"
+        elif kind in ("UnaryOp", "BinaryOp"):
+            yield from ((place, "arithmetic of a signed enumeration") for x in _operands(node) if _is_signed_name(x))
+
+
+def _operands(node: Any) -> tuple[Any, ...]:
+    if node.kind.name == "UnaryOp":
+        return (node.operand,)
+    return () if node.op.name in _EQUALITIES else (node.left, node.right)
+
+
+def _is_signed_name(operand: Any) -> bool:
+    """Whether an expression is a name of an enumeration of signed numbers."""
+    while operand.kind.name == "Conversion":
+        operand = operand.operand
+    named = operand.kind.name == "NamedValue" and operand.symbol.kind.name == "EnumValue"
+    return bool(named and operand.type.isSigned)
 
 
 def _indices(nodes: Nodes) -> Iterator[tuple[Any, str]]:

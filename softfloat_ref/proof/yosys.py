@@ -64,8 +64,8 @@ def netlist(
 ) -> Netlist:
     """The circuit `top`, a module of the reading's text `top` that instantiates modules of its sources.
 
-    shared: variables that may have several drivers. Raises Error with Yosys' first error, and for clocks other than the
-    rising edge of `clk`.
+    shared: names of variables that may have several drivers. Raises Error with Yosys' first error, and for clocks other
+    than the rising edge of `clk`.
     """
     version = yosys_version()
     origin = kept.Origin(__name__, json.dumps({"top": top, **reading.table()}, sort_keys=True))

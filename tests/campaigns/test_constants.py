@@ -14,6 +14,10 @@ WRONG = {  # what Yosys' own front end reads otherwise than slang
     "localparam signed K0 = |(P0);": -1,
     "localparam integer K0 = (F0 > E0);": 1,
     "localparam int unsigned K0 = f2(-((E0 != 7)));": 1023,
+    "localparam signed [40:0] K0 = 33'(8'hff + 8'h1);": 256,
+    "localparam signed [40:0] K0 = 33'(-(1'sd1));": 1,
+    "localparam K0 = $countones(100 % -5);": 0,
+    "localparam [3:0] K0 = $unsigned('1) + 8'd1;": 2,
     "localparam [7:0] K0 = int'(((7'h51 <<< 3'd3) >>> 3'd1));": 68,
 }
 

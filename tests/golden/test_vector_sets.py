@@ -302,7 +302,7 @@ def test_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: VectorSet.make("add", "fp16", 0), "at least one"),
+        (lambda: VectorSet.make("add", "fp16", 0), "count = 0: an integer of 1 or more"),
         (lambda: VectorSet.make("quantize", "fp16", 5), "works on blocks"),
         (lambda: VectorSet.make("dequantize", "mxfp8", 5, out="fp16"), "dequantize gives fp32"),
         (lambda: VectorSet.make("add", "fp16", 5, policy=Policy("sr")), "sr_bits"),

@@ -98,7 +98,8 @@ def test_constants() -> None:
 
 
 def test_registers() -> None:
-    text = HEAD + "5 state 1 dut.r\n6 state 1\n7 init 1 6 3\n8 add 1 5 3\n9 next 1 5 8\n10 next 1 6 6\n11 zero 1\n12 ite 1 2 11 6\n"
+    text = HEAD + "5 state 1 dut.r\n6 state 1\n7 init 1 6 3\n8 add 1 5 3\n9 next 1 5 8\n10 next 1 6 6\n"
+    text += "11 zero 1\n12 ite 1 2 11 6\n"
     text = text.replace("12 ite 1 2 11 6", "12 input 2 rst\n13 ite 1 12 11 6\n14 uext 1 13 0 dut.s ; here")
     found = read_btor2(text)
     assert list(found.registers) == ["dut.r", "register 6"]

@@ -94,6 +94,7 @@ def test_memory_files_of_every_instance(tmp_path: Path, monkeypatch: pytest.Monk
           reg [7:0] u [0:1];
           task read(string s); $readmemb("e.bin", u, 0, 1); endtask
           always @(u[0]) read("x");
+          task never(string s); $readmemb(s, u); endtask
         endmodule
         """)
     sources = read_sources(["m.sv"])

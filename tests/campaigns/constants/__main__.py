@@ -27,7 +27,8 @@ def main(first: int, count: int, show: bool) -> None:
             for of in compared(declarations(draw, frontend, reals=reader == "slang" and draw % 2 == 1), reader):
                 found[of.said] += 1
                 if of.said == "wrong":
-                    print(f"{reader}: {of.text.strip()}: {of.number(of.slang)}, and not {of.number(of.other)}", flush=True)
+                    values = f"{of.number(of.slang)}, and not {of.number(of.other)}"
+                    print(f"{reader}: {of.text.strip()}: {values}", flush=True)
         counts = ", ".join(f"{found[said]} {said}" for said in ("right", "free", "refused", "wrong"))
         print(f"{reader}: {count} draws from {first}: {counts}")
         failed |= reader != "icarus" and found["wrong"] > 0

@@ -17,7 +17,7 @@ from softfloat_ref.proof.btor2 import read_btor2
 from softfloat_ref.proof.defined import check_defined
 from softfloat_ref.proof.yosys import Frontend, netlist
 from softfloat_ref.rtl.module_ports import elaborate
-from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.reading import Reading
 
 WIDTH = 64
 BATCH = 40
@@ -107,7 +107,7 @@ def by_yosys(lines: list[str], frontend: Frontend, folder: Path) -> list[str]:
     file = folder / "t.sv"
     file.write_text(module(lines))
     check_defined(elaborate([file], "t"), frontend == "verilog")
-    machine = read_btor2(netlist("t", module(lines), Sources(()), [], frontend).text)
+    machine = read_btor2(netlist("t", Reading(Path(), top=module(lines)), frontend).text)
     outputs = (machine.outputs[f"y{i}"] for i in range(len(lines)))
     return [format(int(y.value), f"0{WIDTH}b") if y.is_const else "x" for y in outputs]
 
