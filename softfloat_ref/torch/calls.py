@@ -58,12 +58,7 @@ class WatchedLayer:
         return y
 
     def __prepare_scriptable__(self) -> Any:
-        raise scripted(self)
-
-
-def scripted(module: Any) -> Error:
-    """What to raise for a script."""
-    return Error(f"torch.jit.script cannot compile a quantized {type(module).__name__}; run the model itself")
+        raise Error(f"torch.jit.script cannot compile a {type(self).__name__}; run the model itself")
 
 
 @contextmanager

@@ -53,8 +53,7 @@ class Quantized(WatchedLayer):
 
     def _of_nothing(self, x: Any, weight: Any) -> Any:
         """torch's own result and gradients, in which there are no values to quantize, or zeros."""
-        with torch.autocast(x.device.type, enabled=False):
-            y = super().forward(x if weight is None else x.to(weight.dtype))  # type: ignore[misc]
+        y = super().forward(x if weight is None else x.to(weight.dtype))  # type: ignore[misc]
         return y.to(x.dtype)
 
     def extra_repr(self) -> str:

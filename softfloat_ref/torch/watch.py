@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.torch.calls import SEEN, WatchedLayer, scripted, watching
+from softfloat_ref.torch.calls import SEEN, WatchedLayer, watching
 
 
 class WatchedModel:
@@ -23,9 +23,6 @@ class WatchedModel:
         """The module, with its hooks."""
         with watching(self):
             return super().__call__(*args, **options)  # type: ignore[misc]
-
-    def __prepare_scriptable__(self) -> Any:
-        raise scripted(self)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """As the plain class, then watched."""

@@ -48,7 +48,14 @@ def swallowed(m: Any, v: Any) -> Any:
         return m.a(v)
 
 
-SCRIPT = torch.jit.CompilationUnit("def product(x, w):\n    return x @ w.t()\n")
+SCRIPT = torch.jit.CompilationUnit(
+    """
+def product(x, w):
+    return x @ w.t()
+def rows(w, i):
+    return torch.embedding(w, i)
+"""
+)
 COMPILED = torch.compile(lambda v, w: v @ w, backend="eager")
 BYPASSES: dict[str, Use] = {
     "linear": lambda m, v: F.linear(v, m.a.weight),
@@ -95,6 +102,7 @@ def test_a_use_of_parameters_past_the_layer_is_an_error(name: str, context: str)
         with CONTEXTS[context](), pytest.raises(sf.Error, match=said) as e:
             call(x())
         assert "\n" not in str(e.value)
+        assert name != "a script" or "used by aten::" in str(e.value)
     assert torch.utils._python_dispatch._get_current_dispatch_mode_stack() == []
 
 
@@ -107,6 +115,7 @@ HARMLESS: dict[str, Use] = {
     "identity": lambda m, v: v * (m.a.weight is not m.b.weight),
     "repr and hash": lambda m, v: v if {m.a.weight} and repr(m.a.weight.shape) else None,
     "a table": lambda m, v: v + F.embedding(torch.tensor([0, 1, 1, 7]), m.a.weight),
+    "a table in a script": lambda m, v: v + SCRIPT.rows(m.a.weight, torch.tensor([0, 1, 1, 7])),
     "its own change": lambda m, v: v + 0 * m.a.weight.data.clamp_(-1, 1).shape[0],
     "its own forward": lambda m, v: m.a.forward(v),
     "checkpoint": lambda m, v: checkpoint(m.a, v, use_reentrant=False),
@@ -231,11 +240,23 @@ def test_a_table_may_be_tied_to_a_layer() -> None:
 
 
 def test_parameters_in_one_storage_are_told_apart() -> None:
-    model = Model(lambda m, v: m.a(v))
+    tuned = st.quantized(Model(lambda m, v: m.a(v)), FMT, exempt=("a",))
     memory = torch.randn(128)
-    model.a.weight.data, model.b.weight.data = memory[:64].view(8, 8), memory[64:].view(8, 8)
+    tuned.a.weight.data, tuned.b.weight.data = memory[:64].view(8, 8), memory[64:].view(8, 8)
+    call(tuned)
+    tuned.use = lambda m, v: v @ memory.view(16, 8)[7:9].T
+    with pytest.raises(sf.Error, match=r"b\.weight is used by"):
+        call(tuned)
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated")
+def test_memory_of_a_parameter_that_is_gone_is_not_taken_for_it() -> None:
+    """What weight_norm computed for the last call is replaced in this one."""
+    tuned = st.quantized(Model(lambda m, v: [F.relu(m.a(v) @ torch.ones(8, 8)) for _ in range(50)].pop()), FMT)
+    nn.utils.weight_norm(tuned.a)
     with torch.no_grad():
-        call(st.quantized(model, FMT, exempt=("a",)))
+        for _ in range(3):
+            call(tuned)
 
 
 def test_a_call_in_which_nothing_is_quantized_is_an_error() -> None:
@@ -265,6 +286,7 @@ def test_a_call_in_which_nothing_is_quantized_is_an_error() -> None:
         lambda m: torch.vmap(m)(x()),
         lambda m: torch.func.jvp(m, (x(),), (x(),)),
         lambda m: m(torch.nested.nested_tensor([x(), x()], layout=torch.jagged)),
+        lambda m: m(torch.nested.nested_tensor([x(), x()])),
         lambda m: torch.jit.trace(lambda v: st.fake_quantize(v, FMT), x()),
         lambda m: torch.fx.experimental.proxy_tensor.make_fx(lambda v: st.fake_quantize(v, FMT))(x()),
         lambda m: torch.vmap(lambda v: st.fake_quantize(v, FMT))(x()),
