@@ -60,8 +60,8 @@ def read_rtl(unit: Unit, ports: PortMap, sources: Sources, frontend: Frontend = 
     }
     module = check_fit(manifest(unit), controls(unit), ports, sources.files, **how)
     design = elaborate(sources.files, ports.module, ports.parameters, **how)
-    shared = check_defined(design, frontend == "verilog")
-    return Rtl(ports, netlist(TOP, text, sources, module.files, frontend, shared), module.files)
+    expected = check_defined(design, frontend == "verilog")
+    return Rtl(ports, netlist(TOP, text, sources, module.files, frontend, expected), module.files)
 
 
 def top_text(bound: Bound, ports: PortMap, frontend: Frontend = "slang") -> str:

@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -17,6 +17,8 @@ from softfloat_ref.base import kept
 from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.yosys import executed, first_error, quoted
 from softfloat_ref.proof import undefined
+from softfloat_ref.proof.constants import check_facts, dumped
+from softfloat_ref.proof.defined import Expected
 from softfloat_ref.rtl.sources import Sources
 
 Frontend = Literal["slang", "verilog"]
@@ -60,12 +62,12 @@ def netlist(
     sources: Sources,
     read: Iterable[Path],
     frontend: Frontend = "slang",
-    shared: Collection[str] = (),
+    expected: Expected | None = None,
 ) -> Netlist:
     """The circuit `top`, a module of `text` (SystemVerilog) that instantiates modules of the sources.
 
-    read: all files that are read, for the cache. shared: names of variables that may have several drivers. Raises Error
-    with Yosys' first error, and for clocks other than the rising edge of `clk`.
+    read: all files that are read, for the cache. expected: what the design must be like. Raises Error with Yosys' first
+    error, and for clocks other than the rising edge of `clk`.
     """
     version = yosys_version()
     files = {str(path): _digest(path) for path in read}
@@ -74,7 +76,7 @@ def netlist(
     place = kept.place(origin)
     found = kept.read(place)
     if not isinstance(found, str):
-        found = _run(top, text, sources, frontend, shared)
+        found = _run(top, text, sources, frontend, expected)
         kept.keep(place, found)
     return Netlist(found, version)
 
@@ -83,7 +85,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _run(top: str, text: str, sources: Sources, frontend: Frontend, shared: Collection[str] = ()) -> str:
+def _run(top: str, text: str, sources: Sources, frontend: Frontend, expected: Expected | None = None) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         module, info, btor, report, free = (folder / f"top.{end}" for end in ("sv", "info", "btor", "txt", "v"))
@@ -94,16 +96,19 @@ def _run(top: str, text: str, sources: Sources, frontend: Frontend, shared: Coll
             top=top, unsupported=undefined.UNSUPPORTED, **{name: quoted(path) for name, path in paths.items()}
         )
         commands = f"{' '.join(_read(top, module, sources, frontend))}; {passes}"
-        log = executed(commands)
+        found, log = dumped(executed(commands), top)
+        if expected is not None and frontend == "slang" and found:
+            check_facts(expected.facts, found)
         if report.exists():
+            shared = expected.shared if expected is not None else ()
             undefined.check_report(report.read_text(encoding="utf-8", errors="replace"), shared)
         if not (btor.exists() and info.exists()):  # of a loop, a part is written
             said = first_error(log)
             deep = frontend == "slang" and "stack exhausted" in said
             raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
-        found = btor.read_text(encoding="utf-8", errors="replace")
-        _check_clocks(info.read_text(encoding="utf-8"), found)
-        return found
+        netlist_text = btor.read_text(encoding="utf-8", errors="replace")
+        _check_clocks(info.read_text(encoding="utf-8"), netlist_text)
+        return netlist_text
 
 
 def _read(top: str, module: Path, sources: Sources, frontend: Frontend) -> Iterator[str]:
@@ -116,7 +121,7 @@ def _read(top: str, module: Path, sources: Sources, frontend: Frontend) -> Itera
         yield "read_verilog -sv -defer"
         yield from (f"-I{quoted(folder)}" for folder in sources.searched)
     else:
-        yield f"read_slang --no-proc --threads 1 --top {top} --single-unit --libraries-inherit-macros"
+        yield f"read_slang --no-proc --dump-ast --threads 1 --top {top} --single-unit --libraries-inherit-macros"
         yield from (f"-I {quoted(folder)}" for folder in sources.searched)
         yield from (f"-v {quoted(file)}" for file in libraries.files)
         yield from (f"-y {quoted(folder)}" for folder in libraries.folders)
