@@ -18,6 +18,10 @@ from softfloat_ref.rtl.module_ports import Elaborated
 _TYPED: Final = ("Net", "Variable", "Port")
 _INSIDE: Final = ("GenerateBlock", "GenerateBlockArray", "InstanceArray")
 _WIDTHS: Final = re.compile(r"(logic|bit|reg)( signed)?(\[-?\d+:-?\d+\])*(\$(\[-?\d+:-?\d+\])+)?")
+_VALUE: Final = re.compile(
+    r"""-?\d+'s?[bodh][0-9a-fA-FxzXZ_]+|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|"(?:[^"\\]|\\.)*"|[^\s,'{}\[\]]+"""
+)
+_LITERAL: Final = re.compile(r"(-?)(\d+)'s?([bodh])([0-9a-fA-FxzXZ_]+)")
 _ADDRESS: Final = re.compile(r"^\d+ ")  # before a type's name, in a dump
 _SIGNED: Final = (  # operators whose result depends on the sign of a number
     *("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual", "Divide", "Mod", "ArithmeticShiftRight"),
@@ -44,7 +48,7 @@ def _facts(scope: Any, path: str) -> Iterator[Fact]:
         kind = member.kind.name
         own = f"{path}{member.name or place}"
         if kind == "Parameter":
-            yield Fact(own, _plain(str(member.value)))
+            yield Fact(own, ", ".join(_values(member.value.value)))
         elif kind in _TYPED:
             yield from _typed(own, str(member.type))
         elif kind == "Instance":
@@ -84,7 +88,7 @@ def _dumped(scope: Mapping[str, Any], path: str) -> Iterator[Fact]:
     for place, member in enumerate(m for m in parts if not m.get("isUninstantiated")):
         own = f"{path}{member['name'] or place}"
         if member["kind"] == "Parameter":
-            yield Fact(own, _plain(str(member.get("value", ""))))
+            yield Fact(own, ", ".join(map(_plain, _VALUE.findall(str(member.get("value", ""))))))
         elif member["kind"] in _TYPED:
             yield from _typed(own, member.get("type", ""))
         elif member["kind"] == "Instance":
@@ -101,9 +105,30 @@ def _typed(path: str, text: str) -> Iterator[Fact]:
         yield Fact(path, text)
 
 
-def _plain(value: str) -> str:
-    """A value without the marks of arrays, which versions print otherwise."""
-    return re.sub(r"""[\s"{}\[\]]|'(?=\{)""", "", value)
+def _values(value: Any) -> Iterator[str]:
+    """The numbers and texts of a value, those of an array one after the other."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _values(item.value)
+    elif hasattr(value, "bitWidth"):
+        bits = "".join(str(value[i]) for i in reversed(range(value.bitWidth)))
+        yield str(int(value)) if set(bits) <= {"0", "1"} else bits
+    else:
+        yield f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+
+def _plain(text: str) -> str:
+    """A number or text as a dump has it, in the same form."""
+    literal = _LITERAL.fullmatch(text)
+    if literal is None:
+        real = re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", text) is not None and re.search(r"[.e]", text) is not None
+        return repr(text[1:-1]) if text.startswith('"') else f"{float(text):.6g}" if real else text
+    sign, width, base, digits = literal.groups()
+    if re.search(r"[xzXZ]", digits):
+        each = {"b": 1, "o": 3, "h": 4}.get(base, int(width))
+        bits = "".join(d * each if d in "xz" else f"{int(d, 16):0{each}b}" for d in digits.replace("_", "").lower())
+        return bits[-int(width) :].rjust(int(width), bits[0] if bits[0] in "xz" else "0")
+    return f"{sign}{int(digits.replace('_', ''), {'b': 2, 'o': 8, 'd': 10, 'h': 16}[base])}"
 
 
 def check_facts(ours: Sequence[Fact], theirs: Sequence[Fact]) -> None:
