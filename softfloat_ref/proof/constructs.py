@@ -133,7 +133,7 @@ def _literals(expression: Any) -> list[Any]:
 
 def variable_indices(nodes: Nodes) -> Iterator[Any]:
     """Elements of arrays selected by more than constants and the variables of loops, which are unrolled."""
-    loops = {symbol for loop in nodes.get("ForLoop", ()) for symbol in _loop_variables(loop)}
+    loops = loop_variables(nodes)
     for node in nodes.get("ElementSelect", ()):
         if node.value.type.isUnpackedArray and variables(node.selector) - loops:
             yield node
@@ -144,6 +144,11 @@ def variables(expression: Any) -> set[Any]:
     symbols: list[Any] = []
     expression.visit(lambda n: symbols.append(stored(n.symbol)) if hasattr(n, "symbol") else None)
     return set(symbols) - {None}
+
+
+def loop_variables(nodes: Nodes) -> set[Any]:
+    """The variables of loops, which are unrolled."""
+    return {symbol for loop in nodes.get("ForLoop", ()) for symbol in _loop_variables(loop)}
 
 
 def _loop_variables(loop: Any) -> Iterator[Any]:

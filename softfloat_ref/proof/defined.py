@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.proof.constants import Fact, facts, remainders
 from softfloat_ref.proof.constructs import Nodes, constructs
 from softfloat_ref.proof.dataflow import Flow, outside, stored
 from softfloat_ref.proof.drivers import races, several_drivers, shared, silent
@@ -30,15 +31,20 @@ from softfloat_ref.rtl.module_ports import Elaborated
 _OUTSIDE: Final = ("ConcurrentAssertion", "ImmediateAssertion", "Subroutine", "Parameter")  # of what a circuit is
 
 
-def check_defined(design: Elaborated, verilog: bool = False) -> frozenset[str]:
-    """Raises Error for the first construct that a netlist cannot stand for. verilog: Yosys' own front end reads it.
+class Expected(NamedTuple):
+    """What a netlist of a design may have, and what its front end must say. shared: names of variables with several
+    drivers, of which nothing depends (counters of loops, in several processes)."""
 
-    The names of variables that have several drivers, of which nothing depends: counters of loops, in several processes.
-    """
+    shared: frozenset[str]
+    facts: tuple[Fact, ...]
+
+
+def check_defined(design: Elaborated, verilog: bool = False) -> Expected:
+    """Raises Error for the first construct that a netlist cannot stand for. verilog: Yosys' own front end reads it."""
     checked = _Checked(design, verilog)
     for problem in checked.problems():
         raise Error(problem)
-    return frozenset(symbol.name for symbol in checked.shared)
+    return Expected(frozenset(symbol.name for symbol in checked.shared), facts(design))
 
 
 class _Checked:
@@ -57,8 +63,7 @@ class _Checked:
             yield f"{design.place(error.location)}: {messages.formatMessage(error)}"
         nodes = _nodes(design)
         yield from constructs(design, nodes)
-        if self.verilog:
-            yield from misread(design, nodes)
+        yield from misread(design, nodes) if self.verilog else remainders(design, nodes)
         functions: dict[Any, Flow] = {}
         found = list(processes(design, nodes.get("ProceduralBlock", ()), functions))
         manager = design.slang.analysis.AnalysisManager()

@@ -73,7 +73,7 @@ def read_rtl(
         libraries=sources.libraries,
     )
     memories = memory_files(module.design)
-    shared = check_defined(module.design, frontend == "verilog")
+    expected = check_defined(module.design, frontend == "verilog")
     read = read_inputs(module.design, sources, macros, memories)
     check_reread(read, memories)
     reading = replace(
@@ -85,7 +85,7 @@ def read_rtl(
         parameters={name: value_text(value) for name, value in ports.parameters.items()},
         top=text,
     )
-    return Rtl(ports, netlist(TOP, reading, frontend, shared), reading)
+    return Rtl(ports, netlist(TOP, reading, frontend, expected), reading)
 
 
 def top_text(bound: Bound, ports: PortMap, frontend: Frontend = "slang") -> str:

@@ -17,7 +17,8 @@ _EQUALITIES: Final = ("Equality", "Inequality", "CaseEquality", "CaseInequality"
 _LOOKED_AT: Final = ("UnaryOp", "BinaryOp", "Conversion", "Call")
 _OPERATORS: Final = ("UnaryOp", "BinaryOp", "ConditionalOp")
 _LEAVES: Final = ("NamedValue", "IntegerLiteral")
-_COUNTS: Final = ("$countones", "$countbits", "$onehot", "$onehot0")
+_COUNTS: Final = ("$countones", "$countbits")
+_TESTS: Final = ("$onehot", "$onehot0")
 _SIMPLE: Final = ("IdentifierName", "IntegerLiteralExpression", "IntegerVectorExpression")
 _AT_RUN_TIME: Final = re.compile(r"Statement$|^ContinuousAssign$|Block$|PortConnection$|^NetDeclaration$")
 _SIZES: Final = re.compile(r"Dimension$|Generate$")
@@ -101,7 +102,9 @@ def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
         elif kind == "Call" and node.isSystemCall:
             if any(a.kind.name == "UnbasedUnsizedIntegerLiteral" for a in node.arguments):
                 yield place, f"{node.subroutineName} of a literal without a width"
-            elif node.subroutineName in _COUNTS and not (variables(node) or node.arguments[0].kind.name in _LEAVES):
+            elif node.subroutineName in _COUNTS:
+                yield place, f"{node.subroutineName}, a signed number"
+            elif node.subroutineName in _TESTS and not (variables(node) or node.arguments[0].kind.name in _LEAVES):
                 yield place, f"{node.subroutineName} of an expression of constants"
         elif kind in ("UnaryOp", "BinaryOp"):
             yield from ((place, "arithmetic of a signed enumeration") for x in _operands(node) if _is_signed_name(x))

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -16,6 +16,8 @@ from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import HOST, executed, first_error, quoted
 from softfloat_ref.proof import undefined
+from softfloat_ref.proof.constants import check_facts, dumped
+from softfloat_ref.proof.defined import Expected
 from softfloat_ref.proof.versions import installed_version
 from softfloat_ref.rtl.reading import Reading, Snapshot
 
@@ -60,24 +62,24 @@ def yosys_version() -> str:
 
 
 def netlist(
-    top: str, reading: Reading, frontend: Frontend = "slang", shared: Collection[str] = ()
+    top: str, reading: Reading, frontend: Frontend = "slang", expected: Expected | None = None
 ) -> Netlist:
     """The circuit `top`, a module of the reading's text `top` that instantiates modules of its sources.
 
-    shared: names of variables that may have several drivers. Raises Error with Yosys' first error, and for clocks other
-    than the rising edge of `clk`.
+    expected: what the design must be like. Raises Error with Yosys' first error, and for clocks other than the rising
+    edge of `clk`.
     """
     version = yosys_version()
     origin = kept.Origin(__name__, json.dumps({"top": top, **reading.table()}, sort_keys=True))
     place = kept.place(origin)
     found = kept.read(place)
     if not isinstance(found, str):
-        found = _run(top, reading, frontend, shared)
+        found = _run(top, reading, frontend, expected)
         kept.keep(place, found)
     return Netlist(found, version)
 
 
-def _run(top: str, reading: Reading, frontend: Frontend, shared: Collection[str] = ()) -> str:
+def _run(top: str, reading: Reading, frontend: Frontend, expected: Expected | None = None) -> str:
     with reading.snapshot() as copies:
         info, btor, report, free = (copies.scratch / f"top.{end}" for end in ("info", "btor", "txt", "v"))
         free.write_text(undefined.MAP, encoding="utf-8")
@@ -86,8 +88,11 @@ def _run(top: str, reading: Reading, frontend: Frontend, shared: Collection[str]
             top=top, unsupported=undefined.UNSUPPORTED, **{name: _inside(copies, path) for name, path in paths.items()}
         )
         commands = f"{' '.join(_read(top, copies, frontend))}; {passes}"
-        log = executed(commands, _mounts(reading, copies))
+        found, log = dumped(executed(commands, _mounts(reading, copies)), top)
+        if expected is not None and frontend == "slang" and found:
+            check_facts(expected.facts, found)
         if report.exists():
+            shared = expected.shared if expected is not None else ()
             undefined.check_report(read_text(report, limits.SOURCE, errors="replace"), shared)
         if not (btor.exists() and info.exists()):  # of a loop, a part is written
             said = first_error(log)
@@ -95,9 +100,9 @@ def _run(top: str, reading: Reading, frontend: Frontend, shared: Collection[str]
             if "open file" in said:
                 said = f"{said.rstrip('.')}; relative paths mean the working folder, {reading.folder}"
             raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
-        found = read_text(btor, limits.SOURCE, errors="replace")
-        _check_clocks(read_text(info, limits.SOURCE), found)
-        return found
+        netlist_text = read_text(btor, limits.SOURCE, errors="replace")
+        _check_clocks(read_text(info, limits.SOURCE), netlist_text)
+        return netlist_text
 
 
 def _inside(copies: Snapshot, path: Path) -> str:
@@ -137,7 +142,7 @@ def _read(top: str, copies: Snapshot, frontend: Frontend) -> Iterator[str]:
         yield "read_verilog -sv -defer"
         yield from (f"-I{quoted(folder, links=False)}" for folder in reading.include_dirs)
     else:
-        yield f"read_slang --no-proc --threads 1 --top {top} --single-unit --libraries-inherit-macros"
+        yield f"read_slang --no-proc --dump-ast --threads 1 --top {top} --single-unit --libraries-inherit-macros"
         yield "--disable-local-includes --no-synthesis-define"
         yield from ([] if reading.pragmas else ["--no-default-translate-off-format"])
         yield from (f"-I {quoted(folder, links=False)}" for folder in reading.include_dirs)

@@ -17,6 +17,8 @@ WRONG = {  # what Yosys' own front end reads otherwise than slang
     "localparam signed [40:0] K0 = 33'(8'hff + 8'h1);": 256,
     "localparam signed [40:0] K0 = 33'(-(1'sd1));": 1,
     "localparam K0 = $countones(100 % -5);": 0,
+    "localparam K0 = (+(P1) + $countones(P0));": -6,
+    "localparam K0 = $onehot(-8'sd128 / 2);": 1,
     "localparam [3:0] K0 = $unsigned('1) + 8'd1;": 2,
     "localparam [7:0] K0 = int'(((7'h51 <<< 3'd3) >>> 3'd1));": 68,
 }
@@ -29,6 +31,16 @@ def test_constants_are_read_as_slang_reads_them(reader: str, reals: bool) -> Non
         found.update(of.said for of in compared(declarations(draw, reader, reals), reader))  # type: ignore[arg-type]
     assert found["right"] > 30
     assert found["wrong"] == 0
+
+
+def test_a_front_end_with_a_slang_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which takes a signed remainder of constants as unsigned."""
+    text = "localparam int K0 = (-1 < (9 % 5)) + 2;"
+    (of,) = compared([text], "slang")
+    assert (of.said, of.number(of.slang)) == ("refused", 3)
+    monkeypatch.setattr("softfloat_ref.proof.yosys.check_facts", lambda *_: None)
+    (of,) = compared([text], "slang")
+    assert (of.said, of.number(of.other)) == ("wrong", 2)
 
 
 @pytest.mark.parametrize("text", WRONG)

@@ -230,6 +230,15 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "logic [7:0] m [4]; wire [39:0] i = a; always_comb for (int k = 0; k < 4; k++) m[k] = a; assign q = m[i];",
         ],
     ),
+    "constants that slang and the slang in Yosys evaluate otherwise": (
+        "signed remainder",
+        [
+            "assign q = a & (-1 < (9 % 5));",
+            "always_comb for (int i = 0; i < 8; i++) q[i] = (i % 4) - 2 < 0;",
+            "always_comb begin q = 0; for (int i = 0; i < 8; i++) if (-3 < i % 4) q[i] = a[i]; end",
+            "localparam int K = -3; assign q = (7 % 4) / K;",
+        ],
+    ),
     "with `--frontend verilog`: real numbers, casts to types, signed parameters without a range, functions in "
     "constants, arithmetic of signed enumerations, indices beyond an array": (
         "--frontend verilog",
@@ -252,6 +261,9 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
     ),
 }
 ACCEPTED = [
+    "always_comb for (int i = 0; i < 8; i++) q[i] = i % 2 == 0 ? a[i % 4] : (i % 4) < 2;",
+    "for (genvar i = 0; i < 8; i++) if (i % 4 < 2) assign n[i] = a[(i + 3) % 8]; else assign n[i] = b[i];",
+    "assign q = $signed(a) % $signed(b) < -3;",
     "logic [$bits(a)-1:0] w; assign w = a; assign q = w; assign r = $countones(a) + $clog2(9);",
     "for (genvar i = 0; i < 8; i++) begin : g assign n[i] = a[i]; end",
     "sub s(.x(a), .y()); two w(.x(n), .y());",

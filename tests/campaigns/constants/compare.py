@@ -106,10 +106,12 @@ def by_yosys(lines: list[str], frontend: Frontend, folder: Path) -> list[str]:
     """The same by a front end of Yosys. Raises Error if it, or the product, refuses the module."""
     file = folder / "t.sv"
     file.write_text(module(lines))
-    check_defined(elaborate([file], "t"), frontend == "verilog")
-    machine = read_btor2(netlist("t", Reading(Path(), top=module(lines)), frontend).text)
-    outputs = (machine.outputs[f"y{i}"] for i in range(len(lines)))
-    return [format(int(y.value), f"0{WIDTH}b") if y.is_const else "x" for y in outputs]
+    expected = check_defined(elaborate([file], "t"), frontend == "verilog")
+    outputs = ", ".join(f"output wire signed [{WIDTH - 1}:0] y{i}" for i in range(len(lines)))
+    text = f"{module(lines)}module top({outputs}); t dut(.*); endmodule\n"
+    machine = read_btor2(netlist("top", Reading(Path(), top=text), frontend, expected).text)
+    found = (machine.outputs[f"y{i}"] for i in range(len(lines)))
+    return [format(int(y.value), f"0{WIDTH}b") if y.is_const else "x" for y in found]
 
 
 def by_icarus(lines: list[str], folder: Path) -> list[str] | None:
