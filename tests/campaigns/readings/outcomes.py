@@ -150,8 +150,8 @@ CELLS: Final = {
 def table(found: Sequence[Outcome]) -> Iterator[str]:
     """A row for each group of ways of writing, and one for all: what `prove` says of right circuits and of wrong ones,
     in capitals what must not be."""
-    shown = {"proved": "proved", "refused": "refused", SOURCE: "source", "undecided": "open", "refuted": "refuted", BY_X: "by x"}
-    titles = [[kind, *(shown[v] for v in verdicts)] for kind, verdicts in CELLS.items()]
+    short = {SOURCE: "source", "undecided": "open", BY_X: "by x"}
+    titles = [[kind, *(short.get(v, v) for v in verdicts)] for kind, verdicts in CELLS.items()]
     for row in titles:
         row[-1] = row[-1].upper()
     yield f"{'':12}" + "".join(f"{title:>8}" for title in ("drawn", "unbuilt", *titles[0], *titles[1]))
@@ -177,7 +177,7 @@ def reasons(found: Sequence[Outcome]) -> Iterator[str]:
 
 def ways(found: Sequence[Outcome]) -> Iterator[str]:
     """The ways of writing in which something is that must not be, or that are right by what simulators make of x."""
-    told = [(o, o.forbidden or (o.kind, o.verdict) == ("right", BY_X) and "right by x, and refuted") for o in found]
-    counts = Counter((str(what), o.circuit.subject.group, o.circuit.subject.name) for o, what in told if what)
+    counts = Counter((o.forbidden or "right by x", o.circuit.subject.group, o.circuit.subject.name) for o in found
+                     if o.forbidden or (o.kind, o.verdict) == ("right", BY_X))  # fmt: skip
     for (what, group, name), count in sorted(counts.items()):
         yield f"{count:6}  {what}: {group}: {name}"
