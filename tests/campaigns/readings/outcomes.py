@@ -20,7 +20,9 @@ from softfloat_ref.base import kept
 BATCH: Final = 40  # circuits that are simulated at once
 CERTIFICATE: Final = "proof.json"
 SOURCE: Final = "not the source"  # the netlist is not the source
+BY_X: Final = "x"  # a counterexample chooses a value that simulators happen to have for an x
 FAULT: Final = "fault"
+CHOICE: Final = "with a choice for a value that the module leaves undefined"
 VERDICTS: Final = {0: "proved", 1: "refuted", 3: "undecided"}
 _OWN: Final = re.compile(r"\S*\bc\d+(?:_\w+)?\b(?:\.\w+)?(?::\d+)*|\d+")
 
@@ -134,20 +136,22 @@ def _verdict(code: int, said: str, errors: str) -> str:
         return "refused" if len(lines) == 1 else FAULT
     if code == 1 and not said.startswith("COUNTEREXAMPLE"):
         return "refused" if said.startswith("FAIL: ") else SOURCE
+    if code == 1 and CHOICE in said:
+        return BY_X
     return VERDICTS.get(code, FAULT)
 
 
 CELLS: Final = {
-    "right": ("proved", "refused", SOURCE, "undecided", "refuted"),
-    "wrong": ("refuted", "refused", SOURCE, "undecided", "proved"),
+    "right": ("proved", "refused", SOURCE, "undecided", BY_X, "refuted"),
+    "wrong": ("refuted", BY_X, "refused", SOURCE, "undecided", "proved"),
 }
 
 
 def table(found: Sequence[Outcome]) -> Iterator[str]:
     """A row for each group of ways of writing, and one for all: what `prove` says of right circuits and of wrong ones,
     in capitals what must not be."""
-    shown = {"proved": "proved", "refused": "refused", SOURCE: "source", "undecided": "open", "refuted": "refuted"}
-    titles = [[kind, *(shown[v] for v in verdicts)] for kind, verdicts in CELLS.items()]
+    short = {SOURCE: "source", "undecided": "open", BY_X: "by x"}
+    titles = [[kind, *(short.get(v, v) for v in verdicts)] for kind, verdicts in CELLS.items()]
     for row in titles:
         row[-1] = row[-1].upper()
     yield f"{'':12}" + "".join(f"{title:>8}" for title in ("drawn", "unbuilt", *titles[0], *titles[1]))
@@ -172,7 +176,8 @@ def reasons(found: Sequence[Outcome]) -> Iterator[str]:
 
 
 def ways(found: Sequence[Outcome]) -> Iterator[str]:
-    """The ways of writing in which something is that must not be."""
-    counts = Counter((o.forbidden, o.circuit.subject.group, o.circuit.subject.name) for o in found if o.forbidden)
+    """The ways of writing in which something is that must not be, or that are right by what simulators make of x."""
+    counts = Counter((o.forbidden or "right by x", o.circuit.subject.group, o.circuit.subject.name) for o in found
+                     if o.forbidden or (o.kind, o.verdict) == ("right", BY_X))  # fmt: skip
     for (what, group, name), count in sorted(counts.items()):
         yield f"{count:6}  {what}: {group}: {name}"
