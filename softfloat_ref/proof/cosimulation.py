@@ -29,7 +29,7 @@ from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.symbolic.terms import evaluator, variables
 
 MACROS: Final = ("SYNTHESIS", "YOSYS")  # defined for the netlist, not for a simulation
-DRIVE_S: Final = 0.5  # for the netlist's side of the operations
+DRIVE_S: Final = 0.3  # for the netlist's side of the operations
 _RUNS: Final[Mapping[str, Sequence[Sequence[str]]]] = {  # the arguments of each run of a simulator
     "icarus": ((),),
     "verilator": tuple((f"+verilator+seed+{seed}", "+verilator+rand+reset+2") for seed in (1, 2)),
