@@ -49,8 +49,11 @@ class WatchedLayer:
     def __call__(self, *args: Any, **options: Any) -> Any:
         """The layer, with its hooks."""
         before = _THREAD.forwards
-        with _in_layer():
+        _THREAD.in_layer = True
+        try:
             y = super().__call__(*args, **options)  # type: ignore[misc]
+        finally:
+            _THREAD.in_layer = False
         if _THREAD.forwards == before:
             raise Error(
                 f"{self._layer.name}: a forward of its own replaces the quantized one; remove it, or exempt the layer"
@@ -61,24 +64,18 @@ class WatchedLayer:
         raise Error(f"torch.jit.script cannot compile a {type(self).__name__}; run the model itself")
 
 
-@contextmanager
-def _in_layer() -> Iterator[None]:
-    _THREAD.in_layer = True
-    try:
-        yield
-    finally:
-        _THREAD.in_layer = False
-
-
 def layer_forward(forward: Callable[..., Any]) -> Any:
     """The quantized forward of a layer. It ends the layer's right to its parameters: hooks on results have none."""
 
     @torch.compiler.disable
     @functools.wraps(forward)
     def run(self: WatchedLayer, *args: Any, **options: Any) -> Any:
-        # Off, and not only silent: a mode costs 10 us per operation.
-        with _in_layer(), torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
-            y = forward(self, *args, **options)
+        _THREAD.in_layer = True
+        try:
+            with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():  # which takes their time, too
+                y = forward(self, *args, **options)
+        finally:
+            _THREAD.in_layer = False
         _THREAD.forwards += 1
         self._clock.forwards += 1
         for call in _THREAD.calls:
