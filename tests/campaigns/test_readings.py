@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from benches import HAS_ICARUS
 from readings.circuits import GROUPS, Circuit, drawn
-from readings.outcomes import SOURCE, Outcome, outcomes, proved, table
+from readings.outcomes import SOURCE, Outcome, outcomes, table
 from readings.simulated import Simulators, Truth
 from readings.vocabulary import Entry
 from volume import cases
@@ -86,19 +86,12 @@ def test_what_counts() -> None:
         assert not any(Outcome(circuit, truth, verdict, "").forbidden for verdict in verdicts)
 
 
-@pytest.mark.parametrize(("wrong", "verdict"), [(False, "proved"), (True, "refuted")])
-def test_verdicts(wrong: bool, verdict: str, tmp_path: Path) -> None:
-    circuit = alone(ENTRIES["parts"], wrong)
-    circuit.write(tmp_path)
-    assert proved(circuit, tmp_path, Truth("RIGHT", "RIGHT")).verdict == verdict
-
-
 def test_no_wrong_circuit_is_proved(simulators: Simulators, tmp_path: Path) -> None:
     words, chosen = random.Random(39), list[Circuit]()
     for group in GROUPS.values():
-        for wrong in (True, True, False) * cases(1, 10):
+        for wrong in (True, False) * cases(1, 15):
             chosen.append(drawn(39, len(chosen), words.choice(group), wrong))
     found = list(outcomes(chosen, tmp_path, simulators))
     assert [o.text for o in found if o.forbidden] == [], "\n".join(table(found))
     assert sum(o.verdict == "proved" for o in found) >= 5
-    assert sum(o.kind == "wrong" for o in found) >= 8
+    assert any(o.kind == "wrong" and o.verdict == "refuted" for o in found)
