@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -61,7 +62,7 @@ class QuickVerilator(Verilator):
     """Builds a bench whose only port is the input `tick`, which changes again and again until $finish."""
 
     def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
-        runtime, include = _runtime(self, kept.folder() or output.parent), self._include
+        runtime, include = _runtime(self, kept.folder() or Path(_of_process().name)), self._include
         model = [str(self.executable), "--cc", "-O0", "--timing", "-Wno-fatal"]
         model += ["--x-assign", "unique", "--x-initial", "unique"]
         model += ["--top-module", top, "--Mdir", str(output), "--prefix", PREFIX, *options, *files]
@@ -80,6 +81,12 @@ class QuickVerilator(Verilator):
         if self.root is not None:
             return self.root / "include"
         return Path(printed([str(self.executable), "--getenv", "VERILATOR_ROOT"])) / "include"
+
+
+@cache
+def _of_process() -> tempfile.TemporaryDirectory[str]:
+    """A folder that ends with this process, for one that caches nothing."""
+    return tempfile.TemporaryDirectory(prefix="softfloat_ref_")
 
 
 def _program() -> str:
@@ -112,13 +119,13 @@ def _runtime(verilator: QuickVerilator, folder: Path) -> Path:
 
 def _compile_runtime(folder: Path, include: Path) -> None:
     (folder / _HEADER).write_text(_HEADERS, encoding="utf-8")
-    compiler = _compiler(include)
-    steps = [[*compiler, "-O1", "-c", str(include / f"{name}.cpp"), "-o", f"{name}.o"] for name in _RUNTIME]
-    steps += [
-        [*compiler, "-O0", "-x", "c++-header", _HEADER, "-o", f"{_HEADER}.gch"],
+    compiler = [*_compiler(include), "-O0"]
+    with_headers = [*compiler, "-include", _HEADER, "-c"]
+    for step in (
+        [*compiler, "-x", "c++-header", _HEADER, "-o", f"{_HEADER}.gch"],
+        *([*with_headers, str(include / f"{name}.cpp"), "-o", f"{name}.o"] for name in _RUNTIME),
         ["ar", "rcs", _LIBRARY, *(f"{name}.o" for name in _RUNTIME)],
-    ]
-    for step in steps:
+    ):
         done = subprocess.run(step, cwd=folder, capture_output=True, text=True, timeout=_COMPILE_S, check=False)
         if done.returncode:
             said = (done.stderr.strip() or "it printed nothing").splitlines()[0]
