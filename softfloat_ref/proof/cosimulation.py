@@ -17,7 +17,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.drive import Driver, Due, Fill, Recording
+from softfloat_ref.proof.drive import Driver, Due, Recording
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question, input_names
 from softfloat_ref.proof.rtl import TOP, bound, top_text
@@ -176,13 +176,13 @@ class Cosimulation:
     ) -> Difference | None:
         cycles = [[inputs[n] for n in bench.inputs] for inputs in recording.inputs]
         place = {output: i for i, output in enumerate(bench.outputs)}
-        open_bits = _OpenBits(self.driver, recording)
+        definite = self.driver.definite(recording)
         for plusargs in _RUNS[name]:
             rows = bench.run(cycles, plusargs)
             for check in checks:
                 text = rows[check.cycle][place[check.output]]
                 wrong = _unlike(text, check.value) & check.bits
-                if wrong and wrong & ~open_bits.of(check.cycle, check.output):
+                if wrong and wrong & definite(check.cycle, check.output):
                     due = recording.due[check.cycle]
                     lanes = due.vector.lanes if due and due.vector else {}
                     shown = _shown(f"{check.value:0{len(text)}b}", check.bits), _shown(text, check.bits)
@@ -238,26 +238,6 @@ class Cosimulation:
         ways = [{n: Random(f"{n} {way}").getrandbits(w) for n, w in rest.items()} for way in range(3 if rest else 1)]
         codes = {run({**lanes, **way})[0] for way in ways}
         return codes.pop() if len(codes) == 1 else None
-
-
-class _OpenBits:
-    """The bits of a netlist's outputs that rest on what the source leaves open: undefined values, and registers that no
-    reset sets."""
-
-    def __init__(self, driver: Driver, recording: Recording) -> None:
-        self.driver, self.recording = driver, recording
-        self.runs: list[list[dict[str, int]]] = []
-
-    def of(self, cycle: int, output: str) -> int:
-        """Those of an output in a cycle, as ones."""
-        if not self.runs:
-            fills = (Fill.zeros(), Fill.ones(), *map(Fill, range(1, 5)))
-            self.runs = [self.driver.outputs(self.recording.inputs, fill) for fill in fills]
-        codes = [run[cycle][output] for run in self.runs]
-        found = 0
-        for code in codes:
-            found |= code ^ codes[0]
-        return found
 
 
 def _unlike(text: str, value: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final, NamedTuple
@@ -13,6 +13,7 @@ from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.stimuli import Vector
 from softfloat_ref.proof.unroll import Contents
 from softfloat_ref.rtl.bundle import ones
+from softfloat_ref.symbolic.known import Pair, known_bits
 from softfloat_ref.symbolic.terms import evaluator, variables
 from softfloat_ref.units.unit import lanes_of
 
@@ -22,29 +23,6 @@ _RATES: Final = ((1.0, 1.0), (0.5, 0.6), (0.9, 0.3), (0.3, 1.0))  # of operands 
 _PHASE: Final = 48  # for that many cycles
 _DRAIN: Final = 64  # cycles without anything happening, after which no result is waited for
 _INPUTS: Final = dict.fromkeys(("reset", "in_valid", "out_ready", "clear", "tag_in", "stimulus"), 0)
-
-
-class Fill(Random):
-    """What the source leaves open, at random, or all zeros or ones."""
-
-    @staticmethod
-    def zeros() -> Fill:
-        return _Same(0)
-
-    @staticmethod
-    def ones() -> Fill:
-        return _Same(-1)
-
-
-class _Same(Fill):
-    """The same bit everywhere."""
-
-    def __init__(self, bits: int) -> None:
-        super().__init__(0)
-        self.bits = bits
-
-    def getrandbits(self, k: int, /) -> int:
-        return self.bits & ones(k)
 
 
 @dataclass(frozen=True)
@@ -90,18 +68,37 @@ class Driver:
         machine = self.machine
         self.nets = evaluator([*machine.outputs.values(), *machine.nexts.values()])
 
+    def definite(self, recording: Recording) -> Callable[[int, str], int]:
+        """The bits of an output in a cycle, as ones, that do not rest on what the source leaves open: undefined values,
+        and registers that no reset sets."""
+        machine, seen = self.machine, list[dict[str, Pair]]()
+        run = known_bits([*machine.outputs.values(), *machine.nexts.values()])
+        held = {n: (int(t.value), ones(t.width)) for n, t in machine.starts.items() if t.is_const}
+
+        def bits(cycle: int, output: str) -> int:
+            while len(seen) <= cycle:
+                inputs = recording.inputs[len(seen)]
+                given = {str(machine.registers[n].value): pair for n, pair in held.items()}
+                given |= {str(v.value): (inputs[n], ones(v.width)) for n, v in machine.inputs.items() if n in inputs}
+                found = run(given)
+                held.update(zip(machine.nexts, found[len(machine.outputs) :], strict=True))
+                seen.append(dict(zip(machine.outputs, found, strict=False)))
+            return seen[cycle][output][1]
+
+        return bits
+
     def word(self, vector: Vector) -> int:
         """The inputs side by side of an operation."""
         used = self.names[vector.part]
         codes = {n if n in used else f"unused {n}": code for n, code in vector.lanes.items()}
         return self.words[vector.part](codes)[0]
 
-    def start(self, free: Fill) -> dict[str, int]:
+    def start(self, free: Random) -> dict[str, int]:
         """The contents of registers at power-up."""
         starts = {n: int(t.value) for n, t in self.machine.starts.items() if t.is_const}
         return {n: starts.get(n, free.getrandbits(t.width)) for n, t in self.machine.registers.items()}
 
-    def step(self, held: dict[str, int], inputs: Mapping[str, int], free: Fill) -> dict[str, int]:
+    def step(self, held: dict[str, int], inputs: Mapping[str, int], free: Random) -> dict[str, int]:
         """The outputs of a cycle; `held` then has the next contents."""
         machine = self.machine
         values = {str(machine.registers[n].value): code for n, code in held.items()}
@@ -111,7 +108,7 @@ class Driver:
         held.update(zip(machine.nexts, found[len(machine.outputs) :], strict=True))
         return dict(zip(machine.outputs, found, strict=False))
 
-    def outputs(self, cycles: Sequence[Mapping[str, int]], free: Fill) -> list[dict[str, int]]:
+    def outputs(self, cycles: Sequence[Mapping[str, int]], free: Random) -> list[dict[str, int]]:
         """The machine's outputs in cycles with these inputs."""
         held = self.start(free)
         return [self.step(held, inputs, free) for inputs in cycles]
@@ -124,14 +121,14 @@ class Driver:
             known = {str(v.value): values.get(str(v.value), 0) for v in variables(terms)}
             inputs.append(dict(zip(self.machine.inputs, evaluator(terms)(known), strict=True)))
         inputs = [{**_INPUTS, **cycle} for cycle in inputs]
-        outputs, reset = self.outputs(inputs, Fill(2)), self.ports.reset.cycles if self.ports.reset else 0
+        outputs, reset = self.outputs(inputs, Random(2)), self.ports.reset.cycles if self.ports.reset else 0
         care = self.bound.parts[0].care[0] if len(self.bound.parts) == 1 else 0
         shown = [Due(care if found["out_valid"] else 0, tag=bool(found["out_valid"])) for found in outputs[reset:]]
         return Recording(inputs, outputs, [*[None] * reset, *shown], 1)
 
     def record(self, given: Iterable[Vector], limit_s: float) -> Recording:
         """Some operations one after the other, until there are no more, the time is over or one is not taken."""
-        run, end = _Run(self, Fill(1)), time.process_time() + limit_s
+        run, end = _Run(self, Random(1)), time.process_time() + limit_s
         for vector in given:
             if not run.operate(vector):
                 break
@@ -154,9 +151,9 @@ class _Run:
     """A machine from its reset on. flying: the operations taken whose results have not come; begun: of each cycle, for
     a fixed latency."""
 
-    def __init__(self, driver: Driver, words: Fill) -> None:
+    def __init__(self, driver: Driver, words: Random) -> None:
         self.driver, self.ports, self.words = driver, driver.ports, words
-        self.held, self.free = driver.start(words), Fill(2)
+        self.held, self.free = driver.start(words), Random(2)
         self.recording = Recording()
         self.flying: list[_Operation] = []
         self.begun: list[_Operation | None] = []

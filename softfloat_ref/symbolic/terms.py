@@ -110,7 +110,8 @@ def _sizes(t: Term) -> tuple[int, int, int, int, int, int]:
     return first, second, t.width, (1 << t.width) - 1, 1 << first - 1, t.value[1] if t.op == "extract" else 0
 
 
-def _meaning(t: Term, args: Sequence[int]) -> int:
+def meaning(t: Term, args: Sequence[int]) -> int:
+    """The value of an operation, of those of its arguments."""
     return _MEANINGS[t.op](*args, *(0,) * (3 - len(args)), *_sizes(t))
 
 
@@ -143,7 +144,7 @@ def evaluator(roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]
             elif t.op == "var":
                 found[t] = values[t.value]
             else:
-                found[t] = _meaning(t, [found[a] for a in t.args])
+                found[t] = meaning(t, [found[a] for a in t.args])
         return [found[t] for t in roots]
 
     return run
@@ -192,7 +193,7 @@ def make(op: Op, width: int, *args: Term, value: Any = None) -> Term:
     """A term, simplified by what its arguments are."""
     if all(a.is_const for a in args):
         probe = Term(op, width, args, value)
-        return const(_meaning(probe, [a.value for a in args]), width)
+        return const(meaning(probe, [a.value for a in args]), width)
     if args[0].width == width == 1 and op in _OF_BITS:
         return _OF_BITS[op](*args)
     rule = _RULES.get(op)
