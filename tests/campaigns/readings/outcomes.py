@@ -96,7 +96,7 @@ def outcomes(circuits: Iterable[Circuit], folder: Path, simulators: Simulators |
             truths = simulators.truths(batch, places)
             for c in batch:
                 yield proved(c, places[c.name], truths[c.name])
-                shutil.rmtree(places[c.name])
+                shutil.rmtree(places[c.name], ignore_errors=True)
         shutil.rmtree(folder / "kept", ignore_errors=True)
 
 
