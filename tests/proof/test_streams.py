@@ -218,7 +218,12 @@ def test_what_holds_after_the_reset_only(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("{tag_i, now};", "{tag_i, now ^ (count == 1 && b == 3)};", "the result is wrong"),
-        ("{tag_i, now};", "{tag_i ^ {1'b0, count == 1 && tag_i[1]}, now};", "the result has another tag"),
+        # the tag may be that of another operation, whose result this is not
+        (
+            "{tag_i, now};",
+            "{tag_i ^ {1'b0, count == 1 && tag_i[1]}, now};",
+            "the result has another tag or the result is wrong",
+        ),
         ("count <= count - 1;", "count <= count == 2 ? 0 : count - 1;", "no result comes"),
         ("count <= count - 1;", "count <= count - (b != 3);", "a result without an operation"),
         ("out_valid = count != 0", "out_valid = count != 0 && !(count == 2 && out_ready)", "no result comes"),
@@ -228,7 +233,7 @@ def test_what_is_wrong_where_nothing_is_proved(old: str, new: str, said: str, tm
     """Results in another order than operations are not followed, but tried."""
     ports = {**TAGGED, "module": "stack", "stable": False}
     assert STACK.count(old) == 1
-    assert told(Question(UNIT, rtl(tmp_path, UNIT, table() + STACK.replace(old, new), ports))) == said
+    assert told(Question(UNIT, rtl(tmp_path, UNIT, table() + STACK.replace(old, new), ports))) in said.split(" or ")
 
 
 def test_too_many_states_are_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
