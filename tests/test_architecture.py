@@ -245,6 +245,8 @@ def test_a_search_finds_the_first_or_raises() -> None:
     assert find_first(x for x in range(9) if x > 3) == 4
     with pytest.raises(LookupError):
         list(map(find_first, [[1], []]))
+
+
 # Ways to a file's content other than `base.files`, and the modules that may go them: on a stream that it opened, after
 # a check of limits, or for files of this package.
 WAYS: dict[str, set[str]] = {

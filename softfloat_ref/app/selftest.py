@@ -36,9 +36,7 @@ _PROVED: Final = {"unsat": "proved", "unknown": "undecided", "sat": "WRONG"}
 @click.command("selftest")
 @click.option("--prove", "proves", is_flag=True, help="What is proved of the oracle, by solvers.")
 @click.option("--part", "parts", multiple=True, metavar="PART", help="Prove: a part of it (default: all).")
-@click.option(
-    "--limit", type=Seconds(min=0, min_open=True), help="Prove: seconds for a question to a solver [300]."
-)
+@click.option("--limit", type=Seconds(min=0, min_open=True), help="Prove: seconds for a question to a solver [300].")
 @click.option("--exhaustive", is_flag=True, help="Every float32, through the arrays layer.")
 @click.option(
     "--fmt", "formats", multiple=True, type=SCALAR, help="Exhaustive: a format (default: all up to 8 bits, and more)."

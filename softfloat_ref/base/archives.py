@@ -62,9 +62,7 @@ def _check(found: zipfile.ZipFile, size: int) -> None:
     limit = max(limits.UNPACKED, limits.EXPANSION * size)
     becomes = sum(e.file_size for e in entries if e.compress_type != zipfile.ZIP_STORED)
     if becomes > limit:
-        raise Error(
-            f"its compressed members become {becomes} bytes; the limit is {limit}: store them uncompressed"
-        )
+        raise Error(f"its compressed members become {becomes} bytes; the limit is {limit}: store them uncompressed")
 
 
 def content(found: zipfile.ZipFile, entry: zipfile.ZipInfo, limit: int) -> bytes:

@@ -171,9 +171,7 @@ class Cosimulation:
         agreeing = tuple(name for name, difference in found.items() if difference is None)
         return replace(first, agreeing=agreeing, macros=self._macros(first.simulator, recording, checks))
 
-    def _first(
-        self, name: str, bench: CycleBench, recording: Recording, checks: Sequence[_Check]
-    ) -> Difference | None:
+    def _first(self, name: str, bench: CycleBench, recording: Recording, checks: Sequence[_Check]) -> Difference | None:
         cycles = [[inputs[n] for n in bench.inputs] for inputs in recording.inputs]
         place = {output: i for i, output in enumerate(bench.outputs)}
         definite = self.driver.definite(recording)

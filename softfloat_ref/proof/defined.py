@@ -104,7 +104,7 @@ def _elsewhere(design: Elaborated, nodes: Nodes, flows: Iterable[Flow]) -> Itera
     """Variables of packages, which are not the design's own."""
     known = {*nodes.get("Net", ()), *nodes.get("Variable", ()), *nodes.get("FormalArgument", ())}
     for flow in flows:
-        for symbol, location in ((*((r.symbol, r.location) for r in flow.reads), *flow.places.items())):
+        for symbol, location in (*((r.symbol, r.location) for r in flow.reads), *flow.places.items()):
             if symbol not in known and not is_automatic(symbol):
                 yield f"{design.place(location)}: {symbol.name} is a variable of a package: not supported in a proof"
 

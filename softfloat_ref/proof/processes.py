@@ -165,11 +165,11 @@ def function_problems(design: Elaborated, functions: Functions) -> Iterator[str]
             yield f"{place}: task {subroutine.name} reads {read.symbol.name}, which is not its own; make it an argument"
         if subroutine.defaultLifetime.name == "Static":
             own = [(r.symbol, r.location) for r in flow.reads if r.symbol in flow.own and not is_automatic(r.symbol)]
-            ends = (subroutine.returnValVar, *(a for a in subroutine.arguments if a.direction.name == "Out"))
+            ends = [a for a in subroutine.arguments if a.direction.name == "Out"]
+            ends += [subroutine.returnValVar] if subroutine.returnValVar is not None else []  # a task has none
             own += [(s, flow.places[s]) for s, _ in flow.latched() if s in ends]
             for symbol, location in own:
                 yield (
                     f"{design.place(location)}: {symbol.name} may keep its value of an earlier call of "
                     f"{subroutine.name}; assign it first, or declare the function automatic"
                 )
-

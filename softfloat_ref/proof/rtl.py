@@ -10,6 +10,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.manifest import described
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.defined import check_defined
+from softfloat_ref.proof.memory_files import check_memory_files
 from softfloat_ref.proof.versions import versions
 from softfloat_ref.proof.yosys import PREDEFINED, Frontend, Netlist, netlist
 from softfloat_ref.rtl.binding import Bound, bind
@@ -76,6 +77,7 @@ def read_rtl(
     expected = check_defined(module.design, frontend == "verilog")
     read = read_inputs(module.design, sources, macros, memories)
     check_reread(read, memories)
+    check_memory_files((file.path for file in read.files if file.role == "memory"), frontend)
     reading = replace(
         read,
         frontend=frontend,

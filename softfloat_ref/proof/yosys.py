@@ -61,9 +61,7 @@ def yosys_version() -> str:
     return found
 
 
-def netlist(
-    top: str, reading: Reading, frontend: Frontend = "slang", expected: Expected | None = None
-) -> Netlist:
+def netlist(top: str, reading: Reading, frontend: Frontend = "slang", expected: Expected | None = None) -> Netlist:
     """The circuit `top`, a module of the reading's text `top` that instantiates modules of its sources.
 
     expected: what the design must be like. Raises Error with Yosys' first error, and for clocks other than the rising

@@ -44,6 +44,8 @@ def read_inputs(
         tried = _upto(include.path, [folder / include.name for folder in sources.searched])
         includes.append(include._replace(path=tried[-1]))
         looked += [*(folder / include.name for folder in before), *tried[:-1]]
+        if first is None:
+            looked.append(_in_working_folder(includes[-1]))
     modules = list[Path]()
     for module, tried in _modules(design, sources, [*before, *sources.searched] if first else []):
         modules += [] if module is None else [module]
@@ -74,6 +76,17 @@ def read_inputs(
         include_dirs=sources.searched,
         libraries=sources.libraries,
     )
+
+
+def _in_working_folder(include: Named) -> Path:
+    """Where Icarus looks for an included file first, and Verilator last. Raises Error for another text there."""
+    path = Path.cwd() / include.name
+    if is_file(path) and file_hash(path) != file_hash(include.path):
+        raise Error(
+            f"{include.by}: {include.name} is {include.path} for Verilator and {path} for Icarus, which looks in the"
+            " working folder first; run this elsewhere, or rename one of the two files"
+        )
+    return path
 
 
 def _includes(design: Elaborated) -> Iterator[Named]:

@@ -67,7 +67,7 @@ class QuickVerilator(Verilator):
         model += ["--x-assign", "unique", "--x-initial", "unique"]
         model += ["--top-module", top, "--Mdir", str(output), "--prefix", PREFIX, *options, *files]
         main, whole = shlex.quote(_MAIN), shlex.quote(str(output / "model.cpp"))
-        texts = f"for f in {shlex.quote(str(output))}/{PREFIX}*.cpp; do echo \"#include \\\"$f\\\"\"; done"
+        texts = f'for f in {shlex.quote(str(output))}/{PREFIX}*.cpp; do echo "#include \\"$f\\""; done'
         compiler = [*_compiler(include), "-O0", f"-I{output}", "-include", str(runtime / _HEADER)]
         return (
             model,

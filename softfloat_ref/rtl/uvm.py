@@ -90,7 +90,7 @@ def unit_of(text: str) -> Unit:
     """The unit of such a word. Raises Error."""
     try:
         table = bz2.BZ2Decompressor().decompress(base64.b64decode(text, validate=True), _MAX_DEFINITION)
-        return restored(parse_json(table, "the definition"))
+        return restored(parse_json(table, "the definition of a unit"))
     except Error:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, OSError, RecursionError):

@@ -118,8 +118,16 @@ def _shifted(t: Term, args: Sequence[Pair], ones: int) -> Pair:
 
 
 _RULES: Final[dict[str, Callable[[Term, Sequence[Pair], int], Pair]]] = {
-    "not": _not, "and": _and, "or": _or, "xor": _xor, "eq": _eq, "ite": _ite, "concat": _concat,
-    "extract": _extract, "zext": _extended, "sext": _extended,
+    "not": _not,
+    "and": _and,
+    "or": _or,
+    "xor": _xor,
+    "eq": _eq,
+    "ite": _ite,
+    "concat": _concat,
+    "extract": _extract,
+    "zext": _extended,
+    "sext": _extended,
     **dict.fromkeys(_FROM_BELOW, _from_below),
     **dict.fromkeys(("shl", "lshr", "ashr"), _shifted),
 }

@@ -235,7 +235,6 @@ class Judge:
             found.changes = self.view.changes(found.operands, answer, bool(flags))
             self.report.mismatches.append(found)
 
-
     def _compared(self, expected: Line, answer: Answer) -> tuple[Line, Answer]:
         """What of the expected outputs and of an answer is compared."""
         if not self.report.any_elements:

@@ -59,7 +59,7 @@ class DevicePlugin:
 
     def __init__(self, config: pytest.Config) -> None:
         self.command = str(config.getoption("softfloat_dut"))
-        self.device = Dialogue(self.command, config.getoption("softfloat_timeout"))
+        self.device = Dialogue(self.command, _timeout(config))
         try:
             self.suite = self._suite(config)
             self.reasons = type(self.suite).applicable()
@@ -106,13 +106,18 @@ class DevicePlugin:
         self.device.close()
 
 
-def _check_options(config: pytest.Config, op: str) -> None:
-    """Raises Error for numbers out of range, and for options that do not apply to the operation."""
-    timeout = config.getoption("softfloat_timeout")
+def _timeout(config: pytest.Config) -> float:
+    """Seconds per answer. Raises Error for a number out of range."""
+    timeout: float = config.getoption("softfloat_timeout")
     if not LEAST_TIMEOUT <= timeout < math.inf:
         raise Error(
             f"--softfloat-timeout={timeout:g}: give the timeout per answer in seconds, {LEAST_TIMEOUT:g} or more"
         )
+    return timeout
+
+
+def _check_options(config: pytest.Config, op: str) -> None:
+    """Raises Error for numbers out of range, and for options that do not apply to the operation."""
     for name, what in (("examples", "number of cases per property"), ("k", "number of products")):
         number = config.getoption(f"softfloat_{name}")
         if number is not None and number < 1:

@@ -79,7 +79,7 @@ def test_a_signal_leaves_nothing_half_written(number: signal.Signals, code: int,
         ("a = " + "[" * 100_000, "not valid TOML"),
         ("a = " + "9" * 5000, "not valid TOML"),
         ('[formats."é"]\nlike = "fp16"', "a name has 1 to 64 letters"),
-        ('[formats."a\\nb"]\nlike = "fp16"', "a name has 1 to 64 letters"),
+        ('[formats."a\\nb"]\nlike = "fp16"', r"'a\nb' has a hidden character"),
         ('[formats."../../esc"]\nlike = "fp16"', "a name has 1 to 64 letters"),
     ],
 )

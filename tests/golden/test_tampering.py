@@ -302,7 +302,7 @@ def test_a_file_that_is_listed_twice_is_refused(folder: Path) -> None:
 
 def test_a_key_that_is_given_twice_is_refused(folder: Path) -> None:
     change(folder, "manifest.json", lambda data: data.replace(b"{", b'{"count": 1, ', 1))
-    with pytest.raises(Error, match=r"manifest\.json: gives the key 'count' twice"):
+    with pytest.raises(Error, match=r"manifest\.json: not valid JSON: 'count' is given twice"):
         verify(folder)
 
 

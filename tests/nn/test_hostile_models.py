@@ -251,8 +251,14 @@ def test_names_are_shown_escaped(kind: str, tmp_path: Path, monkeypatch: pytest.
     files = [(tmp_path / f"r.{end}").read_text() for end in ("csv", "json", "html")]
     assert not any(hidden in x for hidden in "\x1b\u202e" for x in (shown, *files))
     assert json.loads(files[1])["rows"][0]["tensor"] == SHOWN
-    assert SHOWN in ok("plot", "sqnr", "r.json", cwd=tmp_path)
     assert "\x1b" not in refused("report", path.name, "--fmt", "fp16", "--include", "none", cwd=tmp_path)
+
+
+@pytest.mark.extra("matplotlib")
+def test_names_are_shown_escaped_by_a_plot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    named("npz", tmp_path, ESCAPE, monkeypatch)
+    ok("report", "m.npz", "--fmt", "fp16", "-o", "r.json", cwd=tmp_path)
+    assert SHOWN in ok("plot", "sqnr", "r.json", cwd=tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["pt", "npz", "onnx"])

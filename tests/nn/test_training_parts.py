@@ -390,7 +390,7 @@ def test_bad_logs(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"step": 1}\nstep 2\n{"step": 3}\n')
     with pytest.raises(Error, match=r"a.jsonl:2: not a line of a log"):
         read_log(tmp_path / "a.jsonl")
-    with pytest.raises(Error, match="cannot be written"):
+    with pytest.raises(Error, match=r"a\.jsonl: No such file"):
         RunLog(tmp_path / "none" / "a.jsonl").write(step=1)
     with pytest.raises(Error, match="No such file"):
         read_log(tmp_path / "b.jsonl")

@@ -25,7 +25,7 @@ module inp(input logic [7:0] x, output logic [7:0] y); always_comb y = x; endmod
 module t(input logic clk, rst, input logic [7:0] a, b, output logic [7:0] q, r, output wire [7:0] n);
 """
 REFUSED: dict[str, tuple[str, list[str]]] = {
-    'several drivers of a bit': (
+    "several drivers of a bit": (
         r"another driver|order is open|drivers",
         [
             "assign n = a; assign n = b;",
@@ -55,7 +55,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "assign a = 3;",
         ],
     ),
-    '`z`; `wor`, `wand`, `tri0`, `supply0` and their like; drive strengths; switches': (
+    "`z`; `wor`, `wand`, `tri0`, `supply0` and their like; drive strengths; switches": (
         r"value z|net of type|strength|bufif1|alias|unknown module|unconnected",
         [
             "assign n = a[0] ? b : 8'bz;",
@@ -70,7 +70,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "foo g(n[0], a[0]);",
         ],
     ),
-    'latches; registers that signals set, reset or load beside the clock; the clock as data': (
+    "latches; registers that signals set, reset or load beside the clock; the clock as data": (
         r"latch",
         [
             "always_latch if (a[0]) q = b;",
@@ -83,7 +83,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "always_comb begin : blk q = a; if (b[0]) disable blk; r = 3; end",
         ],
     ),
-    'a signal that a process reads without it in the sensitivity list': (
+    "a signal that a process reads without it in the sensitivity list": (
         r"start no simulation|expression in a sens|with and without edges|edges are supported",
         [
             "always @(a) q = a ^ b;",
@@ -95,7 +95,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "always @(posedge clk iff a[0]) q <= b;",
         ],
     ),
-    'a function that reads other signals than its arguments, in an assignment or `always @*`': (
+    "a function that reads other signals than its arguments, in an assignment or `always @*`": (
         r"function called|task tk reads|start no simulation",
         [
             "function automatic [7:0] f(input [7:0] x); f = x ^ b; endfunction always @* q = f(a);",
@@ -109,7 +109,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "task automatic tk(output [7:0] y); y = a; endtask always_comb tk(q);",
         ],
     ),
-    'a process that no change starts': (
+    "a process that no change starts": (
         r"never runs it|without a sens|an event within",
         [
             "always @* q = 3;",
@@ -120,7 +120,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "always begin @(posedge clk); q = a; @(posedge clk); q = b; end",
         ],
     ),
-    'a variable read before its process assigns it': (
+    "a variable read before its process assigns it": (
         r"read before it is assigned",
         [
             "logic [7:0] t; always_comb begin q = t; t = a; end",
@@ -148,7 +148,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             ),
         ],
     ),
-    'a static function that keeps values; a function or task that assigns other variables': (
+    "a static function that keeps values; a function or task that assigns other variables": (
         r"earlier call|not its own|another driver|in a function called",
         [
             (
@@ -156,11 +156,13 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
                 "assign q = f(a);"
             ),
             "function [7:0] f(input [7:0] x); if (x[0]) f = x; endfunction assign q = f(a);",
+            "task static f(input [7:0] x, output [7:0] y); if (x[0]) y = x; endtask always @* f(a, q);",
+            "task f(input [7:0] x, output [7:0] y); if (x[0]) y = x; endtask always_comb f(a, q);",
             "function automatic void f(input [7:0] x); q = x; endfunction always_comb f(a);",
             "task tk; q = a; endtask always @* tk;",
         ],
     ),
-    '`=` in a clocked process that another one reads; a clock made by `<=`': (
+    "`=` in a clocked process that another one reads; a clock made by `<=`": (
         r"same edge|is a clock",
         [
             "logic [7:0] t; always_ff @(posedge clk) t = a; always_ff @(posedge clk) q <= t;",
@@ -170,7 +172,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "logic c; always_comb c <= clk; always_ff @(posedge c) q <= a;",
         ],
     ),
-    'several initial blocks; initial values that are not constant; variables of packages': (
+    "several initial blocks; initial values that are not constant; variables of packages": (
         r"another driver|initial|package",
         [
             "initial q = 0; initial q = 1; always_ff @(posedge clk) q <= a;",
@@ -179,14 +181,14 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "always_comb q = p::v;",
         ],
     ),
-    'several assignments in one expression': (
+    "several assignments in one expression": (
         r"order is open",
         [
             "always_comb begin {q, q[3:0]} = {a, b}; end",
             "logic [7:0] t; always_comb begin t = a; q = t++ + 1; end",
         ],
     ),
-    'delays, `wait`, events, `fork`, `force`, `deassign`': (
+    "delays, `wait`, events, `fork`, `force`, `deassign`": (
         r"not supported|edges are supported|pass time",
         [
             "assign #1 n = a;",
@@ -206,7 +208,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "event e; always @* begin -> e; q = a; end",
         ],
     ),
-    '`$random`, `$time`, `$isunknown`, `$cast` and others of a simulation': (
+    "`$random`, `$time`, `$isunknown`, `$cast` and others of a simulation": (
         r"not supported",
         [
             "always_comb q = $random;",
@@ -217,7 +219,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             'logic [7:0] m [4]; always_ff @(posedge clk) $readmemh("x", m); assign q = m[0];',
         ],
     ),
-    'an assertion that assigns': (
+    "an assertion that assigns": (
         r"assertion that assigns",
         [
             "always_comb begin q = a; assert (a != 5) else q = 0; end",
@@ -261,6 +263,7 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
     ),
 }
 ACCEPTED = [
+    "task static f(input [7:0] x, output [7:0] y); y = x; endtask always_comb f(a, q);",
     "always_comb for (int i = 0; i < 8; i++) q[i] = i % 2 == 0 ? a[i % 4] : (i % 4) < 2;",
     "for (genvar i = 0; i < 8; i++) if (i % 4 < 2) assign n[i] = a[(i + 3) % 8]; else assign n[i] = b[i];",
     "assign q = $signed(a) % $signed(b) < -3;",

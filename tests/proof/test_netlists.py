@@ -41,6 +41,7 @@ CIRCUITS: dict[str, tuple[str, Any, dict[str, Any]]] = {
     "tanh_bf16": (str(EXAMPLES / "tanh_bf16" / "tanh_bf16.toml"), None, {}),
 }
 
+
 @pytest.mark.parametrize(
     ("circuit", "frontend"), [(c, f) for c in CIRCUITS for f in FRONTENDS if (c, f) not in REFUSED]
 )

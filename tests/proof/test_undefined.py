@@ -86,8 +86,7 @@ CASES: dict[str, list[Case]] = {
         ),
         Case(
             8,
-            "logic [7:0] k [4]; always_comb begin for (int j = 0; j < 8; j++) k[j] = a + j; q = k[3]; r = k[s]; "
-            "end",
+            "logic [7:0] k [4]; always_comb begin for (int j = 0; j < 8; j++) k[j] = a + j; q = k[3]; r = k[s]; end",
         ),
         Case(8, "always_comb begin for (int j = 0; j < 8; j = j + 2) q[j+:2] = a[j+1+:2]; r = a; end"),
     ],
@@ -139,7 +138,8 @@ CASES: dict[str, list[Case]] = {
         Case(8, "always_comb begin q = 9; (* full_case *) case (s) 0: q = a; 1: q = ~a; endcase end", more=True),
         Case(
             8,
-            "always_comb begin q = 9;\ncase (s) // synopsys full_case\n0: q = a; 1: q = ~a; endcase end", more=True,
+            "always_comb begin q = 9;\ncase (s) // synopsys full_case\n0: q = a; 1: q = ~a; endcase end",
+            more=True,
         ),
         Case(8, f"always_comb begin q = 0; {PARALLEL} end"),
         Case(
@@ -149,8 +149,7 @@ CASES: dict[str, list[Case]] = {
         ),
         Case(
             8,
-            "always_comb begin q = 3;\ncase (1'b1) // synopsys parallel_case\ns[0]: q = a; s[1]: q = ~a; endcase "
-            "end",
+            "always_comb begin q = 3;\ncase (1'b1) // synopsys parallel_case\ns[0]: q = a; s[1]: q = ~a; endcase end",
         ),
         Case(8, "always_comb begin unique case (1'b1) s[0]: q = a; s[1]: q = ~a; default: q = 4; endcase end"),
         Case(8, "always_comb begin q = 0; unique0 if (s[0]) q = a; else if (s[1]) q = 5; end"),

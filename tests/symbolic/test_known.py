@@ -26,8 +26,6 @@ TERMS = {
 }
 
 
-
-
 def pairs(width: int) -> Iterator[tuple[int, int]]:
     return ((value & known, known) for known in range(1 << width) for value in range(1 << width) if not value & ~known)
 

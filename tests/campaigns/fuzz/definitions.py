@@ -307,7 +307,11 @@ def readers() -> list[Reader]:
             structure=structures.toml,
         ),
         Reader(
-            "ports", list(PORTS_TOML), in_file("x.toml", _ports), PORT_WORDS, others=True,
+            "ports",
+            list(PORTS_TOML),
+            in_file("x.toml", _ports),
+            PORT_WORDS,
+            others=True,
             structure=structures.toml,
         ),
         Reader(

@@ -204,8 +204,12 @@ def _manifest(folder: Path, kind: str) -> Reader:
 
     words = ("like", "count", "seed", "name", "set", "files", "fields", "../../outside.toml:a", "sha256")
     return Reader(
-        f"manifest_{kind}", [path.read_bytes()], run, words,
-        mutator=json_tree, structure=structures.json_text,
+        f"manifest_{kind}",
+        [path.read_bytes()],
+        run,
+        words,
+        mutator=json_tree,
+        structure=structures.json_text,
     )
 
 
@@ -403,7 +407,10 @@ def readers(folder: Path) -> list[Reader]:
             structure=structures.text,
         ),
         Reader(
-            "results", [answers, lines, b"// log\n" + lines], in_file("x.log", _results), WORDS,
+            "results",
+            [answers, lines, b"// log\n" + lines],
+            in_file("x.log", _results),
+            WORDS,
             structure=structures.text,
         ),
         Reader("lines", [lines], in_file("x.tv", _lines), WORDS, structure=structures.text),
@@ -417,8 +424,11 @@ def readers(folder: Path) -> list[Reader]:
             structure=structures.text,
         ),
         Reader(
-            "captures", _captures(), in_file("x.npz", lambda p, _: captures.read(p)),
-            mutator=npz_members, structure=structures.npz,
+            "captures",
+            _captures(),
+            in_file("x.npz", lambda p, _: captures.read(p)),
+            mutator=npz_members,
+            structure=structures.npz,
         ),
         Reader(
             "operand_arrays",
@@ -427,8 +437,11 @@ def readers(folder: Path) -> list[Reader]:
             mutator=npz_members,
         ),
         Reader(
-            "arrays", _arrays(folder), in_file("x.npz", lambda p, _: files.load(p)),
-            mutator=npz_members, structure=structures.npz,
+            "arrays",
+            _arrays(folder),
+            in_file("x.npz", lambda p, _: files.load(p)),
+            mutator=npz_members,
+            structure=structures.npz,
         ),
         Reader("packed", layouts, _packed, (*packing.ELEMENT_LAYOUTS, *(f"+{x}" for x in packing.SCALE_LAYOUTS))),
         Reader("codes", [b"3c00,0x3c01 7E00", b"1.5 -2"], _operand_codes, ("0x", ",", " ")),

@@ -24,7 +24,7 @@ from softfloat_ref.base import kept
 from softfloat_ref.base.errors import HIDDEN, Error
 from softfloat_ref.base.sources import stamp
 from softfloat_ref.nn.model_files import tensors
-from softfloat_ref.proof import certificate, prove, regions
+from softfloat_ref.proof import certificate, prove
 from softfloat_ref.proof.engine import How
 from softfloat_ref.proof.stimuli import literals
 from softfloat_ref.proof.texts import asking
@@ -157,7 +157,6 @@ def _sources(path: str, folder: Path) -> None:
     list(_macros(found.files))
     list(asking(("SYNTHESIS", "YOSYS"), found.files))
     literals(found.files)
-    list(regions._regions(Path(path).read_text(encoding="utf-8", errors="replace")))
 
 
 def _in_list(path: str, folder: Path) -> None:

@@ -284,8 +284,12 @@ def _safetensors(folder: Path) -> Reader:
 
     words = ("dtype", "shape", "data_offsets", "F32", "BF16", "F8_E4M3", "__metadata__", "meta")
     return Reader(
-        "safetensors", [example], in_file("x.safetensors", _load), words,
-        mutator=head, structure=structures.safetensors,
+        "safetensors",
+        [example],
+        in_file("x.safetensors", _load),
+        words,
+        mutator=head,
+        structure=structures.safetensors,
     )
 
 
@@ -327,8 +331,12 @@ def _outcomes(folder: Path) -> Reader:
         json.dumps(compare.as_json([found]), allow_nan=False)
 
     return Reader(
-        "outcomes", [example], run, ("identity", "epochs", "averaged"),
-        mutator=json_tree, structure=structures.json_text,
+        "outcomes",
+        [example],
+        run,
+        ("identity", "epochs", "averaged"),
+        mutator=json_tree,
+        structure=structures.json_text,
     )
 
 
@@ -410,14 +418,22 @@ def readers(folder: Path) -> list[Reader]:
     packed = [_safetensors(folder)] if importlib.util.find_spec("safetensors") else []
     return [
         Reader(
-            "training_recipes", recipes, in_file("x.toml", _use_recipe), WORDS, others=True,
+            "training_recipes",
+            recipes,
+            in_file("x.toml", _use_recipe),
+            WORDS,
+            others=True,
             structure=structures.toml,
         ),
         _checkpoints(folder),
         *packed,
         Reader(
-            "run_logs", [RUN_LOG], in_file("log.jsonl", _log), LOG_WORDS,
-            mutator=_one_line, structure=structures.json_line,
+            "run_logs",
+            [RUN_LOG],
+            in_file("log.jsonl", _log),
+            LOG_WORDS,
+            mutator=_one_line,
+            structure=structures.json_line,
         ),
         _outcomes(folder),
         _traces(folder),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -124,6 +125,8 @@ def proved(circuit: Circuit, folder: Path, truth: Truth) -> Outcome:
         done = here(*circuit.command, cwd=folder)
     except Exception as e:  # the command line lets only Error through
         return Outcome(circuit, truth, FAULT, f"{type(e).__name__}: {e}", checked)
+    if done.returncode > 128:  # a signal, which is for the campaign
+        sys.exit(done.returncode)
     said = done.stdout + done.stderr
     return Outcome(circuit, truth, _verdict(done.returncode, said, done.stderr), said, checked)
 

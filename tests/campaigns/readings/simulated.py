@@ -87,9 +87,7 @@ class Simulators:
 
     # -- Verilator -------------------------------------------------------------------------------------------------
 
-    def _verilator(
-        self, circuits: Sequence[Circuit], folders: Folders, options: Sequence[str] = ()
-    ) -> dict[str, str]:
+    def _verilator(self, circuits: Sequence[Circuit], folders: Folders, options: Sequence[str] = ()) -> dict[str, str]:
         with ThreadPoolExecutor(2) as pool:
             texts = dict(zip((c.name for c in circuits), pool.map(lambda c: self._text(c, folders[c.name]), circuits),
                              strict=True))  # fmt: skip
