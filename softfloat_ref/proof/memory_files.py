@@ -16,8 +16,9 @@ _WORD: Final = re.compile(r"@[0-9a-fA-F]+|[0-9a-fA-F_xXzZ]+")
 
 
 def check_memory_files(paths: Iterable[Path], frontend: str) -> None:
-    """Raise Error for a file that the front end reads as another one: words after an address within a line are lost by
-    slang's, and all after a second address by Yosys' own; both take # for a comment."""
+    """Raise Error for a file that the front end may read as another one. When the last word of a memory is loaded,
+    slang's loses what follows in the line, and Yosys' own what follows in the file; that matters where it has an
+    address. Both take # for a comment."""
     for path in paths:
         text = _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), read_text(path, limits.SOURCE))
         addresses = 0
