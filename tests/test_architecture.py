@@ -6,7 +6,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -67,14 +67,20 @@ def imports(path: Path) -> frozenset[str]:
     return frozenset(found - {""})
 
 
+def nodes(modules: Iterable[str]) -> Iterator[tuple[str, ast.AST]]:
+    """What the syntax trees of modules hold, each with its module's name."""
+    for name in modules:
+        yield from ((name, node) for node in ast.walk(tree(MODULES[name])))
+
+
 def test_there_are_the_rooms_and_the_public_names_only() -> None:
     assert {room(name) for name in MODULES} <= {*ROOMS, *PUBLIC}
 
 
-@pytest.mark.parametrize("name", INSIDE)
-def test_rooms_import_one_way(name: str) -> None:
-    for other in imports(INSIDE[name]):
-        assert ROOMS.index(room(other)) <= ROOMS.index(room(name)), f"{name} imports {other}"
+def test_rooms_import_one_way() -> None:
+    for name in INSIDE:
+        for other in imports(INSIDE[name]):
+            assert ROOMS.index(room(other)) <= ROOMS.index(room(name)), f"{name} imports {other}"
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
@@ -92,11 +98,10 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         visit(name, ())
 
 
-@pytest.mark.parametrize("name", INSIDE)
-def test_no_arrow_is_hidden(name: str) -> None:
+def test_no_arrow_is_hidden() -> None:
     """A file names no other room's file in a text, and climbs no further than its own room: only recipes, which stand
     in the checkout's vectors/, are looked for from the top."""
-    for node in ast.walk(tree(INSIDE[name])):
+    for name, node in nodes(INSIDE):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             for module in re.findall(r"\bsoftfloat_ref[./]([a-z_./]+)", node.value):
                 own = _at(module.replace("/", ".").removesuffix(".py"))
@@ -112,10 +117,9 @@ def _at(name: str) -> str | None:
     return name or None
 
 
-@pytest.mark.parametrize("name", [x for x in INSIDE if x != "oracle.rounding"])
-def test_no_rounding_decision_elsewhere(name: str) -> None:
+def test_no_rounding_decision_elsewhere() -> None:
     """No floor, rint or logarithm, and no comparison with a rounding mode but those listed."""
-    for node in ast.walk(tree(INSIDE[name])):
+    for name, node in nodes(x for x in INSIDE if x != "oracle.rounding"):
         if isinstance(node, ast.Call):
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             own = called == "quantize" and (_ours(node.func) or name.startswith("arrays."))
@@ -182,10 +186,9 @@ def _asked(node: ast.AST) -> set[str]:
     return found if len(found) > 1 else set()
 
 
-@pytest.mark.parametrize("name", [x for x in INSIDE if not x.startswith(("oracle.operations", *NAMED, *TERMS))])
-def test_operations_are_known_by_their_rows(name: str) -> None:
+def test_operations_are_known_by_their_rows() -> None:
     """What an operation is stands on its row: no other module asks for one by name, or lists some."""
-    for node in ast.walk(tree(INSIDE[name])):
+    for name, node in nodes(x for x in INSIDE if not x.startswith(("oracle.operations", *NAMED, *TERMS))):
         assert not _asked(node), f"{name}:{getattr(node, 'lineno', '')}: {', '.join(sorted(_asked(node)))}"
 
 
@@ -218,11 +221,11 @@ def _endings(node: ast.AST, inside: bool = False) -> Iterator[ast.Call]:
         yield from _endings(child, inside)
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_search_without_a_find_is_no_end(name: str) -> None:
+def test_a_search_without_a_find_is_no_end() -> None:
     """A StopIteration ends a generator with an error about something else, and a map() in silence."""
-    lines = [f"{name}:{call.lineno}: {ast.unparse(call)}" for call in _endings(tree(MODULES[name]))]
-    assert not lines, "use base.search.find_first, or give a default"
+    for name in MODULES:
+        lines = [f"{name}:{call.lineno}: {ast.unparse(call)}" for call in _endings(tree(MODULES[name]))]
+        assert not lines, "use base.search.find_first, or give a default"
 
 
 @pytest.mark.parametrize(
@@ -311,11 +314,11 @@ def _way(node: ast.AST) -> str:
     return ".open" if name == "open" and (not node.args or modes) else ""
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_files_are_opened_in_one_place(name: str) -> None:
+def test_files_are_opened_in_one_place() -> None:
     """So that none is read without a limit, and no pipe is waited for."""
-    found = {way: getattr(node, "lineno", 0) for node in ast.walk(tree(MODULES[name])) if (way := _way(node))}
-    assert found.keys() == WAYS.get(name, set()), f"{name}: {found}; base.files opens files, base.trees parses them"
+    for name in MODULES:
+        found = {way: getattr(node, "lineno", 0) for node in ast.walk(tree(MODULES[name])) if (way := _way(node))}
+        assert found.keys() == WAYS.get(name, set()), f"{name}: {found}; base.files opens files, base.trees parses them"
 
 
 @pytest.mark.parametrize(
