@@ -104,7 +104,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small arrays by compiled loops too."""
     from softfloat_ref.arrays.kernels import dispatch
 
-    monkeypatch.setattr(dispatch, "use_compiled", lambda size: size > 0)
+    monkeypatch.setattr(dispatch, "use_compiled", lambda size, weight=1: size > 0)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

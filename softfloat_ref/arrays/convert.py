@@ -167,7 +167,7 @@ def encode_flags(
     words = random_words(policy, random_bits, source.codes.shape)
     drawn = None if words is None else words.reshape(-1)
     codes, flags = np.empty(flat.size, code_dtype(fmt)), np.zeros(flat.size, np.uint8)
-    compiled = dispatch.use_compiled(flat.size) and dispatch.can_flag(source.fmt, fmt, policy)
+    compiled = dispatch.use_compiled(flat.size, dispatch.ONE_BY_ONE) and dispatch.can_flag(source.fmt, fmt, policy)
     if compiled:
         dispatch.rounded(flat, source.fmt, fmt, policy, drawn, codes, flags)
     else:
@@ -226,7 +226,7 @@ def stored(made: NDArray[Number], out: NDArray[Number] | None) -> NDArray[Number
 
 def _encode_flat(flat: Source, fmt: Format, policy: Policy, target: Codes, threads: int) -> None:
     size = target.size
-    if dispatch.use_compiled(size) and dispatch.can_encode(flat.fmt, fmt, policy):
+    if _use_compiled(flat, fmt, policy) and dispatch.can_encode(flat.fmt, fmt, policy):
         dispatch.encode(flat.codes, flat.fmt, fmt, policy, None, target, threads)
     elif flat.fmt.width <= 16 or (table := prefixes.table_for(fmt, policy, size, target.dtype)) is None:
         target[:] = _encode_distinct(flat, fmt, policy)
@@ -237,6 +237,13 @@ def _encode_flat(flat: Source, fmt: Format, policy: Policy, target: Codes, threa
             target[part] = table.codes[prefixes.indices(values, table)]
             nans = np.flatnonzero(np.isnan(values)) + start
             target[nans] = _encode_distinct(Source(flat.codes[nans], flat.fmt), fmt, policy)
+
+
+def _use_compiled(flat: Source, fmt: Format, policy: Policy) -> bool:
+    """Whether to encode values without random words by a compiled loop."""
+    size = flat.codes.size
+    quick = flat.fmt.width <= 16 or prefixes.is_small(fmt, policy, size)
+    return dispatch.use_compiled(size, 1 if quick else dispatch.ONE_BY_ONE)
 
 
 def _encode_stochastic(
@@ -274,7 +281,8 @@ def _with_words(
         given = random_words(policy, random_bits, shape)
         assert given is not None  # random_words raises if they are missing
         words = given.reshape(-1)
-    compiled = dispatch.use_compiled(flat.codes.size) and dispatch.can_encode(flat.fmt, fmt, policy)
+    possible = dispatch.can_encode(flat.fmt, fmt, policy)
+    compiled = possible and dispatch.use_compiled(flat.codes.size, dispatch.ONE_BY_ONE)
 
     def encode_chunk(chunk: slice, target: Codes) -> None:
         if is_source(random_bits):
@@ -424,7 +432,7 @@ def quantize(
     size, target = made.size, made.reshape(-1)
     plain = policy.random_count == 0 and random_bits is None and dtype == np.float32
     flat = Source(source.codes.reshape(-1), source.fmt)
-    fast = plain and dispatch.use_compiled(size)
+    fast = plain and _use_compiled(flat, fmt, policy)
     if not (fast and dispatch.quantize(*flat, fmt, policy, target.view(np.uint32), threads)) and size:
         _quantize_chunks(flat, fmt, policy, random_bits, made, threads)
     return stored(made, out)

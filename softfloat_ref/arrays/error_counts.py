@@ -105,7 +105,7 @@ def compared(x: Doubles, y: Doubles) -> Errors:
     total = Errors()
     for start in range(0, x.size, _PIECE):
         part = slice(start, start + _PIECE)
-        one = _compiled if dispatch.use_compiled(x[part].size) else _one_by_one
+        one = _compiled if dispatch.use_compiled(x[part].size, dispatch.ONE_BY_ONE) else _one_by_one
         total += one(np.ascontiguousarray(x[part]), np.ascontiguousarray(y[part]))
     return total
 

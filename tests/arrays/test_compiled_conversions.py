@@ -250,11 +250,12 @@ def test_philox_is_numpys(start: int, n: int) -> None:
 def test_many_small_arrays_pay_for_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # of `compiled`
     monkeypatch.setattr(dispatch, "_LOOPS", "not loaded")
+    for weight in (1, dispatch.ONE_BY_ONE):
+        monkeypatch.setattr(dispatch._Uncompiled, "values", 0)
+        calls = dispatch.COMPILED_AFTER // (999 * weight)
+        assert [dispatch.use_compiled(999, weight) for _ in range(calls + 2)] == [False] * calls + [True] * 2
     monkeypatch.setattr(dispatch._Uncompiled, "values", 0)
-    size = dispatch.COMPILED_FROM - 1
-    calls = dispatch._COMPILED_AFTER // size
-    assert [dispatch.use_compiled(size) for _ in range(calls + 2)] == [False] * calls + [True] * 2
-    assert dispatch.use_compiled(dispatch.COMPILED_FROM)
+    assert dispatch.use_compiled(dispatch.COMPILED_AFTER)
 
 
 def every_binade() -> np.ndarray:

@@ -20,9 +20,9 @@ from softfloat_ref.oracle.sources import WORD_BITS, Philox, RandomSource
 FP16: Final = CATALOGUE["fp16"]
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
-COMPILED_FROM: Final = 1 << 15  # values for which loading the loops pays
-_COMPILED_AFTER: Final = 1 << 19  # total values of smaller arrays after which it pays
-_SLOW: Final = 1 << 13  # values that a slow call counts for
+COMPILED_AFTER: Final = 1 << 22  # values after which loading the loops pays; compiling them takes ten times as long
+_SLOW: Final = 1 << 16  # values that a slow call counts for
+ONE_BY_ONE: Final = 32  # values that a value counts for which Python's integers compute
 _LOADED_FROM: Final = 256  # values for which calling a loaded loop pays
 CHUNK: Final = 1 << 16  # values at a time where temporaries are needed: they stay in the cache
 _LOOPS: Final = "softfloat_ref.arrays.kernels.convert"
@@ -38,14 +38,13 @@ class _Uncompiled:
     values = 0
 
 
-def use_compiled(size: int) -> bool:
-    """Whether to use the compiled loops: the array is large, they are loaded, or many small arrays came before."""
-    if size >= COMPILED_FROM:
-        return True
-    if _LOOPS not in sys.modules:
-        _Uncompiled.values += size
-        return _Uncompiled.values >= _COMPILED_AFTER
-    return size >= _LOADED_FROM
+def use_compiled(size: int, weight: int = 1) -> bool:
+    """Whether to use the compiled loops: they are loaded, or there are or were so many values that loading them pays.
+    weight: the time that a value takes without them, in that of a numpy expression."""
+    if _LOOPS in sys.modules:
+        return size >= _LOADED_FROM
+    _Uncompiled.values += size * weight
+    return _Uncompiled.values >= COMPILED_AFTER
 
 
 def use_compiled_soon(size: int) -> bool:

@@ -32,13 +32,16 @@ class Table(NamedTuple):
 
 def table_for(fmt: Format, policy: Policy, size: int, dtype: np.dtype[Any]) -> Table | None:
     """The table of a conversion without random bits, if it is small compared with `size` values; else None."""
+    return _table(fmt, policy, dtype) if is_small(fmt, policy, size) else None
+
+
+def is_small(fmt: Format, policy: Policy, size: int) -> bool:
+    """Whether the conversion has a table that is small compared with `size` values."""
     if policy.rounding.stochastic:
-        return None
+        return False
     first, last = fmt.emin - fmt.mantissa_bits - 2, fmt.emax + 2
     entries = 2 * ((last - first) << (fmt.mantissa_bits + 2))
-    if entries > min(MAX_TABLE, 2 * size) or first < 2 - _FP64_BIAS or last > _FP64_BIAS:
-        return None
-    return _table(fmt, policy, dtype)
+    return entries <= min(MAX_TABLE, 2 * size) and first >= 2 - _FP64_BIAS and last <= _FP64_BIAS
 
 
 @lru_cache(maxsize=64)

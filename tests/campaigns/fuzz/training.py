@@ -246,7 +246,8 @@ def _step(training: Training) -> None:
     for x, y in training._batches(0):
         training.number += 1
         try:
-            with instead((dispatch, "use_compiled", lambda size: False)):  # nothing need be compiled for so little
+            # nothing need be compiled for so little
+            with instead((dispatch, "use_compiled", lambda size, weight=1: False)):
                 training.trainer.step(training.number, x[:4], y[:4], training.factor(0))
         except Diverged as e:
             raise Error(str(e)) from None
