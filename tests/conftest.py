@@ -8,7 +8,9 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -43,9 +45,14 @@ LONGEST = (
     "golden/test_large_sets.py",
 )
 
+LEFT_OUT = pytest.StashKey[int]()
 OBJECTS = pytest.StashKey[str]()
 BYTECODE = pytest.StashKey[str]()
 KEPT = pytest.StashKey[str]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="Run the tests marked full, too.")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,8 +75,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests marked extra("package") are skipped where it is not installed. The files that take longest come first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests marked full run with --full only, but for so many of their cases as the mark keeps. Those marked
+    extra("package") are skipped where it is not installed. The files that take longest come first."""
+    if not config.getoption("full"):
+        left_out = set(_left_out(items))
+        items[:] = [item for item in items if item not in left_out]
+        config.stash[LEFT_OUT] = len(left_out)
     places = {Path(__file__).parent / name: i for i, name in enumerate(LONGEST)}
     assert all(path.exists() for path in places)
     items.sort(key=lambda item: places.get(item.path, len(places)))
@@ -79,11 +91,36 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"needs {package}"))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was skipped for want of what, in a line."""
+def _left_out(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """The cases of tests marked full that are not kept; those that are stand evenly among all."""
+    groups: dict[tuple[Path, str], list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("full"):
+            groups.setdefault((item.path, item.name.partition("[")[0]), []).append(item)
+    for cases in groups.values():
+        marker = cases[0].get_closest_marker("full")
+        count = marker.kwargs.get("keep", 0) if marker else 0
+        kept = {i * len(cases) // count for i in range(count)}
+        yield from (case for i, case in enumerate(cases) if i not in kept)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # a process of pytest-xdist's
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What was skipped for want of what, and how many cases were left out."""
     skipped = terminalreporter.stats.get("skipped", [])
     if reasons := [report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)]:
         terminalreporter.write_line(summary(reasons))
+    if count := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(f"{count} cases that take long were left out: --full runs them")
 
 
 @pytest.fixture

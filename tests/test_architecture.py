@@ -77,6 +77,7 @@ def test_there_are_the_rooms_and_the_public_names_only() -> None:
     assert {room(name) for name in MODULES} <= {*ROOMS, *PUBLIC}
 
 
+@pytest.mark.full(keep=333)
 def test_rooms_import_one_way() -> None:
     for name in INSIDE:
         for other in imports(INSIDE[name]):
@@ -186,6 +187,7 @@ def _asked(node: ast.AST) -> set[str]:
     return found if len(found) > 1 else set()
 
 
+@pytest.mark.full(keep=349)
 def test_operations_are_known_by_their_rows() -> None:
     """What an operation is stands on its row: no other module asks for one by name, or lists some."""
     for name, node in nodes(x for x in INSIDE if not x.startswith(("oracle.operations", *NAMED, *TERMS))):

@@ -433,6 +433,7 @@ def test_the_help_of_train_names_the_options_of_a_run() -> None:
     assert all(any(x in shown for x in p.opts if x.startswith("--")) for p in train.run.params if p.name != "recipe")
 
 
+@pytest.mark.full
 def test_bench_arrays_compares_quantized_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
     from softfloat_ref.app import bench_goals
 

@@ -98,6 +98,7 @@ def printed(command: str, work: Path, shell: dict[str, str]) -> str:
     ).stdout
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("page", pages_with("console"), ids=lambda p: str(p.relative_to(TOP)))
 def test_console(page: Path, shell: dict[str, str], tmp_path: Path) -> None:
     """A page's sessions share one folder, in the order of the page."""

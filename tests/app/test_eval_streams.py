@@ -32,6 +32,7 @@ def expected(op: str, fmt: str, out: str | None, listed, words=None, policy=None
     return lines
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("op", "fmt"), [("fma", "fp32"), ("add", "tf32"), ("mul", "fp64"), ("lt", "bf16")])
 def test_long_streams(op: str, fmt: str) -> None:
     sig = signature(op, fmt)
@@ -82,6 +83,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch, text: str, arguments: list[str])
     return done.output
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("drawn", [True, False])
 def test_random_words(drawn: bool) -> None:
     """From a source by line number, across both ways; or as the lines' last operand."""
@@ -95,6 +97,7 @@ def test_random_words(drawn: bool) -> None:
     assert shown == expected("convert", "fp32", "fp8_e4m3", listed, words, policy)
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("line", "message"),
     [

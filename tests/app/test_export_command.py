@@ -75,6 +75,7 @@ def test_stat(tmp_path: Path) -> None:
     assert cells > depth > 10
 
 
+@pytest.mark.full
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 @pytest.mark.sim
 def test_predictions_by_dpi(tmp_path: Path) -> None:

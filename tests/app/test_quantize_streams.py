@@ -76,6 +76,7 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return compare
 
 
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("form", ["value", "hex"])
 def test_same_bytes_as_at_once(fmt: str, form: str, both) -> None:  # type: ignore[no-untyped-def]
@@ -173,6 +174,7 @@ finally:
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 @pytest.mark.parametrize(
     "options", [("fp8_e4m3",), ("mxfp8",), ("nvfp4",), ("fp8_e4m3", "--round", "sr", "--sr-bits", "8", "--seed", "1")]
@@ -188,6 +190,7 @@ def test_memory_does_not_grow_with_the_file(options: tuple[str, ...], tmp_path: 
     assert int(done.stdout) < 250
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopped_in_the_middle(number: int, tmp_path: Path) -> None:
     big_file(tmp_path / "x.npy", 256)

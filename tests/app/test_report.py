@@ -106,6 +106,7 @@ def test_every_kind_of_file_gives_the_same_report(
     assert [x["tensor"] for x in made[1]["skipped"]] == ["step"]
 
 
+@pytest.mark.full
 def test_processes_and_slabs_change_nothing(tmp_path: Path) -> None:
     """Several tasks a tensor; a scale of the whole tensor; random words by position."""
     x = np.random.default_rng(2).standard_normal((400, 3000), np.float32)

@@ -54,6 +54,7 @@ def test_changes_finds_every_step() -> None:
     assert list(changes(lambda x: 5, 8, 8)) == [(8, 5)]
 
 
+@pytest.mark.full
 def test_a_slice_of_everything() -> None:
     """33 blocks of each run; the whole takes hours. SOFTFLOAT_SLICE=I/N takes another one."""
     lines = ok("selftest", "--exhaustive", "--slice", os.environ.get("SOFTFLOAT_SLICE", "3/1997"), "--jobs", "1")

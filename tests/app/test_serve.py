@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +109,7 @@ def test_a_source_is_stepped_by_its_own_context() -> None:
     assert [int(x.split()[0], 16) for x in answers[2:]] == [*expected, *expected[:3]]
 
 
+@pytest.mark.full(keep=11)
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -210,13 +210,3 @@ def test_eval_says_what_it_needs(args: list[str]) -> None:
     done = subprocess.run([*COMMAND[:-1], *args], input=b"", capture_output=True, cwd=TOP, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith(b"softfloat-ref: eval needs OP, --fmt FORMAT and the operands' codes")
-
-
-def test_the_rate_of_round_trips(client: Client) -> None:
-    """Shown, not judged: it depends on the machine."""
-    client.ask("open fma --fmt fp16")
-    listed = list(cases(signature("fma", "fp16").formats, 1, 20_000))
-    start = time.perf_counter()
-    for a, b, c in listed:
-        client.ask(f"0 {a:04x} {b:04x} {c:04x}")
-    print(f"{len(listed) / (time.perf_counter() - start):.0f} predictions/s, one round trip each")

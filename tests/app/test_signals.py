@@ -101,6 +101,7 @@ def test_a_conversation(args: str, number: signal.Signals, tmp_path: Path) -> No
     assert (process.returncode, process.communicate()[1]) == (CODES[number], b"")
 
 
+@pytest.mark.full(keep=1)
 @needs_proc
 @pytest.mark.parametrize("number", CODES)
 def test_a_device(number: signal.Signals, tmp_path: Path) -> None:
@@ -116,6 +117,7 @@ def test_a_device(number: signal.Signals, tmp_path: Path) -> None:
     assert all_end([int((tmp_path / "pid").read_text())])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("args", ["coverage report v", "vectors verify v --every"])
 def test_reports(args: str, tmp_path: Path) -> None:
     ok("vectors", "generate", "--op", "minimum", "--fmt", "fp128", "-n", "400000", "-o", "v", cwd=tmp_path)
@@ -155,6 +157,7 @@ def test_a_second_interrupt_does_not_cut_the_cleaning_short(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     "line",
     [

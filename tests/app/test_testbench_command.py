@@ -59,6 +59,7 @@ def test_sources_from_a_list(call: list[str], simulator: str) -> None:
     assert "\nFAIL: 60 mismatches, 60 of 60 vectors compared\n" in done.stdout
 
 
+@pytest.mark.full(keep=1)
 def test_a_table_that_the_module_reads(vectors: Path, simulator: str, tmp_path: Path, monkeypatch: Any) -> None:
     """Its path means the folder of the user, whether the build is kept or not; and so do the printed commands. Each run
     reads it, also that of a build which is kept."""
@@ -152,6 +153,7 @@ LIBRARY = {
 }
 
 
+@pytest.mark.full(keep=1)
 def test_modules_of_libraries(vectors: Path, simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of them, and folders, of which the first has none at first: a kept build notices the new one."""
     monkeypatch.chdir(tmp_path)

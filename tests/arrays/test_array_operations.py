@@ -68,6 +68,7 @@ def random_words(policy: Policy, count: int):  # type: ignore[no-untyped-def]
     return Philox(7).array(n, 0, count).view(np.int64) if n else None
 
 
+@pytest.mark.full(keep=35)
 @pytest.mark.parametrize("op", PAIRED)
 @pytest.mark.parametrize("fmt", EIGHT_BITS)
 def test_all_pairs_of_eight_bits(fmt: str, op: str) -> None:
@@ -82,6 +83,7 @@ def test_all_pairs_of_eight_bits(fmt: str, op: str) -> None:
     assert differences(signature(op, formats), policy, every, random_words(policy, len(every))) == len(every)
 
 
+@pytest.mark.full(keep=113)
 @pytest.mark.parametrize("policy", POLICIES_TRIED, ids=str)
 @pytest.mark.parametrize("op", COMPILED)
 def test_wide_formats(op: str, policy: Policy) -> None:
@@ -208,6 +210,7 @@ def test_every_fp16_code() -> None:
         assert list(zip(found.tolist(), flags.tolist(), strict=True)) == [run((c,), 0) for c in range(1 << 16)]
 
 
+@pytest.mark.full(keep=67)
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_every_operation(op: str) -> None:
     """The public call on small and large arrays gives what `ops.evaluate` gives."""

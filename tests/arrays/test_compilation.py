@@ -53,6 +53,7 @@ def compiled():  # type: ignore[no-untyped-def]
     return loop
 
 
+@pytest.mark.full
 def test_a_million_inputs(compiled) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(1)
     policies = [
@@ -88,6 +89,7 @@ def compare(compiled, t: Target, rng: np.random.Generator, n: int) -> int:  # ty
     return n
 
 
+@pytest.mark.full
 def test_edited_rounding_functions_are_compiled_anew(tmp_path: Path) -> None:
     """A copy of the package whose rounding.py changes between two runs: the second must not use the first's code."""
     shutil.copytree(PACKAGE, tmp_path / "softfloat_ref", ignore=shutil.ignore_patterns("__pycache__"))

@@ -75,6 +75,7 @@ def test_bad_random_words_leave_an_earlier_result_as_it_was() -> None:
 BIASES = ["s1e2m1b-10", "s1e4m3b-3", "s1e2m3b-30", "s1e1m2b-9", "s1e1m2", "fp8_e4m3", "s1e6m1b244", "s0e4m1b210"]
 
 
+@pytest.mark.full(keep=30)
 @pytest.mark.parametrize("element", BIASES)
 @pytest.mark.parametrize("rule", ["floor", "ceil", "rceil", "amax"])
 @pytest.mark.parametrize("axis", [0, 1])
@@ -245,6 +246,7 @@ def test_short_blocks_at_the_end_of_rows(fmt: str, shape: tuple[int, int]) -> No
     assert (codes == wanted[0])[np.repeat(done, 32, axis=1)[:, : shape[1]]].all()
 
 
+@pytest.mark.full(keep=22)
 @pytest.mark.parametrize("name", ["mxfp8", "mxfp4", "mxint8", "nvfp4", "fp8_e4m3@fp32/128", "fp6_e3m2@e8m0/16"])
 @pytest.mark.parametrize("shape", [(3, 40, 5), (2, 70, 27), (1, 33, 1100), (40, 1300), (9, 4100), (300, 2)])
 def test_narrow_arrays_and_short_rows(name: str, shape: tuple[int, ...]) -> None:

@@ -68,6 +68,7 @@ def wanted(x: np.ndarray, fmt: Format, policy: Policy, words: np.ndarray | None)
     return [encode(decode(code), r)[0] for code, r in zip(source.codes.tolist(), drawn, strict=True)]
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_codes_and_values(name: str) -> None:
     fmt = get_format(name)

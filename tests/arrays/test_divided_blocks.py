@@ -125,6 +125,7 @@ def check(bits: Bits, words: Any, made: blocks.BlockArray, policy: Policy | None
         assert (found.scale, list(found.codes)) == (scales[0], codes), [hex(code) for code in given]
 
 
+@pytest.mark.full(keep=37)
 @pytest.mark.parametrize(("name", "profile", "chosen"), CASES)
 @pytest.mark.parametrize("axis", [1, 0])
 @pytest.mark.parametrize("given", [None, float(np.float32(0.37))])

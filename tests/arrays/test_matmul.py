@@ -68,6 +68,7 @@ def same_as_the_oracle(
     return got
 
 
+@pytest.mark.full(keep=125)
 @pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))
 @pytest.mark.parametrize("kind", ["any", "finite", "close"])
 def test_scalar_operands(acc: str, fmt: str, kind: str) -> None:
@@ -141,6 +142,7 @@ def block_array(fmt: str, shape: tuple[int, int], axis: int, seed: int, kind: st
     return blocks.BlockArray(element, scales, found, axis)
 
 
+@pytest.mark.full(keep=109)
 @pytest.mark.parametrize(("acc", "fmt"), BLOCK, ids=lambda x: str(x))
 @pytest.mark.parametrize("kind", ["any", "finite", "close"])
 def test_block_operands(acc: str, fmt: str, kind: str) -> None:
@@ -275,6 +277,7 @@ def small(fmt: Format, shape: tuple[int, int], rng: np.random.Generator) -> np.n
     return found
 
 
+@pytest.mark.full(keep=67)
 @pytest.mark.parametrize("acc", ACCUMULATORS)
 @pytest.mark.parametrize("fmt", SMALL if FULL else ["fp4_e2m1", "fp8_e5m2", "i16", "u64", "s1e4m3finite"])
 def test_operands_and_results_of_every_kind_of_format(acc: str, fmt: str) -> None:

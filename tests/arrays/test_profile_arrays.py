@@ -70,6 +70,7 @@ def check_array(x: np.ndarray[Any, Any], q: blocks.BlockArray, words: np.ndarray
     return count
 
 
+@pytest.mark.full(keep=29)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("name", NAMES)
 def test_arrays_are_the_oracle(name: str, dtype: type) -> None:
@@ -83,6 +84,7 @@ def test_arrays_are_the_oracle(name: str, dtype: type) -> None:
             assert check_array(x, blocks.encode(x, name, profile=profile))
 
 
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("name", NAMES)
 def test_arrays_of_drawn_profiles_are_the_oracle(name: str) -> None:
     rng = np.random.default_rng(11)
@@ -110,6 +112,7 @@ def test_axes_and_tails(name: str, tail: str) -> None:
             blocks.encode(x, name, axis=1, profile="ocp,tail=refuse")
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     "name", ["fp8_e4m3@fp32/axis", "int8@fp32/tensor", "fp4_e2m1@bf16/7", "bf16@fp64/16", "fp16@fp16/4"]
 )

@@ -77,6 +77,7 @@ def test_an_error_in_the_background_ends_the_block() -> None:
     assert len(done) < 20
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_results_come_in_order_and_few_are_on_their_way(jobs: int) -> None:
     taken = []
@@ -164,6 +165,7 @@ def wait_for_children(pid: int) -> list[int]:
     raise AssertionError("no workers")
 
 
+@pytest.mark.full(keep=1)
 @needs_proc
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_ctrl_c_ends_cleanly(number: int, code: int) -> None:
@@ -185,6 +187,7 @@ def test_workers_end_with_their_parent() -> None:
     assert all_end(pids)
 
 
+@pytest.mark.full
 @needs_proc
 def test_selftest_with_a_killed_worker() -> None:
     piece = ("--slice", "1/8")
@@ -230,6 +233,7 @@ SETS = {
 }
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("options", SETS.values(), ids=SETS)
 def test_vectors_by_any_number_of_processes(options: tuple[str, ...], tmp_path: Path) -> None:
     made = []

@@ -87,6 +87,7 @@ def test_every_reader_is_fuzzed(readers: dict[str, Reader]) -> None:
     assert set(readers) <= set(NAMES)
 
 
+@pytest.mark.full(keep=7)
 @pytest.mark.parametrize("name", NAMES)
 def test_broken_input_is_refused(name: str, readers: dict[str, Reader], work: Path) -> None:
     if name not in readers:
@@ -331,6 +332,7 @@ def test_a_journal_with_another_count_is_not_trusted(work: Path, readers: dict[s
         assert guard.call(lambda data=data: reader.run(data, work))  # type: ignore[misc]
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -510,6 +512,7 @@ def referring(value: Any) -> Iterator[Any]:
     yield OUTSIDE
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("manifest_")])
 def test_a_stored_definition_refers_to_nothing(name: str, readers: dict[str, Reader], work: Path) -> None:
     """No file that a manifest names where it defines something is opened, wherever the name stands."""

@@ -43,6 +43,7 @@ def each_bin_is_hit(coverage: Coverage) -> None:
         assert next(coverage.cases(name), None) is not None, name
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("fmt", "values", "profile", "policy"),
     [
@@ -115,6 +116,7 @@ def test_values_made_to_meet_their_random_words_keep_the_scale(fmt: str, values:
     assert changed > 20
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("name", ["mxfp8_e4m3", "mxfp4", "mxint8", "nvfp4", "fp8_e4m3@ue4m3/16", "fp16@e8m0/8"])
 def test_a_block_is_made_for_every_bin_of_a_dequantization(name: str) -> None:
     fmt = get_block_format(name)
@@ -129,6 +131,7 @@ def out_of_reach(coverage: Coverage) -> set[str]:
     return {b.id for b in itertools.chain(*coverage.bins().values()) if b.unreachable}
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("a", "b", "out", "acc", "k"),
     [
@@ -162,6 +165,7 @@ def test_another_accumulator_really_gives_another_result() -> None:
             assert e.by(e.where.by(get_accumulator(name)))[0] != e.result[0]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("fmt", "c", "k"),
     [("fp4_e2m1", "fp6_e2m3", 1), ("s1e2m0", "s1e2m1", 2), *([("s1e1m1", "fp4_e2m1", 2)] if volume.FULL else [])],

@@ -44,6 +44,7 @@ def sums() -> Coverage:
     return by_fields((*inputs, Field("sums", "result", 16, 4, FP16), Field("flags", "flags", 5)), answer)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("make", [requantizer, sums])
 def test_every_bin_is_hit_by_its_own_cases(make) -> None:  # type: ignore[no-untyped-def]
     coverage = make()

@@ -76,6 +76,7 @@ def test_one_binade_stands_for_all(op: str, fmt: str, monkeypatch: pytest.Monkey
     assert made[0] == made[1]
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(("op", "fmt", "out", "policy"), FULL)
 def test_level_1_hits_every_reachable_bin(op, fmt, out, policy) -> None:  # type: ignore[no-untyped-def]
     """With its directed cases alone, each of which hits the bin it is tagged with, and no two of which are the same."""
@@ -129,6 +130,7 @@ SMALL += [
 FLUSHED = ("mul", "div", "convert", "recip", "exp", "log2")  # with which subnormal operands and results are flushed too
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     ("op", "fmt", "out", "flush"),
     [(*request, flush) for request in SMALL for flush in (False, True) if not flush or request[0] in FLUSHED],
@@ -176,6 +178,7 @@ def test_bounds_hold_for_formulas_that_no_solver_knows(formula: Formula) -> None
     assert not hit & unreachable
 
 
+@pytest.mark.full
 def test_every_model_applies_somewhere() -> None:
     """And its bins have names of its own, each once."""
     wanted = [*FULL, ("round_to_integral", "fp16", None, None), ("convert", "fp32", "fp16", None)]
@@ -238,6 +241,7 @@ def test_directed_random_bits_are_the_case_s_own() -> None:
     assert other == 0
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("level", LEVELS)
 def test_levels(level: str) -> None:
     vectors = VectorSet.make("add", "fp16", level=level)

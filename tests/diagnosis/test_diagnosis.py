@@ -29,6 +29,7 @@ SMALL_BLOCKS = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 120)
 SMALL_DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 120)
 
 
+@pytest.mark.full(keep=5)
 @pytest.mark.parametrize(
     ("vectors", "name"),
     [

@@ -18,6 +18,7 @@ SIN = VectorSet.make("sin", "fp32", 600)
 ALL = {"exp": EXP, "tanh": TANH, "sin": SIN}
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("op", "name"),
     [

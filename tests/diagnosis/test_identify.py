@@ -166,6 +166,7 @@ def test_numpy_casts_to_nearest_even() -> None:
     assert "policy ieee" in found.found[0].names
 
 
+@pytest.mark.full(keep=5)
 @pytest.mark.parametrize(
     ("op", "fmt", "out"),
     [

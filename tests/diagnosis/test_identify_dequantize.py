@@ -52,6 +52,7 @@ def test_a_dequantizer_without_values_beyond_fp32() -> None:
     assert text[1] == "  identical for this operation and format: dequantize_overflow = inf"
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("overflow", ["inf", "saturate"])
 @pytest.mark.parametrize("defect", ["scale +1", "NaN scale a number", "lanes reversed", "neighbours exchanged"])
 @pytest.mark.parametrize("fmt", FORMATS[:3])
@@ -63,6 +64,7 @@ def test_a_defect_is_named_with_the_choice_it_stands_on(fmt: str, defect: str, o
     assert f"dequantize_overflow = {overflow}; {defect}" in found.names
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("overflow", ["inf", "saturate"])
 def test_numbers_that_the_answers_suggest(overflow: str) -> None:
     unit = unit_of("mxfp8_e4m3", overflow)

@@ -24,6 +24,7 @@ VALUES = VectorSet.make("dequantize", "mxfp8", 200)
 DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 200)
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("vectors", "name"),
     [
@@ -73,6 +74,7 @@ def test_a_scale_off_by_a_constant() -> None:
     assert names(diagnosis(DOTS, low)) == ["scale of a 5 low"]
 
 
+@pytest.mark.full
 def test_a_scale_off_in_most_cases() -> None:
     """How far, and in how many mismatches; the elements are right."""
 
@@ -122,6 +124,7 @@ def test_twins_differ_in_their_special_codes_alone(name: str) -> None:
         assert any(x != y for x, y in pairs)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", ["NaN with the sign of the product", "invalid for every NaN"])
 def test_identify_names_it(name: str) -> None:
     vectors = VectorSet.make("mul", "fp16", 1)
@@ -130,6 +133,7 @@ def test_identify_names_it(name: str) -> None:
     assert found.name == f"policy ieee; {name}"
 
 
+@pytest.mark.full
 def test_identify_names_a_scale_that_is_off() -> None:
     vectors = VectorSet.make("quantize", "mxfp4", 1)
 

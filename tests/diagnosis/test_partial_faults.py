@@ -149,6 +149,7 @@ def check(device: str) -> str:
     return done.stdout
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("late", "says"), [(1, "1 line late"), (3, "3 lines late"), (-2, "2 lines early")])
 def test_answers_that_come_late(device: str, late: int, says: str) -> None:
     out = check(f"{device} {late}")

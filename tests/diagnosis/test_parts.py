@@ -98,6 +98,7 @@ def test_each_part_has_its_diagnosis() -> None:
     assert "softfloat-ref explain" in first[-1]
 
 
+@pytest.mark.full
 def test_parts_with_one_cause_share_a_row() -> None:
     """Formats and operations stand together where their roundings are the same; many roundings are counted."""
     modes = ("rne", "rtz", "rdn", "rup")
@@ -172,6 +173,7 @@ def log(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "golden", tmp_path / "results.txt"
 
 
+@pytest.mark.full
 def test_a_benchs_log(log: tuple[Path, Path]) -> None:
     folder, results = log
     args = ("check", "--golden", str(folder), "--results", str(results), "--show", "0")

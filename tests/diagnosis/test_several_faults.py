@@ -48,6 +48,7 @@ def named(found: Diagnosis) -> set[str]:
     return {x.hypothesis.name for x in found.several.faults}
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("vectors", "faults"),
     [
@@ -90,6 +91,7 @@ def test_a_policy_and_two_defects() -> None:
     assert named(found) == {"rounding = rtz", "zero without sign", "no overflow"}
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("vectors", "first", "second"),
     [

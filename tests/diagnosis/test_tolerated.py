@@ -48,6 +48,7 @@ def one_low(code: int) -> int:
     return code - 1 if 0x4000 < code & 0x7FFF < 0x7C00 and code & 1 else code
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("unit", [BOTH, ADD, MUL])
 def test_a_nan_operand_that_is_tolerated_is_no_mismatch_of_the_diagnosis(
     unit: OperationUnit | MixedUnit, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -93,6 +94,7 @@ def other_elements_and_scales(line: Line) -> Line:
     return scale + (scale % 2 == 0), *codes
 
 
+@pytest.mark.full(keep=5)
 @pytest.mark.parametrize(
     ("vectors", "device", "notes", "says"),
     [

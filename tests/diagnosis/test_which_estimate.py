@@ -21,6 +21,7 @@ PAIRS = [*(("rsqrt" if row.family == "reciprocal root" else "recip", row.name) f
 PAIRS += [("frecpe", "vfrec7"), ("rcp_h100", "vrcp14")]
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(("expected", "device"), PAIRS)
 def test_check_names_it(expected: str, device: str) -> None:
     vectors = VectorSet.make(expected, "fp32", 300)
@@ -28,6 +29,7 @@ def test_check_names_it(expected: str, device: str) -> None:
     assert names(found)[0] == f"operation {device}"
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("device", ["vrcp14", "rcpps_zen4"])
 def test_identify_names_it_under_its_policy(device: str) -> None:
     vectors = VectorSet.make("recip", "fp32", 1)

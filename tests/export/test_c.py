@@ -41,6 +41,7 @@ def test_shifts_by_more_than_a_word(tmp_path: Path) -> None:
         assert called(codes) == circuit.function()(codes)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("most", [3000, pytest.param(1 << 16, marks=pytest.mark.sim)])
 def test_units(most: int, tmp_path: Path) -> None:
     circuits = [exported(vectors.unit, f"unit_{name}") for name, vectors in SETS.items()]
@@ -51,6 +52,7 @@ def test_units(most: int, tmp_path: Path) -> None:
             assert called(inputs) == words_of(outputs, circuit.outputs), (circuit.name, inputs)
 
 
+@pytest.mark.full
 @pytest.mark.sim
 def test_quantizer(tmp_path: Path) -> None:
     circuit = exported(QUANTIZER.unit)

@@ -26,6 +26,7 @@ def test_btor2_of_random_circuits() -> None:
             assert evaluated(text, codes) == function(codes)
 
 
+@pytest.mark.full
 def test_btor2_of_units() -> None:
     for name in ("convert", "dot", "mixed"):
         text = btor2_text([exported(SETS[name].unit)])

@@ -56,6 +56,7 @@ def test_random_circuits(simulator: str, tmp_path: Path) -> None:
     assert simulated(circuits, given, simulator, tmp_path).startswith("0 wrong")
 
 
+@pytest.mark.full
 @pytest.mark.sim
 def test_units(tmp_path: Path) -> None:
     left = ("div", "sqrt", "add", *(() if HAS_ICARUS else LARGE))

@@ -47,6 +47,7 @@ def expected(codes: list[int], k: int, size: int) -> tuple[int, int] | None:
     return encode(total, "fp32").bits, flags
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("k", [32, 96])
 def test_lines_are_the_definition(k: int) -> None:
     vectors, compared = VectorSet.make("dot", "mxfp8", 48_000 // k, k=k), 0
@@ -73,6 +74,7 @@ def test_the_same_request_gives_the_same_bytes(tmp_path: Path) -> None:
     assert list(other.inputs()) != list(vectors.inputs())
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     "fmt", ["fp16", "bf16", "fp8_e5m2", "fp4_e2m1", "nvfp4", "mxint8", "mxfp4", "msfp12", "binary8p3se", "tf32", "int8"]
 )
@@ -148,6 +150,7 @@ def test_a_nan_visits_every_lane() -> None:
     assert lone == [set(range(32))] * 2
 
 
+@pytest.mark.full
 @pytest.mark.sim
 def test_a_bench_for_a_dot_product(tmp_path: Path) -> None:
     """A generated bench drives the example circuit: it passes, and a planted bug is caught."""

@@ -40,6 +40,7 @@ SETS = [
 ]
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(("op", "fmt", "out", "policy", "source"), SETS)
 def test_same_bytes(op, fmt, out, policy, source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """Text, words, header and manifest: of specials, boundaries and 10,000 random cases, in several chunks."""
@@ -75,6 +76,7 @@ BLOCK_SETS = [
 ]
 
 
+@pytest.mark.full(keep=6)
 @pytest.mark.parametrize(("op", "block", "source", "policy", "profile"), BLOCK_SETS)
 def test_same_lines_of_blocks(op, block, source, policy, profile, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """By arrays and by the oracle; two-level formats, and values that are no arrays', by the oracle alone."""

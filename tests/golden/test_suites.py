@@ -67,6 +67,7 @@ def files(folder: Path) -> dict[str, bytes]:
 # -- packs -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_packs_made_again_have_the_same_bytes(tmp_path: Path) -> None:
     """After a change of cases or files that is meant, `python vectors/make_packs.py` makes them anew."""
     spec = importlib.util.spec_from_file_location("make_packs", TOP / "vectors" / "make_packs.py")

@@ -361,6 +361,7 @@ def bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.full
 def test_large_sets_by_compiled_code_and_a_sample_by_the_oracle(bulk: Path) -> None:
     report = verify(bulk)
     count = report.count

@@ -190,6 +190,7 @@ def test_every_operation_has_a_case() -> None:
     assert CASES.keys() == OPERATIONS.keys()
 
 
+@pytest.mark.full(keep=17)
 @pytest.mark.parametrize(("op", "given"), [(op, c) for op, cases in CASES.items() for c in cases])
 def test_arrays_are_the_oracle(op: str, given: Case) -> None:
     """Every code, on special values too; the units are all the codes, each once."""

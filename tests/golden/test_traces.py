@@ -167,6 +167,7 @@ def folders(traced: Callable[[str], Traced], tmp_path_factory: pytest.TempPathFa
     return of
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", SMALL)
 def test_a_trace_verifies(name: str, folders: Callable[[str], Path]) -> None:
     report = verify(folders(name), every=name == "fp8-mlp")
@@ -431,6 +432,7 @@ def test_command(tmp_path: Path) -> None:
 # -- into a circuit ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("name", "operand", "defect"),

@@ -274,6 +274,7 @@ def packed(line: list[int], fields: Sequence[Field]) -> str:
 # -- bytes -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.usefixtures("tagged")
 @pytest.mark.parametrize(
     "vectors",

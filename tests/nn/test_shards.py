@@ -63,6 +63,7 @@ def trained(tmp_path: Path, name: str, *options: str) -> str:
     return digest(tmp_path / name)
 
 
+@pytest.mark.full
 def test_two_processes_give_the_bits_of_one(tmp_path: Path) -> None:
     """Of weights, moments and losses."""
     alone = trained(tmp_path, "one")
@@ -120,6 +121,7 @@ def test_running_statistics_are_those_of_the_first_shard() -> None:
         np.testing.assert_array_equal(values, alone.layers["norm1"].buffers[key])
 
 
+@pytest.mark.full
 def test_a_run_that_diverges_in_a_worker_is_reported(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text(
         '[model]\nkind = "mlp"\nhidden = [4]\n[data]\nname = "blobs"\ntrain = 64\n'

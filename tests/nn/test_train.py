@@ -71,6 +71,7 @@ def test_the_same_seed_gives_the_same_bits(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "checkpoint.npz").read_bytes() == (tmp_path / "b" / "checkpoint.npz").read_bytes()
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("swa", "optimizer"),
     [
@@ -121,6 +122,7 @@ def steps(out: Path) -> list[dict[str, Any]]:
 MX = {**dict.fromkeys(("weight", "activation", "error"), "mxfp8"), "vector": "bf16"}
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("base", "formats"),
     [(CNN, FP8), (DCGAN, FP8), (TRANSFORMER, MX)],
@@ -255,6 +257,7 @@ def test_dynamic_scaling_skips_what_overflows() -> None:
     assert taken == sorted(taken)
 
 
+@pytest.mark.full
 def test_layers_within_layers_are_kept(tmp_path: Path) -> None:
     """A residual block's name begins the names of the layers in it."""
     formats = {"activation": {"format": "qint8", "observer": "moving-average"}}

@@ -92,6 +92,7 @@ def test_inline_is_named() -> None:
 # -- captures ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not CAPTURES.is_dir(), reason="needs captures: those of arXiv 2512.07004, in MATLAB-tensor-core")
 def test_captures() -> None:
     """Every captured result of V100, A100, A2, Ada, L40S, H100, H200 and B200."""
@@ -145,6 +146,7 @@ def test_probes() -> None:
 # -- definitions in exact rationals ------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "fp8_e5m2", "bf16", "fp16", "int8", "fp6_e3m2"])
 @pytest.mark.parametrize("out", ["fp32", "fp16", "bf16"])
 @settings(max_examples=50)
@@ -195,6 +197,7 @@ def toward_zero(x: Fraction, bits: int, emin: int) -> Fraction:
     return int(x / unit) * unit
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("acc", "fmt", "step", "bits", "floor", "kept"),
     [

@@ -29,6 +29,7 @@ UP_TO_16 = (
 )
 
 
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("fmt", UP_TO_16, ids=lambda f: f.name)
 def test_every_code_survives(fmt: Format) -> None:
     """Every non-NaN code decodes and re-encodes to itself, quietly; up to 8 bits under every policy."""

@@ -85,6 +85,7 @@ def as_value(x: mpq, negative: bool):  # type: ignore[no-untyped-def]
     return finite(int(negative), int(x.numerator), 1 - x.denominator.bit_length())
 
 
+@pytest.mark.full(keep=12)
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 def test_every_code_and_midpoint(fmt: Format) -> None:
     compared = 0

@@ -267,6 +267,7 @@ def test_p3109_next_at_the_ends() -> None:
     assert evaluate("div", (0x40, 0x00), "binary8p4se", policy=Policy(specials="ieee")) == (0x7F, 0x08)
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     "name",
     [

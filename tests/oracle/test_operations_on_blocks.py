@@ -217,6 +217,7 @@ def unit_of(name: str, turn: int, size: int) -> BlockOperationUnit:
     return BlockOperationUnit.make(name, operand, out, policy, found)
 
 
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("name", NAMES)
 def test_they_are_their_definition(name: str) -> None:
     draw = random.Random(name)

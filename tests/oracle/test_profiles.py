@@ -76,6 +76,7 @@ def test_scales_in_every_binade(fmt: BlockFormat, rule: str) -> None:
     assert len(points) > (len(binades) - 24) * 8
 
 
+@pytest.mark.full(keep=8)
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("profile", [p for p in PROFILES if PROFILES[p].scale_rule in ("rne", "amax")])
 @pytest.mark.parametrize("scale", ["ue4m3", "ue5m3", "fp8_e4m3", "binary8p3ue", "binary8p1uf", "fp8_e5m2"])

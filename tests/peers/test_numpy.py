@@ -113,6 +113,7 @@ def check(
     assert len(cases) - left_out >= CASES
 
 
+@pytest.mark.full(keep=5)
 @pytest.mark.parametrize("fmt", FLOATS)
 @pytest.mark.parametrize("op", ARITHMETIC)
 def test_arithmetic(op: str, fmt: str) -> None:
@@ -120,12 +121,14 @@ def test_arithmetic(op: str, fmt: str) -> None:
     check(op, (fmt,) * arity, None, function)
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("fmt", FLOATS)
 @pytest.mark.parametrize("op", COMPARISONS)
 def test_comparison(op: str, fmt: str) -> None:
     check(op, (fmt, fmt), None, COMPARISONS[op])
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("source", "out"),
     [

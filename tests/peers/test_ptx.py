@@ -38,6 +38,7 @@ def operands(name: str) -> list[NDArray[Any]]:
     return [SCALAR[f"{kind}/{count}/{x}"] for x in "abc"[:count]]
 
 
+@pytest.mark.full(keep=213)
 @pytest.mark.parametrize("name", [x for x in INSTRUCTIONS if not is_approximation(x)])
 def test_scalar(name: str) -> None:
     """Every instruction that computes an operation of ours, rounded: 4 roundings, flushing, sat, relu, integers."""
@@ -55,6 +56,7 @@ def test_scalar(name: str) -> None:
     assert not rows, (name, int(differ.sum()), rows)
 
 
+@pytest.mark.full(keep=19)
 @pytest.mark.parametrize("path", DOTS, ids=lambda p: p.stem)
 def test_dots(path: Path) -> None:
     """Subnormals, NaN, Inf, zero terms, cancellation and overflow through mma.sync and wgmma."""
@@ -126,6 +128,7 @@ def test_approximation(name: str) -> None:
         assert sf.evaluate(op, (code,), fmt, policy=policy).bits == got, hex(code)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", TABLES.files)
 def test_approximation_of_16_bits(name: str) -> None:
     """Every operand."""
@@ -139,6 +142,7 @@ def digest(codes: NDArray[np.uint32], results: NDArray[Any]) -> int:
     return int(mixed(codes.astype(np.uint64) << np.uint64(32) | results.astype(np.uint64)).sum())
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", [x for x in DIGESTS.files if x in APPROXIMATE])
 def test_every_operand(name: str) -> None:
     """All 2^32, a binade of one sign at a time; else some, about the numbers from 2^-8 to 2^7 and elsewhere."""
@@ -154,6 +158,7 @@ OTHERS = [x for x in DIGESTS.files if x not in APPROXIMATE and not is_approximat
 FEW = ["cvt.rn.bf16.f32", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rzi.s32.f32"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", OTHERS if BLOCKS == 512 else FEW)
 def test_every_operand_of_an_operation(name: str) -> None:
     """All 2^32 operands of a conversion, root or reciprocal; else those from 2 to 2^33."""

@@ -70,6 +70,7 @@ def test_predictions_are_the_vectors(verilator: Simulator, tmp_path: Path) -> No
     print(rate[0])
 
 
+@pytest.mark.full
 def test_the_bench_in_the_documentation(verilator: Simulator, tmp_path: Path) -> None:
     """It passes; with a defect planted in the circuit it fails, and shows what the oracle says."""
     bench = tmp_path / "dpi_tb.sv"
@@ -121,6 +122,7 @@ def test_units_of_other_kinds(cases: Path) -> None:
     assert done.stdout.splitlines()[:4] == ["07 00", "08", "3f800000 40000000 bf800000 00000000", "END"]
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize(
     ("case", "message"),
     [

@@ -98,6 +98,7 @@ def test_a_valid_for_two_operands(folder: Path, tmp_path: Path) -> None:
     assert run.passed, run.output
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("pair", "message"),
     [

@@ -104,6 +104,7 @@ def test_a_valid_for_each_operand_as_bits_of_ports(simulator: str, xors: Path, t
         assert bench.run(f"+seed={seed}").passed
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("parameter", "message"),
     [
@@ -191,6 +192,7 @@ result = "result"
 """
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("rule", "nan", "passes"),
     [
@@ -294,6 +296,7 @@ elements = "elements"
 """
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     ("scale", "elements", "rule", "passes"),
     [
@@ -451,6 +454,7 @@ def products(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full(keep=1)
 def test_the_serial_multiplier_passes(simulator: str, products: Path, tmp_path: Path) -> None:
     ports = (SERIAL / "ports.toml").read_text()
     bench = build(simulator, products, tmp_path, ports, SERIAL / "fp16_mul_serial.sv")
@@ -458,6 +462,7 @@ def test_the_serial_multiplier_passes(simulator: str, products: Path, tmp_path: 
     assert bench.run("+seed=3").passed
 
 
+@pytest.mark.full
 def test_every_defect_of_the_serial_multiplier_is_found(products: Path, tmp_path: Path) -> None:
     """In one bench, by a plusarg in place of the input; number 8 by the input too, as a user would."""
     text = (SERIAL / "fp16_mul_serial.sv").read_text()

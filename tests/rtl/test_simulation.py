@@ -71,6 +71,7 @@ def test_the_circuit_passes(built: tuple[Path, Run]) -> None:
     assert "PASS: 20000 of 20000 vectors" in run.output
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_bugs_are_caught(bug: str, vectors: Path, tmp_path: Path) -> None:
     right, planted = BUGS[bug]

@@ -39,6 +39,7 @@ pytestmark = pytest.mark.sim
 # -- right and wrong devices -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("bench", DEVICES, indirect=True)
 def test_right_devices_pass(bench: Bench) -> None:
     assert bench.first.passed, bench.first.output

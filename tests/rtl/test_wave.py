@@ -40,6 +40,7 @@ def cycles(vcd: str) -> list[int]:
     return sorted({int(x, 2) for x in found})
 
 
+@pytest.mark.full(keep=1)
 def test_the_cycles_around_the_first_mismatch(simulator: str, folder: Path, tmp_path: Path) -> None:
     wave = tmp_path / "first.vcd"
     wave.write_text("an older file")
@@ -76,6 +77,7 @@ def test_fst(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "w.fst").stat().st_size > 1000
 
 
+@pytest.mark.full
 def test_fst_without_its_library(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a machine without the header, which Verilator's writer of FST includes."""
     (tmp_path / "lz4.h").write_text("#error lz4.h: No such file or directory\n")

@@ -79,6 +79,7 @@ REAL = [op.name for op in OPERATIONS.values() if op.curve and op.formula is None
 LONG = {"dot4", "clamp", "rsqrtps_zen4", "vrcp14", "vrsqrt14"}  # read in seconds: of one narrow format
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("op", [name for name in OPERATIONS if name not in REAL])
 def test_every_operation_of_integers_is_read(op: str) -> None:
     read = 0
@@ -107,6 +108,7 @@ def test_what_is_no_bounded_arithmetic_is_refused_in_one_line(op: str, fmt: str)
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.full(keep=10)
 @pytest.mark.parametrize("mode", ["rna", "rtz", "rup", "rdn", "rto", "rnu", "rhz", "sr", "sr-b", "sr-c"])
 @pytest.mark.parametrize(
     ("op", "fmt", "out"), [("convert", "fp32", "fp8_e5m2"), ("fma", "fp8_e4m3", "bf16"), ("div", "fp16", None)]
@@ -116,6 +118,7 @@ def test_every_rounding_is_read(op: str, fmt: str, out: str | None, mode: str) -
     check(OperationUnit.make(op, fmt, out, policy), 150)
 
 
+@pytest.mark.full(keep=5)
 @pytest.mark.parametrize(
     "policy",
     [
@@ -145,6 +148,7 @@ def test_formats_whose_infinities_have_one_sign(op: str) -> None:
     check(OperationUnit.make(op, "binary8p3ue"), 400)
 
 
+@pytest.mark.full(keep=7)
 @pytest.mark.parametrize(
     "out", ["fp64", "fp32", "bf16", "tf32", "e8m0", "i8", "u16", "i32", "fp6_e3m2", "binary8p1uf", "s1e6m1b46"]
 )
@@ -165,6 +169,7 @@ def value(rnd: random.Random, fmt: Format | None, width: int) -> int:
     return rnd.getrandbits(1) << (width - 1) | near << fmt.mantissa_bits | rnd.getrandbits(fmt.mantissa_bits)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("name", "keywords"),
     [
@@ -209,6 +214,7 @@ def test_dot_products_are_read(fmt: str, acc: str, k: int) -> None:
     check(DotUnit.make(fmt, acc=acc, k=k), 100)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["mxfp8", "mxfp8_e5m2", "mxfp4", "mxint8", "nvfp4"])
 def test_dot_products_of_blocks_are_read(name: str) -> None:
     check(DotUnit.make(small(name, 2), k=2), 60)
@@ -226,6 +232,7 @@ def test_a_sum_that_is_not_rounded_at_once_is_exact() -> None:
     check(unit, 60)
 
 
+@pytest.mark.full
 def test_cases_of_a_dot_product_are_read_right() -> None:
     """By the distance of the rounded sum of products from c; what is rounded is that sum."""
     unit = DotUnit.make(small("mxfp8", 2), k=2)
@@ -253,6 +260,7 @@ def test_matrix_products_and_conversions_of_blocks_are_read() -> None:
     check(make_unit("convert_from_block", "fp4_e2m1@e8m0/3"), 100)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["mixed", "roundings"])
 def test_several_operations_are_read(name: str) -> None:
     """Also where no result is defined: codes of no part, operands that a part does not have, too many random bits."""
@@ -271,6 +279,7 @@ def test_several_operations_are_read(name: str) -> None:
             assert not selected or run(inputs) == outputs, (case.name, inputs)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("op", "fmt"), [("add", "fp8_e5m2"), ("sub", "fp16"), ("fma", "fp8_e4m3"), ("add", "fp6_e3m2"), ("mul", "fp6_e2m3")]
 )

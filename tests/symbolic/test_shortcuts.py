@@ -55,6 +55,7 @@ def test_a_far_sum_is_rounded_as_the_exact_one(rounding: str) -> None:
                     assert encode(found, 0) == encode(exact.add(a, b, 0), 0), (a, b)
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("op", "fmt", "policy"),
     [

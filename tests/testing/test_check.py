@@ -104,6 +104,7 @@ def limit(mode: str) -> float:
     return 3 if mode in ("hangs", "lingers", "blank") else 8
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("mode", ["right", "echoes", "late"])
 def test_a_right_device(device: str, mode: str) -> None:
     """numpy's NaNs are x86's, so any will do; it has no flags, so none are compared."""
@@ -112,6 +113,7 @@ def test_a_right_device(device: str, mode: str) -> None:
     assert found.compared == 3000
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("mode", "message"),
     [
@@ -178,6 +180,7 @@ def test_lines_of_thousands_of_codes(tmp_path: Path) -> None:
     assert (found.compared, found.passed) == (6, True), found.failure
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("mode", "message"),
     [
@@ -235,6 +238,7 @@ def test_a_device_that_says_nothing() -> None:
     assert "too early" in found.failure
 
 
+@pytest.mark.full
 def test_a_device_that_answers_at_the_end_only() -> None:
     """Many programs fill a buffer, or read everything first: that is no hang."""
     script = "import sys; lines = sys.stdin.read().split('\\n'); print('00000000\\n' * (len(lines) - 1), end='')"
@@ -323,6 +327,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "dut.so"
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", ["add", "talks"])
 def test_shared_library(library: Path, name: str) -> None:
     done = run("check", "add", "--fmt", "fp32", "--dut-lib", f"{library}:{name}", "-n", "20000", "--compare-nan", "any")
@@ -330,6 +335,7 @@ def test_shared_library(library: Path, name: str) -> None:
     assert "20000 compared, 0 mismatched" in done.stderr
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -448,6 +454,7 @@ def test_lines_in_a_pipe(golden: tuple[Path, list[str]]) -> None:
         assert "are for -" in refused("vectors", "verify", str(golden[0]), *option)
 
 
+@pytest.mark.full
 def test_json_and_junit(device: str, tmp_path: Path) -> None:
     args = ["check", "add", "--fmt", "fp32", "--compare-nan", "any", "-n", "2000", "--show", "2"]
     done = run(*args, "--dut", f"{device} ulp", "--json", "-", "--junit", "out.xml", cwd=tmp_path)
@@ -480,6 +487,7 @@ def test_reports_go_where_they_are_sent(device: str, tmp_path: Path) -> None:
     assert ET.fromstring(run(*args, "--junit", "-").stdout.split("?>", 1)[1]).get("failures") == "0"
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -271,6 +271,7 @@ def stripped(text: str) -> str:
     return "\n".join(line.split("AssertionError: ")[-1].strip() for line in text.splitlines())
 
 
+@pytest.mark.full
 @pytest.mark.sim
 @pytest.mark.skipif(bool(why_not()), reason=why_not())
 @pytest.mark.parametrize("name", simulator_names())

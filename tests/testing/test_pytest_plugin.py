@@ -175,6 +175,7 @@ def test_bad_options(
     assert len(shown.strip().splitlines()) == 1
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("words", [ADD, ("--softfloat-no-flags",), ("--softfloat-timeout", "5")])
 def test_options_of_a_device_need_one(words: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "test_other.py").write_text("def test_other(): pass\n")
@@ -199,6 +200,7 @@ def test_unused_it_imports_nothing() -> None:
     assert shown.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.full
 def test_a_users_project(tmp_path: Path) -> None:
     """docs/examples/property_tests, copied out of the checkout; with an error planted it fails."""
     project = tmp_path / "project"

@@ -48,6 +48,7 @@ def test_codes_are_read_in_any_spelling(spelling: str, tmp_path: Path) -> None:
     assert ok("eval", "mul", "--fmt", "fp16", "-", stdin=operands).splitlines() == written("%H")
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_devices_answer_in_any_spelling(spelling: str, tmp_path: Path) -> None:
     (tmp_path / "answers").write_text("\n".join(written(spelling, 2)) + "\n")

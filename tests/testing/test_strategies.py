@@ -37,6 +37,7 @@ def sample(strategy: SearchStrategy[Any], count: int) -> list[Any]:
     return found
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("name", ODD)
 def test_codes_and_values_are_of_the_format(name: str) -> None:
     fmt = get_format(name)
@@ -55,6 +56,7 @@ def test_every_class_of_operand_comes() -> None:
     assert seen["pos.norm"] + seen["neg.norm"] > 60
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("op", ["add", "mul", "fma", "convert", "sqrt", "div"])
 def test_ties_near_ties_and_exact_results_come(op: str) -> None:
     """Of results that random operands reach once in a thousand, some in three hundred cases."""
@@ -83,6 +85,7 @@ def _position(significand: int, exponent: int, sticky: int, fmt: Any) -> str:
     return "near a tie" if abs(rest - half) << 6 <= half else "other"
 
 
+@pytest.mark.full
 def test_they_shrink_to_simple_codes() -> None:
     for name in ("fp16", "int8"):
         assert find(testing.bits(name), lambda code: True, settings=ALONE) == 0

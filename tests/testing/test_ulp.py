@@ -192,6 +192,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.full
 def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "rsqrt.py").write_text(APPROXIMATE)
     words = ("check", "rsqrt", "--fmt", "fp16", "-n", "300", "--compare-nan", "any", "--show", "2")
@@ -211,6 +212,7 @@ def test_errors_beyond_float64() -> None:
     assert json.dumps(t.errors.to_dict())
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("limit", ["-1", "x", "inf", "nan", "1/0"])
 def test_limits_that_are_none(limit: str) -> None:
     assert "--ulp" in refused("check", "add", "--fmt", "fp16", "--dut", "true", "--ulp", limit)

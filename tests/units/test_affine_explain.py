@@ -114,6 +114,7 @@ def test_errors(args: str, message: str) -> None:
     assert message in done.stderr
 
 
+@pytest.mark.full(keep=5)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("fmt", ["qint8", "quint4", "qint6_sym_narrow", "quint8_sym"])
 def test_the_steps_lead_to_the_answer(fmt: str, rule: str) -> None:

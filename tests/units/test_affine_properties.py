@@ -49,12 +49,14 @@ def broken(found: Any, tried: Iterable[str] = ()) -> set[str]:
     return names
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("fmt", ["qint8", "quint4", "qint8_sym_narrow", "quint8_sym", "quint2_narrow", "qint16"])
 @pytest.mark.parametrize("rule", ["exact", "torch", "torch-channel", "torch-fake"])
 def test_the_oracle_conforms(fmt: str, rule: str) -> None:
     assert broken(suite(oracle, fmt=fmt, rule=rule, max_examples=20)) == set()
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("rounding", ["rna", "rtz", "rup", "rdn", "rto", "rnu", "rhz"])
 @pytest.mark.parametrize(("fmt", "rule"), [("quint8_sym", "exact"), ("qint8", "torch"), ("qint4_sym", "torch-fake")])
 def test_the_oracle_conforms_under_every_rounding(fmt: str, rule: str, rounding: str) -> None:
@@ -92,6 +94,7 @@ def no_zero_point(self: Any, value: int, scale: int, zero_point: int) -> int:
     return int(AffineQuantizeUnit.make("qint8").answer((value, scale, 0))[0])
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize(
     ("model", "attributes", "names"),
     [

@@ -131,6 +131,7 @@ q = "integer"
 """
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.sim
 @pytest.mark.parametrize("defect", ["", " ^ 8'(i == 77)"])
 def test_a_generated_bench(defect: str, folder: Path, tmp_path: Path) -> None:
@@ -162,6 +163,7 @@ def test_a_wrong_device(tmp_path: Path) -> None:
     assert "order" in done.stdout  # the field of the rule that would have given the answers
 
 
+@pytest.mark.full
 def test_a_device_is_identified(tmp_path: Path) -> None:
     right = run("identify", "quantize", *FMT, "--dut", device(tmp_path, True), "--json")
     assert right.returncode == 0, right.stdout + right.stderr

@@ -31,6 +31,7 @@ def test_every_kind_is_here() -> None:
         assert json.loads((STORED / name / "manifest.json").read_text())["schema"] == 2
 
 
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("name", KINDS)
 def test_it_is_verified(name: str) -> None:
     report = verify(STORED / name)

@@ -217,6 +217,7 @@ def test_stochastic_rounding_has_a_word_per_lane() -> None:
 # -- units, sets, coverage ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("op", VECTOR_FUNCTIONS)
 def test_a_set_is_generated_verified_and_covered(op: str, tmp_path: Path) -> None:
     more = {"depth": 2, "masked": True} if VECTOR_FUNCTIONS[op].has_depth else {}
@@ -262,6 +263,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("off", "limit", "passes"), [(0, None, True), (1, None, False), (1, "1.6", True), (2, "1.4", False)]
 )
@@ -278,6 +280,7 @@ def test_a_device_is_checked_lane_by_lane(off: int, limit: str | None, passes: b
         assert any("softmax y[2]" in line for line in report.errors.text())
 
 
+@pytest.mark.full
 def test_a_device_that_truncates_is_named() -> None:
     device = f"{sys.executable} -m softfloat_ref eval rms_norm --fmt bf16 --length 3 --plain --round rtz -"
     args = ("check", "rms_norm", "--fmt", "bf16", "--length", "3", "--plain", "-n", "60", "--show", "1")
