@@ -15,12 +15,13 @@ from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import executed, quoted
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.question import Counterexample, Posed, Problem, check_reference, table_hash
-from softfloat_ref.proof.theory import MODES
 from softfloat_ref.symbolic.circuit import Case
 from softfloat_ref.symbolic.classes import is_nan
 from softfloat_ref.symbolic.terms import Term, and_, concat, const, eq, evaluator, not_, or_, replaced, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, stored
+
+from .theory import MODES
 
 OPERATIONS: Final = {"add": "add", "mul": "mul", "div": "div", "sqrt": "sqrt", "fma": "muladd"}
 _FLAGS: Final = ("NV", "DZ", "OF", "UF", "NX")

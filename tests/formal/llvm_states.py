@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from softfloat_ref.symbolic import llvm_integers
-from softfloat_ref.symbolic.llvm_integers import Bits
-from softfloat_ref.symbolic.llvm_source import Pointer
 from softfloat_ref.symbolic.terms import Term, and_, ite, not_, or_
+
+from . import llvm_integers
+from .llvm_integers import Bits
+from .llvm_source import Pointer
 
 Guard = tuple[Term, ...]  # bits, all of which are set
 Memory = Mapping[int, Any]  # arrays: lists of Bits; room for single values: dicts, by bytes

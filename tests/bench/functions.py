@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from softfloat_ref.app.bench_peers import torch_module
-from softfloat_ref.app.rates import Row, median_rate, median_seconds, show
+from .peers import torch_module
+from .rates import Row, median_rate, median_seconds, show
 
 if TYPE_CHECKING:
     import numpy as np

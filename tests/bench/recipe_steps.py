@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app import bench_torch
 from softfloat_ref.base.search import find_first
+
+from . import networks
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.training_recipe import Recipe
@@ -125,11 +126,11 @@ def _torch_step(recipe: Recipe, torch: Any) -> Step | None:
     x, y = find_first(Training(recipe, data)._batches(0))
     match model["kind"]:
         case "cnn":
-            network = bench_torch.cnn(torch, x.shape[3], model["channels"], data.classes)
+            network = networks.cnn(torch, x.shape[3], model["channels"], data.classes)
         case "lstm":
-            network = bench_torch.lstm(torch, data.classes, model["width"], model["layers"])
+            network = networks.lstm(torch, data.classes, model["width"], model["layers"])
         case "transformer":
-            network = bench_torch.transformer(torch, data.classes, model)
+            network = networks.transformer(torch, data.classes, model)
         case _:
             return None
-    return bench_torch.step(torch, network, x, y, recipe.optimizer.clip_norm, recipe.optimizer.kind)
+    return networks.step(torch, network, x, y, recipe.optimizer.clip_norm, recipe.optimizer.kind)

@@ -12,9 +12,9 @@ import pytest
 from llvmlite import binding
 from numba import njit
 
-from softfloat_ref.symbolic import llvm
-from softfloat_ref.symbolic.llvm import Ran, Symbols, ran, run
-from softfloat_ref.symbolic.llvm_source import parsed
+from formal import llvm
+from formal.llvm import Ran, Symbols, ran, run
+from formal.llvm_source import parsed
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import concat, const, evaluator, sext, signed, var, zext
 

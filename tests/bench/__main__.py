@@ -1,4 +1,4 @@
-"""`bench`: throughput on this machine, beside the peers that are installed. Medians of several runs, and ratios."""
+"""`python -m tests.bench NAME`: throughput on this machine, beside the peers that are installed: medians, ratios."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.bench_peers import installed
 from softfloat_ref.app.options import Commands
-from softfloat_ref.app.rates import Row, median_rate, show
+from softfloat_ref.base.errors import Error
+
+from .peers import installed
+from .rates import Row, median_rate, show
 
 CASES: Final = 20_000
 STREAM_LINES: Final = 200_000
@@ -22,7 +24,7 @@ _COMMAND: Final = (sys.executable, "-m", "softfloat_ref")
 
 @click.group("bench", cls=Commands)
 def command() -> None:
-    """Measure throughput on this machine."""
+    """Measure throughput on this machine, beside the peers that are installed."""
 
 
 def _encode() -> Row:
@@ -46,9 +48,10 @@ def _cases(count: int) -> list[tuple[int, ...]]:
 
 
 def _evaluate() -> Row:
-    from softfloat_ref.app.bench_ops import softfloat
     from softfloat_ref.oracle.operations import evaluator, signature
     from softfloat_ref.oracle.policies import get_policy
+
+    from .operations import softfloat
 
     run, operands = evaluator(signature("fma", "fp16"), get_policy()), _cases(CASES)
     ours, peer = median_rate(CASES, lambda: [run(x, 0) for x in operands]), softfloat("fma", operands, "fp16", None)
@@ -102,7 +105,8 @@ def _round_trips() -> Row:
 
 
 def _module(name: str) -> Callable[[], None]:
-    return lambda: importlib.import_module(f"softfloat_ref.app.bench_{name}").run()
+    """Of a benchmark with a module of its own, which is loaded when it runs."""
+    return lambda: importlib.import_module(f".{name}", __package__).run()
 
 
 for _name, _text, _run in (
@@ -145,3 +149,16 @@ for _name, _text, _run in (
     ),
 ):
     command.command(_name, help=_text)(_run)
+
+
+def main() -> None:
+    """Run the command line; never returns."""
+    try:
+        command(prog_name="python -m tests.bench")
+    except Error as e:
+        print(f"bench: {e}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -13,9 +13,7 @@ from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Overflow
 from softfloat_ref.oracle.rounding import Rounding, rounds_up
-from softfloat_ref.proof import symfpu, theory
 from softfloat_ref.proof.engine import How, Verdict
-from softfloat_ref.proof.kernels import KINDS, BlockKernel, Kernel, Kind, is_compiled
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Problem
 from softfloat_ref.proof.solver import Result, answer_text, solve
@@ -29,6 +27,9 @@ from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, eq, extract, m
 from softfloat_ref.symbolic.units import SUBSTITUTES, circuit
 from softfloat_ref.units import OperationUnit, make_unit
 from softfloat_ref.units.quantize import QuantizeUnit
+
+from . import symfpu, theory
+from .kernels import KINDS, BlockKernel, Kernel, Kind, is_compiled
 
 THEORY: Final = "SMT-LIB's numbers, by Z3"
 SYMFPU: Final = "SymFPU, by Bitwuzla"
@@ -54,7 +55,7 @@ class Statement(NamedTuple):
 GROUPS: Final = ("rounding", "codes", "shortcuts", "dots", "kernels", "conversions", "operations", "symfpu")
 
 
-def statements() -> Iterator[Statement]:
+def all_statements() -> Iterator[Statement]:
     """All of them, group by group."""
     for made in (_rounding, _codes, _shortcuts, _dots, _kernels, _conversions, _operations, _symfpu):
         yield from made()
@@ -290,5 +291,5 @@ def decide(task: tuple[str, float]) -> tuple[Result, float]:
     """The answer to a statement, given by its title and the limit of a question, and the seconds of the processor.
     Raises Error."""
     (title, limit_s), begin = task, time.process_time()
-    found = find_first(s for s in statements() if s.title == title).ask(limit_s)
+    found = find_first(s for s in all_statements() if s.title == title).ask(limit_s)
     return found, time.process_time() - begin

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from softfloat_ref.app import bench_recipes, bench_torch
+from bench import networks, recipe_steps
 from softfloat_ref.nn.train import Training, load_data
 from softfloat_ref.nn.training_recipe import load_recipe, read_recipe, recipe_files
 
@@ -20,13 +20,13 @@ SMALL: dict[str, Any] = {
 
 def test_every_recipe_is_compared_with_fp32_of_its_network() -> None:
     recipes = {name: load_recipe(name) for name in recipe_files()}
-    found = list(bench_recipes.groups(recipes))
+    found = list(recipe_steps.groups(recipes))
     assert sorted(name for group in found for name in group) == sorted(recipes)
     names = next(group for group in found if "fp32-lstm" in group)
     assert {n for n in names if n.startswith("fp32")} == {"fp32-lstm"}
     assert set(names) == {n for n in recipes if "lstm" in n and "layers" not in n}
-    assert not bench_recipes.formatted(recipes["fp32-cnn"])
-    assert all(bench_recipes.formatted(recipes[n]) for n in ("qint8-forward", "fp16-mlp-fp16-accumulation"))
+    assert not recipe_steps.formatted(recipes["fp32-cnn"])
+    assert all(recipe_steps.formatted(recipes[n]) for n in ("qint8-forward", "fp16-mlp-fp16-accumulation"))
 
 
 @pytest.mark.parametrize(
@@ -35,21 +35,21 @@ def test_every_recipe_is_compared_with_fp32_of_its_network() -> None:
      ("flexfp8-dse", 2.0), ("fp16-mlp-fp16-accumulation", None)],
 )  # fmt: skip
 def test_limits(name: str, limit: float | None) -> None:
-    assert bench_recipes.limit_of(load_recipe(name)) == limit
+    assert recipe_steps.limit_of(load_recipe(name)) == limit
 
 
 def test_fp32_of_a_recipe_is_the_plain_step() -> None:
     plain = read_recipe(SMALL)
     formats = {"weight": "fp8_e4m3", "accumulator": "fp32-sequential"}
     other = read_recipe({**SMALL, "formats": formats, "loss_scaling": {"kind": "constant", "scale": 8}})
-    assert bench_recipes.fp32(other) == plain
-    assert bench_recipes.formatted(other)
-    assert not bench_recipes.formatted(plain)
+    assert recipe_steps.fp32(other) == plain
+    assert recipe_steps.formatted(other)
+    assert not recipe_steps.formatted(plain)
 
 
 def test_each_recipe_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     recipes = {"plain": read_recipe(SMALL), "fp8": read_recipe({**SMALL, "formats": {"weight": "fp8_e4m3"}})}
-    bench_recipes.show(recipes, rounds=1)
+    recipe_steps.show(recipes, rounds=1)
     first, second = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"mlp, plain +\d+\.\d\d ms per step", first)
     assert re.fullmatch(r"  fp8 +\d+\.\d\d ms per step, ratio \d+\.\d\d \(at most 1\.5\)", second)
@@ -63,8 +63,8 @@ def test_the_median_of_interleaved_steps(monkeypatch: pytest.MonkeyPatch) -> Non
         order.append(name)
         clock[0] += took[name]
 
-    monkeypatch.setattr(bench_recipes.time, "process_time", lambda: clock[0])
-    times = bench_recipes.medians({x: lambda x=x: step(x) for x in "ab"}, 3)  # type: ignore[misc]
+    monkeypatch.setattr(recipe_steps.time, "process_time", lambda: clock[0])
+    times = recipe_steps.medians({x: lambda x=x: step(x) for x in "ab"}, 3)  # type: ignore[misc]
     assert "".join(order) == "aabb" + 3 * "aaaaab"
     assert times == pytest.approx(took)
 
@@ -78,13 +78,13 @@ def test_networks_in_pytorch_have_the_same_parameters(name: str) -> None:
     data = load_data(recipe)
     mine = sum(p.size for p in Training(recipe, data).trainer.parameters().values())
     if name == "fp32-cnn":
-        network = bench_torch.cnn(torch, 3, recipe.model["channels"], data.classes)
+        network = networks.cnn(torch, 3, recipe.model["channels"], data.classes)
     elif name == "fp32-transformer":
-        network = bench_torch.transformer(torch, data.classes, recipe.model)
+        network = networks.transformer(torch, data.classes, recipe.model)
     else:
-        network = bench_torch.lstm(torch, data.classes, recipe.model["width"], recipe.model["layers"])
+        network = networks.lstm(torch, data.classes, recipe.model["width"], recipe.model["layers"])
         mine += 4 * recipe.model["width"]
     assert sum(p.numel() for p in network.parameters) == mine
-    step = bench_recipes._torch_step(recipe, torch)
+    step = recipe_steps._torch_step(recipe, torch)
     assert step is not None
     step()

@@ -16,25 +16,6 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from softfloat_ref.symbolic import llvm_integers, llvm_memory
-from softfloat_ref.symbolic.llvm_integers import BINARY, DIVISIONS, Bits
-from softfloat_ref.symbolic.llvm_memory import is_vector
-from softfloat_ref.symbolic.llvm_source import (
-    NULL,
-    WORD,
-    Function,
-    Global,
-    Instruction,
-    Label,
-    Local,
-    Module,
-    Pointer,
-    module,
-    type_of,
-    vector_of,
-    width_of,
-)
-from softfloat_ref.symbolic.llvm_states import Guard, Memory, State, met, under
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import (
     FALSE,
@@ -49,6 +30,26 @@ from softfloat_ref.symbolic.terms import (
     or_,
     selected,
 )
+
+from . import llvm_integers, llvm_memory
+from .llvm_integers import BINARY, DIVISIONS, Bits
+from .llvm_memory import is_vector
+from .llvm_source import (
+    NULL,
+    WORD,
+    Function,
+    Global,
+    Instruction,
+    Label,
+    Local,
+    Module,
+    Pointer,
+    module,
+    type_of,
+    vector_of,
+    width_of,
+)
+from .llvm_states import Guard, Memory, State, met, under
 
 _MOST: Final = 1 << 13  # blocks that are run
 _IGNORED: Final = (

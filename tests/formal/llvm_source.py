@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 from llvmlite import binding
 from numba import njit, typeof
 
-from softfloat_ref.symbolic.llvm_integers import Bits
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE, TRUE, const
+
+from .llvm_integers import Bits
 
 WORD: Final = 64  # bits of a pointer
 

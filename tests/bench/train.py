@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app import bench_recipes, bench_torch
-from softfloat_ref.app.bench_peers import torch_module
-from softfloat_ref.app.rates import RUNS, median_seconds, one_thread
 from softfloat_ref.base.search import find_first
+
+from . import networks, recipe_steps
+from .peers import torch_module
+from .rates import RUNS, median_seconds, one_thread
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.layers import Layer
@@ -60,7 +61,7 @@ def run() -> None:
     from softfloat_ref.nn.training_recipe import load_recipe, recipe_files
 
     torch = torch_module()
-    bench_recipes.show({name: load_recipe(name) for name in recipe_files()}, torch)
+    recipe_steps.show({name: load_recipe(name) for name in recipe_files()}, torch)
     for kind in NETWORKS:
         _show_network(kind)
     if torch is not None:
@@ -153,14 +154,14 @@ def _show_torch(torch: Any) -> None:
         (
             "mlp",
             {"kind": "mlp", "hidden": list(hidden)},
-            bench_torch.mlp(torch, inputs, hidden, _CLASSES),
+            networks.mlp(torch, inputs, hidden, _CLASSES),
             (inputs,),
             batch,
         ),
         (
             "cnn",
             {"kind": "cnn", "channels": list(channels)},
-            bench_torch.cnn(torch, image[2], channels, _CLASSES),
+            networks.cnn(torch, image[2], channels, _CLASSES),
             image,
             images,
         ),
@@ -169,7 +170,7 @@ def _show_torch(torch: Any) -> None:
         find_first(network.children().values()).needs_input_gradient = False
         x = np.random.default_rng(1).standard_normal((count, *shape)).astype(np.float32)
         y = np.arange(count) % _CLASSES
-        ours, theirs = median_seconds(_step(network, x, y)), median_seconds(bench_torch.step(torch, module, x, y))
+        ours, theirs = median_seconds(_step(network, x, y)), median_seconds(networks.step(torch, module, x, y))
         click.echo(
             f"{name:13}{'fp32':18}{ours * 1e3:9.1f} ms per step   PyTorch {theirs * 1e3:.1f}, ratio {ours / theirs:.2f}"
         )

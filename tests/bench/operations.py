@@ -7,8 +7,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from softfloat_ref.app.bench_peers import installed
-from softfloat_ref.app.rates import Row, median_rate
 from softfloat_ref.arrays import operations
 from softfloat_ref.arrays.convert import code_dtype
 from softfloat_ref.golden import bulk
@@ -17,6 +15,9 @@ from softfloat_ref.golden.kinds import Cases
 from softfloat_ref.golden.parts import batches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations import signature
+
+from .peers import installed
+from .rates import Row, median_rate
 
 ELEMENTS: Final = 1 << 20
 LINES: Final = 1 << 20

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from softfloat_ref.app.bench_peers import Peers, installed, torch_module
+from .peers import Peers, installed, torch_module
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from softfloat_ref.app.rates import Row, median_rate, show
 from softfloat_ref.base.errors import Error
+
+from .rates import Row, median_rate, show
 
 ARRAY: Final = 1 << 16
 CALLS: Final = 5_000_000

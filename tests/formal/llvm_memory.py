@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from softfloat_ref.symbolic import llvm_integers
-from softfloat_ref.symbolic.llvm_integers import Bits
-from softfloat_ref.symbolic.llvm_source import WORD, Pointer, width_of
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE, Term, bare, const, eq, extract, make, not_, or_, selected, zext
+
+from . import llvm_integers
+from .llvm_integers import Bits
+from .llvm_source import WORD, Pointer, width_of
 
 _APART: Final = 40  # bits of an address within an array
 

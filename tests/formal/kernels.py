@@ -20,7 +20,6 @@ from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.proof.question import Counterexample, Posed, Problem, check_reference, parts, table_hash
 from softfloat_ref.symbolic.circuit import Case
 from softfloat_ref.symbolic.classes import is_in
-from softfloat_ref.symbolic.llvm import Symbols, run
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import (
     FALSE,
@@ -40,6 +39,8 @@ from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, stored
 from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.unit import lanes_of
+
+from .llvm import Symbols, run
 
 Kind = Literal["codes", "codes and flags", "values", "operation"]
 KINDS: Final[tuple[Kind, ...]] = ("codes", "codes and flags", "values", "operation")
