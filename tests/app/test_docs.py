@@ -1,6 +1,6 @@
-"""Every command in README.md and docs/ does what is printed there; every definition shown is accepted.
+"""Every command in README.md, CONTRIBUTING.md and docs/ does what is printed there; every definition shown is accepted.
 
-The two commands that install (README's `sh` blocks) are run by .ci/run.
+The commands that install (the `sh` blocks of README.md and CONTRIBUTING.md) are run by .ci/run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from softfloat_ref.oracle.policies import POLICIES, get_policy, rounding_name
 from softfloat_ref.units.unit import KINDS
 
 TOP = Path(__file__).parents[2]
-PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
+PAGES = [*(TOP / f"{x}.md" for x in ("README", "CONTRIBUTING", "SECURITY")), *sorted((TOP / "docs").rglob("*.md"))]
 
 # Pages that need packages of extras, for their Python or their commands.
 EXTRAS = {
