@@ -125,7 +125,6 @@ def test_no_rounding_decision_elsewhere() -> None:
             called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             own = called == "quantize" and (_ours(node.func) or name.startswith("arrays."))
             own = own or (called == "floor" and name == "arrays.matmul")  # splits sums exactly
-            own = own or (called in ("floor", "log2", "quantize") and name == "app.bench_peers")  # a peer's
             own = own or (called == "round" and name == "arrays.fitting")  # chooses coefficients, which are measured
             own = own or (called == "log10" and name == "arrays.error_counts")  # decibels, to be shown
             own = own or (called == "trunc" and name == "arrays.kernels.random_words")  # LLVM's: a word's lower half
@@ -154,8 +153,8 @@ def test_rounds_up_is_called_in_one_module() -> None:
 
 # Names of operations that are nothing else's too.
 NAMES = OPERATIONS.keys() - {"abs", "neg", "sub", "min", "max", "class", "clamp", "sigmoid", "tanh"}
-# Benchmarks and a self-test of some operations; the nodes of a trace, which have names of their own.
-NAMED = ("app.bench_functions", "app.bench_ops", "app.selftest", "golden.trace.numbers", "golden.trace.operations")
+# A self-test of some operations; the nodes of a trace, which have names of their own.
+NAMED = ("app.selftest", "golden.trace.numbers", "golden.trace.operations")
 TERMS = ("symbolic", "export", "proof")  # operators of bit vectors have the names of operations, too
 
 

@@ -38,7 +38,6 @@ COMMANDS: Final = {
     "train": ("train", "Train small networks with every tensor in the format under study."),
     "plot": ("plot", "Plot exponents, errors, number lines, blocks and training curves."),
     "report": ("report", "Report what formats do to every tensor of a model: SQNR, errors, counts."),
-    "bench": ("bench", "Measure throughput on this machine."),
     "selftest": ("selftest", "Check this installation against exact rationals."),
 }
 
@@ -80,7 +79,7 @@ def cli() -> None:
     """What must my circuit output? Exact answers, golden vectors, and a diagnosis.
 
     Exit codes: 0 success, 1 a mismatch was found, 2 bad usage or bad input, 3
-    undecided (prove, selftest).
+    undecided (prove).
     """
 
 

@@ -1,5 +1,5 @@
 """`selftest`: checks this installation's arithmetic against exact rationals (gmpy2's) or, for every float32 through the
-arrays layer, against the oracle's thresholds; or proves the oracle."""
+arrays layer, against the oracle's thresholds."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name, Seconds, scalar_format
+from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name, scalar_format
 from softfloat_ref.app.progress import progress
-from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import in_order, workers
 from softfloat_ref.golden.cases import cases
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -29,14 +29,9 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("fp8_e5m2", "fp16", "bf16", "fp32", "fp64")
 CASES: Final = 2000
-LIMIT_S: Final = 300.0  # for a question to a solver
-_PROVED: Final = {"unsat": "proved", "unknown": "undecided", "sat": "WRONG"}
 
 
 @click.command("selftest")
-@click.option("--prove", "proves", is_flag=True, help="What is proved of the oracle, by solvers.")
-@click.option("--part", "parts", multiple=True, metavar="PART", help="Prove: a part of it (default: all).")
-@click.option("--limit", type=Seconds(min=0, min_open=True), help="Prove: seconds for a question to a solver [300].")
 @click.option("--exhaustive", is_flag=True, help="Every float32, through the arrays layer.")
 @click.option(
     "--fmt", "formats", multiple=True, type=SCALAR, help="Exhaustive: a format (default: all up to 8 bits, and more)."
@@ -48,13 +43,10 @@ _PROVED: Final = {"unsat": "proved", "unknown": "undecided", "sat": "WRONG"}
 @click.option(
     "--jobs",
     type=click.IntRange(1, 1024),
-    help="Exhaustive, prove: number of processes (default: one per processor).",
+    help="Exhaustive: number of processes (default: one per processor).",
 )
-@click.option("--scheduler", metavar=SCHEDULERS, help="Exhaustive, prove: on a Dask cluster.")
+@click.option("--scheduler", metavar=SCHEDULERS, help="Exhaustive: on a Dask cluster.")
 def command(
-    proves: bool,
-    parts: tuple[str, ...],
-    limit: float | None,
     exhaustive: bool,
     formats: tuple[str, ...],
     roundings: tuple[str, ...],
@@ -65,28 +57,19 @@ def command(
     """Check this installation: every code round trip, and results against exact rational arithmetic.
 
     With --exhaustive: all 2^32 float32 through the arrays layer, for every format up to 8 bits, bf16, fp16 and tf32
-    and every rounding (stochastic ones with fixed random bits), compared with the oracle's thresholds.
-    With --prove: statements about the oracle, proved by solvers; docs/proved.md lists them. Exit code 1 if anything
-    disagrees, 3 if a statement is undecided within the limit.
+    and every rounding (stochastic ones with fixed random bits), compared with the oracle's thresholds. Exit code 1 if
+    anything disagrees.
     """
-    if proves and (exhaustive or formats or roundings or piece):
-        raise Error("--prove goes with --part, --limit, --jobs and --scheduler only")
-    if proves:
-        return run_proofs(parts, limit or LIMIT_S, jobs, scheduler)
-    if parts or limit is not None:
-        raise Error("--part and --limit are for selftest --prove")
     if exhaustive:
         return run_exhaustive(formats, roundings, piece, jobs, scheduler)
     if formats or roundings or piece or jobs or scheduler:
-        raise Error("--fmt, --round, --slice, --jobs and --scheduler are for selftest --exhaustive or --prove")
+        raise Error("--fmt, --round, --slice, --jobs and --scheduler only apply to --exhaustive")
     return _by_rationals()
 
 
 def _by_rationals() -> int:
-    try:
-        from gmpy2 import mpq
-    except ImportError:
-        raise Error("selftest needs gmpy2: pip install gmpy2") from None
+    from gmpy2 import mpq
+
     failures = _round_trips() + sum(_arithmetic(CATALOGUE[name], mpq) for name in FORMATS)
     print("selftest passed" if failures == 0 else f"selftest FAILED: {failures} disagreements")
     return int(failures > 0)
@@ -135,28 +118,6 @@ def _is_nearest(code: int, exact: Any, fmt: Format) -> bool:
 
 def _rational(code: int, fmt: Format) -> Fraction:
     return decoder(fmt)(code).as_fraction()
-
-
-# -- proofs ------------------------------------------------------------------------------------------------------------
-
-
-def run_proofs(parts: Sequence[str], limit_s: float, jobs: int | None, scheduler: str | None) -> int:
-    """Prove the statements of the parts, by default of all, and print a line for each; returns the exit code."""
-    from softfloat_ref.proof.ourselves import GROUPS, decide, statements
-
-    for part in parts:
-        if part not in GROUPS:
-            raise unknown("part", part, GROUPS, " (--part)")
-    chosen = [s for s in statements() if s.group in (parts or GROUPS)]
-    results: list[str] = []
-    with workers(jobs, scheduler) as pool:
-        tasks = [(s.title, limit_s) for s in chosen]
-        for one, (found, seconds) in zip(chosen, in_order(pool, decide, tasks), strict=True):
-            results.append(found)
-            print(f"{_PROVED[found]:10} {seconds:7.1f} s  {one.title} ({one.by})", flush=True)
-    counts = [results.count(word) for word in _PROVED]
-    print(", ".join(f"{n} {word}" for n, word in zip(counts, _PROVED.values(), strict=True) if n or word == "proved"))
-    return 1 if "sat" in results else 3 if "unknown" in results else 0
 
 
 # -- exhaustive --------------------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def operation_lines(
     unless the oracle must compute one. words, columns,
     flags, made: room for the words, the columns and the flags of some lines at a time, and as in `_text_at`.
     """
-    arity, count, block, place = masks.shape[0], draw[0], flags.size, 0
+    arity, count, block, place = masks.shape[0], draw[0], max(flags.size, 1), 0  # a step of 0 would be an error
     stride = _WORDS_A_CODE * arity
     seed, stream = np.uint64(draw[1]), np.uint64(draw[2])
     nothing = columns[0, :0]

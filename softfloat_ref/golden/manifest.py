@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.trees import read_json
-from softfloat_ref.golden import manifest_schema2
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run, groups
 from softfloat_ref.golden.writers.layout import positions
@@ -203,22 +201,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         if not isinstance(manifest.get(key), kind):
             raise Error(f"{path}: {key} is missing or not of type {kind.__name__}")
     _check_tables(path, manifest)
-    return _upgraded(manifest) if manifest["schema"] == 2 else manifest
-
-
-def _upgraded(manifest: dict[str, Any]) -> dict[str, Any]:
-    """A manifest of schema 2 as one of this schema: matrix products had neither fields nor tags."""
-    found = manifest_schema2.upgraded_manifest(manifest)
-    if "unit" in found["set"] and isinstance(generators := found.get("generators"), dict):
-        sources = found["set"]["random_sources"]
-        told = _source(sources[0]) if len(sources) == 1 else None  # of several, nothing was told
-        if generators.get("random_bits") == told:
-            found["generators"] = {**generators, "random_bits": [_source(x) for x in sources]}
-    if not found["fields"]:
-        with suppress(Error, KeyError, TypeError, ValueError, AttributeError):  # reading the set reports the error
-            vectors = VectorSet.from_dict(found["set"])
-            found |= {"fields": _field_entries(vectors.fields), "groups": groups(vectors.tag_runs())}
-    return found
+    return manifest
 
 
 def require_file(folder: Path, manifest: dict[str, Any], *keys: str) -> None:
@@ -230,7 +213,7 @@ def require_file(folder: Path, manifest: dict[str, Any], *keys: str) -> None:
 def _check_schema(path: Path, schema: int) -> None:
     if schema > SCHEMA:
         raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: use a newer softfloat-ref")
-    if schema not in (2, SCHEMA):
+    if schema < SCHEMA:
         raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: generate the vectors again")
 
 

@@ -12,7 +12,6 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.numbers import settle
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.golden import manifest_schema2
 from softfloat_ref.golden.kinds import Cases, cases_class
 from softfloat_ref.golden.tags import Run
 from softfloat_ref.oracle.formats import in_full
@@ -162,10 +161,7 @@ class VectorSet:
     @staticmethod
     @in_full()
     def from_dict(table: Mapping[str, Any]) -> VectorSet:
-        """The set a manifest stores, of this schema or the one before. Raises Error for one that this version cannot
-        make."""
-        if "unit" not in table:
-            table = manifest_schema2.upgraded(table)
+        """The set a manifest stores. Raises Error for one that this version cannot make."""
         try:
             unit = restored(table["unit"])
             if table["generator"] != (known := cases_class(unit).generator):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -399,7 +397,7 @@ def test_help_is_light() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=TOP, check=True)
     assert done.stderr == "False\n"
-    for command in ("formats", "explain", "quantize", "decode", "eval", "vectors", "check", "dpi", "bench", "selftest"):
+    for command in ("formats", "explain", "quantize", "decode", "eval", "vectors", "check", "dpi", "selftest"):
         assert command in done.stdout
         assert "Usage" in ok(command, "--help")
 
@@ -420,7 +418,7 @@ def test_evaluator_matches_stream_on_policies() -> None:
         ]
 
 
-@pytest.mark.parametrize("group", ["bench", "coverage", "formats", "p3109", "plot", "train", "vectors"])
+@pytest.mark.parametrize("group", ["coverage", "formats", "p3109", "plot", "train", "vectors"])
 def test_help_of_groups_is_not_cut(group: str) -> None:
     assert "..." not in ok(group, "--help").partition("Commands:")[2]
 
@@ -431,27 +429,3 @@ def test_the_help_of_train_names_the_options_of_a_run() -> None:
     shown = " ".join(ok("train", "-h").split())
     assert "`train run -h` lists the options" in shown
     assert all(any(x in shown for x in p.opts if x.startswith("--")) for p in train.run.params if p.name != "recipe")
-
-
-@pytest.mark.full
-def test_bench_arrays_compares_quantized_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
-    from softfloat_ref.app import bench_goals
-
-    for name, value in (("SIDE", 256), ("CALLS", 1), ("PRODUCT", (2, 32, 2))):
-        monkeypatch.setattr(bench_goals, name, value)
-
-    def each(*works: Callable[[], object]) -> list[float]:
-        for work in works:
-            work()
-        return [2.0**-10 * 256**2] * len(works)
-
-    lines = list(bench_goals.report(each))
-    assert re.fullmatch(r"fp8_e4m3@fp32/axis +976562\.50 ns a value, 1\.00 x mxfp8(, torch .*)?", lines[0])
-    assert all("ns a value" in line or "G MAC/s" in line for line in lines)
-    assert [line.split()[1] for line in lines if line.startswith("matmul")] == [unit for unit, _ in bench_goals.UNITS]
-
-
-def test_bench_arrays_measures_the_first_call() -> None:
-    from softfloat_ref.app import bench_arrays
-
-    assert re.search(r"first call of a process: -?\d", bench_arrays._first_call())

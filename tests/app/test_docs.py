@@ -1,6 +1,6 @@
-"""Every command in README.md and docs/ does what is printed there; every definition shown is accepted.
+"""Every command in README.md, CONTRIBUTING.md and docs/ does what is printed there; every definition shown is accepted.
 
-The two commands that install (README's `sh` blocks) are run by .ci/run.
+The commands that install (the `sh` blocks of README.md and CONTRIBUTING.md) are run by .ci/run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from softfloat_ref.oracle.policies import POLICIES, get_policy, rounding_name
 from softfloat_ref.units.unit import KINDS
 
 TOP = Path(__file__).parents[2]
-PAGES = [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
+PAGES = [*(TOP / f"{x}.md" for x in ("README", "CONTRIBUTING", "SECURITY")), *sorted((TOP / "docs").rglob("*.md"))]
 
 # Pages that need packages of extras, for their Python or their commands.
 EXTRAS = {
@@ -278,10 +278,11 @@ def options(command: click.Command) -> Iterator[str]:
 
 
 def test_every_option_that_a_page_names_exists() -> None:
-    """Of a command, of the pytest plugin, or of a campaign."""
-    campaigns = "\n".join(x.read_text() for x in (TOP / "tests" / "campaigns").rglob("*.py"))
+    """Of a command, of the pytest plugin, or of a tool of the project in tests/."""
+    folders = [TOP / "tests" / name for name in ("bench", "campaigns", "formal")]
+    tools = "\n".join(x.read_text() for folder in folders for x in folder.rglob("*.py"))
     plugin = re.findall(r'"([a-z-]+)"', (TOP / "_softfloat_ref_pytest.py").read_text())
-    known = {*options(cli), "--help", "--version", *OTHERS, *re.findall(r'"(--[a-z-]+)"', campaigns)}
+    known = {*options(cli), "--help", "--version", *OTHERS, *re.findall(r'"(--[a-z-]+)"', tools)}
     known |= {f"--softfloat-{x}" for x in plugin}
     for page in PAGES:
         named = re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page.read_text())
@@ -323,7 +324,7 @@ def test_the_exit_codes_of_the_commands_are_those_of_the_tool() -> None:
     """A code that a command's help names is in that of the tool, and in docs/commands.md, with the command."""
     top, page = here("--help").stdout, (TOP / "docs" / "commands.md").read_text()
     undecided = [name for name in COMMANDS if re.search(r"\b3:? (undecided|if)", here(name, "--help").stdout)]
-    assert undecided == ["prove", "selftest"]
+    assert undecided == ["prove"]
     for text in (top, page):
-        shown = re.search(r"Exit codes: 0 .*?, 1 .*?, 2 .*?, 3\s+undecided \(`?prove`?, `?selftest`?\)", text, re.S)
+        shown = re.search(r"Exit codes: 0 .*?, 1 .*?, 2 .*?, 3\s+undecided \(`?prove`?\)", text, re.S)
         assert shown is not None

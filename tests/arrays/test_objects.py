@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -80,8 +81,17 @@ def test_nothing_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not folder.exists()
 
 
-def test_a_numba_without_these_internals(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("numba.core.compiler.compile_extra")
+def an_older_llvmlite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("llvmlite.binding.create_pass_builder")
+
+
+def another_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.config.CPU_NAME", "generic")
+
+
+@pytest.mark.parametrize("change", [an_older_llvmlite, another_processor])
+def test_numbas_own_code(change: Callable[[pytest.MonkeyPatch], None], folder: Path, monkeypatch: Any) -> None:
+    change(monkeypatch)
     assert words_by(Loop(MODULE, "as_words")) == WORDS
     assert not folder.exists()
 

@@ -144,6 +144,7 @@ def test_json_lines_and_their_schema(vectors: VectorSet, tmp_path: Path) -> None
         check(row, schema["$defs"]["case"])
     assert head["count"] == len(rows) == manifest["count"]
     assert head["groups"] == manifest["groups"]
+    assert head["set"] == manifest["set"]
     assert [f["name"] for f in head["fields"]] == [f.name for f in vectors.fields]
     listed = [[row[f.name] if f.lanes == 1 else row[f.name][i] for f, i in columns(vectors)] for row in rows]
     assert [[int(x, 16) for x in line] for line in listed] == lines_of(tmp_path, vectors)

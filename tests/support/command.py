@@ -15,7 +15,7 @@ from pathlib import Path
 TOP = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(TOP)}
 # Commands that start processes, or set how libraries start, have a process of their own.
-OWN_PROCESS = {"--jobs", "--executor", "--scheduler", "--dut", "bench", "selftest"}
+OWN_PROCESS = {"--jobs", "--executor", "--scheduler", "--dut", "selftest"}
 HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 

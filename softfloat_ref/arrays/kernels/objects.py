@@ -22,12 +22,11 @@ from typing import Any, Final, cast
 
 from softfloat_ref.base import kept
 
-_UNUSED: Final = "NRT_MemInfo_call_dtor"  # Numba's, of arrays that own their memory: none of a loop's arguments does
-_ELSEWHERE: Final = {_UNUSED, "memcpy", "memmove", "memset"}
+_ELSEWHERE: Final = {"memcpy", "memmove", "memset"}
 _SYSTEM: Final = ("linux", "x86_64")  # with which this is tested
 _LOADING: Final = Lock()
-_VOID: Final = ctypes.c_void_p
-_SIZE: Final = ctypes.c_int64
+_POINTER: Final = ctypes.c_void_p
+_SIZE: Final = ctypes.c_ssize_t
 
 Key = tuple[tuple[str, int], ...]  # of each argument: type and dimensions
 
@@ -56,7 +55,7 @@ class Loop:
         place = self._place(key)
         if place is not None:
             stored = kept.read(place) if _own(place) else None
-            if stored is None and (stored := _compiled(self._function(), key)):
+            if stored is None and (stored := _object_code(self._function(), key)):
                 kept.keep(place, stored)
             if stored:
                 return _linked(stored["name"], base64.b64decode(stored["object"]))
@@ -78,7 +77,9 @@ class Loop:
         processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
         settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
         numba = spec.origin, os.stat(spec.origin).st_mtime_ns, llvmlite.__version__
-        return kept.place(kept.Origin(self.module, json.dumps([self.name, key, processor, settings, numba])), "object")
+        return kept.place(
+            kept.Origin(self.module, json.dumps([self.name, key, processor, settings, numba])), "C object"
+        )
 
 
 def _own(place: Path) -> bool:
@@ -88,73 +89,68 @@ def _own(place: Path) -> bool:
     return False
 
 
-def _compiled(function: Any, key: Key) -> dict[str, str] | None:
-    """`_object_code`; None with a version of Numba that has no such internals."""
-    with suppress(AttributeError, ImportError, TypeError):
-        return _object_code(function, key)
-    return None
-
-
 def _object_code(function: Any, key: Key) -> dict[str, str] | None:
-    """The symbol and object code of a function of Numba for arguments of those types; None if it is not self-contained,
-    or Numba compiles nothing."""
-    import numpy as np
-    from numba import from_dtype, types
-    from numba.core import compiler
-    from numba.core.registry import cpu_target
+    """The symbol and object code of a C function that calls a function of Numba with arrays of those types; None if it
+    is not self-contained, or not compiled for this processor."""
+    from llvmlite import binding
+    from numba import config
 
-    if not hasattr(function, "targetoptions"):  # NUMBA_DISABLE_JIT
-        return None
-    numba: Any = compiler
-    of_type, array_of, target = cast(Any, from_dtype), cast(Any, types.Array), cast(Any, cpu_target)
-    flags = numba.Flags()
-    function.targetdescr.options.parse_as_flags(flags, function.targetoptions)
-    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-    arrays = tuple(array_of(of_type(np.dtype(kind)), dimensions, "C") for kind, dimensions in key)
-    made = numba.compile_extra(target.typing_context, target.target_context, function.py_func, arrays, None, flags, {})
-    library = made.library
-    module = library._final_module
-    symbols = [*module.functions, *module.global_variables]
+    chosen = config.CPU_NAME or config.CPU_FEATURES  # type: ignore[attr-defined]
+    if chosen or not hasattr(function, "inspect_llvm") or not hasattr(binding, "create_pass_builder"):
+        return None  # inspect_llvm: NUMBA_DISABLE_JIT; create_pass_builder: an older llvmlite
+    made = _c_function(function, key)
+    machine, module = _machine(), binding.parse_assembly(made.inspect_llvm())
+    for x in (*module.functions, *module.global_variables):
+        if not x.is_declaration and x.name != made.native_name:
+            x.linkage = "internal"  # so that what is not called is removed: the ways out of errors, which it has not
+    passes = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=2))
+    passes.getModulePassManager().run(module, passes)
+    symbols = (*module.functions, *module.global_variables)
     outside = {x.name for x in symbols if x.is_declaration and not x.name.startswith("llvm.")}
     if outside - _ELSEWHERE:
         return None
-    code = base64.b64encode(library._get_compiled_object()).decode("ascii")
-    return {"name": made.fndesc.llvm_func_name, "object": code}
+    return {"name": made.native_name, "object": base64.b64encode(machine.emit_object(module)).decode("ascii")}
 
 
-def _linked(name: str, code: bytes) -> Callable[..., None]:
-    """The function of that name in object code, called in Numba's convention."""
+def _c_function(function: Any, key: Key) -> Any:
+    """Of Numba: its arguments are the pointer and the shape of each array."""
+    import numba
+    import numpy as np
+
+    nb: Any = numba
+    arrays = [(f"p{i}", [f"n{i}_{k}" for k in range(dimensions)]) for i, (_, dimensions) in enumerate(key)]
+    given = ", ".join(x for pointer, shape in arrays for x in (pointer, *shape))
+    passed = ", ".join(f"carray({pointer}, ({', '.join(shape)},))" for pointer, shape in arrays)
+    names: dict[str, Any] = {"function": function, "carray": nb.carray}
+    exec(f"def call({given}):\n    function({passed})\n", names)
+    types = [(nb.types.CPointer(nb.from_dtype(np.dtype(kind))), dimensions) for kind, dimensions in key]
+    kinds = [x for pointer, dimensions in types for x in (pointer, *[nb.types.intp] * dimensions)]
+    return nb.cfunc(nb.types.void(*kinds))(names["call"])
+
+
+def _machine() -> Any:
+    """Code for this processor, wherever it is loaded."""
     from llvmlite import binding
 
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
-    if binding.address_of_symbol(_UNUSED) is None:
-        abort = ctypes.cast(ctypes.CDLL(None).abort, _VOID).value
-        binding.add_symbol(_UNUSED, abort)
-    machine = binding.Target.from_default_triple().create_target_machine(jit=True)
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
+    return binding.Target.from_default_triple().create_target_machine(*processor, codemodel="jitdefault", jit=True)
+
+
+def _linked(name: str, code: bytes) -> Callable[..., None]:
+    """The C function of that name in object code."""
+    from llvmlite import binding
+
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), _machine())
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     address = engine.get_function_address(name)
 
     def run(*arrays: Any) -> None:
-        result, raised = _SIZE(), _VOID()
-        given = [x for array in arrays for x in _parts(array)]
-        kinds = [_VOID if kind else _SIZE for array in arrays for kind in _kinds(array.ndim)]
-        call = ctypes.CFUNCTYPE(ctypes.c_int, _VOID, _VOID, *kinds)(address)
-        if call(ctypes.addressof(result), ctypes.addressof(raised), *given):
-            raise RuntimeError(f"{name} failed")
+        kinds = [kind for x in arrays for kind in (_POINTER, *[_SIZE] * x.ndim)]
+        call = ctypes.CFUNCTYPE(None, *kinds)(address)
+        call(*(x for array in arrays for x in (array.ctypes.data, *array.shape)))
 
     cast(Any, run).engine = engine  # the code lives as long as the engine
     return run
-
-
-def _parts(array: Any) -> tuple[int | None, ...]:
-    """The fields of an array in Numba: its owner and its parent, which are nothing here, number and size of its
-    elements, its data, shape and strides."""
-    return None, None, array.size, array.itemsize, array.ctypes.data, *array.shape, *array.strides
-
-
-def _kinds(dimensions: int) -> tuple[bool, ...]:
-    """Which of these fields are pointers."""
-    return True, True, False, False, True, *(False,) * (2 * dimensions)

@@ -15,7 +15,7 @@ from softfloat_ref.golden.trace.case import case_of
 from softfloat_ref.golden.trace.check_files import Add, Advance, difference, element, read_files
 from softfloat_ref.golden.trace.model import Node, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
-from softfloat_ref.golden.trace.operations import RECORDED, operation
+from softfloat_ref.golden.trace.operations import operation
 from softfloat_ref.oracle.formats import in_full
 
 SAMPLE: Final = 64  # units of each node that the oracle recomputes
@@ -23,20 +23,19 @@ SAMPLE: Final = 64  # units of each node that the oracle recomputes
 
 @dataclass
 class Tally:
-    """The numbers of codes recomputed in arrays, of units by the oracle, and of tensors recorded or given."""
+    """The numbers of codes recomputed in arrays, of units by the oracle, and of given tensors."""
 
     codes: int = 0
     by_oracle: int = 0
     nodes: int = 0
-    recorded: int = 0
     given: int = 0
 
     def summary(self, name: str) -> str:
         """The summary in words."""
         return (
             f"{self.codes} codes of {name} recomputed from their inputs, {self.by_oracle} results, spread over its "
-            f"{self.nodes} operations, by the scalar oracle; {self.recorded} recorded and {self.given} given tensors "
-            "checked by their hashes"
+            f"{self.nodes} operations, by the scalar oracle; {self.given} given tensors checked by their "
+            "hashes"
         )
 
 
@@ -59,10 +58,7 @@ def check_trace(
     made = {name for node in trace.nodes for name in node.outputs}
     tally.given = len(trace.tensors) - len(made)
     for node in trace.nodes:
-        if node.op == RECORDED:
-            tally.recorded += len(node.outputs)
-        else:
-            check_node(trace, node, codes, add, None if every else sample or SAMPLE, tally)
+        check_node(trace, node, codes, add, None if every else sample or SAMPLE, tally)
         advance(node.name, sum(trace.tensors[name].size for name in node.outputs))
     return tally
 

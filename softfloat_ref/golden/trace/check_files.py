@@ -27,7 +27,7 @@ from softfloat_ref.golden.trace.files import (
 )
 from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
-from softfloat_ref.golden.trace.operations import RECORDED, operation
+from softfloat_ref.golden.trace.operations import operation
 
 Add = Callable[[str], None]
 Advance = Callable[[str, int], None]
@@ -126,7 +126,7 @@ def _changed(trace: TraceSet, tensor: Tensor, codes: Mapping[str, Codes], change
     """What changed in a file with another hash: which element, if the operation that makes the tensor can tell."""
     head = f"{tensor.file}: {_HASH}"
     node = next((n for n in trace.nodes if tensor.name in n.outputs), None)
-    if node is None or node.op == RECORDED:
+    if node is None:
         return f"{head}; no operation makes {tensor.name}, so which of its codes changed cannot be told"
     if any(v.tensor not in codes or v.tensor in changed for v in node.inputs):
         return f"{head}; so does that of an input of {node.op}, which makes {tensor.name}"

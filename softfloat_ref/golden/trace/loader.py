@@ -18,7 +18,6 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.trace.check import SAMPLE, Tally, check_node
 from softfloat_ref.golden.trace.check_files import read_unchanged
 from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet
-from softfloat_ref.golden.trace.operations import RECORDED
 from softfloat_ref.golden.verify import stored_set
 from softfloat_ref.oracle.formats import Format, in_full
 
@@ -120,7 +119,7 @@ class LoadedTrace:
     def verify(self, name: str, every: bool = False) -> list[str]:
         """Recompute one tensor, and what its operation makes beside it, as `TraceTensor.verify`."""
         node, problems = self[name].operation, list[str]()
-        if node is None or node.op == RECORDED:
+        if node is None:
             self.read(name)
             return problems
         codes = {x: self.read(x) for x in {*node.outputs, *(v.tensor for v in node.inputs)}}

@@ -37,7 +37,6 @@ from softfloat_ref.golden.trace.selections import (
     Uniform,
 )
 
-RECORDED: Final = "recorded"  # in traces of older versions: what the host computed, which is not recomputed
 SELECTIONS: Final = (
     "patches",
     "gather",

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from softfloat_ref.golden import manifest_schema2
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
@@ -33,7 +32,7 @@ class JsonLinesWriter(LineWriter):
                 {"name": f.name, "role": f.role, "width": f.width, "lanes": f.lanes, "format": f.format or None}
                 for f in vectors.fields
             ],
-            "set": manifest_schema2.downgraded(vectors.to_dict()),
+            "set": vectors.to_dict(),
         }
         return (json.dumps(table, separators=(",", ":")) + "\n").encode("ascii")
 

@@ -1,0 +1,447 @@
+"""Compiled functions as terms: what Numba makes of them, read for all inputs at once.
+
+A function runs on arrays, some elements of which are symbols. Loops end after a number of rounds that is no symbol;
+where a condition is one, both ways are taken, and meet again. As in LLVM's Language Reference Manual, an integer may be
+poison: it is, where an operation breaks a promise (no overflow, a shift by fewer bits than there are). What a function
+must never do (choose its way by poison, divide by zero, leave an array, raise an error) is collected as `broken`.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from softfloat_ref.symbolic.paths import Unsupported
+from softfloat_ref.symbolic.terms import (
+    FALSE,
+    TRUE,
+    Term,
+    and_,
+    concat,
+    const,
+    eq,
+    ite,
+    not_,
+    or_,
+    selected,
+)
+
+from . import llvm_integers, llvm_memory
+from .llvm_integers import BINARY, DIVISIONS, Bits
+from .llvm_memory import is_vector
+from .llvm_source import (
+    NULL,
+    WORD,
+    Function,
+    Global,
+    Instruction,
+    Label,
+    Local,
+    Module,
+    Pointer,
+    module,
+    type_of,
+    vector_of,
+    width_of,
+)
+from .llvm_states import Guard, Memory, State, met, under
+
+_MOST: Final = 1 << 13  # blocks that are run
+_IGNORED: Final = (
+    "NRT_incref", "NRT_decref", "llvm.lifetime", "llvm.experimental.noalias", "llvm.prefetch",
+)  # fmt: skip
+_DATA: Final = 24  # bytes from the beginning of what owns an array to the place of the array (NRT_MemInfo)
+
+
+class Symbols(NamedTuple):
+    """An array whose elements are terms. like: an array of numpy's of the same type and shape; terms: in its order."""
+
+    like: Any
+    terms: Sequence[Term]
+
+
+class Ran(NamedTuple):
+    """What a function leaves behind: the elements of its arrays, in the order of its arguments, and the inputs for
+    which it does what it must not, or leaves poison."""
+
+    arrays: list[list[Term]]
+    broken: Term
+
+
+def run(kernel: Any, *arguments: Any) -> Ran:
+    """A function that Numba compiles, on arrays (numpy's or Symbols), tuples and integers. Raises Unsupported."""
+    types = tuple(type_of(x.like if isinstance(x, Symbols) else x) for x in arguments)
+    return ran(module(kernel, types), *arguments)
+
+
+def ran(found: Module, *arguments: Any) -> Ran:
+    """A function as Numba makes them: with a place for what it returns, one for an error, and its arguments."""
+    machine = _Machine(found)
+    given = [part for x in arguments for part in machine.given(x)]
+    own = list(machine.memory)
+    out = [machine.new({}), machine.new({})]
+    status, memory = machine.call(found.functions[found.main], [*out, *given], (), machine.memory)
+    machine.never((), not_(eq(status.term, const(0, status.term.width))))
+    cells = [memory[k] for k in own]
+    for cell in (c for many in cells for c in many):
+        machine.never((), cell.poison)
+    return Ran([[c.term for c in many] for many in cells], or_(*machine.broken))
+
+
+class _Machine:
+    """A function's run. broken: what must never happen."""
+
+    def __init__(self, found: Module) -> None:
+        self.module = found
+        self.broken: list[Term] = []
+        self.memory: dict[int, Any] = {}
+        self.steps = 0
+
+    def never(self, guard: Guard, what: Term) -> None:
+        if what is not FALSE:
+            self.broken.append(and_(*guard, what))
+
+    def new(self, content: Any) -> Pointer:
+        """A new array."""
+        number = len(self.memory)
+        self.memory[number] = content
+        return Pointer(number, const(0, WORD))
+
+    def given(self, x: Any) -> Iterator[Any]:
+        """An argument as Numba passes it: an array as its owner, number of elements, their size, place, shape and
+        steps."""
+        if isinstance(x, tuple) and not isinstance(x, Symbols):
+            for part in x:
+                yield from self.given(part)
+            return
+        like = x.like if isinstance(x, Symbols) else x
+        if not isinstance(like, np.ndarray):
+            width = np.asarray(x).dtype.itemsize * 8
+            yield Bits(const(int(x), width))
+            return
+        terms = x.terms if isinstance(x, Symbols) else [const(v, like.itemsize * 8) for v in like.ravel().tolist()]
+        numbers = [const(n, WORD) for n in (like.size, like.itemsize, *like.shape, *like.strides)]
+        size, item, *rest = map(Bits, numbers)
+        yield from (NULL, NULL, size, item, self.new([Bits(t) for t in terms]), *rest)
+
+    # -- control -----------------------------------------------------------------------------------------------------
+
+    def call(self, f: Function, arguments: Sequence[Any], guard: Guard, memory: Memory) -> tuple[Any, Memory]:
+        """What a function returns, and the memory then."""
+        queue: list[tuple[int, int]] = []  # rounds so far, and the block's place
+        waiting: dict[tuple[int, int], list[State]] = {}
+        returned: list[tuple[State, Any]] = []
+        blocks = {place: block for block, place in f.order.items()}
+
+        def go(rounds: int, came: int, to: int, state: State) -> None:
+            place = f.order[to]
+            key = (rounds + (place <= f.order[came]), place)
+            if key not in waiting:
+                heapq.heappush(queue, key)
+            waiting.setdefault(key, []).append(self.entered(f, came, to, state))
+
+        start = State(guard, dict(zip(f.arguments, arguments, strict=True)), memory)
+        waiting[0, 0] = [start]
+        queue.append((0, 0))
+        while queue:
+            key = heapq.heappop(queue)
+            block, state = blocks[key[1]], met(waiting.pop(key))
+            self.steps += 1
+            if self.steps > _MOST:
+                raise Unsupported("a compiled loop that does not end soon")
+            state, last = self.block(f.blocks[block], state)
+            if last.op == "ret":
+                returned.append((state, self.operand(last.operands[0], state) if last.operands else None))
+            for condition, to in self.ways(last, state):
+                if condition is not FALSE and not_(condition) not in state.guard:
+                    go(key[0], block, to, replace(state, guard=under(state.guard, condition)))
+        value = Local(-1)  # the returned value, as one more
+        end = met([replace(s, values={value.number: x}) for s, x in returned])
+        return end.values[value.number], end.memory
+
+    def ways(self, last: Instruction, state: State) -> list[tuple[Term, int]]:
+        """Where a block leads, and when."""
+        match last.op:
+            case "br" if len(last.operands) == 1:
+                return [(TRUE, last.operands[0].block)]
+            case "br":
+                condition = self.operand(last.operands[0], state)
+                self.never(state.guard, condition.poison)
+                no, yes = (o.block for o in last.operands[1:])
+                return [(condition.term, yes), (not_(condition.term), no)]
+            case "switch":
+                chosen = self.operand(last.operands[0], state)
+                self.never(state.guard, chosen.poison)
+                others, *labels = (o.block for o in last.operands if isinstance(o, Label))
+                codes = [const(int(x), chosen.term.width) for x in re.findall(r"i\d+ (-?\d+), label", last.text)]
+                found = [(eq(chosen.term, code), label) for code, label in zip(codes, labels, strict=True)]
+                return [*found, (not_(or_(*(c for c, _ in found))), others)]
+            case "unreachable":
+                self.never(state.guard, TRUE)
+        return []
+
+    def entered(self, f: Function, came: int, to: int, state: State) -> State:
+        """The state at the beginning of a block, with what depends on where it is entered from."""
+        values = dict(state.values)
+        for i in f.blocks[to]:
+            if i.op != "phi":
+                break
+            values[i.number] = self.operand(i.operands[i.blocks.index(came)], state)
+        return replace(state, values=values)
+
+    def block(self, instructions: Sequence[Instruction], state: State) -> tuple[State, Instruction]:
+        values, memory = dict(state.values), dict(state.memory)
+        state = replace(state, values=values, memory=memory)
+        for i in instructions[:-1]:
+            if i.op != "phi":
+                found = self.instruction(i, state)
+                if found is not None:
+                    values[i.number] = found
+        return state, instructions[-1]
+
+    # -- instructions ------------------------------------------------------------------------------------------------
+
+    def operand(self, o: Any, state: State) -> Any:
+        if isinstance(o, Local):
+            if o.number not in state.values:
+                raise Unsupported("a value of LLVM's that not every way to this place defines")
+            return state.values[o.number]
+        if isinstance(o, str):
+            raise Unsupported(f"LLVM's {o[:60]}")
+        return o
+
+    def instruction(self, i: Instruction, state: State) -> Any:
+        """The value of an instruction; None if it has none. Changes the memory of the state."""
+        known = _FORMS.get(i.op)
+        if known is None:
+            raise Unsupported(f"LLVM's {i.op}")
+        return known(self, i, state)
+
+    def each(self, i: Instruction, state: State, of: Callable[..., Any]) -> Any:
+        """An operation on integers, or element by element on vectors."""
+        operands = [self.operand(o, state) for o in i.operands]
+        return llvm_memory.each(of, *operands)
+
+    def division(self, i: Instruction, state: State) -> Any:
+        def one(a: Bits, b: Bits) -> Bits:
+            found, broken = llvm_integers.division(i.op, i.flags, a, b)
+            self.never(state.guard, broken)
+            return found
+
+        return self.each(i, state, one)
+
+    def address(self, i: Instruction, state: State) -> Any:
+        """getelementptr."""
+        base, *indices = (self.operand(o, state) for o in i.operands)
+        promise, kind = llvm_memory.stepped_over(i.text.split("getelementptr", 1)[1])
+
+        def one(pointer: Pointer, *at: Bits) -> Pointer:
+            step, beyond = llvm_memory.offset(kind, [b.term for b in at])
+            self.never(state.guard, or_(*(b.poison for b in at), beyond if promise else FALSE))
+            return pointer._replace(at=llvm_integers.total(pointer.at, step))
+
+        return llvm_memory.each(one, base, *indices)
+
+    def load(self, i: Instruction, state: State) -> Any:
+        if "!range" in i.text or "!nonnull" in i.text:
+            raise Unsupported("a promise about what is loaded")
+        pointer = self.operand(i.operands[0], state)
+        if (shape := vector_of(i.type)) is None:
+            return self.cell(pointer, i.type, state)
+        steps = (const(llvm_memory.size(shape[1]) * k, WORD) for k in range(shape[0]))
+        places = [pointer._replace(at=llvm_integers.total(pointer.at, step)) for step in steps]
+        return tuple(self.cell(place, shape[1], state) for place in places)
+
+    def cell(self, pointer: Pointer, kind: str, state: State, where: Term = TRUE) -> Any:
+        """An element. where: whether it is loaded at all."""
+        content = self.content(pointer, state)
+        if isinstance(content, dict):
+            return self.single(pointer, kind, content)
+        index, broken = llvm_memory.index(pointer.at, content, width_of(kind))
+        self.never((*state.guard, where), broken)
+        if index.is_const:
+            return content[index.value] if index.value < len(content) else Bits(const(0, width_of(kind)))
+        poison = selected([c.poison for c in content], index) if any(c.poison is not FALSE for c in content) else FALSE
+        return Bits(llvm_memory.chosen([c.term for c in content], index), poison)
+
+    def single(self, pointer: Pointer, kind: str, content: Mapping[int, Any]) -> Any:
+        """A value that was stored at that very place."""
+        if not pointer.at.is_const:
+            llvm_memory.no_place()
+        found = content.get(pointer.at.value)
+        if isinstance(found, Bits) and (kind == "ptr" or found.term.width != width_of(kind)):
+            raise Unsupported("a value of another width")
+        if found is None:
+            return NULL if kind == "ptr" else Bits(const(0, width_of(kind)), TRUE)
+        return found
+
+    def content(self, pointer: Any, state: State) -> Any:
+        if not isinstance(pointer, Pointer) or pointer.array is None:
+            raise Unsupported("memory that belongs to no argument")
+        return state.memory[pointer.array]
+
+    def store(self, i: Instruction, state: State) -> None:
+        value, pointer = (self.operand(o, state) for o in i.operands)
+        content = self.content(pointer, state)
+        if not pointer.at.is_const:
+            llvm_memory.no_place()
+        made = content.copy()
+        state.memory[pointer.array] = made  # type: ignore[index]
+        vector = value if is_vector(value) else (value,)
+        if isinstance(made, dict):
+            llvm_memory.put(made, pointer.at.value, vector)
+            return
+        index, broken = llvm_memory.index(pointer.at, content, vector[0].term.width)
+        if broken is not FALSE or index.value + len(vector) > len(content):
+            raise Unsupported("a place outside an array")
+        made[index.value : index.value + len(vector)] = vector
+
+    def called(self, i: Instruction, state: State) -> Any:
+        *arguments, callee = i.operands
+        name = callee.name if isinstance(callee, Global) else ""
+        if name.startswith(_IGNORED):
+            return None
+        given = [self.operand(o, state) for o in arguments]
+        if name == "llvm.assume":
+            return self.never(state.guard, or_(not_(given[0].term), given[0].poison))
+        if name.startswith("llvm.masked.gather"):
+            return self.gather(i, state, *given)
+        if name.startswith("llvm.memset"):
+            return self.filled(state, *given)
+        if name == "NRT_MemInfo_alloc_aligned":
+            return self.room(state, {_DATA: self.room(state, {})})
+        if name.startswith("llvm."):
+            own = re.sub(r"\.v?\d*i\d+$", "", name.removeprefix("llvm."))
+            return llvm_memory.each(llvm_integers.intrinsic(own), *given)
+        if name not in self.module.functions:
+            raise Unsupported(f"a call of {name or 'what is not known'}")
+        value, memory = self.call(self.module.functions[name], given, state.guard, state.memory)
+        state.memory.update(memory)  # type: ignore[attr-defined]
+        return value
+
+    def filled(self, state: State, place: Pointer, byte: Bits, size: Bits, *rest: Any) -> None:
+        """memset, of whole elements of an array."""
+        content = self.content(place, state)
+        width = content[0].term.width if isinstance(content, list) and content else 0
+        if not width or not (place.at.is_const and size.term.is_const):
+            llvm_memory.no_place()
+        index, broken = llvm_memory.index(place.at, content, width)
+        count, left = divmod(size.term.value, width // 8)
+        if broken is not FALSE or left or index.value + count > len(content):
+            raise Unsupported("a place outside an array")
+        made, cell = content.copy(), byte.term
+        while cell.width < width:
+            cell = concat(cell, cell)
+        made[index.value : index.value + count] = [Bits(cell, byte.poison)] * count
+        state.memory[place.array] = made  # type: ignore[index]
+
+    def room(self, state: State, content: dict[int, Any]) -> Pointer:
+        """Room for single values."""
+        made = self.new({})
+        state.memory[made.array] = content  # type: ignore[index]
+        return made
+
+    def gather(self, i: Instruction, state: State, places: Any, *rest: Any) -> Any:
+        """Elements where a bit of a mask is set."""
+        mask, others = rest[-2:]
+        _, kind = vector_of(i.type) or llvm_memory.no_place()
+        found = []
+        for place, there, other in zip(places, mask, others, strict=True):
+            loaded = self.cell(place, kind, state, there.term)
+            found.append(llvm_integers.chosen(there, loaded, other))
+        return tuple(found)
+
+    def frozen(self, i: Instruction, state: State) -> Any:
+        """freeze: of no poison, itself."""
+
+        def one(a: Bits) -> Bits:
+            self.never(state.guard, a.poison)
+            return Bits(a.term)
+
+        return self.each(i, state, one)
+
+
+# -- forms -------------------------------------------------------------------------------------------------------------
+
+
+def _compared(machine: _Machine, i: Instruction, state: State) -> Any:
+    order = i.text.split("icmp", 1)[1].removeprefix(" samesign").split()[0]
+
+    def one(a: Any, b: Any) -> Bits:
+        a, b = (llvm_memory.address(x) if isinstance(x, Pointer) else x for x in (a, b))
+        return llvm_integers.compared(order, i.flags, a, b)
+
+    return machine.each(i, state, one)
+
+
+def _cast(machine: _Machine, i: Instruction, state: State) -> Any:
+    shape = vector_of(i.type)
+    width = width_of(shape[1] if shape else i.type)
+    return machine.each(i, state, lambda a: llvm_integers.cast(i.op, i.flags, a, width))
+
+
+def _selected(machine: _Machine, i: Instruction, state: State) -> Any:
+    def one(c: Bits, a: Any, b: Any) -> Any:
+        if isinstance(a, Pointer):
+            if c.term.is_const:
+                return a if c.term.value else b
+            return Pointer(a.array, ite(c.term, a.at, b.at)) if a.array == b.array else llvm_memory.no_place()
+        return llvm_integers.chosen(c, a, b)
+
+    return machine.each(i, state, one)
+
+
+def _same(machine: _Machine, i: Instruction, state: State) -> Any:
+    """bitcast between equal types."""
+    found = machine.operand(i.operands[0], state)
+    one = found[0] if is_vector(found) else found
+    if isinstance(one, Bits) and not i.type.endswith(f"i{one.term.width}") and f"i{one.term.width}>" not in i.type:
+        raise Unsupported("LLVM's bitcast")
+    return found
+
+
+def _inserted(machine: _Machine, i: Instruction, state: State) -> Any:
+    vector, value, at = (machine.operand(o, state) for o in i.operands)
+    return (*vector[: at.term.value], value, *vector[at.term.value + 1 :])
+
+
+def _extracted(machine: _Machine, i: Instruction, state: State) -> Any:
+    vector, at = (machine.operand(o, state) for o in i.operands)
+    return vector[at.term.value]
+
+
+def _shuffled(machine: _Machine, i: Instruction, state: State) -> Any:
+    both = [x for o in i.operands[:2] for x in machine.operand(o, state)]
+    mask = i.text[i.text.rindex("<") :] if i.text.rstrip().endswith(">") else ""
+    shape = vector_of(i.type) or llvm_memory.no_place()
+    if not mask:  # zeroinitializer
+        return (both[0],) * shape[0]
+    places = [part.split()[1] for part in mask[1:-1].split(",")]
+    return tuple(both[int(p)] if p.isdigit() else Bits(const(0, both[0].term.width), TRUE) for p in places)
+
+
+_Form = Callable[[_Machine, Instruction, State], Any]
+_FORMS: Final[dict[str, _Form]] = {
+    **dict.fromkeys(BINARY, lambda m, i, s: m.each(i, s, lambda a, b: llvm_integers.binary(i.op, i.flags, a, b))),
+    **dict.fromkeys(DIVISIONS, _Machine.division),
+    **dict.fromkeys(("zext", "sext", "trunc"), _cast),
+    "icmp": _compared,
+    "ptrtoint": lambda m, i, s: m.each(i, s, llvm_memory.address),
+    "select": _selected,
+    "bitcast": _same,
+    "freeze": _Machine.frozen,
+    "getelementptr": _Machine.address,
+    "load": _Machine.load,
+    "store": _Machine.store,
+    "call": _Machine.called,
+    "insertelement": _inserted,
+    "extractelement": _extracted,
+    "shufflevector": _shuffled,
+    "alloca": lambda m, i, s: m.room(s, {}),
+    "extractvalue": lambda m, i, s: m.operand(i.operands[0], s)[int(i.text.rsplit(",", 1)[1])],
+}

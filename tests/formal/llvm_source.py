@@ -1,0 +1,209 @@
+"""Functions that Numba compiles, as LLVM has them: instructions by blocks, parsed by llvmlite.
+
+Each is compiled anew, since Numba keeps no readable form of what it loads from its cache.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from llvmlite import binding
+from numba import njit, typeof
+
+from softfloat_ref.symbolic.paths import Unsupported
+from softfloat_ref.symbolic.terms import FALSE, TRUE, const
+
+from .llvm_integers import Bits
+
+WORD: Final = 64  # bits of a pointer
+
+
+class Pointer(NamedTuple):
+    """A place in an array, in bytes from its beginning; array None: no place, poison included."""
+
+    array: int | None
+    at: Any  # a Term
+
+
+NULL: Final = Pointer(None, const(0, WORD))
+
+
+class Local(NamedTuple):
+    """An argument or an instruction of the function, as an operand."""
+
+    number: int
+
+
+class Label(NamedTuple):
+    """A block, as an operand."""
+
+    block: int
+
+
+class Global(NamedTuple):
+    """A function or a variable of the module, as an operand."""
+
+    name: str
+
+
+class Instruction(NamedTuple):
+    """One of a block. flags: the promises in its text. blocks: of a phi, where each operand comes from."""
+
+    number: int
+    op: str
+    type: str
+    operands: tuple[Any, ...]
+    text: str
+    flags: frozenset[str]
+    blocks: tuple[int, ...] = ()
+
+
+class Function(NamedTuple):
+    """A function. arguments: their numbers; order: the blocks' places in a reverse postorder."""
+
+    name: str
+    arguments: tuple[int, ...]
+    blocks: tuple[tuple[Instruction, ...], ...]
+    order: Mapping[int, int]
+
+
+class Module(NamedTuple):
+    """The functions that are defined, by name. main: the one that was asked for."""
+
+    functions: Mapping[str, Function]
+    main: str
+
+
+_FLAGS: Final = frozenset(("nuw", "nsw", "exact", "disjoint", "nneg", "samesign"))
+
+
+@lru_cache(maxsize=64)
+def module(kernel: Any, signature: tuple[Any, ...]) -> Module:
+    """The functions into which Numba compiles one. signature: the types of its arguments."""
+    options = {k: v for k, v in kernel.targetoptions.items() if k not in ("cache", "nopython")}
+    fresh = njit(**options)(kernel.py_func)
+    fresh.compile(signature)
+    made = fresh.overloads[fresh.signatures[0]]
+    return parsed(made.library.get_llvm_str(), made.fndesc.llvm_func_name)
+
+
+def parsed(text: str, main: str) -> Module:
+    """A function of a module in LLVM's language, and those that it calls. Raises Unsupported."""
+    try:
+        functions = list(binding.parse_assembly(text).functions)
+    except RuntimeError as e:
+        raise Unsupported(f"LLVM's text: {e}") from None
+    defined = {f.name: f for f in functions if not f.is_declaration}
+    found, waiting = dict[str, Function](), [main]
+    while waiting:
+        name = waiting.pop()
+        if name in defined and name not in found:
+            found[name] = made = _function(defined[name])
+            waiting += [o.name for block in made.blocks for i in block for o in i.operands if isinstance(o, Global)]
+    return Module(found, main)
+
+
+def type_of(x: Any) -> Any:
+    """Numba's type of an argument."""
+    return typeof(x)  # type: ignore[no-untyped-call]
+
+
+def _function(f: Any) -> Function:
+    arguments, blocks = list(f.arguments), list(f.blocks)
+    instructions = [list(b.instructions) for b in blocks]
+    values = [*arguments, *(i for many in instructions for i in many)]
+    numbers = {v: Local(k) for k, v in enumerate(values)} | {b: Label(k) for k, b in enumerate(blocks)}
+    made = tuple(tuple(_instruction(i, numbers) for i in many) for many in instructions)
+    return Function(f.name, tuple(range(len(arguments))), made, _ordered(made))
+
+
+def _instruction(i: Any, numbers: Mapping[Any, Any]) -> Instruction:
+    text = str(i).strip()
+    head = text.split("=", 1)[1] if i.type.name != "void" and "=" in text else text
+    flags = _FLAGS & set(head.split("(")[0].split(",")[0].split())
+    operands = tuple(_operand(o, numbers) for o in i.operands)
+    blocks = tuple(numbers[b].block for b in i.incoming_blocks) if i.opcode == "phi" else ()
+    return Instruction(numbers[i].number, i.opcode, str(i.type), operands, text, flags, blocks)
+
+
+def _operand(o: Any, numbers: Mapping[Any, Any]) -> Any:
+    if o in numbers:
+        return numbers[o]
+    if o.value_kind.name in ("function", "global_variable"):
+        return Global(o.name)
+    return constant(str(o)) if o.is_constant else str(o)
+
+
+# -- constants ---------------------------------------------------------------------------------------------------------
+
+
+def width_of(kind: str) -> int:
+    """The bits of an integer's type. Raises Unsupported."""
+    if not re.fullmatch(r"i\d+", kind):
+        raise Unsupported(f"LLVM's type {kind}")
+    return int(kind[1:])
+
+
+def vector_of(kind: str) -> tuple[int, str] | None:
+    """The length of a vector's type, and the type of its elements."""
+    found = re.fullmatch(r"<(\d+) x ([^<>]+)>", kind)
+    return (int(found[1]), found[2]) if found else None
+
+
+def constant(text: str) -> Any:
+    """A constant from its text, with its type; the text itself if it is none that is known."""
+    kind, _, rest = _split(text)
+    if (shape := vector_of(kind)) is not None:
+        return _vector(rest, *shape)
+    if kind == "ptr":
+        return NULL if rest in ("null", "poison", "undef") else text
+    if not re.fullmatch(r"i\d+", kind):
+        return text
+    width = width_of(kind)
+    if rest in ("poison", "undef"):
+        return Bits(const(0, width), TRUE)
+    words = {"true": 1, "false": 0, "zeroinitializer": 0}
+    return Bits(const(words.get(rest) if rest in words else int(rest), width), FALSE)  # type: ignore[arg-type]
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """Type and value."""
+    if text.startswith("<"):
+        end = text.index(">") + 1
+        return text[:end], " ", text[end:].strip()
+    return text.partition(" ")
+
+
+def _vector(text: str, count: int, kind: str) -> Any:
+    if text in ("poison", "undef", "zeroinitializer"):
+        one = constant(f"{kind} {text}") if kind != "ptr" else NULL
+        return (one,) * count
+    if text.startswith("splat"):
+        return (constant(text[text.index("(") + 1 : -1]),) * count
+    return tuple(constant(part.strip()) for part in text[1:-1].split(","))
+
+
+# -- order -------------------------------------------------------------------------------------------------------------
+
+
+def _ordered(blocks: Sequence[Sequence[Instruction]]) -> dict[int, int]:
+    """The blocks' places in a reverse postorder: a block comes after all that lead to it, but for ways back."""
+    after, seen = list[int](), {0}
+    waiting = [(0, iter(_next(blocks[0][-1])))]
+    while waiting:
+        block, others = waiting[-1]
+        other = next((n for n in others if n not in seen), None)
+        if other is None:
+            after.append(block)
+            waiting.pop()
+        else:
+            seen.add(other)
+            waiting.append((other, iter(_next(blocks[other][-1]))))
+    return {block: k for k, block in enumerate(reversed(after))}
+
+
+def _next(last: Instruction) -> list[int]:
+    return [o.block for o in last.operands if isinstance(o, Label)]
