@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 
-_LATER: Final = {  # names that are imported when first asked for: array layers (numpy), accumulators
+_LAZY_NAMES: Final = {  # names that are imported when first asked for: array layers (numpy), accumulators
     "accumulate": ("oracle.accumulate", None),
     "arrays": ("arrays", None),
     **{name: (f"arrays.{name}", None) for name in ("affine", "blocks", "exchange")},
@@ -71,11 +71,11 @@ _LATER: Final = {  # names that are imported when first asked for: array layers 
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _LAZY_NAMES:
         raise AttributeError(f"module 'softfloat_ref' has no attribute {name!r}")
     import importlib
 
-    module, attribute = _LATER[name]
+    module, attribute = _LAZY_NAMES[name]
     found = importlib.import_module(f"softfloat_ref.{module}")
     return getattr(found, attribute) if attribute else found
 

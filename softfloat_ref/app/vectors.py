@@ -93,7 +93,7 @@ def command() -> None:
 @click.option(
     "-o", "--output", "folder", required=True, metavar="DIR", help="Output folder; - writes the lines to stdout."
 )
-@click.option("--operands", is_flag=True, help="With -o -: write operands only, for a device in a pipe.")
+@click.option("--operands", is_flag=True, help="With -o -: write operands only, which a device reads from a pipe.")
 @file_options
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
@@ -160,7 +160,7 @@ def _refuse_together(
     if shared and folder == "-":
         raise Error("--jobs and --scheduler are for sets of lines in a folder")
     if operands and folder != "-":
-        raise Error("--operands needs -o -: it is for a device in a pipe")
+        raise Error("--operands needs -o -: only the lines that go into a pipe can be operands alone")
     if folder == "-":
         files.refuse()
 

@@ -14,7 +14,7 @@ from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.arrays.operations import Bulk
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import cases as codes_of
-from softfloat_ref.golden.kinds.base import SHARP
+from softfloat_ref.golden.kinds.base import NEAR_CARRY_EVERY
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import WORD_BITS, Philox
 from softfloat_ref.units import Field, Line
@@ -140,9 +140,10 @@ def kinds(fmt: Format) -> list[NDArray[np.int64]]:
 
 def _put_near_carry(cases: Any, operands: Table, words: Table, position: int) -> None:
     """Replaces one case in N, as Cases.inputs does."""
-    for i in range(-position % SHARP, operands.size, SHARP):
+    for i in range(-position % NEAR_CARRY_EVERY, operands.size, NEAR_CARRY_EVERY):
         case = (int(operands.view(np.uint64)[i]),)
-        operands.view(np.uint64)[i] = cases.near_carry_case(case, (int(words[i]),), (position + i) // SHARP)[0]
+        number = (position + i) // NEAR_CARRY_EVERY
+        operands.view(np.uint64)[i] = cases.near_carry_case(case, (int(words[i]),), number)[0]
 
 
 def room_for_text(digits: NDArray[np.int64], lines: int) -> tuple[NDArray[np.uint8], int]:

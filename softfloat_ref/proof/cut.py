@@ -1,4 +1,4 @@
-"""Equal products of reference and circuit replaced by one variable, of which little is known.
+"""Equal products of reference and circuit replaced by one variable with the facts that a proof needs.
 
 Solvers compare what is made of a product far faster than products. What is proved of any value of the variable holds
 for the product. Where the operands of the two products are equal for some inputs only, the reference's product is, for

@@ -32,8 +32,8 @@ Note = Callable[[Decided, int, int], None]  # of a case, the number of those dec
 @dataclass(frozen=True)
 class Proof:
     """What came of a proof. cases: those that cover all inputs, decided or not. split: the question whether they do;
-    None for one case. tried: cases that gave way to others. later: what follows the first operation, if that is
-    another question."""
+    None for one case. tried: undecided cases that were split into others. later: what follows the first operation,
+    if that is another question."""
 
     verdict: Verdict
     cases: tuple[Decided, ...]

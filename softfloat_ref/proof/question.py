@@ -46,7 +46,7 @@ _FEW: Final = 2  # outputs that are compared at once
 _SAMPLES: Final = 600  # inputs that references are tried on,
 _TRIED: Final = 40  # so many of a case
 _VECTORS: Final = 1000  # by which a rounding inside is found
-_LATER: Final = 9  # cycles after the latency of the port map, for the likely one
+_LIKELY_LATENCIES: Final = 9  # cycles after the latency of the port map, for the likely one
 _UNBOXED: Final = 4  # one in so many, of those with control fields
 
 
@@ -61,8 +61,8 @@ class Part(NamedTuple):
 class Posed(NamedTuple):
     """A case as terms. assumed, wrong: bits, all of which a counterexample sets; ours, theirs: the two sides, equal
     products of which may be cut; undefined: whether inputs without a defined result are left out; tried: a solver's
-    model on the real terms and the oracle, None if it is no counterexample; wishes: what a counterexample had better
-    be, too; apart: the same in parts, if there are many outputs; held: of the case (Case); inside: what stands for a
+    model on the real terms and the oracle, None if it is no counterexample; wishes: what a counterexample meets, too,
+    if it can; apart: the same in parts, if there are many outputs; held: of the case (Case); inside: what stands for a
     rounding that both sides have, and what is known of it.
     """
 
@@ -139,7 +139,7 @@ class Problem(ABC):
         return [tuple(_sample(words, f) for f in fields) for _ in range(_SAMPLES)]
 
     def check(self, limit_s: float) -> None:
-        """Raise Error if nothing is as assumed: that would prove anything."""
+        """Raise Error if no input is as assumed: every statement would hold of none."""
         if solve([self.assumption], limit_s).result == "unsat":
             raise Error(f"--assume: no input is such that {self.assumed}")
 
@@ -371,7 +371,7 @@ def other_latency(question: Question) -> int | None:
     ports = question.rtl.ports
     if ports.latency is None or len(question.unit.parts) > 1 or _mostly_right(question):
         return None
-    others = sorted(range(ports.latency + _LATER), key=lambda n: abs(n - (ports.latency or 0)))[1:]
+    others = sorted(range(ports.latency + _LIKELY_LATENCIES), key=lambda n: abs(n - (ports.latency or 0)))[1:]
     for latency in others:
         rtl = replace(question.rtl, ports=replace(ports, latency=latency))
         if _mostly_right(replace(question, rtl=rtl)):

@@ -18,7 +18,7 @@ WALK_S: Final = 10.0  # for all walks of a circuit
 _LENGTHS: Final = (6, 12, 24, 48, 96, 192)  # in cycles; the first ones tell the shortest stories
 _EACH: Final = 12  # walks of a length
 _TRIES: Final = 100  # operands until some are assumed
-_QUIET: Final = 8  # cycles without a result, after those of the first operation, after which one walks no further
+_IDLE_CYCLES: Final = 8  # cycles without a result, after those of the first operation, after which one walks no further
 
 Signals = Mapping[str, int]
 
@@ -83,7 +83,7 @@ class _Walk:
 
     def go(self, length: int) -> Fault | None:
         """So many cycles at random, then as many as it takes until all results have come."""
-        of, often, patience = self.of, self.words.choice((0.3, 0.6, 0.9)), self.of.cycles + _QUIET
+        of, often, patience = self.of, self.words.choice((0.3, 0.6, 0.9)), self.of.cycles + _IDLE_CYCLES
         while length > 0 or (self._open and self.latency is None):
             at_random = length > 0 and self.quiet < patience
             cycle = self._choice(often) if at_random else of.eager(self.taken, self.offered)

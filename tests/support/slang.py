@@ -19,7 +19,7 @@ def problems(sources: Iterable[Path], top: str, *options: str) -> list[str]:
     assert driver.processOptions()
     assert driver.parseAllSources()
     compilation, engine = driver.createCompilation(), driver.diagEngine
-    found = [d for d in compilation.getAllDiagnostics() if engine.getSeverity(d.code, d.location) not in _QUIET]
+    found = [d for d in compilation.getAllDiagnostics() if engine.getSeverity(d.code, d.location) not in _NO_WARNINGS]
     return [f"{_file(driver.sourceManager, d.location)}: {engine.formatMessage(d)}" for d in found]
 
 
@@ -27,4 +27,4 @@ def _file(manager: Any, location: Any) -> str:
     return str(manager.getFullPath(manager.getFullyExpandedLoc(location).buffer))
 
 
-_QUIET = (pyslang.DiagnosticSeverity.Ignored, pyslang.DiagnosticSeverity.Note)
+_NO_WARNINGS = (pyslang.DiagnosticSeverity.Ignored, pyslang.DiagnosticSeverity.Note)

@@ -26,7 +26,7 @@ from softfloat_ref.oracle.formats import Format
 
 _DRAWS: Final = 16  # significands tried for a shape in a binade
 _WHOLE: Final = 6  # with binades to this exponent and its negative, all operands of results in [1, 4) are there
-_BARREN: Final = 64  # regions asked without any operands, after which a search ends
+_EMPTY_REGIONS: Final = 64  # regions asked without any operands, after which a search ends
 
 
 class Shape(NamedTuple):
@@ -128,7 +128,7 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Line]:
             if found:
                 break
             barren += 1
-            if barren > _BARREN:
+            if barren > _EMPTY_REGIONS:
                 return
 
 

@@ -23,7 +23,7 @@ from softfloat_ref.units.handlers import Handlers
 LINES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")  # types of files for any unit's lines
 INSTRUCTIONS: Final = (*LINES, "riscv-asm", "riscv-inc")  # and for operations that processors have
 ARRAYS_FROM: Final = 1 << 12  # lines from which arrays are faster
-SHARP: Final = 8  # one random case in N is generated from its random bits
+NEAR_CARRY_EVERY: Final = 8  # one random case in N is generated from its random bits
 _CHUNK: Final = 1024
 
 
@@ -166,8 +166,8 @@ class Cases:
         position = len(made)
         while chunk := list(itertools.islice(numbered, _CHUNK)):
             for inputs, words in zip(chunk, self.random(position, len(chunk)), strict=True):
-                if words and self.makes_near_carry_cases and position % SHARP == 0:
-                    inputs = self.near_carry_case(inputs, words, position // SHARP)
+                if words and self.makes_near_carry_cases and position % NEAR_CARRY_EVERY == 0:
+                    inputs = self.near_carry_case(inputs, words, position // NEAR_CARRY_EVERY)
                 yield (*inputs, *words)
                 position += 1
 

@@ -20,7 +20,7 @@ from softfloat_ref.units.dot import stored_format
 
 BLOCKS: Final = "mx-fp32"  # the accumulator of block products if the recipe names none
 OTHERS: Final = "fp32-sequential"
-_UNTOLD: Final = ("self", "name", "out", "known")  # arguments of operations that are neither inputs nor options
+_NOT_OPTIONS: Final = ("self", "name", "out", "known")  # arguments of operations that are neither inputs nor options
 
 
 class Operand(NamedTuple):
@@ -157,7 +157,7 @@ def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:
         if isinstance(replaced, Recorded):
             del given["out"]
         y = work(**{key: _seen(value) for key, value in given.items()})
-        told = {key: value for key, value in given.items() if key not in _UNTOLD}
+        told = {key: value for key, value in given.items() if key not in _NOT_OPTIONS}
         inputs = [x for value in told.values() for x in _tensors(value)]
         options = {key: list(v) if isinstance(v, tuple) else v for key, v in told.items() if not _tensors(v)}
         made = self.computed(op, inputs, y, given.get("name") or op, **options)

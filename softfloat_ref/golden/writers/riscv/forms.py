@@ -32,7 +32,7 @@ _VECTOR: Final = {"fp16": "Zvfh", "fp32": "V", "fp64": "V"}
 _INTEGERS: Final = {"i32": ("w", 0), "u32": ("wu", 1), "i64": ("l", 2), "u64": ("lu", 3)}
 _PLAIN: Final = ("F", "D", "V", "Zvfh", "Zvfhmin")  # Zvfh has V's encodings at another element width
 _OFP8: Final = ("fp8_e4m3", "fp8_e5m2")
-_QUIET: Final = " without signaling NaNs"
+_WITHOUT_SIGNALING: Final = " without signaling NaNs"
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def spelling(fmt: Format) -> str:
         if fmt == dataclasses.replace(get_format(name), name=fmt.name):
             return name
     e5m2 = dataclasses.replace(get_format("fp8_e5m2"), name=fmt.name, signaling=False)
-    return f"fp8_e5m2{_QUIET}" if fmt == e5m2 else ""
+    return f"fp8_e5m2{_WITHOUT_SIGNALING}" if fmt == e5m2 else ""
 
 
 def scalar_forms(unit: OperationUnit) -> list[Form]:
@@ -283,10 +283,10 @@ def _vector_conversion(unit: OperationUnit, source: str, out: str) -> Iterator[V
 def _vector_ofp8(source: str, out: str, overflow: Overflow) -> tuple[str, int, str, bool] | None:
     """Zvfofp8min's conversion: name, vs1, extension, and whether altfmt selects E5M2. It widens without flags, so E5M2
     has no signaling NaN; narrowing saturates in separate instructions."""
-    widened = {"fp8_e4m3": False, f"fp8_e5m2{_QUIET}": True}
+    widened = {"fp8_e4m3": False, f"fp8_e5m2{_WITHOUT_SIGNALING}": True}
     if source in widened and out == "bf16":
         return "vfwcvtbf16.f.f.v", 0x0D, "Zvfofp8min", widened[source]
-    out = out.removesuffix(_QUIET)
+    out = out.removesuffix(_WITHOUT_SIGNALING)
     codes = {
         ("bf16", Overflow.SAT_NONE): ("vfncvtbf16.f.f.w", 0x1D),
         ("bf16", Overflow.SAT_FINITE): ("vfncvtbf16.sat.f.f.w", 0x1F),
