@@ -84,6 +84,19 @@ def test_rooms_import_one_way() -> None:
             assert ROOMS.index(room(other)) <= ROOMS.index(room(name)), f"{name} imports {other}"
 
 
+def test_the_picture_of_the_house_is_right() -> None:
+    """docs/design.md draws every room, and each below those that it imports from."""
+    page = (PACKAGE.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    picture = re.split(r"^```.*\n", page.partition("## The rooms")[2], flags=re.MULTILINE)[1]
+    drawn: dict[str, int] = {}
+    for number, line in enumerate(picture.splitlines()):
+        drawn |= dict.fromkeys(re.findall(r"[a-z]+", line), number)
+    assert drawn.keys() == set(ROOMS)
+    for name in INSIDE:
+        for other in map(room, imports(INSIDE[name])):
+            assert other == room(name) or drawn[other] < drawn[room(name)], f"{room(name)} imports {other}"
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """Within rooms too; an import inside a function counts."""
     done: set[str] = set()

@@ -93,7 +93,7 @@ def command() -> None:
 @click.option(
     "-o", "--output", "folder", required=True, metavar="DIR", help="Output folder; - writes the lines to stdout."
 )
-@click.option("--operands", is_flag=True, help="With -o -: write operands only, which a device reads from a pipe.")
+@click.option("--operands", is_flag=True, help="With -o -: write operands only.")
 @file_options
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
@@ -160,7 +160,7 @@ def _refuse_together(
     if shared and folder == "-":
         raise Error("--jobs and --scheduler are for sets of lines in a folder")
     if operands and folder != "-":
-        raise Error("--operands needs -o -: only the lines that go into a pipe can be operands alone")
+        raise Error("--operands needs -o -: it only works when streaming")
     if folder == "-":
         files.refuse()
 
@@ -257,7 +257,9 @@ def verify_vectors(
             vectors = request(op, fmt, out, choices, None, count=1)
         return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags)
     if any(x is not None for x in (golden, op, fmt, out, count, compare_nan)) or no_flags:
-        raise Error("--golden, --op, --fmt, --out, -n, --compare-nan and --no-flags are for -; a folder has its own")
+        raise Error(
+            "--golden, --op, --fmt, --out, -n, --compare-nan and --no-flags only apply to stdin (-); a folder defines its own"
+        )
     return verify_folders(folders, sample, every)
 
 

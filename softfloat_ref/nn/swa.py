@@ -162,7 +162,7 @@ class Averager:
         """Go on from a stored state. Raises Error."""
         count = state.get("count")
         if count is None or count.shape or count.dtype.kind not in "iu":
-            raise Error("an average's state has a count")
+            raise Error("the checkpoint lacks the average's count")
         self.count = int(count)
         self._mean = {k.removeprefix("mean/"): v.copy() for k, v in state.items() if k.startswith("mean/")}
         self._types = {k.removeprefix("type/"): v.dtype for k, v in state.items() if k.startswith("type/")}

@@ -12,7 +12,7 @@ from softfloat_ref.proof.carry_save import added_products
 from softfloat_ref.proof.cut import LEVELS, Product, products_in, shared_products
 from softfloat_ref.proof.maxima import largest_numbers
 from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.question import Counterexample, Part, Posed, Problem
+from softfloat_ref.proof.question import Counterexample, Obligation, Part, Problem
 from softfloat_ref.proof.quotients import Quotient, built_quotients, quotients_in
 from softfloat_ref.proof.solver import Result, confirm, solve
 from softfloat_ref.proof.sweep import Held, held_bits, samples_of, swept
@@ -84,7 +84,7 @@ def decide(problem: Problem, name: str, how: How) -> Decided:
     return Decided(name, found.verdict, tuple(asked), seconds, found.counterexample, found.note, posed.undefined)
 
 
-def _decide_part(posed: Posed, part: Part, how: How, asked: list[Query]) -> _Outcome:
+def _decide_part(posed: Obligation, part: Part, how: How, asked: list[Query]) -> _Outcome:
     """Decide a part, with the questions that it takes."""
     note, largest = "", largest_numbers([*part.reference, *posed.theirs])
     if largest:
@@ -108,7 +108,7 @@ def _decide_part(posed: Posed, part: Part, how: How, asked: list[Query]) -> _Out
     return _Outcome("undecided", note=note)
 
 
-def _attempts(posed: Posed, part: Part, cut: bool) -> Iterator[tuple[str, list[Term]]]:
+def _attempts(posed: Obligation, part: Part, cut: bool) -> Iterator[tuple[str, list[Term]]]:
     """The questions to ask one after the other, until one decides: with products cut, if both sides have some, if the
     circuit has trees of adders for them, or if it builds those of the reference; then as it is."""
     asserted, kind = list[Term](), CUT
@@ -140,7 +140,7 @@ def _abstract(
         yield f"{kind}, facts {level}", [*assumed, *replaced([wrong], by), facts]
 
 
-def _built(posed: Posed, part: Part, held: Held) -> Generator[tuple[str, list[Term]], None, list[Term]]:
+def _built(posed: Obligation, part: Part, held: Held) -> Generator[tuple[str, list[Term]], None, list[Term]]:
     """The questions with what the circuit builds of the reference's products or quotients. Returns what is asserted,
     made smaller by what holds in the case, if that was needed."""
     count, asserted = len(posed.assumed), [*posed.assumed, part.wrong]
@@ -162,7 +162,7 @@ def _built(posed: Posed, part: Part, held: Held) -> Generator[tuple[str, list[Te
 
 
 def _found(
-    posed: Posed, part: Part, roots: Sequence[Term], assumed: Sequence[Term], samples: Samples
+    posed: Obligation, part: Part, roots: Sequence[Term], assumed: Sequence[Term], samples: Samples
 ) -> Iterator[tuple[str, list[Term]]]:
     """The questions with the products and quotients that are found. roots: what is wrong, ours and theirs."""
     wrong, *others = roots

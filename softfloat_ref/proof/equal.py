@@ -12,7 +12,7 @@ from softfloat_ref.proof.engine import How, decide
 from softfloat_ref.proof.question import (
     ALL,
     Counterexample,
-    Posed,
+    Obligation,
     Problem,
     check_reference,
     same_as_oracle,
@@ -46,7 +46,7 @@ class Equality(Problem):
             raise Error("the two have other operations, or other codes of their control fields")
         _check_alike("outputs", _compared(self.unit, self.flags), _compared(self.other, self.flags))
 
-    def posed(self, case: Case) -> Posed:
+    def posed(self, case: Case) -> Obligation:
         """The answers of both, as terms."""
         ours, theirs = self.circuits(case)
         check_reference(self, case, ours)
@@ -56,7 +56,7 @@ class Equality(Problem):
         one, two = ([*x.roots, x.undefined] for x in (ours, theirs))
         undefined = and_(case.assumption, ours.undefined) is not FALSE
         tried = partial(self._tried, ours, theirs)
-        return Posed([self.assumption, case.assumption], wrong, one, two, undefined, tried, [results])
+        return Obligation([self.assumption, case.assumption], wrong, one, two, undefined, tried, [results])
 
     def circuits(self, case: Case) -> tuple[Circuit, Circuit]:
         """Both, as terms of the unit's inputs. Raises Error for what is not supported."""

@@ -58,7 +58,7 @@ class Part(NamedTuple):
     reference: Sequence[Term]
 
 
-class Posed(NamedTuple):
+class Obligation(NamedTuple):
     """A case as terms. assumed, wrong: bits, all of which a counterexample sets; ours, theirs: the two sides, equal
     products of which may be cut; undefined: whether inputs without a defined result are left out; tried: a solver's
     model on the real terms and the oracle, None if it is no counterexample; wishes: what a counterexample meets, too,
@@ -144,7 +144,7 @@ class Problem(ABC):
             raise Error(f"--assume: no input is such that {self.assumed}")
 
     @abstractmethod
-    def posed(self, case: Case) -> Posed:
+    def posed(self, case: Case) -> Obligation:
         """A case as terms, which have been compared with the oracle. Raises Error."""
 
     @property
@@ -211,7 +211,7 @@ class Question(Problem):
         """The oracle's answers to the inputs of a case, as terms. Raises Error for what is not supported."""
         return circuit(self.unit, case)
 
-    def posed(self, case: Case) -> Posed:
+    def posed(self, case: Case) -> Obligation:
         """The circuit's answers beside the oracle's."""
         reference, plan = self.reference(case), self.design(case.part)
         check_reference(self, case, reference)
@@ -219,7 +219,7 @@ class Question(Problem):
         assumed = [self.assumption, case.assumption, plan.observed.assumed, not_(reference.undefined)]
         wrong, got, undefined = plan.wrong(reference.terms), [plan.observed.got], reference.undefined is not FALSE
         real = partial(tried, self, case, reference)
-        posed = Posed(assumed, wrong, reference.roots, got, undefined, real, apart=apart, held=case.held)
+        posed = Obligation(assumed, wrong, reference.roots, got, undefined, real, apart=apart, held=case.held)
         if case.inside:
             shown = partial(_tried_inside, self, real)
             return posed._replace(wrong=FALSE if self.inside is None else self.inside.wrong, tried=shown)

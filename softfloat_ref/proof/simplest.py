@@ -11,7 +11,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import encode
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.equal import Equality
-from softfloat_ref.proof.question import Counterexample, Posed, Problem
+from softfloat_ref.proof.question import Counterexample, Obligation, Problem
 from softfloat_ref.proof.solver import Wishes
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.paths import Unsupported
@@ -42,7 +42,7 @@ def simplest(problem: Problem, case: str, found: Counterexample, limit_s: float)
     return posed.tried(model) or found
 
 
-def _wished(posed: Posed, wished: Sequence[Wish], model: Mapping[str, int], limit_s: float) -> Mapping[str, int]:
+def _wished(posed: Obligation, wished: Sequence[Wish], model: Mapping[str, int], limit_s: float) -> Mapping[str, int]:
     """A model in which as many wishes come true as possible, the first ones first."""
     begin = time.monotonic()
     solver = Wishes([*posed.assumed, posed.wrong])

@@ -18,7 +18,7 @@ from softfloat_ref.symbolic.bounds import Fact
 from softfloat_ref.symbolic.integers import SymInt, add, bounds_here, subtract
 from softfloat_ref.symbolic.paths import at, here
 from softfloat_ref.symbolic.reader import returns
-from softfloat_ref.symbolic.reading import Returned, Rounded, SumOfTwo, full_name, now, substituting
+from softfloat_ref.symbolic.reading import Returned, Rounded, SumOfTwo, current_reading, full_name, substituting
 from softfloat_ref.symbolic.shortcuts import far_dot_sum, near_dot_sum, placed_sum, short_dot_sum
 from softfloat_ref.symbolic.terms import Term
 
@@ -86,7 +86,7 @@ class DotSums:
         from_here, to_here = second + more, -(first + more)
         if not isinstance(distance, SymInt):
             return returns(near_dot_sum, a, b)
-        now().sums.append(SumOfTwo(here(), distance, (from_here, to_here)))
+        current_reading().sums.append(SumOfTwo(here(), distance, (from_here, to_here)))
         if self.distance is None:
             return returns(short_dot_sum, a, b, from_here, to_here, more)
         low, high = self.distance
@@ -101,7 +101,7 @@ class DotSums:
         with substituting({_TO_FORMAT: None}):
             found = returns(Step.to_format, step, term, to)
         if where is not None and isinstance(step.code, SymInt) and isinstance(step.flags, SymInt):
-            now().rounded.append(Rounded(where, step.code, step.flags, _format_of(step, to)))
+            current_reading().rounded.append(Rounded(where, step.code, step.flags, _format_of(step, to)))
         return found
 
 

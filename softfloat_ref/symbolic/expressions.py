@@ -15,7 +15,7 @@ from softfloat_ref.symbolic.bounds import Infeasible
 from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.operators import BINARY, UNARY, compared, item_at, truth
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
-from softfloat_ref.symbolic.reading import Returned, joined, note, now, of_both
+from softfloat_ref.symbolic.reading import Returned, current_reading, joined, note, of_both
 from softfloat_ref.symbolic.source import Body
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, or_
 from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
@@ -193,7 +193,7 @@ class Expressions:
         if not isinstance(of, Sequence) or isinstance(of, str):
             raise Unsupported("an item of this at a symbolic place")
         if (beyond := or_(integers.bit(index >= len(of)), integers.bit(index < 0))) is not FALSE:
-            now().errors.append((and_(here().whole, beyond), self.name))
+            current_reading().errors.append((and_(here().whole, beyond), self.name))
         return item_at(list(of), index.node)
 
     def comprehension(self, e: ast.GeneratorExp | ast.ListComp | ast.SetComp, env: Env) -> Any:

@@ -123,7 +123,7 @@ def _absolute(x: Any) -> Any:
 
 def _sum(items: Any, start: Any = 0) -> Any:
     if isinstance(items, Sparse):
-        raise Unsupported("a sum of a sequence with symbolic absences")
+        raise Unsupported("a sum of a sequence with conditionally present items")
     return reduce(operator.add, items, start)
 
 

@@ -20,7 +20,7 @@ from softfloat_ref.symbolic.expressions import Closure, Env, Expressions, Scope,
 from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.operators import intrinsic
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
-from softfloat_ref.symbolic.reading import Returned, full_name, joined, note, now, of_both
+from softfloat_ref.symbolic.reading import Returned, current_reading, full_name, joined, note, of_both
 from softfloat_ref.symbolic.source import Body, body_of
 from softfloat_ref.symbolic.terms import TRUE, and_, not_, or_
 from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
@@ -74,7 +74,7 @@ def _constructed(kind: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> 
     )
     if harmless or (isinstance(kind, type) and (issubclass(kind, tuple) or _is_dataclass(kind))):
         if any(isinstance(x, Sparse) for x in args):
-            raise Unsupported(f"{getattr(kind, '__name__', kind)} of a sequence with symbolic absences")
+            raise Unsupported(f"{getattr(kind, '__name__', kind)} of a sequence with conditionally present items")
         return kind(*args, **keywords)
     raise Unsupported(f"{getattr(kind, '__qualname__', kind)} of {type(named).__name__}: on symbolic values")
 
@@ -98,7 +98,7 @@ def returns(function: Any, *args: Any, **keywords: Any) -> list[Returned]:
         args = (function.__self__, *args)
         function = _plain(function.__func__)
     scope = Scope(function)
-    if other := now().substitutes.get(full_name(function)):
+    if other := current_reading().substitutes.get(full_name(function)):
         with at(here().entered()):
             return other(scope.outer, *args, **keywords)
     return _run(body_of(function), scope, {}, args, keywords, function.__qualname__, function)
@@ -162,7 +162,7 @@ class Frame(Expressions):
             case ast.Return():
                 return self.ends(s.value, env, path)
             case ast.Raise():
-                now().errors.append((path.whole, f"{self.name}:{s.lineno}"))
+                current_reading().errors.append((path.whole, f"{self.name}:{s.lineno}"))
                 return None
             case ast.If():
                 return self.branch(s.test, s.body, s.orelse, env, path)

@@ -78,7 +78,7 @@ def reading(what: Reading) -> Iterator[Reading]:
         _Now.reading = before
 
 
-def now() -> Reading:
+def current_reading() -> Reading:
     """What is being collected."""
     return _Now.reading
 
@@ -86,12 +86,12 @@ def now() -> Reading:
 @contextmanager
 def substituting(more: Mapping[str, Callable[..., list[Returned]] | None]) -> Iterator[None]:
     """Read these in place of functions, too; None: the function itself."""
-    before = now().substitutes
-    now().substitutes = {**before, **more}
+    before = current_reading().substitutes
+    current_reading().substitutes = {**before, **more}
     try:
         yield
     finally:
-        now().substitutes = before
+        current_reading().substitutes = before
 
 
 def full_name(function: Any) -> str:
@@ -104,7 +104,7 @@ def note(name: str, value: Any) -> None:
     if isinstance(value, tuple):
         for own, item in zip(getattr(value, "_fields", [""] * len(value)), value, strict=True):
             note(f"{name.removesuffix('.')}.{own}" if own else name, item)
-    names = now().names
+    names = current_reading().names
     if isinstance(value, (SymInt, SymBool)) and value.node.args and names.get(value.node, ".").endswith("."):
         names[value.node] = name
 

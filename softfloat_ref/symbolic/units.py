@@ -22,7 +22,7 @@ from softfloat_ref.symbolic.dots import DotSums, Substitutes
 from softfloat_ref.symbolic.integers import SymInt, bit, bits, free
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reader import call, returns
-from softfloat_ref.symbolic.reading import Reading, Returned, full_name, joined, now, reading, substituting
+from softfloat_ref.symbolic.reading import Reading, Returned, current_reading, full_name, joined, reading, substituting
 from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code, near_sum, sum_of_two
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, eq, extract, ite, not_, or_, selected, var
 from softfloat_ref.symbolic.values import symbolic
@@ -39,7 +39,7 @@ def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
     return [Returned(here(), call(_decode, code, outer["fmt"], outer["flush"]))]
 
 
-_IN_PART: Final = {  # the kinds of units of which some are not read
+_PARTLY_SUPPORTED: Final = {  # the kinds of units of which some are not read
     "block_operation": "operations on blocks",
     "vector": "functions of vectors",
 }
@@ -80,9 +80,9 @@ def circuit(unit: Unit, case: Case | None = None, short: bool = False, shortcuts
         try:
             answers = answer(unit, inputs_of(unit), case)
         except Unsupported as e:
-            if unit.kind not in _IN_PART:
+            if unit.kind not in _PARTLY_SUPPORTED:
                 raise
-            raise Unsupported(f"{_IN_PART[unit.kind]} are read in part only ({e})") from None
+            raise Unsupported(f"{_PARTLY_SUPPORTED[unit.kind]} are read in part only ({e})") from None
     widths = [p.width for p in outputs for _ in p.names]
     terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
     names = [name for p in outputs for name in p.names]
@@ -126,7 +126,7 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
         return inputs[0] << zeros, 0
     if operation.curve is not None and operation.formula is None:
         return _tabulated(unit, inputs)
-    with substituting(_short_sums(unit, inputs) if now().short and case is None else {}):
+    with substituting(_short_sums(unit, inputs) if current_reading().short and case is None else {}):
         return _of_combinations(unit, inputs, operations.context(unit.signature, unit.policy), word, case)
 
 
@@ -159,15 +159,15 @@ def _selection(unit: SelectionUnit, inputs: Sequence[Any], case: Case | None) ->
     widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
     chosen = unit.parts if case is None or case.part is None else (unit.parts[case.part],)
     for part in chosen:
-        before = len(now().errors)
+        before = len(current_reading().errors)
         own = own_inputs(unit, part, inputs)
         answers = _placed(unit, part, answer(part, own, None if case is None else case.of_part))
         where = selects(unit, part, inputs)
-        now().errors[before:] = [(and_(where, w), text) for w, text in now().errors[before:]]
+        current_reading().errors[before:] = [(and_(where, w), text) for w, text in current_reading().errors[before:]]
         every_field.append(where)
         codes = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
         found.append((selects(unit, part, inputs, False), codes))
-    now().errors.append((not_(or_(*every_field)), "control fields of no part"))
+    current_reading().errors.append((not_(or_(*every_field)), "control fields of no part"))
     *others, (_, codes) = found
     for where, own_codes in reversed(others):
         codes = [ite(where, a, b) for a, b in zip(own_codes, codes, strict=True)]
@@ -187,7 +187,7 @@ def own_inputs(unit: SelectionUnit, part: Any, inputs: Sequence[Any]) -> list[An
     random = part.random_field
     for k, word in enumerate(more):
         kept = random.width if random and k < random.lanes else 0
-        now().errors.append((bit(word >> kept != 0), "inputs of no case"))
+        current_reading().errors.append((bit(word >> kept != 0), "inputs of no case"))
         own += [free(extract(word.node, kept - 1, 0))] if kept else []
     return own
 
@@ -207,7 +207,7 @@ def _padded_inputs(unit: MixedUnit, part: OperationUnit, inputs: Sequence[Any]) 
         word = named[random.name]
         undefined += [bit(word >> random.width != 0)]
         found.append(free(extract(word.node, random.width - 1, 0)))
-    now().errors.extend((term, "inputs of no case") for term in undefined)
+    current_reading().errors.extend((term, "inputs of no case") for term in undefined)
     return found
 
 

@@ -315,7 +315,7 @@ def test_the_design_lists_every_kind_of_unit() -> None:
     page = (TOP / "docs" / "design.md").read_text()
     modules = {kind.__module__ for kind in KINDS.values()}
     files = {name.rpartition(".")[2] for name in modules if name.startswith("softfloat_ref.")}  # tests add kinds
-    listed = re.search(r"and a file for each kind:\n(.*\n.*\n)", page)
+    listed = re.search(r"and a file for each kind: (.*)", page)
     assert listed is not None
     assert {*re.findall(r"\w+", listed[1])} == files
 

@@ -17,7 +17,7 @@ from softfloat_ref.arrays.convert import code_dtype
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch, op_plans, plans
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.oracle.formats import CATALOGUE
-from softfloat_ref.proof.question import Counterexample, Posed, Problem, check_reference, parts, table_hash
+from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, parts, table_hash
 from softfloat_ref.symbolic.circuit import Case
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.paths import Unsupported
@@ -94,7 +94,7 @@ class Kernel(Problem):
     kind: Kind
     assumed: str = ""
 
-    def posed(self, case: Case) -> Posed:
+    def posed(self, case: Case) -> Obligation:
         """The loop's answers beside the oracle's."""
         reference = circuit(self.unit, case)
         check_reference(self, case, reference)
@@ -103,7 +103,7 @@ class Kernel(Problem):
         wrong = [self._differs(one, want, flags) for one in made]
         theirs = [t for one in made for t in one.terms]
         assumed = [self.assumption, case.assumption]
-        return Posed(assumed, or_(broken, *wrong), reference.roots, theirs, False, self._tried, held=case.held)
+        return Obligation(assumed, or_(broken, *wrong), reference.roots, theirs, False, self._tried, held=case.held)
 
     def _wanted(self, code: Term) -> Term:
         """What the loop should give for a code: for values, the bits of its float32 value."""
@@ -200,7 +200,7 @@ class BlockKernel(Problem):
     unit: QuantizeUnit
     assumed: str = ""
 
-    def posed(self, case: Case) -> Posed:
+    def posed(self, case: Case) -> Obligation:
         """The loop's answers beside the oracle's, one output after the other."""
         reference, made = circuit(self.unit, case), self.made
         check_reference(self, case, reference)
@@ -208,7 +208,7 @@ class BlockKernel(Problem):
         assumed = [self.assumption, case.assumption, not_(made.redone)]
         apart = partial(parts, made, reference)
         theirs = list(made.codes.values())
-        return Posed(assumed, wrong, reference.roots, theirs, False, self._tried, apart=apart, held=case.held)
+        return Obligation(assumed, wrong, reference.roots, theirs, False, self._tried, apart=apart, held=case.held)
 
     @cached_property
     def made(self) -> BlockCodes:

@@ -14,7 +14,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import executed, quoted
 from softfloat_ref.proof.btor2 import Machine, read_btor2
-from softfloat_ref.proof.question import Counterexample, Posed, Problem, check_reference, table_hash
+from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, table_hash
 from softfloat_ref.symbolic.circuit import Case
 from softfloat_ref.symbolic.classes import is_nan
 from softfloat_ref.symbolic.terms import Term, and_, concat, const, eq, evaluator, not_, or_, replaced, var
@@ -35,13 +35,13 @@ class SymFpu(Problem):
     unit: OperationUnit
     assumed: str = ""
 
-    def posed(self, case: Case) -> Posed:
+    def posed(self, case: Case) -> Obligation:
         """SymFPU's answers beside the oracle's."""
         reference = circuit(self.unit, case)
         check_reference(self, case, reference)
         wrong = self._differs(reference.terms["result"], reference.terms["flags"])
         assumed = [self.assumption, case.assumption]
-        return Posed(assumed, wrong, reference.roots, self.answers, False, self._tried, held=case.held)
+        return Obligation(assumed, wrong, reference.roots, self.answers, False, self._tried, held=case.held)
 
     @cached_property
     def answers(self) -> tuple[Term, Term]:
