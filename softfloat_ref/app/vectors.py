@@ -258,7 +258,7 @@ def verify_vectors(
         return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags)
     if any(x is not None for x in (golden, op, fmt, out, count, compare_nan)) or no_flags:
         raise Error(
-            "--golden, --op, --fmt, --out, -n, --compare-nan and --no-flags only apply to stdin (-); a folder defines its own"
+            "--golden, --op, --fmt, --out, -n, --compare-nan and --no-flags only apply to -; a folder has its own"
         )
     return verify_folders(folders, sample, every)
 
