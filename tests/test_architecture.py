@@ -97,6 +97,13 @@ def test_the_picture_of_the_house_is_right() -> None:
             assert other == room(name) or drawn[other] < drawn[room(name)], f"{room(name)} imports {other}"
 
 
+@pytest.mark.parametrize("name", ["symbolic", "proof"])
+def test_the_page_of_a_room_names_its_modules(name: str) -> None:
+    page = (PACKAGE.parent / "docs" / f"design-{name}.md").read_text(encoding="utf-8")
+    own = {x.partition(".")[2] for x in INSIDE if room(x) == name} - {""}
+    assert own <= set(re.findall(r"\w+", page)), own - set(re.findall(r"\w+", page))
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     """Within rooms too; an import inside a function counts."""
     done: set[str] = set()
