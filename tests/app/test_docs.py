@@ -280,7 +280,8 @@ def options(command: click.Command) -> Iterator[str]:
 def test_every_option_that_a_page_names_exists() -> None:
     """Of a command, of the pytest plugin, or of a tool of the project in tests/."""
     folders = [TOP / "tests" / name for name in ("bench", "campaigns", "formal")]
-    tools = "\n".join(x.read_text() for folder in folders for x in folder.rglob("*.py"))
+    files = [TOP / "tests" / "conftest.py", *(x for folder in folders for x in folder.rglob("*.py"))]
+    tools = "\n".join(x.read_text() for x in files)
     plugin = re.findall(r'"([a-z-]+)"', (TOP / "_softfloat_ref_pytest.py").read_text())
     known = {*options(cli), "--help", "--version", *OTHERS, *re.findall(r'"(--[a-z-]+)"', tools)}
     known |= {f"--softfloat-{x}" for x in plugin}
