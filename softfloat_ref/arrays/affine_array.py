@@ -42,7 +42,7 @@ class AffineArray(QuantizedArray):
     @property
     def codes(self) -> Codes:
         """The integers as unsigned codes: two's complement, in the format's width."""
-        return (self.integers & ((1 << self.fmt.bits) - 1)).astype(_code_dtype(self.fmt))
+        return (self.integers & ((1 << self.fmt.bits) - 1)).astype(np.uint8 if self.fmt.bits <= 8 else np.uint16)
 
     def _arrays(self) -> tuple[NDArray[Any], ...]:
         return self.codes, self.scales, self.zero_points
@@ -129,10 +129,6 @@ def settled(made: AffineArray, out: AffineArray | None) -> AffineArray:
 def is_compiled(size: int) -> bool:
     """Whether the compiled loops apply to an array of float32 values, or of integers that become such values."""
     return dispatch.use_compiled_soon(size) and not convert.flushes_subnormals()
-
-
-def _code_dtype(fmt: AffineFormat) -> np.dtype[Any]:
-    return np.dtype(np.uint8 if fmt.bits <= 8 else np.uint16)
 
 
 def spread_along(ndim: int, axis: int | None) -> Callable[[NDArray[Any]], NDArray[Any]]:

@@ -22,6 +22,11 @@ def first(low: int, high: int, holds: Predicate, near: int | None = None) -> int
     return low
 
 
+def first_equal(low: int, high: int, value: Callable[[int], V], wanted: V, near: int) -> int:
+    """The first integer with that value, from `low` on; its values rise to that of `high`, which has it."""
+    return first(low, high, lambda i: value(i) == wanted, near)
+
+
 def _bracket(low: int, high: int, holds: Predicate, near: int) -> tuple[int, int]:
     """A range around the guess that contains the answer, for `first` to search."""
     step = 1

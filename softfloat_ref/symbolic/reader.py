@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import lru_cache
 from types import FunctionType, MethodType
 from typing import Any, Final
@@ -72,15 +73,11 @@ def _constructed(kind: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> 
         "_replace",
         "_make",
     )
-    if harmless or (isinstance(kind, type) and (issubclass(kind, tuple) or _is_dataclass(kind))):
+    if harmless or (isinstance(kind, type) and (issubclass(kind, tuple) or is_dataclass(kind))):
         if any(isinstance(x, Sparse) for x in args):
             raise Unsupported(f"{getattr(kind, '__name__', kind)} of a sequence with conditionally present items")
         return kind(*args, **keywords)
     raise Unsupported(f"{getattr(kind, '__qualname__', kind)} of {type(named).__name__}: on symbolic values")
-
-
-def _is_dataclass(kind: type) -> bool:
-    return hasattr(kind, "__dataclass_fields__")
 
 
 def _plain(function: Any) -> Any:

@@ -53,7 +53,7 @@ from .llvm_states import Guard, Memory, State, met, under
 
 _MOST: Final = 1 << 13  # blocks that are run
 _IGNORED: Final = (
-    "NRT_incref", "NRT_decref", "llvm.lifetime", "llvm.experimental.noalias", "llvm.prefetch",
+    "NRT_incref", "NRT_decref", "llvm.lifetime", "llvm.experimental.noalias",
 )  # fmt: skip
 _DATA: Final = 24  # bytes from the beginning of what owns an array to the place of the array (NRT_MemInfo)
 

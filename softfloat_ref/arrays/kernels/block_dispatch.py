@@ -97,15 +97,10 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
         if high == low:
             thresholds.append(none)
         else:
-            guess = _first_of(high, begin, end, code, field * none + guess) - field * none
+            guess = bisection.first_equal(begin, end, code, high, field * none + guess) - field * none
             thresholds.append(guess)
     found = [start << plans.SCALE_AT | threshold for start, threshold in zip(starts, thresholds, strict=True)]
     return np.array([*found, 0], np.uint32)  # the entry of Inf and NaN, whose value does not matter
-
-
-def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near: int) -> int:
-    """The bits of the first magnitude of the binade that has this scale."""
-    return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
 
 
 def quantize(

@@ -44,14 +44,13 @@ def quantize_rows(
     p = plain(numbers)
     zero_scale, nan_scale, nan_code = rules[0], rules[1], rules[2]
     length, step = x.shape[1], max(SPAN // size, 1)  # blocks at a time
-    room = step * size
-    largest, spare, least = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(room, np.int32)
+    largest, least = np.empty(step, np.uint32), np.empty(step * size, np.int32)
     for row in range(x.shape[0]):
         for early in range(0, scales.shape[1], step):
             late = min(early + step, scales.shape[1])
             begin, end = early * size, min(late * size, length)
             values, made = x[row, begin:end], codes[row, begin:end]  # indices start at 0, so the loop vectorises
-            largest_of_blocks(values, size, largest, spare)
+            largest_of_blocks(values, size, largest)
             special = False
             for block in range(late - early):
                 top = _flushed(largest[block], p)
@@ -101,56 +100,18 @@ def _flushed(magnitude: Any, p: Any) -> Any:
 
 
 @compiled()
-def largest_of_blocks(values: Any, size: int, largest: Any, spare: Any) -> None:
-    """The largest magnitude of each block. Works by halving in `largest` and `spare`, because compilers do not
-    vectorise a maximum over such short blocks."""
-    left, count = size, values.size
-    if size % blocks32.SIZE == 0 and size <= SPAN and count % size == 0:
-        parts = size // blocks32.SIZE
-        blocks32.largest_of_blocks(values, count // blocks32.SIZE, largest)
-        for block in range(count // size):
-            largest[block] = _top(largest[block * parts : (block + 1) * parts])
-        return
-    if size > SPAN or size & 1 or count % size:
-        for block in range(-(-count // size)):
-            largest[block] = _largest(values[block * size : min((block + 1) * size, count)])
-        return
-    left, count = left // 2, count // 2
-    found, other = largest, spare
-    for i in range(count):
-        found[i] = max(U32(values[2 * i] & U32(0x7FFFFFFF)), U32(values[2 * i + 1] & U32(0x7FFFFFFF)))
-    while left & 1 == 0:
-        left, count = left // 2, count // 2
-        _halve(found, other, count)
-        found, other = other, found
-    for block in range(count // left):
-        top = U32(0)
-        for k in range(block * left, (block + 1) * left):
-            top = max(top, found[k])
-        largest[block] = top
+def largest_of_blocks(values: Any, size: int, largest: Any) -> None:
+    """The largest magnitude of each block, the last of which may be short."""
+    for block in range(-(-values.size // size)):
+        largest[block] = _largest(values[block * size : min((block + 1) * size, values.size)])
 
 
 @compiled()
 def _largest(values: Any) -> Any:
-    """The largest magnitude."""
     top = U32(0)
     for k in range(values.size):
         top = max(top, U32(values[k] & U32(0x7FFFFFFF)))
     return top
-
-
-@compiled()
-def _top(magnitudes: Any) -> Any:
-    top = U32(0)
-    for k in range(magnitudes.size):
-        top = max(top, magnitudes[k])
-    return top
-
-
-@compiled()
-def _halve(values: Any, made: Any, count: int) -> None:
-    for i in range(count):
-        made[i] = max(values[2 * i], values[2 * i + 1])
 
 
 @compiled()

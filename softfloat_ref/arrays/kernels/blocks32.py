@@ -55,27 +55,6 @@ def _largest32(context: Any, x: Any, at: Any) -> Any:
 _largest: Any = _largest32
 
 
-@intrinsic
-def _prefetched(context: Any, x: Any, at: Any) -> Any:
-    """Prefetch the cache line of index `at` of a contiguous array, which may be beyond its end."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        whole, byte = ir.IntType(32), ir.IntType(8).as_pointer()
-        place = builder.bitcast(builder.gep(array.data, [arguments[1]]), byte)
-        kind = ir.FunctionType(ir.VoidType(), [byte, whole, whole, whole])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        builder.call(prefetch, [place, whole(0), whole(3), whole(1)])  # read, high locality, data
-        return context.get_dummy_value()
-
-    return types.void(x, types.uintp), generate
-
-
-_prefetch: Any = _prefetched
-
-
 @compiled()
 def largest_of_blocks(values: Any, count: int, largest: Any) -> None:
     """The largest magnitude of each complete block."""
@@ -112,8 +91,6 @@ def elements(values: Any, made: Any, least: Any, count: int, p: Any) -> None:
     """Codes of complete blocks, each with its own lowest binade. p: a nearest.Nearest."""
     for block in range(count):
         lowest = least[block]
-        for line in (0, _LANES):  # prefetch the blocks of the next call, as nothing else reads memory here
-            _prefetch(values, _AT(_AT(_AT(block) + _AT(TOGETHER)) * _AT(SIZE) + _AT(line)))
         for i in range(SIZE):
             at = _AT(_AT(_AT(block) * _AT(SIZE)) + _AT(i))
             code = magnitude_code(values[at], lowest, p)

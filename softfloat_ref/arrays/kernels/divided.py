@@ -65,7 +65,6 @@ _MODERATE: Final = 300  # an exponent
 _FIELDS: Final = 255  # exponent fields of finite float32 values
 _SIGNS: Final = {"keep": KEEP, "drop-given": DROP_GIVEN, "drop": DROP_ALL}
 _NO_POWERS: Final = np.zeros((0, 3), np.uint32)
-_NO_NEAR: Final = np.zeros(0, np.uint32)
 _NO_WORDS: Final = np.zeros((1, 0), np.uint32)
 Array = NDArray[Any]
 Words = Callable[[int, int], Array]
@@ -77,7 +76,6 @@ class Plan(NamedTuple):
     rules: Array
     factors: Array
     rounded: Array
-    near_scale: Array
     powers: Array
     values: Array
     plain: Array
@@ -97,14 +95,13 @@ def plan(fixed: Plan, tensor_scale: int) -> Plan | None:
     of_scale, of_element = fixed.shorts[0] + added, fixed.shorts[1] + added
     if kind == QUOTIENT and max(of_element, of_scale) > _QUOTIENT:
         return None
-    near = fixed.near_scale if kind == RECIPROCAL or of_scale <= _SIDES else _NO_NEAR
     rules = fixed.rules
     if kind != RECIPROCAL and of_element > _SIDES:
         rules = rules.copy()
         rules[DIVIDE] = 1
     top, _, limit = fixed.factors.tolist()
     divisor = float(fp32_quotient(_ONE, decoder(FP32)(tensor_scale))) if kind == RECIPROCAL else top * second  # exact
-    return fixed._replace(rules=rules, factors=np.array([divisor, second, limit]), near_scale=near)
+    return fixed._replace(rules=rules, factors=np.array([divisor, second, limit]))
 
 
 def _single(code: int) -> tuple[float, int]:
@@ -144,7 +141,6 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
         _rules(fmt, profile, policy, kind),
         np.array([float(top), 1.0, float(largest(element))]),
         np.array([] if kind == POWER else plans.plain_numbers(scale, rounded, FP64), np.uint64),
-        np.array(_near(scale, rounded) if kind != POWER else [], np.uint32),
         powers,
         _values(scale),
         np.array(plans.plain_numbers(element, policy, FP32), np.uint32),
@@ -221,16 +217,12 @@ def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
         low, high = code(begin), code(end - 1)
         turn = end
         if low != high:
-            turn = _first_of(high, begin, end, code, begin + guess // unit)
+            turn = bisection.first_equal(begin, end, code, high, begin + guess // unit)
             guess = (turn - begin) * unit
             if code(turn - 1) != low:
                 return None
         found.append(((turn - begin) * unit, low, high))
     return np.array(found, np.uint32)
-
-
-def _first_of(scale: int, begin: int, end: int, code: Callable[[int], int], near: int) -> int:
-    return bisection.first(begin, end, lambda bits: code(bits) == scale, near)
 
 
 def _binades() -> Iterator[tuple[int, int]]:
@@ -274,9 +266,7 @@ def quantize(
 def _whole(size: int, p: Plan, words: Words | None, x: Array, codes: Array, scales: Array, redo: Array) -> None:
     """Quantize a small array of complete blocks, as one row: what `_Job.rows` does, in fewer steps."""
     loops, inverse = _loops(), np.empty(scales.shape)
-    loops.scales_of_rows(
-        x, size, p.rules, p.factors, p.rounded, p.near_scale, p.powers, p.values, scales, inverse, redo
-    )
+    loops.scales_of_rows(x, size, p.rules, p.factors, p.rounded, p.powers, p.values, scales, inverse, redo)
     drawn = _NO_WORDS if words is None else as_drawn(words(0, x.size), p.bits).reshape(x.shape)
     loops.elements_of_rows(x, size, inverse, p.rules, p.plain, p.near, drawn, p.mode, p.bits, codes)
 
@@ -348,7 +338,7 @@ class _Job(NamedTuple):
         made = [scales, inverse, redo]
         if self.x.ndim == 2 and x.shape[1] % self.size == 0:  # complete blocks only: as one row
             x, *made = (array.reshape(1, -1) for array in (x, *made))
-        loop(x, self.size, p.rules, p.factors, p.rounded, p.near_scale, p.powers, p.values, *made)
+        loop(x, self.size, p.rules, p.factors, p.rounded, p.powers, p.values, *made)
         return inverse
 
     def _coded(self, loop: Any, values: Any, inverse: Array, start: int) -> None:

@@ -92,19 +92,9 @@ def _powers(largest: Any, count: int, powers: Any, made: Any) -> None:
         made[b] = powers[row, 1] if fraction < powers[row, 0] else powers[row, 2]
 
 
-@compiled()
-def _near_scales(wide: Any, count: int, numbers: Any, made: Any) -> None:
-    """Positive numbers to codes. FP32's own steps have no bits that rounding to odd could drop."""
-    p = nearest.unpacked(numbers)
-    least = I32(p.least)
-    for b in range(count):
-        code = nearest.magnitude_code(_odd(_limited(wide[b])), least, p)
-        made[b] = p.beyond if code > p.limit else code
-
-
 @compiled(error_model="numpy")
 def _scales(
-    largest: Any, count: int, rules: Any, factors: Any, rounded: Any, near: Any, powers: Any, values: Any, made: Any,
+    largest: Any, count: int, rules: Any, factors: Any, rounded: Any, powers: Any, values: Any, made: Any,
     wide: Any, inverse: Any, redo: Any,
 ) -> None:  # fmt: skip
     """Scale codes of blocks from their largest magnitudes, and what to multiply (or divide) their elements by.
@@ -120,9 +110,6 @@ def _scales(
         _powers(largest, count, powers, made)
     else:
         _steps(largest, count, factors, rules, wide)
-    if rules[KIND] != POWER and near.size:
-        _near_scales(wide, count, near, made)
-    elif rules[KIND] != POWER:
         convert.plain_codes64(wide[:count].view(np.uint64), made[:count], convert.plain(rounded))
     lowest, zero_scale = U32(rules[LOWEST]), U32(rules[ZERO_SCALE])
     for b in range(count):
@@ -146,31 +133,25 @@ def _scales(
 
 @compiled(nogil=True)
 def scales_of_rows(
-    x: Any, size: int, rules: Any, factors: Any, rounded: Any, near: Any, powers: Any, values: Any, scales: Any,
+    x: Any, size: int, rules: Any, factors: Any, rounded: Any, powers: Any, values: Any, scales: Any,
     inverse: Any, redo: Any,
 ) -> None:  # fmt: skip
     """The scales of x (rows, length) in blocks of `size`; scales, inverse, redo: (rows, blocks), see `_scales`."""
     step = max(min(PART, MANY // size), 1)  # blocks at a time
-    some = max(min(step, 2 * PART // size), 1)  # blocks whose values stay in the first cache
-    room = some * min(size, 2 * PART)
-    halves, spare, largest = np.empty(room, np.uint32), np.empty(room, np.uint32), np.empty(step, np.uint32)
-    made, wide = np.empty(step, np.uint32), np.empty(step, np.float64)
+    largest, made, wide = np.empty(step, np.uint32), np.empty(step, np.uint32), np.empty(step, np.float64)
     for row in range(x.shape[0]):
         for early in range(0, scales.shape[1], step):
             late = min(early + step, scales.shape[1])
-            for first in range(early, late, some):
-                last = min(first + some, late)
-                largest_of_blocks(x[row, first * size : min(last * size, x.shape[1])], size, halves, spare)
-                largest[first - early : last - early] = halves[: last - first]
+            largest_of_blocks(x[row, early * size : min(late * size, x.shape[1])], size, largest)
             own, marks = inverse[row, early:late], redo[row, early:late]
-            _scales(largest, late - early, rules, factors, rounded, near, powers, values, made, wide, own, marks)
+            _scales(largest, late - early, rules, factors, rounded, powers, values, made, wide, own, marks)
             for b in range(late - early):
                 scales[row, early + b] = made[b]
 
 
 @compiled(nogil=True)
 def scales_of_columns(
-    x: Any, size: int, rules: Any, factors: Any, rounded: Any, near: Any, powers: Any, values: Any, scales: Any,
+    x: Any, size: int, rules: Any, factors: Any, rounded: Any, powers: Any, values: Any, scales: Any,
     inverse: Any, redo: Any,
 ) -> None:  # fmt: skip
     """As scales_of_rows, for x (outer, length, columns) in blocks along the middle axis; the others: (outer, blocks,
@@ -190,7 +171,7 @@ def scales_of_columns(
                     larger(x[cell // blocks, k, left : left + width], own)
             begin, end = first * columns + left, (last - 1) * columns + left + width
             _scales(
-                largest, end - begin, rules, factors, rounded, near, powers, values, made, wide,
+                largest, end - begin, rules, factors, rounded, powers, values, made, wide,
                 inverses[begin:end], marks[begin:end],
             )  # fmt: skip
             for i in range(end - begin):

@@ -11,7 +11,6 @@ from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
 from softfloat_ref.golden.writers.layout import LICENSE
 from softfloat_ref.golden.writers.readmemh import HeaderWriter
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import Line, MatmulUnit
 from softfloat_ref.units.dot import AnyFormat
 from softfloat_ref.units.unit import split
@@ -101,12 +100,8 @@ def image_data(unit: MatmulUnit, image: str, line: Line | Sequence[int]) -> byte
         elements, scales = _packed(unit, side, rows, codes[image[0]], codes.get(f"{image[0]}_scale", ()))
         return scales if image.endswith("_scale") else elements
     fmt = {"c": unit.dot.c, "expected": unit.dot.out, "steps": unit.dot.setting.result}[image]
-    return b"".join(int(code).to_bytes(_size(fmt), "little") for code in own)
-
-
-def _size(fmt: Format) -> int:
-    """Codes of c and results lie in whole bytes, the low byte first."""
-    return -(-fmt.width // 8)
+    size = -(-fmt.width // 8)  # codes of c and results lie in whole bytes, the low byte first
+    return b"".join(int(code).to_bytes(size, "little") for code in own)
 
 
 def _packed(
