@@ -125,7 +125,7 @@ def test_a_source_is_stepped_by_its_own_context() -> None:
         ("0 3c00 " + "f" * 81, "is not a hexadecimal code"),
         ("0 3c00 \udcff", "is not a hexadecimal code"),
         ("open", "Missing argument 'OP'"),
-        ("open add", "Missing option '--fmt'"),
+        ("open add", "add needs --fmt"),
         ("open plus --fmt fp16", "unknown operation 'plus'"),
         ("open add --fmt fp61", "unknown format 'fp61'"),
         ("open add --fmt mxfp8", "is a block format"),

@@ -136,7 +136,7 @@ def test_the_steps_lead_to_the_answer(fmt: str, rule: str) -> None:
 
 
 def affine_steps(unit: object, inputs: tuple[int, ...]) -> list[tuple[str, str]]:
-    from softfloat_ref.explain.steps import steps
+    from softfloat_ref.explanation.steps import steps
 
     return steps(unit, inputs)  # type: ignore[arg-type]
 
