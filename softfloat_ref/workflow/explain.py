@@ -272,7 +272,7 @@ def _explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int, got: int |
 def _explain_steps(unit: Unit, inputs: Sequence[int], got: int | None, flags: int | None) -> Explained:
     """The steps of other units, or their fields."""
     if flags is not None:
-        raise Error("--got-flags is for operations and conversions")
+        raise Error(f"--got-flags is for operations and conversions; {unit.properties()['op']} has no flags")
     rows, (answer, *more) = steps(unit, inputs), unit.answer(inputs)
     codes = [f"{x:0{f.digits}x}" for f, own in split(unit.outputs, [answer, *more]) for x in own]
     data: dict[str, Any] = {"bits": codes[0], **({"codes": codes} if more else {}), "steps": dict(rows)}

@@ -181,7 +181,7 @@ def test_parts_keep_whole_blocks() -> None:
         with pytest.raises(IndexError):
             q[out_of_range]
     with pytest.raises(TypeError, match="without axes"):
-        len(sf.encode(1.0, "fp16"))
+        len(sf.encode(np.array(1.0), "fp16"))
     flat = sf.encode(X.reshape(4, 4, 16), "mxfp4", profile="ocp,tail=flatten")
     with pytest.raises(Error, match="cut its blocks"):
         flat[0]
