@@ -1,6 +1,6 @@
 """Mixed-precision training: small networks in numpy, every tensor in the format under study.
 
-The names here are those that users import: data, recipes, and the distance of distributions. `softfloat_ref.nn.extending`
+The names here are those that users import: data, recipes, and the distance of distributions. `nn.extending`
 has those of layers, models and optimizers of your own.
 """
 

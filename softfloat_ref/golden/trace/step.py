@@ -63,8 +63,9 @@ def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Wa
 def write_step(
     recipe: Recipe, step: int, folder: Path, command: Sequence[str] = (), watch: Watch | None = None
 ) -> TraceSet:
-    """Trace a training step into a folder: every tensor of it, with its operation. command: what the manifest says of its
-    origin. Raises Error and Diverged."""
+    """Trace a training step into a folder: every tensor, with its operation. command: for the manifest, what made it.
+
+    Raises Error and Diverged."""
     from softfloat_ref.golden.trace.files import refuse_other, write_trace
 
     refuse_other(folder)
