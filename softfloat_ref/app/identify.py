@@ -25,8 +25,8 @@ from softfloat_ref.diagnosis.selftest import DOT_K, Summary, everything, selftes
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.testing.devices import DeviceError
-from softfloat_ref.units import OPTIONS, Unit, is_definition
-from softfloat_ref.workflow.units import fewest, is_name_of_recipe
+from softfloat_ref.units import OPTIONS, Unit
+from softfloat_ref.workflow.units import fewest
 
 DEFAULT_COUNT: Final = 2000
 DEFAULT_WIDE: Final = 200
@@ -77,7 +77,7 @@ def command(
     if itself:
         request.refuse("--selftest makes its own devices", ("fmt", "out", "k"))
         return _selftest(op, request.fmt, request.out, request.options.get("k"), verbose)
-    if op is None or (request.fmt is None and not is_definition(op) and not is_name_of_recipe(op)):
+    if op is None:
         raise Error("give the operation and --fmt, for example: identify fma --fmt fp16 --dut CMD; or --selftest")
     request.refuse("identify finds the policy, the profile and the accumulator", _GIVEN)
     device.require()
