@@ -135,7 +135,7 @@ def test_bad_quantize(args: str, message: str, bad: Path) -> None:
         ("vectors generate --op add --fmt fp16 -o good.npy", "cannot be created"),
         ("vectors verify missing", "No such file"),
         ("vectors verify -", "needs --op"),
-        ("vectors verify missing --op add", "only apply to stdin"),
+        ("vectors verify missing --op add", "only apply to -"),
         ("vectors diff missing missing", "No such file"),
         ("vectors generate --op add --fmt fp16 --operands -o x", "only works when streaming"),
         ("formats show x.toml", "No such file"),
