@@ -19,7 +19,10 @@ import pytest
 import softfloat_ref as sf
 from softfloat_ref.base.errors import Error
 
-MODULES = ["softfloat_ref", *(f"softfloat_ref.{x}" for x in ("arrays", "blocks", "affine", "array_ops", "exchange"))]
+MODULES = [
+    "softfloat_ref",
+    *(f"softfloat_ref.{x}" for x in ("arrays", "blocks", "affine", "array_ops", "exchange", "p3109")),
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -70,7 +73,7 @@ def test_all_can_be_imported() -> None:
     names: dict[str, Any] = {}
     exec("from softfloat_ref import *", names)
     assert names.keys() - {"__builtins__"} == set(sf.__all__)
-    assert sum(isinstance(x, ModuleType) for x in names.values()) == 5
+    assert sum(isinstance(x, ModuleType) for x in names.values()) == 6
 
 
 # -- formats as types --------------------------------------------------------------------------------------------------
@@ -97,7 +100,7 @@ def test_types_of_numpy_and_ml_dtypes(kind: Any, name: str) -> None:
     assert sf.get_format(kind) == sf.get_format(name)
     x = np.linspace(0, 3, 7)
     assert (sf.quantize(x, kind) == sf.quantize(x, name)).all()
-    assert sf.encode_array(x, kind) == sf.encode_array(x, name)
+    assert sf.encode(x, kind) == sf.encode(x, name)
     if name[0] not in "iu":
         assert sf.get_format(sf.exchange.ml_dtype(name)) == sf.get_format(name)
 
@@ -132,8 +135,8 @@ def test_types_of_torch() -> None:
         assert sf.get_format(kind) == sf.get_format(name)
         assert sf.exchange.torch_dtype(name) == kind
     assert sf.get_format(torch.int8) == sf.get_format("i8")
-    assert sf.encode_array([1.0, 2.0], torch.quint8) == sf.encode_array([1.0, 2.0], "quint8")
-    assert sf.encode_array([1.0, 2.0], torch.quint4x2) == sf.encode_array([1.0, 2.0], "quint4")
+    assert sf.encode([1.0, 2.0], torch.quint8) == sf.encode([1.0, 2.0], "quint8")
+    assert sf.encode([1.0, 2.0], torch.quint4x2) == sf.encode([1.0, 2.0], "quint4")
     for kind in (torch.bool, torch.complex64):
         with pytest.raises(Error, match="is not a type of floats or integers"):
             sf.get_format(kind)

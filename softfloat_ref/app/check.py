@@ -5,39 +5,30 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from softfloat_ref.app.devices import Device, device_options
 from softfloat_ref.app.kappa import KappaChoice, kappa_options
-from softfloat_ref.app.options import Choices, Name, option_name, policy_options, profile_option, ulp_limit
-from softfloat_ref.app.requests import DEFAULT_VECTORS, DOT, QUANTIZATIONS, dot_options, request, rounding_input
+from softfloat_ref.app.options import ulp_limit
+from softfloat_ref.app.requests import OP, Request, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
-from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
-from softfloat_ref.oracle.operations import OPERATIONS
-from softfloat_ref.oracle.operations.p3109 import own_name
-from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
-from softfloat_ref.units import REQUESTS
+from softfloat_ref.workflow.units import DEFAULT_BLOCKS, DEFAULT_CASES, DEFAULT_LANES, default_cases
 
 if TYPE_CHECKING:
     from softfloat_ref.diagnosis.parts import Explanation
 
-DEFAULT_COUNT: Final = 100_000
-DEFAULT_WIDE: Final = 10_000
-
 
 @click.command("check")
-@click.argument(
-    "op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, *VECTOR_FUNCTIONS, DOT, *BLOCK_OPERATIONS])
-)
+@click.argument("op", required=False, type=OP)
 @device_options
 @click.option("--golden", metavar="DIR", help="A folder of vectors, with --results, or with a device.")
 @click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line.")
@@ -45,7 +36,7 @@ DEFAULT_WIDE: Final = 10_000
     "-n",
     "count",
     type=click.IntRange(min=1),
-    help=f"Number of cases [{DEFAULT_COUNT}; blocks, dot: {DEFAULT_WIDE}; softmax, norms: {DEFAULT_VECTORS}].",
+    help=f"Number of cases [{DEFAULT_CASES}; blocks, dot, qint: {DEFAULT_BLOCKS}; softmax, norms: {DEFAULT_LANES}].",
 )
 @click.option("--flags/--no-flags", default=True, show_default=True, help="Compare flags, if the device has any.")
 @click.option("--exhaustive", is_flag=True, help="Every possible case, instead of a number of them.")
@@ -57,22 +48,14 @@ DEFAULT_WIDE: Final = 10_000
 @click.option("--diagnose/--no-diagnose", default=True, show_default=True, help="Report what the device seems to do.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the report as JSON (- for stdout).")
 @click.option("--junit", metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
-@rounding_input
-@dot_options
-@profile_option
-@policy_options
+@request_options
 def command(
-    choices: Choices,
-    dots: dict[str, Any],
+    request: Request,
     device: Device,
-    profile: str | None,
     op: str | None,
-    fmt: str | None,
-    out: str | None,
     golden: str | None,
     results: str | None,
     count: int | None,
-    roundings: str | None,
     flags: bool,
     exhaustive: bool,
     ulp: str | None,
@@ -98,19 +81,14 @@ def command(
     if exhaustive and count is not None:
         raise Error("--exhaustive checks every case; leave -n out")
     if golden is not None or results is not None:
-        others = {"fmt": fmt, "out": out, "rounding_input": roundings, "seed": choices.seed, "n": count}
-        others["exhaustive"] = exhaustive or None
-        if given := [*choices.given, *(k for k, v in others.items() if v is not None)]:
-            option = "-n" if given[0] == "n" else option_name(given[0])
-            raise Error(f"--golden has its own cases and policy; leave {option} out")
+        request.refuse("--golden has its own cases and policy")
+        for option, value in (("-n", count), ("--exhaustive", exhaustive or None)):
+            if value is not None:
+                raise Error(f"--golden has its own cases and policy; leave {option} out")
         found = _from_files(golden, results, op, device, how)
     else:
-        name = own_name(op or "")
-        default = DEFAULT_WIDE if name in REQUESTS else DEFAULT_COUNT
-        default = DEFAULT_VECTORS if name in VECTOR_FUNCTIONS else default
-        number: dict[str, Any] = {"level": EXHAUSTIVE} if exhaustive else {"count": count or default}
-        vectors = request(op, fmt, out, choices, profile, dots, roundings, **number, seed=choices.seed or 0)
-        found = _from_device(vectors, device, how)
+        level = EXHAUSTIVE if exhaustive else None
+        found = _from_device(request.vectors(op, count, level, default=default_cases), device, how)
     if "-" not in (json_file, junit):
         for line in reports.text(found):
             print(line)

@@ -7,7 +7,7 @@ import json
 import click
 
 from softfloat_ref.app.options import SCALAR, scalar_format
-from softfloat_ref.explain.scalar import describe, fields
+from softfloat_ref.explanation.scalar import describe, fields
 from softfloat_ref.oracle.codec import check_code, decoder
 from softfloat_ref.oracle.literals import hexadecimal, parse_code, writer
 

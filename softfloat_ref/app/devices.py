@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import Seconds, bundled, operands_option
+from softfloat_ref.app.options import Seconds, bundled
 from softfloat_ref.base.errors import Error
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.library import LibraryDevice, load_library
@@ -47,8 +47,6 @@ def _device(given: dict[str, Any]) -> dict[str, Any]:
 
 device_options: Final = bundled(
     _device,
-    operands_option,
-    click.option("--out", metavar="FORMAT", help="Format of the result."),
     click.option("--dut", metavar="CMD", help="A command: operand lines in, `result [flags]` lines out."),
     click.option("--dut-lib", metavar="SO:NAME", help="A C function of arrays in a shared library."),
     click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True),

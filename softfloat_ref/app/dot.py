@@ -13,7 +13,13 @@ from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, 
 from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
 from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.search import find_first
-from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, get_accumulator, parse_operand_formats
+from softfloat_ref.oracle.accumulate import (
+    ACCUMULATORS,
+    Accumulator,
+    default_accumulator,
+    get_accumulator,
+    parse_operand_formats,
+)
 from softfloat_ref.oracle.accumulate.dots import Operand, check_c, operand, run, setting
 from softfloat_ref.oracle.accumulate.model import summary
 from softfloat_ref.oracle.accumulate.probes import COLUMNS, PROBES, answer
@@ -43,7 +49,12 @@ _OPTIONS: Final = {"source": "-i"}
 
 @click.command("dot", cls=NumbersCommand)
 @click.option("--fmt", type=ANY, metavar="FORMAT", help="Format of A and B, or a=..,b=..[,c=..]; block formats too.")
-@click.option("--acc", type=_ACC, metavar="NAME", help="Accumulator: a name, an expression or FILE.toml.")
+@click.option(
+    "--acc",
+    type=_ACC,
+    metavar="NAME",
+    help="Accumulator: a name, an expression or FILE.toml [blocks: mx-fp32; else fp32-sequential].",
+)
 @click.option("--out", metavar="FORMAT", help="Format of the result and of c [fp32].")
 @click.option("--c", "c", metavar="CODE", help="The addend c, as a code [0].")
 @click.option("--scales-a", metavar="CODES", help="With a block format: A's scales, one per block.")
@@ -166,7 +177,7 @@ def _tensor_scale(given: dict[str, Any], name: str) -> Any:
 
 
 def _one(a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any], traced: bool) -> None:
-    acc = get_accumulator(given["acc"] or "fp32-sequential")
+    acc = get_accumulator(given["acc"] or default_accumulator(a, b))
     s = setting(a, b, acc, out, c_format, extrapolate=given["extrapolate"])
     check_c(s, c)
     if not traced:
@@ -185,13 +196,13 @@ def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
     if clash or given["fmt"] is None:
         raise Error("-i FILE.npz needs --fmt; a, b, c and the scales come from the file, so leave them out")
     fmts, c_format, out = _formats(given)
-    acc = get_accumulator(given["acc"] or "fp32-sequential")
     for row, arrays in enumerate(code_rows(path)):
         where = f"{path}: row {row}: "
         a, b = (
             operand(arrays[name], fmt, arrays.get(f"scales_{name}"), where + name, _tensor_scale(given, name))
             for name, fmt in zip("ab", fmts, strict=True)
         )
+        acc = get_accumulator(given["acc"] or default_accumulator(a, b))
         s = setting(a, b, acc, out, c_format, extrapolate=given["extrapolate"])
         bits, flags = run(s, a, b, check_c(s, check_code(arrays["c"], c_format)))
         print(f"{out.hex(bits)} {flags:02x}")

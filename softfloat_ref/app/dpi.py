@@ -7,11 +7,14 @@ from pathlib import Path
 import click
 
 from softfloat_ref.app.options import Name
+from softfloat_ref.app.requests import OP, Request, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.dpi import write_dpi
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.vendors import NAMES, chosen
+from softfloat_ref.units import Unit
+from softfloat_ref.workflow.units import is_name_of_recipe
 
 _DPI = tuple(name for name in NAMES if name != "icarus")
 
@@ -19,15 +22,17 @@ _DPI = tuple(name for name in NAMES if name != "icarus")
 @click.command("dpi")
 @source_options
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write to, created if needed.")
-@click.option("--uvm", "recipe", metavar="RECIPE", help="Also write a UVM package for the unit of a vector recipe.")
+@click.option("--uvm", "op", type=OP, metavar="OP", help="Also write a UVM package for a unit: OP, or a vector recipe.")
 @click.option("--print-command", is_flag=True, help="Print the commands that compile the files with the SOURCEs.")
 @click.option("--sim", type=Name("SIMULATOR", _DPI), help="With --print-command: the simulator.")
 @click.option("--top", metavar="MODULE", help="With --print-command: the module that is simulated.")
 @click.option("--sim-arg", "arguments", metavar="ARG", multiple=True, help="With --print-command: for the build.")
+@request_options
 def command(
+    request: Request,
     sources: Sources,
     output: str,
-    recipe: str | None,
+    op: str | None,
     print_command: bool,
     sim: str | None,
     top: str | None,
@@ -49,7 +54,9 @@ def command(
     if sim == "icarus":
         raise Error(f"icarus has no DPI; choose {', '.join(_DPI)}")
     simulator = chosen(sim or "verilator", printed=True) if print_command else None
-    unit = [] if recipe is None else [_write_uvm(output, recipe)]
+    if op is None:
+        request.refuse("these options describe a unit, for --uvm OP")
+    unit = [] if op is None else [_write_uvm(output, request.input_unit(op), op)]
     c_file, package = write_dpi(output)
     if simulator is None or top is None:
         print("\n".join(map(str, [c_file, package, *unit])))
@@ -67,9 +74,8 @@ def command(
     return 0
 
 
-def _write_uvm(output: str, recipe: str) -> Path:
-    """The package of a recipe's unit."""
-    from softfloat_ref.golden.vector_recipes import load_recipe
+def _write_uvm(output: str, unit: Unit, op: str) -> Path:
+    """The package of a unit, named after the recipe or the unit."""
     from softfloat_ref.rtl.uvm import write_uvm
 
-    return write_uvm(output, load_recipe(recipe).unit, Path(recipe).stem)
+    return write_uvm(output, unit, Path(op).stem if is_name_of_recipe(op) else unit.name)

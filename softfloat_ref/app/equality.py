@@ -4,47 +4,31 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import click
 from click.core import ParameterSource
 
-from softfloat_ref.app.options import Choices, operands_option, policy_options, profile_option
-from softfloat_ref.app.requests import dot_options, input_unit, rounding_input
+from softfloat_ref.app.requests import Request, request_options
 from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.explain.scalar import flag_text
-from softfloat_ref.explain.steps import SHOWN_LANES, number_text
-from softfloat_ref.proof.engine import Decided
+from softfloat_ref.explanation.scalar import flag_text
+from softfloat_ref.explanation.steps import SHOWN_LANES, number_text
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.prove import Proof
-from softfloat_ref.proof.question import ALL, Counterexample, Problem
-from softfloat_ref.proof.simplest import simplest, told_by_vectors
+from softfloat_ref.proof.question import Counterexample, Problem
+from softfloat_ref.proof.simplest import simplest
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 
 _SIMPLER_S: Final = 10.0  # for a simpler input, at most
-_VECTORS_S: Final = 2.0
 _NO_RESULT: Final = "no defined result"
 
 
 @click.command("prove --equal", add_help_option=False)
 @click.argument("op", required=False)
-@operands_option
-@click.option("--out", metavar="FORMAT")
-@rounding_input
-@dot_options
-@profile_option
-@policy_options
-def _definition(
-    choices: Choices,
-    dots: dict[str, Any],
-    op: str | None,
-    fmt: str | None,
-    out: str | None,
-    profile: str | None,
-    roundings: str | None,
-) -> Unit:
-    return input_unit(op, fmt, out, choices, profile, dots, roundings)
+@request_options
+def _definition(request: Request, op: str | None) -> Unit:
+    return request.circuit_unit(op)
 
 
 def second_unit(text: str) -> Unit:
@@ -89,12 +73,6 @@ def undecided(what: str, proof: Proof) -> Iterator[str]:
     yield f"UNDECIDED: {what}: {done} of {counted(of, 'case')} proved"
     yield from (f"  {d.case}: {d.note}" for d in proof.undecided)
     yield from (f"  {name}: not begun" for name in proof.open)
-
-
-def told(problem: Equality) -> Proof | None:
-    """A counterexample among vectors, which takes no solver."""
-    found = None if problem.unit == problem.other else told_by_vectors(problem, _VECTORS_S)
-    return None if found is None else Proof("counterexample", (Decided(ALL, "counterexample", (), 0.0, found),))
 
 
 def compared(problem: Equality, text: str, proof: Proof, limit_s: float) -> Iterator[str]:

@@ -4,101 +4,55 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
-from softfloat_ref.app.options import Choices, Name, operand_formats, operands_option, policy_options
-from softfloat_ref.app.requests import (
-    case_codes,
-    case_options,
-    random_codes,
-    refuse_dots,
-    request,
-    vector_unit,
-)
+from softfloat_ref.app.requests import OP, Request, request_options
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
-from softfloat_ref.oracle.operations import OPERATIONS
-from softfloat_ref.oracle.operations.p3109 import own_name
-from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import OperationUnit, Unit, find_operation, is_definition
+from softfloat_ref.units import OperationUnit, Unit
 from softfloat_ref.units.unit import split
 
 _BULK_FROM: Final = 1 << 16  # lines answered one by one before loading compiled code pays off
 _BULK_LEAST: Final = 64  # lines per bulk answer
-_NO_CHOICES = Choices(Policy(), None, None)
 
 
 @click.command("eval")
-@operands_option
-@click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
-@click.argument("op", type=Name("OP", [*OPERATIONS, *BLOCK_OPERATIONS, *VECTOR_FUNCTIONS]), required=False)
+@click.argument("op", type=OP, required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
-@case_options
-@policy_options
-def command(
-    choices: Choices,
-    dots: dict[str, Any],
-    fmt: str | None,
-    out: str | None,
-    serve: bool,
-    op: str | None,
-    operands: tuple[str, ...],
-) -> None:
+@request_options
+def command(request: Request, serve: bool, op: str | None, operands: tuple[str, ...]) -> None:
     """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
-    An operation on blocks (BlockAdd, ScaledMultiply, ConvertToBlock, ...) takes block formats, and for each operand its
-    scale and elements, then the result's scale if the result is a block. OP may also be an approximation,
-    FILE.toml[:NAME], which has its own formats.
+    OP is an operation, quantize, dequantize, dot, matmul, an operation on blocks (BlockAdd, ...), a function of vectors
+    (softmax, ...), FILE.toml[:NAME] of an approximation, or a vector recipe. The codes are those of its fields, in the
+    order of a line of its vectors; each result is printed, then the flags.
 
-    A function of vectors (softmax, rms_norm, ...) takes the codes of its fields, lane by lane, and prints a result per
-    lane, then the flags; its length follows from their number, unless --length gives it.
-
-    For a stochastic rounding, the random bits are a line's last operand, unless a random source is given. With --serve
-    alone, requests on stdin open any operation with its own formats and policy.
+    The number of codes tells the elements of a dot product and the lanes of a function of vectors, unless --k or
+    --length gives it. For a stochastic rounding, the random bits are a line's last operand, unless a random source is
+    given. With --serve alone, requests on stdin open any operation with its own formats and policy.
     """
     if serve:
-        if (choices, fmt, out, op) != (_NO_CHOICES, None, None, None) or any(dots.values()):
+        if request.given or op is not None:
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
-    choices.check_seed()
-    if op is None or not operands or (fmt is None and not is_definition(op)):
+    if op is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
     if operands == ("-",):
-        stream(_unit(op, fmt, out, choices, dots, None), choices)
+        stream(*request.stream(op))
         return
-    unit = _unit(op, fmt, out, choices, dots, len(operands))
-    found = unit.answer([*case_codes(unit, operands), *random_codes(unit, choices)])
-    print(" ".join(f"{x:0{f.digits}x}" for f, own in split(unit.outputs, found) for x in own))
+    unit, codes = request.case(op, operands)
+    print(" ".join(f"{x:0{f.digits}x}" for f, own in split(unit.outputs, unit.answer(codes)) for x in own))
 
 
-def _unit(op: str, fmt: str | None, out: str | None, choices: Choices, dots: dict[str, Any], count: int | None) -> Unit:
-    """The unit that the options describe. count: of the operands' codes, if it is known. Raises Error."""
-    if fmt is None or is_definition(op):
-        return request(op, fmt, out, choices, None, dots, count=1).unit
-    name = own_name(op)
-    refuse_dots(name, dots, name)
-    if name in VECTOR_FUNCTIONS:
-        return vector_unit(name, fmt, out, choices, dots, count)
-    if name in BLOCK_OPERATIONS:
-        return request(op, fmt, out, replace(choices, random_bits=None), None, dots, count=1).unit
-    operation = find_operation(op)
-    return OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
-
-
-def stream(unit: Unit, choices: Choices) -> None:
+def stream(unit: Unit, source: RandomSource | None) -> None:
     """Operand lines on stdin to TestFloat lines on stdout, answered as they arrive, in bulk once many have arrived."""
-    if choices.random_bits is not None:
-        raise Error("--random-bits is for one result; in a stream, they are the last operand of each line")
-    words = Words(unit, choices.source)
+    words = Words(unit, source)
     answer = answerer(unit, words, echo=True)
     number = 0
     for block in blocks(lambda: os.read(0, CHUNK), "case"):

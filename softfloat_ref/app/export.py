@@ -4,48 +4,33 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
-from softfloat_ref.app.options import Choices, Name, operands_option, policy_options, profile_option
-from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit, rounding_input
+from softfloat_ref.app.options import Name
+from softfloat_ref.app.requests import OP, Request, request_options
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.export.c import header_text
 from softfloat_ref.export.languages import LANGUAGES, exported, find_language, is_name, written
-from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
-from softfloat_ref.oracle.operations import OPERATIONS
 
 
 @click.command("export")
-@click.argument(
-    "ops", metavar="OP...", nargs=-1, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT, *BLOCK_OPERATIONS])
-)
-@operands_option
-@click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
+@click.argument("ops", metavar="OP...", nargs=-1, type=OP)
 @click.option(
     "--lang", type=Name("LANGUAGE", LANGUAGES), required=True, metavar="|".join(LANGUAGES), help="The language."
 )
 @click.option("-o", "--output", metavar="FILE", default="-", help="The file; of C, with FILE.h beside it [stdout].")
 @click.option("--name", metavar="NAME", help="Name of the module or function [that of FILE, or the unit's].")
 @click.option("--stat", is_flag=True, help="sv: print the cells and the depth that Yosys makes of it.")
-@rounding_input
-@dot_options
-@profile_option
-@policy_options
+@request_options
 def command(
-    choices: Choices,
-    dots: dict[str, Any],
-    profile: str | None,
+    request: Request,
     ops: tuple[str, ...],
-    fmt: str | None,
-    out: str | None,
     lang: str,
     output: str,
     name: str | None,
     stat: bool,
-    roundings: str | None,
 ) -> None:
     """Write what OP computes as SystemVerilog, C, SMT-LIB 2 or BTOR2, bit for bit what the oracle gives.
 
@@ -58,7 +43,7 @@ def command(
         raise Error("--stat is for --lang sv")
     if output != "-":
         check_place(output)
-    units = [input_unit(op, fmt, out, choices, profile, dots, roundings) for op in ops]
+    units = [request.circuit_unit(op) for op in ops]
     if not units:
         raise Error("give the operation and --fmt, such as `export fma --fmt fp16 --lang sv`")
     circuits = [exported(unit, _name(name, output, lang, len(units))) for unit in units]

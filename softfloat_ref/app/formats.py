@@ -10,7 +10,7 @@ import click
 
 from softfloat_ref.app.options import ANY, SCALAR, Commands, scalar_format
 from softfloat_ref.base.errors import Error, one_line
-from softfloat_ref.explain.scalar import fields, value_text
+from softfloat_ref.explanation.scalar import fields, value_text
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import ALIASES, CATALOGUE, GRAMMAR_HELP, Format

@@ -8,34 +8,37 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import click
 
 from softfloat_ref.app.devices import Device, device_options
-from softfloat_ref.app.options import Name, Seconds, option_name
-from softfloat_ref.app.requests import refuse_dots, vector_options
+from softfloat_ref.app.options import Seconds
+from softfloat_ref.app.requests import OP, Request, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
 from softfloat_ref.diagnosis.identify import Judge
 from softfloat_ref.diagnosis.kinds import confirming, examiner
-from softfloat_ref.diagnosis.selftest import Summary, everything, selftest, subject
-from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.diagnosis.selftest import DOT_K, Summary, everything, selftest
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.testing.devices import DeviceError
-from softfloat_ref.units import Unit, is_definition
+from softfloat_ref.units import OPTIONS, Unit
+from softfloat_ref.workflow.units import fewest
 
 DEFAULT_COUNT: Final = 2000
 DEFAULT_WIDE: Final = 200
 PROOF_S: Final = 5.0
 MAX_PROVED: Final = 8  # input codes of a unit that is read in time for a proof
 _HAS_PROVER: Final = importlib.util.find_spec("bitwuzla") is not None
-REQUESTED: Final = ("quantize", "dequantize", "dot")  # subjects besides the operations
+_FOUND: Final = ("profile", "acc", "steps", "extrapolate", "scale_policy")
+_GIVEN: Final = ("fmt", "out", "seed", "sr_bits", *(name for name in OPTIONS if name not in _FOUND))
 
 
 @click.command("identify")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *REQUESTED]))
+@click.argument("op", required=False, type=OP)
 @device_options
 @click.option(
     "-n",
@@ -43,11 +46,6 @@ REQUESTED: Final = ("quantize", "dequantize", "dot")  # subjects besides the ope
     type=click.IntRange(min=0),
     help=f"Number of cases to confirm on [{DEFAULT_COUNT}; blocks and dot: {DEFAULT_WIDE}].",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of those cases.")
-@click.option(
-    "--sr-bits", type=click.IntRange(1, 64), help="Number of random bits per operation, an operand of the device."
-)
-@click.option("--k", "k", type=click.IntRange(min=1), help="dot: elements [64].")
 @click.option(
     "--prove",
     "proof_s",
@@ -59,16 +57,12 @@ REQUESTED: Final = ("quantize", "dequantize", "dot")  # subjects besides the ope
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--selftest", "itself", is_flag=True, help="Identify every model of the library as if it were a device.")
 @click.option("--verbose", "-v", is_flag=True, help="With --selftest, print each device, and those that are identical.")
-@vector_options
+@request_options
 def command(
-    dots: dict[str, Any],
+    request: Request,
     op: str | None,
-    fmt: str | None,
-    out: str | None,
     device: Device,
     count: int | None,
-    seed: int,
-    sr_bits: int | None,
     proof_s: float,
     as_json: bool,
     itself: bool,
@@ -76,25 +70,24 @@ def command(
 ) -> int:
     """Identify an unknown device for OP, without a golden model. Questions are chosen one by one; cases then confirm.
 
-    Exit code 0 if a model explains every answer, 1 if not, or if the device dies, hangs or prints something else.
+    The policy, the block profile, the accumulator or the affine rule is what is found; --sr-bits is the number of
+    random bits that the device takes, --k the elements of a dot product [64]. Exit code 0 if a model explains every
+    answer, 1 if not, or if the device dies, hangs or prints something else.
     """
-    given = {name: value for name, value in dots.items() if value not in (None, False)}
-    if op is not None:
-        refuse_dots(op, given, own_name(op))
     if itself:
-        if other := [name for name in given if name != "k"]:
-            raise Error(f"--selftest makes its own devices; leave {option_name(other[0])} out")
-        return _selftest(op, fmt, out, given.get("k"), verbose)
-    if op is None or (fmt is None and not is_definition(op)):
+        request.refuse("--selftest makes its own devices", ("fmt", "out", "k"))
+        return _selftest(op, request.fmt, request.out, request.options.get("k"), verbose)
+    if op is None:
         raise Error("give the operation and --fmt, for example: identify fma --fmt fp16 --dut CMD; or --selftest")
+    request.refuse("identify finds the policy, the profile and the accumulator", _GIVEN)
     device.require()
-    vectors = subject(op if is_definition(op) else own_name(op), fmt, out, sr_bits=sr_bits, **given)
+    vectors = _base(request, op)
     count = (DEFAULT_WIDE if vectors.cases.wide else DEFAULT_COUNT) if count is None else count
     try:
         with _asker(vectors.unit, device) as ask:  # first, since the cases take seconds
             examining = examiner(vectors, device.nan)
             examining.judge = _judge(vectors.unit, proof_s)
-            found = examining.identify(ask, confirming(vectors, count, seed))
+            found = examining.identify(ask, confirming(vectors, count, request.choices.seed or 0))
     except DeviceError as e:
         print(f"device failure: {e}")
         return 1
@@ -106,6 +99,15 @@ def command(
     if len(found.found) > 1 and proof_s and not _HAS_PROVER and not as_json:
         print("  pip install 'softfloat-ref[prove]' to prove which of these give the same for every input")
     return 0 if found.complete else 1
+
+
+def _base(request: Request, op: str) -> VectorSet:
+    """The subject with default choices of what is found. Raises Error."""
+    if own_name(op) == "dot":
+        request = replace(request, options={"k": DOT_K, **request.options})
+    if (bits := request.choices.table.get("sr_bits")) is not None:
+        request = replace(request, choices=replace(request.choices, table={"sr_bits": bits, "rounding": "sr"}))
+    return request.vectors(op, None, default=fewest)
 
 
 def _judge(unit: Unit, limit_s: float) -> Judge | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -15,13 +15,12 @@ import click
 from click.shell_completion import CompletionItem
 
 from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.oracle.affine import AffineFormat, get_rule
+from softfloat_ref.oracle.affine import get_rule
 from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format
-from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
+from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.literals import parse_number
-from softfloat_ref.oracle.operations import parse_formats
 from softfloat_ref.oracle.policies import (
     POLICIES,
     ROUNDINGS,
@@ -32,8 +31,10 @@ from softfloat_ref.oracle.policies import (
     Specials,
     Tininess,
     get_policy,
+    parse_rounding,
     rounding_name,
 )
+from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.oracle.sources import RandomSource, parse_source
 
 if TYPE_CHECKING:
@@ -116,11 +117,22 @@ _POLICY_OPTIONS: Final = (
     ("--sr-bits", click.INT, "Number of random bits of a stochastic rounding."),
 )
 _NAMES: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS]
+_FIELDS: Final = {"round": "rounding", "policy": "like"}  # of a policy's table, where an option has another name
+_PARAMETERS: Final = {
+    **{name: option for option, name in _FIELDS.items()},
+    **{f"scale_{name}": f"scale_{option}" for option, name in _FIELDS.items()},
+    "roundings": "rounding_input",
+}
+
+
+def parameter(name: str) -> str:
+    """The parameter of a command for an option of units, or for a field of policies."""
+    return _PARAMETERS.get(name, name)
 
 
 def option_name(name: str) -> str:
-    """The option of a command's parameter."""
-    return f"--{name.replace('_', '-')}"
+    """The option of a command's parameter, of an option of units, or of a field of policies."""
+    return f"--{parameter(name).replace('_', '-')}"
 
 
 def ulp_limit(text: str) -> Fraction:
@@ -164,61 +176,85 @@ def bundled(bundle: Callable[[dict[str, Any]], dict[str, Any]], *options: Callab
 
 @dataclass(frozen=True)
 class Choices:
-    """The policy options of a command line."""
+    """The policy options of a command line. table: the fields that were typed, with `like` for a named policy; spec,
+    random_bits, seed: where random bits come from; rounding: that of a profile or rule, unless one was typed."""
 
-    policy: Policy
-    random_bits: str | None
-    source: RandomSource | None
-    given: tuple[str, ...] = ()  # the options that were typed, but for the seed
+    table: Mapping[str, Any] = field(default_factory=dict)
+    spec: str | None = None
+    random_bits: str | None = None
     seed: int | None = None
+    rounding: Rounding | None = None
+
+    def of(self, fmt: AnyFormat, profile: str | None = None) -> Choices:
+        """These choices for a format: with the rounding of its profile or rule, unless one was typed."""
+        if {"rounding", "like"} & self.table.keys() or isinstance(fmt, Format):
+            return self
+        rule = resolve(fmt, profile)[1] if isinstance(fmt, BlockFormat) else get_rule(profile or "exact")
+        return replace(self, rounding=parse_rounding(rule.rounding))
 
     @property
-    def has_rounding(self) -> bool:
-        """Whether an option gave the rounding."""
-        return "round" in self.given or "policy" in self.given
+    def policy(self) -> Policy:
+        """The policy."""
+        found = get_policy(self.table)
+        return found if self.rounding is None else found.replace(rounding=self.rounding)
 
-    def for_blocks(self, fmt: BlockFormat, profile: str | None) -> Choices:
-        """These choices with the rounding of the block profile, unless one was typed."""
-        if self.has_rounding:
-            return self
-        return replace(self, policy=self.policy.replace(rounding=resolve(fmt, profile)[1].rounding))
+    @property
+    def typed_policy(self) -> Policy | None:
+        """The policy, if an option of it was typed."""
+        return self.policy if self.given else None
 
-    def typed_policy(self, fmt: AnyFormat, profile: str | None = None) -> Policy | None:
-        """The policy, if an option of it was typed; its rounding is that of the profile or rule unless one was."""
-        if not self.given:
+    @property
+    def source(self) -> RandomSource | None:
+        """The source of random bits, if the policy takes any and one was typed."""
+        return self.source_of(self.policy.random_count)
+
+    def source_of(self, bits: int) -> RandomSource | None:
+        """The source of words of that number of bits, if one was typed."""
+        if not bits or self.random_bits is not None or (self.spec is None and self.seed is None):
             return None
-        if isinstance(fmt, AffineFormat) and not self.has_rounding:
-            return self.policy.replace(rounding=get_rule(profile or "exact").rounding)
-        return self.for_blocks(fmt, profile).policy if isinstance(fmt, BlockFormat) else self.policy
+        return parse_source(self.spec or "philox", self.seed)
 
-    def check(self) -> None:
-        """Raise Error for random bits given to a rounding that takes none."""
-        if "sr_bits" in self.given and not self.policy.rounding.stochastic:
-            raise Error(f"--sr-bits is for stochastic roundings; {rounding_name(self.policy.rounding)} takes no bits")
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The options that were typed, but for the seed."""
+        drawn = {"random_source": self.spec, "random_bits": self.random_bits}
+        return (*map(parameter, self.table), *(name for name, value in drawn.items() if value is not None))
 
-    def check_seed(self) -> None:
-        """Raise Error for a seed that nothing draws from; where it also chooses cases, it is not called."""
-        self.check()
-        if self.seed is not None and self.source is None:
-            reason = f"{rounding_name(self.policy.rounding)} takes no bits"
-            if self.policy.rounding.stochastic:
-                reason = "--random-bits gives the random bits; leave --seed out"
+    def check(self, rounding: str | None = None) -> None:
+        """Raise Error for what has no effect on a rounding without random bits. rounding: of a unit, which has checked
+        its own number of bits: its name, "" for one that takes them; by default, the policy's."""
+        mode = self._deterministic if rounding is None else rounding
+        typed = {"sr_bits": None if rounding is not None else self.table.get("sr_bits"), "random_source": self.spec}
+        for option in (n for n, value in typed.items() if mode and value is not None):
+            raise Error(f"{option_name(option)} is for stochastic roundings; {mode} takes no bits")
+
+    def check_seed(self, rounding: str | None = None) -> None:
+        """Also raise Error for a seed that nothing draws from; where it also chooses cases, `check` is called."""
+        self.check(rounding)
+        mode = self._deterministic if rounding is None else rounding
+        if self.seed is not None and (mode or self.random_bits is not None):
+            reason = f"{mode} takes no bits" if mode else "--random-bits gives the random bits; leave --seed out"
             raise Error(f"--seed is for stochastic roundings; {reason}")
 
-    def one_word(self) -> int | None:
-        """The random bits of a single result."""
-        if self.random_bits is not None:
-            return _hex_word(self.random_bits)
-        return self.source.bits(self.policy.random_count, 0, 1)[0] if self.source else None
+    @property
+    def _deterministic(self) -> str:
+        """The name of the policy's rounding if it takes no random bits, or ""."""
+        return "" if self.policy.rounding.stochastic else rounding_name(self.policy.rounding)
 
-    def words(self, count: int) -> list[int] | None:
-        """The random bits of `count` results."""
+    def words(self, count: int, bits: int | None = None) -> list[int] | None:
+        """The random bits of `count` results; None if none were typed. bits: of a word, if not the policy's."""
         if self.random_bits is not None:
             words = [_hex_word(w) for w in self.random_bits.split(",")]
             if len(words) != count:
                 raise Error(f"--random-bits has {counted(len(words), 'word')} for {counted(count, 'value')}")
             return words
-        return self.source.bits(self.policy.random_count, 0, count) if self.source else None
+        number = self.policy.random_count if bits is None else bits
+        source = self.source_of(number)
+        return source.bits(number, 0, count) if source else None
+
+    def one_word(self) -> int | None:
+        """The random bits of a single result."""
+        return None if (words := self.words(1)) is None else words[0]
 
 
 def _hex_word(text: str) -> int:
@@ -227,50 +263,34 @@ def _hex_word(text: str) -> int:
     return int(text, 16)
 
 
-def _with_profile(policy: Policy, profile: str) -> Policy:
-    """The policy with a block profile's own rounding; unchanged if the name is not a block profile."""
-    try:
-        return get_policy(policy, rounding=get_profile(profile).rounding)
-    except Error:  # reported where the profile is used; affine formats have their own profiles
-        return policy
-
-
-def _choices(given: dict[str, Any]) -> dict[str, Any]:
-    """The policy options as one `choices`."""
-    typed = [n for n in (*_NAMES, "random_source", "random_bits") if given[n] is not None]
-    fields = {"rounding" if n == "round" else n: given.pop(n) for n in _NAMES}
-    policy = get_policy(fields.pop("policy"), **{k: v for k, v in fields.items() if v is not None})
-    if given.get("profile") is not None and not {"round", "policy"} & set(typed):
-        policy = _with_profile(policy, given["profile"])
+def policy_values(given: dict[str, Any]) -> dict[str, Any]:
+    """The policy options as one `choices`. Raises Error."""
+    typed = {n: given.pop(n) for n in _NAMES}
+    table = {_FIELDS.get(n, n): value for n, value in typed.items() if value is not None}
     spec, seed, bits = (given.pop(n) for n in ("random_source", "seed", "random_bits"))
-    source = None
     if spec is not None and bits is not None:
         raise Error("--random-bits gives the random bits; leave --random-source out")
-    if policy.rounding.stochastic and bits is None and (spec is not None or seed is not None):
-        source = parse_source(spec or "philox", seed)
-    if spec is not None and not policy.rounding.stochastic:
-        raise Error(f"--random-source is for stochastic roundings; {rounding_name(policy.rounding)} takes no bits")
-    return {"choices": Choices(policy, bits, source, tuple(typed), seed)}
+    get_policy(table)  # refuses what is wrong by itself
+    if spec is not None:
+        parse_source(spec, seed)
+    return {"choices": Choices(table, spec, bits, seed)}
 
 
-policy_options: Final = bundled(
-    _choices,
+POLICY_OPTIONS: Final = (
     *(
         click.option(option, type=kind, metavar="INTEGER" if kind is click.INT else kind.name, help=text)
         for option, kind, text in _POLICY_OPTIONS
     ),
     click.option("--random-bits", metavar="HEX[,HEX...]", help="The random bits."),
     click.option("--random-source", metavar="SPEC", help="philox:seed=S or lfsr:width=..,taps=.."),
-    click.option("--seed", type=click.IntRange(min=0), help="Seed of the random source [philox]."),
+    click.option("--seed", type=click.IntRange(min=0), help="Seed of random cases, and of random bits [philox]."),
 )
+policy_options: Final = bundled(policy_values, *POLICY_OPTIONS)
 profile_option: Final = click.option(
     "--profile",
     type=Name("PROFILE", PROFILES),
     metavar="PROFILE",
     help="Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own].",
-)
-operands_option: Final = click.option(
-    "--fmt", metavar="FORMAT", help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32."
 )
 
 
@@ -280,11 +300,3 @@ def scalar_format(name: str) -> Format:
     if isinstance(found, BlockFormat):
         raise Error(f"{found.name} is a block format; give a scalar format, such as its element {found.element.name}")
     return found
-
-
-def operand_formats(text: str, arity: int, name: str) -> str | list[Format]:
-    """`fp16`, or one format per operand: `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. Raises Error for block formats."""
-    if "=" not in text:
-        scalar_format(text)
-        return text
-    return parse_formats(text, arity, name)

@@ -14,7 +14,7 @@ from softfloat_ref.app.options import SCALAR, Commands, Name, scalar_format
 from softfloat_ref.app.progress import progress
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import check_folder, make_folder, write_file
-from softfloat_ref.explain.scalar import describe
+from softfloat_ref.explanation.scalar import describe
 from softfloat_ref.oracle.formats.meta import CODES, META, standard_name
 from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED
 

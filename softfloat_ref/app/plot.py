@@ -137,7 +137,8 @@ def _measured(
         scaled = x if scale == 1 else convert.to_float64(x) * scale
         total += exponents(scaled)
         for i, fmt in enumerate(formats):
-            found[i] += shares(scaled, fmt, choices.typed_policy(fmt), choices.source)
+            chosen = choices.of(fmt)
+            found[i] += shares(scaled, fmt, chosen.typed_policy, chosen.source)
     return total, found
 
 

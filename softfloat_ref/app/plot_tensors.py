@@ -95,9 +95,10 @@ def blocks(
     from softfloat_ref.oracle.blocks.formats import get_block_format
 
     picture = plots.picture(output)
-    choices.check_seed()
     found = get_block_format(fmt)
-    measure = Measure.make(found, choices.typed_policy(found, profile), choices.source, axis, profile)
+    choices = choices.of(found, profile)
+    choices.check_seed()
+    measure = Measure.make(found, choices.typed_policy, choices.source, axis, profile)
     chosen = _one(model, tensor)
     (row,) = Work([chosen], [measure], _BINS).rows(Workers())
     if row.problem:

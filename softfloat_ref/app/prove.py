@@ -12,46 +12,31 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from softfloat_ref.app.equality import compared, second_unit, told
-from softfloat_ref.app.options import (
-    SCHEDULERS,
-    Choices,
-    Name,
-    Seconds,
-    operands_option,
-    policy_options,
-    profile_option,
-)
+from softfloat_ref.app.equality import compared, second_unit
+from softfloat_ref.app.options import SCHEDULERS, Name, Seconds
 from softfloat_ref.app.progress import progress
 from softfloat_ref.app.proof_words import outcome_lines, waveform_line
-from softfloat_ref.app.requests import DOT, QUANTIZATIONS, dot_options, input_unit, rounding_input
+from softfloat_ref.app.requests import OP, Request, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.executors import workers
 from softfloat_ref.base.files import check_place, write_file
-from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
-from softfloat_ref.oracle.operations import OPERATIONS
-from softfloat_ref.oracle.sources import Lfsr
+from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof.certificate import other_versions, problems, read_certificate
 from softfloat_ref.proof.certify import certificate
 from softfloat_ref.proof.engine import Decided, How
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.outcome import decided
 from softfloat_ref.proof.prove import STRATEGIES, Proof, prove
-from softfloat_ref.proof.question import Problem, Question
-from softfloat_ref.proof.rtl import read_rtl
+from softfloat_ref.proof.question import Problem
 from softfloat_ref.proof.solver import SOLVERS
-from softfloat_ref.proof.unroll import ANY, CHANGING, has_pauses
 from softfloat_ref.proof.wave import check_wave
 from softfloat_ref.proof.yosys import FRONTENDS
 from softfloat_ref.rtl.cycles import SIMULATORS
 from softfloat_ref.rtl.fit import Misfit
-from softfloat_ref.rtl.port_map import read_ports
-from softfloat_ref.rtl.reading import ReadFile
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.testing import check  # noqa: F401  (the views of all kinds of units enter the table)
+from softfloat_ref.workflow.prove import LIMIT_S, compare, question_of
 
-LIMIT_S: Final = 60.0
 UNDECIDED: Final = 3
 _OF_MODULES: Final = (
     "ports_file", "held", "first", "frontend", "sim", "output", "wave", "source_files", "include_dirs", "defines",
@@ -61,9 +46,7 @@ _CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": U
 
 
 @click.command("prove")
-@click.argument("op", required=False, type=Name("OP", [*OPERATIONS, *QUANTIZATIONS, DOT, *BLOCK_OPERATIONS]))
-@operands_option
-@click.option("--out", metavar="FORMAT", help="Format of the result [that of the operands].")
+@click.argument("op", required=False, type=OP)
 @click.option(
     "--equal",
     metavar="TEXT",
@@ -101,18 +84,11 @@ _CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": U
 @click.option("-o", "--output", metavar="FILE.json", help="The certificate to write.")
 @click.option("--check", "checked", metavar="FILE.json", help="Check a certificate and the files it names.")
 @source_options
-@rounding_input
-@dot_options
-@profile_option
-@policy_options
+@request_options
 def command(
-    choices: Choices,
-    dots: dict[str, Any],
+    request: Request,
     sources: Sources,
     op: str | None,
-    fmt: str | None,
-    out: str | None,
-    profile: str | None,
     equal: str | None,
     no_flags: bool,
     ports_file: str | None,
@@ -130,7 +106,6 @@ def command(
     wave: str | None,
     output: str | None,
     checked: str | None,
-    roundings: str | None,
 ) -> int:
     """Prove that a module computes OP, for every input, or find an input where it does not.
 
@@ -143,13 +118,13 @@ def command(
     if checked is not None:
         _refuse(lambda n: n not in ("checked", "confirm"), "--check reads a certificate, which names unit and files")
         return _check(checked, confirm or "bitwuzla")
-    source, choices = _source(choices, held)
-    unit, how = input_unit(op, fmt, out, choices, profile, dots, roundings), How(limit, confirm=confirm or "")
-    shared = jobs, scheduler, work
+    source, request = _source(request, held)
+    unit, how = request.circuit_unit(op), How(limit, confirm=confirm or "")
+    prover = _prover(strategy, how, jobs, scheduler, work, first)
     if equal is not None:
         _refuse(lambda n: n in _OF_MODULES, "--equal compares two definitions, without a module")
         equality = Equality(unit, second_unit(equal), assumed, not no_flags)
-        proof = told(equality) or _proved(equality, strategy, how, *shared)
+        proof = compare(equality, prover)
         print("\n".join(compared(equality, equal, proof, limit)))
         return _CODES[proof.verdict]
     if no_flags:
@@ -162,22 +137,12 @@ def command(
         check_wave(wave)
         check_place(wave)
     try:
-        port_map = ReadFile.of(ports_file, "port map")  # first: who changes it during the proof fails the check
-        rtl = read_rtl(unit, read_ports(ports_file), sources, frontend)
-        rtl = dataclasses.replace(rtl, reading=rtl.reading.adding([port_map]))
+        options: dict[str, Any] = {"frontend": frontend, "held": dict(map(_register, held)), "source": source}
+        question = question_of(unit, ports_file, sources, assumed, first=first, **options)
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
-    if first and source is not None:
-        raise Error("--random-source is about all operations, --first-operation about one; leave one of them out")
-    question = Question(unit, rtl, dict(map(_register, held)), assumed, source)
-    if first and question.design().observed.start in ("", ANY, CHANGING) and not has_pauses(rtl.ports):
-        raise Error("--first-operation has no effect here: the proof covers every operation of this module")
-
-    def proved(some: Question) -> Proof:
-        return _proved(some, strategy, how, jobs, scheduler, work, first)
-
-    outcome = decided(question, sources, proved, sim)
+    outcome = decided(question, sources, prover, sim)
     if output is not None:
         table = certificate(outcome, strategy, how, Path(output).parent)
         write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
@@ -203,32 +168,32 @@ def _register(text: str) -> tuple[str, str]:
     return name, field
 
 
-def _source(choices: Choices, held: tuple[str, ...]) -> tuple[Lfsr | None, Choices]:
-    """The source of which a register is the state, if one is given, and the other choices."""
-    if "random_source" not in choices.given or not held:
-        return None, choices
-    if len(held) > 1 or not isinstance(choices.source, Lfsr):
+def _source(request: Request, held: tuple[str, ...]) -> tuple[Lfsr | None, Request]:
+    """The source of which a register is the state, if one is given, and the other options."""
+    choices = request.choices
+    if choices.spec is None or not held:
+        return None, request
+    source = parse_source(choices.spec, choices.seed)
+    if len(held) > 1 or not isinstance(source, Lfsr):
         raise Error("--random-source is an lfsr, of which the one --register is the state")
-    given = tuple(name for name in choices.given if name != "random_source")
-    return choices.source, dataclasses.replace(choices, source=None, given=given)
+    return source, dataclasses.replace(request, choices=dataclasses.replace(choices, spec=None))
 
 
-def _proved(
-    question: Problem,
-    strategy: Any,
-    how: How,
-    jobs: int | None,
-    scheduler: str | None,
-    work: str | None,
-    first: bool = False,
-) -> Proof:
-    total = max(len(question.cases), 1)
-    with progress(total) as bar, workers(jobs if jobs or scheduler else 1, scheduler) as pool:
+def _prover(
+    strategy: Any, how: How, jobs: int | None, scheduler: str | None, work: str | None, first: bool
+) -> Callable[[Problem], Proof]:
+    """The function that proves, with its progress shown."""
 
-        def note(decided: Decided, done: int, of: int) -> None:
-            bar.advance(f"{decided.case}: {decided.verdict}", 1)
+    def proved(question: Problem) -> Proof:
+        total = max(len(question.cases), 1)
+        with progress(total) as bar, workers(jobs if jobs or scheduler else 1, scheduler) as pool:
 
-        return prove(question, strategy, how, pool, work, note, first)
+            def note(decided: Decided, done: int, of: int) -> None:
+                bar.advance(f"{decided.case}: {decided.verdict}", 1)
+
+            return prove(question, strategy, how, pool, work, note, first)
+
+    return proved
 
 
 def _check(path: str, solver: str) -> int:

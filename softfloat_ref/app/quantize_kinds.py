@@ -147,10 +147,11 @@ class Kind(ABC):
 def kind_of(fmt: str, profile: str | None, choices: Choices) -> Kind:
     """The kind that the options select. Raises Error."""
     if is_affine(fmt):
-        return Affine(get_affine_format(fmt), get_rule("exact" if profile is None else profile), choices)
+        affine = get_affine_format(fmt)
+        return Affine(affine, get_rule("exact" if profile is None else profile), choices.of(affine, profile))
     found = any_format(fmt)
     if isinstance(found, BlockFormat):
-        return Block(*resolve(found, profile), choices.for_blocks(found, profile))
+        return Block(*resolve(found, profile), choices.of(found, profile))
     if profile is not None:
         raise Error(f"--profile is for block formats; {found.name} is a scalar format")
     return Scalar(found, choices)
@@ -334,7 +335,7 @@ class Affine(Kind):
     @property
     def _policy(self) -> Any:
         """The policy, if an option of it was typed."""
-        return self.choices.policy if self.choices.given else None
+        return self.choices.typed_policy
 
     as_printed = True
 

@@ -112,10 +112,9 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
                 names = ", ".join(x.name for x in found)
                 raise Error(f"{option} is for block formats; scalar: {names}")
     return [
-        Measure.make(x, choices.typed_policy(x, None), choices.source)
-        if isinstance(x, Format)
-        else Measure.make(x, choices.typed_policy(x, profile), choices.source, axis, profile)
+        Measure.make(x, chosen.typed_policy, chosen.source, *(() if isinstance(x, Format) else (axis, profile)))
         for x in found
+        if (chosen := choices.of(x, profile))
     ]
 
 

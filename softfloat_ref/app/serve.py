@@ -2,7 +2,7 @@
 
 Every line that is not blank gets exactly one line back, at once; docs/dpi.md describes the lines:
 
-    open OP [ROUNDING|POLICY] --fmt F [...]     ->  context ID a=16 b=16 ... result=16    (eval's or check's options)
+    open OP [ROUNDING|POLICY] --fmt F [...]     ->  context ID a=16 b=16 ... result=16    (the options of eval)
     ID OPERANDS... [RANDOM BITS]                ->  RESULT... [FLAGS]
     anything else                               ->  error WHAT IS WRONG
 """
@@ -15,18 +15,16 @@ import select
 import shlex
 import time
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from softfloat_ref.app.lines import CHUNK, Answer, Words, answerer, blocks, given_fields, shown
-from softfloat_ref.app.options import Choices, operand_formats, policy_options, profile_option
-from softfloat_ref.app.requests import product_options, refuse_dots, request
+from softfloat_ref.app.requests import Request, request_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import REQUESTS, Field, OperationUnit, Unit, find_operation, is_definition
+from softfloat_ref.units import Field, Unit
 
 _LOOK_S: Final = 0.0003
 _MAX_ERROR: Final = 400
@@ -110,34 +108,16 @@ def _named(words: list[str]) -> list[str]:
 
 
 @click.command("open", add_help_option=False)
-@click.option("--fmt", required=True)
-@click.option("--out", default=None)
 @click.argument("op")
-@product_options
-@profile_option
-@policy_options
-def _opened(
-    choices: Choices, fmt: str, out: str | None, op: str, profile: str | None, dots: dict[str, Any]
-) -> tuple[Unit, RandomSource | None]:
+@request_options
+def _opened(request: Request, op: str) -> tuple[Unit, RandomSource | None]:
     """The unit that an `open` line describes, and its random source, unless the random bits come from the lines."""
-    if choices.random_bits is not None:
-        raise Error("--random-bits: the random bits are each line's last operand, unless a random source is given")
-    if op == DEFINED:
-        if out is not None or profile is not None or choices.given or choices.source or any(dots.values()):
-            raise Error("a unit's definition holds its policy and formats; leave the other options out")
-        from softfloat_ref.rtl.uvm import unit_of
+    if op != DEFINED:
+        return request.stream(op)
+    request.refuse("a unit's definition holds its policy and formats", ("fmt",))
+    from softfloat_ref.rtl.uvm import unit_of
 
-        return unit_of(fmt), None
-    if is_definition(op) or own_name(op) in REQUESTS:
-        return request(op, fmt, out, choices, profile, dots, count=1).unit, choices.source
-    refuse_dots(op, dots)
-    if profile is not None:
-        raise Error("--profile is for quantize and dequantize")
-    operation = find_operation(op)
-    unit = OperationUnit.make(op, operand_formats(fmt, operation.arity, operation.name), out, choices.policy)
-    if operation.result == "float" and unit.out.has_nan:
-        choices.policy.nan_rule.code(unit.out)  # refuse a rule that does not fit the format now, not at the first NaN
-    return unit, choices.source
+    return unit_of(request.fmt or ""), None
 
 
 def _error(message: str) -> bytes:

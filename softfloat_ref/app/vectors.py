@@ -6,22 +6,13 @@ import importlib
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 import click
 
-from softfloat_ref.app.options import (
-    ANY,
-    SCHEDULERS,
-    Choices,
-    Commands,
-    Name,
-    option_name,
-    policy_options,
-    profile_option,
-)
+from softfloat_ref.app.options import SCHEDULERS, Commands
 from softfloat_ref.app.progress import progress
-from softfloat_ref.app.requests import DEFAULT_VECTORS, MATMUL, product_options, refuse_dots, request, rounding_input
+from softfloat_ref.app.requests import OP, Request, request_options
 from softfloat_ref.app.vector_files import (
     Files,
     LevelChoice,
@@ -41,18 +32,10 @@ from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.parts import batches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import find_suite
-from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
-from softfloat_ref.oracle.operations import OPERATIONS
-from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.testing.compare import CompareNan
-from softfloat_ref.units import REQUESTS
+from softfloat_ref.workflow.units import DEFAULT_LANES, DEFAULT_PRODUCTS, DEFAULT_VECTORS, fewest
 
-if TYPE_CHECKING:
-    pass
-
-DEFAULT_COUNT: Final = 10_000
-DEFAULT_PRODUCTS: Final = 4
 _OF_RTL: Final = ("ports", "testbench")
 
 
@@ -75,19 +58,17 @@ def command() -> None:
 
 
 @command.command("generate")
-@click.argument("recipe", required=False)
+@click.argument("recipe", required=False, metavar="[OP|RECIPE|SUITE]", type=OP)
 @click.option(
     "--op",
-    type=Name("OP", [*OPERATIONS, *REQUESTS]),
+    type=OP,
     help="Operation, or quantize, dequantize, dot, matmul, softmax, BlockAdd, ..., or FILE.toml of an approximation.",
 )
-@click.option("--fmt", type=ANY, help="Format, or one per operand as a=..,b=..; a block format for quantize.")
-@click.option("--out", metavar="FORMAT", help="Format of the result; for quantize, of the values [fp32].")
 @click.option(
     "-n",
     "count",
     type=click.IntRange(min=1),
-    help=f"Number of vectors [{DEFAULT_COUNT}; softmax, norms: {DEFAULT_VECTORS}].",
+    help=f"Number of vectors [{DEFAULT_VECTORS}; softmax, norms: {DEFAULT_LANES}; matmul: {DEFAULT_PRODUCTS}].",
 )
 @level_options
 @click.option(
@@ -97,51 +78,35 @@ def command() -> None:
 @file_options
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
-@rounding_input
-@product_options
-@profile_option
-@policy_options
+@request_options
 def generate_vectors(
-    choices: Choices,
-    dots: dict[str, Any],
+    request: Request,
     recipe: str | None,
     op: str | None,
-    fmt: str | None,
-    out: str | None,
     count: int | None,
     folder: str,
     operands: bool,
     jobs: int | None,
     scheduler: str | None,
-    profile: str | None,
-    roundings: str | None,
     files: Files,
     level: LevelChoice,
 ) -> int:
-    """Write golden vectors of RECIPE, a vector recipe or suite (see `vectors list`), or of --op and --fmt.
+    """Write golden vectors of an operation and --fmt, or of a vector recipe or suite (see `vectors list`). --op OP is
+    the same as OP.
 
     Directed cases come first, each made for a bin of a coverage model, then random cases. The folder gets TestFloat
     lines (.tv), $readmemh words (.memh), their SystemVerilog header (vectors.svh) and manifest.json, or the types of
     files that --format names; a suite gets a folder for each of its sets. The same request gives the same bytes.
     """
     _refuse_together(recipe, op, folder, operands, jobs or scheduler, files)
-    if recipe is not None:
-        refuse_dots("a vector recipe", dots)
-        _refuse_own_policy(choices, profile, fmt, out, roundings)
-        if (suite := find_suite(recipe)) is not None:
-            if folder == "-":
-                raise Error("a suite has several sets; give -o a folder")
-            with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as pool:
-                write_suite(suite, folder, count, choices.seed, level.name, files, pool)
-            return 0
-        vectors = level.applied(_from_recipe(recipe, count, choices.seed), count)
-    else:
-        default = {MATMUL: DEFAULT_PRODUCTS, **dict.fromkeys(VECTOR_FUNCTIONS, DEFAULT_VECTORS)}.get(
-            str(op), DEFAULT_COUNT
-        )
-        number = count if count or level.name else default
-        cases: dict[str, Any] = {"count": number, "level": level.name, "seed": choices.seed or 0}
-        vectors = request(op, fmt, out, choices, profile, dots, roundings, **cases)
+    if recipe is not None and (suite := find_suite(recipe)) is not None:
+        request.refuse("a suite has its own formats and policies", ("seed",))
+        if folder == "-":
+            raise Error("a suite has several sets; give -o a folder")
+        with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as pool:
+            write_suite(suite, folder, count, request.choices.seed, level.name, files, pool)
+        return 0
+    vectors = request.vectors(op or recipe, count, level.name)
     level.confirm(vectors)
     if folder == "-":
         _to_stdout(vectors, operands)
@@ -163,18 +128,6 @@ def _refuse_together(
         raise Error("--operands needs -o -: it only works when streaming")
     if folder == "-":
         files.refuse()
-
-
-def _refuse_own_policy(
-    choices: Choices, profile: str | None, fmt: str | None, out: str | None, roundings: str | None
-) -> None:
-    """Raises Error for options that a vector recipe sets itself."""
-    others = {"profile": profile, "rounding_input": roundings}
-    refused = [*choices.given, *(name for name, value in others.items() if value is not None)]
-    if refused:
-        raise Error(f"a vector recipe has its own policy; leave {option_name(refused[0])} out, or copy it")
-    if fmt is not None or out is not None:
-        raise Error("a vector recipe has its own formats; leave --fmt and --out out")
 
 
 def _write(vectors: VectorSet, folder: str, pool: Workers | None, files: Files) -> None:
@@ -202,30 +155,21 @@ def _to_stdout(vectors: VectorSet, operands: bool) -> None:
         sys.stdout.write(bytes(given.batch.of(fields).text).decode("ascii"))
 
 
-def _from_recipe(recipe: str, count: int | None, seed: int | None) -> VectorSet:
-    vectors = load_recipe(recipe) if count is None else load_recipe(recipe).of_count(count)
-    return vectors if seed is None else vectors.of_seed(seed)
-
-
 @command.command("verify")
 @click.argument("folders", nargs=-1, required=True, metavar="[DIR...|-]")
 @click.option("--golden", metavar="DIR", help="With -: the vectors that a bench ran, whose log the lines are.")
-@click.option("--op", type=Name("OP", OPERATIONS), help="With -: the operation of the lines.")
-@click.option("--fmt", metavar="FORMAT", help="With -: the formats of the operands.")
-@click.option("--out", metavar="FORMAT", help="With -: the format of the result.")
+@click.option("--op", type=OP, help="With -: the operation of the lines, with its formats and options.")
 @click.option("-n", "count", type=click.IntRange(min=1), help="With -: expected number of lines.")
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), help="With -: comparison of NaNs.")
 @click.option("--no-flags", is_flag=True, help="With -: ignore flags; lines may omit them.")
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Recompute N lines, spread over the set.")
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {ORACLE_LINES}.")
-@policy_options
+@request_options
 def verify_vectors(
-    choices: Choices,
+    request: Request,
     folders: tuple[str, ...],
     golden: str | None,
     op: str | None,
-    fmt: str | None,
-    out: str | None,
     count: int | None,
     compare_nan: str | None,
     no_flags: bool,
@@ -247,19 +191,19 @@ def verify_vectors(
         if sample is not None or every:
             raise Error("--sample and --every are for folders")
         if golden is not None:
-            given = [*choices.given, *(k for k, v in (("op", op), ("fmt", fmt), ("out", out)) if v is not None)]
-            if given:
-                raise Error(f"--golden has its own operation, formats and policy; leave {option_name(given[0])} out")
+            why = "--golden has its own operation, formats and policy"
+            if op is not None:
+                raise Error(f"{why}; leave --op out")
+            request.refuse(why)
             vectors = check_hashes(Path(golden), read_manifest(Path(golden))).compared()
         elif op is None:
             raise Error("verify - needs --op and --fmt, or --golden DIR")
         else:
-            vectors = request(op, fmt, out, choices, None, count=1)
+            vectors = request.vectors(op, None, default=fewest)
         return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags)
-    if any(x is not None for x in (golden, op, fmt, out, count, compare_nan)) or no_flags:
-        raise Error(
-            "--golden, --op, --fmt, --out, -n, --compare-nan and --no-flags only apply to -; a folder has its own"
-        )
+    if any(x is not None for x in (golden, op, count, compare_nan)) or no_flags:
+        raise Error("--golden, --op, -n, --compare-nan and --no-flags only apply to -; a folder has its own")
+    request.refuse("a folder has its own operation, formats and policy")
     return verify_folders(folders, sample, every)
 
 

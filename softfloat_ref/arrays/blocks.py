@@ -158,7 +158,7 @@ def encode_by(
 def matmul(
     a: Any,
     b: Any,
-    acc: str | Accumulator | Mapping[str, Any] = "mx-fp32",
+    acc: str | Accumulator | Mapping[str, Any] = "",
     *,
     fmt: Any = None,
     c: Any = None,
@@ -166,7 +166,8 @@ def matmul(
     extrapolate: bool = False,
     out: convert.Floats | None = None,
 ) -> convert.Floats:
-    """a @ b + c, each result accumulated in the order and with the roundings of an accumulator.
+    """a @ b + c, each result accumulated in the order and with the roundings of an accumulator, by default mx-fp32 for
+    blocks, else fp32-sequential.
 
     a: (..., m, k) or (k), b: (..., k, n) or (k): BlockArrays whose blocks run along k, ScalarArrays, codes, or values
     (floats). Leading dimensions broadcast, as for `numpy.matmul`. fmt: for codes, a scalar format; for values, the
@@ -186,7 +187,7 @@ def matmul(
 def dot(
     a: Any,
     b: Any,
-    acc: str | Accumulator | Mapping[str, Any] = "fp32-sequential",
+    acc: str | Accumulator | Mapping[str, Any] = "",
     *,
     fmt: Any = None,
     c: Any = None,

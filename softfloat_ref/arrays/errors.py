@@ -1,4 +1,4 @@
-"""The error of an array in a format: `error`, and for arrays larger than memory the same from boxes of it."""
+"""`quantization_error`: the error of an array in a format, and of arrays larger than memory the same from boxes."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def measured(measure: Measure, read: Reader, shape: tuple[int, ...], slab: int =
     return found
 
 
-def error(
+def quantization_error(
     x: ArrayLike,
     fmt: str | AnyFormat,
     policy: Policy | str | None = None,
@@ -219,7 +219,7 @@ def error(
     axis: int | None = None,
     profile: Any = None,
 ) -> Errors:
-    """The errors of an array's values in a scalar, block or affine format (`softfloat_ref.error`).
+    """The errors of an array's values in a scalar, block or affine format (`softfloat_ref.quantization_error`).
 
     Arguments as for `quantize`; random_bits: a random source or its text. The result does not depend on how the array
     is stored. Raises Error as `quantize` does, and for an empty array.

@@ -53,7 +53,7 @@ def encode(
     zero_point: ArrayLike | None = None,
     out: Any = None,
 ) -> ScalarArray | BlockArray | AffineArray:
-    """The codes of an array in a scalar, block or affine format, with the format (`softfloat_ref.encode_array`).
+    """The codes of an array in a scalar, block or affine format, with the format (`softfloat_ref.encode`).
 
     random_bits, seed, key: for stochastic rounding, as for `arrays.encode`: key is the tensor's name, so that tensors
     under one seed do not share bits. axis: of the blocks (default: the last), or of the channels of an affine format

@@ -16,7 +16,7 @@ from softfloat_ref.arrays.convert import Codes, Floats
 from softfloat_ref.arrays.matmul import FP32, Matrix, operand_matrix, product
 from softfloat_ref.arrays.scalar_array import ScalarArray, from_codes
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.accumulate import Accumulator, get_accumulator
+from softfloat_ref.oracle.accumulate import Accumulator, default_accumulator, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import check_c, setting
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE
@@ -47,7 +47,7 @@ def formats(fmt: Any) -> tuple[Any, Any]:
 def matmul(
     a: Any,
     b: Any,
-    acc: str | Accumulator | Mapping[str, Any] = "mx-fp32",
+    acc: str | Accumulator | Mapping[str, Any] = "",
     *,
     fmt: Any = None,
     c: Any = None,
@@ -66,7 +66,7 @@ def matmul(
         lead = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
         raise Error(f"leading dimensions {x.shape[:-2]} and {y.shape[:-2]} cannot be broadcast") from None
-    unit, result = get_accumulator(acc), get_format(to)
+    unit, result = get_accumulator(acc or default_accumulator(x.fmt, y.fmt)), get_format(to)
     shape = (*lead, x.shape[-2], y.shape[-1])
     squeezed = tuple(i - 2 for i in (0, 1) if vectors[i])
     added = _addend(c, result, shape, squeezed)
@@ -84,7 +84,7 @@ def matmul(
 def dot(
     a: Any,
     b: Any,
-    acc: str | Accumulator | Mapping[str, Any] = "fp32-sequential",
+    acc: str | Accumulator | Mapping[str, Any] = "",
     *,
     fmt: Any = None,
     c: Any = None,

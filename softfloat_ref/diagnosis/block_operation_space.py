@@ -10,7 +10,7 @@ from typing import Final
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, defined
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.spaces import Space
-from softfloat_ref.explain.scalar import choice_text
+from softfloat_ref.explanation.scalar import choice_text
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.evaluation import BlockEvaluation, divided
 from softfloat_ref.oracle.codec import decoder, encode, encoder

@@ -13,7 +13,7 @@ from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Out
 from softfloat_ref.diagnosis.name_ranges import with_ranges
 from softfloat_ref.diagnosis.ranking import Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
-from softfloat_ref.explain.scalar import MAX_FLAGS
+from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.units import Unit

@@ -13,7 +13,7 @@ from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.operation_defects import scalar_defects
 from softfloat_ref.diagnosis.operation_models import Scalar, always_exact
 from softfloat_ref.diagnosis.spaces import ChoiceSpace
-from softfloat_ref.explain.scalar import choice_text, single_changes
+from softfloat_ref.explanation.scalar import choice_text, single_changes
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import encoder, target
 from softfloat_ref.oracle.exact import GENERATED, NAN, Value

@@ -117,6 +117,10 @@ class VectorSet:
         """The line of the inputs with the expected outputs; None if they are not defined."""
         return self.unit.line(inputs)
 
+    def lines(self) -> Iterator[Line]:
+        """The lines of the cases that have a defined result."""
+        return (line for inputs in self.inputs() if (line := self.line(inputs)) is not None)
+
     def with_unit(self, **changes: Any) -> VectorSet:
         """The set of a unit that differs in some fields."""
         unit: Any = self.unit

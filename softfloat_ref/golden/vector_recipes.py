@@ -12,8 +12,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.oracle.sources import parse_source
-from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
-from softfloat_ref.units import MixedUnit, OperationUnit
+from softfloat_ref.units import OPTIONS, MixedUnit, OperationUnit, options_of
 
 # In a wheel beside this file; in a checkout at the top.
 _PLACES: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
@@ -24,27 +23,13 @@ _TYPES: Final[dict[str, Any]] = {
     "seed": int,
     "fmt": str | tuple[str, ...],
     "policy": str | dict,
-    "k": int,
+    "roundings": str | tuple[str, ...],
+    **{name: row.kind or str | dict for name, row in OPTIONS.items()},
     "acc": str | dict,
-    "steps": bool,
-    "extrapolate": bool,
-    "m": int,
-    "n": int,
-    "word": int,
-    "length": int,
-    "depth": int,
-    "plain": bool,
-    "masked": bool,
 }
 _COMMON: Final = {"description", "op", "fmt", "out", "count", "level", "seed"}
-_BLOCK_KEYS: Final = _COMMON | {"policy", "profile", "source"}
-_VECTOR_KEYS: Final = ("length", "depth", "epsilon", "plain", "masked")
-_KEYS: Final = {  # of units whose names are not operations
-    "dot": _COMMON | {"k", "acc", "steps", "extrapolate"},
-    "matmul": _COMMON | {"k", "acc", "steps", "extrapolate", "m", "n", "layout", "word"},
-    **dict.fromkeys(VECTOR_FUNCTIONS, _COMMON | {"policy", "source", *_VECTOR_KEYS}),
-}
-ALL_KEYS: Final = {*_BLOCK_KEYS, *_KEYS["dot"], *_VECTOR_KEYS}
+_OF_POLICIES: Final = ("policy", "roundings", "source")
+ALL_KEYS: Final = {*_COMMON, *_OF_POLICIES, *OPTIONS}
 _PART_KEYS: Final = {"op", "fmt", "out", "rounding", "place", "policy", "source"}
 _MIXED_KEYS: Final = {"description", "count", "seed", "padding", "unboxed", "width", "sign_extend", "policy", "part"}
 DEFAULT_COUNT: Final = 10_000
@@ -104,8 +89,9 @@ def only(table: Mapping[str, Any], keys: Collection[str], where: str = "") -> No
 
 
 def keys_of(op: object) -> set[str]:
-    """The keys of a recipe for an operation."""
-    return _KEYS.get(str(op), _BLOCK_KEYS)
+    """The keys of a recipe for an operation. Raises Error for an unknown one."""
+    taken = options_of(op) if isinstance(op, str) else frozenset({"policy"})
+    return {*_COMMON, *taken, *(_OF_POLICIES if "policy" in taken else ())}
 
 
 # -- of several operations ---------------------------------------------------------------------------------------------

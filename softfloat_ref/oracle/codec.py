@@ -263,7 +263,9 @@ def to_value(x: Number, bits: int) -> Value:
         return _decode_text(str(x))
     except (TypeError, AttributeError):
         if shape := getattr(x, "shape", ()):
-            raise Error(f"an array of shape {shape} is not a number; encode_array and quantize take arrays") from None
+            raise Error(
+                f"an array of shape {shape} is not a number; encode and quantize of softfloat_ref take arrays"
+            ) from None
         raise Error(f"{x!r} is not a number; use int, float, Fraction, mpq, Decimal or Value") from None
     if numerator == 0:
         return exact.zero(int(_is_negative_zero(x)))

@@ -250,7 +250,8 @@ int sf_dpi_open(const char *op, const char *fmt, const char *out, const char *op
     const char *width;
     int length, context, number;
 
-    length = snprintf(line, sizeof line, "open %s --fmt %s%s%s %s", op, fmt, *out ? " --out " : "", out, options);
+    length = snprintf(line, sizeof line, "open %s%s%s%s%s %s", op, *fmt ? " --fmt " : "", fmt, *out ? " --out " : "", out,
+                      options);
     if (length < 0 || length + 1 >= MAX_LINE) return fail("sf_open: the request is too long", "");
     if (strpbrk(line, "\n\r")) return fail("sf_open: a name contains a line break", "");
     context = find_context(line);

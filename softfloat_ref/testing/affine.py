@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from softfloat_ref.explain.affine import integer_text, rule_text
-from softfloat_ref.explain.steps import alternatives
+from softfloat_ref.explanation.affine import integer_text, rule_text
+from softfloat_ref.explanation.steps import alternatives
 from softfloat_ref.oracle.affine import FP32, AffineFormat
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.operation import policy_options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from softfloat_ref.explain.steps import number_text
+from softfloat_ref.explanation.steps import number_text
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.codec import decoder

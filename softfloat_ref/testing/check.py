@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import text_lines
-from softfloat_ref.explain.scalar import MAX_FLAGS
+from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.golden.executed import COMMENTS, answer_lengths, without_flags
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
@@ -244,11 +244,6 @@ class Judge:
         return known, answer._replace(codes=without_unread(unit, answer.codes))
 
 
-def _defined(vectors: VectorSet) -> Iterator[Line]:
-    """The cases that have a defined result."""
-    return (line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None)
-
-
 def _one_number_a_field(vectors: VectorSet) -> VectorSet:
     """The set, if each field has one code and there is one result. Raises Error otherwise."""
     if len(vectors.unit.result_formats) != 1:
@@ -298,7 +293,7 @@ def check_command(
     judge = Judge(vectors, **how)
     with CommandDevice(command, timeout_s) as device:
         try:
-            feed = (as_operands(line[:width]) for line in _defined(vectors))
+            feed = (as_operands(line[:width]) for line in vectors.lines())
             _judge_lines(judge, device.answers(feed))
             device.finish()
         except DeviceError as e:
@@ -309,7 +304,7 @@ def check_command(
 
 def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
     """Compare answers with cases in order. Raises DeviceError for too few, too many and unreadable answers."""
-    cases = _defined(judge.report.vectors)
+    cases = judge.report.vectors.lines()
     for text in answers:
         if not text.strip():
             continue
@@ -349,7 +344,7 @@ def _without_comments(judge: Judge, lines: Iterable[str]) -> Iterator[str]:
 def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
     """Compare the lines of a log. Raises DeviceError for too few, too many and unreadable answers."""
     vectors, width = judge.report.vectors, judge.inputs
-    cases, owed = _defined(vectors), Counter[Line]()
+    cases, owed = vectors.lines(), Counter[Line]()
     for text in answers:
         line = next(cases, None)
         if line is None:
@@ -440,7 +435,7 @@ def check_arrays(
 
     judge = Judge(_one_number_a_field(vectors), **how)
     kinds, width = array_types(vectors.unit), vectors.unit.input_width
-    cases = _defined(vectors)
+    cases = vectors.lines()
     while batch := list(itertools.islice(cases, _BATCH)):
         rows = zip(*(line[:width] for line in batch), strict=True)
         arrays = [np.array(column, kind) for column, kind in zip(rows, kinds, strict=True)]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explain.scalar import value_text
+from softfloat_ref.explanation.scalar import value_text
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.testing.compare import Answer

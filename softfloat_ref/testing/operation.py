@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from softfloat_ref.explain.scalar import Tried
+from softfloat_ref.explanation.scalar import Tried
 from softfloat_ref.oracle.operations import Signature, evaluator
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing.compare import Answer

@@ -11,14 +11,17 @@ import pytest
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.accumulate import default_accumulator
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.testing.compare import compare_nan
 from softfloat_ref.testing.conformance.device import DOT, dot_suite, known_operation, operation_suite
 from softfloat_ref.testing.conformance.suite import NotConforming, Suite
 from softfloat_ref.testing.dialogue import Broken, Dialogue
+from softfloat_ref.units import options_of
+from softfloat_ref.units.dot import DEFAULT_K
 
-DEFAULT_ACC: Final = "fp32-sequential"
-DEFAULT_K: Final = 16
+DEFAULT_ACC: Final = default_accumulator()
+_OPTIONS: Final = {"policy": "policy", "round": "policy", "set": "policy", "acc": "acc", "k": "k"}  # of units
 LEAST_TIMEOUT: Final = 0.01
 
 
@@ -122,8 +125,9 @@ def _check_options(config: pytest.Config, op: str) -> None:
         number = config.getoption(f"softfloat_{name}")
         if number is not None and number < 1:
             raise Error(f"--softfloat-{name}={number}: give the {what}, 1 or more")
-    for name in ("policy", "round", "set") if op == DOT else ("acc", "k"):
-        if config.getoption(f"softfloat_{name}") is not None:
+    taken = options_of(op)
+    for name, option in _OPTIONS.items():
+        if option not in taken and config.getoption(f"softfloat_{name}") is not None:
             why = "an accumulator has its own roundings" if op == DOT else f"it is for dot, not for {op}"
             raise Error(f"leave --softfloat-{name} out: {why}")
 

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explain.scalar import flag_text
-from softfloat_ref.explain.steps import SHOWN_LANES, field_lines, number_text
+from softfloat_ref.explanation.scalar import flag_text
+from softfloat_ref.explanation.steps import SHOWN_LANES, field_lines, number_text
 from softfloat_ref.testing.compare import Answer, CompareNan, Rule, classify, differing
 from softfloat_ref.units import Line, Unit
 from softfloat_ref.units.handlers import Handlers

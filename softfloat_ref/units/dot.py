@@ -11,7 +11,13 @@ from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.numbers import settle
-from softfloat_ref.oracle.accumulate import Accumulator, define_accumulator, get_accumulator, parse_operand_formats
+from softfloat_ref.oracle.accumulate import (
+    Accumulator,
+    default_accumulator,
+    define_accumulator,
+    get_accumulator,
+    parse_operand_formats,
+)
 from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, products, setting
 from softfloat_ref.oracle.accumulate.evaluate import Stage
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format, define_block_format
@@ -68,7 +74,7 @@ class DotUnit(Unit):
         a, b = (without_profile(any_format(x)) for x in names[:2] if x is not None)
         blocks = [x for x in (a, b) if isinstance(x, BlockFormat)]
         found = get_format(out or "fp32")
-        unit = get_accumulator(acc or ("mx-fp32" if blocks else "fp32-sequential"))
+        unit = get_accumulator(acc or default_accumulator(a, b))
         size = max((x.size for x in blocks if x.size > 0), default=DEFAULT_K) if k is None else k
         c = found if names[2] is None else get_format(names[2])  # type: ignore[arg-type]
         return DotUnit(a, b, c, found, unit, size, steps, extrapolate)

@@ -56,7 +56,7 @@ def test_a_report_has_the_errors_of_each_tensor(model: dict[str, np.ndarray], np
     names = [Measure.make(f).fmt.name for f in FORMATS]
     assert list(rows) == [(tensor, fmt) for tensor in weights for fmt in names]
     for (tensor, fmt), row in rows.items():
-        found = sf.error(weights[tensor], fmt)
+        found = sf.quantization_error(weights[tensor], fmt)
         assert row["sqnr_db"] == (f"{found.sqnr}" if math.isinf(found.sqnr) else float(f"{found.sqnr:.4f}"))
         known = found.largest_error, found.saturated, found.flushed, found.amax
         assert (row["max_error"], row["saturated"], row["flushed"], row["amax"]) == known
@@ -65,7 +65,7 @@ def test_a_report_has_the_errors_of_each_tensor(model: dict[str, np.ndarray], np
     assert [(x["tensor"], x["format"]) for x in listed[:-1]] == list(rows)
     assert (listed[-1]["tensor"], listed[-1]["problem"]) == ("step", "int64 is not a float type")
     assert text.splitlines()[-1] == "skipped step: int64 is not a float type"
-    total = sum((sf.error(x, "mxfp8") for x in weights.values()), start=Errors())
+    total = sum((sf.quantization_error(x, "mxfp8") for x in weights.values()), start=Errors())
     shown = next(line for line in text.splitlines() if line.startswith("all tensors") and "mxfp8" in line)
     assert f"{total.sqnr:.2f}" in shown
 
@@ -134,7 +134,7 @@ def test_memory_is_that_of_a_slab(tmp_path: Path) -> None:
     found = tensors(tmp_path / "x.npy")
     small = np.zeros(1 << 16, np.float32)
     for measure in measures:
-        sf.error(small, measure.fmt)  # compiles
+        sf.quantization_error(small, measure.fmt)  # compiles
     tracemalloc.start()
     try:
         rows = list(Work(found, measures, slab=1 << 14).rows(Workers()))

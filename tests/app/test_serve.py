@@ -125,7 +125,7 @@ def test_a_source_is_stepped_by_its_own_context() -> None:
         ("0 3c00 " + "f" * 81, "is not a hexadecimal code"),
         ("0 3c00 \udcff", "is not a hexadecimal code"),
         ("open", "Missing argument 'OP'"),
-        ("open add", "Missing option '--fmt'"),
+        ("open add", "add needs --fmt"),
         ("open plus --fmt fp16", "unknown operation 'plus'"),
         ("open add --fmt fp61", "unknown format 'fp61'"),
         ("open add --fmt mxfp8", "is a block format"),
@@ -205,7 +205,7 @@ def test_serve_takes_nothing_else(args: list[str]) -> None:
     assert b"--serve takes no other arguments" in done.stderr
 
 
-@pytest.mark.parametrize("args", [[], ["add"], ["add", "--fmt", "fp16"], ["add", "1", "1"]])
+@pytest.mark.parametrize("args", [[], ["add"], ["add", "--fmt", "fp16"]])
 def test_eval_says_what_it_needs(args: list[str]) -> None:
     done = subprocess.run([*COMMAND[:-1], *args], input=b"", capture_output=True, cwd=TOP, check=False)
     assert done.returncode == 2

@@ -51,7 +51,7 @@ def test_errors_are_exact_and_do_not_depend_on_the_boxes(
     axis = None if fmt in SCALARS else axis
     x = drawn(shape, specials)
     y = sf.quantize(x, fmt, axis=axis)
-    found = sf.error(x, fmt, axis=axis)
+    found = sf.quantization_error(x, fmt, axis=axis)
     signal, noise = by_definition(x, y)
     assert (found.signal * Fraction(2) ** UNIT_EXPONENT, found.noise * Fraction(2) ** UNIT_EXPONENT) == (signal, noise)
     kept = np.isfinite(x) & np.isfinite(y)
@@ -72,7 +72,7 @@ def test_random_words_belong_to_positions(fmt: str) -> None:
     """An error is that of the quantization with the same source, and the same in any boxes."""
     x, source = drawn((6, 64), False), Philox(5)
     policy = sf.Policy(rounding="sr", sr_bits=8)
-    found = sf.error(x, fmt, policy, source)
+    found = sf.quantization_error(x, fmt, policy, source)
     signal, noise = by_definition(x, sf.quantize(x, fmt, policy, source))
     assert found.noise * Fraction(2) ** UNIT_EXPONENT == noise > 0
     assert signal > 0
@@ -95,11 +95,11 @@ def test_compiled_and_by_definition() -> None:
 
 
 def test_decibels() -> None:
-    exact = sf.error([1.0, 2.0, 0.0], "fp16")
+    exact = sf.quantization_error([1.0, 2.0, 0.0], "fp16")
     assert (exact.sqnr, exact.rms_error, exact.rms) == (math.inf, 0.0, math.sqrt(5 / 3))
-    assert math.isnan(sf.error([0.0, math.nan], "fp16").sqnr)
-    assert sf.error([0.0], "e8m0").sqnr == -math.inf  # it has no zero
-    one = sf.error([1.0, 1.0625], "fp8_e4m3")  # the tie goes to 1: an error of 1/16
+    assert math.isnan(sf.quantization_error([0.0, math.nan], "fp16").sqnr)
+    assert sf.quantization_error([0.0], "e8m0").sqnr == -math.inf  # it has no zero
+    one = sf.quantization_error([1.0, 1.0625], "fp8_e4m3")  # the tie goes to 1: an error of 1/16
     assert one.sqnr == 10 * math.log10((1 + 1.0625**2) * 256)
     assert (one.largest_error, one.largest_relative, one.flushed) == (0.0625, 0.0625 / 1.0625, 0)
     tiny = Errors(1, signal=1 << 4000, noise=1)
@@ -108,12 +108,12 @@ def test_decibels() -> None:
 
 def test_counts() -> None:
     x = [500.0, -449.0, 448.0, 1e-9, 0.0, math.inf]
-    found = sf.error(x, "fp8_e4m3")
+    found = sf.quantization_error(x, "fp8_e4m3")
     assert (found.saturated, found.flushed, found.specials, found.lost) == (3, 1, 1, 0)
-    assert sf.error(x, "fp8_e5m2").lost == 0
-    lost = sf.error([1e6, 1.0], "fp16")
+    assert sf.quantization_error(x, "fp8_e5m2").lost == 0
+    lost = sf.quantization_error([1e6, 1.0], "fp16")
     assert (lost.lost, lost.counted, lost.saturated) == (1, 1, 0)
-    blocks = sf.error(np.array([1.0, 2.0**-30, *[0.0] * 30, 1.99, *[0.0] * 63], np.float32), "mxfp8")
+    blocks = sf.quantization_error(np.array([1.0, 2.0**-30, *[0.0] * 30, 1.99, *[0.0] * 63], np.float32), "mxfp8")
     assert (blocks.blocks, blocks.saturated, blocks.flushed) == (3, 1, 1)
     assert (blocks.low_scale, blocks.high_scale) == (2.0**-8, 2.0**-8)  # not that of the block of zeros
 
@@ -126,8 +126,8 @@ def test_what_is_refused() -> None:
         (([1.0], "fp16", None, [3]), "random source"),
     ):
         with pytest.raises(sf.Error, match=message):
-            sf.error(*arguments)
+            sf.quantization_error(*arguments)
     with pytest.raises(sf.Error, match="scalar format and has none"):
-        sf.error([1.0], "fp16", axis=0)
+        sf.quantization_error([1.0], "fp16", axis=0)
     with pytest.raises(sf.Error, match="out of range"):
-        sf.error([1.0], "mxfp8", axis=1)
+        sf.quantization_error([1.0], "mxfp8", axis=1)

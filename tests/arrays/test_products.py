@@ -25,7 +25,7 @@ def matrices(fmt: str, shape: tuple[int, ...]) -> Any:
 @pytest.mark.parametrize("fmt", ["mxfp8", "nvfp4", "fp8_e4m3"])
 def test_leading_dimensions_broadcast(fmt: str, acc: str) -> None:
     given = {} if fmt == "fp8_e4m3" else {"axis": -2}
-    a, b = sf.encode_array(A, fmt), sf.encode_array(B, fmt, **given)  # type: ignore[arg-type]
+    a, b = sf.encode(A, fmt), sf.encode(B, fmt, **given)  # type: ignore[arg-type]
     found = blocks.matmul(a, b, acc)
     assert found.shape == (2, 5, 3, 4)
     for i, j in np.ndindex(2, 5):
@@ -40,7 +40,7 @@ def test_leading_dimensions_broadcast(fmt: str, acc: str) -> None:
 
 @pytest.mark.parametrize("fmt", ["mxfp4", "nvfp4", "fp16", "fp8_e5m2"])
 def test_vectors_are_dot_products(fmt: str) -> None:
-    x, y = (sf.encode_array(RNG.standard_normal((2, 3, 70)).astype(np.float32), fmt) for _ in range(2))
+    x, y = (sf.encode(RNG.standard_normal((2, 3, 70)).astype(np.float32), fmt) for _ in range(2))
     found = blocks.dot(x, y, "fp32-sequential")
     assert found.shape == (2, 3)
     for at in np.ndindex(2, 3):
@@ -60,14 +60,13 @@ def test_vectors_are_dot_products(fmt: str) -> None:
 def test_values_are_rounded_to_the_formats(fmt: Any) -> None:
     left, right = fmt if isinstance(fmt, tuple) else (fmt, fmt)
     x, y = A[0, 0], B[0]
-    given = {"axis": 0} if isinstance(sf.encode_array(y, right), blocks.BlockArray) else {}
-    a, b = sf.encode_array(x, left), sf.encode_array(y, right, **given)  # type: ignore[arg-type]
+    given = {"axis": 0} if isinstance(sf.encode(y, right), blocks.BlockArray) else {}
+    a, b = sf.encode(x, left), sf.encode(y, right, **given)  # type: ignore[arg-type]
     expected = blocks.matmul(a, b, "fp32-pairwise")
     assert (blocks.matmul(x, y, "fp32-pairwise", fmt=fmt) == expected).all()
     assert (blocks.matmul(x.tolist(), b, "fp32-pairwise", fmt=(left, None)) == expected).all()
     assert (
-        blocks.matmul(x[1], y, "fp32-pairwise", fmt=fmt)
-        == blocks.matmul(sf.encode_array(x[1], left), b, "fp32-pairwise")
+        blocks.matmul(x[1], y, "fp32-pairwise", fmt=fmt) == blocks.matmul(sf.encode(x[1], left), b, "fp32-pairwise")
     ).all()
 
 
@@ -82,7 +81,7 @@ def test_arrays_of_a_type_are_its_codes() -> None:
 @pytest.mark.parametrize("to", ["fp16", "bf16", "fp64", "fp32"])
 @pytest.mark.parametrize("acc", ["exact", "fp32-sequential", "fp16-sequential", "mx-fp32", "nvidia-h100"])
 def test_results_in_other_formats(acc: str, to: str) -> None:
-    a, b = (sf.encode_array(x, "fp16") for x in (A[0, 0], B[0]))
+    a, b = (sf.encode(x, "fp16") for x in (A[0, 0], B[0]))
     try:
         wanted = [[sf.dot(r.codes, s.codes, "fp16", acc=acc, to=to).bits for s in b.T] for r in a]
     except Error:
@@ -121,7 +120,7 @@ def test_tensor_scales_in_an_epilogue() -> None:
 
 
 def test_products_of_nothing() -> None:
-    empty = sf.encode_array(np.zeros((2, 3, 0), np.float32), "fp16")
+    empty = sf.encode(np.zeros((2, 3, 0), np.float32), "fp16")
     c = np.float32([1, 2])
     assert blocks.matmul(empty, empty.T[..., :0].codes.reshape(0, 2), fmt=(None, "fp16")).shape == (2, 3, 2)
     assert (blocks.matmul(empty, np.zeros((0, 2), np.uint16), fmt=(None, "fp16"), c=c)[1, 2] == c).all()
@@ -136,8 +135,8 @@ def test_products_of_nothing() -> None:
         (lambda: blocks.matmul(A, B, fmt="fp16", c=np.zeros(3, np.float32)), "c of shape (3,) cannot be broadcast"),
         (lambda: blocks.matmul(A, B, fmt="fp16", c=np.full(4, 0.1)), "c has values that fp32 does not hold"),
         (lambda: blocks.matmul(A[0, 0], B[0], fmt="qint8"), "affine format"),
-        (lambda: blocks.matmul(sf.encode_array(A[0, 0], "qint8"), B[0]), "multiplied by affine.matmul"),
-        (lambda: blocks.matmul(sf.encode_array(A[0, 0], "fp16"), B[0], fmt="fp16"), "ScalarArray has its own format"),
+        (lambda: blocks.matmul(sf.encode(A[0, 0], "qint8"), B[0]), "multiplied by affine.matmul"),
+        (lambda: blocks.matmul(sf.encode(A[0, 0], "fp16"), B[0], fmt="fp16"), "ScalarArray has its own format"),
         (lambda: blocks.matmul(np.zeros((2, 2), np.uint8), B[0]), "give a BlockArray, values, or codes and fmt="),
         (lambda: blocks.matmul(np.zeros((2, 32), np.uint8), B[0], fmt="mxfp8"), "codes of mxfp8 need their scales"),
         (lambda: blocks.dot(A, B, fmt="fp16"), "a has 64 elements along its last axis, b has 4"),

@@ -101,7 +101,7 @@ def test_values_are_those_of_the_parts(q: Any) -> None:
 
 def test_empty_arrays_have_values() -> None:
     for fmt, shape in itertools.product(KINDS, ((0,), (0, 1), (3, 0), (0, 0, 2))):
-        assert sf.encode_array(np.zeros(shape, np.float32), fmt).decode().shape == shape
+        assert sf.encode(np.zeros(shape, np.float32), fmt).decode().shape == shape
 
 
 @pytest.mark.extra
@@ -135,19 +135,19 @@ def test_types_of_ml_dtypes_come_back(fmt: str) -> None:
 
 
 def test_arrays_are_equal_bit_for_bit() -> None:
-    some = [sf.encode_array(X, fmt) for fmt in KINDS]
+    some = [sf.encode(X, fmt) for fmt in KINDS]
     for (i, a), (j, b) in itertools.product(enumerate(some), repeat=2):
         assert (a == b) is (i == j)
-    q = sf.encode_array(X, "nvfp4")
+    q = sf.encode(X, "nvfp4")
     others = [
-        sf.encode_array(X, "nvfp4", tensor_scale=0.5),
-        sf.encode_array(X.T, "nvfp4", axis=0),
-        sf.encode_array(X, "nvfp4", profile="nvfp4-torchao"),
+        sf.encode(X, "nvfp4", tensor_scale=0.5),
+        sf.encode(X.T, "nvfp4", axis=0),
+        sf.encode(X, "nvfp4", profile="nvfp4-torchao"),
         blocks.from_codes(q.codes ^ 8, q.scales, "nvfp4", tensor_scale=q.tensor_scale),  # type: ignore[union-attr]
         q[:2],
     ]
     assert q not in others
-    zeros = [sf.encode_array(np.array([x]), "fp32") for x in (0.0, -0.0)]
+    zeros = [sf.encode(np.array([x]), "fp32") for x in (0.0, -0.0)]
     assert zeros[0] != zeros[1]
     assert q != 3
     with pytest.raises(TypeError, match="unhashable"):
@@ -155,21 +155,21 @@ def test_arrays_are_equal_bit_for_bit() -> None:
 
 
 def test_parts_keep_whole_blocks() -> None:
-    q = sf.encode_array(X, "mxfp8")
+    q = sf.encode(X, "mxfp8")
     assert (q[1:3, 32:].decode() == q.decode()[1:3, 32:]).all()
     assert q[..., :32] == q[:, :32]
     assert q[2].shape == (64,)
     assert q[-1] == q[3]
     assert q[3:1].shape == (0, 64)
     assert q[:, 64:].decode().shape == (4, 0)
-    rows = sf.encode_array(X, "bf16@fp32/axis")
+    rows = sf.encode(X, "bf16@fp32/axis")
     assert (rows[:, 3:60:7].decode() == rows.decode()[:, 3:60:7]).all()
-    whole = sf.encode_array(X, "fp6_e3m2@e8m0/tensor")
+    whole = sf.encode(X, "fp6_e3m2@e8m0/tensor")
     assert (whole[1, ::-2].decode() == whole.decode()[1, ::-2]).all()
-    channels = sf.encode_array(X, "qint8", axis=0)
+    channels = sf.encode(X, "qint8", axis=0)
     assert (channels[1:3].decode() == channels.decode()[1:3]).all()
     assert (channels[2].decode() == channels.decode()[2]).all()
-    assert sf.encode_array(X, "fp8_e4m3")[1, 2].decode().shape == ()
+    assert sf.encode(X, "fp8_e4m3")[1, 2].decode().shape == ()
     for wrong in ((slice(None), 3), (0, slice(1, 33)), (0, slice(0, 33)), (0, slice(None, None, 2))):
         with pytest.raises(Error, match="block"):
             q[wrong]
@@ -181,18 +181,18 @@ def test_parts_keep_whole_blocks() -> None:
         with pytest.raises(IndexError):
             q[out_of_range]
     with pytest.raises(TypeError, match="without axes"):
-        len(sf.encode_array(1.0, "fp16"))
-    flat = sf.encode_array(X.reshape(4, 4, 16), "mxfp4", profile="ocp,tail=flatten")
+        len(sf.encode(np.array(1.0), "fp16"))
+    flat = sf.encode(X.reshape(4, 4, 16), "mxfp4", profile="ocp,tail=flatten")
     with pytest.raises(Error, match="cut its blocks"):
         flat[0]
     with pytest.raises(Error, match="decode before you transpose"):
         _ = flat.T
-    assert (sf.encode_array(X[:, :40], "mxfp4", profile="ocp,tail=flatten").T.decode().shape) == (40, 4)
+    assert (sf.encode(X[:, :40], "mxfp4", profile="ocp,tail=flatten").T.decode().shape) == (40, 4)
 
 
 def test_numpy_takes_the_values() -> None:
     for fmt in KINDS:
-        q = sf.encode_array(X, fmt)
+        q = sf.encode(X, fmt)
         values = q.decode()
         assert (np.asarray(q) == values).all()
         assert np.asarray(q, np.float64).dtype == np.float64
@@ -204,7 +204,7 @@ def test_numpy_takes_the_values() -> None:
 
 @pytest.mark.parametrize("fmt", KINDS)
 def test_arrays_look_short(fmt: str) -> None:
-    q = sf.encode_array(X, fmt)
+    q = sf.encode(X, fmt)
     assert repr(q).startswith(f"{type(q).__name__}({q.fmt.name}, shape=(4, 64)")
     assert len(repr(q)) < 120
     assert "\n" not in repr(q)
@@ -216,12 +216,11 @@ def test_arrays_look_short(fmt: str) -> None:
 
 def test_repr_shows_what_one_scale_is() -> None:
     assert (
-        repr(sf.encode_array([0.0, 2.55], "quint8"))
+        repr(sf.encode([0.0, 2.55], "quint8"))
         == "AffineArray(quint8, shape=(2,), profile=exact, scale=0.01, zero_point=0)"
     )
     assert (
-        repr(sf.encode_array([2688.0], "nvfp4"))
-        == "BlockArray(nvfp4, shape=(1,), axis=0, profile=nvfp4, tensor_scale=1.0)"
+        repr(sf.encode([2688.0], "nvfp4")) == "BlockArray(nvfp4, shape=(1,), axis=0, profile=nvfp4, tensor_scale=1.0)"
     )
     assert (
         "<b>"
@@ -237,15 +236,15 @@ def test_repr_shows_what_one_scale_is() -> None:
 @pytest.mark.parametrize("fmt", KINDS)
 @pytest.mark.parametrize("size", [1, 64])
 def test_results_go_to_the_arrays_of_an_earlier_one(fmt: str, size: int) -> None:
-    want, out = sf.encode_array(X[:, :size], fmt), sf.encode_array(np.ones((4, size), np.float32), fmt)
-    got = sf.encode_array(X[:, :size], fmt, out=out)
+    want, out = sf.encode(X[:, :size], fmt), sf.encode(np.ones((4, size), np.float32), fmt)
+    got = sf.encode(X[:, :size], fmt, out=out)
     assert got == want
     assert all(x is y for x, y in zip(_places(got), _places(out), strict=True))
-    for wrong in (sf.encode_array(X, "qint8" if fmt[0] != "q" else "fp16"), np.zeros((4, size), np.float32)):
+    for wrong in (sf.encode(X, "qint8" if fmt[0] != "q" else "fp16"), np.zeros((4, size), np.float32)):
         with pytest.raises(Error, match="out must be a"):
-            sf.encode_array(X[:, :size], fmt, out=wrong)
+            sf.encode(X[:, :size], fmt, out=wrong)
     with pytest.raises(Error, match=r"out must be an array of .* of shape"):
-        sf.encode_array(X[:2, :size], fmt, out=out)
+        sf.encode(X[:2, :size], fmt, out=out)
 
 
 def _places(q: Any) -> list[Any]:
@@ -254,7 +253,7 @@ def _places(q: Any) -> list[Any]:
 
 
 def test_buffers_of_products_and_operations() -> None:
-    q = sf.encode_array(X, "qint8")
+    q = sf.encode(X, "qint8")
     works: list[tuple[Callable[..., Any], Any]] = [
         (lambda **o: blocks.matmul(X, X.T, fmt="mxfp8", **o), np.empty((4, 4), np.float32)),
         (lambda **o: blocks.matmul(X[0], X.T, fmt="fp16", to="fp64", **o), np.empty(4)),
@@ -288,15 +287,15 @@ def test_buffers_of_products_and_operations() -> None:
         (lambda: sf.quantize(X, "fp16", axis=0), "axis has no effect on fp16, which is a scalar format"),
         (lambda: sf.quantize(X, "fp16", profile="ocp"), "profile has no effect on fp16"),
         (lambda: sf.quantize(X, "mxfp8", scale=1.0), "scale has no effect on mxfp8_e4m3, which is a block format"),
-        (lambda: sf.encode_array(X, "qint8", tensor_scale=1.0), "tensor_scale has no effect on qint8"),
+        (lambda: sf.encode(X, "qint8", tensor_scale=1.0), "tensor_scale has no effect on qint8"),
         (lambda: sf.quantize(X, "mxfp8", out=np.zeros(3, np.float32)), "out must be an array of float32"),
         (lambda: sf.quantize(X, "qint8", out=np.zeros(3, np.float32)), "out must be an array of float32"),
-        (lambda: sf.encode_array(X, "qint8").pack("dense+front"), "places scales of blocks; qint8 has none"),
-        (lambda: sf.encode_array(X, "fp16").pack("low-first"), "elements of 4 bits, not 16"),
+        (lambda: sf.encode(X, "qint8").pack("dense+front"), "places scales of blocks; qint8 has none"),
+        (lambda: sf.encode(X, "fp16").pack("low-first"), "elements of 4 bits, not 16"),
         (lambda: arrays.unpack(np.zeros(3, np.uint8), "fp16", (2,)), "have 3 bytes; this shape and layout have 4"),
-        (lambda: arrays.unpack(sf.encode_array(X, "mxfp8").pack(), "fp8_e4m3", (4, 64)), "has scales, which fp8_e4m3"),
-        (lambda: affine.unpack(sf.encode_array(X, "fp16").pack(), "qint8", (4, 64)), "no scales or no zero points"),
-        (lambda: affine.unpack(sf.encode_array(X, "nvfp4").pack(), "qint8", (4, 64)), "has tensor_scale, which qint8"),
+        (lambda: arrays.unpack(sf.encode(X, "mxfp8").pack(), "fp8_e4m3", (4, 64)), "has scales, which fp8_e4m3"),
+        (lambda: affine.unpack(sf.encode(X, "fp16").pack(), "qint8", (4, 64)), "no scales or no zero points"),
+        (lambda: affine.unpack(sf.encode(X, "nvfp4").pack(), "qint8", (4, 64)), "has tensor_scale, which qint8"),
         (lambda: affine.unpack(np.zeros(3, np.uint8), "qint8", (3,)), "need scales= and zero_points="),
         (lambda: affine.from_codes([300], 1.0, 0, "qint8"), "integers of qint8 are -128 to 127"),
         (lambda: affine.from_codes(np.array([16], np.uint8), 1.0, 0, "qint4"), "code 10 does not fit qint4"),
@@ -312,10 +311,10 @@ def test_refused(work: Any, message: str) -> None:
 
 
 def test_a_file_of_another_kind(tmp_path: Path) -> None:
-    arrays.save(tmp_path / "q.npz", sf.encode_array(X, "qint8"))
+    arrays.save(tmp_path / "q.npz", sf.encode(X, "qint8"))
     with pytest.raises(Error, match=r"AffineArray\(qint8.* where a BlockArray is expected"):
         blocks.load(tmp_path / "q.npz")
-    blocks.save(tmp_path / "q.npz", sf.encode_array(X, "mxfp8"))
+    blocks.save(tmp_path / "q.npz", sf.encode(X, "mxfp8"))
     with pytest.raises(Error, match="where a AffineArray is expected"):
         affine.load(tmp_path / "q.npz")
 
@@ -342,11 +341,11 @@ def test_signed_codes_of_affine_integers() -> None:
 
 
 def test_only_the_start_of_a_large_array_is_decoded_to_show_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    q = sf.encode_array(np.zeros((1 << 10, 1 << 11), np.float32), "mxfp8")
+    q = sf.encode(np.zeros((1 << 10, 1 << 11), np.float32), "mxfp8")
     sizes = []
     decode = blocks.BlockArray.decode
     monkeypatch.setattr(blocks.BlockArray, "decode", lambda a, out=None: sizes.append(a.size) or decode(a, out))
     assert "values (codes) ..." in q._repr_html_()
     assert sizes == [6 << 11]
     assert "values" not in q.T._repr_html_()
-    assert "values" not in sf.encode_array([1], "i64")._repr_html_()
+    assert "values" not in sf.encode([1], "i64")._repr_html_()

@@ -30,10 +30,10 @@ def test_every_way_is_the_same_words(fmt: str, size: int) -> None:
     x = np.tile(X, (size, 1))
     source = source_of("7/w")
     words = source.array(BITS, 0, x.size).reshape(x.shape)
-    expected = sf.encode_array(x, fmt, POLICY, words)
+    expected = sf.encode(x, fmt, POLICY, words)
     ways: list[dict[str, Any]] = [{"random_bits": source}, {"random_bits": source.spec()}, {"seed": 7, "key": "w"}]
     for given in [*ways, {"seed": np.int64(7), "key": "w"}]:
-        assert sf.encode_array(x, fmt, POLICY, **given) == expected
+        assert sf.encode(x, fmt, POLICY, **given) == expected
         assert (sf.quantize(x, fmt, POLICY, **given) == expected.decode()).all()
     strided = np.asfortranarray(x)
     assert (sf.quantize(strided, fmt, POLICY, seed=7, key="w") == expected.decode()).all()
@@ -41,20 +41,20 @@ def test_every_way_is_the_same_words(fmt: str, size: int) -> None:
 
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_tensors_of_one_seed_have_words_of_their_own(fmt: str) -> None:
-    first, second = (sf.encode_array(X, fmt, POLICY, seed=7, key=key) for key in ("w", "b"))
+    first, second = (sf.encode(X, fmt, POLICY, seed=7, key=key) for key in ("w", "b"))
     assert first != second
-    assert first != sf.encode_array(X, fmt, POLICY, seed=8, key="w")
-    assert first == sf.encode_array(X, fmt, POLICY, seed=7, key="w")
+    assert first != sf.encode(X, fmt, POLICY, seed=8, key="w")
+    assert first == sf.encode(X, fmt, POLICY, seed=7, key="w")
 
 
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_generators_draw_integers(fmt: str) -> None:
     made = np.random.default_rng(5)
-    first, second = (sf.encode_array(X, fmt, POLICY, made) for _ in range(2))
+    first, second = (sf.encode(X, fmt, POLICY, made) for _ in range(2))
     again = np.random.default_rng(5)
     for q in (first, second):
         words = again.integers(0, (1 << BITS) - 1, X.shape, np.uint64, endpoint=True)
-        assert q == sf.encode_array(X, fmt, POLICY, words)
+        assert q == sf.encode(X, fmt, POLICY, words)
     assert first != second
 
 
@@ -89,7 +89,7 @@ def test_flags_and_operations() -> None:
 )
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "mxfp4", "qint8"])
 def test_refused(fmt: str, given: dict[str, Any], message: str) -> None:
-    for work in (sf.encode_array, sf.quantize):
+    for work in (sf.encode, sf.quantize):
         with pytest.raises(Error) as e:
             work(X, fmt, POLICY, **given)
         assert message in str(e.value)
@@ -103,8 +103,8 @@ def test_random_bits_without_effect_are_refused(fmt: str) -> None:
 
 
 def test_errors() -> None:
-    expected = sf.error(X, "mxfp4", POLICY, keyed(3, "w"))
-    assert sf.error(X, "mxfp4", POLICY, seed=3, key="w") == expected
-    assert sf.error(X, "mxfp4", POLICY, keyed(3, "w").spec()) == expected
+    expected = sf.quantization_error(X, "mxfp4", POLICY, keyed(3, "w"))
+    assert sf.quantization_error(X, "mxfp4", POLICY, seed=3, key="w") == expected
+    assert sf.quantization_error(X, "mxfp4", POLICY, keyed(3, "w").spec()) == expected
     with pytest.raises(Error, match="are a random source"):
-        sf.error(X, "mxfp4", POLICY, np.random.default_rng(1))  # type: ignore[arg-type]
+        sf.quantization_error(X, "mxfp4", POLICY, np.random.default_rng(1))  # type: ignore[arg-type]

@@ -207,7 +207,7 @@ def test_unknown_bits_in_a_log_are_mismatches(log: tuple[Path, Path]) -> None:
 def test_bad_usage(log: tuple[Path, Path]) -> None:
     folder, _ = log
     assert "leave --op out" in refused("vectors", "verify", "-", "--golden", str(folder), "--op", "mul")
-    assert "are for -" in refused("vectors", "verify", str(folder), "--golden", str(folder))
+    assert "only apply to -" in refused("vectors", "verify", str(folder), "--golden", str(folder))
     done = run("vectors", "verify", "-", "--golden", str(folder), stdin=b"3 0 0 0 0 0 0 0 0\n")
     assert "control fields" in done.stdout
 

@@ -451,7 +451,7 @@ def test_lines_in_a_pipe(golden: tuple[Path, list[str]]) -> None:
     assert run(*args, "--no-flags", "--compare-nan", "quiet", stdin="\n".join(bare)).returncode == 0
     assert run(*args, "--no-flags", stdin="\n".join(bare)).returncode == 1
     for option in (["-n", "5"], ["--compare-nan", "any"], ["--no-flags"]):
-        assert "are for -" in refused("vectors", "verify", str(golden[0]), *option)
+        assert "only apply to -" in refused("vectors", "verify", str(golden[0]), *option)
 
 
 @pytest.mark.full

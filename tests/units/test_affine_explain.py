@@ -104,8 +104,8 @@ def test_json() -> None:
         ("quantize --fmt qint8 40200000 00000000 05", "a scale must be a positive finite number"),
         ("quantize --fmt qint8 40200000 3f800000 05 --got-flags 01", "--got-flags is for operations"),
         ("quantize --fmt qint8 40200000 3f800000 05 --round sr --sr-bits 4", "none were given"),
-        ("quantize --fmt mxfp8 1 2", "for blocks, give the numbers alone"),
-        ("dot --fmt fp16 1 2 3", "for dot products, use softfloat-ref dot --trace"),
+        ("quantize --fmt mxfp8 1 2", "quantize takes 32 codes, values (32), not 2"),
+        ("dot --fmt fp16 1 2 3 4", "dot takes 3 codes, a, b, c, not 4"),
     ],
 )
 def test_errors(args: str, message: str) -> None:
@@ -136,7 +136,7 @@ def test_the_steps_lead_to_the_answer(fmt: str, rule: str) -> None:
 
 
 def affine_steps(unit: object, inputs: tuple[int, ...]) -> list[tuple[str, str]]:
-    from softfloat_ref.explain.steps import steps
+    from softfloat_ref.explanation.steps import steps
 
     return steps(unit, inputs)  # type: ignore[arg-type]
 

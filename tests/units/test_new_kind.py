@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from softfloat_ref.coverage.engine.measure import measured
-from softfloat_ref.explain.steps import field_lines, steps
+from softfloat_ref.explanation.steps import field_lines, steps
 from softfloat_ref.golden.generate import generate, read_manifest
 from softfloat_ref.golden.kinds.base import LINES
 from softfloat_ref.golden.sets import VectorSet, of_unit

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref import VectorSet
 
 unit = VectorSet.from_dict(json.loads(Path(sys.argv[1], "manifest.json").read_text())["set"]).unit
 for line in sys.stdin:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from softfloat_ref.nn import data
+from softfloat_ref.nn import load_dataset
 
 FILE = Path(__file__).with_name("digits.pt")
 
@@ -20,7 +20,7 @@ def network() -> torch.nn.Module:
 
 def examples() -> list[torch.Tensor]:
     """Images and digits to train with, images and digits to test with."""
-    d = data.load("digits", seed=1)
+    d = load_dataset("digits", seed=1)
     x, y, test_x, test_y = (torch.tensor(v) for v in (d.train_x, d.train_y, d.test_x, d.test_y))
     return [x.flatten(1), y, test_x.flatten(1), test_y]
 

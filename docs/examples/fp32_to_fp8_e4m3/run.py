@@ -7,10 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.vector_recipes import load_recipe
-from softfloat_ref.rtl.simulators import find
+import softfloat_ref as sf
 
 HERE = Path(__file__).resolve().parent
 TOP, RECIPE = "tb", "fp32_to_fp8_e4m3_rne"
@@ -19,8 +16,8 @@ TOP, RECIPE = "tb", "fp32_to_fp8_e4m3_rne"
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         vectors, work = Path(folder, "vectors"), Path(folder, "work")
-        manifest = generate(load_recipe(RECIPE), vectors)
-        simulator = find()
+        manifest = sf.generate(sf.vectors(RECIPE), vectors)
+        simulator = sf.find_simulator()
         print(f"{manifest['count']} vectors of {RECIPE}, simulated by {simulator.name}")
         run = simulator.run(
             [HERE / "tb.sv", HERE / "fp32_to_fp8_e4m3.sv"],
@@ -36,6 +33,6 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except Error as error:
+    except sf.Error as error:
         print(error, file=sys.stderr)
         sys.exit(2)

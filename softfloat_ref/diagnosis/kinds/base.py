@@ -12,7 +12,7 @@ from softfloat_ref.diagnosis.conditions import Feature, of_code
 from softfloat_ref.diagnosis.hypotheses import Case, Inputs, Output
 from softfloat_ref.diagnosis.identify import Examiner
 from softfloat_ref.diagnosis.spaces import Space
-from softfloat_ref.explain.scalar import flag_text, value_text
+from softfloat_ref.explanation.scalar import flag_text, value_text
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format

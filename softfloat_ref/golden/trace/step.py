@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,8 +60,12 @@ def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Wa
     raise Error(f"step {step}: the run has {training.number} steps")
 
 
-def write_step(recipe: Recipe, step: int, folder: Path, command: list[str], watch: Watch | None = None) -> TraceSet:
-    """Trace a step into a folder. Raises Error and Diverged."""
+def write_step(
+    recipe: Recipe, step: int, folder: Path, command: Sequence[str] = (), watch: Watch | None = None
+) -> TraceSet:
+    """Trace a training step into a folder: every tensor, with its operation. command: for the manifest, what made it.
+
+    Raises Error and Diverged."""
     from softfloat_ref.golden.trace.files import refuse_other, write_trace
 
     refuse_other(folder)

@@ -19,6 +19,7 @@ __all__ = [
     "ACCUMULATORS",
     "STATUSES",
     "Accumulator",
+    "default_accumulator",
     "define_accumulator",
     "dot",
     "get_accumulator",
@@ -75,12 +76,18 @@ def parse_operand_formats(fmt: Any) -> tuple[FormatName | None, FormatName | Non
     raise Error(f"give one format, or one for each of a and b (and c), not {fmt!r}")
 
 
+def default_accumulator(*operands: Any) -> str:
+    """The accumulator of operands, blocks or not, if none is named. operands: formats, or what has a block's scales."""
+    blocks = any(isinstance(x, BlockFormat) or getattr(x, "block", 0) for x in operands)
+    return "mx-fp32" if blocks else "fp32-sequential"
+
+
 def dot(
     a: Any,
     b: Any,
     fmt: Any = None,
     c: int = 0,
-    acc: str | Accumulator | Mapping[str, Any] = "fp32-sequential",
+    acc: str | Accumulator | Mapping[str, Any] = "",
     to: str | Format = "fp32",
     *,
     scales: tuple[Any, Any] | None = None,
@@ -93,17 +100,18 @@ def dot(
     format for both, scalar or block, a pair, or text such as `a=fp8_e4m3,b=fp8_e5m2,c=fp32`. scales: for block formats,
     the codes of the scales of a and b, one per block. tensor_scales: the values of their second-level scales, which
     NVFP4 needs; None for one that has none. c: a code of the format `to`, unless fmt names a format for c. acc: a name,
-    expression, TOML file, table or Accumulator. to: the format of the result. extrapolate: apply a unit's model to
-    operand formats and scales it does not support.
+    expression, TOML file, table or Accumulator; by default mx-fp32 for blocks, else fp32-sequential. to: the format of
+    the result. extrapolate: apply a unit's model to operand formats and scales it does not support.
 
     Returns bits and flags. Raises Error if the arguments do not fit together.
     """
-    unit, result = get_accumulator(acc), get_format(to)
+    result = get_format(to)
     fmt_a, fmt_b, fmt_c = parse_operand_formats(fmt)
     scale_a, scale_b = (None, None) if scales is None else _pair(scales, "scales")
     tensor_a, tensor_b = (None, None) if tensor_scales is None else _pair(tensor_scales, "tensor_scales")
     x, y = operand(a, fmt_a, scale_a, "a", tensor_a), operand(b, fmt_b, scale_b, "b", tensor_b)
     own = None if fmt_c is None else _scalar(fmt_c)
+    unit = get_accumulator(acc or default_accumulator(x, y))
     s = setting(x, y, unit, result, own, extrapolate=extrapolate)
     return run(s, x, y, check_c(s, check_code(c, s.c)))
 

@@ -12,6 +12,25 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.formats import Format, get_format
 
+__all__ = [
+    "CODES",
+    "EXTERNAL",
+    "META",
+    "bitwidth_of",
+    "domain_of",
+    "exponent_bias_of",
+    "exponent_bitwidth_of",
+    "max_finite_of",
+    "max_subnormal_of",
+    "min_finite_of",
+    "min_normal_of",
+    "min_positive_of",
+    "precision_of",
+    "signedness_of",
+    "standard_name",
+    "trailing_significand_bitwidth_of",
+]
+
 EXTERNAL: Final = {"fp64": "binary64", "fp32": "binary32", "fp16": "binary16", "bf16": "BFloat16"}
 
 
@@ -114,3 +133,7 @@ def _float(fmt: str | Format) -> Format:
 
 def _missing(fmt: Format) -> int | None:
     return fmt.canonical_nan if fmt.has_nan else None
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.base.errors import Error, Undefined, unknown
-from softfloat_ref.explain.scalar import MAX_FLAGS
+from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.views import MismatchView

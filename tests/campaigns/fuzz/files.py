@@ -20,7 +20,7 @@ import numpy as np
 from fuzz import structures
 from fuzz.mutate import json_tree, npy_header, npz_members
 from fuzz.reader import Reader, in_file, put
-from softfloat_ref import encode_array
+from softfloat_ref import encode
 from softfloat_ref.app import evaluate, serve
 from softfloat_ref.app.dot import _codes
 from softfloat_ref.app.lines import Words, answerer
@@ -305,7 +305,7 @@ def _captures() -> list[bytes]:
 def _arrays(folder: Path) -> list[bytes]:
     found = []
     for fmt in ("mxfp8", "nvfp4", "msfp12", "fp8_e4m3", "qint8", "quint12"):
-        files.save(folder / "b.npz", encode_array(np.ones((2, 40), np.float32), fmt))
+        files.save(folder / "b.npz", encode(np.ones((2, 40), np.float32), fmt))
         found.append((folder / "b.npz").read_bytes())
     return found
 

@@ -32,7 +32,6 @@ from softfloat_ref.nn.runlog import RunLog, read_log
 from softfloat_ref.nn.train import CHECKPOINT, Training
 from softfloat_ref.nn.training_recipe import KINDS, Recipe, load_recipe, read_recipe, recipe_files
 from softfloat_ref.oracle.formats import get_format
-from softfloat_ref.oracle.policies import Policy
 
 SMALL: Final = 64  # the sum of a recipe's sizes up to which its network is made, and trained for a step
 RECIPE: Final = """
@@ -410,7 +409,7 @@ def _archive() -> bytes:
 
 def _drawn(path: str, _: Path) -> None:
     """Their exponents are counted."""
-    plot._measured(list(plot._npz(Path(path))), [get_format("fp8_e4m3")], 1.0, Choices(Policy(), None, None))
+    plot._measured(list(plot._npz(Path(path))), [get_format("fp8_e4m3")], 1.0, Choices())
 
 
 def readers(folder: Path) -> list[Reader]:

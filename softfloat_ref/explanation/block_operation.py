@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from softfloat_ref.explain.scalar import Rows, describe, value_text
-from softfloat_ref.explain.steps import SHOWN_LANES, steps
+from softfloat_ref.explanation.scalar import Rows, describe, value_text
+from softfloat_ref.explanation.steps import SHOWN_LANES, steps
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.units import BlockOperationUnit

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explain.scalar import Explanation, Rows, describe, explain_conversion, flag_text
-from softfloat_ref.explain.steps import steps
+from softfloat_ref.explanation.scalar import Explanation, Rows, describe, explain_conversion, flag_text
+from softfloat_ref.explanation.steps import steps
 from softfloat_ref.units import VectorUnit
 from softfloat_ref.units.unit import split
 

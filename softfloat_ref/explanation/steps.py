@@ -3,11 +3,11 @@ better ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Final
 
-from softfloat_ref.explain.scalar import Rows, describe, flag_text, value_text
+from softfloat_ref.explanation.scalar import Rows, describe, flag_text, value_text
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import Field, Unit
@@ -18,7 +18,11 @@ SHOWN_LANES: Final = 8
 @singledispatch
 def steps(unit: Unit, inputs: Sequence[int]) -> Rows:
     """Labelled lines from the inputs to the outputs. Raises Undefined if no result is defined."""
-    lines = [*field_lines(unit.inputs, inputs), *field_lines(unit.outputs, unit.answer(inputs))]
+    return labelled([*field_lines(unit.inputs, inputs), *field_lines(unit.outputs, unit.answer(inputs))])
+
+
+def labelled(lines: Iterable[str]) -> Rows:
+    """Lines as rows: their first words are the labels."""
     return [(label, text.strip()) for label, _, text in (line.strip().partition(" ") for line in lines)]
 
 
@@ -26,11 +30,6 @@ def steps(unit: Unit, inputs: Sequence[int]) -> Rows:
 def alternatives(unit: Unit, inputs: Sequence[int], got: Sequence[int]) -> list[dict[str, str]]:
     """The changes of the unit that give an answer; an empty change if the unit itself gives it."""
     return [{}] if tuple(unit.answer(inputs)) == tuple(got) else []
-
-
-def has_steps(unit: Unit) -> bool:
-    """Whether the kind of unit has steps of its own."""
-    return steps.dispatch(type(unit)) is not steps.dispatch(object)
 
 
 def has_alternatives(unit: Unit) -> bool:

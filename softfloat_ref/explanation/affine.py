@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explain.scalar import Rows, describe, explain_conversion, value_text
-from softfloat_ref.explain.steps import alternatives, steps
+from softfloat_ref.explanation.scalar import Rows, describe, explain_conversion, value_text
+from softfloat_ref.explanation.steps import alternatives, steps
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import (
     CHOICES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from softfloat_ref.explain.scalar import describe, explain_operation
+from softfloat_ref.explanation.scalar import describe, explain_operation
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import signature
 from softfloat_ref.oracle.policies import Policy

@@ -8,7 +8,7 @@ import pytest
 from command import ok, refused
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explain.block import BlockExplanation
+from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, quantize_block, resolve

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from softfloat_ref.explain.scalar import Rows, describe, explain_conversion
-from softfloat_ref.explain.steps import steps
+from softfloat_ref.explanation.scalar import Rows, describe, explain_conversion
+from softfloat_ref.explanation.steps import steps
 from softfloat_ref.oracle.approximation import SHARES, Approximation
 from softfloat_ref.oracle.exact import NAN
 from softfloat_ref.oracle.operations import OPERATIONS, evaluate

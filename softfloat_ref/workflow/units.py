@@ -1,0 +1,142 @@
+"""From names to units and sets of vectors: operations, files of approximations, and vector recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.search import find_first
+from softfloat_ref.golden.sets import VectorSet, of_unit
+from softfloat_ref.golden.vector_recipes import is_recipe, load_recipe, recipe_files
+from softfloat_ref.oracle.operations import OPERATIONS
+from softfloat_ref.oracle.operations.p3109 import own_name
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.units import (
+    REQUESTS,
+    ApproximationUnit,
+    MatmulUnit,
+    OperationUnit,
+    Unit,
+    VectorUnit,
+    is_definition,
+    make_unit,
+)
+
+DEFAULT_VECTORS: Final = 10_000  # lines of a set,
+DEFAULT_CASES: Final = 100_000  # cases of a check,
+DEFAULT_BLOCKS: Final = 10_000  # of blocks, dot products and affine integers,
+DEFAULT_LANES: Final = 2_000  # lines or cases of functions of vectors,
+DEFAULT_PRODUCTS: Final = 4  # of matrix products
+
+
+def unit(
+    op: str | Unit,
+    fmt: Any = None,
+    out: Any = None,
+    *,
+    policy: Policy | str | Mapping[str, Any] | None = None,
+    roundings: Sequence[str] | str | None = None,
+    spell: Callable[[str], str] = str,
+    **options: Any,
+) -> Unit:
+    """The unit of an operation and its formats: named fields in and out, and `answer(codes)`.
+
+    op: an operation, also by P3109's name, such as "fma" or "BlockAdd"; quantize, dequantize, dot, matmul, or a
+    function of vectors such as softmax; FILE.toml[:NAME] of an approximation; or a vector recipe. fmt: one format, or
+    one for each operand, as a list or "a=fp8_e4m3,b=fp8_e5m2,c=fp32"; for quantize a block or affine format. out: the
+    format of the result; for quantize, of the values. policy: a name, a Policy or a table of its fields. roundings:
+    modes that an input selects, such as "rne,rtz".
+
+    options: profile (quantize, dequantize: a block profile, or an affine rule); acc, k, steps, extrapolate (dot,
+    matmul); m, n, layout, word (matmul); length, depth, epsilon, plain, masked (functions of vectors); scale_policy
+    (convert_to_block_max_abs_finite). Raises Error, also for an option that the unit does not have.
+    """
+    given = {"fmt": fmt, "out": out, "policy": policy, "roundings": roundings, **options}
+    if isinstance(op, Unit):
+        _refuse("a unit", given, spell)
+        return op
+    if is_name_of_recipe(op):
+        _refuse("a vector recipe", given, spell)
+        return load_recipe(op).unit
+    if not is_operation(op):
+        raise unknown("operation", op, (*OPERATIONS, *REQUESTS, *recipe_files()))
+    return make_unit(op, fmt, out, policy=policy, roundings=roundings, spell=spell, **options)
+
+
+def vectors(
+    op: str | Unit | VectorSet,
+    fmt: Any = None,
+    count: int | None = None,
+    *,
+    level: str | int | None = None,
+    seed: int | None = None,
+    source: str | None = None,
+    default: Callable[[Unit], int] | None = None,
+    spell: Callable[[str], str] = str,
+    **options: Any,
+) -> VectorSet:
+    """A set of a unit's golden vectors, the same on every machine: `lines()` has the inputs and the exact answers.
+
+    op, fmt, options: as for `unit`; op may be a set, too, or a vector recipe, which have their own number of cases and
+    seed. count: the number of cases; level: 0, 1, 2 or exhaustive, instead of or with it. source: of the random words
+    of a stochastic rounding, such as "philox:seed=3". Raises Error.
+    """
+    if isinstance(op, VectorSet) or (isinstance(op, str) and is_name_of_recipe(op)):
+        what = "a vector recipe" if isinstance(op, str) else "a set"
+        _refuse(what, {"fmt": fmt, "random_source": source, **options}, spell)
+        found = load_recipe(op) if isinstance(op, str) else op
+        found = found if seed is None else found.of_seed(seed)
+        if level is not None:
+            return found.at_level(str(level), count)
+        return found if count is None else found.of_count(count)
+    known = unit(op, fmt, spell=spell, **options)
+    number = (default or default_count)(known) if count is None and level is None else count
+    return of_unit(known, number, level, seed or 0, source)
+
+
+def is_name_of_recipe(op: str) -> bool:
+    """Whether a name is that of a vector recipe, not of an operation or an approximation. Raises Error for a file that
+    cannot be read."""
+    return not is_operation(op, files=False) and is_recipe(op)
+
+
+def is_operation(op: str, files: bool = True) -> bool:
+    """Whether a name is that of an operation or of another unit. files: or of an approximation's file."""
+    name = own_name(op)
+    return name in OPERATIONS or name in REQUESTS or (files and is_definition(op))
+
+
+def _refuse(what: str, given: Mapping[str, Any], spell: Callable[[str], str]) -> None:
+    """Raise Error for an option of what has its own formats and policy."""
+    for name, value in given.items():
+        if value is None or value is False or value == {}:
+            continue
+        field = find_first(value) if isinstance(value, Mapping) else ""
+        shown = spell(field if field and name == "policy" else f"scale_{field}" if field else name)
+        copy = ", or copy it" if "recipe" in what else ""
+        raise Error(f"{what} has its own formats and policy; leave {shown} out{copy}")
+
+
+# -- how many cases ----------------------------------------------------------------------------------------------------
+
+
+def default_count(unit: Unit) -> int:
+    """The number of vectors of a set, by default."""
+    return _few(unit) or DEFAULT_VECTORS
+
+
+def default_cases(unit: Unit) -> int:
+    """The number of cases of a check, by default."""
+    scalar = isinstance(unit.parts[0], OperationUnit | ApproximationUnit)
+    return _few(unit) or (DEFAULT_CASES if scalar else DEFAULT_BLOCKS)
+
+
+def fewest(unit: Unit) -> int:
+    """The smallest number of cases: one of each part."""
+    return len(unit.parts)
+
+
+def _few(unit: Unit) -> int:
+    """The number for units of which a case takes long; 0 for others."""
+    return {VectorUnit: DEFAULT_LANES, MatmulUnit: DEFAULT_PRODUCTS}.get(type(unit.parts[0]), 0)
