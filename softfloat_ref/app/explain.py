@@ -299,10 +299,10 @@ def _conversion(text: str, fmt: str, out: str | None, choices: Choices) -> Asked
         return encoder(target, policy)(value, (word or 0) if policy.random_count else 0)
 
     def defects() -> Iterable[tuple[str, Sequence[int] | None]]:
-        from softfloat_ref.diagnosis.rounding_defects import stage_defects
+        from softfloat_ref.diagnosis.rounding_defects import rounding_defects
 
         value = to_value(number, needed_bits(target, choices.policy) + MORE_BITS)
-        stages = ((row.name, row.stage(target, choices.policy)) for row in stage_defects())
-        return ((name, encode(value, word or 0)) for name, encode in stages if encode is not None)
+        coded = ((row.name, row.encoder(target, choices.policy)) for row in rounding_defects())
+        return ((name, encode(value, word or 0)) for name, encode in coded if encode is not None)
 
     return Asked(explain_conversion(number, target, choices.policy, word), run, target, defects)

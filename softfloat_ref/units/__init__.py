@@ -24,7 +24,7 @@ from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.roundings import RoundingsUnit
 from softfloat_ref.units.selection import SelectionUnit
-from softfloat_ref.units.unit import KINDS, Field, Line, Unit, controls, restored, stored
+from softfloat_ref.units.unit import KINDS, Field, Line, SteppedUnit, Unit, controls, restored, stored
 from softfloat_ref.units.vector import VectorUnit
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "QuantizeUnit",
     "RoundingsUnit",
     "SelectionUnit",
+    "SteppedUnit",
     "Unit",
     "VectorUnit",
     "controls",
