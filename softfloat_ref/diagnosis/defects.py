@@ -1,0 +1,130 @@
+"""Defects as replaced steps: written once, for every kind of unit whose computation has these steps.
+
+A defect is one or several changes of steps. It is offered for a unit in whole or within a part of the computation; the
+changes of several defects together are one device with all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, Stepwise
+from softfloat_ref.oracle.rounding_steps import answer
+from softfloat_ref.oracle.steps import Change, Function, Known, Plan, Traced, values_of
+from softfloat_ref.units import SteppedUnit
+
+MORE_BITS: Final = 16  # extra bits of quotients and roots, for defects that depend on bits below the guard bit
+
+
+def replaced(step: Function, wrong: Function, *reads: Function) -> Change:
+    """A replaced step. reads: steps whose values `wrong` asks the run for."""
+    return Change(step, wrong, (), reads)
+
+
+def within(part: object, changes: Sequence[Change]) -> tuple[Change, ...]:
+    """The changes in a part of the computation only: "elements", an operand, a lane."""
+    return tuple(c._replace(parts=(part, *c.parts)) for c in changes)
+
+
+class Asked(NamedTuple):
+    """What a change may look at besides the steps: the unit, and the inputs of the case."""
+
+    unit: Any
+    inputs: Inputs
+
+
+_MOST: Final = (
+    1 << 15
+)  # input codes of the cases of a unit whose steps are kept: those on which all hypotheses are tried
+_MOST_ANSWERS: Final = 1 << 9  # that a model remembers: it is tried on the same cases again under another fault
+_UNITS: Final = 8
+_Runs = dict[tuple[int, ...], list[Any]]
+_RUNS: Final[dict[int, tuple[SteppedUnit, _Runs]]] = {}  # by the unit's identity
+
+
+def _runs_of(unit: SteppedUnit) -> _Runs:
+    """What the steps of a unit gave for the first cases of a search, by their inputs."""
+    if id(unit) not in _RUNS:
+        if len(_RUNS) >= _UNITS:
+            _RUNS.pop(next(iter(_RUNS), 0))
+        _RUNS[id(unit)] = unit, {}
+    return _RUNS[id(unit)][1]
+
+
+@dataclass(frozen=True)
+class Faulty(Stepwise):
+    """A unit with some steps replaced. Without changes it is the unit itself."""
+
+    unit: SteppedUnit
+    changes: tuple[Change, ...] = ()
+
+    def __call__(self, inputs: Inputs) -> Output | None:
+        codes = tuple(inputs)[: self._width]
+        known = self._answers.get(codes)
+        if known is None:
+            known = self._answer(codes)
+            if known is not None and len(self._answers) < _MOST_ANSWERS:
+                self._answers[codes] = known
+        return known
+
+    @cached_property
+    def _answers(self) -> dict[tuple[int, ...], Output]:
+        return {}
+
+    def _answer(self, codes: tuple[int, ...]) -> Output | None:
+        try:
+            if not self.changes:
+                return tuple(self.unit.answer(codes))
+            values = self._runs.get(codes) or self._values(codes)
+            run = Traced(self._plan, Asked(self.unit, codes), None if values is None else Known(values))
+            if values is not None and self._last_only:
+                return run(answer, values[-1])
+            return tuple(self.unit.computed(run, codes, MORE_BITS))
+        except Error:
+            return None
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return Plan(self.changes)
+
+    @cached_property
+    def _last_only(self) -> bool:
+        """Whether only the answer is changed, which is the last step."""
+        return all(c.step is answer for c in self.changes)
+
+    @cached_property
+    def _width(self) -> int:
+        return self.unit.input_width
+
+    @cached_property
+    def _runs(self) -> _Runs:
+        return _runs_of(self.unit)
+
+    def _values(self, codes: tuple[int, ...]) -> list[Any] | None:
+        """What the steps of the right unit give for a case; None for cases beyond the first, or if it is undefined."""
+        runs = self._runs
+        if len(runs) * len(codes) >= _MOST:
+            return None
+        try:
+            values = runs[codes] = values_of(lambda do: self.unit.computed(do, codes, MORE_BITS))
+        except Error:
+            return None
+        return values
+
+    def joined(self, other: Model) -> Faulty | None:
+        if not isinstance(other, Faulty):
+            return None
+        if not other.changes:  # another unit, whatever its faults
+            return replace(self, unit=other.unit)
+        if set(other.changes) <= set(self.changes):
+            return None
+        return replace(self, changes=(*self.changes, *other.changes))
+
+
+def defective(unit: SteppedUnit, name: str, says: str, *changes: Change, size: int = 2) -> Hypothesis:
+    """A unit with replaced steps, as a hypothesis."""
+    return Hypothesis(name, says, Faulty(unit, changes), size=size)
