@@ -30,11 +30,10 @@ from softfloat_ref.oracle.policies import (
     Policy,
     Specials,
     Tininess,
+    default_rounding,
     get_policy,
-    parse_rounding,
     rounding_name,
 )
-from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.oracle.sources import RandomSource, parse_source
 
 if TYPE_CHECKING:
@@ -183,20 +182,19 @@ class Choices:
     spec: str | None = None
     random_bits: str | None = None
     seed: int | None = None
-    rounding: Rounding | None = None
+    rounding: str = ""
 
     def of(self, fmt: AnyFormat, profile: str | None = None) -> Choices:
         """These choices for a format: with the rounding of its profile or rule, unless one was typed."""
-        if {"rounding", "like"} & self.table.keys() or isinstance(fmt, Format):
+        if isinstance(fmt, Format):
             return self
         rule = resolve(fmt, profile)[1] if isinstance(fmt, BlockFormat) else get_rule(profile or "exact")
-        return replace(self, rounding=parse_rounding(rule.rounding))
+        return replace(self, rounding=rule.rounding)
 
     @property
     def policy(self) -> Policy:
         """The policy."""
-        found = get_policy(self.table)
-        return found if self.rounding is None else found.replace(rounding=self.rounding)
+        return default_rounding(self.table, self.rounding) if self.rounding else get_policy(self.table)
 
     @property
     def typed_policy(self) -> Policy | None:

@@ -32,9 +32,10 @@ from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.parts import batches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import find_suite
+from softfloat_ref.golden.vector_recipes import DEFAULT_COUNT
 from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.testing.compare import CompareNan
-from softfloat_ref.workflow.units import DEFAULT_LANES, DEFAULT_PRODUCTS, DEFAULT_VECTORS, fewest
+from softfloat_ref.workflow.units import DEFAULT_LANES, DEFAULT_PRODUCTS, fewest
 
 _OF_RTL: Final = ("ports", "testbench")
 
@@ -68,7 +69,7 @@ def command() -> None:
     "-n",
     "count",
     type=click.IntRange(min=1),
-    help=f"Number of vectors [{DEFAULT_VECTORS}; softmax, norms: {DEFAULT_LANES}; matmul: {DEFAULT_PRODUCTS}].",
+    help=f"Number of vectors [{DEFAULT_COUNT}; softmax, norms: {DEFAULT_LANES}; matmul: {DEFAULT_PRODUCTS}].",
 )
 @level_options
 @click.option(

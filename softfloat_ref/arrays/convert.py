@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from softfloat_ref.arrays import exchange, slabs
 from softfloat_ref.arrays.kernels import dispatch, prefixes
 from softfloat_ref.arrays.kernels.threads import shared, thread_count
-from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words
+from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words, shape_of
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random, decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
@@ -342,6 +342,7 @@ def decode_float64(codes: ArrayLike, fmt: str | Format) -> NDArray[np.float64]:
 
 def checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
     """The codes as an array of integers. Raises Error for anything that is not a code of the format."""
+    shape_of(codes)  # refuses rows of different lengths
     array = np.asarray(codes)
     if array.size == 0:
         return array.astype(code_dtype(fmt))

@@ -305,6 +305,11 @@ POLICIES: Final[dict[str, Policy]] = {
 }
 
 
+def default_rounding(table: Mapping[str, Any], rounding: str) -> Policy:
+    """The policy of a table of fields, with the given rounding unless the table says how to round."""
+    return get_policy(table if {"rounding", "like"} & table.keys() else {**table, "rounding": rounding})
+
+
 def get_policy(policy: Policy | str | Mapping[str, Any] | None = None, **fields: Any) -> Policy:
     """A policy from a name, `FILE.toml[:NAME]`, a table of fields (with `like`) or a Policy; then `fields` replaced."""
     if policy is None:

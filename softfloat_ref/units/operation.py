@@ -13,7 +13,7 @@ from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.formats import Format, define_format
 from softfloat_ref.oracle.operations import Evaluator, Signature, evaluator, get_operation, signature, unrounded
 from softfloat_ref.oracle.operations.steps import Setting, evaluated, setting
-from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
+from softfloat_ref.oracle.policies import POLICIES, Policy, default_rounding, get_policy, rounding_name
 from softfloat_ref.oracle.rounding import position
 from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.unit import FLAGS, LETTERS, Field, Line, SteppedUnit, file_name, operand, random_words, result
@@ -156,6 +156,6 @@ def properties(op: str, fmt: Any, out: Any, policy: Policy, width: int, **more: 
 
 def given_policy(policy: Policy | str | Mapping[str, Any] | None, rounding: str) -> Policy | None:
     """The policy that a user gives, or None; a table that does not say how to round has the given rounding."""
-    if isinstance(policy, Mapping) and not {"rounding", "like"} & set(policy):
-        return get_policy(policy).replace(rounding=rounding)
+    if isinstance(policy, Mapping):
+        return default_rounding(policy, rounding)
     return None if policy is None else get_policy(policy)

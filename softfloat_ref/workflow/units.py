@@ -8,7 +8,7 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet, of_unit
-from softfloat_ref.golden.vector_recipes import is_recipe, load_recipe, recipe_files
+from softfloat_ref.golden.vector_recipes import DEFAULT_COUNT, is_recipe, load_recipe, recipe_files
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import Policy
@@ -23,7 +23,6 @@ from softfloat_ref.units import (
     make_unit,
 )
 
-DEFAULT_VECTORS: Final = 10_000  # lines of a set,
 DEFAULT_CASES: Final = 100_000  # cases of a check,
 DEFAULT_BLOCKS: Final = 10_000  # of blocks, dot products and affine integers,
 DEFAULT_LANES: Final = 2_000  # lines or cases of functions of vectors,
@@ -123,7 +122,7 @@ def _refuse(what: str, given: Mapping[str, Any], spell: Callable[[str], str]) ->
 
 def default_count(unit: Unit) -> int:
     """The number of vectors of a set, by default."""
-    return _few(unit) or DEFAULT_VECTORS
+    return _few(unit) or DEFAULT_COUNT
 
 
 def default_cases(unit: Unit) -> int:

@@ -1,7 +1,8 @@
 """Every command that takes an operation takes every unit, with the same options, or says in one line why not.
 
-The units: every name that is requested, but of operations (also on blocks) one for each shape of operands and result,
-which their rows say; the formats of quantizers of every kind; an approximation, roundings as an input, and recipes.
+The units: every name that is requested, but of operations (also on blocks, of up to five operands) one for each shape
+of operands and result, which their rows say; the formats of quantizers of every kind; an approximation, roundings as an
+input, and recipes.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from softfloat_ref.units import OPTIONS, REQUESTS, MixedUnit, Unit, VectorUnit, 
 
 TANH: Final = str(TOP / "docs" / "examples" / "tanh_bf16" / "tanh_bf16.toml")
 MIXED: Final = str(TOP / "docs" / "examples" / "mixed" / "recipe.toml")
+MOST: Final = 5  # operands of an operation on blocks
 BLOCK: Final = "binary8p4se@binary8p1uf/2"
 
 
@@ -69,6 +71,8 @@ def shapes() -> Iterator[Asked]:
     }
     for name in blocks.values():
         row = BLOCK_OPERATIONS[name]
+        if row.arity > MOST:
+            continue
         fmt = BLOCK.replace("/2", "/1") if row.single else BLOCK if row.scaled else "binary8p4se"
         out = " --out " + (BLOCK if row.to == "block" else "binary8p4se")
         yield Asked(f"{name} --fmt {fmt}{out}")
@@ -307,7 +311,12 @@ def owner(option: str) -> str:
 
 
 SIMPLE: Final = [
-    a for a in UNITS if len(a.words) < 6 and a.words[0] in (*REQUESTS, *OPERATIONS) and "roundings" not in a.options
+    a
+    for a in UNITS
+    if len(a.words) < 6
+    and a.words[0] in (*REQUESTS, *OPERATIONS)
+    and "roundings" not in a.options
+    and "dot2" not in a.line
 ]
 
 

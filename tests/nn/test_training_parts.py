@@ -184,7 +184,7 @@ def test_an_average_goes_on_from_its_state(tmp_path: Path) -> None:
     assert [None if x is None else float(x["w"][0]) for x in found] == expected
     with pytest.raises(Error, match="in names or shapes"):
         second.epoch_end(9, {"w": np.zeros(2, np.float32)})
-    with pytest.raises(Error, match="has a count"):
+    with pytest.raises(Error, match="lacks the average's count"):
         second.restore({})
 
 

@@ -23,7 +23,10 @@ MEMORY: Final = 1 << 30  # bytes more than there are when fuzzing begins
 MAX_MESSAGE: Final = 2000
 _HERE: Final = tuple(
     os.path.realpath(p)
-    for p in (sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), Path(__file__).parents[3] / "softfloat_ref")
+    for p in (
+        *(sys.prefix, sys.base_prefix, sysconfig.get_path("stdlib"), Path(__file__).parents[3] / "softfloat_ref"),
+        *([sys.pycache_prefix] if sys.pycache_prefix else []),  # of modules that are imported late
+    )
 )
 _NEVER: Final = (
     *("pickle.find_class", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "subprocess.Popen", "os.fork"),
