@@ -1,0 +1,156 @@
+"""The models that defects are made of, without a defect: they answer as the unit does, for every kind, profile, policy,
+rounding and accumulator. A model that differs would explain no device.
+
+`NO_DEFECT_CASES=300 pytest tests/diagnosis/test_no_defect.py` compares that many directed cases of each unit, and as
+many random ones, in place of a few.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.diagnosis.block_defects import Quantizer
+from softfloat_ref.diagnosis.hypotheses import Model
+from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.sum_defects import WrongDot
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.accumulate import ACCUMULATORS
+from softfloat_ref.oracle.blocks.formats import get_block_format
+from softfloat_ref.oracle.blocks.profiles import PROFILES
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, get_policy
+from softfloat_ref.units import DotUnit, OperationUnit, QuantizeUnit, Unit
+
+CASES = int(os.environ.get("NO_DEFECT_CASES", "0"))
+BLOCKS = ("mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4", "mxint8", "nvfp4")
+INFINITE_SCALES = ("p3109_k8p3@p3109_k8p3/16", "fp8_e4m3@fp8_e5m2/16", "fp4_e2m1@fp8_e5m2/8")
+OPERATIONS = (
+    *(("add", "fp16", None), ("sub", "fp8_e5m2", None), ("mul", "fp16", None), ("fma", "fp16", None)),
+    *(("fma", "fp8_e4m3", "fp16"), ("convert", "fp32", "fp8_e4m3"), ("convert", "bf16", "fp32")),
+    *(("convert", "fp16", "i8"), ("div", "bf16", None), ("sqrt", "fp16", None), ("rem", "fp16", None)),
+    *(("min", "fp16", None), ("dot2", "fp8_e5m2", "fp16"), ("round_to_integral", "fp16", None)),
+)
+OUTPUTS = ("fp8_e4m3", "fp8_e5m2", "p3109_k8p4", "e8m0", "fp4_e2m1", "i8")
+POLICY_FIELDS: tuple[dict[str, Any], ...] = (
+    *({}, {"tininess": "before"}, {"flush_outputs": True}, {"overflow": "sat-finite"}),
+    {"flush_outputs": True, "flush_rule": "before"},
+)
+
+
+def rounding(mode: str) -> dict[str, Any]:
+    return {"rounding": mode, **({"sr_bits": 5} if mode.startswith("sr") else {})}
+
+
+def quantizers(profile: str, blocks: Sequence[str], modes: Sequence[str]) -> Iterator[Callable[[], Unit]]:
+    for b in blocks:
+        for mode in modes:
+            policy = rounding(mode) if mode else None
+            values = "bf16" if b == "mxfp4" else "fp32"
+            yield lambda b=b, p=policy, v=values: QuantizeUnit.make(get_block_format(b), v, p, profile)  # type: ignore[misc]
+
+
+def groups() -> Iterator[tuple[str, list[Callable[[], Unit]]]]:
+    for name in PROFILES:
+        yield f"profile {name}", list(quantizers(name, BLOCKS, ("", "sr", "rtz")))
+    for name in ("p3109", "ocp", "nvfp4", "microxcaling"):
+        yield f"scales with Inf, {name}", list(quantizers(name, INFINITE_SCALES, ("", "rup")))
+    for name in POLICIES:
+        yield f"policy {name}", [lambda x=x, n=name: OperationUnit.make(*x, n) for x in OPERATIONS]  # type: ignore[misc]
+    for mode in ROUNDINGS:
+        policies = [get_policy(None, **rounding(mode), **more) for more in POLICY_FIELDS]
+        yield (
+            f"rounding {mode}",
+            [
+                lambda o=out, p=p: OperationUnit.make("convert", "fp32", o, p)  # type: ignore[misc]
+                for out in OUTPUTS
+                for p in policies
+            ],
+        )
+    for name in ACCUMULATORS:
+        yield (
+            f"accumulator {name}",
+            [
+                lambda f=fmt, o=out, n=name: DotUnit.make(f, o, n, 32, extrapolate=True)  # type: ignore[misc]
+                for fmt, out in (
+                    ("fp16", "fp32"),
+                    ("fp8_e4m3", "fp16"),
+                    ("mxfp8", "fp32"),
+                    ("mxfp4", "fp16"),
+                    ("fp64", "fp64"),
+                )
+            ],
+        )
+
+
+GROUPS = dict(groups())
+KNOWN = (
+    *(f"profile {x}" for x in ("microxcaling", "nvfp4", "nvfp4-torchao", "p3109")),
+    *(f"scales with Inf, {x}" for x in ("p3109", "nvfp4", "microxcaling")),
+    *(f"policy {x}" for x in ("ptx", "tpu-bf16")),
+)
+
+
+def model_of(unit: Unit) -> Model:
+    """The model of a unit that its defects are made of."""
+    if isinstance(unit, QuantizeUnit):
+        return Quantizer(unit).model()
+    if isinstance(unit, DotUnit):
+        return WrongDot(unit)
+    assert isinstance(unit, OperationUnit)
+    s = Scalar.of(unit)
+    return s.on_values(lambda codes, values: values)
+
+
+def cases(unit: Unit) -> Iterator[tuple[int, ...]]:
+    """Cases whose codes are each random or one of an end of the format, alone or together; more, also directed ones."""
+    drawn = random.Random(5)
+    fields = [f for f in unit.inputs for _ in range(f.lanes)]
+    for n in range(CASES or (16 if len(fields) > 9 else 64)):
+        share = (0.0, 0.1, 0.5, 1.0)[n % 4]  # of codes at an end
+        shift = drawn.randrange(3) * 4  # fewer bits are smaller numbers
+        yield tuple(
+            drawn.choice(ends(f.fmt, f.width)) if drawn.random() < share else drawn.getrandbits(f.width) >> shift
+            for f in fields
+        )
+    if CASES:
+        yield from list(VectorSet(unit, count=CASES, seed=1).inputs())[:CASES]
+
+
+@cache
+def ends(fmt: Format | None, width: int) -> list[int]:
+    """Zeros, the smallest and largest numbers, Inf and NaN, with both signs."""
+    if fmt is None:
+        return [0, (1 << width) - 1]
+    codes = {0, 1, fmt.min_normal_code, fmt.max_code, fmt.canonical_nan if fmt.has_nan else 0, fmt.inf_code or 0}
+    return sorted({c | s for c in codes for s in (0, fmt.sign_bit) if 0 <= c | s < 1 << width})
+
+
+def answer(unit: Unit, inputs: Sequence[int]) -> tuple[int, ...] | None:
+    try:
+        return tuple(unit.answer(inputs))
+    except Undefined:
+        return None
+
+
+@pytest.mark.parametrize(
+    "group", [pytest.param(x, marks=[pytest.mark.xfail(strict=True)] if x in KNOWN else []) for x in GROUPS]
+)
+def test_no_defect_equals_the_unit(group: str) -> None:
+    units = []
+    for make in GROUPS[group]:
+        try:
+            units.append(make())
+        except Error:  # a profile that needs a NaN scale, an accumulator without such operands
+            continue
+    assert units
+    for unit in units:
+        model = model_of(unit)
+        wrong = [x for x in cases(unit) if model(x) != answer(unit, x)]
+        assert not wrong, (unit.name, len(wrong), [f"{c:x}" for c in wrong[0]])
