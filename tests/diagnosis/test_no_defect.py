@@ -30,14 +30,14 @@ from softfloat_ref.units import DotUnit, OperationUnit, QuantizeUnit, Unit
 
 CASES = int(os.environ.get("NO_DEFECT_CASES", "0"))
 BLOCKS = ("mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4", "mxint8", "nvfp4")
-INFINITE_SCALES = ("p3109_k8p3@p3109_k8p3/16", "fp8_e4m3@fp8_e5m2/16", "fp4_e2m1@fp8_e5m2/8")
+INFINITE_SCALES = ("binary8p3se@binary8p3ue/16", "fp8_e4m3@fp8_e5m2/16", "fp4_e2m1@fp8_e5m2/8")
 OPERATIONS = (
     *(("add", "fp16", None), ("sub", "fp8_e5m2", None), ("mul", "fp16", None), ("fma", "fp16", None)),
     *(("fma", "fp8_e4m3", "fp16"), ("convert", "fp32", "fp8_e4m3"), ("convert", "bf16", "fp32")),
     *(("convert", "fp16", "i8"), ("div", "bf16", None), ("sqrt", "fp16", None), ("rem", "fp16", None)),
     *(("min", "fp16", None), ("dot2", "fp8_e5m2", "fp16"), ("round_to_integral", "fp16", None)),
 )
-OUTPUTS = ("fp8_e4m3", "fp8_e5m2", "p3109_k8p4", "e8m0", "fp4_e2m1", "i8")
+OUTPUTS = ("fp8_e4m3", "fp8_e5m2", "binary8p4se", "e8m0", "fp4_e2m1", "i8")
 POLICY_FIELDS: tuple[dict[str, Any], ...] = (
     *({}, {"tininess": "before"}, {"flush_outputs": True}, {"overflow": "sat-finite"}),
     {"flush_outputs": True, "flush_rule": "before"},
@@ -147,8 +147,9 @@ def test_no_defect_equals_the_unit(group: str) -> None:
     for make in GROUPS[group]:
         try:
             units.append(make())
-        except Error:  # a profile that needs a NaN scale, an accumulator without such operands
-            continue
+        except Error as e:  # a profile that needs a NaN scale, an accumulator without such operands
+            if str(e).startswith("unknown"):
+                raise
     assert units
     for unit in units:
         model = model_of(unit)
