@@ -16,10 +16,10 @@ from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.rounding_defects import (
     NARROW,
     VALUE_DEFECTS,
+    WRAPS,
+    of_encoders,
     rounded_to,
-    stage_defects,
-    staged,
-    wrapped_integer,
+    rounding_defects,
 )
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import FP32, before_rounding, check_scale, fp32
@@ -93,8 +93,8 @@ def quantize_defects(unit: AffineQuantizeUnit, source: str) -> Iterator[Hypothes
     yield from _range_defects(unit)
     yield from _value_defects(unit)
     yield from _quotient_defects(unit)
-    rows = (row for row in stage_defects() if row.name in _OF_INTEGERS)
-    yield from staged(rows, unit.affine.wide, unit.policy, lambda encode: _quantizer(unit, encode=encode))
+    rows = (row for row in rounding_defects() if row.name in _OF_INTEGERS)
+    yield from of_encoders(rows, unit.affine.wide, unit.policy, lambda encode: _quantizer(unit, encode=encode))
     yield from answer_defects(unit, expected_model(unit))
     if unit.policy.random_count:
         yield from _random_defects(unit, source)
@@ -189,7 +189,7 @@ def _held(low: int, high: int, q: int, added: int) -> int:
 def _unbounded(unit: AffineQuantizeUnit) -> Encoder:
     """The rounding to integers, where an integer that does not fit keeps its last bits."""
     wide, policy = unit.affine.wide, unit.policy
-    return wrapped_integer(wide, policy) or encoder(wide, policy)
+    return WRAPS.encoder(wide, policy) or encoder(wide, policy)
 
 
 def _value_defects(unit: AffineQuantizeUnit) -> Iterator[Hypothesis]:
@@ -284,12 +284,12 @@ def dequantize_defects(unit: AffineDequantizeUnit) -> Iterator[Hypothesis]:
     def rounded(encode: Encoder) -> Model:
         return _dequantizer(unit, encode=encode)
 
-    yield from staged(VALUE_DEFECTS, FP32, _TO_FP32, rounded)
+    yield from of_encoders(VALUE_DEFECTS, FP32, _TO_FP32, rounded)
     for name in NARROW:
         narrow = rounded_to(name, _TO_FP32)
         model = _dequantizer(unit, product=lambda n, scale, narrow=narrow: narrow(_product(n, scale)))  # type: ignore[misc]
         yield Hypothesis(f"values rounded to {name}", f"rounds its values to {name}", model)
-    yield from staged(stage_defects(), FP32, _TO_FP32, rounded)
+    yield from of_encoders(rounding_defects(), FP32, _TO_FP32, rounded)
     yield from answer_defects(unit, expected_model(unit))
 
 

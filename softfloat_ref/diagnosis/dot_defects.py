@@ -16,7 +16,7 @@ from softfloat_ref.diagnosis.block_defects import moved as moved_scale
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.operand_defects import flushed, hidden_bit, low_exponent
 from softfloat_ref.diagnosis.remembered import Products, dot_model
-from softfloat_ref.diagnosis.rounding_defects import Stage, StageDefect, stage_defects, with_policy
+from softfloat_ref.diagnosis.rounding_defects import RoundingDefect, rounding_defects, with_policy
 from softfloat_ref.diagnosis.sum_defects import WrongDot, sum_defects, wrapped_products
 from softfloat_ref.diagnosis.twins import TWINS, twins
 from softfloat_ref.oracle import exact
@@ -39,7 +39,7 @@ _WHERE: Final = ("inner", "last", "every")
 class WrongStep(Step):
     """A step with some roundings replaced by a defect's: the last one of the tree, those before it, or all."""
 
-    stage: Stage | None = None
+    defect: RoundingDefect | None = None
     where: str = "every"
     node: Round | None = None
     wrong: dict[To, Rounding] = field(default_factory=dict)
@@ -62,9 +62,9 @@ class WrongStep(Step):
 
     def make_rounding(self, to: To) -> Rounding:
         made = super().make_rounding(to)
-        if not self._chosen() or self.stage is None:
+        if not self._chosen() or self.defect is None:
             return made
-        encode = self.stage(made.fmt, self.accumulator.policy(to.rounding))
+        encode = self.defect.encoder(made.fmt, self.accumulator.policy(to.rounding))
         if encode is not None:
             made = made._replace(encode=lambda x: encode(x, 0))
             self.roundings[to] = made
@@ -84,10 +84,10 @@ def dot_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
 
 
 _POLICIES: Final = (
-    StageDefect("tininess before rounding", "detects tininess before rounding", with_policy(tininess="before")),
-    StageDefect("saturation", "saturates", with_policy(overflow="sat-finite")),
-    StageDefect("FTZ", "flushes tiny results to zero", with_policy(flush_outputs=True)),
-    *(StageDefect(m, f"rounds by {m}", with_policy(rounding=m)) for m in ("rtz", "rna", "rto", "rup", "rdn")),
+    RoundingDefect("tininess before rounding", "detects tininess before rounding", with_policy(tininess="before")),
+    RoundingDefect("saturation", "saturates", with_policy(overflow="sat-finite")),
+    RoundingDefect("FTZ", "flushes tiny results to zero", with_policy(flush_outputs=True)),
+    *(RoundingDefect(m, f"rounds by {m}", with_policy(rounding=m)) for m in ("rtz", "rna", "rto", "rup", "rdn")),
 )
 
 
@@ -96,11 +96,11 @@ def _rounding_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     wheres = _WHERE if len(rounds) > 1 else ("every",)
     every = "of its sums" if len(rounds) > 1 else "of the sum"
     shown = {"inner": "of inner sums", "last": "of the last sum", "every": every}
-    for row in (*stage_defects(), *_POLICIES):
+    for row in (*rounding_defects(), *_POLICIES):
         if row.name.startswith("output"):
             continue
         for where in wheres:
-            make = partial(WrongStep, stage=row.stage, where=where)
+            make = partial(WrongStep, defect=row, where=where)
             yield Hypothesis(
                 f"{row.name} {shown[where]}", f"{row.says}, in the rounding {shown[where]}", WrongDot(unit, make=make)
             )

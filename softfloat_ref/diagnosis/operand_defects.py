@@ -7,6 +7,7 @@ from functools import partial
 from itertools import permutations, product
 from typing import Final
 
+from softfloat_ref.diagnosis.defects import replaced
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.operation_models import Scalar, Values
 from softfloat_ref.diagnosis.twins import twins
@@ -17,6 +18,8 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import evaluator
 from softfloat_ref.oracle.operations.formula import Formula
 from softfloat_ref.oracle.operations.table import LETTERS
+from softfloat_ref.oracle.rounding_steps import read
+from softfloat_ref.oracle.steps import Change, Function, Traced
 
 _ALIGNED: Final = (1, 2, 3, 4)  # places that an adder may keep below the larger operand
 
@@ -72,6 +75,16 @@ def _one_changed(i: int, fmt: Format, change: _Change, codes: Sequence[int], val
 
 
 _Change = Callable[[int, Value, Format], Value]
+
+
+def reading(change_of: _Change) -> Change:
+    """Finite operands changed after they are read, depending on their codes."""
+
+    def wrong(here: Traced, right: Function, code: int, decode: Decoder, fmt: Format) -> Value:
+        x = right(code, decode, fmt)
+        return change_of(code, x, fmt) if x.kind == FINITE else x
+
+    return replaced(read, wrong)
 
 
 def _is_subnormal(code: int, fmt: Format) -> bool:

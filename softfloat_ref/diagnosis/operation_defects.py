@@ -14,7 +14,7 @@ from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.operand_defects import operand_defects, taken_defects
 from softfloat_ref.diagnosis.operation_models import Run, Scalar, Values, always_exact
 from softfloat_ref.diagnosis.random_defects import random_defects
-from softfloat_ref.diagnosis.rounding_defects import stage_defects, staged
+from softfloat_ref.diagnosis.rounding_defects import of_encoders, rounding_defects
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Encoder, decoder, encoder
 from softfloat_ref.oracle.exact import FINITE
@@ -51,8 +51,8 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
 def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
     compute = unrounded(s.sig, s.policy, MORE_BITS)
     conversion = s.sig.operation.is_conversion
-    rows = [x for x in stage_defects() if not (x.via and conversion and always_exact(s.sig.formats[0], x.via))]
-    yield from staged(rows, s.sig.out, s.policy, lambda encode: s.model(partial(_rounded, compute, encode)))
+    rows = [x for x in rounding_defects() if not (x.via and conversion and always_exact(s.sig.formats[0], x.via))]
+    yield from of_encoders(rows, s.sig.out, s.policy, lambda encode: s.model(partial(_rounded, compute, encode)))
 
 
 def _rounded(compute: Unrounded, encode: Encoder, codes: Sequence[int], r: int) -> tuple[int, int]:

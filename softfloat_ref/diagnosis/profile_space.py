@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Final
 
-from softfloat_ref.diagnosis.block_defects import (
-    OtherUnit,
-    block_defects,
-    suggested_by,
-    value_defects,
-    values_suggested_by,
-)
+from softfloat_ref.diagnosis.block_defects import block_defects, suggested_by, value_defects, values_suggested_by
+from softfloat_ref.diagnosis.defects import Faulty
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.spaces import ChoiceSpace, Space
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
@@ -56,7 +51,7 @@ class ProfileSpace(ChoiceSpace[Profile]):
         return dataclasses.replace(unit, block=block, policy=unit.policy.replace(overflow=profile.overflow))
 
     def model_of(self, made: QuantizeUnit) -> Model:
-        return OtherUnit(made)
+        return Faulty(made)
 
     def key(self, point: Profile) -> Hashable:
         """Its fields, without those that this format or other fields make irrelevant."""

@@ -1,4 +1,4 @@
-"""Rounding in steps: the same code and flags as `round_pack` and the encoder around it, from the same functions.
+"""Reading operands and rounding, in steps: as `round_pack` and the encoder around it do it, by the same functions.
 
 `rounded` is the composite step: it calls the encoder. `rounded_in_steps` is its inner form, used where a step inside it
 is recorded or replaced.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from softfloat_ref.oracle.codec import encoder, target
+from softfloat_ref.oracle.codec import Decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import Format
@@ -30,30 +30,55 @@ from softfloat_ref.oracle.rounding import (
 from softfloat_ref.oracle.steps import Do, step
 
 
+@step("read", "value")
+def read(code: int, decode: Decoder, fmt: Format) -> Value:
+    """An operand's value."""
+    return decode(code)
+
+
+@step("answer", "codes")
+def answer(codes: tuple[int, ...]) -> tuple[int, ...]:
+    """The outputs of a unit, in their order."""
+    return codes
+
+
 class Destination(NamedTuple):
-    """Where a number is rounded to. encode: rounds in one call. positive_zero: -0 becomes +0."""
+    """Where a number is rounded to. encode: rounds in one call. overflow = inf: every rounding overflows to Inf, also
+    toward zero and to odd. zero = positive: there is no -0. variants: others made of this one, by keys."""
 
     fmt: Format
     policy: Policy
     target: Target
     encode: Callable[[Value, int], tuple[int, int]]
-    positive_zero: bool = False
+    overflow: str
+    zero: str
+    variants: dict[Any, Destination]
+
+    def variant(self, key: Any, make: Callable[[], Destination]) -> Destination:
+        """Another destination, made once."""
+        known = self.variants.get(key)
+        if known is None:
+            known = self.variants[key] = make()
+        return known
+
+    def under(self, **fields: Any) -> Destination:
+        """The same format under a policy with some fields replaced."""
+        key = tuple(fields.items())
+        return self.variant(key, lambda: destination(self.fmt, self.policy.replace(**fields), self.overflow, self.zero))
+
+    def to(self, fmt: Format) -> Destination:
+        """Another format, under the same policy."""
+        return self.variant(fmt.name, lambda: destination(fmt, self.policy, self.overflow, self.zero))
 
 
 @lru_cache(maxsize=2048)
-def destination(
-    fmt: Format,
-    policy: Policy,
-    overflow: Literal["ieee", "inf"] | str = "ieee",
-    zero: Literal["ieee", "positive"] | str = "ieee",
-) -> Destination:
-    """Rounding to a format under a policy. overflow = inf: every rounding overflows to Inf, also toward zero and to
-    odd; zero = positive: there is no -0."""
+def destination(fmt: Format, policy: Policy, overflow: str = "ieee", zero: str = "ieee") -> Destination:
+    """The Destination of a format under a policy."""
     encode, t = encoder(fmt, policy), target(fmt, policy)
+    if (overflow, zero) == ("ieee", "ieee"):
+        return Destination(fmt, policy, t, encode, overflow, zero, {})
     if overflow == "inf" and fmt.infinity:
         t = t._replace(largest_positive=fmt.inf_code, largest_negative=fmt.inf_code | fmt.sign_bit)
-    if t == target(fmt, policy) and zero == "ieee":
-        return Destination(fmt, policy, t, encode)
     positive = zero == "positive"
 
     def run(x: Value, random_bits: int) -> tuple[int, int]:
@@ -64,7 +89,7 @@ def destination(
             code, flags = encode(x, random_bits)
         return (0, flags) if positive and code == fmt.sign_bit else (code, flags)
 
-    return Destination(fmt, policy, t, run, positive)
+    return Destination(fmt, policy, t, run, overflow, zero, {})
 
 
 class Place(NamedTuple):
@@ -159,7 +184,7 @@ def rounded_in_steps(do: Do, x: Value, random_bits: int, to: Destination) -> tup
     if x.kind != FINITE or not x.significand:
         return do(special_code, x, random_bits, to)
     code, flags = _finite(do, x, random_bits, to.target)
-    return (0, flags) if to.positive_zero and code == to.fmt.sign_bit else (code, flags)
+    return (0, flags) if to.zero == "positive" and code == to.fmt.sign_bit else (code, flags)
 
 
 def _finite(do: Do, x: Value, r: int, t: Target) -> tuple[int, int]:

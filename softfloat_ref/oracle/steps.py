@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -77,71 +77,165 @@ class Recorded(NamedTuple):
 
 class Change(NamedTuple):
     """A replaced step: wrong(here, right, *args) in place of right(*args), which is the step with the changes before
-    this one. here: the Traced run. where: whether a path is replaced. reads: steps whose values `wrong` asks for."""
+    this one. here: the Traced run.
+
+    parts: where it is replaced: in parts of the computation as `at` enters them, by one name ("elements", "a") or all
+    of them (("product", 3)), each inside the one before. reads: steps whose values `wrong` asks the run for. placed:
+    `wrong` asks for the run's path.
+    """
 
     step: Function
     wrong: Function
-    where: Callable[[Path], bool] | None = None
+    parts: tuple[object, ...] = ()
     reads: tuple[Function, ...] = ()
+    placed: bool = False
 
 
 class Plan:
     """What a Traced run does besides its steps: the changes of each, those done in inner steps, those recorded."""
 
-    def __init__(self, changes: Sequence[Change] = (), record_all: bool = False) -> None:
-        self.record_all = record_all
+    def __init__(self, changes: Iterable[Change] = (), record_all: bool = False) -> None:
+        self.every, self.record_all = tuple(changes), record_all
+        self.placed = record_all or any(c.placed for c in self.every)
+        self.parts = frozenset(c.parts[0] for c in self.every if c.parts)
         self.changes: dict[Function, tuple[Change, ...]] = {}
-        for c in changes:
-            self.changes[c.step] = (*self.changes.get(c.step, ()), c)
-        self.reads = frozenset(f for c in changes for f in c.reads)
+        for c in self.every:
+            if not c.parts:
+                self.changes[c.step] = (*self.changes.get(c.step, ()), c)
+        self._within: dict[Path, Plan] = {}
+        self._plans: dict[frozenset[object], Plan] = {frozenset(): self}
 
     @cached_property
-    def plainly(self) -> frozenset[Function]:
-        """The steps that are nothing but their function."""
-        if self.record_all:
-            return frozenset()
-        asked = self.changes.keys() | self.reads
-        return frozenset(f for f, known in STEPS.items() if f not in asked and not known.inside & asked)
+    def expanded(self) -> frozenset[Function]:
+        """The steps that are done in their inner steps."""
+        asked = self.recorded | {c.step for c in self.every}
+        return frozenset(f for f, x in STEPS.items() if x.inner is not None and x.inside & asked)
+
+    @cached_property
+    def recorded(self) -> frozenset[Function]:
+        """The steps that are recorded."""
+        return frozenset(STEPS) if self.record_all else frozenset(f for c in self.every for f in c.reads)
+
+    @cached_property
+    def other(self) -> dict[Function, Callable[[Traced, tuple[Any, ...]], Any]]:
+        """How the steps are done that are more than their function."""
+        return {f: self._done(f) for f in self.changes.keys() | self.expanded | self.recorded}
+
+    def _done(self, f: Function) -> Callable[[Traced, tuple[Any, ...]], Any]:
+        changes, name, keep = self.changes.get(f, ()), STEPS[f].name, f in self.recorded
+        inner = STEPS[f].inner if f in self.expanded else None
+        if len(changes) == 1 and inner is None and not keep:
+            wrong = changes[0].wrong
+            return lambda here, args: wrong(here, f, *args)
+
+        def done(here: Traced, args: tuple[Any, ...]) -> Any:
+            run = f if inner is None else partial(inner, here.inside(name))
+            for c in changes:
+                run = partial(c.wrong, here, run)
+            value = run(*args)
+            if keep:
+                here.record.append(Recorded(here.path if self.placed else (), f, value, args))
+            return value
+
+        return done
+
+    def within(self, where: Path) -> Plan:
+        """The plan in a part of the computation."""
+        found = self._within.get(where)
+        if found is None:
+            found = self._within[where] = self._entered(self.parts & {*where, where})
+        return found
+
+    def _entered(self, parts: frozenset[object]) -> Plan:
+        found = self._plans.get(parts)
+        if found is None:
+            moved = (c._replace(parts=c.parts[1:]) if c.parts and c.parts[0] in parts else c for c in self.every)
+            found = self._plans[parts] = Plan(moved, self.record_all)
+        return found
+
+
+class Known:
+    """The values that the steps of a case give without changes: until one gives another, the next ones need not be
+    done. same: whether all have given these."""
+
+    __slots__ = ("next", "same", "values")
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values, self.next, self.same = values, 0, True
+
+
+def values_of(computation: Callable[[Do], object]) -> list[Any]:
+    """What the steps of a computation give, in their order; those with inner steps as one."""
+    values: list[Any] = []
+
+    def do(f: Function, /, *args: Any) -> Any:
+        value = f(*args)
+        values.append(value)
+        return value
+
+    setattr(do, "at", lambda *where: do)  # noqa: B010
+    computation(cast(Do, do))
+    return values
 
 
 class Traced:
     """A run that follows a plan, one for each case. case: what changes may look at besides the steps."""
 
-    __slots__ = ("_parent", "_where", "case", "plainly", "plan", "record")
+    __slots__ = ("_parent", "_parts", "_where", "case", "known", "other", "plan", "record")
 
-    def __init__(self, plan: Plan, case: Any = None) -> None:
-        self.plan, self.case, self.plainly = plan, case, plan.plainly
+    def __init__(self, plan: Plan, case: Any = None, known: Known | None = None) -> None:
+        self.plan, self.case, self.known, self.other = plan, case, known, plan.other
         self.record: list[Recorded] = []
+        self._parts: dict[object, Traced] = {}
         self._parent: Traced | None = None
         self._where: Path = ()
 
     def at(self, *where: object) -> Traced:
         """The run in a part of the computation."""
-        part = _new(Traced)
-        part.plan, part.case, part.plainly, part.record = self.plan, self.case, self.plainly, self.record
-        part._parent, part._where = self, where
+        plan = self.plan
+        if plan.placed:
+            return self._part(plan.within(where), where, self.known)
+        parts = plan.parts  # those without changes of their own are one
+        if not parts or (where[0] not in parts and where[-1] not in parts and where not in parts):
+            return self
+        inner = plan.within(where)
+        return self._parts.get(inner) or self._parts.setdefault(inner, self._part(inner, where, self.known))
+
+    def inside(self, name: str) -> Traced:
+        """The run inside a step, which is done in inner steps."""
+        if self.plan.placed:
+            return self._part(self.plan.within((name,)), (name,), None)
+        return self._parts.get(name) or self._parts.setdefault(
+            name, self._part(self.plan.within((name,)), (name,), None)
+        )
+
+    def _part(self, plan: Plan, where: Path, known: Known | None) -> Traced:
+        part = Traced(plan, self.case, known)
+        part.record, part._parent, part._where = self.record, self, where
         return part
 
     @property
     def path(self) -> Path:
-        """Where this run is in the computation."""
+        """Where this run is in the computation, if the plan is placed."""
         return self._where if self._parent is None else (*self._parent.path, *self._where)
 
-    def __call__(self, f: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        if f in self.plainly:
-            return f(*args, **kwargs)
-        plan = self.plan
-        name, _, inner, inside = STEPS[f]
-        run: Function = f
-        if inner is not None and (plan.record_all or inside & (plan.changes.keys() | plan.reads)):
-            run = partial(inner, self.at(name))
-        for c in plan.changes.get(f, ()):
-            if c.where is None or c.where(self.path):
-                run = partial(c.wrong, self, run)
-        value = run(*args)
-        if plan.record_all or f in plan.reads:
-            self.record.append(Recorded(self.path, f, value, args))
-        return cast(T, value)
+    if TYPE_CHECKING:
+
+        def __call__(self, f: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+    else:
+
+        def __call__(self, f, /, *args):
+            done, known = self.other.get(f), self.known
+            if known is None or not known.same:
+                return f(*args) if done is None else done(self, args)
+            right = known.values[known.next]
+            known.next += 1
+            if done is None:
+                return right
+            value = done(self, args)
+            known.same = value == right
+            return value
 
     def all(self, f: Function, *within: object) -> Iterator[Recorded]:
         """The recorded steps of that function, in a part of the computation."""
@@ -152,6 +246,3 @@ class Traced:
         n = len(within)
         found = (x.value for x in reversed(self.record) if x.function is f and x.path[:n] == within)
         return next(found, None)
-
-
-_new = object.__new__

@@ -14,7 +14,7 @@ from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.requests import OPTIONS, REQUESTS, find_operation, is_definition, make_unit, options_of
 from softfloat_ref.units.roundings import RoundingsUnit
 from softfloat_ref.units.selection import SelectionUnit
-from softfloat_ref.units.unit import KINDS, Field, Line, Unit, controls, restored, stored
+from softfloat_ref.units.unit import KINDS, Field, Line, SteppedUnit, Unit, controls, restored, stored
 from softfloat_ref.units.vector import VectorUnit
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "QuantizeUnit",
     "RoundingsUnit",
     "SelectionUnit",
+    "SteppedUnit",
     "Unit",
     "VectorUnit",
     "controls",

@@ -12,12 +12,14 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile
-from softfloat_ref.oracle.blocks.quantize import element_policy, quantize_block, resolve
+from softfloat_ref.oracle.blocks.quantize import element_policy, quantized, resolve
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import POLICIES, Policy, rounding_name
+from softfloat_ref.oracle.rounding_steps import answer, read
+from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.operation import given_policy, properties
-from softfloat_ref.units.unit import Field, Unit, file_name, operand, random_words, result
+from softfloat_ref.units.unit import Field, SteppedUnit, file_name, operand, random_words, result
 
 if TYPE_CHECKING:
     from softfloat_ref.units.unit import Rows
@@ -28,7 +30,7 @@ _ARRAYS: Final = tuple(CATALOGUE[name] for name in ("fp16", "bf16", "tf32", "fp3
 
 
 @dataclass(frozen=True)
-class QuantizeUnit(Unit):
+class QuantizeUnit(SteppedUnit):
     """A block quantizer: values, the second-level scale of profiles that have one, random words in; scale and elements
     out. It raises no flags."""
 
@@ -80,14 +82,19 @@ class QuantizeUnit(Unit):
             result("elements", block.element, block.size),
         )
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
-        size = self.block.size
-        decode = decoder(self.values, self.policy.flush_inputs)
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
+        size, decode = self.block.size, decoder(self.values, self.policy.flush_inputs)
         factor = decoder(FP32)(inputs[size]) if self.two_levels else ONE
-        words = inputs[size + self.two_levels :] or None
-        values = [decode(x) for x in inputs[:size]]
-        found = quantize_block(values, self.block, self.profile, self.policy, words, factor)
-        return found.scale, *found.codes
+        words = inputs[size + self.two_levels :] or (0,) * size
+        values = [do.at("values", k)(read, x, decode, self.values) for k, x in enumerate(inputs[:size])]
+        found = quantized(do, values, *self._rules, words, factor, more_bits)
+        return do(answer, (found.scale, *found.codes))
+
+    @cached_property
+    def _rules(self) -> tuple[BlockFormat, Profile, Policy]:
+        """Format, profile and policy as `quantized` takes them."""
+        fmt, profile = resolve(self.block, self.profile)
+        return fmt, profile, element_policy(self.policy, profile)
 
     @property
     def in_arrays(self) -> bool:

@@ -19,6 +19,7 @@ from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
 from softfloat_ref.oracle.formats import Format, define_format
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.steps import PLAIN, Do
 
 if TYPE_CHECKING:
     import numpy as np
@@ -227,6 +228,17 @@ class Unit(ABC):
             return (*inputs, *self.answer(inputs))
         except Undefined:
             return None
+
+
+class SteppedUnit(Unit):
+    """A unit that declares its computation in named steps: `answer` does them, other runs record or replace them."""
+
+    @abstractmethod
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
+        """The answer, step by step. more_bits: of quotients and roots, beyond those that rounding needs."""
+
+    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        return self.computed(PLAIN, inputs)
 
 
 KINDS: Final[dict[str, type[Unit]]] = {}

@@ -137,11 +137,11 @@ def explain_number(
         return encoder(fmt, near)(value, (word or 0) if near.random_count else 0)
 
     def defects() -> Defects:
-        from softfloat_ref.diagnosis.rounding_defects import stage_defects
+        from softfloat_ref.diagnosis.rounding_defects import rounding_defects
 
         value = to_value(number, needed_bits(fmt, policy) + MORE_BITS)
-        stages = ((row.name, row.stage(fmt, policy)) for row in stage_defects())
-        return ((name, encode(value, word or 0)) for name, encode in stages if encode is not None)
+        coded = ((row.name, row.encoder(fmt, policy)) for row in rounding_defects())
+        return ((name, encode(value, word or 0)) for name, encode in coded if encode is not None)
 
     exact = number if isinstance(number, Fraction | Value) else to_value(number, needed_bits(fmt, policy))
     return _rounded(explain_conversion(exact, fmt, policy, word), fmt, run, policy, defects, got, got_flags)

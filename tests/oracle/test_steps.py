@@ -63,9 +63,20 @@ def test_the_record_has_each_step_with_its_path() -> None:
 
 def test_a_step_inside_another_is_replaced() -> None:
     """And only there the inner form runs."""
-    plan = Plan([Change(half, lambda here, right, x: right(x) + 1, lambda path: "quarter" in path)])
+    plan = Plan([Change(half, lambda here, right, x: right(x) + 1, ("quarter",))])
     assert total(Traced(plan), [8, 12]) == (8 // 2 + 1) // 2 + 1 + (12 // 2 + 1) // 2 + 1 + 2 + 2 - 2
-    assert plan.plainly == frozenset(STEPS) - {half, quarter}
+    assert set(plan.other) == {quarter}
+    assert Traced(plan)(half, 8) == 4
+
+
+def test_a_step_is_replaced_in_one_part() -> None:
+    tens = Change(following, lambda here, right, x: right(x) + 10 * here.path[-1], ("lane",), placed=True)
+    assert total(Traced(Plan([tens])), [8, 12, 16]) == 3 + 14 + 25
+    for part, found in (("lane", 33), (("lane", 1), 22), (1, 22), (("lane", 3), 12), ("other", 12)):
+        ten = Change(following, lambda here, right, x: right(x) + 7, (part,))
+        assert total(Traced(Plan([ten])), [8, 12, 16]) == 12 + {33: 21, 22: 7, 12: 0}[found]
+    both = Change(half, lambda here, right, x: right(x) + 1, (("lane", 1), "quarter"))
+    assert total(Traced(Plan([both])), [8, 12]) == 3 + 4 + 1
 
 
 def test_changes_of_one_step_compose_in_their_order() -> None:
@@ -74,7 +85,7 @@ def test_changes_of_one_step_compose_in_their_order() -> None:
 
 
 def test_a_change_reads_what_was_done_before() -> None:
-    read = Change(following, lambda here, right, x: here.last(quarter, *here.path), None, (quarter,))
+    read = Change(following, lambda here, right, x: here.last(quarter), (), (quarter,))
     assert total(Traced(Plan([read])), [8, 12]) == 2 + 3
 
 

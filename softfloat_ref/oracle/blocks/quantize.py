@@ -11,8 +11,8 @@ from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import Profile, get_profile
-from softfloat_ref.oracle.blocks.scale_rules import get_scale_rule, largest, quotient
-from softfloat_ref.oracle.codec import Encoder, check_code, decoder, encoder, to_value
+from softfloat_ref.oracle.blocks.scale_rules import Scale, get_scale_rule, largest, quotient
+from softfloat_ref.oracle.codec import Encoder, check_code, decoder, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.flags import OVERFLOW
 from softfloat_ref.oracle.formats import (
@@ -20,6 +20,8 @@ from softfloat_ref.oracle.formats import (
 )
 from softfloat_ref.oracle.policies import Overflow, Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
+from softfloat_ref.oracle.rounding_steps import Destination, destination, rounded
+from softfloat_ref.oracle.steps import PLAIN, Do, step
 
 FP32_ONE: Final = FP32.bias << FP32.mantissa_bits  # a tensor scale of 1
 _ONE: Final = exact.finite(0, 1, 0)
@@ -103,22 +105,14 @@ def quantize_block(
     policy = element_policy(policy, profile)
     if 0 < fmt.size < len(values):
         raise Error(f"a block of {fmt.name} has at most {fmt.size} values, not {len(values)}")
-    if tensor_scale.kind != FINITE or tensor_scale.sign or not tensor_scale.significand:
-        raise Undefined("a tensor scale must be a positive finite number")
     words = [0] * len(values) if random_bits is None else random_bits
-    scale = block_scale(values, fmt, profile, tensor_scale)
-    factor = decoder(fmt.scale)(scale)
-    if factor.kind == NAN and profile.special_codes == "nan":
-        return Block(scale, (special_element(fmt, policy),) * len(values), (0,) * len(values))
-    if factor.kind == NAN:
-        finite = [x for x in values if x.kind == FINITE]
-        factor = decoder(fmt.scale)(block_scale(finite, fmt, profile.replace(scale_high="largest"), tensor_scale))
-    encode = _element_encoder(fmt, profile, policy, factor, tensor_scale)
-    flushed = flush(values, profile)
-    results = [encode(x, r) for x, r in zip(flushed, words, strict=True)]
-    return Block(scale, tuple(code for code, _ in results), tuple(flags for _, flags in results))
+    return quantized(PLAIN, values, fmt, profile, policy, words, tensor_scale)
 
 
+# -- the scale -------------------------------------------------------------------------------------------------------
+
+
+@step("flush", "values")
 def flush(values: Sequence[Value], profile: Profile) -> list[Value]:
     """The values, with those too small for the profile replaced by zeros of the same sign."""
     if profile.flush == "never":
@@ -129,8 +123,10 @@ def flush(values: Sequence[Value], profile: Profile) -> list[Value]:
     return [exact.zero(x.sign) if s else x for s, x in zip(small, values, strict=True)]
 
 
-def block_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
-    """The code of a block's shared scale. Raises Error for a special value that the profile refuses."""
+@step("special scale", "scale code")
+def special_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile) -> int | None:
+    """The scale that special values alone decide; None: finite ones do. Raises Undefined for a special value that the
+    profile refuses."""
     kinds = {x.kind for x in values}
     if (NAN in kinds and profile.nan == "error") or (INF in kinds and profile.inf == "error"):
         raise Undefined(f"a block of {fmt.name} holds a NaN or Inf, which profile {profile.name} refuses")
@@ -138,18 +134,28 @@ def block_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile, ten
         return fmt.scale.canonical_nan
     if INF in kinds and profile.inf == "largest":
         return fmt.scale.max_code
-    finite = [x for x in flush(values, profile) if x.kind == FINITE and x.significand]
-    if INF in kinds and profile.inf == "binade":
-        finite.append(_BINADE)
-    if not finite and profile.no_finite == "special" and FINITE not in kinds and kinds:
+    alone = FINITE not in kinds and kinds and not (INF in kinds and profile.inf == "binade")
+    if profile.no_finite == "special" and alone:
         return fmt.scale.canonical_nan if INF not in kinds else _scale_of_inf(fmt.scale)
-    return scale_of(largest_magnitude(finite), fmt, profile, tensor_scale)
+    return None
+
+
+def scale_in_steps(do: Do, values: Sequence[Value], fmt: BlockFormat, profile: Profile, tensor_scale: Value) -> int:
+    """`block_scale`, step by step."""
+    code = do(special_scale, values, fmt, profile)
+    if code is not None:
+        return code
+    finite = [x for x in do(flush, values, profile) if x.kind == FINITE and x.significand]
+    if profile.inf == "binade" and INF in {x.kind for x in values}:
+        finite.append(_BINADE)
+    return do(scale_of, do(largest_magnitude, finite), fmt, profile, tensor_scale)
 
 
 def _scale_of_inf(scale: Format) -> int:
     return encoder(scale, _NEAREST)(exact.inf(0), 0)[0]
 
 
+@step("amax", "value")
 def largest_magnitude(values: Sequence[Value]) -> Value | None:
     """The largest magnitude of finite nonzero values; None if there are none."""
     best: Value | None = None
@@ -159,24 +165,56 @@ def largest_magnitude(values: Sequence[Value]) -> Value | None:
     return best
 
 
-@lru_cache(maxsize=1 << 14)
-def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
-    """The code of the scale for a block's largest finite magnitude (None: the block is zero)."""
-    if amax is None:
-        return _zero_scale(fmt.scale, profile)
+@step("wanted scale", "scale")
+def wanted_scale(amax: Value, fmt: BlockFormat, profile: Profile, tensor_scale: Value) -> Scale:
+    """The number that the rule wants as a scale, and how it is rounded to the scale's format."""
     if profile.arithmetic == "fp32-reciprocal":
         steps = fp32_quotient(fp32_quotient(amax, largest(fmt.element)), tensor_scale)
-        return _limited(steps, Rounding.RNE, fmt.scale, profile)
+        return Scale(steps, Rounding.RNE, False)
     if tensor_scale != _ONE:
         length = amax.significand.bit_length()
         amax = quotient(amax, tensor_scale, length - 2 * FP32.precision if amax.sticky else length + SCALE_BITS)
-    wanted = get_scale_rule(profile.scale_rule)(amax, fmt.element, SCALE_BITS)
-    value = wanted.value
-    if wanted.power and exact.top(value) > fmt.scale.emax:
+    return get_scale_rule(profile.scale_rule)(amax, fmt.element, SCALE_BITS)
+
+
+@step("limited scale", "scale code")
+def limited_scale(code: int, flags: int, infinite: bool, scale: Format, profile: Profile) -> int:
+    """A scale that was rounded to its format, within the profile's limits."""
+    if (flags & OVERFLOW or infinite) and profile.scale_high == "nan":
+        return scale.canonical_nan
+    if scale.is_nan(code) or code == scale.inf_code:
+        return code
+    if profile.scale_low == "zero" and scale.zero:
+        return code
+    return max(code, lowest_scale(scale, profile))
+
+
+def scale_of_in_steps(
+    do: Do, amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE
+) -> int:
+    """`scale_of`, step by step."""
+    if amax is None:
+        return _zero_scale(fmt.scale, profile)
+    value, mode, power = do(wanted_scale, amax, fmt, profile, tensor_scale)
+    if power and exact.top(value) > fmt.scale.emax:
         if profile.scale_high == "nan":
             return fmt.scale.canonical_nan
         value = exact.finite(0, 1, fmt.scale.emax)
-    return _limited(value, wanted.rounding, fmt.scale, profile)
+    code, flags = do(rounded, value, 0, _to_scale(fmt.scale, mode, profile.scale_high == "format"))
+    return do(limited_scale, code, flags, value.kind == INF, fmt.scale, profile)
+
+
+@step("scale of amax", "scale code", scale_of_in_steps, (wanted_scale, rounded, limited_scale))
+@lru_cache(maxsize=1 << 14)
+def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
+    """The code of the scale for a block's largest finite magnitude (None: the block is zero)."""
+    return scale_of_in_steps(PLAIN, amax, fmt, profile, tensor_scale)
+
+
+@step("scale", "scale code", scale_in_steps, (special_scale, flush, largest_magnitude, scale_of))
+def block_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
+    """The code of a block's shared scale. Raises Undefined for a special value that the profile refuses."""
+    return scale_in_steps(PLAIN, values, fmt, profile, tensor_scale)
 
 
 def fp32(x: Value) -> Value:
@@ -210,9 +248,9 @@ def lowest_scale(scale: Format, profile: Profile) -> int:
 
 
 @cache
-def _scale_encoder(scale: Format, rounding: Rounding, format_rule: bool) -> Encoder:
-    """The function that rounds to a scale format. format_rule: use the format's own overflow instead of saturation."""
-    return encoder(scale, scale_policy(rounding, format_rule))
+def _to_scale(scale: Format, rounding: Rounding, format_rule: bool) -> Destination:
+    """Rounding to a scale format. format_rule: by the format's own overflow instead of saturation."""
+    return destination(scale, scale_policy(rounding, format_rule))
 
 
 def scale_policy(rounding: Rounding, format_rule: bool) -> Policy:
@@ -220,49 +258,95 @@ def scale_policy(rounding: Rounding, format_rule: bool) -> Policy:
     return (_NEAREST if format_rule else _SATURATING).replace(rounding=rounding)
 
 
-def _limited(x: Value, rounding: Rounding, scale: Format, profile: Profile) -> int:
-    """A positive number (or zero or Inf, from FP32 steps) rounded to the scale format, within the profile's limits."""
-    code, flags = _scale_encoder(scale, rounding, profile.scale_high == "format")(x, 0)
-    if (flags & OVERFLOW or x.kind == INF) and profile.scale_high == "nan":
-        return scale.canonical_nan
-    if scale.is_nan(code) or code == scale.inf_code:
-        return code
-    if profile.scale_low == "zero" and scale.zero:
-        return code
-    return max(code, lowest_scale(scale, profile))
+# -- the elements ----------------------------------------------------------------------------------------------------
 
 
-def _element_encoder(fmt: BlockFormat, profile: Profile, policy: Policy, factor: Value, tensor_scale: Value) -> Any:
-    """The function that encodes a value with its random bits to a code and flags, under a scale that is not NaN."""
-    encode = encoder(fmt.element, policy)
-    bits = fmt.element.precision + policy.random_count + 4
+class Division(NamedTuple):
+    """How values are divided by a scale that is not NaN. reciprocal: of profiles that multiply by one, in FP32.
+    drop_zeros: zeros lose their sign."""
+
+    divisor: Value
+    reciprocal: Value | None
+    bits: int
+    drop_zeros: bool
+
+
+@step("scale used", "scale code")
+def used_scale(code: int, scale: Format) -> int:
+    """The scale by which elements are divided: the one that is given out."""
+    return code
+
+
+@step("divisor", "division")
+def division(code: int, scale: Format, profile: Profile, tensor_scale: Value, bits: int) -> Division:
+    """The number that values are divided by. bits: of each quotient."""
+    factor, reciprocal = decoder(scale)(code), None
+    if profile.arithmetic == "fp32-reciprocal" and factor.significand:
+        reciprocal = fp32_quotient(fp32_quotient(_ONE, tensor_scale), factor)
     divisor = exact.multiply(factor, tensor_scale) if factor.kind == FINITE else factor
-    reciprocal = profile.arithmetic == "fp32-reciprocal"
-    if reciprocal and factor.significand:
-        factor = fp32_quotient(fp32_quotient(_ONE, tensor_scale), factor)
+    return Division(divisor, reciprocal, bits, profile.negative_zero == "drop-given")
 
-    def encode_element(x: Value, random_bits: int) -> tuple[int, int]:
-        if profile.negative_zero == "drop-given" and x.is_zero:
-            x = exact.zero(0)
-        code, flags = encode(scaled(x), random_bits)
-        if profile.negative_zero == "drop" and code == fmt.element.sign_bit and fmt.element.negative_zero:
-            code = 0
-        return code, flags
 
-    def scaled(x: Value) -> Value:
-        if x.kind == NAN:
-            return x
-        if divisor.kind == INF:  # IEEE P3109, BlockProject: under an Inf scale, values keep only their sign
-            return x if x.is_zero else exact.finite(x.sign, 1, 0)
-        if not divisor.significand:
-            return exact.zero(x.sign)  # under a scale of zero, every element is zero
-        if x.kind == INF:
-            return x
-        if reciprocal:
-            return fp32_product(x, factor)
-        return divide(x, divisor, bits) if x.significand else x
+@step("quotient", "value")
+def divided(x: Value, by: Division) -> Value:
+    """A value divided by the scale."""
+    if by.drop_zeros and x.is_zero:
+        x = exact.zero(0)
+    if x.kind == NAN:
+        return x
+    if by.divisor.kind == INF:  # IEEE P3109, BlockProject: under an Inf scale, values keep only their sign
+        return x if x.is_zero else exact.finite(x.sign, 1, 0)
+    if not by.divisor.significand:
+        return exact.zero(x.sign)  # under a scale of zero, every element is zero
+    if x.kind == INF:
+        return x
+    if by.reciprocal is not None:
+        return fp32_product(x, by.reciprocal)
+    return divide(x, by.divisor, by.bits) if x.significand else x
 
-    return encode_element
+
+@step("element", "code")
+def element(code: int, fmt: Format, profile: Profile) -> int:
+    """A rounded element as it is given out: without the sign of a zero, if the profile drops it."""
+    dropped = profile.negative_zero == "drop" and code == fmt.sign_bit and fmt.negative_zero
+    return 0 if dropped else code
+
+
+@step("lanes", "codes")
+def lanes(codes: tuple[int, ...]) -> tuple[int, ...]:
+    """The elements in the order in which they are given out."""
+    return codes
+
+
+def quantized(
+    do: Do,
+    values: Sequence[Value],
+    fmt: BlockFormat,
+    profile: Profile,
+    policy: Policy,
+    words: Sequence[int],
+    tensor_scale: Value,
+    more_bits: int = 0,
+) -> Block:
+    """A block quantized, step by step. more_bits: of each quotient, beyond those that rounding needs."""
+    if tensor_scale.kind != FINITE or tensor_scale.sign or not tensor_scale.significand:
+        raise Undefined("a tensor scale must be a positive finite number")
+    scale = do(block_scale, values, fmt, profile, tensor_scale)
+    used = do(used_scale, scale, fmt.scale)
+    if decoder(fmt.scale)(used).kind == NAN:
+        if profile.special_codes == "nan":
+            return Block(scale, do(lanes, (special_element(fmt, policy),) * len(values)), (0,) * len(values))
+        finite = [x for x in values if x.kind == FINITE]
+        used = do.at("finite")(block_scale, finite, fmt, profile.replace(scale_high="largest"), tensor_scale)
+    bits = needed_bits(fmt.element, policy) + more_bits
+    by, to = do(division, used, fmt.scale, profile, tensor_scale, bits), destination(fmt.element, policy)
+    codes, flags = [], []
+    for k, (x, r) in enumerate(zip(do(flush, values, profile), words, strict=True)):
+        lane = do.at("elements", k)
+        code, raised = lane(rounded, lane(divided, x, by), r, to)
+        codes.append(lane(element, code, fmt.element, profile))
+        flags.append(raised)
+    return Block(scale, do(lanes, tuple(codes)), tuple(flags))
 
 
 def divide(x: Value, divisor: Value, bits: int) -> Value:
