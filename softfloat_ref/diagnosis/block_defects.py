@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output, changed, expected_model
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Output
 from softfloat_ref.diagnosis.operand_defects import hidden_bit, low_exponent, reading
 from softfloat_ref.diagnosis.rounding_defects import (
     NARROW,
@@ -24,19 +24,18 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32
 from softfloat_ref.oracle.blocks.quantize import (
     block_scale,
-    dequantize_block,
     flush,
     lanes,
     scale_of,
+    to_fp32,
     used_scale,
     wanted_scale,
 )
 from softfloat_ref.oracle.blocks.scale_rules import Scale
-from softfloat_ref.oracle.codec import Encoder, decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Overflow, Policy
-from softfloat_ref.oracle.rounding_steps import Destination, answer, destination, rounded
+from softfloat_ref.oracle.rounding_steps import Destination, answer, destination, read, rounded
 from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 
@@ -232,7 +231,7 @@ def _lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
     yield "halves interleaved", "interleaves the two halves of the block", interleaved
 
 
-def _lane_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
+def _lane_defects(unit: QuantizeUnit | DequantizeUnit) -> Iterator[Hypothesis]:
     for name, says, order in _lane_orders(unit.block.size):
         reordered = replaced(lanes, lambda here, right, c, order=order: right(tuple(c[i] for i in order)))
         yield defective(unit, name, says, reordered)
@@ -260,71 +259,54 @@ def _value_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
 
 def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     """Every listed defect that the dequantization can have."""
-    block, size = unit.block, unit.block.size
-
-    def model(
-        encode: Encoder, change: Callable[[int, tuple[int, ...]], tuple[int, tuple[int, ...]]] | None = None
-    ) -> Model:
-        def run(inputs: Inputs) -> Output:
-            second = decoder(FP32)(inputs[1 + size]) if unit.two_levels else _ONE
-            scale, codes = inputs[0], tuple(inputs[1 : 1 + size])
-            if change is not None:
-                scale, codes = change(scale, codes)
-            return tuple(encode(x, 0)[0] for x in dequantize_block(scale, codes, block, second))
-
-        return run
-
-    saturate = unit.profile.dequantize_overflow == "saturate"
-    policy = Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE)
-    right = encoder(FP32, policy)
+    scale, element = unit.block.scale, unit.block.element
+    to = to_fp32(unit.profile.dequantize_overflow == "saturate")
     for row in (*VALUE_DEFECTS, *rounding_defects()):
-        if (encode := row.encoder(FP32, policy)) is not None:
-            yield Hypothesis(row.name, row.says, model(encode))
-    scale = block.scale
+        if row.fits(to):
+            yield defective(unit, row.name, row.says, *row.changes)
     for by in (1, -1):
-        yield Hypothesis(
-            f"scale {by:+d}",
-            f"reads the scale one step off ({by:+d})",
-            model(right, lambda s, c, by=by: (moved(s, by, scale), c)),  # type: ignore[misc]
-        )
-    zeroed = changed(
-        model(right), lambda inputs, found: found if inputs[0] else tuple(x & FP32.sign_bit for x in found)
-    )
-    yield Hypothesis("scale 00 as 0.0", "treats the smallest scale as zero or infinitely small", zeroed)
+        yield defective(unit, f"scale {by:+d}", f"reads the scale one step off ({by:+d})", *_scale_read(by))
+    zeroed = replaced(answer, _zeros_under_scale_0)
+    yield defective(unit, "scale 00 as 0.0", "treats the smallest scale as zero or infinitely small", zeroed)
     if scale.has_nan:
-        top, nan = scale.max_code, scale.canonical_nan
-        yield Hypothesis(
-            "NaN scale a number",
-            "treats the NaN of the scale as a number",
-            model(right, lambda s, c: (top if s == nan else s, c)),
-        )
-    for name, says, twin in twins(block.element):
-        other = dataclasses.replace(unit, block=dataclasses.replace(block, element=twin))
-        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", expected_model(other))
-    for name, says, order in _lane_orders(size):
-        reordered = model(right, lambda s, c, order=order: (s, tuple(c[i] for i in order)))  # type: ignore[misc]
-        yield Hypothesis(name, says, reordered)
+        number = _other_codes(lambda code: scale.max_code if code == scale.canonical_nan else code)
+        says = "treats the NaN of the scale as a number"
+        yield defective(unit, "NaN scale a number", says, *within("scale", number))
+    for name, says, twin in twins(element):
+        other = dataclasses.replace(unit, block=dataclasses.replace(unit.block, element=twin))
+        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", Faulty(other))
+    yield from _lane_defects(unit)
+
+
+def _other_codes(other: Callable[[int], int]) -> tuple[Change, ...]:
+    """Other codes read than those given."""
+    return (replaced(read, lambda here, right, code, decode, fmt: right(other(code), decode, fmt)),)
+
+
+def _scale_read(by: int) -> tuple[Change, ...]:
+    """A scale read some binades off."""
+    off = replaced(read, lambda here, right, code, decode, fmt: right(moved(code, by, fmt), decode, fmt))
+    return within("scale", [off])
+
+
+def _zeros_under_scale_0(here: Traced, right: Function, codes: tuple[int, ...]) -> Output:
+    return right(codes if here.case.inputs[0] else tuple(x & FP32.sign_bit for x in codes))  # type: ignore[no-any-return]
 
 
 def values_suggested_by(unit: DequantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
     """A scale off by the number of binades that most wrong values are off; one lane with one value."""
     pairs = (pair for c in cases if not c.agrees for pair in zip(c.got, c.expected, strict=True))
-    right = expected_model(unit)
     for by in usual(binades_off(got, expected, FP32) for got, expected in pairs):
         if abs(by) == 1:  # one of the listed defects
             continue
         steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
-        yield Hypothesis(
-            f"scale {steps}",
-            f"reads the scale {steps}",
-            lambda inputs, by=by: right((moved(inputs[0], by, unit.block.scale), *inputs[1:])),  # type: ignore[misc]
-            size=3,
-        )
+        yield defective(unit, f"scale {steps}", f"reads the scale {steps}", *_scale_read(by), size=3)
     wrong = {(i, x) for c in cases for i, (x, y) in enumerate(zip(c.got, c.expected, strict=True)) if x != y}
     if len(wrong) == 1:
         ((lane, code),) = wrong
-        stuck = changed(right, lambda _, found: (*found[:lane], code, *found[lane + 1 :]))
-        yield Hypothesis(f"lane {lane} = {FP32.hex(code)}", f"always gives {FP32.hex(code)} in lane {lane}", stuck)
+        stuck = replaced(answer, lambda here, right, codes: right((*codes[:lane], code, *codes[lane + 1 :])))
+        says = f"always gives {FP32.hex(code)} in lane {lane}"
+        yield defective(unit, f"lane {lane} = {FP32.hex(code)}", says, stuck)
 
 
 def binades_off(got: int, expected: int, fmt: Format) -> int:

@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING, ClassVar
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile
-from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32
+from softfloat_ref.oracle.blocks.quantize import dequantized, lanes
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import POLICIES
+from softfloat_ref.oracle.rounding_steps import answer
+from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.operation import properties
 from softfloat_ref.units.quantize import ONE, check_size, resolved
-from softfloat_ref.units.unit import Field, Unit, file_name, operand, result
+from softfloat_ref.units.unit import Field, SteppedUnit, file_name, operand, result
 
 if TYPE_CHECKING:
     from softfloat_ref.units.unit import Rows
 
 
 @dataclass(frozen=True)
-class DequantizeUnit(Unit):
+class DequantizeUnit(SteppedUnit):
     """A block dequantizer: scale, elements, the second-level scale of profiles that have one in; FP32 values out."""
 
     kind: ClassVar[str] = "dequantize"
@@ -64,10 +66,11 @@ class DequantizeUnit(Unit):
             result("values", FP32, block.size),
         )
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         end = 1 + self.block.size
         factor = decoder(FP32)(inputs[end]) if self.two_levels else ONE
-        return dequantize_to_fp32(inputs[0], inputs[1:end], self.block, self.profile, factor)
+        codes = dequantized(do, inputs[0], inputs[1:end], self.block, self.profile, factor)
+        return do(answer, do(lanes, tuple(codes)))
 
     def answers(self, inputs: Rows) -> Rows | None:
         """By arrays, where each block has one scale."""

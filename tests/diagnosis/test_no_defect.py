@@ -28,7 +28,7 @@ from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, get_policy
 from softfloat_ref.oracle.steps import STEPS
-from softfloat_ref.units import DotUnit, OperationUnit, QuantizeUnit, SteppedUnit, Unit
+from softfloat_ref.units import DequantizeUnit, DotUnit, OperationUnit, QuantizeUnit, SteppedUnit, Unit
 
 CASES = int(os.environ.get("NO_DEFECT_CASES", "0"))
 BLOCKS = ("mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4", "mxint8", "nvfp4")
@@ -61,6 +61,15 @@ def quantizers(profile: str, blocks: Sequence[str], modes: Sequence[str]) -> Ite
 def groups() -> Iterator[tuple[str, list[Callable[[], Unit]]]]:
     for name in PROFILES:
         yield f"profile {name}", list(quantizers(name, BLOCKS, ("", "sr", "rtz")))
+    for name in PROFILES:
+        blocks = ("mxfp8", "mxint8", "nvfp4", "fp4_e2m1@fp8_e5m2/8")
+        yield (
+            f"dequantize {name}",
+            [
+                lambda b=b, n=name: DequantizeUnit.make(get_block_format(b), None, n)  # type: ignore[misc]
+                for b in blocks
+            ],
+        )
     for name in ("p3109", "ocp", "nvfp4", "microxcaling"):
         yield f"scales with Inf, {name}", list(quantizers(name, INFINITE_SCALES, ("", "rup")))
     for name in POLICIES:

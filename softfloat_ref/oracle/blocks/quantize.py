@@ -12,7 +12,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import Profile, get_profile
 from softfloat_ref.oracle.blocks.scale_rules import Scale, get_scale_rule, largest, quotient
-from softfloat_ref.oracle.codec import Encoder, check_code, decoder, encoder, needed_bits, to_value
+from softfloat_ref.oracle.codec import check_code, decoder, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.flags import OVERFLOW
 from softfloat_ref.oracle.formats import (
@@ -20,7 +20,7 @@ from softfloat_ref.oracle.formats import (
 )
 from softfloat_ref.oracle.policies import Overflow, Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
-from softfloat_ref.oracle.rounding_steps import Destination, destination, rounded
+from softfloat_ref.oracle.rounding_steps import Destination, destination, read, rounded
 from softfloat_ref.oracle.steps import PLAIN, Do, step
 
 FP32_ONE: Final = FP32.bias << FP32.mantissa_bits  # a tensor scale of 1
@@ -376,25 +376,29 @@ def dequantize_block(
 ) -> list[Value]:
     """The exact values scale * element; all NaN if the scale is NaN."""
     fmt = get_block_format(fmt)
-    factor = decoder(fmt.scale)(check_code(scale, fmt.scale))
+    factor = _factor(decoder(fmt.scale)(check_code(scale, fmt.scale)), tensor_scale)
     decode = decoder(fmt.element)
-    elements = [decode(check_code(code, fmt.element)) for code in codes]
-    if factor.kind == NAN:
-        return [Value(NAN, 0)] * len(elements)
-    if factor.kind == INF:
-        return [_times_inf(x) for x in elements]
-    factor = exact.multiply(factor, tensor_scale)
-    return [exact.multiply(factor, x) if x.kind == FINITE else x for x in elements]
+    return [scaled(decode(check_code(code, fmt.element)), factor) for code in codes]
 
 
-def _times_inf(x: Value) -> Value:
-    return Value(NAN, 0) if x.kind == NAN or x.is_zero else exact.inf(x.sign)
+def _factor(scale: Value, tensor_scale: Value) -> Value:
+    return exact.multiply(scale, tensor_scale) if scale.kind == FINITE else scale
+
+
+@step("product", "value")
+def scaled(x: Value, factor: Value) -> Value:
+    """An element times its scale."""
+    if factor.kind == FINITE:
+        return exact.multiply(factor, x) if x.kind == FINITE else x
+    if factor.kind == NAN or x.kind == NAN or x.is_zero:
+        return Value(NAN, 0)
+    return exact.inf(x.sign)
 
 
 @cache
-def _dequantized(saturate: bool) -> Encoder:
-    """The function that rounds values to FP32."""
-    return encoder(FP32, Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE))
+def to_fp32(saturate: bool) -> Destination:
+    """Rounding to FP32. saturate: finite values beyond it give the largest number."""
+    return destination(FP32, Policy(overflow=Overflow.SAT_PROPAGATE if saturate else Overflow.SAT_NONE))
 
 
 def dequantize_to_fp32(
@@ -405,5 +409,19 @@ def dequantize_to_fp32(
     tensor_scale: Value = _ONE,
 ) -> list[int]:
     """The FP32 codes of the values; each exact product is rounded once."""
-    encode = _dequantized(get_profile(profile).dequantize_overflow == "saturate")
-    return [encode(x, 0)[0] for x in dequantize_block(scale, codes, fmt, tensor_scale)]
+    return dequantized(PLAIN, scale, codes, get_block_format(fmt), get_profile(profile), tensor_scale)
+
+
+def dequantized(
+    do: Do, scale: int, codes: Sequence[int], fmt: BlockFormat, profile: Profile, tensor_scale: Value
+) -> list[int]:
+    """The FP32 codes of a block, step by step."""
+    decode, to = decoder(fmt.element), to_fp32(profile.dequantize_overflow == "saturate")
+    read_scale = do.at("scale")(read, check_code(scale, fmt.scale), decoder(fmt.scale), fmt.scale)
+    factor = _factor(read_scale, tensor_scale)
+    results = []
+    for k, code in enumerate(codes):
+        lane = do.at("elements", k)
+        x = lane(read, check_code(code, fmt.element), decode, fmt.element)
+        results.append(lane(rounded, lane(scaled, x, factor), 0, to)[0])
+    return results
