@@ -6,17 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
+from softfloat_ref.diagnosis.defects import Faulty, replaced
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Output
-from softfloat_ref.diagnosis.operation_models import Run, Scalar, Values
+from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, Scalar, Values, of_values
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT
 from softfloat_ref.oracle.literals import shortest
-from softfloat_ref.oracle.operations import context, evaluator
+from softfloat_ref.oracle.operations import Context, Operation, evaluator
+from softfloat_ref.oracle.operations.steps import exact_result
+from softfloat_ref.oracle.operations.table import Outcome
 from softfloat_ref.oracle.rounding import RNE, round_to_unit
+from softfloat_ref.oracle.steps import Change, Function, Traced
 
 _LOOSE: Final = 10  # size of a hypothesis that allows several answers
 _CONSTANT_BITS: Final = (8, 11, 16, 24, 32, 33, 48, 53, 64, 66)  # of a constant: single and double words, x87's 66
@@ -91,9 +95,7 @@ def _short_constants(s: Scalar) -> Iterator[Hypothesis]:
     for bits in _CONSTANT_BITS:
         constant = _of_bits(known, bits)
         says = f"reduces its operand by multiples of {what} with a constant of {bits} bits"
-        yield Hypothesis(
-            f"reduction by {bits} bits", says, s.model(_reduced(s, constant, doubles=bool(curve.doubling)))
-        )
+        yield s.defect(f"reduction by {bits} bits", says, _reduced(constant, bool(curve.doubling)))
 
 
 def _of_bits(x: Fraction, bits: int) -> Fraction:
@@ -104,24 +106,19 @@ def _of_bits(x: Fraction, bits: int) -> Fraction:
     return kept * Fraction(2) ** (value.exponent + size - bits)
 
 
-def _reduced(s: Scalar, constant: Fraction, doubles: bool) -> Run:
-    right, ctx, encode = evaluator(s.sig, s.policy), context(s.sig, s.policy), encoder(s.sig.out, s.policy)
-    decode, function = decoder(s.sig.formats[0], s.policy.flush_inputs), s.sig.operation.function
-
-    def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
-        x = decode(codes[0])
+def _reduced(constant: Fraction, doubles: bool) -> Change:
+    def wrong(here: Traced, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
+        x = values[0]
         if x.kind != FINITE or not x.significand or exact.top(x) > _FARTHEST:
-            return right(codes, random_bits)
+            return right(op, ctx, values)  # type: ignore[no-any-return]
         number = x.as_fraction()
         times = (2 * number + constant) // (2 * constant)
-        rest = number - times * constant
-        value, flags = function(ctx, _value(rest, x.sign))
+        value, flags = right(op, ctx, [_value(number - times * constant, x.sign)])
         if doubles and value.kind == FINITE:
             value = value._replace(exponent=value.exponent + times)
-        code, more = encode(value, random_bits)
-        return code, flags | more
+        return value, flags
 
-    return run
+    return replaced(exact_result, wrong)
 
 
 def _value(x: Fraction, sign_of_zero: int) -> Value:
@@ -149,7 +146,8 @@ def function_suggested_by(s: Scalar, cases: Sequence[Case]) -> Iterator[Hypothes
             found = _beyond(s, side, least, name, says, change)
             yield found
             also = f"{found.says}, but raises the right flags"
-            yield found._replace(name=f"{found.name}, flags kept", says=also, model=s.flags_kept(found.model))
+            kept = Faulty(s.unit, (*cast(Faulty, found.model).changes, FLAGS_KEPT))
+            yield found._replace(name=f"{found.name}, flags kept", says=also, model=kept)
 
 
 def _rounder(x: Value) -> list[Value]:
@@ -176,7 +174,7 @@ def _beyond(
 ) -> Hypothesis:
     size = limit.as_fraction()
 
-    def changed(codes: Sequence[int], values: Values) -> Values | None:
+    def changed(values: Values) -> Values | None:
         x = values[0]
         far = x.kind == FINITE and abs(x.as_fraction()) >= size and side in (None, x.sign)
         return [change(x)] if far else None
@@ -184,4 +182,4 @@ def _beyond(
     shown = shortest(limit)
     where = {None: f"of magnitude {shown} or more", 0: f"of {shown} or more", 1: f"of -{shown} or less"}[side]
     at = {None: f"|a| >= {shown}", 0: f"a >= {shown}", 1: f"a <= -{shown}"}[side]
-    return Hypothesis(f"{name} where {at}", says.format(where), s.on_values(changed), size=3)
+    return Hypothesis(f"{name} where {at}", says.format(where), Faulty(s.unit, (of_values(changed),)), size=3)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import permutations, product
 from typing import Final
 
-from softfloat_ref.diagnosis.defects import replaced
+from softfloat_ref.diagnosis.defects import replaced, within
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
-from softfloat_ref.diagnosis.operation_models import Scalar, Values
+from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, Scalar, Values, of_values, taken
 from softfloat_ref.diagnosis.twins import twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Decoder, decoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations import evaluator
 from softfloat_ref.oracle.operations.formula import Formula
 from softfloat_ref.oracle.operations.table import LETTERS
 from softfloat_ref.oracle.rounding_steps import read
@@ -43,35 +42,30 @@ def _read_wrongly(s: Scalar) -> Iterator[Hypothesis]:
         for name, says, change in _OPERAND_DEFECTS:
             if "subnormal" in name and fmt.subnormals != "gradual":
                 continue
-
-            model = s.on_values(partial(_one_changed, i, fmt, change))
-            yield Hypothesis(name + of, says + in_, model)
+            changes = within(LETTERS[i], [reading(change)])
+            yield s.defect(name + of, says + in_, *changes)
             if name == "subnormals flushed":
-                yield Hypothesis(
-                    f"{name}{of}, flags kept", f"{says}{in_}, but raises the right flags", s.flags_kept(model)
-                )
+                kept = f"{says}{in_}, but raises the right flags"
+                yield s.defect(f"{name}{of}, flags kept", kept, *changes, FLAGS_KEPT)
 
 
 def _twin_operands(s: Scalar) -> Iterator[Hypothesis]:
     """All operands of a format read as in its twin."""
     for fmt in dict.fromkeys(s.sig.formats):
         for name, says, twin in twins(fmt):
-            decode = decoder(twin)
-
-            def read(
-                codes: Sequence[int], values: Values, fmt: Format = fmt, decode: Decoder = decode
-            ) -> Values | None:
-                rows = zip(codes, values, s.sig.formats, strict=True)
-                return [decode(code) if f == fmt and decode(code).kind != x.kind else x for code, x, f in rows]
-
-            yield Hypothesis(f"{fmt.name} operands as {name}", f"reads {fmt.name} as {says}", s.on_values(read))
+            letters = [x for x, f in zip(LETTERS, s.sig.formats, strict=False) if f == fmt]
+            changes = (c for x in letters for c in within(x, [_read_as(decoder(twin))]))
+            yield s.defect(f"{fmt.name} operands as {name}", f"reads {fmt.name} as {says}", *changes)
 
 
-def _one_changed(i: int, fmt: Format, change: _Change, codes: Sequence[int], values: Values) -> Values | None:
-    """The operands with one changed, if it is a finite number; None if that changes nothing."""
-    x = values[i]
-    y = change(codes[i], x, fmt) if x.kind == FINITE else x
-    return None if y == x else [*values[:i], y, *values[i + 1 :]]
+def _read_as(other: Decoder) -> Change:
+    """Codes read by another decoder, where it gives another kind of value."""
+
+    def wrong(here: Traced, right: Function, code: int, decode: Decoder, fmt: Format) -> Value:
+        x, y = right(code, decode, fmt), other(code)
+        return x if x.kind == y.kind else y
+
+    return replaced(read, wrong)
 
 
 _Change = Callable[[int, Value, Format], Value]
@@ -136,24 +130,13 @@ def taken_defects(s: Scalar) -> Iterator[Hypothesis]:
 
     Such a device is seldom wrong in all cases: it selects the operand by mistake under some condition.
     """
-    run = evaluator(s.sig, s.policy)
     for i, fmt in enumerate(s.sig.formats):
-        if s.arity == 1 or not fmt.zero:
-            continue
-
-        def zero(codes: Sequence[int], r: int, i: int = i) -> tuple[int, int]:
-            return run([*codes[:i], 0, *codes[i + 1 :]], r)
-
-        yield Hypothesis(f"zero for {LETTERS[i]}", f"takes zero for operand {LETTERS[i]}", s.model(zero))
+        if s.arity > 1 and fmt.zero:
+            yield s.defect(f"zero for {LETTERS[i]}", f"takes zero for operand {LETTERS[i]}", *taken((i, None)))
     for i, j in permutations(range(s.arity), 2):
-        if s.sig.formats[i] != s.sig.formats[j]:
-            continue
-
-        def other(codes: Sequence[int], r: int, i: int = i, j: int = j) -> tuple[int, int]:
-            return run([*codes[:i], codes[j], *codes[i + 1 :]], r)
-
-        says = f"takes operand {LETTERS[j]} for operand {LETTERS[i]}"
-        yield Hypothesis(f"{LETTERS[j]} for {LETTERS[i]}", says, s.model(other))
+        if s.sig.formats[i] == s.sig.formats[j]:
+            says = f"takes operand {LETTERS[j]} for operand {LETTERS[i]}"
+            yield s.defect(f"{LETTERS[j]} for {LETTERS[i]}", says, *taken((i, j)))
 
 
 # -- alignment of a sum ----------------------------------------------------------------------------------------------
@@ -164,29 +147,27 @@ def _alignment_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
     multiply-adds used as adders, which lose it below a whole product, of one operand only."""
     for places in _ALIGNED:
         below = f"{places} place{'s' * (places > 1)} below the larger"
-        yield Hypothesis(
+        yield s.defect(
             f"smaller addend cut {below}",
             f"loses the bits that alignment shifts out of the smaller operand, {below}",
-            s.on_values(partial(_cut_smaller, formula, None, places, False)),
+            of_values(partial(_cut_smaller, formula, None, places, False)),
         )
-        yield Hypothesis(
+        yield s.defect(
             f"no borrow {below}",
             f"does not borrow for the bits that alignment shifts out of the smaller operand, {below}",
-            s.on_values(partial(_cut_smaller, formula, None, places, True)),
+            of_values(partial(_cut_smaller, formula, None, places, True)),
         )
     fraction = s.sig.formats[0].mantissa_bits
     for i, places in product((0, 1), sorted({wide + x for wide in (0, fraction) for x in _ALIGNED})):
         below = f"{places} place{'s' * (places > 1)} below operand {LETTERS[1 - i]}"
-        yield Hypothesis(
+        yield s.defect(
             f"{LETTERS[i]} cut {below}",
             f"loses the bits that alignment shifts out of operand {LETTERS[i]}, {below}",
-            s.on_values(partial(_cut_smaller, formula, i, places, False)),
+            of_values(partial(_cut_smaller, formula, i, places, False)),
         )
 
 
-def _cut_smaller(
-    formula: Formula, only: int | None, places: int, no_borrow: bool, codes: Sequence[int], values: Values
-) -> Values | None:
+def _cut_smaller(formula: Formula, only: int | None, places: int, no_borrow: bool, values: Values) -> Values | None:
     """The operands with the smaller one cut some places below the other's last bit, if it is `only`; no_borrow: the
     exact sum with that, and what was cut or-ed below it."""
     if not all(x.kind == FINITE and x.significand for x in values):

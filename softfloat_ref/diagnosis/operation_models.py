@@ -1,4 +1,4 @@
-"""A scalar operation with one of its steps replaced, from which its defects are made."""
+"""Scalar operations, as the defects of operations take them."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from softfloat_ref.diagnosis.hypotheses import Model, changed, defined
+from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, changed, defined
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import decoder, encoder
-from softfloat_ref.oracle.exact import NAN, Value
+from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations import Signature, context, evaluator
-from softfloat_ref.oracle.operations.table import nan_operand
+from softfloat_ref.oracle.operations import Context, Operation, Signature
+from softfloat_ref.oracle.operations.steps import exact_result, on_codes
+from softfloat_ref.oracle.operations.table import LETTERS, Outcome
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.rounding_steps import answer, read
+from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import OperationUnit
 
-Values = list[Value]
+Values = Sequence[Value]
 Run = Callable[[Sequence[int], int], tuple[int, int]]  # from codes and random bits to a code and flags
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """An operation with its formats, under a policy, from which defects are made.
+    """An operation with its formats, under a policy, of which defects are made.
 
     source: the random source. under: the model whose answer is changed by defects of the answer, if it is not the
     plain operation.
@@ -39,6 +42,11 @@ class Scalar:
         return Scalar(unit.signature, policy or unit.policy, source)
 
     @cached_property
+    def unit(self) -> OperationUnit:
+        """The operation as a unit."""
+        return OperationUnit(self.sig.operation.name, self.sig.formats, self.sig.out, self.policy)
+
+    @property
     def arity(self) -> int:
         return self.sig.operation.arity
 
@@ -47,40 +55,62 @@ class Scalar:
         arity, takes_random = self.arity, self.policy.random_count > 0
         return defined(lambda inputs: run(inputs[:arity], inputs[arity] if takes_random and len(inputs) > arity else 0))
 
-    def plain(self) -> Model:
+    def plain(self) -> Faulty:
         """The plain operation."""
-        return self.model(evaluator(self.sig, self.policy))
+        return Faulty(self.unit)
 
-    def on_values(self, change: Callable[[Sequence[int], Values], Values | None]) -> Model:
-        """The operation on operands that are changed after decoding; None leaves them unchanged."""
-        operation, formats = self.sig.operation, self.sig.formats
-        decoders = [decoder(f, operation.flushes and self.policy.flush_inputs) for f in formats]
-        right, ctx = evaluator(self.sig, self.policy), context(self.sig, self.policy)
-        encode = encoder(self.sig.out, self.policy)
-
-        def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
-            values = [decode(code) for decode, code in zip(decoders, codes, strict=True)]
-            changed = change(codes, values)
-            if changed is None:
-                return right(codes, random_bits)
-            if any(x.kind == NAN for x in changed) and not operation.nans:
-                value, flags = nan_operand(self.policy.nan_rule, changed)
-            else:
-                value, flags = operation.function(ctx._replace(random_bits=random_bits), *changed)
-            code, more = encode(value, random_bits)
-            return code, flags | more
-
-        return self.model(run)
-
-    def flags_kept(self, wrong: Model) -> Model:
-        """The result of another model with the right flags."""
-        right = self.plain()
-        return changed(wrong, lambda inputs, found: (found[0], (right(inputs) or found)[1]))
+    def defect(self, name: str, says: str, *changes: Change, size: int = 2) -> Hypothesis:
+        """The operation with replaced steps."""
+        return defective(self.unit, name, says, *changes, size=size)
 
     def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
         """The model with a changed answer: the change maps operands, code and flags to code and flags."""
-        before, arity = self.under or self.plain(), self.arity
-        return changed(before, lambda inputs, found: change(inputs[:arity], *found))
+        arity = self.arity
+        if self.under is not None:
+            return changed(self.under, lambda inputs, codes: change(inputs[:arity], *codes))
+
+        def wrong(here: Traced, right: Function, codes: tuple[int, int]) -> tuple[int, ...]:
+            return right(change(here.case.inputs[:arity], *codes))  # type: ignore[no-any-return]
+
+        return Faulty(self.unit, (replaced(answer, wrong),))
+
+
+def of_values(change: Callable[[Values], Values | None]) -> Change:
+    """The exact result of operands that are changed after they are read; None leaves them unchanged."""
+
+    def wrong(here: Traced, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
+        other = change(values)
+        return right(op, ctx, values if other is None else other)  # type: ignore[no-any-return]
+
+    return replaced(exact_result, wrong)
+
+
+def with_right_flags(here: Traced, right: Function, codes: tuple[int, int]) -> tuple[int, ...]:
+    """The answer with the flags that the right device raises."""
+    return right((codes[0], here.case.unit.answer(here.case.inputs)[1]))  # type: ignore[no-any-return]
+
+
+FLAGS_KEPT = replaced(answer, with_right_flags)
+
+
+def taken(*sources: tuple[int, int | None]) -> tuple[Change, ...]:
+    """Operands in place of others: pairs of an operand and the one that is taken for it; None: zero."""
+    of = dict(sources)
+
+    def code(inputs: Sequence[int], k: int) -> int:
+        source = of.get(k, k)
+        return 0 if source is None else inputs[source]
+
+    def reads(k: int) -> Change:
+        def wrong(here: Traced, right: Function, own: int, *args: object) -> Value:
+            return right(code(here.case.inputs, k), *args)  # type: ignore[no-any-return]
+
+        return replaced(read, wrong)
+
+    def codes(here: Traced, right: Function, op: Operation, ctx: Context, own: Sequence[int]) -> tuple[int, int]:
+        return right(op, ctx, [code(own, k) for k in range(len(own))])  # type: ignore[no-any-return]
+
+    return *(c for k in of for c in within(LETTERS[k], [reads(k)])), replaced(on_codes, codes)
 
 
 def always_exact(source: Format, out: Format) -> bool:

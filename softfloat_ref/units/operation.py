@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.formats import Format, define_format
 from softfloat_ref.oracle.operations import Evaluator, Signature, evaluator, get_operation, signature, unrounded
+from softfloat_ref.oracle.operations.steps import Setting, evaluated, setting
 from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
 from softfloat_ref.oracle.rounding import position
-from softfloat_ref.units.unit import FLAGS, LETTERS, Field, Line, Unit, file_name, operand, random_words, result
+from softfloat_ref.oracle.steps import Do
+from softfloat_ref.units.unit import FLAGS, LETTERS, Field, Line, SteppedUnit, file_name, operand, random_words, result
 
 if TYPE_CHECKING:
     from softfloat_ref.oracle.operations import Unrounded
 
 
 @dataclass(frozen=True)
-class OperationUnit(Unit):
+class OperationUnit(SteppedUnit):
     """An operation: operands a, b, ... in, result and flags out; formats holds one format per operand.
 
     intermediate: four fields more, after the flags, of the unrounded result: exact_sign; exact_kept, its bits down to
@@ -81,6 +83,12 @@ class OperationUnit(Unit):
         found = self._run(operands, word)
         return (*found, *self._intermediate(operands, word)) if self.intermediate else found
 
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
+        found = evaluated(do, self._settings(more_bits), inputs)
+        arity = len(self.formats)
+        word = inputs[arity] if len(inputs) > arity else 0
+        return (*found, *self._intermediate(inputs[:arity], word)) if self.intermediate else found
+
     def with_intermediate(self) -> OperationUnit:
         return dataclasses.replace(self, intermediate=True)
 
@@ -90,6 +98,10 @@ class OperationUnit(Unit):
     @cached_property
     def _run(self) -> Evaluator:
         return evaluator(self.signature, self.policy)
+
+    @cached_property
+    def _settings(self) -> Callable[[int], Setting]:
+        return cache(partial(setting, self.signature, self.policy))
 
     @cached_property
     def _exact(self) -> Unrounded:
