@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, Stepwise
+from softfloat_ref.oracle.rounding_steps import answer
 from softfloat_ref.oracle.steps import Change, Function, Known, Plan, Traced, values_of
 from softfloat_ref.units import SteppedUnit
 
@@ -40,24 +41,17 @@ _MOST: Final = (
     1 << 15
 )  # input codes of the cases of a unit whose steps are kept: those on which all hypotheses are tried
 _UNITS: Final = 8
-_Kept = dict[tuple[int, ...], list[Any]]
-_KEPT: Final[dict[int, tuple[SteppedUnit, _Kept]]] = {}  # by the unit's identity
+_Runs = dict[tuple[int, ...], list[Any]]
+_RUNS: Final[dict[int, tuple[SteppedUnit, _Runs]]] = {}  # by the unit's identity
 
 
-def _known(unit: SteppedUnit, inputs: tuple[int, ...]) -> Known | None:
-    """What the steps of the right unit give for a case; None for cases beyond the first ones, or if it is undefined."""
-    if id(unit) not in _KEPT and len(_KEPT) >= _UNITS:
-        _KEPT.pop(next(iter(_KEPT), 0))
-    kept = _KEPT.setdefault(id(unit), (unit, {}))[1]
-    values = kept.get(inputs)
-    if values is None:
-        if len(kept) * len(inputs) >= _MOST:
-            return None
-        try:
-            values = kept[inputs] = values_of(lambda do: unit.computed(do, inputs, MORE_BITS))
-        except Error:
-            return None
-    return Known(values)
+def _runs_of(unit: SteppedUnit) -> _Runs:
+    """What the steps of a unit gave for the first cases of a search, by their inputs."""
+    if id(unit) not in _RUNS:
+        if len(_RUNS) >= _UNITS:
+            _RUNS.pop(next(iter(_RUNS), 0))
+        _RUNS[id(unit)] = unit, {}
+    return _RUNS[id(unit)][1]
 
 
 @dataclass(frozen=True)
@@ -67,25 +61,54 @@ class Faulty(Stepwise):
     unit: SteppedUnit
     changes: tuple[Change, ...] = ()
 
-    @cached_property
-    def plan(self) -> Plan:
-        return Plan(self.changes)
-
     def __call__(self, inputs: Inputs) -> Output | None:
-        codes = tuple(inputs)[: self.unit.input_width]
+        codes = tuple(inputs)[: self._width]
         try:
             if not self.changes:
                 return tuple(self.unit.answer(codes))
-            run = Traced(self.plan, Asked(self.unit, codes), _known(self.unit, codes))
+            values = self._runs.get(codes) or self._values(codes)
+            run = Traced(self._plan, Asked(self.unit, codes), None if values is None else Known(values))
+            if values is not None and self._last_only:
+                return run(answer, values[-1])
             return tuple(self.unit.computed(run, codes, MORE_BITS))
         except Error:
             return None
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return Plan(self.changes)
+
+    @cached_property
+    def _last_only(self) -> bool:
+        """Whether only the answer is changed, which is the last step."""
+        return all(c.step is answer for c in self.changes)
+
+    @cached_property
+    def _width(self) -> int:
+        return self.unit.input_width
+
+    @cached_property
+    def _runs(self) -> _Runs:
+        return _runs_of(self.unit)
+
+    def _values(self, codes: tuple[int, ...]) -> list[Any] | None:
+        """What the steps of the right unit give for a case; None for cases beyond the first, or if it is undefined."""
+        runs = self._runs
+        if len(runs) * len(codes) >= _MOST:
+            return None
+        try:
+            values = runs[codes] = values_of(lambda do: self.unit.computed(do, codes, MORE_BITS))
+        except Error:
+            return None
+        return values
 
     def joined(self, other: Model) -> Faulty | None:
         if not isinstance(other, Faulty):
             return None
         if not other.changes:  # another unit, whatever its faults
             return replace(self, unit=other.unit)
+        if set(other.changes) <= set(self.changes):
+            return None
         return replace(self, changes=(*self.changes, *other.changes))
 
 

@@ -8,19 +8,18 @@ from fractions import Fraction
 from functools import partial
 from typing import Final, cast
 
-from softfloat_ref.diagnosis.defects import Faulty, replaced
+from softfloat_ref.diagnosis.defects import Faulty
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Output
-from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, Scalar, Values, of_values
+from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, Scalar, Values, exactly_wrong, of_values
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT
 from softfloat_ref.oracle.literals import shortest
 from softfloat_ref.oracle.operations import Context, Operation, evaluator
-from softfloat_ref.oracle.operations.steps import exact_result
 from softfloat_ref.oracle.operations.table import Outcome
 from softfloat_ref.oracle.rounding import RNE, round_to_unit
-from softfloat_ref.oracle.steps import Change, Function, Traced
+from softfloat_ref.oracle.steps import Change, Function
 
 _LOOSE: Final = 10  # size of a hypothesis that allows several answers
 _CONSTANT_BITS: Final = (8, 11, 16, 24, 32, 33, 48, 53, 64, 66)  # of a constant: single and double words, x87's 66
@@ -107,7 +106,7 @@ def _of_bits(x: Fraction, bits: int) -> Fraction:
 
 
 def _reduced(constant: Fraction, doubles: bool) -> Change:
-    def wrong(here: Traced, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
+    def wrong(right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
         x = values[0]
         if x.kind != FINITE or not x.significand or exact.top(x) > _FARTHEST:
             return right(op, ctx, values)  # type: ignore[no-any-return]
@@ -118,7 +117,7 @@ def _reduced(constant: Fraction, doubles: bool) -> Change:
             value = value._replace(exponent=value.exponent + times)
         return value, flags
 
-    return replaced(exact_result, wrong)
+    return exactly_wrong(wrong)
 
 
 def _value(x: Fraction, sign_of_zero: int) -> Value:

@@ -14,7 +14,7 @@ from softfloat_ref.diagnosis.defects import Faulty, replaced
 from softfloat_ref.diagnosis.function_defects import function_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.operand_defects import operand_defects, taken_defects
-from softfloat_ref.diagnosis.operation_models import Scalar, Values, always_exact, of_values, taken
+from softfloat_ref.diagnosis.operation_models import Scalar, Values, always_exact, exactly_wrong, of_values, taken
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.rounding_defects import rounding_defects
 from softfloat_ref.oracle import exact
@@ -24,7 +24,6 @@ from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.operations import OPERATIONS, Context, Operation, evaluator
 from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD, QUOTIENT, Formula
-from softfloat_ref.oracle.operations.steps import exact_result
 from softfloat_ref.oracle.operations.table import LETTERS, Outcome, confused_with
 from softfloat_ref.oracle.rounding_steps import Destination, destination, read, rounded
 from softfloat_ref.oracle.steps import Function, Traced
@@ -64,13 +63,11 @@ def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
 def _sum_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
     if s.sig.out.negative_zero:
         for sign, shown in ((0, "+0"), (1, "-0")):
-            cancelled = replaced(exact_result, partial(_cancelled, formula, sign))
+            cancelled = exactly_wrong(partial(_cancelled, formula, sign))
             yield s.defect(f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", cancelled)
 
 
-def _cancelled(
-    formula: Formula, sign: int, here: Traced, right: Function, op: Operation, ctx: Context, values: Values
-) -> Outcome:
+def _cancelled(formula: Formula, sign: int, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
     """A zero of that sign results from terms that are not all zeros of one sign."""
     value, flags = right(op, ctx, values)
     if value.is_zero and len({x.sign for x in formula.values(values)}) > 1:
@@ -85,7 +82,7 @@ def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
     for name in dict.fromkeys((s.sig.out.name, "fp32", "fp64")):
         if name in CATALOGUE and CATALOGUE[name].mantissa_bits >= s.sig.out.mantissa_bits:
             says = f"is not fused: it rounds the product to {name} before it adds"
-            unfused = replaced(exact_result, partial(_unfused, CATALOGUE[name]))
+            unfused = exactly_wrong(partial(_unfused, CATALOGUE[name]))
             yield s.defect(f"not fused, product in {name}", says, unfused)
     full = s.sig.formats[0].precision + s.sig.formats[1].precision
     for bits in range(4):
@@ -126,14 +123,14 @@ def _short_normalisation(
     return code - (1 << to.fmt.mantissa_bits), flags | (UNDERFLOW if flags & INEXACT else 0)
 
 
-def _unfused(product: Format, here: Traced, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
+def _unfused(product: Format, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
     """The product rounded, with its flags, before the addition."""
     return _in_turn(product, right, ctx, ("mul", values[:2]), "add", values[2:])
 
 
-def _by_reciprocal(here: Traced, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
+def _by_reciprocal(out: Format, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
     """Rounds twice: 1 / b, then the product."""
-    return _in_turn(here.case.unit.out, right, ctx, ("div", [_ONE, values[1]]), "mul", values[:1])
+    return _in_turn(out, right, ctx, ("div", [_ONE, values[1]]), "mul", values[:1])
 
 
 def _in_turn(
@@ -192,7 +189,7 @@ def _other_operations(s: Scalar) -> Iterator[Hypothesis]:
             continue
         yield Hypothesis(f"operation {other.name}", f"computes {other.name}", Faulty(unit))
     if operation.formula == QUOTIENT and s.sig.formats[0] == s.sig.formats[1]:
-        twice = replaced(exact_result, _by_reciprocal)
+        twice = exactly_wrong(partial(_by_reciprocal, s.sig.out))
         yield s.defect("a * (1 / b)", "multiplies by the rounded reciprocal of b", twice)
     for i, j in combinations(range(s.arity), 2):
         if s.sig.formats[i] != s.sig.formats[j] or (operation.formula == MULTIPLY_ADD and j == 1):

@@ -75,14 +75,26 @@ class Scalar:
         return Faulty(self.unit, (replaced(answer, wrong),))
 
 
+def exactly_wrong(wrong: Callable[[Function, Operation, Context, Values], Outcome]) -> Change:
+    """Another exact result: wrong(right, operation, ctx, values). What another defect computes in place of the unit's
+    operation is left as it is."""
+
+    def result(here: Traced, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
+        if op is not here.case.unit.signature.operation:
+            return right(op, ctx, values)  # type: ignore[no-any-return]
+        return wrong(right, op, ctx, values)
+
+    return replaced(exact_result, result)
+
+
 def of_values(change: Callable[[Values], Values | None]) -> Change:
     """The exact result of operands that are changed after they are read; None leaves them unchanged."""
 
-    def wrong(here: Traced, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
+    def wrong(right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
         other = change(values)
         return right(op, ctx, values if other is None else other)  # type: ignore[no-any-return]
 
-    return replaced(exact_result, wrong)
+    return exactly_wrong(wrong)
 
 
 def with_right_flags(here: Traced, right: Function, codes: tuple[int, int]) -> tuple[int, ...]:
