@@ -119,12 +119,13 @@ class Search(Generic[P]):
             return
         results = len(self.comparator.formats)
         yield h._replace(model=on_top(self.under, h.model, self.right, results))
-        at_point, model = self._at_point
-        if model is not None and h.name in at_point:
-            yield h._replace(model=on_top(self.under, at_point[h.name], model, results))
         joined = self.stack.joined(h.model) if isinstance(self.stack, Stepwise) else None
         if joined is not None:
             yield h._replace(model=joined)
+            return
+        at_point, model = self._at_point
+        if model is not None and h.name in at_point:
+            yield h._replace(model=on_top(self.under, at_point[h.name], model, results))
 
     @cached_property
     def _at_point(self) -> tuple[dict[str, Model], Model | None]:
@@ -192,7 +193,7 @@ class Search(Generic[P]):
     def _defects(self) -> Iterator[Hypothesis]:
         """The listed defects of the base, and those that the cases suggest."""
         space = self.space
-        for d in (*space.defects(space.base), *space.suggested(space.base, self.cases)):
+        for d in (*space.listed, *space.suggested(space.base, self.cases)):
             yield d._replace(name=f"{self.start}; {d.name}", size=self.start_size + d.size) if self.start else d
 
     def _two_defects(self, some: Sequence[Case]) -> Iterator[Hypothesis]:

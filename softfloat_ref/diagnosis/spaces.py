@@ -57,6 +57,16 @@ class Space(Generic[P]):
         except Error:
             return None
 
+    def known_model(self, point: P) -> Model | None:
+        """The model of a point, made once."""
+        if point not in self._models:
+            self._models[point] = self.model(point)
+        return self._models[point]
+
+    @cached_property
+    def _models(self) -> dict[P, Model | None]:
+        return {}
+
     def model_of(self, made: Any) -> Model:
         """How a unit of this space answers."""
         return expected_model(made)
@@ -83,6 +93,11 @@ class Space(Generic[P]):
             return self.defects_of(self.made(point))
         except Error:
             return iter(())
+
+    @cached_property
+    def listed(self) -> list[Hypothesis]:
+        """The listed defects of the base, made once."""
+        return list(self.defects(self.base))
 
     def defects_of(self, made: Any) -> Iterator[Hypothesis]:
         """The listed defects of a unit of this space."""
@@ -190,7 +205,7 @@ def _listed(fields: Mapping[str, str]) -> str:
 
 def hypothesis(space: Space[P], point: P) -> Hypothesis | None:
     """A point as a hypothesis; None if it has no model."""
-    model = space.model(point)
+    model = space.known_model(point)
     if model is None:
         return None
     return Hypothesis(space.text(point), space.says(point), model, space.kind, space.size(point))
