@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import softfloat_ref.units  # noqa: F401  (every step is known)
 from softfloat_ref.oracle import exact, rounding_steps
 from softfloat_ref.oracle.codec import encoder, target
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
@@ -152,3 +155,12 @@ def test_the_steps_of_a_rounding() -> None:
 def test_every_step_inside_a_rounding_is_known() -> None:
     assert STEPS[rounded].inside == set(rounding_steps.INSIDE)
     assert {place, round_up, magnitude} < STEPS[rounded].inside
+
+
+def test_the_names_of_steps_are_listed() -> None:
+    """In docs/design.md, under Steps; those of this module are not."""
+    text = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")
+    section = text.partition("## Steps")[2].partition("\n## ")[0]
+    rows = [x for x in section.splitlines() if x.startswith("| ")]
+    listed = {name for row in rows for name in re.findall(r"`([a-z0 ]+)`", row)}
+    assert listed == {x.name for f, x in STEPS.items() if f.__module__ != __name__}
