@@ -5,70 +5,32 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis.block_defects import binades_off, usual
 from softfloat_ref.diagnosis.block_defects import moved as moved_scale
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
-from softfloat_ref.diagnosis.operand_defects import flushed, hidden_bit, low_exponent
+from softfloat_ref.diagnosis.defects import defective, replaced, within
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis
+from softfloat_ref.diagnosis.operand_defects import flushed, hidden_bit, low_exponent, reading
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.rounding_defects import RoundingDefect, rounding_defects, with_policy
-from softfloat_ref.diagnosis.sum_defects import WrongDot, sum_defects, wrapped_products
+from softfloat_ref.diagnosis.sum_defects import sum_defects, wrapped_products
 from softfloat_ref.diagnosis.twins import TWINS, twins
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.accumulate.dots import Operand
-from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
-from softfloat_ref.oracle.accumulate.terms import Decode, Term
-from softfloat_ref.oracle.accumulate.trees import RESULT, Round, To, walk
-from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.accumulate.dots import Operand, block_factor, in_order
+from softfloat_ref.oracle.accumulate.evaluate import narrowed
+from softfloat_ref.oracle.accumulate.terms import Decode, Scale
+from softfloat_ref.oracle.accumulate.trees import RESULT, Round, walk
 from softfloat_ref.oracle.exact import FINITE, Value
-from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.rounding_steps import Destination, answer, destination, read
+from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import DotUnit
 
-_Inputs = tuple[Operand, Operand, int]
 _FORMATS: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
 _LAST: Final = re.compile(r"-> (\w+):(\w+)")
-_WHERE: Final = ("inner", "last", "every")
-
-
-@dataclass
-class WrongStep(Step):
-    """A step with some roundings replaced by a defect's: the last one of the tree, those before it, or all."""
-
-    defect: RoundingDefect | None = None
-    where: str = "every"
-    node: Round | None = None
-    wrong: dict[To, Rounding] = field(default_factory=dict)
-    right: dict[To, Rounding] = field(default_factory=dict)
-
-    def rounded(self, node: Round) -> list[Term]:
-        outer, self.node = self.node, node
-        try:
-            return super().rounded(node)
-        finally:
-            self.node = outer
-
-    def to_format(self, term: Term, to: To) -> Term:
-        self.roundings = self.wrong if self._chosen() else self.right
-        return super().to_format(term, to)
-
-    def _chosen(self) -> bool:
-        last = self.node is self.accumulator.root
-        return self.where == "every" or last == (self.where == "last")
-
-    def make_rounding(self, to: To) -> Rounding:
-        made = super().make_rounding(to)
-        if not self._chosen() or self.defect is None:
-            return made
-        encode = self.defect.encoder(made.fmt, self.accumulator.policy(to.rounding))
-        if encode is not None:
-            made = made._replace(encode=lambda x: encode(x, 0))
-            self.roundings[to] = made
-        return made
 
 
 def dot_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
@@ -93,17 +55,24 @@ _POLICIES: Final = (
 
 def _rounding_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     rounds = [x for x in walk(unit.accumulator.root) if isinstance(x, Round)]
-    wheres = _WHERE if len(rounds) > 1 else ("every",)
-    every = "of its sums" if len(rounds) > 1 else "of the sum"
-    shown = {"inner": "of inner sums", "last": "of the last sum", "every": every}
+    of = {"sums": "of its sums"} if len(rounds) > 1 else {"sums": "of the sum"}
+    if len(rounds) > 1:
+        of = {"inner": "of inner sums", "last": "of the last sum", **of}
+    destinations = [_destination(unit, x) for x in rounds]
     for row in (*rounding_defects(), *_POLICIES):
-        if row.name.startswith("output"):
+        if row.name.startswith("output") or not any(map(row.fits, destinations)):
             continue
-        for where in wheres:
-            make = partial(WrongStep, defect=row, where=where)
-            yield Hypothesis(
-                f"{row.name} {shown[where]}", f"{row.says}, in the rounding {shown[where]}", WrongDot(unit, make=make)
-            )
+        changes = row.where_it_fits
+        for part, shown in of.items():
+            says = f"{row.says}, in the rounding {shown}"
+            yield defective(unit, f"{row.name} {shown}", says, *within(part, changes))
+
+
+def _destination(unit: DotUnit, node: Round) -> Destination:
+    """Where a node rounds to."""
+    rules, to = unit.accumulator, node.choice(unit.setting.result.name)
+    fmt = unit.setting.result if to.fmt == RESULT else get_format(to.fmt)
+    return destination(narrowed(fmt, to.kept), rules.policy(to.rounding), rules.overflow, rules.zero)
 
 
 def _held_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
@@ -124,13 +93,11 @@ def _held_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
 # -- lanes, operands, scales -----------------------------------------------------------------------------------------
 
 
-def _zero_lane(operand: Operand, lane: int) -> Operand:
-    """The operand without the lane's finite value; a NaN or Inf stays."""
-    code = operand.codes[lane]
-    if decoder(operand.fmt)(code).kind != FINITE:
-        return operand
-    zero = code & operand.fmt.sign_bit if operand.fmt.negative_zero else 0
-    return dataclasses.replace(operand, codes=(*operand.codes[:lane], zero, *operand.codes[lane + 1 :]))
+def _zero(here: Traced, right: Function, code: int, decode: Decode, fmt: Format) -> Value:
+    """Zero in place of a finite value; a NaN or Inf stays."""
+    x = right(code, decode, fmt)
+    zero = code & fmt.sign_bit if fmt.negative_zero else 0
+    return right(zero, decode, fmt) if x.kind == FINITE else x  # type: ignore[no-any-return]
 
 
 def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
@@ -138,44 +105,37 @@ def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     ends = {0: "first lane", k - 1: "last lane"}
     for lane in (0, *range(k - 1, 0, -1)):
         name = ends.get(lane, f"lane {lane}")
-        yield Hypothesis(
-            f"{name} left out",
-            f"leaves {'the ' if lane in ends else ''}{name} out of the sum",
-            WrongDot(unit, inputs=lambda a, b, c, i=lane: (_zero_lane(a, i), b, c)),  # type: ignore[misc]
-        )
+        says = f"leaves {'the ' if lane in ends else ''}{name} out of the sum"
+        yield defective(unit, f"{name} left out", says, *within(("a", lane), [replaced(read, _zero)]))
     for lane, name in ((0, "first"), (k - 1, "last")):
         for side in "ab":
-            yield Hypothesis(
+            yield defective(
+                unit,
                 f"NaN in the {name} lane of {side} a number",
                 f"treats a NaN in the {name} lane of {side} as a number",
-                _number_lane(unit, side, lane),
+                *within((side, lane), [_number_lane(side, lane)]),
             )
-    yield Hypothesis("c left out", "leaves c out of the sum", WrongDot(unit, inputs=lambda a, b, c: (a, b, 0)))
-    yield Hypothesis(
-        "order reversed",
-        "adds the products in reverse order",
-        WrongDot(unit, inputs=lambda a, b, c: (_reversed(a), _reversed(b), c)),
-    )
+    without_c = within("c", [replaced(read, lambda here, right, code, decode, fmt: right(0, decode, fmt))])
+    yield defective(unit, "c left out", "leaves c out of the sum", *without_c)
+    reverse = replaced(in_order, lambda here, right, terms: right(terms[::-1]))
+    yield defective(unit, "order reversed", "adds the products in reverse order", reverse)
 
 
-def _reversed(x: Operand) -> Operand:
-    return dataclasses.replace(x, codes=x.codes[::-1], scales=x.scales[::-1])
-
-
-def _number_lane(unit: DotUnit, side: str, lane: int) -> Model:
+def _number_lane(side: str, lane: int) -> Change:
     """A NaN in this lane read as the number that its code would be; a NaN in another lane stays a NaN."""
-    setting, i = unit.setting, "ab".index(side)
-    decoders = [unit.accumulator.decoder(f) for f in setting.formats]
-    decoders[i] = _as_number(decoders[i], setting.formats[i])
-    right, wrong = WrongDot(unit), WrongDot(unit, decoders=decoders)
 
-    def model(codes: Inputs) -> Output | None:
-        sides = unit.sides(codes)
-        x = sides[0] if side == "a" else sides[1]
-        others = any(x.fmt.is_nan(code) for k, code in enumerate(x.codes) if k != lane)
-        return right(codes) if others else wrong(codes)
+    def wrong(here: Traced, right: Function, code: int, decode: Decode, fmt: Format) -> Value:
+        codes = _side(here, side).codes
+        others = any(fmt.is_nan(x) for k, x in enumerate(codes) if k != lane)
+        return right(code, decode if others else _as_number(decode, fmt), fmt)  # type: ignore[no-any-return]
 
-    return model
+    return replaced(read, wrong)
+
+
+def _side(here: Traced, side: str) -> Operand:
+    """The operand a or b of a case."""
+    a, b, _ = here.case.unit.sides(here.case.inputs)
+    return a if side == "a" else b  # type: ignore[no-any-return]
 
 
 def _as_number(decode: Decode, fmt: Format) -> Decode:
@@ -209,106 +169,101 @@ _CHANGES: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ..
 )
 
 
+_SIDES: Final = {"ab": "", "a": " of a", "b": " of b"}
+
+
+def _in(sides: str, changes: Callable[[int], Change]) -> list[Change]:
+    """A change of each of these sides, by their numbers."""
+    return [c for side in sides for c in within(side, [changes("ab".index(side))])]
+
+
 def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
-    formats = unit.setting.formats
-    right = [unit.accumulator.decoder(f) for f in formats]
     for name, says, change in _CHANGES:
-        for sides in ("ab", "a", "b"):
-            decoders = [
-                _changed(decode, fmt, change) if side in sides else decode
-                for side, decode, fmt in zip("ab", right, formats, strict=True)
-            ]
-            of = "" if sides == "ab" else f" of {sides}"
-            yield Hypothesis(f"{name}{of}", says + of, WrongDot(unit, decoders=decoders))
+        for sides, of in _SIDES.items():
+            changes = _in(sides, lambda i, change=change: reading(change))  # type: ignore[misc]
+            yield defective(unit, f"{name}{of}", says + of, *changes)
             if name == "normals x2":
-                held = wrapped_products(formats)
-                wraps = "; products too large for their width wrap around"
-                yield Hypothesis(
-                    f"{name}{of}, products wrap", says + of + wraps, WrongDot(unit, decoders=decoders, terms=held)
-                )
+                wraps = f"{says}{of}; products too large for their width wrap around"
+                held = wrapped_products(unit.setting.formats)
+                yield defective(unit, f"{name}{of}, products wrap", wraps, *changes, held)
 
 
 def _twin_elements(unit: DotUnit) -> Iterator[Hypothesis]:
     """Elements read as in their format's twin, on both sides or on one."""
     formats = unit.setting.formats
-    right = [unit.accumulator.decoder(f) for f in formats]
-    for sides in ("ab", "a", "b"):
+    for sides, of in _SIDES.items():
         for name in TWINS:
-            found = [{x.name: x for x in twins(f)}.get(name) for f in formats]
-            if any(x is None for side, x in zip("ab", found, strict=True) if side in sides):
+            of_name = [{x.name: x for x in twins(f)}.get(name) for f in formats]
+            chosen = [x for side, x in zip("ab", of_name, strict=True) if side in sides]
+            if any(x is None for x in chosen):
                 continue
-            decoders = [
-                unit.accumulator.decoder(x.fmt) if x is not None and side in sides else decode
-                for side, x, decode in zip("ab", found, right, strict=True)
-            ]
-            of = "" if sides == "ab" else f" of {sides}"
-            says = find_first(x.says for x in found if x is not None)
-            says = f"takes the format of the elements{of} for {says}"
-            yield Hypothesis(f"elements{of} as {name}", says, WrongDot(unit, decoders=decoders))
+            decoders = [x and unit.accumulator.decoder(x.fmt) for x in of_name]
+            says = find_first(x.says for x in of_name if x is not None)
+            changes = _in(sides, lambda i, decoders=decoders: _read_by(decoders[i]))  # type: ignore[misc]
+            yield defective(
+                unit, f"elements{of} as {name}", f"takes the format of the elements{of} for {says}", *changes
+            )
+
+
+def _read_by(other: Decode) -> Change:
+    return replaced(read, lambda here, right, code, decode, fmt: right(code, other, fmt))
 
 
 def dot_suggested_by(unit: DotUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
     """A scale off by the number of binades that most wrong results are off."""
     for by in usual(binades_off(c.got[0], c.expected[0], unit.out) for c in cases if not c.agrees):
         steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
-        for k, side in enumerate("ab"):
-            scale = getattr(getattr(unit, side), "scale", None)
-            if scale is None:
-                continue
-
-            def moved(a: Operand, b: Operand, c: int, k: int = k, scale: Format = scale, by: int = by) -> _Inputs:
-                found = [a, b]
-                scales = tuple(moved_scale(x, by, scale) for x in found[k].scales)
-                found[k] = dataclasses.replace(found[k], scales=scales)
-                return found[0], found[1], c
-
-            yield Hypothesis(
-                f"scale of {side} {steps}", f"reads the scale of {side} {steps}", WrongDot(unit, inputs=moved), size=3
-            )
+        for side in "ab":
+            if (scale := getattr(getattr(unit, side), "scale", None)) is not None:
+                off = _scales(side, lambda s, by=by, scale=scale: moved_scale(s, by, scale))  # type: ignore[misc]
+                yield defective(unit, f"scale of {side} {steps}", f"reads the scale of {side} {steps}", *off, size=3)
 
 
-def _changed(decode: Decode, fmt: Format, change: Callable[[int, Value, Format], Value]) -> Decode:
-    def decoded(code: int) -> Value:
-        x = decode(code)
-        return change(code, x, fmt) if x.kind == FINITE else x
+def _scales(side: str, other: Callable[[int], int]) -> tuple[Change, ...]:
+    """Other scales of a side than those given."""
 
-    return decoded
+    def wrong(here: Traced, right: Function, x: Operand, position: int) -> Scale:
+        return right(dataclasses.replace(x, scales=tuple(map(other, x.scales))), position)  # type: ignore[no-any-return]
+
+    return within(side, [replaced(block_factor, wrong)])
 
 
 def _scale_defects(unit: DotUnit) -> Iterator[Hypothesis]:
-    for k, side in enumerate("ab"):
+    for side, beside in (("a", "b"), ("b", "a")):
         scale = getattr(getattr(unit, side), "scale", None)
         if scale is None:
             continue
-
-        def number(a: Operand, b: Operand, c: int, k: int = k, scale: Format = scale) -> _Inputs:
-            found = [a, b]
-            x, y = found[k], found[1 - k]
-            if len(x.scales) == len(y.scales):  # the largest scale, and the next code: compensate in the other scale
-                more = [t + (scale.is_nan(s) and t < scale.max_code) for s, t in zip(x.scales, y.scales, strict=True)]
-                found[1 - k] = dataclasses.replace(y, scales=tuple(more))
-            largest = tuple(scale.max_code if scale.is_nan(s) else s for s in x.scales)
-            found[k] = dataclasses.replace(x, scales=largest)
-            return found[0], found[1], c
-
-        def ignored(a: Operand, b: Operand, c: int, k: int = k, scale: Format = scale) -> _Inputs:
-            found, one = [a, b], scale.bias << scale.mantissa_bits
-            found[k] = dataclasses.replace(found[k], scales=(one,) * len(found[k].scales))
-            return found[0], found[1], c
-
-        yield Hypothesis(
+        yield defective(
+            unit,
             f"NaN scale of {side} a number",
             f"treats the NaN scale of {side} as a number",
-            WrongDot(unit, inputs=number),
+            *_scales(side, lambda s, scale=scale: scale.max_code if scale.is_nan(s) else s),  # type: ignore[misc]
+            *within(beside, [_one_more(side, scale)]),
         )
-        yield Hypothesis(f"scale of {side} ignored", f"ignores the scale of {side}", WrongDot(unit, inputs=ignored))
+        one = scale.bias << scale.mantissa_bits
+        ignored = _scales(side, lambda s, one=one: one)  # type: ignore[misc]
+        yield defective(unit, f"scale of {side} ignored", f"ignores the scale of {side}", *ignored)
+
+
+def _one_more(side: str, scale: Format) -> Change:
+    """The largest scale, and the next code: compensated for in the other side's scale."""
+
+    def wrong(here: Traced, right: Function, x: Operand, position: int) -> Scale:
+        others = _side(here, side).scales
+        if len(others) != len(x.scales):
+            return right(x, position)  # type: ignore[no-any-return]
+        more = (t + (scale.is_nan(s) and t < scale.max_code) for s, t in zip(others, x.scales, strict=True))
+        return right(dataclasses.replace(x, scales=tuple(more)), position)  # type: ignore[no-any-return]
+
+    return replaced(block_factor, wrong)
 
 
 def _zero_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     out = unit.out
-
-    def signed(sign: int, code: int, flags: int) -> tuple[int, int]:
-        return (out.sign_bit * sign if not code & out.magnitude_mask else code), flags
-
     for sign, shown in ((0, "+0"), (1, "-0")):
-        yield Hypothesis(f"zeros {shown}", f"gives {shown} for every zero", WrongDot(unit, after=partial(signed, sign)))
+
+        def signed(here: Traced, right: Function, codes: Sequence[int], sign: int = sign) -> Any:
+            *steps, code, flags = codes
+            return right((*steps, code if code & out.magnitude_mask else out.sign_bit * sign, flags))
+
+        yield defective(unit, f"zeros {shown}", f"gives {shown} for every zero", replaced(answer, signed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder
@@ -26,19 +26,7 @@ class Stepwise(ABC):
 
     @abstractmethod
     def joined(self, other: Model) -> Model | None:
-        """The device with the wrong steps of both; None if they have the same step wrong, or are not made alike."""
-
-
-def in_turn(first: Callable[..., Any] | None, second: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """One change after the other; either may be missing. A change that returns several values takes as many."""
-    if first is None or second is None:
-        return first or second
-
-    def both(*given: Any) -> Any:
-        found = first(*given)
-        return second(*found) if len(given) > 1 else second(found)
-
-    return both
+        """The device with the wrong steps of both; None if they are not made alike, or the other adds none."""
 
 
 class Hypothesis(NamedTuple):

@@ -56,6 +56,21 @@ class RoundingDefect(NamedTuple):
     size: int = 2
     via: Format | None = None
 
+    @property
+    def where_it_fits(self) -> tuple[Change, ...]:
+        """The changes, of those of several roundings that can have the defect."""
+        known: dict[int, tuple[Destination, bool]] = {}
+
+        def fitting(wrong: Function) -> Function:
+            def guarded(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+                if id(to) not in known:
+                    known[id(to)] = to, self.fits(to)
+                return wrong(here, right, x, r, to) if known[id(to)][1] else right(x, r, to)  # type: ignore[no-any-return]
+
+            return guarded
+
+        return tuple(c._replace(wrong=fitting(c.wrong)) if c.step is rounded else c for c in self.changes)
+
     def encoder(self, fmt: Format, policy: Policy) -> Encoder | None:
         """The rounding of such a device in one call; None if the format and policy cannot have this defect."""
         to = destination(fmt, policy)

@@ -1,60 +1,26 @@
-"""Defects of the sums of a dot product: widths of adders, alignment, signs of zeros; and of their products."""
+"""Defects of the sums of a dot product: widths of adders, alignment, signs of zeros; and of its products."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, Stepwise, in_turn
+from softfloat_ref.diagnosis.defects import defective, replaced
+from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.accumulate.dots import Operand, accumulate, products
-from softfloat_ref.oracle.accumulate.evaluate import Aligned, Step
-from softfloat_ref.oracle.accumulate.terms import Decode, Term
-from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Pairs, Part, Products
+from softfloat_ref.oracle.accumulate.evaluate import Aligned, align_terms, cut_away, total
+from softfloat_ref.oracle.accumulate.terms import Term, product
+from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Pairs, Part, Products, walk
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import DotUnit
 
 _NARROW: Final = 8  # elements of up to this many bits have products that are added in fixed point
 _PLACES: Final = (0, 1, 2, 3, 4)  # places below the larger addend's last bit
-
-
-@dataclass(frozen=True)
-class WrongDot(Stepwise):
-    """A dot product with wrong steps: other operands, decoders, products or tree, or a changed answer."""
-
-    unit: DotUnit
-    inputs: Callable[[Operand, Operand, int], tuple[Operand, Operand, int]] | None = None
-    decoders: Sequence[Decode] | None = None
-    terms: Callable[[list[Term]], list[Term]] | None = None
-    make: Callable[..., Step] = Step
-    after: Callable[[int, int], tuple[int, int]] | None = None
-
-    def __call__(self, codes: Inputs) -> Output | None:
-        setting = self.unit.setting
-        a, b, c = self.unit.sides(codes)
-        if self.inputs is not None:
-            a, b, c = self.inputs(a, b, c)
-        found = products(setting, a, b, self.decoders)
-        code, flags = accumulate(setting, found if self.terms is None else self.terms(found), c, make=self.make)
-        return self.after(code, flags) if self.after is not None else (code, flags)
-
-    def joined(self, other: Model) -> WrongDot | None:
-        if not isinstance(other, WrongDot) or (self.decoders and other.decoders):
-            return None
-        if (self.make != Step and other.make != Step) or self.unit != other.unit:
-            return None
-        return WrongDot(
-            self.unit,
-            in_turn(self.inputs, other.inputs),
-            self.decoders or other.decoders,
-            in_turn(self.terms, other.terms),
-            self.make if self.make != Step else other.make,
-            in_turn(self.after, other.after),
-        )
+Terms = list[tuple[Term, Part]]
 
 
 def product_bits(formats: Sequence[Format]) -> int:
@@ -72,108 +38,95 @@ def wrapped(magnitude: int, bits: int) -> int:
     return magnitude & (1 << bits) - 1
 
 
-def wrapped_products(formats: Sequence[Format]) -> Callable[[list[Term]], list[Term]]:
+def wrapped_products(formats: Sequence[Format]) -> Change:
     """The products wrapped to the number of bits that the largest one needs."""
     bits, unit = product_bits(formats), sum(f.emin - f.mantissa_bits for f in formats)
 
-    def held(x: Term) -> Term:
+    def held(here: Traced, right: Function, *args: object) -> Term:
+        x: Term = right(*args)
         if x.value.kind != FINITE or not x.value.significand:
             return x
         left = wrapped(in_units(x.value, unit + x.scale), bits)
         value = Value(FINITE, x.value.sign, left, unit + x.scale) if left else exact.zero(x.value.sign)
         return x._replace(value=value, empty=not left)
 
-    return lambda terms: [held(x) for x in terms]
+    return replaced(product, held)
 
 
-@dataclass
-class ShortStep(Step):
-    """A step whose exact sum of products is a two's complement integer that lacks the bit below its sign.
+def _short(
+    bits: int, last: int, here: Traced, right: Function, aligned: list[Aligned], terms: Terms, node: Fuse
+) -> Value:
+    """An exact sum of products as a two's complement integer that lacks the bit below its sign.
 
-    bits: the remaining bits, with the sign; unit: of the integer, with scales of one.
+    bits: the remaining bits, with the sign; last: the unit of the integer, with scales of one.
     """
-
-    bits: int = 0
-    unit: int = 0
-
-    def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
-        value, aligned = super().sum(node, terms, largest)
-        only_products = all(isinstance(part.node, Products) for part in node.parts)
-        if node.bits is None and only_products and value.significand:
-            value = self._short(value, terms[0][0].scale)
-        return value, aligned
-
-    def _short(self, x: Value, scale: int) -> Value:
-        unit = self.unit + scale
-        whole = in_units(x, unit)
-        low = wrapped(-whole if x.sign else whole, self.bits - 1)
-        number = low - (1 << self.bits - 1) if x.sign else low
-        return Value(FINITE, int(number < 0), abs(number), unit) if number else exact.zero(0)
+    x: Value = right(aligned, terms, node)
+    only_products = all(isinstance(part.node, Products) for part in node.parts)
+    if node.bits is not None or not only_products or not x.significand:
+        return x
+    unit = last + terms[0][0].scale
+    whole = in_units(x, unit)
+    low = wrapped(-whole if x.sign else whole, bits - 1)
+    number = low - (1 << bits - 1) if x.sign else low
+    return Value(FINITE, int(number < 0), abs(number), unit) if number else exact.zero(0)
 
 
-@dataclass
-class QuietStep(Step):
-    """A step that raises no flag for bits that alignment cuts off."""
-
-    def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
-        before = self.flags
-        found = super().sum(node, terms, largest)
-        self.flags = before
-        return found
-
-
-@dataclass
-class NegativeStep(Step):
-    """A step whose last sum is -0 if terms of both signs cancel."""
-
-    def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
-        value, aligned = super().sum(node, terms, largest)
-        last = getattr(self.accumulator.root, "node", None)
-        if not value.significand and (node is last or isinstance(last, (Chain, Pairs))):
-            both = len({x.value.sign for x, _ in terms}) > 1
-            value = exact.zero(1) if both else value
-        return value, aligned
+def _negative(here: Traced, right: Function, aligned: list[Aligned], terms: Terms, node: Fuse) -> Value:
+    """A last sum of -0 if terms of both signs cancel."""
+    x: Value = right(aligned, terms, node)
+    last = getattr(here.case.unit.accumulator.root, "node", None)
+    if x.significand or not (node is last or isinstance(last, (Chain, Pairs))):
+        return x
+    return exact.zero(1) if len({t.value.sign for t, _ in terms}) > 1 else x
 
 
 def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     """Every listed defect of the sums."""
     formats = unit.setting.formats
-    yield Hypothesis("x - x is -0", "gives -0 where a sum cancels to zero", WrongDot(unit, make=NegativeStep))
+    yield defective(unit, "x - x is -0", "gives -0 where a sum cancels to zero", replaced(total, _negative))
     if all(f.exponent_bits and f.width <= _NARROW for f in formats):
         bits = product_bits(formats) + (unit.setting.block - 1).bit_length()
         last = sum(f.emin - f.mantissa_bits for f in formats)
-        make = partial(ShortStep, bits=bits, unit=last)
-        yield Hypothesis(
+        yield defective(
+            unit,
             "sum of products one bit short",
             "has one bit too few below the sign of its exact sum of products, which wraps around",
-            WrongDot(unit, make=make),
+            replaced(total, partial(_short, bits, last)),
         )
     yield from _alignment(unit)
     if not (isinstance(unit.a, Format) and isinstance(unit.b, Format)):
-        yield Hypothesis(
-            "scales above one x2",
-            "doubles products with scales above one",
-            WrongDot(unit, terms=lambda terms: [_doubled(x) for x in terms]),
+        yield defective(
+            unit, "scales above one x2", "doubles products with scales above one", replaced(product, _doubled)
         )
 
 
 def _alignment(unit: DotUnit) -> Iterator[Hypothesis]:
-    """Adders that keep some places below the larger addend's last bit, without a sticky bit."""
+    """Adders that keep some places below the larger addend's last bit, without a sticky bit or a flag."""
     tree, p = unit.accumulator.tree, unit.setting.result.precision
-    end = tree.rfind(")")
-    if not tree.startswith("fuse(") or "F=" in tree[tree.rfind("c") : end]:
+    if not tree.startswith("fuse(") or "F=" in tree[tree.rfind("c") : tree.rfind(")")]:
         return
+    root = unit.accumulator.root
+    outer = next((x for x in walk(root) if isinstance(x, Fuse)), None)
     for places in _PLACES:
-        cut = f"{tree[:end]}, F={p - 1 + places}, rz{tree[end:]}"
-        short = dataclasses.replace(unit, accumulator=unit.accumulator.replace(tree=cut))
-        yield Hypothesis(
+        yield defective(
+            unit,
             f"smaller addend cut {places} places below the larger",
             f"drops bits more than {places} places below the larger addend's last bit, without a sticky bit",
-            WrongDot(short, make=QuietStep),
+            replaced(align_terms, partial(_cut, outer, p - 1 + places)),
+            replaced(cut_away, lambda here, right, aligned: False),
         )
 
 
-def _doubled(x: Term) -> Term:
+def _cut(
+    outer: Fuse | None, bits: int, here: Traced, right: Function, terms: Terms, node: Fuse, largest: int
+) -> list[Aligned]:
+    if node is outer:
+        node = dataclasses.replace(node, bits=bits, align="rz")
+    return right(terms, node, largest)  # type: ignore[no-any-return]
+
+
+def _doubled(here: Traced, right: Function, *args: object) -> Term:
+    x: Term = right(*args)
     if x.scale <= 0:
         return x
     if x.value.kind != FINITE or not x.value.significand:

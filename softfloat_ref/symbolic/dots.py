@@ -95,11 +95,11 @@ class DotSums:
                 return returns(far_dot_sum, a, b, low >= from_here, more)
             return returns(near_dot_sum, a, b)
 
-    def to_format(self, outer: Any, step: Step, term: Addend, to: To) -> list[Returned]:
+    def to_format(self, outer: Any, step: Step, term: Addend, to: To, last: bool) -> list[Returned]:
         """What is rounded of a sum of products is noted."""
         where, self.where = self.where, None
         with substituting({_TO_FORMAT: None}):
-            found = returns(Step.to_format, step, term, to)
+            found = returns(Step.to_format, step, term, to, last)
         if where is not None and isinstance(step.code, SymInt) and isinstance(step.flags, SymInt):
             current_reading().rounded.append(Rounded(where, step.code, step.flags, _format_of(step, to)))
         return found

@@ -22,7 +22,9 @@ from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, p
 from softfloat_ref.oracle.accumulate.evaluate import Stage
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format, define_block_format
 from softfloat_ref.oracle.formats import Format, define_format, get_format
-from softfloat_ref.units.unit import FLAGS, Field, Unit, operand, result
+from softfloat_ref.oracle.rounding_steps import answer
+from softfloat_ref.oracle.steps import Do
+from softfloat_ref.units.unit import FLAGS, Field, SteppedUnit, operand, result
 
 DEFAULT_K: Final = 16
 MAX_K: Final = 4096
@@ -30,7 +32,7 @@ AnyFormat = Format | BlockFormat
 
 
 @dataclass(frozen=True)
-class DotUnit(Unit):
+class DotUnit(SteppedUnit):
     """A dot product of k elements: scales (of blocks) and elements of a and b, and c in; result and flags out.
 
     steps: also the running result after every step of the accumulator, for a bench that compares stage by stage.
@@ -124,11 +126,11 @@ class DotUnit(Unit):
             start = end
         return found[0], found[1], inputs[start]
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         a, b, c = self.sides(inputs)
         stages: list[Stage] | None = [] if self.steps else None
-        bits, flags = accumulate(self.setting, products(self.setting, a, b), c, stages)
-        return *self._running(stages or []), bits, flags
+        result = accumulate(self.setting, products(self.setting, a, b, do), c, stages, do=do)
+        return do(answer, (*self._running(stages or []), *result))
 
     def _running(self, stages: list[Stage]) -> list[int]:
         """The running result after each step: the last code that each step's stages have."""

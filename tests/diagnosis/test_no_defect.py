@@ -19,7 +19,6 @@ from diagnosing import defect, diagnosis, names
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.diagnosis.defects import Faulty, replaced
 from softfloat_ref.diagnosis.hypotheses import Model
-from softfloat_ref.diagnosis.sum_defects import WrongDot
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.blocks.formats import get_block_format
@@ -119,10 +118,8 @@ NOTHING_CHANGED = tuple(replaced(f, lambda here, right, *args: right(*args)) for
 
 def model_of(unit: Unit) -> Model:
     """The model of a unit that its defects are made of."""
-    if isinstance(unit, SteppedUnit):
-        return Faulty(unit, NOTHING_CHANGED)
-    assert isinstance(unit, DotUnit)
-    return WrongDot(unit)
+    assert isinstance(unit, SteppedUnit)
+    return Faulty(unit, NOTHING_CHANGED)
 
 
 def cases(unit: Unit) -> Iterator[tuple[int, ...]]:

@@ -9,11 +9,10 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.catalogue import ACCUMULATORS
-from softfloat_ref.oracle.accumulate.evaluate import Stage, Step, rounder
+from softfloat_ref.oracle.accumulate.evaluate import Stage, Step
 from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.accumulate.terms import (
     ONE,
-    Decode,
     Scale,
     Term,
     decode_scale,
@@ -29,6 +28,8 @@ from softfloat_ref.oracle.blocks.quantize import FP32_ONE, tensor_scale_code
 from softfloat_ref.oracle.codec import FLAGS, Encoded, check_code, decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.rounding_steps import destination, read, rounded
+from softfloat_ref.oracle.steps import PLAIN, Do, step
 
 DEFAULT_BLOCK: Final = 32
 MAX_PRODUCTS: Final = 1 << 24
@@ -212,43 +213,62 @@ def _block(a: Operand, b: Operand) -> int:
     return small
 
 
-def products(s: Setting, a: Operand, b: Operand, decoders: Sequence[Decode] | None = None) -> list[Term]:
-    """The terms of all products, in order. decoders: replace the formats' own decoders for the codes of a and b."""
+@step("block factor", "factor")
+def block_factor(x: Operand, position: int) -> Scale:
+    """The scale of the block that contains a position."""
+    return x.factor(position)
+
+
+@step("products", "terms")
+def in_order(terms: list[Term]) -> list[Term]:
+    """The products in the order in which they are added."""
+    return terms
+
+
+def products(s: Setting, a: Operand, b: Operand, do: Do = PLAIN) -> list[Term]:
+    """The terms of all products, in order."""
     unit = s.accumulator
-    decode_a, decode_b = decoders or [unit.decoder(f) for f in s.formats]
+    decode_a, decode_b = (unit.decoder(f) for f in s.formats)
     shift = s.formats[0].mantissa_bits + s.formats[1].mantissa_bits
     limit = None if unit.product_limit == "" else int(unit.product_limit)
     fixed = Scale(ONE.value._replace(exponent=unit.product_exponent), unit.product_exponent)
     scale, scaled = fixed, bool(a.block or b.block)
     terms = []
-    for k, (x, y) in enumerate(zip(a.codes, b.codes, strict=True)):
+    for k, (code_a, code_b) in enumerate(zip(a.codes, b.codes, strict=True)):
         if scaled and k % s.block == 0:
-            scale = times(fixed, a.factor(k), b.factor(k))
-        terms.append(product(decode_a(x), decode_b(y), shift, scale, limit, f"p{k}"))
-    return terms
+            scale = times(fixed, do.at("a", k)(block_factor, a, k), do.at("b", k)(block_factor, b, k))
+        x = do.at("a", k)(read, code_a, decode_a, s.formats[0])
+        y = do.at("b", k)(read, code_b, decode_b, s.formats[1])
+        terms.append(do.at("product", k)(product, x, y, shift, scale, limit, f"p{k}"))
+    return do(in_order, terms)
 
 
 def accumulate(
-    s: Setting, terms: Sequence[Term], c: int, stages: list[Stage] | None = None, make: Callable[..., Step] = Step
+    s: Setting,
+    terms: Sequence[Term],
+    c: int,
+    stages: list[Stage] | None = None,
+    make: Callable[..., Step] = Step,
+    do: Do = PLAIN,
 ) -> tuple[int, int]:
     """Sum the products and c; returns the result's code and flags. stages: a list to append trace stages to. make: the
     class that evaluates the tree."""
     unit, result = s.accumulator, s.result
     size = unit.step_for(s.formats, result, s.block, len(terms))
     decode = operand_decoder(result, unit.flush_inputs)
-    running, flags = first_running(s, c, stages)
-    step = make(unit, result, stages=stages)
+    running, flags = first_running(s, c, stages, do)
+    tree = make(unit, result, stages=stages, do=do)
     for start in range(0, len(terms), size):
         padded = [*terms[start : start + size], *(_padding(k) for k in range(len(terms), start + size))]
-        step.products, step.running = padded, running
+        tree.products, tree.running = padded, running
         mark = len(stages or ())
-        step.terms(unit.root)
-        running = number(decode(step.code), result, "c")
+        tree.terms(unit.root)
+        running = number(decode(tree.code), result, "c")
         for stage in (stages or ())[mark:]:
             stage["step"] = start // size
-    code, flags = step.code, flags | step.flags
+    code, flags = tree.code, flags | tree.flags
     if s.out != result:
-        code, more = _convert(running, s, code, stages)
+        code, more = _convert(running, s, code, stages, do)
         flags |= more
     return code, flags if unit.flags else 0
 
@@ -260,21 +280,22 @@ def _padding(k: int) -> Term:
 ZERO_PRODUCT: Final = product(exact.zero(0), exact.zero(0), 0, ONE, None, "")
 
 
-def first_running(s: Setting, c: int, stages: list[Stage] | None) -> tuple[Term, int]:
+def first_running(s: Setting, c: int, stages: list[Stage] | None, do: Do = PLAIN) -> tuple[Term, int]:
     """c as the first step receives it, and the flags raised if it is rounded to the running result's format."""
-    unit = s.accumulator
+    unit, in_c = s.accumulator, do.at("c")
     if s.c == s.result or unit.c == "own":
-        return number(operand_decoder(s.c, unit.flush_inputs)(c), s.c, "c"), 0
-    code, flags = rounder(s.result, Policy(nan=unit.nan), "ieee", "ieee")(decoder(s.c)(c))
+        return number(in_c(read, c, operand_decoder(s.c, unit.flush_inputs), s.c), s.c, "c"), 0
+    value = in_c(read, c, decoder(s.c), s.c)
+    code, flags = in_c(rounded, value, 0, destination(s.result, Policy(nan=unit.nan)))
     if stages is not None:
-        stages.append(_round_stage(decoder(s.c)(c), "c", s.result, code, flags))
+        stages.append(_round_stage(value, "c", s.result, code, flags))
     return number(operand_decoder(s.result, unit.flush_inputs)(code), s.result, "c"), flags
 
 
-def _convert(running: Term, s: Setting, code: int, stages: list[Stage] | None) -> tuple[int, int]:
+def _convert(running: Term, s: Setting, code: int, stages: list[Stage] | None, do: Do) -> tuple[int, int]:
     """The result rounded once more (rne), to an output format that the running result cannot have."""
     value = decoder(s.result)(code)
-    code, flags = rounder(s.out, Policy(nan=s.accumulator.nan), "ieee", "ieee")(value)
+    code, flags = do.at("convert")(rounded, value, 0, destination(s.out, Policy(nan=s.accumulator.nan)))
     if stages is not None:
         stages.append(_round_stage(value, "result", s.out, code, flags))
     return code, flags

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -24,42 +24,23 @@ from softfloat_ref.oracle.accumulate.trees import (
     To,
     Zero,
 )
-from softfloat_ref.oracle.codec import decoder, encoder, target
+from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, GENERATED, INF, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, INVALID
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations.table import nan_operand
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.rounding import Target, align, round_pack
+from softfloat_ref.oracle.rounding import Target, align
+from softfloat_ref.oracle.rounding_steps import Destination, destination, rounded
+from softfloat_ref.oracle.steps import PLAIN, Do, step
 
 Stage = dict[str, Any]
-Rounder = Callable[[Value], tuple[int, int]]
 PLUS_ZERO: Final = Term(exact.zero(0), 0, 0, True, (exact.zero(0),), False, "zero")
 
 
 def unit_target(fmt: Format, policy: Policy, overflow: str) -> Target:
     """The Target that makes `round_pack` round like the unit."""
-    t = target(fmt, policy)
-    if overflow == "inf" and fmt.infinity:  # every rounding overflows to Inf, also toward zero and to odd
-        t = t._replace(largest_positive=fmt.inf_code, largest_negative=fmt.inf_code | fmt.sign_bit)
-    return t
-
-
-@lru_cache(maxsize=256)
-def rounder(fmt: Format, policy: Policy, overflow: str, zero: str) -> Rounder:
-    """The function that rounds exact values to a format like the unit; it returns a code and flags."""
-    encode = encoder(fmt, policy)
-    t = unit_target(fmt, policy, overflow)
-    positive = zero == "positive"
-
-    def run(x: Value) -> tuple[int, int]:
-        if x.kind == FINITE and x.significand:
-            code, flags = round_pack(x.sign, x.significand, x.exponent, x.significand.bit_length(), 0, 0, t)
-        else:
-            code, flags = encode(x, 0)
-        return (0, flags) if positive and code == fmt.sign_bit else (code, flags)
-
-    return run
+    return destination(fmt, policy, overflow).target
 
 
 @lru_cache(maxsize=256)
@@ -69,13 +50,11 @@ def narrowed(fmt: Format, kept: int | None) -> Format:
 
 
 class Rounding(NamedTuple):
-    """A To with its format resolved. held, hold: the result's format and its rounder, if fewer bits are kept."""
+    """A To with its format resolved. held: the result's format, in which the code is held if fewer bits are kept."""
 
-    fmt: Format
-    encode: Rounder
+    to: Destination
     decode: Decode
-    held: Format
-    hold: Rounder | None
+    held: Destination | None
 
 
 @dataclass
@@ -93,6 +72,7 @@ class Step:
     stages: list[Stage] | None = None
     code: int = dataclasses.field(init=False)  # the code of the last rounding
     roundings: dict[To, Rounding] = dataclasses.field(default_factory=dict)
+    do: Do = PLAIN
 
     def terms(self, node: Node) -> list[Term]:
         """The terms of a node."""
@@ -112,30 +92,30 @@ class Step:
     def rounded(self, node: Round) -> list[Term]:
         """Each term rounded; for a Chain or Pairs, each sum."""
         to = node.choice(self.result.name)
-        inner = node.node
+        inner, last = node.node, node is self.accumulator.root
         if isinstance(inner, (Chain, Pairs)):
             terms = [x for part in inner.parts for x in self.terms(part)] or [PLUS_ZERO]
             if len(terms) == 1:
-                return [self.to_format(terms[0], to)]
-            return [self.chain(terms, to) if isinstance(inner, Chain) else self.pairs(terms, to)]
-        return [self.to_format(x, to) for x in self.terms(inner)]
+                return [self.to_format(terms[0], to, last)]
+            return [self.chain(terms, to, last) if isinstance(inner, Chain) else self.pairs(terms, to, last)]
+        return [self.to_format(x, to, last) for x in self.terms(inner)]
 
-    def chain(self, terms: list[Term], to: To) -> Term:
+    def chain(self, terms: list[Term], to: To, last: bool) -> Term:
         total = terms[0]
         for term in terms[1:]:
-            total = self.to_format(self.add([total, term]), to)
+            total = self.to_format(self.add([total, term]), to, last)
         return total
 
-    def pairs(self, terms: list[Term], to: To) -> Term:
+    def pairs(self, terms: list[Term], to: To, last: bool) -> Term:
         while len(terms) > 1:
             odd = terms[-1:] if len(terms) % 2 else []
             both = zip(terms[::2], terms[1::2], strict=False)
-            terms = [self.to_format(self.add([a, b]), to) for a, b in both] + odd
+            terms = [self.to_format(self.add([a, b]), to, last) for a, b in both] + odd
         return terms[0]
 
     def add(self, terms: list[Term]) -> Term:
         """The exact sum of terms."""
-        return self.fuse_terms(PLAIN, [(x, PLAIN_PART) for x in terms])
+        return self.fuse_terms(PLAIN_FUSE, [(x, PLAIN_PART) for x in terms])
 
     def label(self) -> str:
         """The label of the next stage in a trace."""
@@ -143,21 +123,21 @@ class Step:
 
     # -- Round -------------------------------------------------------------------------------------------------------
 
-    def to_format(self, term: Term, to: To) -> Term:
-        """A term rounded to a format."""
-        kept, encode, decode, held, hold = self.roundings.get(to) or self.make_rounding(to)
+    def to_format(self, term: Term, to: To, last: bool) -> Term:
+        """A term rounded to a format. last: by the root of the tree."""
+        own, decode, held = self.roundings.get(to) or self.make_rounding(to)
         value = term.value if term.value.kind == FINITE else self.special([term])
-        code, flags = encode(value)
+        code, flags = self.do.at("sums", "last" if last else "inner")(rounded, value, 0, own)
         self.flags |= flags
-        result = number(decode(code), kept, self.label())
-        self.code = code if hold is None else hold(result.value)[0]
+        result = number(decode(code), own.fmt, self.label())
+        self.code = code if held is None else held.encode(result.value, 0)[0]
         if self.stages is not None:
             self.stages.append(
                 {
                     "stage": "round",
                     "input": value,
                     "label": term.label,
-                    "format": held,
+                    "format": own.fmt if held is None else held.fmt,
                     "rounding": to.rounding,
                     "kept": to.kept,
                     "code": self.code,
@@ -172,11 +152,10 @@ class Step:
         fmt = self.result if to.fmt == RESULT else get_format(to.fmt)
         kept = narrowed(fmt, to.kept)
         policy = rules.policy(to.rounding)
-        encode = rounder(kept, policy, rules.overflow, rules.zero)
-        hold = None
+        held = None
         if kept.mantissa_bits < fmt.mantissa_bits:
-            hold = rounder(fmt, policy, rules.overflow, rules.zero)
-        made = Rounding(kept, encode, decoder(kept), fmt if hold else kept, hold)
+            held = destination(fmt, policy, rules.overflow, rules.zero)
+        made = Rounding(destination(kept, policy, rules.overflow, rules.zero), decoder(kept), held)
         self.roundings[to] = made
         return made
 
@@ -210,16 +189,10 @@ class Step:
 
     def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
         """The sum, and each term after alignment."""
-        aligned = [align_term(x, part, node, largest) for x, part in terms]
-        unit = min(a.unit for a in aligned)
-        total = 0
-        for a in aligned:
-            total += a.kept << (a.unit - unit)
-            if a.lost:
-                self.flags |= INEXACT
-        if total:
-            return Value(FINITE, int(total < 0), abs(total), unit), aligned
-        return exact.zero(min(x.value.sign for x, _ in terms)), aligned
+        aligned = self.do(align_terms, terms, node, largest)
+        if self.do(cut_away, aligned):
+            self.flags |= INEXACT
+        return self.do(total, aligned, terms, node), aligned
 
     def special(self, terms: list[Term]) -> Value:
         """The NaN or Inf that results from terms that are not all finite."""
@@ -264,8 +237,30 @@ def align_term(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
     return Aligned(kept, unit, lost)
 
 
+@step("align", "aligned")
+def align_terms(terms: list[tuple[Term, Part]], node: Fuse, largest: int) -> list[Aligned]:
+    """The terms of a sum, each cut where the node cuts it below the largest exponent."""
+    return [align_term(x, part, node, largest) for x, part in terms]
+
+
+@step("cut away", "decision")
+def cut_away(aligned: list[Aligned]) -> bool:
+    """Whether alignment has cut nonzero bits off."""
+    return any(a.lost for a in aligned)
+
+
+@step("sum", "value")
+def total(aligned: list[Aligned], terms: list[tuple[Term, Part]], node: Fuse) -> Value:
+    """The exact sum of aligned terms; -0 only of terms that are all negative."""
+    unit = min(a.unit for a in aligned)
+    found = sum(a.kept << (a.unit - unit) for a in aligned)
+    if found:
+        return Value(FINITE, int(found < 0), abs(found), unit)
+    return exact.zero(min(x.value.sign for x, _ in terms))
+
+
 PLAIN_PART: Final = Part(Products())
-PLAIN: Final = Fuse((PLAIN_PART,))
+PLAIN_FUSE: Final = Fuse((PLAIN_PART,))
 
 
 def special_stage(value: Value, terms: list[tuple[Term, Part]]) -> Stage:

@@ -10,6 +10,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, GENERATED, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.steps import step
 
 
 class Term(NamedTuple):
@@ -84,6 +85,7 @@ def number(value: Value, fmt: Format, label: str) -> Term:
     return Term(value, value.exponent + fmt.mantissa_bits, 0, empty, (value,), False, label)
 
 
+@step("multiply", "term")
 def product(a: Value, b: Value, shift: int, scale: Scale, limit: int | None, label: str) -> Term:
     """The Term a * b * scale. shift: the mantissa bits of both formats, which turn unit exponents into encoded ones."""
     if a.kind != FINITE or b.kind != FINITE or scale.value.kind != FINITE:
