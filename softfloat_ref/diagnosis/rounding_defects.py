@@ -7,11 +7,10 @@ None of them rounds itself: it replaces the guard or sticky bit by a wrong one, 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.diagnosis.defects import replaced
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.diagnosis.twins import TWINS, twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Encoder, decoder, encoder
@@ -449,17 +448,6 @@ _EVERY: Final = (
 def rounding_defects() -> tuple[RoundingDefect, ...]:
     """The table: defects independent of a format, then double roundings, then other formats of the same width."""
     return _EVERY
-
-
-def of_encoders(
-    rows: Iterable[RoundingDefect], fmt: Format, policy: Policy, model: Callable[[Encoder], Model]
-) -> Iterator[Hypothesis]:
-    """The defects that this format and policy can have, as hypotheses of a kind of unit without steps. model: gives a
-    device with another rounding."""
-    for row in rows:
-        encode = row.encoder(fmt, policy)
-        if encode is not None:
-            yield Hypothesis(row.name, row.says, model(encode), size=row.size)
 
 
 # Defects of the rounding of dequantized values, besides those of every rounding.

@@ -21,6 +21,8 @@ from softfloat_ref.oracle.codec import decode, decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import INF, NAN, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format, spelled
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow, Policy, get_policy
+from softfloat_ref.oracle.rounding_steps import destination, read, rounded
+from softfloat_ref.oracle.steps import PLAIN, Do, step
 
 FP32: Final = CATALOGUE["fp32"]
 MIN_BITS: Final = 2
@@ -296,23 +298,49 @@ def quantize_value(
     are not FP32 if steps are computed in FP32.
     """
     fmt, rule = get_affine_format(fmt), get_rule(rule)
-    policy, z = element_policy(policy, rule), parameters.zero_point
-    scale = decode(parameters.scale, FP32)
+    return quantized_value(PLAIN, x, parameters, fmt, rule, element_policy(policy, rule), random_bits)
+
+
+def quantized_value(
+    do: Do,
+    x: Value,
+    parameters: Parameters,
+    fmt: AffineFormat,
+    rule: Rule,
+    policy: Policy,
+    random_bits: int,
+    more_bits: int = 0,
+) -> int:
+    """The integer, step by step. more_bits: of the quotient, beyond those that rounding needs."""
+    scale = do.at("scale")(read, parameters.scale, decoder(FP32), FP32)
     check_scale(scale, rule)
     if x.kind == NAN:
-        return nan_result(fmt, rule, z)
+        return nan_result(fmt, rule, parameters.zero_point)
     if x.kind == INF:
         if rule.inf == "error":
             raise Error(f"an Inf, which affine rule {rule.name} refuses")
         return fmt.lowest if x.sign else fmt.highest
-    encode = _integer_encoder(fmt.wide, policy)
-    inside = exact.finite(int(z < 0), abs(z), 0) if rule.order == "inside" else exact.zero(0)
-    added = 0 if rule.order == "inside" else z
-    return _clamp(
-        encode(before_rounding(x, scale, inside, rule, needed_bits(fmt.wide, policy)), random_bits) + added, fmt
-    )
+    z = do(zero_point, parameters.zero_point)
+    inside, added = (z, 0) if rule.order == "inside" else (0, z)
+    bits = needed_bits(fmt.wide, policy) + more_bits
+    number = do(before_rounding, x, scale, exact.finite(int(inside < 0), abs(inside), 0), rule, bits)
+    code, _ = do(rounded, number, random_bits, destination(fmt.wide, policy))
+    return do(clamped, (code ^ fmt.wide.sign_bit) - fmt.wide.sign_bit, added, fmt)
 
 
+@step("zero point", "integer")
+def zero_point(z: int) -> int:
+    """The zero point that is added."""
+    return z
+
+
+@step("clamp", "integer")
+def clamped(q: int, added: int, fmt: AffineFormat) -> int:
+    """The rounded number and what is added after rounding, within the range."""
+    return _clamp(q + added, fmt)
+
+
+@step("before rounding", "value")
 def before_rounding(x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
     """x / scale + offset, computed according to the rule."""
     if x.sticky and rule.arithmetic == "exact":  # a cut value: all values up to the next one round alike
@@ -356,6 +384,23 @@ def nan_result(fmt: AffineFormat, rule: Rule, zero_point: int) -> int:
 
 def dequantize_value(q: int, parameters: Parameters) -> int:
     """The FP32 code of (q - zero point) * scale, computed exactly and rounded once."""
-    steps = q - parameters.zero_point
-    x = exact.multiply(exact.finite(int(steps < 0), abs(steps), 0), decode(parameters.scale, FP32))
-    return encoder(FP32, _STEP)(x, 0)[0]
+    return dequantized_value(PLAIN, q, parameters)
+
+
+def dequantized_value(do: Do, q: int, parameters: Parameters) -> int:
+    """The FP32 code, step by step."""
+    scale = do.at("scale")(read, parameters.scale, decoder(FP32), FP32)
+    x = do(times_scale, do(difference, q, parameters.zero_point), scale)
+    return do(rounded, x, 0, destination(FP32, _STEP))[0]
+
+
+@step("difference", "integer")
+def difference(q: int, z: int) -> int:
+    """The integer less the zero point."""
+    return q - z
+
+
+@step("times scale", "value")
+def times_scale(n: int, scale: Value) -> Value:
+    """The exact product of an integer and the scale."""
+    return exact.multiply(exact.finite(int(n < 0), abs(n), 0), scale)

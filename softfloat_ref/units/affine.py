@@ -14,17 +14,20 @@ from softfloat_ref.oracle.affine import (
     AffineFormat,
     Parameters,
     Rule,
-    dequantize_value,
+    dequantized_value,
     element_policy,
     get_affine_format,
     get_rule,
-    quantize_value,
+    quantized_value,
 )
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.operations.steps import random_word
 from softfloat_ref.oracle.policies import Policy, rounding_name
+from softfloat_ref.oracle.rounding_steps import answer, read
+from softfloat_ref.oracle.steps import Do, step
 from softfloat_ref.units.operation import given_policy, properties
-from softfloat_ref.units.unit import Field, Unit, file_name, operand, random_words, result
+from softfloat_ref.units.unit import Field, SteppedUnit, file_name, operand, random_words, result
 
 _NEAREST: Final = element_policy(None, RULES["exact"])
 
@@ -39,6 +42,7 @@ def parameter_fields(fmt: AffineFormat) -> list[Field]:
     return [operand("scale", FP32), *([] if fmt.symmetric else [operand("zero_point", integer_format(fmt))])]
 
 
+@step("integer", "integer")
 def integer(code: int, fmt: AffineFormat) -> int:
     """The integer that a code stands for."""
     return code - ((code >> (fmt.bits - 1)) << fmt.bits) if fmt.signed else code
@@ -56,7 +60,7 @@ def parameters(codes: Sequence[int], fmt: AffineFormat) -> Parameters:
 
 
 @dataclass(frozen=True)
-class AffineQuantizeUnit(Unit):
+class AffineQuantizeUnit(SteppedUnit):
     """An affine quantizer: a value, its scale, a zero point (of formats that are not symmetric) and a random word in,
     an integer out. It raises no flags."""
 
@@ -102,22 +106,26 @@ class AffineQuantizeUnit(Unit):
             result("integer", integer_format(self.affine)),
         )
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         found = parameters(inputs[1:], self.affine)
-        value = decoder(self.values, self.policy.flush_inputs)(inputs[0])
-        word = inputs[-1] if self.policy.random_count else 0
+        value = do.at("value")(read, inputs[0], decoder(self.values, self.policy.flush_inputs), self.values)
+        word = do(random_word, inputs[-1]) if self.policy.random_count else 0
         try:
-            q = quantize_value(value, found, self.affine, self.rule, self.policy, word)
+            q = quantized_value(do, value, found, self.affine, self.rule, self._rounding, word, more_bits)
         except Error as e:  # a NaN or Inf that the rule refuses, a scale without a reciprocal
             raise Undefined(str(e)) from None
-        return (q % (1 << self.affine.bits),)
+        return do(answer, (q % (1 << self.affine.bits),))
+
+    @cached_property
+    def _rounding(self) -> Policy:
+        return element_policy(self.policy, self.rule)
 
     def properties(self) -> dict[str, str]:
         return properties(self.op, self.values, self.affine, self.policy, self.affine.bits)
 
 
 @dataclass(frozen=True)
-class AffineDequantizeUnit(Unit):
+class AffineDequantizeUnit(SteppedUnit):
     """An affine dequantizer: an integer, its scale and zero point in, an FP32 value out. It raises no flags."""
 
     kind: ClassVar[str] = "affine-dequantize"
@@ -133,8 +141,9 @@ class AffineDequantizeUnit(Unit):
     def fields(self) -> tuple[Field, ...]:
         return operand("integer", integer_format(self.affine)), *parameter_fields(self.affine), result("value", FP32)
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
-        return (dequantize_value(integer(inputs[0], self.affine), parameters(inputs[1:], self.affine)),)
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
+        q = do(integer, inputs[0], self.affine)
+        return do(answer, (dequantized_value(do, q, parameters(inputs[1:], self.affine)),))
 
     def properties(self) -> dict[str, str]:
         return {"op": self.op, "fmt": self.affine.name, "out": FP32.name, "width": str(FP32.width)}

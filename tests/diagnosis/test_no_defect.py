@@ -21,13 +21,23 @@ from softfloat_ref.diagnosis.defects import Faulty, replaced
 from softfloat_ref.diagnosis.hypotheses import Model
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
+from softfloat_ref.oracle.affine import RULES, get_affine_format
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, get_policy
 from softfloat_ref.oracle.steps import STEPS
-from softfloat_ref.units import DequantizeUnit, DotUnit, OperationUnit, QuantizeUnit, SteppedUnit, Unit
+from softfloat_ref.units import (
+    AffineDequantizeUnit,
+    AffineQuantizeUnit,
+    DequantizeUnit,
+    DotUnit,
+    OperationUnit,
+    QuantizeUnit,
+    SteppedUnit,
+    Unit,
+)
 
 CASES = int(os.environ.get("NO_DEFECT_CASES", "0"))
 BLOCKS = ("mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4", "mxint8", "nvfp4")
@@ -92,6 +102,20 @@ def groups() -> Iterator[tuple[str, list[Callable[[], Unit]]]]:
                 lambda o=out, p=p: OperationUnit.make("convert", "fp32", o, p)  # type: ignore[misc]
                 for out in OUTPUTS
                 for p in policies
+            ],
+        )
+    for name in RULES:
+        formats = ("qint8", "quint8_narrow", "qint4_sym", "quint16")
+        policies = [None, {"rounding": "rup"}, {"rounding": "sr", "sr_bits": 5}]
+        yield (
+            f"affine {name}",
+            [
+                *(
+                    lambda f=fmt, n=name, p=policy: AffineQuantizeUnit.make(f, "fp16", p, n)  # type: ignore[misc]
+                    for fmt in formats
+                    for policy in policies
+                ),
+                *(lambda f=fmt: AffineDequantizeUnit(get_affine_format(f)) for fmt in formats),  # type: ignore[misc]
             ],
         )
     for name in ACCUMULATORS:
