@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.diagnosis.conditions import Holds
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, Stepwise
 from softfloat_ref.oracle.rounding_steps import answer
 from softfloat_ref.oracle.steps import Change, Function, Known, Plan, Traced, values_of
@@ -30,11 +31,33 @@ def within(part: object, changes: Sequence[Change]) -> tuple[Change, ...]:
     return tuple(c._replace(parts=(part, *c.parts)) for c in changes)
 
 
-class Asked(NamedTuple):
-    """What a change may look at besides the steps: the unit, and the inputs of the case."""
+class Asked:
+    """What a change may look at besides the steps: the unit, and the inputs of the case; and its right answer."""
 
-    unit: Any
-    inputs: Inputs
+    __slots__ = ("_held", "_right", "inputs", "unit")
+
+    def __init__(self, unit: Any, inputs: tuple[int, ...], right: Output | None) -> None:
+        self.unit, self.inputs, self._right = unit, inputs, right
+        self._held: dict[Holds, bool] = {}
+
+    def fulfils(self, holds: Holds) -> bool:
+        """Whether a condition on the inputs and the right answer holds."""
+        if holds not in self._held:
+            right = tuple(self.unit.answer(self.inputs)) if self._right is None else self._right
+            self._held[holds] = holds(self.inputs, right)
+        return self._held[holds]
+
+
+def where(holds: Holds, changes: Sequence[Change]) -> tuple[Change, ...]:
+    """The changes in cases only that fulfil a condition on the inputs and the right answer."""
+
+    def conditional(wrong: Function) -> Function:
+        def chosen(here: Traced, right: Function, *args: Any) -> Any:
+            return wrong(here, right, *args) if here.case.fulfils(holds) else right(*args)
+
+        return chosen
+
+    return tuple(c._replace(wrong=conditional(c.wrong)) for c in changes)
 
 
 _MOST: Final = (
@@ -80,7 +103,8 @@ class Faulty(Stepwise):
             if not self.changes:
                 return tuple(self.unit.answer(codes))
             values = self._runs.get(codes) or self._values(codes)
-            run = Traced(self._plan, Asked(self.unit, codes), None if values is None else Known(values))
+            right, known = (None, None) if values is None else (values[-1], Known(values))
+            run = Traced(self._plan, Asked(self.unit, codes, right), known)
             if values is not None and self._last_only:
                 return run(answer, values[-1])
             return tuple(self.unit.computed(run, codes, MORE_BITS))

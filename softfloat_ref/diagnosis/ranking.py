@@ -10,9 +10,11 @@ from itertools import islice
 from typing import Final, Generic, TypeVar
 
 from softfloat_ref.diagnosis.conditions import Condition
+from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import FEWEST_CASES, WHERE, Diagnosis, Finding
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Inputs, Model, Output, Stepwise
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
+from softfloat_ref.units import Unit
 
 SAMPLE: Final = 96  # mismatches, and as many agreeing cases, on which every hypothesis is tried
 SAMPLE_WIDE: Final = 40  # for blocks and dot products
@@ -258,7 +260,10 @@ class Search(Generic[P]):
         """A hypothesis restricted to a condition, over all cases: where that does not hold, the device is right."""
         held = (x.holds(c.inputs, c.expected) for c in self.cases)
         fits = (fit if holds else c.agrees for fit, holds, c in zip(self._fits(h), held, self.cases, strict=True))
-        return _finding(_only_where(h, x, right), zip(fits, self.cases, strict=True))
+        return _finding(
+            _only_where(h, x, right, self.space.unit if self.under is None else None),
+            zip(fits, self.cases, strict=True),
+        )
 
 
 def _finding(h: Hypothesis, fits: Iterable[tuple[bool, Case]]) -> Finding:
@@ -285,11 +290,17 @@ def on_top(under: Model, changed: Model, right: Model, results: int) -> Model:
     return model
 
 
-def _only_where(h: Hypothesis, condition: Condition, right: Model) -> Hypothesis:
-    def model(inputs: Inputs) -> Output | None:
+def _only_where(h: Hypothesis, condition: Condition, right: Model, unit: Unit | None) -> Hypothesis:
+    """A hypothesis where a condition holds. right: the model of other cases. unit: whose model that is; a fault of it
+    may be joined with others then, too."""
+
+    def restricted(inputs: Inputs) -> Output | None:
         expected = right(inputs)
         return h.model(inputs) if expected is not None and condition.holds(inputs, expected) else expected
 
+    model: Model = restricted
+    if isinstance(h.model, Faulty) and h.model.changes and h.model.unit == unit:
+        model = Faulty(h.model.unit, where(condition.holds, h.model.changes))
     text = f"where {condition.text}"
     return Hypothesis(
         f"{h.name}{WHERE}{condition.text}", f"{h.says}, but only {text}", model, "defect", h.size + 2, None, _EVIDENCE

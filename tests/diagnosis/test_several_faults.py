@@ -6,6 +6,7 @@ import pytest
 from diagnosing import defect, diagnosis
 
 from softfloat_ref.diagnosis import report
+from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output, Stepwise, expected_model
 from softfloat_ref.diagnosis.operation_models import Scalar
@@ -21,6 +22,7 @@ ADD = VectorSet.make("add", "fp32", 1000)
 MUL = VectorSet.make("mul", "bf16", 1000)
 TO_E4M3 = VectorSet.make("convert", "fp32", 1000, out="fp8_e4m3")
 BLOCKS = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 300)
+ADD16 = VectorSet.make("add", "fp16", 2000)
 DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 300)
 
 
@@ -174,5 +176,19 @@ def test_defects_of_a_device_that_rounds_otherwise() -> None:
 
     found = diagnosis(vectors, model)
     assert named(found) == {"rounding = rne", "subnormals with exponent 0 of c", "zero without sign"}
+    assert found.several is not None
+    assert found.several.explained == found.examined
+
+
+@pytest.mark.parametrize(("first", "second"), [("sticky dropped", "carry lost"), ("carry lost", "zero negative")])
+def test_a_condition_wraps_any_fault_and_composes(first: str, second: str) -> None:
+    """A fault where operands have different signs, and another fault of the same rounding."""
+    one, other = defect(ADD16, first), defect(ADD16, second)
+    assert isinstance(one, Faulty)
+    opposite = where(lambda inputs, right: bool((inputs[0] ^ inputs[1]) >> 15), one.changes)
+    both = Faulty(one.unit, opposite).joined(other)
+    assert both is not None
+    found = diagnosis(ADD16, both)
+    assert named(found) == {f"{first}, where operands a and b have different signs", second}
     assert found.several is not None
     assert found.several.explained == found.examined
