@@ -39,7 +39,7 @@ def command(
     if is_operation(first) or is_name_of_recipe(first):
         unit, inputs = request.case(first, rest)
         code = None if got is None else parse_code(got, "--got")
-        found = explain_case(unit, inputs, lane, code, flags)
+        found = explain_case(unit, inputs, lane, code, flags, option_name)
     elif lane is not None:
         raise Error(f"--lane is for functions of vectors, such as softmax, not for {first}")
     else:
@@ -59,7 +59,7 @@ def _of_numbers(request: Request, texts: list[str], got: str | None, flags: int 
     fmt = None if "=" in request.fmt else any_format(request.fmt)
     if isinstance(fmt, BlockFormat):
         block = _block(request, texts, fmt, profile)
-        return explain_block(block, None if got is None else _got_block(got, block), flags)
+        return explain_block(block, None if got is None else _got_block(got, block), flags, option_name)
     if profile is not None:
         raise Error(f"--profile is for block formats, such as mxfp8; {request.fmt} is a scalar format")
     if len(texts) != 1:
@@ -67,7 +67,7 @@ def _of_numbers(request: Request, texts: list[str], got: str | None, flags: int 
     target, choices = scalar_format(request.fmt), request.choices
     choices.check_seed()
     code = None if got is None else parse_code(got, "--got")
-    return explain_number(parse_number(texts[0]), target, choices.policy, choices.one_word(), code, flags)
+    return explain_number(parse_number(texts[0]), target, choices.policy, choices.one_word(), code, flags, option_name)
 
 
 def _block(request: Request, texts: list[str], fmt: BlockFormat, profile: str | None) -> BlockExplanation:

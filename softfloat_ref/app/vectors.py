@@ -24,7 +24,7 @@ from softfloat_ref.app.vector_files import (
     verify_folders,
     write_suite,
 )
-from softfloat_ref.base.errors import Error, one_line
+from softfloat_ref.base.errors import Error, one_line, unknown
 from softfloat_ref.base.executors import Workers, workers
 from softfloat_ref.base.files import write_file
 from softfloat_ref.golden.generate import generate
@@ -32,10 +32,10 @@ from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.parts import batches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import find_suite
-from softfloat_ref.golden.vector_recipes import DEFAULT_COUNT
+from softfloat_ref.golden.vector_recipes import DEFAULT_COUNT, suite_files
 from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.testing.compare import CompareNan
-from softfloat_ref.workflow.units import DEFAULT_LANES, DEFAULT_PRODUCTS, fewest
+from softfloat_ref.workflow.units import DEFAULT_LANES, DEFAULT_PRODUCTS, fewest, is_name_of_recipe, is_operation
 
 _OF_RTL: Final = ("ports", "testbench")
 
@@ -107,6 +107,8 @@ def generate_vectors(
         with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as pool:
             write_suite(suite, folder, count, request.choices.seed, level.name, files, pool)
         return 0
+    if recipe is not None and not is_operation(recipe) and not is_name_of_recipe(recipe):
+        raise unknown("operation, vector recipe or suite", recipe, (*OP.names, *suite_files()))
     vectors = request.vectors(op or recipe, count, level.name)
     level.confirm(vectors)
     if folder == "-":

@@ -43,6 +43,7 @@ MORE_BITS: Final = 16  # extra bits of a number such as 1/3, for defects that de
 _NO_POLICY: Final = "no change of one or two policy fields, and no listed defect,"
 _NO_PROFILE: Final = "no named profile, and no change of one or two fields,"
 
+Spell = Callable[[str], str]
 Changes = Sequence[dict[str, str] | str]
 Defects = Iterable[tuple[str, Sequence[int] | None]]
 
@@ -128,9 +129,16 @@ def _format(fmt: Any) -> Format | BlockFormat:
 
 
 def explain_number(
-    number: Any, fmt: Format, policy: Policy, word: int | None, got: int | None = None, got_flags: int | None = None
+    number: Any,
+    fmt: Format,
+    policy: Policy,
+    word: int | None,
+    got: int | None = None,
+    got_flags: int | None = None,
+    spell: Spell = str,
 ) -> Explained:
-    """The rounding of a number to a format."""
+    """The rounding of a number to a format. spell: an argument as the user writes it, for messages."""
+    _check_flags(got, got_flags, spell)
 
     def run(near: Policy) -> tuple[int, int]:
         value = to_value(number, needed_bits(fmt, near))
@@ -157,7 +165,6 @@ def _rounded(
     flags: int | None,
 ) -> Explained:
     """The explanation of a rounding, with the policies and listed defects that give a device's answer."""
-    _check_flags(got, flags)
     data = {"bits": fmt.hex(found.bits), "flags": f"{found.flags:02x}", "steps": dict(found.rows)}
     if got is None:
         return Explained(found.rows, data)
@@ -169,12 +176,12 @@ def _rounded(
     return Explained(found.rows, data, matching, answer, _NO_POLICY)
 
 
-def _check_flags(got: Any, flags: int | None) -> None:
+def _check_flags(got: Any, flags: int | None, spell: Spell) -> None:
     """Raise Error for flags that no device raises."""
     if flags is not None and got is None:
-        raise Error("--got-flags needs --got: give the bits that the device answered too")
+        raise Error(f"{spell('got_flags')} needs {spell('got')}: give the bits that the device answered too")
     if flags is not None and not 0 <= flags <= MAX_FLAGS:
-        raise Error(f"--got-flags {flags:x}: flags are at most {MAX_FLAGS:x}")
+        raise Error(f"{spell('got_flags')} {flags:x}: flags are at most {MAX_FLAGS:x}")
 
 
 # -- a block -----------------------------------------------------------------------------------------------------------
@@ -194,17 +201,20 @@ def block_of(
 
 
 def explain_block(
-    block: BlockExplanation, got: tuple[int, Sequence[int]] | None = None, got_flags: int | None = None
+    block: BlockExplanation,
+    got: tuple[int, Sequence[int]] | None = None,
+    got_flags: int | None = None,
+    spell: Spell = str,
 ) -> Explained:
     """The quantization of a block. got: a scale and codes."""
     if got_flags is not None:
-        raise Error("--got-flags is for operations and conversions; a block has no flags")
+        raise Error(f"{spell('got_flags')} is for operations and conversions; a block has no flags")
     rows, data = list(block.rows()), block.to_dict()
     if got is None:
         return Explained(rows, data)
     scale, codes = got
     if len(codes) != len(block.values):
-        raise Error(f"--got: give a scale and {len(block.values)} codes")
+        raise Error(f"{spell('got')}: give a scale and {len(block.values)} codes")
     known = [check_code(x, block.fmt.element) for x in codes]
     found = block.alternatives(check_code(scale, block.fmt.scale), known)
     shown = f"{block.fmt.scale.hex(scale)}: {' '.join(map(block.fmt.element.hex, known))}"
@@ -215,7 +225,12 @@ def explain_block(
 
 
 def explain_case(
-    unit: Unit, inputs: Sequence[int], lane: int | None = None, got: int | None = None, got_flags: int | None = None
+    unit: Unit,
+    inputs: Sequence[int],
+    lane: int | None = None,
+    got: int | None = None,
+    got_flags: int | None = None,
+    spell: Spell = str,
 ) -> Explained:
     """The steps of a case of any unit; of the part that its control fields select, if it has any. inputs: with the
     random words."""
@@ -224,13 +239,15 @@ def explain_case(
     part, own = unit.selected(inputs)
     if lane is not None and not isinstance(part, VectorUnit):
         op = part.properties()["op"]
-        raise Error(f"--lane is for functions of vectors, such as softmax, not for {op}")
+        raise Error(f"{spell('lane')} is for functions of vectors, such as softmax, not for {op}")
+    if isinstance(part, OperationUnit | VectorUnit):
+        _check_flags(got, got_flags, spell)
     if isinstance(part, OperationUnit):
         found = _explain_operation(part, own, got, got_flags)
     elif isinstance(part, VectorUnit):
         found = _explain_lane(part, own, lane or 0, got, got_flags)
     else:
-        found = _explain_steps(part, own, got, got_flags)
+        found = _explain_steps(part, own, got, got_flags, spell)
     if not isinstance(unit, SelectionUnit):
         return found
     controls = field_lines([f for f in unit.inputs if f.role == "control"], inputs)
@@ -269,20 +286,20 @@ def _explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int, got: int |
     return _rounded(found, unit.out, run, unit.policy, tuple, got, flags)
 
 
-def _explain_steps(unit: Unit, inputs: Sequence[int], got: int | None, flags: int | None) -> Explained:
+def _explain_steps(unit: Unit, inputs: Sequence[int], got: int | None, flags: int | None, spell: Spell) -> Explained:
     """The steps of other units, or their fields."""
     if flags is not None:
-        raise Error(f"--got-flags is for operations and conversions; {unit.properties()['op']} has no flags")
+        raise Error(f"{spell('got_flags')} is for operations and conversions; {unit.properties()['op']} has no flags")
     rows, (answer, *more) = steps(unit, inputs), unit.answer(inputs)
     codes = [f"{x:0{f.digits}x}" for f, own in split(unit.outputs, [answer, *more]) for x in own]
     data: dict[str, Any] = {"bits": codes[0], **({"codes": codes} if more else {}), "steps": dict(rows)}
     if got is None:
         return Explained(rows, data, width=11)
     if more:
-        raise Error(f"--got is for a single result; {unit.properties()['op']} has {1 + len(more)} codes")
+        raise Error(f"{spell('got')} is for a single result; {unit.properties()['op']} has {1 + len(more)} codes")
     field = unit.results[0]
     if got >> field.width:
-        raise Error(f"--got {got:x}: {field.name} has {field.width} bits")
+        raise Error(f"{spell('got')} {got:x}: {field.name} has {field.width} bits")
     nothing = "no other rule, and no change of two," if has_alternatives(unit) else "another definition"
     text = view_of(unit).answer_text(got, None)
     return Explained(rows, data, alternatives(unit, inputs, (got,)), text, nothing, 11)

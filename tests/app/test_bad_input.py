@@ -130,7 +130,7 @@ def test_bad_quantize(args: str, message: str, bad: Path) -> None:
         ("format", "unknown command"),
         ("vectors generate -o x", "give a vector recipe"),
         ("vectors generate --op add -o x", "needs --fmt"),
-        ("vectors generate nothing -o x", "unknown operation 'nothing'"),
+        ("vectors generate nothing -o x", "unknown operation, vector recipe or suite 'nothing'"),
         ("vectors generate --op add --fmt fp16 -n 0 -o x", "0 is not in the range"),
         ("vectors generate --op add --fmt fp16 -o good.npy", "cannot be created"),
         ("vectors verify missing", "No such file"),

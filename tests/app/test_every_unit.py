@@ -418,3 +418,34 @@ def test_units_are_those_of_python() -> None:
             assert one.words[0] == two.words[0]
     assert isinstance(sf.unit(MIXED), MixedUnit)
     assert isinstance(sf.unit("softmax", "bf16", length=3), VectorUnit)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "quantize --fmt fp4_e2m1@e8m0/4 1.1 2.2 4.5 -1.1",
+        "quantize --fmt qint8 1.1 2.2 4.5 -1.1",
+        "explain --fmt fp4_e2m1@e8m0/4 1.1 2.2 4.5 -1.1",
+        "eval quantize --fmt fp4_e2m1@e8m0/4 3f8ccccd 400ccccd 40900000 bf8ccccd",
+        "eval quantize --fmt qint8 3f8ccccd 3e800000 05",
+        "vectors generate quantize --fmt fp4_e2m1@e8m0/4 -n 9 -o -",
+    ],
+)
+def test_a_profile_gives_the_rounding_unless_an_option_does(words: str) -> None:
+    """Also where another option of the policy is typed."""
+    name = "exact" if "qint8" in words else "ocp"
+
+    def given(*more: str) -> str:
+        return re.sub(rf"{name}[^ \n]*|, r[a-z]+$", "", answered(*words.split(), *more), flags=re.M)
+
+    by_profile = given("--profile", f"{name},rounding=rup", "--flush-inputs", "on")
+    assert by_profile == given("--profile", name, "--round", "rup", "--flush-inputs", "on")
+    assert by_profile == given("--profile", f"{name},rounding=rdn", "--round", "rup", "--flush-inputs", "on")
+    assert by_profile != given("--profile", name, "--flush-inputs", "on")
+
+
+def test_the_selected_part_is_explained() -> None:
+    case = ["3c00", "0001"]
+    alone = answered("explain", "add", "--fmt", "fp16", "--round", "rtz", *case)
+    shown = answered("explain", "add", "--fmt", "fp16", "--rounding-input", "rne,rtz", "1", *case)
+    assert shown == "rounding   1 = rtz\n" + alone

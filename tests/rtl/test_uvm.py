@@ -93,7 +93,9 @@ def test_the_command(tmp_path: Path) -> None:
     shown = ok("dpi", "-o", str(tmp_path / "dpi"), "--uvm", str(MIXED)).splitlines()
     assert [Path(line).name for line in shown] == [*FILES, "recipe_uvm_pkg.sv"]
     assert Path(shown[-1]).read_text().startswith("// SPDX-License-Identifier: 0BSD\n")
-    assert "unknown recipe 'fp16'" in refused("dpi", "-o", str(tmp_path / "new"), "--uvm", "fp16")
+    assert "unknown operation 'fp16'; did you mean fp16_add_rne" in refused(
+        "dpi", "-o", str(tmp_path / "new"), "--uvm", "fp16"
+    )
     assert not (tmp_path / "new").exists()
 
 

@@ -219,9 +219,9 @@ def test_an_explanation_is_that_of_the_command(ours: Any, words: str) -> None:
         (lambda: sf.explain(1.0, "qint8"), "is an affine format"),
         (lambda: sf.explain(1.0, "fp16", profile="ocp"), "profile has no effect on fp16"),
         (lambda: sf.explain("fma", "fp16", (1, 2)), "takes 3 codes, not 2"),
-        (lambda: sf.explain("fma", "fp16", (1, 2, 3), lane=0), "--lane is for functions"),
+        (lambda: sf.explain("fma", "fp16", (1, 2, 3), lane=0), "^lane is for functions"),
         (lambda: sf.explain([1.0, 2.0], "mxfp8", got=(0, [1])), "2 codes"),
-        (lambda: sf.explain("fma", "fp16", (1, 2, 3), got_flags=1), "needs --got"),
+        (lambda: sf.explain("fma", "fp16", (1, 2, 3), got_flags=1), "^got_flags needs got"),
     ],
 )
 def test_explanations_refuse(call: Any, message: str) -> None:
