@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 from skips import summary
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 
 pytest_plugins = ["benches"]  # its fixtures serve several files
 
@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     script = Path(__file__).parent / "support" / "objcache.sh"
     folder = tempfile.gettempdir()
     if not hasattr(config, "workerinput"):
-        config.stash[KEPT] = os.environ[kept.VARIABLE] = tempfile.mkdtemp(prefix="kept-", dir=folder)
+        config.stash[KEPT] = os.environ[disk_cache.VARIABLE] = tempfile.mkdtemp(prefix="kept-", dir=folder)
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", "") and "PYTHONPYCACHEPREFIX" not in os.environ:
         config.stash[BYTECODE] = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="bytecode-", dir=folder)
     if "OBJCACHE" in os.environ or " " in f"{script}{folder}":  # one's own ccache; make has no quotes
@@ -126,7 +126,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """No results are kept on disk, and none is taken from there."""
-    monkeypatch.setenv(kept.VARIABLE, "off")
+    monkeypatch.setenv(disk_cache.VARIABLE, "off")
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +145,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    for key, variable in ((OBJECTS, "OBJCACHE"), (BYTECODE, "PYTHONPYCACHEPREFIX"), (KEPT, kept.VARIABLE)):
+    for key, variable in ((OBJECTS, "OBJCACHE"), (BYTECODE, "PYTHONPYCACHEPREFIX"), (KEPT, disk_cache.VARIABLE)):
         if folder := config.stash.get(key, None):
             shutil.rmtree(folder, ignore_errors=True)
             os.environ.pop(variable, None)

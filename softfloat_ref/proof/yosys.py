@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from softfloat_ref.base import kept, limits
+from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import HOST, executed, first_error, quoted
@@ -68,12 +68,12 @@ def netlist(top: str, reading: Reading, frontend: Frontend = "slang", expected: 
     edge of `clk`.
     """
     version = yosys_version()
-    origin = kept.Origin(__name__, json.dumps({"top": top, **reading.table()}, sort_keys=True))
-    place = kept.place(origin)
-    found = kept.read(place)
+    origin = disk_cache.CacheKey(__name__, json.dumps({"top": top, **reading.table()}, sort_keys=True))
+    place = disk_cache.path_for(origin)
+    found = disk_cache.load(place)
     if not isinstance(found, str):
         found = _run(top, reading, frontend, expected)
-        kept.keep(place, found)
+        disk_cache.store(place, found)
     return Netlist(found, version)
 
 

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from softfloat_ref.base import kept, limits
+from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.rtl.simulators import Verilator, printed
@@ -62,7 +62,7 @@ class QuickVerilator(Verilator):
     """Builds a bench whose only port is the input `tick`, which changes again and again until $finish."""
 
     def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
-        runtime, include = _runtime(self, kept.folder() or Path(_of_process().name)), self._include
+        runtime, include = _runtime(self, disk_cache.folder() or Path(_of_process().name)), self._include
         model = [str(self.executable), "--cc", "-O0", "--timing", "-Wno-fatal"]
         model += ["--x-assign", "unique", "--x-initial", "unique"]
         model += ["--top-module", top, "--Mdir", str(output), "--prefix", PREFIX, *options, *files]

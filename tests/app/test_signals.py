@@ -22,13 +22,13 @@ from command import HANDLED, ok
 from processes import all_end, children, needs_proc
 
 from softfloat_ref.app.main import main
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.golden import journal
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 
 KILLS = int(os.environ.get("SOFTFLOAT_KILLS", "3"))
-ENVIRONMENT = COMMON | {kept.VARIABLE: "off"}  # with kept results, commands end before the signal comes
+ENVIRONMENT = COMMON | {disk_cache.VARIABLE: "off"}  # with kept results, commands end before the signal comes
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 VALUES = 1 << 28  # of a file that has no blocks on disk
 DEVICE = """

@@ -15,7 +15,7 @@ from softfloat_ref.arrays.kernels import segments
 from softfloat_ref.arrays.kernels.function_plans import function_plan
 from softfloat_ref.arrays.kernels.opcodes import PLAN_LOW, PLAN_SPAN, UNKNOWN
 from softfloat_ref.arrays.operations import by_oracle, evaluate, loop_for
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.golden.cases import boundaries, random_cases
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import OPERATIONS, signature
@@ -136,8 +136,8 @@ def test_tables_are_the_same_everywhere() -> None:
 
 def test_tables_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With the same bits; of a function of that name that is another, they are not taken."""
-    monkeypatch.setenv(kept.VARIABLE, str(tmp_path))
-    monkeypatch.setattr(kept, "WORTH_S", 0)
+    monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path))
+    monkeypatch.setattr(disk_cache, "WORTH_S", 0)
     row, make = OPERATIONS["tanh"], segments.segments.__wrapped__
     first = make(row)
     assert len(list(tmp_path.iterdir())) == 1

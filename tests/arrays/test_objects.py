@@ -14,7 +14,7 @@ import pytest
 
 from softfloat_ref.arrays.kernels import objects
 from softfloat_ref.arrays.kernels.objects import Loop
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.golden import compiled
 
 MODULE = compiled.__name__
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "kept"))
+    monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / "kept"))
     return tmp_path / "kept"
 
 
@@ -76,7 +76,7 @@ def test_other_object_code_is_not_used(change: str, folder: Path, monkeypatch: p
 
 
 def test_nothing_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(kept.VARIABLE, "off")
+    monkeypatch.setenv(disk_cache.VARIABLE, "off")
     assert words_by(Loop(MODULE, "as_words")) == WORDS
     assert not folder.exists()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.base.executors import Workers, workers
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds import mixed
@@ -20,7 +20,7 @@ VECTORS = VectorSet(MixedUnit(PARTS), 2000, seed=3, unboxed=10)
 def test_the_bytes_do_not_depend_on_the_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[dict[str, bytes]] = []
     for jobs in (0, 1, 2):
-        monkeypatch.setenv(kept.VARIABLE, str(tmp_path / f"cache{jobs}"))
+        monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / f"cache{jobs}"))
         told: list[tuple[str, int]] = []
         vectors = VectorSet.from_dict(VECTORS.to_dict())
         with workers(jobs or 1) as pool:
@@ -36,7 +36,7 @@ def test_the_bytes_do_not_depend_on_the_jobs(tmp_path: Path, monkeypatch: pytest
 def test_cases_that_workers_found_are_not_sought_again(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = VectorSet.from_dict(VECTORS.to_dict())
     expected = list(VECTORS.inputs())
-    monkeypatch.setenv(kept.VARIABLE, "off")
+    monkeypatch.setenv(disk_cache.VARIABLE, "off")
     vectors.cases.prepare(Workers(), lambda label, cases: None)
     monkeypatch.setattr(mixed.Cases, "_directed", None)
     assert list(vectors.inputs()) == expected

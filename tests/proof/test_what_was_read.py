@@ -12,7 +12,7 @@ import pytest
 import tables
 from command import ok, refused, run
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.proof import rtl
 from softfloat_ref.proof.certificate import sealed
 from softfloat_ref.proof.question import Question
@@ -331,7 +331,7 @@ def test_a_change_of_what_was_read(name: str, frontend: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("cache", ["cache", "off"])
 def test_without_a_folder_of_results(cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(kept.VARIABLE, "off" if cache == "off" else str(tmp_path / cache))
+    monkeypatch.setenv(disk_cache.VARIABLE, "off" if cache == "off" else str(tmp_path / cache))
     case = CASES["memory"]
     call, _ = design(tmp_path, case, "slang")
     for _ in range(2):

@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final, cast
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 
 _ELSEWHERE: Final = {"memcpy", "memmove", "memset"}
 _SYSTEM: Final = ("linux", "x86_64")  # with which this is tested
@@ -54,9 +54,9 @@ class Loop:
     def _load(self, key: Key) -> Callable[..., Any]:
         place = self._place(key)
         if place is not None:
-            stored = kept.read(place) if _own(place) else None
+            stored = disk_cache.load(place) if _own(place) else None
             if stored is None and (stored := _object_code(self._function(), key)):
-                kept.keep(place, stored)
+                disk_cache.store(place, stored)
             if stored:
                 return _linked(stored["name"], base64.b64decode(stored["object"]))
         function: Callable[..., Any] = self._function()
@@ -77,8 +77,8 @@ class Loop:
         processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
         settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_"))
         numba = spec.origin, os.stat(spec.origin).st_mtime_ns, llvmlite.__version__
-        return kept.place(
-            kept.Origin(self.module, json.dumps([self.name, key, processor, settings, numba])), "C object"
+        return disk_cache.path_for(
+            disk_cache.CacheKey(self.module, json.dumps([self.name, key, processor, settings, numba])), "C object"
         )
 
 

@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.operations import OPERATIONS, Operation, context, signature
@@ -101,13 +101,13 @@ class Place(NamedTuple):
 def segments(operation: Operation) -> Segments:
     """The tables of a function of one operand. They are kept on disk."""
     known = OPERATIONS.get(operation.name) is operation  # a function that a diagnosis or a test made up is not
-    file = kept.place(kept.Origin(__name__, json.dumps(operation.name)) if known else None, "segments")
-    stored = kept.read(file)
+    file = disk_cache.path_for(disk_cache.CacheKey(__name__, json.dumps(operation.name)) if known else None, "segments")
+    stored = disk_cache.load(file)
     if stored is None:
         start = time.perf_counter()
         stored = _made(operation)
-        if time.perf_counter() - start >= kept.WORTH_S:
-            kept.keep(file, stored)
+        if time.perf_counter() - start >= disk_cache.WORTH_S:
+            disk_cache.store(file, stored)
     binades, whole, parts = stored
     return Segments(np.array(binades, np.int64), np.array(whole, np.int64), np.array(parts, np.float64))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.coverage.engine.framework import Coverage, Line
 
 EXHAUSTIVE: Final = "exhaustive"
@@ -67,16 +67,16 @@ def _round(turns: Iterable[Turn], seen: set[Line]) -> Iterator[tuple[str, Line]]
 
 @lru_cache(maxsize=256)
 def directed(
-    coverage: Coverage, each: int, most: int, origin: kept.Origin | None = None
+    coverage: Coverage, each: int, most: int, origin: disk_cache.CacheKey | None = None
 ) -> tuple[tuple[str, Line], ...]:
     """At most that many directed cases of a set, with their tags. origin: what they follow from; with it they are kept
     on disk."""
-    file = kept.place(origin, "directed", each)
-    stored = kept.read(file)
+    file = disk_cache.path_for(origin, "directed", each)
+    stored = disk_cache.load(file)
     if stored is not None and (stored["most"] >= most or len(stored["cases"]) < stored["most"]):
         return tuple((name, tuple(case)) for name, case in stored["cases"][:most])
     start = time.perf_counter()
     made = tuple(itertools.islice(stream(coverage, each), most))
-    if time.perf_counter() - start >= kept.WORTH_S:
-        kept.keep(file, {"most": most, "cases": made})
+    if time.perf_counter() - start >= disk_cache.WORTH_S:
+        disk_cache.store(file, {"most": most, "cases": made})
     return made

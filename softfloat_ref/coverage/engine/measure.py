@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.coverage.engine.by_parts import PartsCoverage
 from softfloat_ref.coverage.engine.framework import Coverage, Line
 
@@ -145,13 +145,13 @@ def summary(vectors: Any) -> dict[str, Any] | None:
     if coverage is None or isinstance(coverage, PartsCoverage):  # the cases of parts have no tags
         return None
     made = [case for _, case in vectors.directed()]
-    file = kept.place(vectors.cases.origin, "coverage", made)
-    if (stored := kept.read(file)) is not None:
+    file = disk_cache.path_for(vectors.cases.origin, "coverage", made)
+    if (stored := disk_cache.load(file)) is not None:
         return dict(stored)
     # With random words, cases may have lost those with which they hit the bin they were made for.
     known = {name for name, _ in vectors.directed()} if vectors.unit.random_field is None else set()
     found = _summary(coverage, made, known)
-    kept.keep(file, found)
+    disk_cache.store(file, found)
     return found
 
 

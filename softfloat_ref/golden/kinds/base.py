@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Protocol
 
+from softfloat_ref.base.disk_cache import CacheKey
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.executors import Workers
-from softfloat_ref.base.kept import Origin
 from softfloat_ref.coverage.by_fields import by_fields
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, MAX_EXHAUSTIVE_BITS, RANDOM, directed
 from softfloat_ref.coverage.engine.framework import Coverage
@@ -117,7 +117,7 @@ class Cases:
         return coverage_by_fields(self.unit)
 
     @property
-    def origin(self) -> Origin | None:
+    def origin(self) -> CacheKey | None:
         """What the directed cases follow from, if they are worth keeping on disk."""
         return None
 

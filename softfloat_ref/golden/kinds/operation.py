@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from softfloat_ref.base.kept import Origin
+from softfloat_ref.base.disk_cache import CacheKey
 from softfloat_ref.base.sources import PACKAGE
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation.models import operation
@@ -41,11 +41,11 @@ class OperationCases(Cases):
         return operation(self.unit.signature, self.unit.policy)
 
     @property
-    def origin(self) -> Origin | None:
+    def origin(self) -> CacheKey | None:
         operation = self.unit.signature.operation
         if not operation.function.__module__.startswith(f"{PACKAGE}."):  # a user's own: its sources are elsewhere
             return None
-        return Origin(__name__, json.dumps(self.unit.to_dict(), sort_keys=True))
+        return CacheKey(__name__, json.dumps(self.unit.to_dict(), sort_keys=True))
 
     def near_carry_case(self, inputs: Line, words: Sequence[int], turn: int) -> Line:
         """An operand whose discarded bits meet its own random bits: just enough to go up, just not, or nothing.

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, Final
 from unittest.mock import patch
 
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.base.errors import Error
 
 SECONDS: Final = 2.0  # of a processor, for one input
@@ -120,7 +120,7 @@ def limits(folder: Path) -> Iterator[None]:
     _Watch.folder = os.path.realpath(folder)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     before = signal.signal(signal.SIGVTALRM, _late)
-    with contextlib.chdir(folder), patch.dict(os.environ, {kept.VARIABLE: str(Path(_Watch.folder) / "kept")}):
+    with contextlib.chdir(folder), patch.dict(os.environ, {disk_cache.VARIABLE: str(Path(_Watch.folder) / "kept")}):
         try:
             with contextlib.suppress(OSError, ValueError):  # where there is no /proc
                 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -20,7 +20,7 @@ from fuzz.files import instead
 from fuzz.mutate import json_tree, npy_header, npz_members
 from fuzz.reader import Reader, in_file
 from softfloat_ref.app import plot_tensors
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 from softfloat_ref.base.errors import HIDDEN, Error
 from softfloat_ref.base.sources import stamp
 from softfloat_ref.nn.model_files import tensors
@@ -148,7 +148,7 @@ def _result_lines() -> bytes:
 
 
 def _cached(path: str, _: Path) -> None:
-    if kept.read(Path(path)) is None:
+    if disk_cache.load(Path(path)) is None:
         raise Error("not kept")
 
 
@@ -168,7 +168,7 @@ def readers(folder: Path) -> list[Reader]:
     (folder / "proof").mkdir()
     (folder / "x.sv").write_bytes(SOURCE)
     (folder / "y.f").write_text("-D C\n")
-    result = {"sha256": kept._hash([1, {"a": [2]}]), "result": [1, {"a": [2]}]}
+    result = {"sha256": disk_cache._hash([1, {"a": [2]}]), "result": [1, {"a": [2]}]}
     found = [
         Reader("model_npz", [_npz()], in_file("m.npz", _use), mutator=npz_members, structure=structures.npz),
         Reader(

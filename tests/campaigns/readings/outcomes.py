@@ -16,7 +16,7 @@ from command import here
 
 from readings.circuits import Circuit
 from readings.simulated import Simulators, Truth
-from softfloat_ref.base import kept
+from softfloat_ref.base import disk_cache
 
 BATCH: Final = 40  # circuits that are simulated at once
 CERTIFICATE: Final = "proof.json"
@@ -89,7 +89,7 @@ class Outcome(NamedTuple):
 def outcomes(circuits: Iterable[Circuit], folder: Path, simulators: Simulators | None = None) -> Iterator[Outcome]:
     """What comes of circuits. folder: for their files."""
     simulators = simulators or Simulators(folder / "simulators")
-    with mock.patch.dict(os.environ, {kept.VARIABLE: str(folder / "kept")}):
+    with mock.patch.dict(os.environ, {disk_cache.VARIABLE: str(folder / "kept")}):
         for batch in _batches(circuits):
             places = {c.name: folder / "circuits" / c.name for c in batch}
             for c in batch:

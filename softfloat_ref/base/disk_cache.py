@@ -23,28 +23,28 @@ VARIABLE: Final = "SOFTFLOAT_REF_CACHE"
 WORTH_S: Final = 0.1  # results that take less time are not cached
 
 
-class Origin(NamedTuple):
+class CacheKey(NamedTuple):
     """What a result depends on. module: of this package, with all its imports; definition: as JSON."""
 
     module: str
     definition: str
 
 
-def place(origin: Origin | None, *what: Any) -> Path | None:
-    """The file for a result that depends on an origin. what: JSON that identifies the result among those of the origin.
+def path_for(key: CacheKey | None, *what: Any) -> Path | None:
+    """The file for a result that depends on an key. what: JSON that identifies the result among those of the key.
 
     None if nothing is cached.
     """
-    where = folder() if origin else None
-    if origin is None or where is None:
+    where = folder() if key else None
+    if key is None or where is None:
         return None
     try:
-        return where / f"{_hash([stamp(origin.module), origin.definition, what])}.json"
+        return where / f"{_hash([stamp(key.module), key.definition, what])}.json"
     except OSError:  # no sources, for example in a zip archive
         return None
 
 
-def read(file: Path | None) -> Any:
+def load(file: Path | None) -> Any:
     """The cached result; None if there is none or the file is damaged. Its sequences are lists."""
     if file is not None:
         with suppress(Error, KeyError, TypeError):
@@ -54,7 +54,7 @@ def read(file: Path | None) -> Any:
     return None
 
 
-def keep(file: Path | None, result: Any) -> None:
+def store(file: Path | None, result: Any) -> None:
     """Cache a result, which must be JSON, if possible."""
     if file is not None:
         with suppress(OSError, Error):

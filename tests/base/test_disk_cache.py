@@ -8,37 +8,37 @@ from typing import Any
 
 import pytest
 
-from softfloat_ref.base import kept, sources
-from softfloat_ref.base.kept import Origin
+from softfloat_ref.base import disk_cache, sources
+from softfloat_ref.base.disk_cache import CacheKey
 from softfloat_ref.coverage.engine import directed, measure
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 
-ORIGIN = Origin("softfloat_ref.base.errors", "{}")
+ORIGIN = CacheKey("softfloat_ref.base.errors", "{}")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(kept.VARIABLE, str(tmp_path / "kept"))
-    monkeypatch.setattr(kept, "WORTH_S", 0.0)
+    monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / "kept"))
+    monkeypatch.setattr(disk_cache, "WORTH_S", 0.0)
     directed.directed.cache_clear()
     return tmp_path / "kept"
 
 
 def test_a_result_is_found_again() -> None:
-    file = kept.place(ORIGIN, "x", 1)
+    file = disk_cache.path_for(ORIGIN, "x", 1)
     assert file is not None
-    assert kept.read(file) is None
-    kept.keep(file, {"a": [1, 1 << 100]})
-    assert kept.read(kept.place(ORIGIN, "x", 1)) == {"a": [1, 1 << 100]}
-    assert kept.read(kept.place(ORIGIN, "x", 2)) is None
-    assert kept.read(kept.place(Origin(ORIGIN.module, "{1}"), "x", 1)) is None
+    assert disk_cache.load(file) is None
+    disk_cache.store(file, {"a": [1, 1 << 100]})
+    assert disk_cache.load(disk_cache.path_for(ORIGIN, "x", 1)) == {"a": [1, 1 << 100]}
+    assert disk_cache.load(disk_cache.path_for(ORIGIN, "x", 2)) is None
+    assert disk_cache.load(disk_cache.path_for(CacheKey(ORIGIN.module, "{1}"), "x", 1)) is None
 
 
 def test_other_sources_have_other_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = kept.place(ORIGIN, "x")
-    monkeypatch.setattr(kept, "stamp", lambda module: "changed")
-    assert kept.place(ORIGIN, "x") != before
+    before = disk_cache.path_for(ORIGIN, "x")
+    monkeypatch.setattr(disk_cache, "stamp", lambda module: "changed")
+    assert disk_cache.path_for(ORIGIN, "x") != before
 
 
 def test_a_stamp_covers_all_that_a_module_imports() -> None:
@@ -55,30 +55,30 @@ def test_a_stamp_covers_all_that_a_module_imports() -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b"null", b"\xff", None])
 def test_a_damaged_file_is_not_read(damage: bytes | None) -> None:
-    file = kept.place(ORIGIN, "x")
+    file = disk_cache.path_for(ORIGIN, "x")
     assert file is not None
-    kept.keep(file, [1, 2, 3])
+    disk_cache.store(file, [1, 2, 3])
     text = file.read_bytes()
     file.write_bytes(text.replace(b"2", b"4") if damage is None else damage)
-    assert kept.read(file) is None
+    assert disk_cache.load(file) is None
 
 
 @pytest.mark.parametrize("value", ["off", "/proc/nowhere"])
 def test_nothing_is_kept(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(kept.VARIABLE, value)
-    file = kept.place(ORIGIN, "x")
-    kept.keep(file, [1])
-    assert kept.read(file) is None
+    monkeypatch.setenv(disk_cache.VARIABLE, value)
+    file = disk_cache.path_for(ORIGIN, "x")
+    disk_cache.store(file, [1])
+    assert disk_cache.load(file) is None
 
 
 def test_nothing_is_kept_without_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     def nowhere() -> Path:
         raise RuntimeError
 
-    monkeypatch.delenv(kept.VARIABLE)
+    monkeypatch.delenv(disk_cache.VARIABLE)
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", nowhere)
-    assert kept.place(ORIGIN, "x") is None
+    assert disk_cache.path_for(ORIGIN, "x") is None
 
 
 def made(count: int) -> Any:
@@ -116,7 +116,7 @@ def test_manifests_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     vectors = VectorSet.make("mul", "fp8_e5m2", 3000)
     manifests = []
     for i, value in enumerate((str(tmp_path / "kept"), str(tmp_path / "kept"), "off")):
-        monkeypatch.setenv(kept.VARIABLE, value)
+        monkeypatch.setenv(disk_cache.VARIABLE, value)
         directed.directed.cache_clear()
 
         measure.summary.cache_clear()
