@@ -51,7 +51,8 @@ def _option(name: str) -> Callable[[Any], Any]:
     if row.kind is bool:
         return click.option(option_name(name), name, is_flag=True, help=row.help)
     if row.kind is int:
-        return click.option(option_name(name), name, type=click.IntRange(min=row.least), help=row.help)
+        integer = click.INT if row.least is None else click.IntRange(min=row.least)
+        return click.option(option_name(name), name, type=integer, help=row.help)
     kind = Name(*_NAMES[name]) if name in _NAMES else click.STRING
     metavar = _METAVARS.get(name, kind.name)
     return click.option(option_name(name), name, type=kind, metavar=metavar, help=row.help)

@@ -137,9 +137,7 @@ def _recipe(one: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
     table = {**{k: v for k, v in shared.items() if not (own and k in ("count", "level"))}, **one}
     if "policy" not in vector_recipes.keys_of(table.get("op")):
         if fields:
-            raise Error(
-                f"{find_first(fields)}: does not apply to dot products: their accumulator defines the roundings"
-            )
+            raise Error(f"{find_first(fields)} does not apply to {table.get('op')}, which has its own rounding")
         table.pop("policy", None)
         return table
     policy = table.get("policy", {})

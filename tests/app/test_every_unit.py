@@ -27,6 +27,7 @@ from softfloat_ref.app.requests import request_options
 from softfloat_ref.app.serve import Server, _opened
 from softfloat_ref.base.errors import Error
 from softfloat_ref.export.languages import exported
+from softfloat_ref.golden.suites import read_suite
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
@@ -301,6 +302,7 @@ def test_every_command_has_the_same_options(name: str) -> None:
 
 def test_every_option_of_units_is_an_option_of_commands() -> None:
     shared = {*described(_all)}
+    assert "None" not in answered("eval", "--help")
     assert {name for name, row in OPTIONS.items() if row.kind is not None} <= shared
     assert {"scale_rounding", "scale_overflow", "roundings", "policy"} <= shared
 
@@ -320,6 +322,7 @@ SIMPLE: Final = [
 ]
 
 
+@pytest.mark.full(keep=18)
 @pytest.mark.parametrize("asked", SIMPLE, ids=str)
 def test_an_option_is_taken_or_refused_by_its_name(asked: Asked) -> None:
     """By `eval` and a line of vectors alike; what a unit has not is refused with the option's name."""
@@ -449,3 +452,13 @@ def test_the_selected_part_is_explained() -> None:
     alone = answered("explain", "add", "--fmt", "fp16", "--round", "rtz", *case)
     shown = answered("explain", "add", "--fmt", "fp16", "--rounding-input", "rne,rtz", "1", *case)
     assert shown == "rounding   1 = rtz\n" + alone
+
+
+def test_a_suite_gives_its_policy_to_the_units_that_take_one() -> None:
+    sets = [{"op": "add", "fmt": "fp16"}, {"op": "dequantize", "fmt": "mxfp8"}, {"op": "dot", "fmt": "fp16"}]
+    found = read_suite("s", {"policy": "arm", "count": 4, "set": sets})
+    units = [sf.unit("add", "fp16", policy="arm"), sf.unit("dequantize", "mxfp8"), sf.unit("dot", "fp16")]
+    assert [v.unit for v in found.sets.values()] == units
+    for one in sets[1:]:
+        with pytest.raises(Error, match=f"rounding does not apply to {one['op']}"):
+            read_suite("s", {"set": [{**one, "rounding": "rtz"}]})
