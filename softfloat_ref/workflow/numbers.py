@@ -22,7 +22,9 @@ FormatName = str | Format | Any  # also BlockFormat, AffineFormat, and the types
 
 def is_array(x: Any) -> bool:
     """Whether it is an array: a list or tuple, an array of numpy or torch, or codes with their format."""
-    if isinstance(x, list | tuple) and not isinstance(x, Value):
+    if isinstance(x, (int, float, Value)):
+        return False
+    if isinstance(x, (list, tuple)):
         return True
     numpy = sys.modules.get("numpy")
     return hasattr(x, "__array__") and not (numpy is not None and isinstance(x, numpy.generic))
