@@ -11,6 +11,8 @@ import pytest
 from diagnosing import defect, diagnosis, names
 
 from softfloat_ref.diagnosis import report
+from softfloat_ref.explanation import record  # noqa: F401  (its steps enter the table)
+from softfloat_ref.explanation.steps import steps
 from softfloat_ref.golden.sets import of_unit
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
@@ -73,3 +75,4 @@ def test_a_fault_is_named(name: str) -> None:
 
 def test_its_answer_is_that_of_its_steps() -> None:
     assert VECTORS.unit.line((0x3C00, 0x4000)) == (0x3C00, 0x4000, 0x3F00, 0)  # (1 + 3 * 2) / 4 = 1.75
+    assert ("round", "3f00 = 1.75 (0x1.cp+0)") in steps(VECTORS.unit, (0x3C00, 0x4000))
