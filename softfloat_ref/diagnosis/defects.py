@@ -38,14 +38,17 @@ class Asked:
 
     def __init__(self, unit: Any, inputs: tuple[int, ...], right: Output | None) -> None:
         self.unit, self.inputs, self._right = unit, inputs, right
-        self._held: dict[Holds, bool] = {}
+        self._held: dict[Holds, bool] | None = None
 
     def fulfils(self, holds: Holds) -> bool:
         """Whether a condition on the inputs and the right answer holds."""
-        if holds not in self._held:
+        known = self._held
+        if known is None:
+            known = self._held = {}
+        if holds not in known:
             right = tuple(self.unit.answer(self.inputs)) if self._right is None else self._right
-            self._held[holds] = holds(self.inputs, right)
-        return self._held[holds]
+            known[holds] = holds(self.inputs, right)
+        return known[holds]
 
 
 def where(holds: Holds, changes: Sequence[Change]) -> tuple[Change, ...]:

@@ -39,7 +39,7 @@ def _read_wrongly(s: Scalar) -> Iterator[Hypothesis]:
             continue
         of = f" of {LETTERS[i]}" if s.arity > 1 else ""
         in_ = f" in operand {LETTERS[i]}" if s.arity > 1 else ""
-        for name, says, change in _OPERAND_DEFECTS:
+        for name, says, change in OPERAND_DEFECTS:
             if "subnormal" in name and fmt.subnormals != "gradual":
                 continue
             changes = within(LETTERS[i], [reading(change)])
@@ -106,7 +106,7 @@ def hidden_bit(code: int, x: Value, fmt: Format) -> Value:
     return exact.finite(x.sign, x.significand | 1 << fmt.mantissa_bits, x.exponent - 1)
 
 
-_OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
+OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
     ("subnormals flushed", "treats subnormals as zero", flushed),
     ("subnormals with exponent 0", "gives subnormals the exponent 0 in place of 1", low_exponent),
     ("subnormals as normal", "treats subnormals as normal numbers, with a leading one", hidden_bit),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -22,8 +22,9 @@ from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
-from softfloat_ref.oracle.operations import OPERATIONS, Context, Operation, evaluator
+from softfloat_ref.oracle.operations import OPERATIONS, Context, Operation, appended_zeros, evaluator
 from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD, QUOTIENT, Formula
+from softfloat_ref.oracle.operations.steps import append_zeros
 from softfloat_ref.oracle.operations.table import LETTERS, Outcome, confused_with
 from softfloat_ref.oracle.rounding_steps import Destination, destination, read, rounded
 from softfloat_ref.oracle.steps import Function, Traced
@@ -32,6 +33,9 @@ from softfloat_ref.oracle.steps import Function, Traced
 def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     """Every listed defect that the operation can have."""
     yield from answer_defects(s)
+    if appended_zeros(s.sig, s.policy) is not None:
+        yield from _appended_defects(s)
+        return
     if s.sig.operation.result == "float":
         yield from _rounding_defects(s)
     yield from operand_defects(s)
@@ -45,6 +49,35 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield from random_defects(s.model, evaluator(s.sig, s.policy), s.policy.random_count, s.arity, s.source)
     yield from _other_operations(s)
     yield from taken_defects(s)
+
+
+def _appended_defects(s: Scalar) -> Iterator[Hypothesis]:
+    """Of a conversion that only makes codes longer: it neither reads nor rounds."""
+    fmt = s.sig.formats[0]
+    step, every = 1 << fmt.mantissa_bits, range(fmt.magnitude_mask + 1)
+    normal, subnormal = range(fmt.min_normal_code, fmt.max_code + 1), range(fmt.min_normal_code)
+    rows: tuple[tuple[str, str, range, Callable[[int], int]], ...] = (
+        ("sign ignored", "ignores the sign", every, lambda c: c & ~fmt.sign_bit),
+        ("sign inverted", "inverts the sign", every, lambda c: c ^ fmt.sign_bit),
+        ("exponent +1", "has the result's exponent one too high", normal, lambda c: c + step),
+        ("exponent -1", "has the result's exponent one too low", normal, lambda c: c - step),
+        ("subnormals flushed", "treats subnormals as zero", subnormal, lambda c: c & fmt.sign_bit),
+    )
+    for name, says, magnitudes, change in rows:
+        yield s.defect(name, says, replaced(append_zeros, partial(_changed_code, fmt, magnitudes, change)))
+
+
+def _changed_code(
+    fmt: Format,
+    magnitudes: range,
+    change: Callable[[int], int],
+    here: Traced,
+    right: Function,
+    code: int,
+    zeros: int,
+) -> int:
+    """A code changed, if its magnitude is one of these."""
+    return right(change(code) if code & fmt.magnitude_mask in magnitudes else code, zeros)  # type: ignore[no-any-return]
 
 
 # -- rounding --------------------------------------------------------------------------------------------------------

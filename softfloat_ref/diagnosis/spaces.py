@@ -10,7 +10,9 @@ from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle.policies import rounding_name
+from softfloat_ref.units import SteppedUnit
 
 P = TypeVar("P", bound=Hashable)
 ERROR: Final = "error"  # a device always gives an answer
@@ -100,8 +102,8 @@ class Space(Generic[P]):
         return list(self.defects(self.base))
 
     def defects_of(self, made: Any) -> Iterator[Hypothesis]:
-        """The listed defects of a unit of this space."""
-        return iter(())
+        """The listed defects of a unit of this space; by default, those of its steps."""
+        return stepped_defects(made) if isinstance(made, SteppedUnit) else iter(())
 
     def suggested(self, point: P, cases: Sequence[Case]) -> Iterator[Hypothesis]:
         """Defects with a number that the mismatches of some cases suggest, of a device that is otherwise this point."""

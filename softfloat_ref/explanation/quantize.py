@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softfloat_ref.explanation.block import BlockExplanation
+from softfloat_ref.explanation.record import recorded
 from softfloat_ref.explanation.scalar import Rows
 from softfloat_ref.explanation.steps import labelled, steps
 from softfloat_ref.oracle.accumulate.trace import trace, trace_text
 from softfloat_ref.oracle.codec import decoder
-from softfloat_ref.units import DotUnit, QuantizeUnit, Unit
+from softfloat_ref.units import DotUnit, QuantizeUnit
 
 
 @steps.register
 def _quantize_steps(unit: QuantizeUnit, inputs: Sequence[int]) -> Rows:
-    """Of a block; its fields where the tensor's scale is an operand."""
+    """Of a block; each step where the tensor's scale is an operand."""
     if unit.two_levels:
-        return steps.dispatch(Unit)(unit, inputs)
+        return recorded(unit, inputs)
     decode, size = decoder(unit.values, unit.policy.flush_inputs), unit.block.size
     words = tuple(inputs[size:]) or None
     values = tuple(map(decode, inputs[:size]))

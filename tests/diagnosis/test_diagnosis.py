@@ -80,6 +80,16 @@ def test_a_listed_defect_is_named(vectors: VectorSet, name: str) -> None:
     assert name in names(found)
 
 
+@pytest.mark.parametrize("policy", ["tpu-bf16", "ptx"])
+def test_a_conversion_that_only_appends_zeros(policy: str) -> None:
+    """Its listed defects are of codes; each shows, and is named."""
+    vectors = VectorSet.make("convert", "bf16", 300, out="fp32", policy=policy)
+    for name in ("sign inverted", "exponent -1", "subnormals flushed"):
+        found = diagnosis(vectors, defect(vectors, name))
+        assert found.complete
+        assert name in names(found)
+
+
 @pytest.mark.parametrize(
     ("vectors", "first", "second"),
     [
