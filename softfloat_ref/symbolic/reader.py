@@ -345,7 +345,7 @@ def _meet(condition: SymBool, yes: Left, no: Left, path: Path) -> Left:
     (env_yes, path_yes), (env_no, path_no) = yes, no
     env: Env = {}
     with at(path):
-        for name in env_yes.keys() & env_no.keys():
+        for name in (x for x in env_yes if x in env_no):  # not in the order of a set, which differs from run to run
             env[name] = merged(condition.node, env_yes[name], env_no[name], path_yes.facts, path_no.facts)
     whole_ways = path_yes.guard is and_(path.guard, condition.node) and path_no.guard is and_(
         path.guard, not_(condition.node)

@@ -118,7 +118,7 @@ def test_arguments(args: str, message: str, tmp_path: Path) -> None:
 
 
 def test_no_command_shows_the_help() -> None:
-    for args in ((), ("formats",), ("vectors",), ("train",)):
+    for args in ((), ("formats",), ("vectors",)):
         done = run(*args)
         assert done.returncode == 2
         assert done.stderr.startswith("Usage: ")

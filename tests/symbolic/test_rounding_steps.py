@@ -37,6 +37,7 @@ def converted(do: Any, code: Any, word: Any, decode: Any, to: Destination) -> tu
     return found
 
 
+@pytest.mark.extra("bitwuzla")
 @pytest.mark.parametrize(
     ("source", "out", "policy"),
     [

@@ -79,7 +79,7 @@ def _inside(path: Any, what: str) -> None:
     if isinstance(path, int) or _plainly_inside(os.fsdecode(path)):
         return
     found = os.path.realpath(os.fsdecode(path))
-    if "__pycache__" in found and found.startswith(_HERE):  # Numba's cache
+    if found.startswith(_HERE) and ("__pycache__" in found or ".pyc" in found):  # Numba's cache, and bytecode
         return
     if found != _Watch.folder and not found.startswith(_Watch.folder + os.sep):
         _Watch.seen.append(f"{what} {found}")
