@@ -78,7 +78,7 @@ def test_there_are_the_rooms_and_the_public_names_only() -> None:
     assert {room(name) for name in MODULES} <= {*ROOMS, *PUBLIC}
 
 
-@pytest.mark.full(keep=333)
+@pytest.mark.full
 def test_rooms_import_one_way() -> None:
     for name in INSIDE:
         for other in imports(INSIDE[name]):

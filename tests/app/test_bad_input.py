@@ -36,6 +36,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full(keep=10)
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -57,6 +57,7 @@ def test_eval(args: str, shown: str) -> None:
     assert ok("eval", *args.split()) == shown + "\n"
 
 
+@pytest.mark.full
 def test_eval_stream_is_softfloats_answer() -> None:
     """100,000 lines of fp16 fma through the pipe, results and flags, against Berkeley SoftFloat."""
     soft = pytest.importorskip("softfloatpy")
@@ -402,6 +403,7 @@ def test_help_is_light() -> None:
         assert "Usage" in ok(command, "--help")
 
 
+@pytest.mark.full
 def test_selftest() -> None:
     assert ok("selftest").endswith("selftest passed\n")
 

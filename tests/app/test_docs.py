@@ -116,6 +116,7 @@ def test_there_are_sessions() -> None:
     assert sum(len(sessions(b)) for p in PAGES for b in blocks(p, "console")) >= 25
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("page", pages_with("python"), ids=lambda p: str(p.relative_to(TOP)))
 def test_python(page: Path) -> None:
     failed, attempted = doctest.testfile(str(page), module_relative=False)

@@ -32,7 +32,7 @@ def expected(op: str, fmt: str, out: str | None, listed, words=None, policy=None
     return lines
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("op", "fmt"), [("fma", "fp32"), ("add", "tf32"), ("mul", "fp64"), ("lt", "bf16")])
 def test_long_streams(op: str, fmt: str) -> None:
     sig = signature(op, fmt)

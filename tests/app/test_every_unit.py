@@ -161,6 +161,7 @@ def test_serve(asked: Asked) -> None:
     assert b"error" not in server.answer(f"0 {' '.join(zeros(asked.unit))}".encode())
 
 
+@pytest.mark.full(keep=5)
 @each_unit
 def test_vectors_and_their_verification(asked: Asked, tmp_path: Path) -> None:
     op, *rest = asked.words
@@ -322,7 +323,7 @@ SIMPLE: Final = [
 ]
 
 
-@pytest.mark.full(keep=18)
+@pytest.mark.full(keep=5)
 @pytest.mark.parametrize("asked", SIMPLE, ids=str)
 def test_an_option_is_taken_or_refused_by_its_name(asked: Asked) -> None:
     """By `eval` and a line of vectors alike; what a unit has not is refused with the option's name."""

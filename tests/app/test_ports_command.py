@@ -65,6 +65,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.full
 @pytest.mark.sim
 def test_from_sources_to_a_verdict(checkout: Path) -> None:
     """Structures, an unpacked one, an enumeration, a type parameter, a package, an included file and a macro."""
@@ -82,7 +83,7 @@ def test_from_sources_to_a_verdict(checkout: Path) -> None:
     assert "mismatches, 100 of 100 vectors compared" in done.stdout
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.sim
 def test_a_block_in_an_unpacked_array(simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wrapper's draft is right as it is; a fault in a copy of the circuit is found and named."""

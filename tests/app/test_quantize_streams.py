@@ -76,7 +76,7 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     return compare
 
 
-@pytest.mark.full(keep=9)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("form", ["value", "hex"])
 def test_same_bytes_as_at_once(fmt: str, form: str, both) -> None:  # type: ignore[no-untyped-def]
@@ -88,6 +88,7 @@ def test_same_bytes_as_at_once(fmt: str, form: str, both) -> None:  # type: igno
         assert was_cut == ("axis" not in fmt or shape[-1] <= 96)
 
 
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "mxfp4", "nvfp4"])
 @pytest.mark.parametrize("source", ["philox:seed=3", "lfsr:width=16,taps=16.14.13.11,seed=7"])
 @pytest.mark.parametrize("mode", ["sr", "sr-c"])
@@ -110,6 +111,7 @@ def test_profiles(profile: str, both) -> None:  # type: ignore[no-untyped-def]
         assert both(values((9, 50)), "--fmt", "mxfp8", "--profile", profile)
 
 
+@pytest.mark.full
 def test_what_is_taken_whole(both) -> None:  # type: ignore[no-untyped-def]
     x = values((20, 30))
     assert not both(np.asfortranarray(x), "--fmt", "fp8_e4m3")

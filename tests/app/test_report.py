@@ -49,6 +49,7 @@ def npz(model: dict[str, np.ndarray], tmp_path_factory: pytest.TempPathFactory) 
     return path
 
 
+@pytest.mark.full
 def test_a_report_has_the_errors_of_each_tensor(model: dict[str, np.ndarray], npz: Path, tmp_path: Path) -> None:
     text = ok("report", str(npz), *OPTIONS, "-o", str(tmp_path / "r.json"), "-o", str(tmp_path / "r.csv"))
     rows = {(x["tensor"], x["format"]): x for x in json.loads((tmp_path / "r.json").read_text())["rows"]}
@@ -122,6 +123,7 @@ def test_processes_and_slabs_change_nothing(tmp_path: Path) -> None:
     assert shown[0] == shown[1]
 
 
+@pytest.mark.full
 def test_memory_is_that_of_a_slab(tmp_path: Path) -> None:
     """A tensor of 8 MiB in slabs of 64 KiB, with and without the range of the whole tensor."""
     with open(tmp_path / "x.npy", "wb") as stream:

@@ -92,6 +92,7 @@ def test_a_shifted_rounding_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found.first) == exhaustive.SHOWN
 
 
+@pytest.mark.full
 def test_bad_input() -> None:
     assert "at most 19" in refused("selftest", "--exhaustive", "--fmt", "fp32")
     assert "block format" in refused("selftest", "--exhaustive", "--fmt", "mxfp8")

@@ -66,6 +66,7 @@ def test_a_conversation(client: Client) -> None:
     assert client.ask(f"3 {'0' * 32} 1") == "1 00"
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     ("words", "fields"),
     [
@@ -109,7 +110,7 @@ def test_a_source_is_stepped_by_its_own_context() -> None:
     assert [int(x.split()[0], 16) for x in answers[2:]] == [*expected, *expected[:3]]
 
 
-@pytest.mark.full(keep=11)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("line", "message"),
     [

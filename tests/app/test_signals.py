@@ -69,6 +69,7 @@ def sparse(folder: Path) -> None:
     np.lib.format.open_memmap(folder / "x.npy", "w+", np.float32, (VALUES,)).flush()
 
 
+@pytest.mark.full(keep=1)
 @needs_proc
 @pytest.mark.parametrize("number", CODES)
 def test_vectors_by_processes(number: signal.Signals, tmp_path: Path) -> None:
@@ -87,6 +88,7 @@ def test_a_streamed_array(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["x.npy"]
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("number", CODES)
 @pytest.mark.parametrize("args", ["eval add --fmt fp16 -", "eval --serve"])
 def test_a_conversation(args: str, number: signal.Signals, tmp_path: Path) -> None:
@@ -157,7 +159,7 @@ def test_a_second_interrupt_does_not_cut_the_cleaning_short(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     "line",
     [

@@ -51,6 +51,7 @@ def call(vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list
     return ["vectors", "testbench", str(vectors), "--ports", "ports.toml", "-f", "unit.f", "--top", "power"]
 
 
+@pytest.mark.full(keep=1)
 def test_sources_from_a_list(call: list[str], simulator: str) -> None:
     """Without the macro, the package before its user, or the other top, it would not build."""
     assert ok(*call, "--sim", simulator, "--run") == "PASS: 60 of 60 vectors\n"
@@ -59,7 +60,7 @@ def test_sources_from_a_list(call: list[str], simulator: str) -> None:
     assert "\nFAIL: 60 mismatches, 60 of 60 vectors compared\n" in done.stdout
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 def test_a_table_that_the_module_reads(vectors: Path, simulator: str, tmp_path: Path, monkeypatch: Any) -> None:
     """Its path means the folder of the user, whether the build is kept or not; and so do the printed commands. Each run
     reads it, also that of a build which is kept."""
@@ -81,6 +82,7 @@ def test_a_table_that_the_module_reads(vectors: Path, simulator: str, tmp_path: 
     assert built.stat().st_mtime_ns == before
 
 
+@pytest.mark.full
 def test_modules_that_verilator_finds_by_itself(vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In include folders, without -y: a kept build knows them by what Verilator says that it read."""
     monkeypatch.chdir(tmp_path)
@@ -104,6 +106,7 @@ def test_modules_that_verilator_finds_by_itself(vectors: Path, tmp_path: Path, m
     assert run(*call).returncode == 1
 
 
+@pytest.mark.full
 def test_a_build_is_kept(call: list[str], tmp_path: Path) -> None:
     """It is used again until the command, or a file that it reads, has changed."""
     call += ["--sim", CHEAP, "--run", "--work", "work"]
@@ -127,6 +130,7 @@ def test_a_build_is_kept(call: list[str], tmp_path: Path) -> None:
     assert str(tmp_path / "work") in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.full
 def test_a_build_is_not_kept_where_another_file_is_included(call: list[str], tmp_path: Path) -> None:
     """A file that appears in a folder that is searched earlier, such as the working folder of an Icarus."""
     call += ["--sim", CHEAP, "--run", "--work", "work", "-I", "earlier"]
@@ -153,7 +157,7 @@ LIBRARY = {
 }
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 def test_modules_of_libraries(vectors: Path, simulator: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of them, and folders, of which the first has none at first: a kept build notices the new one."""
     monkeypatch.chdir(tmp_path)
@@ -174,6 +178,7 @@ def test_modules_of_libraries(vectors: Path, simulator: str, tmp_path: Path, mon
     assert run(*call, *options).returncode == 1
 
 
+@pytest.mark.full(keep=1)
 def test_commands_that_are_printed(call: list[str], simulator: str) -> None:
     """They do what --run does, in any folder and environment."""
     shown = ok(*call, "--sim", simulator, "--print-command", "--work", "work", "--plusarg", "+seed=3")
@@ -181,6 +186,7 @@ def test_commands_that_are_printed(call: list[str], simulator: str) -> None:
     assert "seed 3\nPASS: 60 of 60 vectors" in done.stdout, done.stderr
 
 
+@pytest.mark.full
 def test_arguments_for_the_build(call: list[str], tmp_path: Path) -> None:
     wrong = run(*call, "--sim", CHEAP, "--run", "--sim-arg", "--no-such-option")
     assert wrong.returncode == 2

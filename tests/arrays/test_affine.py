@@ -83,7 +83,7 @@ def samples(scale: float, z: int, rng: np.random.Generator, count: int = 60) -> 
 RULES_AND_MORE = [*RULES.values(), get_rule("exact,order=outside")]
 
 
-@pytest.mark.full(keep=10)
+@pytest.mark.full(keep=6)
 @pytest.mark.parametrize("rule", RULES_AND_MORE, ids=lambda r: r.name)
 @pytest.mark.parametrize("name", FORMATS)
 def test_oracle_and_arrays_are_the_definition(name: str, rule: Rule) -> None:

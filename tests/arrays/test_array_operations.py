@@ -68,7 +68,7 @@ def random_words(policy: Policy, count: int):  # type: ignore[no-untyped-def]
     return Philox(7).array(n, 0, count).view(np.int64) if n else None
 
 
-@pytest.mark.full(keep=35)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("op", PAIRED)
 @pytest.mark.parametrize("fmt", EIGHT_BITS)
 def test_all_pairs_of_eight_bits(fmt: str, op: str) -> None:
@@ -83,7 +83,7 @@ def test_all_pairs_of_eight_bits(fmt: str, op: str) -> None:
     assert differences(signature(op, formats), policy, every, random_words(policy, len(every))) == len(every)
 
 
-@pytest.mark.full(keep=113)
+@pytest.mark.full(keep=28)
 @pytest.mark.parametrize("policy", POLICIES_TRIED, ids=str)
 @pytest.mark.parametrize("op", COMPILED)
 def test_wide_formats(op: str, policy: Policy) -> None:
@@ -115,6 +115,7 @@ def compare_some(sig: Signature, policy: Policy, count: int) -> int:
     return differences(sig, policy, listed, random_words(policy, len(listed)))
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("op", "fmt", "out"),
     [
@@ -141,6 +142,7 @@ FORMATS_DRAWN = ("fp16", "bf16", "tf32", "fp32", "fp64", "dlfloat16", "fp8_e4m3"
 MORE_DRAWN = ("i32", "u16", "s1e6m1b46", "binary8p1ue", "binary16p7se", "s1e5m10fn", "s1e11m20", "binary8p3sf")
 
 
+@pytest.mark.full(keep=10)
 @pytest.mark.parametrize("seed", range(40))
 def test_any_formats_and_policy(seed: int) -> None:
     """Operations, formats of each operand and of the result, and policies drawn at random."""
@@ -163,6 +165,7 @@ def test_any_formats_and_policy(seed: int) -> None:
         compared += compare_some(signature(op, formats, out), policy, 300)
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("fmt", ["fp16", "fp32"])
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "div", "fma", "sqrt", "convert", "lt", "round_to_integral_exact"])
 def test_agrees_with_softfloat(op: str, fmt: str) -> None:
@@ -200,6 +203,7 @@ def test_long_significands_leave_no_room_for_many_random_bits() -> None:
         assert (int(found[0][i]), int(found[1][i])) == run((0xC320000000100001,), int(words[i]))
 
 
+@pytest.mark.full
 def test_every_fp16_code() -> None:
     """Operations of one operand, all codes, by the table that public calls use."""
     codes = np.arange(1 << 16, dtype=np.uint16)
@@ -210,7 +214,7 @@ def test_every_fp16_code() -> None:
         assert list(zip(found.tolist(), flags.tolist(), strict=True)) == [run((c,), 0) for c in range(1 << 16)]
 
 
-@pytest.mark.full(keep=67)
+@pytest.mark.full(keep=18)
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_every_operation(op: str) -> None:
     """The public call on small and large arrays gives what `ops.evaluate` gives."""
@@ -237,6 +241,7 @@ def test_the_three_ways_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         assert np.array_equal(by_table[1], other[1])
 
 
+@pytest.mark.full(keep=21)
 @pytest.mark.parametrize("fmt", [f for f in CATALOGUE.values() if f.width <= 16], ids=lambda f: f.name)
 @pytest.mark.parametrize("flush", [False, True])
 def test_codes_are_read_as_the_oracle_reads_them(fmt, flush: bool) -> None:  # type: ignore[no-untyped-def]

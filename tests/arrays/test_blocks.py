@@ -101,6 +101,7 @@ def test_dequantize() -> None:
     assert dequantize_to_fp32(0x7F, (0x80,), "mxint8") == [0xC0000000]
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("fmt", ALL, ids=lambda b: b.name)
 def test_dequantize_array_is_the_oracle(fmt: BlockFormat) -> None:
     """Every scale with every code."""
@@ -123,7 +124,7 @@ def tensors(dtype: type) -> np.ndarray:
     return x
 
 
-@pytest.mark.full(keep=5)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("fmt", ALL, ids=lambda b: b.name)
 def test_arrays_are_the_oracle(fmt: BlockFormat, dtype: type) -> None:
@@ -184,7 +185,7 @@ SCALARS = [f for f in CATALOGUE.values() if f.width <= 16] + [
 ]
 
 
-@pytest.mark.full(keep=7)
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("fmt", SCALARS, ids=lambda f: f.name)
 def test_encode_arrays(fmt: sf.Format) -> None:
     """All float16 values (through the table where the format has one), every rounding; random float32 and float64."""
@@ -363,7 +364,7 @@ def test_every_element_has_its_emax() -> None:
     assert len(list(itertools.chain(ALL))) == 6
 
 
-@pytest.mark.full(keep=7)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("fmt", ["mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4", "mxint8"])
 @pytest.mark.parametrize("rounding", ["sr", "sr-b", "sr-c"])
 def test_stochastic_blocks_by_compiled_loops(fmt: str, rounding: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def check(x: np.ndarray, fmt: str, axis: int | None, **given: Any) -> None:
         assert found == outcome(x, fmt, axis, **given)
 
 
-@pytest.mark.full(keep=90)
+@pytest.mark.full(keep=35)
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("rule", [*RULES, *CHANGED])
 @pytest.mark.parametrize("axis", [None, 0, 1, 2])
@@ -73,7 +73,7 @@ def test_formats_rules_and_axes(fmt: str, rule: str, axis: int | None) -> None:
         check(x, fmt, axis, profile=rule, scale=np.float32(scale), zero_point=int(rng.integers(0, 2)))
 
 
-@pytest.mark.full(keep=17)
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("axis", [None, 0, 1, 2])
 def test_roundings(rounding: str, axis: int | None) -> None:

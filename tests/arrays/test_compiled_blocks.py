@@ -31,6 +31,7 @@ RULES = ("torchao-ceil,tail=pad", "torchao-even,tail=pad", "mlx", "ocp,scale_rul
 PROFILES = ("ocp", *RULES, "ocp,integers=full", "ocp,flush=never", "ocp,scale_high=nan", "microxcaling")
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("name", "rounding", "axis", "way"),
     [
@@ -75,7 +76,7 @@ def test_bad_random_words_leave_an_earlier_result_as_it_was() -> None:
 BIASES = ["s1e2m1b-10", "s1e4m3b-3", "s1e2m3b-30", "s1e1m2b-9", "s1e1m2", "fp8_e4m3", "s1e6m1b244", "s0e4m1b210"]
 
 
-@pytest.mark.full(keep=30)
+@pytest.mark.full(keep=12)
 @pytest.mark.parametrize("element", BIASES)
 @pytest.mark.parametrize("rule", ["floor", "ceil", "rceil", "amax"])
 @pytest.mark.parametrize("axis", [0, 1])
@@ -132,6 +133,7 @@ def sparse(rng: np.random.Generator, count: int) -> np.ndarray:
     return bits
 
 
+@pytest.mark.full(keep=15)
 @pytest.mark.parametrize("name", BLOCKS[:-1])
 @pytest.mark.parametrize("kind", [wild, normal, close, sparse])
 def test_many_blocks(name: str, kind: Callable[[np.random.Generator, int], np.ndarray]) -> None:
@@ -151,6 +153,7 @@ def test_many_blocks(name: str, kind: Callable[[np.random.Generator, int], np.nd
             assert dequantize_to_fp32(scale, own, fmt) == back
 
 
+@pytest.mark.full(keep=35)
 @pytest.mark.parametrize("name", BLOCKS)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_blocks(name: str, profile: str) -> None:
@@ -202,6 +205,7 @@ def _values(
     return blocks.BlockArray(codes, scales, fmt, 1).decode().view(np.uint32)
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("name", BLOCKS[:-1])
 def test_rows_of_32_are_the_general_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of every scale, in rows that end in a complete block or not, and the same by the loop for any rows."""
@@ -246,7 +250,7 @@ def test_short_blocks_at_the_end_of_rows(fmt: str, shape: tuple[int, int]) -> No
     assert (codes == wanted[0])[np.repeat(done, 32, axis=1)[:, : shape[1]]].all()
 
 
-@pytest.mark.full(keep=22)
+@pytest.mark.full(keep=8)
 @pytest.mark.parametrize("name", ["mxfp8", "mxfp4", "mxint8", "nvfp4", "fp8_e4m3@fp32/128", "fp6_e3m2@e8m0/16"])
 @pytest.mark.parametrize("shape", [(3, 40, 5), (2, 70, 27), (1, 33, 1100), (40, 1300), (9, 4100), (300, 2)])
 def test_narrow_arrays_and_short_rows(name: str, shape: tuple[int, ...]) -> None:

@@ -68,7 +68,7 @@ def wanted(x: np.ndarray, fmt: Format, policy: Policy, words: np.ndarray | None)
     return [encode(decode(code), r)[0] for code, r in zip(source.codes.tolist(), drawn, strict=True)]
 
 
-@pytest.mark.full(keep=4)
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
 def test_codes_and_values(name: str) -> None:
     fmt = get_format(name)
@@ -92,6 +92,7 @@ def test_codes_and_values(name: str) -> None:
         np.testing.assert_array_equal(values.view(f"u{size}"), arrays.decode(got, fmt).view(f"u{size}"))
 
 
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("name", NAMES)
 def test_flags(name: str) -> None:
     fmt = get_format(name)
@@ -191,6 +192,7 @@ def test_out_strides_shapes_and_threads() -> None:
                 call(none)
 
 
+@pytest.mark.full
 def test_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strided arrays and places, a slab at a time: the same codes, values and random words."""
     rng = np.random.default_rng(5)
@@ -290,6 +292,7 @@ def without_half(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     dispatch._nearest.cache_clear()
 
 
+@pytest.mark.full(keep=8)
 @pytest.mark.usefixtures("without_half")
 @pytest.mark.parametrize("name", ["fp16", "s1e6m3", "s1e5m9finite"])
 @pytest.mark.parametrize("overflow", ["sat-none", "sat-finite"])
@@ -304,6 +307,7 @@ def test_one_number_out_of_the_normal_range(name: str, overflow: str, mode: str)
     np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.full(keep=27)
 @pytest.mark.parametrize("name", [*NAMES, "s1e6m3", "s1e7m8", "s1e5m9finite"])
 def test_the_loops_for_nearest_are_the_general_ones(name: str) -> None:
     fmt, x, kinds = get_format(name), dispatch.read_only(every_binade()), set()

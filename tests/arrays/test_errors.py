@@ -39,7 +39,7 @@ def same(a: Errors, b: Errors) -> bool:
     return all(x == y or (x != x and y != y) for x, y in zip(astuple(a), astuple(b), strict=True))
 
 
-@pytest.mark.full(keep=41)
+@pytest.mark.full(keep=18)
 @pytest.mark.parametrize("specials", [False, True])
 @pytest.mark.parametrize("fmt", [*SCALARS, *SCALED])
 @pytest.mark.parametrize(("shape", "axis"), SHAPES, ids=str)

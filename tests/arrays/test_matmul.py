@@ -68,7 +68,7 @@ def same_as_the_oracle(
     return got
 
 
-@pytest.mark.full(keep=125)
+@pytest.mark.full(keep=54)
 @pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))
 @pytest.mark.parametrize("kind", ["any", "finite", "close"])
 def test_scalar_operands(acc: str, fmt: str, kind: str) -> None:
@@ -89,6 +89,7 @@ FUSED = {
 FLOORED = ["fuse(16+c,F=6,rd,floor=-20,floor_when=always)->fp32:rne", "fuse(4+c,F=6,rz,floor=-20)->fp32:rz"]
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(("acc", "fmt"), [*FUSED.values(), ("nvidia-h100", "fp16"), *((x, "fp16") for x in FLOORED)])
 def test_units_with_one_sum_and_one_rounding(acc: str, fmt: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the loop for many columns; a running result that is not finite, and results in FP16, too."""
@@ -142,7 +143,7 @@ def block_array(fmt: str, shape: tuple[int, int], axis: int, seed: int, kind: st
     return blocks.BlockArray(element, scales, found, axis)
 
 
-@pytest.mark.full(keep=109)
+@pytest.mark.full(keep=46)
 @pytest.mark.parametrize(("acc", "fmt"), BLOCK, ids=lambda x: str(x))
 @pytest.mark.parametrize("kind", ["any", "finite", "close"])
 def test_block_operands(acc: str, fmt: str, kind: str) -> None:
@@ -277,7 +278,7 @@ def small(fmt: Format, shape: tuple[int, int], rng: np.random.Generator) -> np.n
     return found
 
 
-@pytest.mark.full(keep=67)
+@pytest.mark.full(keep=26)
 @pytest.mark.parametrize("acc", ACCUMULATORS)
 @pytest.mark.parametrize("fmt", SMALL if FULL else ["fp4_e2m1", "fp8_e5m2", "i16", "u64", "s1e4m3finite"])
 def test_operands_and_results_of_every_kind_of_format(acc: str, fmt: str) -> None:

@@ -108,6 +108,7 @@ def test_arrays_that_the_code_could_not_read_are_refused() -> None:
         Loop(MODULE, "as_words")(TEXT[::2], TEXT[::2])
 
 
+@pytest.mark.full
 def test_vectors_without_numba(tmp_path: Path) -> None:
     """The second time, a command does not load Numba, and writes the same bytes."""
     script = (

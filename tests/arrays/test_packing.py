@@ -89,6 +89,7 @@ def test_layouts_are_the_definition(fmt: str) -> None:
                 assert packed.scales is None
 
 
+@pytest.mark.full(keep=6)
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_every_layout_comes_back(fmt: str) -> None:
     found = get_block_format(fmt)

@@ -86,6 +86,7 @@ def made(count: int) -> Any:
     return VectorSet.make("add", "fp8_e4m3", count).cases.directed()
 
 
+@pytest.mark.full
 def test_directed_cases_are_solved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fresh = {n: made(n) for n in (100, 40, 100_000)}
     assert len(fresh[100_000]) < 50_000  # so the last ones are all there are

@@ -101,6 +101,7 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
     assert results == [x * x for x in range(30)]
 
 
+@pytest.mark.full
 def test_workers_that_keep_dying() -> None:
     with pytest.raises(Error, match=f"keep dying \\({ATTEMPTS} times"), workers(2) as crew:
         list(in_order(crew, die, range(3)))
@@ -233,7 +234,7 @@ SETS = {
 }
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("options", SETS.values(), ids=SETS)
 def test_vectors_by_any_number_of_processes(options: tuple[str, ...], tmp_path: Path) -> None:
     made = []

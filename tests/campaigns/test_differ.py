@@ -11,7 +11,7 @@ from differ.checks import CHECKS
 from volume import cases
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", CHECKS)
 def test_what_is_fast_is_what_is_slow(name: str) -> None:
     assert sum(CHECKS[name](number) for number in range(cases(40, 2000))) > 100

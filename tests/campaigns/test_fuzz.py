@@ -82,6 +82,7 @@ def readers(work: Path) -> dict[str, Reader]:
     return all_readers(work)
 
 
+@pytest.mark.full
 def test_every_reader_is_fuzzed(readers: dict[str, Reader]) -> None:
     assert set(NAMES) - set(readers) <= EXTRA
     assert set(readers) <= set(NAMES)
@@ -148,6 +149,7 @@ def test_time_and_memory_are_bounded(name: str, readers: dict[str, Reader], work
     assert found.largest[0] < 256
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("harm", HARMFUL)
 def test_a_process_that_an_input_ends(harm: str, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It counts as a fault, and the next input is read by another process."""
@@ -512,7 +514,7 @@ def referring(value: Any) -> Iterator[Any]:
     yield OUTSIDE
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", [n for n in NAMES if n.startswith("manifest_")])
 def test_a_stored_definition_refers_to_nothing(name: str, readers: dict[str, Reader], work: Path) -> None:
     """No file that a manifest names where it defines something is opened, wherever the name stands."""

@@ -90,6 +90,7 @@ def test_a_slice(simulator: Simulator, tmp_path: Path) -> None:
     assert (rows["vectors"]["median"] or COUNT) < (rows["testfloat"]["median"] or COUNT)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.sim
 @pytest.mark.parametrize("name", ["fp16_fma", "mxfp8_quantize", "mxfp8_dot", "bf16_stochastic"])
 def test_witnesses_show_what_few_cases_show(name: str, simulator: Simulator, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def each_bin_is_hit(coverage: Coverage) -> None:
         assert next(coverage.cases(name), None) is not None, name
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("fmt", "values", "profile", "policy"),
     [
@@ -68,6 +68,7 @@ def test_a_block_is_made_for_every_bin_of_a_quantization(
     each_bin_is_hit(quantization(fmt, values, profile, **policy))
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("fmt", "values", "rounding"),
     [
@@ -100,6 +101,7 @@ def test_some_stretches_of_scales_are_among_all_of_them(fmt: str, monkeypatch: p
     assert some[3].first <= at_one <= some[3].last
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("fmt", "values", "bits"), [("mxfp8_e4m3", "fp32", 8), ("mxfp4", "bf16", 4), ("nvfp4", "fp32", 6)]
 )
@@ -116,7 +118,7 @@ def test_values_made_to_meet_their_random_words_keep_the_scale(fmt: str, values:
     assert changed > 20
 
 
-@pytest.mark.full(keep=4)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", ["mxfp8_e4m3", "mxfp4", "mxint8", "nvfp4", "fp8_e4m3@ue4m3/16", "fp16@e8m0/8"])
 def test_a_block_is_made_for_every_bin_of_a_dequantization(name: str) -> None:
     fmt = get_block_format(name)
@@ -131,7 +133,7 @@ def out_of_reach(coverage: Coverage) -> set[str]:
     return {b.id for b in itertools.chain(*coverage.bins().values()) if b.unreachable}
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("a", "b", "out", "acc", "k"),
     [

@@ -241,6 +241,7 @@ def test_page_escapes() -> None:
     assert "<details open>" in text
 
 
+@pytest.mark.full(keep=14)
 @pytest.mark.parametrize("name", [*(n for n, f in CATALOGUE.items() if f.width <= 16), "binary8p3uf", "s1e2m2", "i4"])
 def test_class_ranges(name: str) -> None:
     """The ranges of the covergroups are the classes."""
@@ -252,6 +253,7 @@ def test_class_ranges(name: str) -> None:
             assert found[code] == (coarse(wanted) if coarsely else wanted)
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     "vectors",
     [

@@ -12,6 +12,7 @@ from softfloat_ref.oracle.policies import Policy
 MODEL = HardCases()
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("op", "out", "least"), [("exp", "fp32", 17), ("tanh", "bf16", 16)])
 def test_they_are_found_and_hit(op: str, out: str, least: int) -> None:
     where = Setting(signature(op, "fp32", out), Policy())

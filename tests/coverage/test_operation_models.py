@@ -59,6 +59,7 @@ def made(op, fmt, out=None, policy=None) -> Coverage:  # type: ignore[no-untyped
     return operation(signature(op, fmt, out), get_policy(policy))
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("fmt", ["s1e5m3", "s1e4m3b9", *(["fp16"] if volume.FULL else [])])
 @pytest.mark.parametrize("op", ["sqrt", "rsqrt", "recip", "convert", "div"])
 def test_one_binade_stands_for_all(op: str, fmt: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +77,7 @@ def test_one_binade_stands_for_all(op: str, fmt: str, monkeypatch: pytest.Monkey
     assert made[0] == made[1]
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("op", "fmt", "out", "policy"), FULL)
 def test_level_1_hits_every_reachable_bin(op, fmt, out, policy) -> None:  # type: ignore[no-untyped-def]
     """With its directed cases alone, each of which hits the bin it is tagged with, and no two of which are the same."""
@@ -130,7 +131,7 @@ SMALL += [
 FLUSHED = ("mul", "div", "convert", "recip", "exp", "log2")  # with which subnormal operands and results are flushed too
 
 
-@pytest.mark.full(keep=3)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("op", "fmt", "out", "flush"),
     [(*request, flush) for request in SMALL for flush in (False, True) if not flush or request[0] in FLUSHED],
@@ -312,6 +313,7 @@ print(found.hexdigest())
 """
 
 
+@pytest.mark.full
 def test_the_same_everywhere() -> None:
     """Whatever the order of sets and dictionaries of a process."""
     said = set()

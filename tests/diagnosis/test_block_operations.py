@@ -21,6 +21,7 @@ DEFECTS = (
 )
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_of_the_scales(name: str) -> None:
     assert names(diagnosis(VECTORS, defect(VECTORS, name))) == [name]

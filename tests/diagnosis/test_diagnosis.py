@@ -29,7 +29,7 @@ SMALL_BLOCKS = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 120)
 SMALL_DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 120)
 
 
-@pytest.mark.full(keep=5)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("vectors", "name"),
     [
@@ -90,6 +90,7 @@ def test_a_conversion_that_only_appends_zeros(policy: str) -> None:
         assert name in names(found)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("vectors", "first", "second"),
     [
@@ -125,6 +126,7 @@ def test_no_overflow_to_the_next_code_where_it_goes_there_anyway() -> None:
     assert "overflow to the next code" in found["rtz"]
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     ("vectors", "fields", "says"),
     [
@@ -206,6 +208,7 @@ def test_nothing_explains_noise() -> None:
     assert "perhaps" in report.lines(found, TO_E4M3.unit)[0] or "no policy" in report.lines(found, TO_E4M3.unit)[0]
 
 
+@pytest.mark.full
 def test_random_bits() -> None:
     vectors = VectorSet.make("convert", "fp32", 3000, out="bf16", policy={"rounding": "sr", "sr_bits": 8})
     for name in ("random bits reversed", "top 5 random bits", "one ulp missed"):
@@ -217,6 +220,7 @@ def test_random_bits() -> None:
     assert names(diagnosis(vectors, Scalar.of(other.unit).plain()))[0] == "rounding = sr-c"
 
 
+@pytest.mark.full
 def test_check_says_it() -> None:
     device = f"{sys.executable} -m softfloat_ref eval fma --fmt fp16 --round rdn -"
     done = run("check", "fma", "--fmt", "fp16", "--dut", device, "-n", "300", "--show", "0")
@@ -244,6 +248,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.full
 def test_check_of_blocks(tmp_path: Path) -> None:
     (tmp_path / "device.py").write_text(BLOCK_DEVICE)
     command = f"{sys.executable} {tmp_path / 'device.py'}"
@@ -270,6 +275,7 @@ def test_planted_bugs_of_a_circuit(tmp_path: Path) -> None:
     assert {n: x[0] for n, x in said.items()} == wanted
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("op", ["dot2", "dot4"])
 def test_operations_of_many_operands(op: str) -> None:
     """Every operand has a letter."""

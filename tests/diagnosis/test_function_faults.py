@@ -18,7 +18,7 @@ SIN = VectorSet.make("sin", "fp32", 600)
 ALL = {"exp": EXP, "tanh": TANH, "sin": SIN}
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("op", "name"),
     [
@@ -42,6 +42,7 @@ def other(op: str, fmt: str, policy: Policy | None = None) -> Callable[[Inputs],
     return lambda inputs: tuple(evaluate(op, inputs, fmt, policy=policy))
 
 
+@pytest.mark.full
 def test_another_function_and_another_rounding() -> None:
     assert "operation sin" in names(diagnosis(VectorSet.make("tan", "bf16", 400), other("sin", "bf16")))
     assert "rounding = rtz" in names(diagnosis(TANH, other("tanh", "bf16", Policy("rtz"))))

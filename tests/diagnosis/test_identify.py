@@ -90,6 +90,7 @@ def test_named_accumulators_are_recovered() -> None:
         assert found.questions <= 12
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
@@ -109,6 +110,7 @@ def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], 
     assert "questions chosen one by one" in identified.lines(found, fma.vectors.unit)[-1]
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("policy", "named"), [("riscv", "ieee"), ("arm", "arm"), ("x86-sse", "x86-sse")])
 def test_a_device_with_a_defect(fma: Examiner[Any], policy: str, named: str) -> None:
     """With the policy it stands on: riscv is the same device as ieee here."""
@@ -119,6 +121,7 @@ def test_a_device_with_a_defect(fma: Examiner[Any], policy: str, named: str) -> 
     assert found.name == f"policy {named}; sticky dropped, inexact kept"
 
 
+@pytest.mark.full
 def test_an_accumulator_with_a_defect() -> None:
     e = examiner(subject("dot", "bf16", None, k=4))
     e = dataclasses.replace(e, questions=e.questions[::30])
@@ -166,7 +169,7 @@ def test_numpy_casts_to_nearest_even() -> None:
     assert "policy ieee" in found.found[0].names
 
 
-@pytest.mark.full(keep=5)
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     ("op", "fmt", "out"),
     [
@@ -210,6 +213,7 @@ def test_nan_rules_change_one_word() -> None:
         assert all(NanRule.parse(x) != NanRule.parse(text) for x in found)
 
 
+@pytest.mark.full
 def test_the_command() -> None:
     device = f"{sys.executable} -m softfloat_ref eval convert --fmt fp16 --out fp8_e5m2 --policy riscv --round rtz -"
     common = ("identify", "convert", "--fmt", "fp16", "--out", "fp8_e5m2", "-n", "100")
@@ -229,6 +233,7 @@ def test_the_command() -> None:
     assert re.match(text, done.stdout)
 
 
+@pytest.mark.full
 def test_a_function_of_vectors() -> None:
     device = f"{sys.executable} -m softfloat_ref eval softmax --fmt fp8_e4m3 --length 2 --round rup -"
     done = run("identify", "softmax", "--fmt", "fp8_e4m3", "--length", "2", "-n", "20", "--dut", device)
@@ -252,6 +257,7 @@ for line in lines:
 """
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(("kind", "starts"), [("line by line", 2), ("at the end", 6), ("dies", 2)])
 def test_a_command_is_kept_running_where_it_answers_line_by_line(tmp_path: Path, kind: str, starts: int) -> None:
     script, log = tmp_path / "device.py", tmp_path / "log"
@@ -290,6 +296,7 @@ def test_a_device_of_another_number_of_answers(script: str, message: str) -> Non
     assert message in str(failure.value)
 
 
+@pytest.mark.full
 def test_bad_usage() -> None:
     assert "give one device" in refused("identify", "add", "--fmt", "fp16")
     assert "give the operation" in refused("identify", "--dut", "cat")

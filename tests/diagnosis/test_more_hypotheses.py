@@ -24,7 +24,7 @@ VALUES = VectorSet.make("dequantize", "mxfp8", 200)
 DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 200)
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("vectors", "name"),
     [
@@ -62,6 +62,7 @@ def lower(scale: int, by: int = 7) -> int:
     return scale if scale == 0xFF else max(scale - by, 0)
 
 
+@pytest.mark.full
 def test_a_scale_off_by_a_constant() -> None:
     found = diagnosis(BLOCKS, lambda inputs: (lower(block(inputs)[0]), *block(inputs)[1:]))
     assert names(found) == ["scale byte 7 low"]

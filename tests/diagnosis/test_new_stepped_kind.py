@@ -63,6 +63,7 @@ class WeightedUnit(SteppedUnit):
 VECTORS = of_unit(WeightedUnit(), 1500, seed=2)
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
     "name", ["sticky dropped", "carry lost", "FTZ after rounding", "subnormals flushed", "zero negative"]
 )

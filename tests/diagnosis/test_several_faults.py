@@ -50,7 +50,7 @@ def named(found: Diagnosis) -> set[str]:
     return {x.hypothesis.name for x in found.several.faults}
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("vectors", "faults"),
     [
@@ -79,6 +79,7 @@ def test_each_of_several_faults_is_named(vectors: VectorSet, faults: tuple[str, 
     assert report.said(found, vectors.unit).count(found.several.faults[0].hypothesis.says) == 1
 
 
+@pytest.mark.full
 def test_a_policy_and_two_defects() -> None:
     """One after the other, as in a circuit: truncation, then zeros without sign, then no overflow flag."""
     rtz = Scalar.of(OperationUnit.make("fma", "fp16"), get_policy({"rounding": "rtz"})).plain()
@@ -93,7 +94,7 @@ def test_a_policy_and_two_defects() -> None:
     assert named(found) == {"rounding = rtz", "zero without sign", "no overflow"}
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("vectors", "first", "second"),
     [
@@ -117,6 +118,7 @@ def test_two_faults_that_act_on_each_other(vectors: VectorSet, first: str, secon
     assert found.several.explained == found.examined
 
 
+@pytest.mark.full
 def test_a_rounding_and_a_defect_of_a_block() -> None:
     """The scale is one too high, and the elements, divided by that scale, are rounded toward zero."""
     truncating = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 1, policy={"rounding": "rtz"})
@@ -126,6 +128,7 @@ def test_a_rounding_and_a_defect_of_a_block() -> None:
     assert "has its scale one step too high" in said
 
 
+@pytest.mark.full
 def test_no_second_fault_without_evidence() -> None:
     """A fault, and two wrong answers besides: two are too few for another fault."""
     faulty, spoiled = defect(FMA, "carry lost"), set(list(FMA.inputs())[100:1000:450])
@@ -164,6 +167,7 @@ def test_the_number_of_explained_cases_is_that_of_the_right_device_at_least() ->
     assert found.several is None or found.several.explained > least
 
 
+@pytest.mark.full
 def test_defects_of_a_device_that_rounds_otherwise() -> None:
     """A defect changes operands before a wrong rounding, so that both show in one case."""
     vectors = VectorSet.make("fma", "fp16", 2000, policy={"rounding": "rup"})
@@ -180,6 +184,7 @@ def test_defects_of_a_device_that_rounds_otherwise() -> None:
     assert found.several.explained == found.examined
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("first", "second"), [("sticky dropped", "carry lost"), ("carry lost", "zero negative")])
 def test_a_condition_wraps_any_fault_and_composes(first: str, second: str) -> None:
     """A fault where operands have different signs, and another fault of the same rounding."""

@@ -94,7 +94,7 @@ def other_elements_and_scales(line: Line) -> Line:
     return scale + (scale % 2 == 0), *codes
 
 
-@pytest.mark.full(keep=5)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("vectors", "device", "notes", "says"),
     [

@@ -69,6 +69,7 @@ def test_bits_above_a_port_are_ignored(tmp_path: Path) -> None:
     assert called([0xABC3C, -1 << 32 | 0x3C]) == [0x40, 0]
 
 
+@pytest.mark.full
 def test_the_header_is_for_cpp_too_and_the_file_stands_alone(tmp_path: Path) -> None:
     circuits = [exported(SETS[name].unit) for name in ("add", "dequantize")]
     compiled(circuits, tmp_path, COMPILERS[0])

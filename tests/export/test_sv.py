@@ -47,6 +47,7 @@ def test_no_warning_of_units(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.full
 @pytest.mark.sim
 @pytest.mark.parametrize("simulator", ["verilator", *(["icarus"] if HAS_ICARUS else [])])
 def test_random_circuits(simulator: str, tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def expected(codes: list[int], k: int, size: int) -> tuple[int, int] | None:
     return encode(total, "fp32").bits, flags
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("k", [32, 96])
 def test_lines_are_the_definition(k: int) -> None:
     vectors, compared = VectorSet.make("dot", "mxfp8", 48_000 // k, k=k), 0
@@ -74,7 +74,7 @@ def test_the_same_request_gives_the_same_bytes(tmp_path: Path) -> None:
     assert list(other.inputs()) != list(vectors.inputs())
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     "fmt", ["fp16", "bf16", "fp8_e5m2", "fp4_e2m1", "nvfp4", "mxint8", "mxfp4", "msfp12", "binary8p3se", "tf32", "int8"]
 )
@@ -86,6 +86,7 @@ def test_every_kind_of_operand(fmt: str, tmp_path: Path) -> None:
     assert len(results) > 50
 
 
+@pytest.mark.full
 def test_running_results() -> None:
     """The field `steps` ends in the result, and each is the next step's c."""
     vectors = VectorSet.make("dot", "fp8_e4m3", 200, acc="nvidia-h100-fp8-mma", k=96, steps=True)

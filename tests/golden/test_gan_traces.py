@@ -45,7 +45,7 @@ def traced(request: pytest.FixtureRequest) -> tuple[str, Traced]:
     return request.param, trace_step(recipe(request.param, exact), 2)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 def test_a_trace_of_both_turns_verifies(traced: tuple[str, Traced], tmp_path: Path) -> None:
     _, found = traced
     assert {n.op for n in found.trace.nodes} <= OPERATIONS.keys()

@@ -68,7 +68,7 @@ SETS = [
 ]
 
 
-@pytest.mark.full(keep=4)
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(("op", "fmt", "out", "policy"), SETS)
 def test_the_definition(op: str, fmt: Any, out: str | None, policy: dict[str, Any] | None) -> None:
     plain = VectorSet.make(op, fmt, 600, out=out, seed=2, policy=policy)
@@ -93,7 +93,7 @@ def test_the_definition(op: str, fmt: Any, out: str | None, policy: dict[str, An
     assert n or len(seen) >= 6  # a quotient is never a tie
 
 
-@pytest.mark.full(keep=11)
+@pytest.mark.full(keep=6)
 @pytest.mark.parametrize("op", ["add", "mul", "fma", "sqrt", "div"])
 @pytest.mark.parametrize("mode", ["rne", "rtz", "rdn", "rup", "rna", "rto"])
 def test_the_result_follows_from_it(op: str, mode: str) -> None:
@@ -124,7 +124,7 @@ def test_the_result_follows_from_it(op: str, mode: str) -> None:
     assert compared > 200
 
 
-@pytest.mark.full(keep=17)
+@pytest.mark.full(keep=12)
 @pytest.mark.parametrize("fmt", [f for f in CATALOGUE.values() if f.width <= 64], ids=lambda f: f.name)
 def test_every_format_has_room_for_it(fmt: Format) -> None:
     vectors = with_intermediate(

@@ -40,7 +40,7 @@ SETS = [
 ]
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("op", "fmt", "out", "policy", "source"), SETS)
 def test_same_bytes(op, fmt, out, policy, source, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """Text, words, header and manifest: of specials, boundaries and 10,000 random cases, in several chunks."""
@@ -76,7 +76,7 @@ BLOCK_SETS = [
 ]
 
 
-@pytest.mark.full(keep=6)
+@pytest.mark.full
 @pytest.mark.parametrize(("op", "block", "source", "policy", "profile"), BLOCK_SETS)
 def test_same_lines_of_blocks(op, block, source, policy, profile, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     """By arrays and by the oracle; two-level formats, and values that are no arrays', by the oracle alone."""
@@ -88,6 +88,7 @@ def test_same_lines_of_blocks(op, block, source, policy, profile, monkeypatch: p
     assert made[0] == made[1]
 
 
+@pytest.mark.full
 def test_large_sets_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Verified by arrays, a sample by the oracle; a changed code is found by either."""
     monkeypatch.setattr(base, "ARRAYS_FROM", 1 << 10)
@@ -107,6 +108,7 @@ def test_large_sets_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert not verify(tmp_path).passed
 
 
+@pytest.mark.full
 def test_blocks_without_result_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the oracle refuses in a part, it says of which block; the others of the part are its own too."""
     policy, profile = Policy(nan_missing="error"), "ocp,nan=element"
@@ -135,6 +137,7 @@ def test_a_set_without_any_result_is_refused(tmp_path: Path, monkeypatch: pytest
         generate(VectorSet.make("convert", "fp16", 1 << 16, out="fp8_e4m3"), tmp_path)
 
 
+@pytest.mark.full(keep=22)
 @pytest.mark.parametrize(
     "fmt", ["fp16", "fp32", "fp64", "tf32", "fp8_e4m3", "int8", "i8", "u32", "e8m0", "ue4m3", "fp4_e2m1"]
 )
@@ -162,6 +165,7 @@ def test_text_of_any_widths(widths: tuple[int, ...]) -> None:
     assert bulk.words(text).tobytes().decode() == "".join(map(word_line(fields), lines))
 
 
+@pytest.mark.full
 def test_vectors_in_a_pipe() -> None:
     """`-o -` in bulk is the text file's bytes, or its operands."""
     command = [

@@ -107,6 +107,7 @@ LAYOUTS = [
 ]
 
 
+@pytest.mark.full(keep=6)
 @pytest.mark.parametrize(("fmt", "layout"), LAYOUTS)
 def test_every_layout(fmt: str, layout: str, tmp_path: Path) -> None:
     vectors = VectorSet.make("matmul", fmt, 6, k=64, out="fp32", acc="exact", m=3, n=5, layout=layout, word=256)

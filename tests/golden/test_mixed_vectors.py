@@ -146,6 +146,7 @@ def test_places_and_wider_registers(tmp_path: Path) -> None:
     assert vectors.line((*code, two, one, 0)) is None
 
 
+@pytest.mark.full
 def test_parts_that_differ_in_everything(tmp_path: Path) -> None:
     """An addend's format and an overflow rule as controls, random bits, and parts that have none of them."""
     (tmp_path / "r.toml").write_text(

@@ -65,7 +65,7 @@ def kill_when_it_writes(process: subprocess.Popen[bytes], folder: Path, more: fl
     return running
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("args", COMMANDS.values(), ids=[x.replace(" ", "_") for x in COMMANDS])
 def test_killed_at_random_moments(args: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "once").mkdir()
@@ -167,7 +167,7 @@ def test_killed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counted: 
     assert contents(tmp_path / "v") == contents(tmp_path / "once")
 
 
-@pytest.mark.full(keep=9)
+@pytest.mark.full(keep=4)
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.parametrize(
     "name", [f"{key}.0" for key in ("tv", "memh", "svpkg", "c", "csv", "jsonl", "npz")] + ["npz.2", "runs", "left_out"]

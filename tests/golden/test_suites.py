@@ -82,6 +82,7 @@ def test_packs_made_again_have_the_same_bytes(tmp_path: Path) -> None:
     assert {name.split("/")[0] for name in made} == set(NAMES) == set(suite_files())
 
 
+@pytest.mark.full
 def test_packs_are_small_and_verified() -> None:
     committed = files(PACKS)
     assert sum(map(len, committed.values())) < 1 << 20

@@ -377,6 +377,7 @@ def test_large_sets_by_compiled_code_and_a_sample_by_the_oracle(bulk: Path) -> N
         assert verify(bulk, sample=sample).passed
 
 
+@pytest.mark.full
 def test_wrong_cases_left_out_of_a_large_set(bulk: Path) -> None:
     """So many that they have a file: with the right hash, a sample finds what it meets, and the whole all."""
     path = bulk / "left_out.txt"
@@ -390,6 +391,7 @@ def test_wrong_cases_left_out_of_a_large_set(bulk: Path) -> None:
             assert problems(bulk, sample=20_000)
 
 
+@pytest.mark.full
 def test_a_wrong_line_of_a_large_set(bulk: Path) -> None:
     (path,) = bulk.glob("*.memh")
     lines = path.read_bytes().splitlines(keepends=True)

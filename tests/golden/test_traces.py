@@ -176,6 +176,7 @@ def test_a_trace_verifies(name: str, folders: Callable[[str], Path]) -> None:
     assert report.checked > 500
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("name", SMALL)
 def test_every_operation_is_recomputed(name: str, traced: Callable[[str], Traced]) -> None:
     """Exponentials and sums too: none is what the host made of it."""
@@ -214,6 +215,7 @@ LAYERS: dict[str, tuple[Callable[[], nn.Layer], tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_recorded_layer_has_the_bits_of_a_plain_one(name: str) -> None:
     """Forward and back, by the accumulator that the record has for products, too."""
@@ -334,6 +336,7 @@ def flipped(data: bytes) -> bytes:
     return data[:at] + (b"1" if old != b"1" else b"0") + data[at + 1 :]
 
 
+@pytest.mark.full
 def test_every_changed_file_is_found(folders: Callable[[str], Path], tmp_path: Path) -> None:
     """By its hash; made to fit, by recomputation, but for what no operation takes or makes. Every other file."""
     folder = folders("fp8-mlp")
@@ -356,6 +359,7 @@ def test_every_changed_file_is_found(folders: Callable[[str], Path], tmp_path: P
     assert len(files) > 40
 
 
+@pytest.mark.full
 def test_changed_manifests_are_found(folders: Callable[[str], Path], tmp_path: Path) -> None:
     folder = folders("mx-cnn")
     text = (folder / "manifest.json").read_text()
@@ -432,7 +436,7 @@ def test_command(tmp_path: Path) -> None:
 # -- into a circuit ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("name", "operand", "defect"),

@@ -87,6 +87,7 @@ def columns(vectors: VectorSet) -> list[tuple[Field, int]]:
 # -- each type, by another reader --------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.usefixtures("tagged")
 def test_all_types_are_verified(vectors: VectorSet, tmp_path: Path) -> None:
     manifest = generate(vectors, tmp_path, formats=LINES)
@@ -213,6 +214,7 @@ def c_program(vectors: VectorSet, tags: bool) -> str:
     return text.replace("LOWER", vectors.name).replace("NAME", vectors.name.upper())
 
 
+@pytest.mark.full(keep=7)
 @pytest.mark.usefixtures("tagged")
 @pytest.mark.parametrize(("compiler", "standard"), [("cc", "c99"), ("c++", "c++11")])
 def test_c_header(vectors: VectorSet, compiler: str, standard: str, tmp_path: Path) -> None:
@@ -242,6 +244,7 @@ SV_PRINTS = """
 """
 
 
+@pytest.mark.full
 @pytest.mark.sim
 @pytest.mark.usefixtures("tagged")
 def test_systemverilog_package(tmp_path: Path) -> None:
@@ -275,7 +278,7 @@ def packed(line: list[int], fields: Sequence[Field]) -> str:
 # -- bytes -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.usefixtures("tagged")
 @pytest.mark.parametrize(
     "vectors",
@@ -452,6 +455,7 @@ def units(fmt: str) -> Iterator[OperationUnit]:
                 yield OperationUnit.make(op, fmt, policy=policy)  # type: ignore[arg-type]
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("fmt", ["fp8_e5m2", "s1e5m2", "fp16", "e8m0", "i8", "fp4_e2m1", "binary8p3se", "bf16"])
 def test_what_eval_computes_is_generated(fmt: str) -> None:
     """No writer that is not asked for refuses a unit: one without such a test has no file of that type."""

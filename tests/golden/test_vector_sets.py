@@ -31,7 +31,7 @@ from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 BLOCK_NAMES = ("mxfp8_e5m2", "mxfp8_e4m3", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4_e2m1", "mxint8")
 
 
-@pytest.mark.full(keep=9)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("op", OPERATIONS)
 def test_every_operation(op: str, tmp_path: Path) -> None:
     operation = get_operation(op)
@@ -43,7 +43,7 @@ def test_every_operation(op: str, tmp_path: Path) -> None:
     assert report.checked == manifest["count"] == 100
 
 
-@pytest.mark.full(keep=5)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("op", ["quantize", "dequantize"])
 @pytest.mark.parametrize("fmt", BLOCK_NAMES)
 def test_every_block_format(fmt: str, op: str, tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_every_block_format(fmt: str, op: str, tmp_path: Path) -> None:
     assert report.checked == count
 
 
-@pytest.mark.full(keep=8)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("name", recipe_files())
 def test_every_recipe(name: str, tmp_path: Path) -> None:
     recipe = load_recipe(name)

@@ -43,6 +43,7 @@ def test_spread() -> None:
     assert compare.spread([]).runs == 0
 
 
+@pytest.mark.full
 def test_processes_change_nothing_and_finished_runs_are_kept(tmp_path: Path) -> None:
     recipe = load_recipe(recipe_file(tmp_path, "a"))
     with workers(1) as crew:
@@ -61,6 +62,7 @@ def test_processes_change_nothing_and_finished_runs_are_kept(tmp_path: Path) -> 
         assert len(compare.compare([longer], (1,), crew, tmp_path / "out")[0].epochs) == 3  # another recipe
 
 
+@pytest.mark.full
 def test_diverged_runs_count_as_such(tmp_path: Path) -> None:
     bad = recipe_file(tmp_path, "bad", 1e30)
     outcome = compare.run(load_recipe(bad))
@@ -79,6 +81,7 @@ def test_diverged_runs_count_as_such(tmp_path: Path) -> None:
     assert done.stdout.count("diverged: seed") == 2
 
 
+@pytest.mark.full
 def test_table_and_json(tmp_path: Path) -> None:
     a, b = recipe_file(tmp_path, "a"), recipe_file(tmp_path, "b", 0.2)
     out = tmp_path / "runs"

@@ -172,6 +172,7 @@ def test_a_divergence_names_the_layer(data: Dataset) -> None:
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("swa", [{"kind": "after", "apart": 1, "count": 2}, {"kind": "every", "begin": 1}])
 def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any], data: Dataset) -> None:
     made = recipe(formats=FP8, policy=SR, swa=swa, loss_scaling={"kind": "dynamic", "scale": 64.0})

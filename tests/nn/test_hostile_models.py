@@ -130,7 +130,7 @@ PICKLES = {
 }
 
 
-@pytest.mark.full(keep=9)
+@pytest.mark.full(keep=6)
 @pytest.mark.parametrize("name", PICKLES)
 def test_pickles_that_are_refused(name: str, tmp_path: Path) -> None:
     body, message = PICKLES[name]

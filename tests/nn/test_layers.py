@@ -150,6 +150,7 @@ def check_recorded(name: str, specs: Specs, accumulator: str) -> None:
         np.testing.assert_array_equal(np.asarray(b).view(np.uint32), a.view(np.uint32))
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_that_is_recorded_computes_the_same(name: str) -> None:
     check_recorded(name, {}, "fp32-sequential")

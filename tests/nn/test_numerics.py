@@ -95,6 +95,7 @@ def test_a_shared_exponent_is_the_block_format(fmt: str, policy: Any) -> None:
         assert same(by.values(x, None), blocks.encode(x, fmt).decode())
 
 
+@pytest.mark.full(keep=22)
 @pytest.mark.parametrize("fmt", ["qint8", "quint8", "qint8_sym", "qint4_sym_narrow"])
 @pytest.mark.parametrize("rounding", ["rne", "rna", "rtz", "rup", "rdn", "rto", "rnu", "rhz", "sr", "sr-b", "sr-c"])
 def test_affine_values_are_the_integers(fmt: str, rounding: str) -> None:

@@ -133,6 +133,7 @@ def test_a_run_that_diverges_in_a_worker_is_reported(tmp_path: Path) -> None:
     assert "diverged at step 2: output output: overflow" in two.stdout
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -122,7 +122,7 @@ def steps(out: Path) -> list[dict[str, Any]]:
 MX = {**dict.fromkeys(("weight", "activation", "error"), "mxfp8"), "vector": "bf16"}
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("base", "formats"),
     [(CNN, FP8), (DCGAN, FP8), (TRANSFORMER, MX)],
@@ -285,6 +285,7 @@ def test_averaged_weights_have_their_own_statistics(tmp_path: Path) -> None:
     np.testing.assert_allclose(averaged["buffer/norm1.mean"], patches.mean(axis=(0, 1, 2)), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.full
 def test_a_language_model_learns() -> None:
     text = np.tile(np.arange(7), 200)
     data = Dataset(text, text, text[:400], text[:400], "text", 7)

@@ -14,6 +14,7 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import evaluate
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("out", ["fp32", "fp16"])
 @given(data=st.data())
 def test_fma_chain(out: str, data: st.DataObject) -> None:
@@ -56,6 +57,7 @@ def test_pairwise(pair: tuple[list[int], ...], c: int) -> None:
     assert sf.dot(*pair, "fp16", c, "fp32-pairwise") == (last.bits, flags | last.flags)
 
 
+@pytest.mark.full
 @given(vectors("fp8_e5m2", st.integers(1, 150)), st.integers(0, (1 << 16) - 1))
 def test_chunked(pair: tuple[list[int], ...], c: int) -> None:
     total = c

@@ -146,7 +146,7 @@ def test_probes() -> None:
 # -- definitions in exact rationals ------------------------------------------------------------------------------------
 
 
-@pytest.mark.full(keep=4)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "fp8_e5m2", "bf16", "fp16", "int8", "fp6_e3m2"])
 @pytest.mark.parametrize("out", ["fp32", "fp16", "bf16"])
 @settings(max_examples=50)

@@ -119,7 +119,7 @@ def test_errors_are_below_the_promised_bound(op: str) -> None:
         assert np.abs(y * (np.sqrt(x) if e.root else x) - 1).max() < bound
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("policy", ["riscv", "arm", "x86-sse", "ptx"])
 @pytest.mark.parametrize("op", TABLES + PARABOLAS)
 def test_arrays(op: str, policy: str) -> None:

@@ -110,6 +110,7 @@ def test_signs_are_projected(op: str, operands: tuple[int, ...], out: str, overf
 # -- predicates --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("fmt", SMALL, ids=lambda f: f.name)
 def test_predicates_agree_with_the_class_and_the_value(fmt: sf.Format) -> None:
     for code in range(1 << fmt.width):

@@ -35,6 +35,7 @@ def variants() -> list[str]:
     return [f"ocp,{v}" for v in every if v not in stochastic] + ["ocp,flush=block,flush_below=-100"]
 
 
+@pytest.mark.full(keep=6)
 @pytest.mark.parametrize("name", NAMES)
 def test_named_profiles_are_their_definition(name: str) -> None:
     rng = np.random.default_rng(1)
@@ -47,6 +48,7 @@ def test_named_profiles_are_their_definition(name: str) -> None:
                 check(d, block)
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_choices_are_their_definition(name: str) -> None:
     rng = np.random.default_rng(2)
@@ -57,6 +59,7 @@ def test_choices_are_their_definition(name: str) -> None:
             check(d, block)
 
 
+@pytest.mark.full(keep=15)
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("rule", SCALE_RULES)
 @pytest.mark.parametrize("fmt", MX, ids=lambda b: b.name)
@@ -76,7 +79,7 @@ def test_scales_in_every_binade(fmt: BlockFormat, rule: str) -> None:
     assert len(points) > (len(binades) - 24) * 8
 
 
-@pytest.mark.full(keep=8)
+@pytest.mark.full(keep=3)
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("profile", [p for p in PROFILES if PROFILES[p].scale_rule in ("rne", "amax")])
 @pytest.mark.parametrize("scale", ["ue4m3", "ue5m3", "fp8_e4m3", "binary8p3ue", "binary8p1uf", "fp8_e5m2"])

@@ -123,6 +123,7 @@ def values(fmt: Format, n: int) -> Iterator[Value]:
                 yield Value(FINITE, sign, significand, exponent)
 
 
+@pytest.mark.full(keep=9)
 @pytest.mark.parametrize("fmt", FORMATS, ids=lambda fmt: fmt.name)
 @pytest.mark.parametrize("mode", ROUNDINGS)
 def test_rounding_in_steps_is_round_pack(fmt: Format, mode: str) -> None:

@@ -197,7 +197,7 @@ def name(number: int) -> str:
     return f"{x.assembly.split()[0]}-{x.op}-{x.out or 'boolean'}"
 
 
-@pytest.mark.full(keep=5)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("number", range(len(INSTRUCTIONS)), ids=name)
 def test_instruction(number: int, program: Path) -> None:
     x = INSTRUCTIONS[number]

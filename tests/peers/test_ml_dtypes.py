@@ -157,7 +157,7 @@ def rounds_up_too_soon(x: Value) -> bool:
     return x.is_finite and 2.0**-127 < float(x) < 1.5 * 2.0**-127
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", FLOATS)
 def test_encode(name: str) -> None:
     encode_value = encoder(get_format(name), Policy(overflow=Overflow(FLOATS[name].overflow)))

@@ -218,7 +218,7 @@ def operand_formats(op: str, name: str) -> tuple[str, ...]:
     return (name,) * OPERATIONS[op][0]
 
 
-@pytest.mark.full(keep=12)
+@pytest.mark.full(keep=7)
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("op", [name for name in OPERATIONS if name != "convert"])
 def test_operation_within_a_format(op: str, group: str) -> None:
@@ -270,7 +270,7 @@ def doubles(rng: random.Random) -> Iterator[float]:
         yield sign * float.fromhex(f"0x{int(field > 0)}.{rng.getrandbits(52):013x}p{max(field, 1) - 1023}")
 
 
-@pytest.mark.full(keep=3)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("group", GROUPS)
 def test_encode(group: str) -> None:
     compared = 0

@@ -64,7 +64,7 @@ def microxcaling(x: Array, fmt: BlockFormat, flush: bool) -> tuple[Array, Array]
         return (np.clip(rounded / unit, -limit, limit) * scale).astype(np.float32), a
 
 
-@pytest.mark.full(keep=4)
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("flush", [False, True])
 @pytest.mark.parametrize("fmt", MX, ids=lambda b: b.name)
 def test_microxcaling(fmt: BlockFormat, flush: bool) -> None:

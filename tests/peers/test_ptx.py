@@ -38,7 +38,7 @@ def operands(name: str) -> list[NDArray[Any]]:
     return [SCALAR[f"{kind}/{count}/{x}"] for x in "abc"[:count]]
 
 
-@pytest.mark.full(keep=213)
+@pytest.mark.full(keep=102)
 @pytest.mark.parametrize("name", [x for x in INSTRUCTIONS if not is_approximation(x)])
 def test_scalar(name: str) -> None:
     """Every instruction that computes an operation of ours, rounded: 4 roundings, flushing, sat, relu, integers."""

@@ -70,7 +70,7 @@ def result_bits(result: object) -> int:
     return int(result) if isinstance(result, bool) else int.from_bytes(result.to_bytes(), "big")
 
 
-@pytest.mark.full(keep=18)
+@pytest.mark.full(keep=8)
 @pytest.mark.parametrize(("op", "operands", "out"), OPERATIONS, ids=lambda x: x if isinstance(x, str) else "-".join(x))
 def test_agrees_with_softfloat(op: str, operands: tuple[str, ...], out: str) -> None:
     sig = signature(op, operands, None if op in BINARY[5:] else out)

@@ -89,6 +89,7 @@ def ask(folder: Path, all_cases: list[Case]) -> list[int]:
     return list(struct.unpack(f"={len(all_cases)}I", done.stdout))
 
 
+@pytest.mark.full
 def test_instruction(tmp_path: Path) -> None:
     bf, result, unit = get_format("bf16"), get_format("fp32"), ACCUMULATORS["x86-vdpbf16ps"]
     s = setting(Operand(bf, (0, 0)), Operand(bf, (0, 0)), unit, result)

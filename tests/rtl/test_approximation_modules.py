@@ -123,6 +123,7 @@ def bench(a: Approximation, folder: Path) -> str:
     return text.replace("IN", str(a.fmt.width)).replace("OUT", str(a.out.width))
 
 
+@pytest.mark.full
 def test_every_operand(tmp_path: Path) -> None:
     made = [define_approximation({"function": "tanh"} | table, name) for name, table in DEFINITIONS.items()]
     benches = "".join(bench(a, tmp_path) for a in made)

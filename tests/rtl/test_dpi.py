@@ -52,6 +52,7 @@ def simulate(verilator: Simulator, work: Path, top: str, *sources: Path, plusarg
     )
 
 
+@pytest.mark.full
 def test_predictions_are_the_vectors(verilator: Simulator, tmp_path: Path) -> None:
     recipe = load_recipe("fp16_fma_rne")
     generate(recipe.of_count(COUNT), tmp_path / "vectors")
@@ -102,6 +103,7 @@ def cases(verilator: Simulator, tmp_path_factory: pytest.TempPathFactory) -> Pat
     return work / "sim"
 
 
+@pytest.mark.full
 def test_widths_arities_and_policies(cases: Path) -> None:
     done = run_again(cases, "dpi_cases_tb", "+case=1")
     dot4 = evaluate("dot4", (*range(0x30, 0x38), 0x3F800000), ["fp8_e4m3"] * 8 + ["fp32"], "fp32")
@@ -122,7 +124,7 @@ def test_units_of_other_kinds(cases: Path) -> None:
     assert done.stdout.splitlines()[:4] == ["07 00", "08", "3f800000 40000000 bf800000 00000000", "END"]
 
 
-@pytest.mark.full(keep=4)
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize(
     ("case", "message"),
     [

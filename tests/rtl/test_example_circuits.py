@@ -149,7 +149,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folders:
     return get
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("circuit", "setting"),
     [pytest.param(c, s, id=f"{c}-{s.name}") for c, settings in SETTINGS.items() for s in settings],
@@ -161,7 +161,7 @@ def test_the_circuit_passes(circuit: str, setting: Setting, bench: Benches, fold
     assert f"PASS: {count} of {count} vectors" in run.output
 
 
-@pytest.mark.full(keep=5)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("circuit", "number"), [pytest.param(c, n, id=f"{c}-{n}") for c, numbers in DEFECTS.items() for n in numbers]
 )

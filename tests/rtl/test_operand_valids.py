@@ -81,6 +81,7 @@ def trio(tmp_path: Path, pair: str = "3'b110") -> Path:
     return source
 
 
+@pytest.mark.full(keep=1)
 def test_operands_that_an_operation_does_not_have(simulator: str, folder: Path, tmp_path: Path) -> None:
     bench = build(simulator, folder, tmp_path / "w", PORTS, trio(tmp_path))
     assert bench.first.passed, bench.first.output

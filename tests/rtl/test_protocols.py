@@ -96,6 +96,7 @@ endmodule
     return ports, path
 
 
+@pytest.mark.full(keep=1)
 def test_a_valid_for_each_operand_as_bits_of_ports(simulator: str, xors: Path, tmp_path: Path) -> None:
     ports, source = signed(tmp_path)
     bench = build(simulator, xors, tmp_path / "w", ports, source)
@@ -104,7 +105,7 @@ def test_a_valid_for_each_operand_as_bits_of_ports(simulator: str, xors: Path, t
         assert bench.run(f"+seed={seed}").passed
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("parameter", "message"),
     [
@@ -126,6 +127,7 @@ def test_a_missing_ready_is_named(xors: Path, tmp_path: Path) -> None:
     assert found == "100 cycles without in_ready of b: 0 of 400 vectors compared; drain_timeout = N waits longer"
 
 
+@pytest.mark.full(keep=1)
 def test_one_ready_for_several_valids_takes_them_together(simulator: str, xors: Path, tmp_path: Path) -> None:
     """The ready of a unit that joins its operands: it is set only where all valids are."""
     ports, source = signed(tmp_path, PAIR_PORTS.replace('{ a = "state[1]", b = "state[0]" }', '"state[1]"'))
@@ -134,6 +136,7 @@ def test_one_ready_for_several_valids_takes_them_together(simulator: str, xors: 
     assert bench.first.passed, bench.first.output
 
 
+@pytest.mark.full
 def test_other_bits_of_a_port_of_the_handshake_are_zero_and_not_compared(xors: Path, tmp_path: Path) -> None:
     ports, source = signed(tmp_path, PAIR_PORTS.replace("MODE = {", "STRAY = 1\nMODE = {"))
     assert build(CHEAP, xors, tmp_path / "w", ports, source).first.passed
@@ -142,6 +145,7 @@ def test_other_bits_of_a_port_of_the_handshake_are_zero_and_not_compared(xors: P
     assert re.search(r" expected result=\S+ got result=\S+ in cycle \d+$", output, re.M), output
 
 
+@pytest.mark.full
 def test_data_beside_a_valid(xors: Path, tmp_path: Path) -> None:
     """A port with an operand, a constant bit and a valid between them; an output with a result and a valid."""
     source = tmp_path / "dense.sv"
@@ -192,7 +196,7 @@ result = "result"
 """
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("rule", "nan", "passes"),
     [
@@ -224,6 +228,7 @@ def test_nans(rule: str, nan: str, passes: bool, tmp_path: Path) -> None:
     assert passes or " expected result=7e00 got result=" in run.output
 
 
+@pytest.mark.full
 def test_nans_of_a_mixed_set_are_those_of_each_format(folders: dict[str, Path], tmp_path: Path) -> None:  # noqa: F811
     """Another NaN in its box is accepted, another box is not; nor is the NaN of another format."""
     table = (folders["mixed"] / "table.hex").read_text().splitlines()
@@ -296,7 +301,7 @@ elements = "elements"
 """
 
 
-@pytest.mark.full(keep=3)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("scale", "elements", "rule", "passes"),
     [
@@ -454,7 +459,7 @@ def products(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 def test_the_serial_multiplier_passes(simulator: str, products: Path, tmp_path: Path) -> None:
     ports = (SERIAL / "ports.toml").read_text()
     bench = build(simulator, products, tmp_path, ports, SERIAL / "fp16_mul_serial.sv")

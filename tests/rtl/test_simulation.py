@@ -65,6 +65,7 @@ def simulate(simulator: Simulator, vectors: Path, work: Path, circuit: str = CIR
     )
 
 
+@pytest.mark.full
 def test_the_circuit_passes(built: tuple[Path, Run]) -> None:
     run = built[1]
     assert run.passed, run.output
@@ -109,6 +110,7 @@ def test_a_broken_source_is_one_clear_line(simulator: Simulator, vectors: Path, 
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.full
 def test_a_hang_is_stopped(tmp_path: Path) -> None:
     source = tmp_path / "hang.sv"
     source.write_text("module hang;\n  initial begin forever #1; end\nendmodule\n")

@@ -44,7 +44,7 @@ def planted(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return planted_bench(folder, tmp_path_factory.mktemp("planted") / "w", CHEAP)
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 def test_it_passes(simulator: str, folder: Path, tmp_path: Path) -> None:
     """The included file lies beside a copy of the sources."""
     source = tmp_path / "small_fpu.sv"
@@ -56,7 +56,7 @@ def test_it_passes(simulator: str, folder: Path, tmp_path: Path) -> None:
     assert found.run("+seed=2").passed
 
 
-@pytest.mark.full(keep=3)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_fault_is_found(fault: int, planted: Bench) -> None:
     """Several at once: tests/campaigns/test_faults.py."""

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.sim
 # -- right and wrong devices -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("bench", DEVICES, indirect=True)
 def test_right_devices_pass(bench: Bench) -> None:
     assert bench.first.passed, bench.first.output
@@ -101,6 +101,7 @@ def test_the_log_of_results_has_every_vector_with_what_came_out(bench: Bench, tm
     assert not bench.run("+results=/no/such/folder/results.txt").passed
 
 
+@pytest.mark.full(keep=21)
 @pytest.mark.parametrize(
     ("bench", "bug", "message"),
     [(device, bug, message) for device, bugs in WRONG.items() for bug, message in bugs.items()],
@@ -156,6 +157,7 @@ def test_damaged_vectors_fail(bench: Bench, damage: str, tmp_path: Path) -> None
 # -- more kinds, under one simulator -----------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_fixed_latency_active_high_without_valid(folders: dict[str, Path], tmp_path: Path) -> None:
     ports = """
         module = "plain"
@@ -179,6 +181,7 @@ def test_fixed_latency_active_high_without_valid(folders: dict[str, Path], tmp_p
     assert "mismatches" in failure(build(CHEAP, folders["add"], tmp_path / "c", wrong).first)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("latency", "valid"),
     [
@@ -248,6 +251,7 @@ result = { result = "31:0", fill = "ones" }
 """
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("above", "fill", "passes"),
     [
@@ -268,6 +272,7 @@ def test_bits_above_a_field(above: str, fill: str, passes: bool, tmp_path: Path)
     assert build(CHEAP, tmp_path / "v", tmp_path / "w", ports, source).first.passed == passes
 
 
+@pytest.mark.full
 def test_bits_above_a_narrower_result(tmp_path: Path) -> None:
     """fill = "any" leaves out what is above the result's own format, and only that."""
     (tmp_path / "r.toml").write_text(
@@ -317,6 +322,7 @@ def test_blocks(tmp_path: Path) -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 def test_command(folders: dict[str, Path], tmp_path: Path) -> None:
     ports, out = tmp_path / "ports.toml", tmp_path / "tb.sv"
     ports.write_text(COMB.replace("convert", "convert"))
@@ -386,6 +392,7 @@ MISFITS = {
 }
 
 
+@pytest.mark.full(keep=10)
 @pytest.mark.parametrize("case", MISFITS)
 def test_port_maps_that_do_not_fit(case: str, simulator: str, tmp_path: Path) -> None:
     """A simulator only warns of these, and all but the narrow ones would agree with every vector."""

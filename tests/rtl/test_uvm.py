@@ -140,7 +140,7 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return Built(build.command, next((work / "vectors").glob("*.tv")), server)
 
 
-@pytest.mark.full(keep=4)
+@pytest.mark.full
 @pytest.mark.sim
 @pytest.mark.parametrize(
     ("plusargs", "errors", "summary"),
@@ -171,7 +171,7 @@ def test_scoreboard(plusargs: str, errors: list[str], summary: str, built: Built
     assert re.search(rf"\[SF_REPORT\] {summary}$", shown, re.M), shown
 
 
-@pytest.mark.full(keep=7)
+@pytest.mark.full(keep=5)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "plusargs",

@@ -40,7 +40,7 @@ def cycles(vcd: str) -> list[int]:
     return sorted({int(x, 2) for x in found})
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 def test_the_cycles_around_the_first_mismatch(simulator: str, folder: Path, tmp_path: Path) -> None:
     wave = tmp_path / "first.vcd"
     wave.write_text("an older file")
@@ -54,6 +54,7 @@ def test_the_cycles_around_the_first_mismatch(simulator: str, folder: Path, tmp_
     assert {"significand_a", "input_b_ack"} <= set(re.findall(r"\$var \S+\s+\d+ \S+ (\w+)", text))
 
 
+@pytest.mark.full
 def test_a_failure_of_the_protocol(folder: Path, tmp_path: Path) -> None:
     done = run(CHEAP, folder, tmp_path / "w.vcd", 8, tmp_path)
     bad = int(re.findall(r"^FAIL: .* in cycle (\d+);", done.output, re.M)[0])
@@ -61,6 +62,7 @@ def test_a_failure_of_the_protocol(folder: Path, tmp_path: Path) -> None:
     assert bad in cycles((tmp_path / "w.vcd").read_text())
 
 
+@pytest.mark.full
 def test_a_bench_that_passes_has_no_waveform(folder: Path, tmp_path: Path) -> None:
     wave = tmp_path / "w.vcd"
     done = run(CHEAP, folder, wave, 0, tmp_path)

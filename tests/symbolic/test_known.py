@@ -30,6 +30,7 @@ def pairs(width: int) -> Iterator[tuple[int, int]]:
     return ((value & known, known) for known in range(1 << width) for value in range(1 << width) if not value & ~known)
 
 
+@pytest.mark.full(keep=12)
 @pytest.mark.parametrize("op", TERMS)
 def test_known_bits_are_the_same_whatever_is_unknown(op: str) -> None:
     term = TERMS[op]

@@ -108,7 +108,7 @@ def test_what_is_no_bounded_arithmetic_is_refused_in_one_line(op: str, fmt: str)
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.full(keep=10)
+@pytest.mark.full(keep=6)
 @pytest.mark.parametrize("mode", ["rna", "rtz", "rup", "rdn", "rto", "rnu", "rhz", "sr", "sr-b", "sr-c"])
 @pytest.mark.parametrize(
     ("op", "fmt", "out"), [("convert", "fp32", "fp8_e5m2"), ("fma", "fp8_e4m3", "bf16"), ("div", "fp16", None)]
@@ -136,6 +136,7 @@ def test_policies_are_read(op: str, policy: dict[str, Any]) -> None:
     check(OperationUnit.make(op, "fp16", out, policy), 150)
 
 
+@pytest.mark.full(keep=19)
 @pytest.mark.parametrize("policy", list(POLICIES))
 @pytest.mark.parametrize(("fmt", "out"), [("bf16", "fp32"), ("bf16", "bf16"), ("fp16", "fp32"), ("fp8_e5m2", "fp16")])
 def test_conversions_of_named_policies_are_read(fmt: str, out: str, policy: str) -> None:
@@ -186,11 +187,13 @@ def test_block_quantizers_are_read(name: str, keywords: dict[str, Any]) -> None:
     check(QuantizeUnit.make(small(name, 3), **keywords), 150, draw=value)
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("name", ["mxfp8", "nvfp4", "mxint8"])
 def test_block_dequantizers_are_read(name: str) -> None:
     check(DequantizeUnit.make(small(name, 3)), 150)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("name", "rule"), [("qint8", "exact"), ("quint8", "torch")])
 def test_affine_quantizers_are_read(name: str, rule: str) -> None:
     check(AffineQuantizeUnit.make(name, rule=rule), 150, draw=value)
@@ -201,6 +204,7 @@ def test_an_approximation_is_read() -> None:
     check(ApproximationUnit.make(str(EXAMPLES / "tanh_bf16" / "tanh_bf16.toml")), 300)
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("fmt", "acc", "k"),
     [

@@ -104,7 +104,7 @@ def limit(mode: str) -> float:
     return 3 if mode in ("hangs", "lingers", "blank") else 8
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("mode", ["right", "echoes", "late"])
 def test_a_right_device(device: str, mode: str) -> None:
     """numpy's NaNs are x86's, so any will do; it has no flags, so none are compared."""
@@ -148,6 +148,7 @@ sys.stdout.write("".join(answers[:-1]) + end)
 """
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("end", "says"),
     [

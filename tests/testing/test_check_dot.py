@@ -46,6 +46,7 @@ def test_the_right_accumulator(device: str) -> None:
     assert "600 compared, 0 mismatched" in done.stderr
 
 
+@pytest.mark.full
 def test_a_mismatch_is_explained(device: str, tmp_path: Path) -> None:
     """Another accumulator: the report names the one that gives the device's answer, and a command that shows why."""
     done = check(device, "nvidia-h100", "--show", "40", "--json", str(tmp_path / "report.json"))
@@ -71,6 +72,7 @@ def test_results_of_a_simulator(device: str, tmp_path: Path) -> None:
     assert run("check", "--golden", folder, "--results", str(results), "--compare-nan", "any").returncode == 1
 
 
+@pytest.mark.full
 def test_blocks_and_a_unit_of_the_users_own(tmp_path: Path) -> None:
     """The oracle itself as the device, through `dot -i`-like code: scales are operands of the line."""
     (tmp_path / "unit.toml").write_text('[accumulators.mine]\ntree = "fuse(8+c,F=20,rd)->fp32:rne"\n')

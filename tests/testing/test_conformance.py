@@ -95,7 +95,7 @@ def _model(base: type[Suite[Any]]) -> Callable[..., Any]:
     return {testing.DotConformance: dot, testing.BlockQuantizeConformance: block}.get(base, oracle)
 
 
-@pytest.mark.full(keep=3)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("base", "attributes"), RIGHT, ids=[f"{b.__name__}-{i}" for i, (b, _) in enumerate(RIGHT)])
 def test_the_library_passes(base: type[Suite[Any]], attributes: dict[str, Any]) -> None:
     conforming = suite(base, _model(base), **{"max_examples": 6, **attributes})
@@ -347,7 +347,7 @@ PLANTED = {
 }
 
 
-@pytest.mark.full(keep=5)
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize("name", PLANTED)
 def test_planted_errors_are_caught(name: str) -> None:
     planted = PLANTED[name]

@@ -26,6 +26,7 @@ def finite_codes(name: str) -> Iterator[int]:
     return (code for code in range(1 << fmt.width) if decode(code, fmt).is_finite)
 
 
+@pytest.mark.full(keep=3)
 @pytest.mark.parametrize("name", ["binary5p3se", "binary4p2uf", "s1e2m2", "fp4_e2m1", "s1e3m2fnuz", "e8m0"])
 def test_kappa_is_its_definition(name: str) -> None:
     """#([defined, given) or (given, defined]) of the format's values, on the given side closed."""

@@ -63,6 +63,7 @@ def on_device(folder: Path, device: str, *words: str) -> subprocess.CompletedPro
     return pytest_run(folder, *PLUGIN, f"--softfloat-dut={device}", *settings, *words)
 
 
+@pytest.mark.full
 def test_a_right_device_passes_and_says_what_is_left_out(dut: str, tmp_path: Path) -> None:
     (tmp_path / "test_other.py").write_text("def test_other(): assert False\n")  # not collected: no file was named
     done = on_device(tmp_path, f"{dut} right", "-rs")
@@ -71,6 +72,7 @@ def test_a_right_device_passes_and_says_what_is_left_out(dut: str, tmp_path: Pat
     assert "side: of roundings rdn rtz rup, not rne" in done.stdout
 
 
+@pytest.mark.full
 def test_a_wrong_device_fails_in_few_lines(dut: str, tmp_path: Path) -> None:
     done = on_device(tmp_path, f"{dut} truncates", "--softfloat-examples=60", "-k", "half_ulp or one_ulp")
     assert done.returncode == 1
@@ -80,6 +82,7 @@ def test_a_wrong_device_fails_in_few_lines(dut: str, tmp_path: Path) -> None:
     assert len(done.stdout.splitlines()) < 25
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
@@ -100,6 +103,7 @@ def test_a_broken_device_is_asked_no_more(dut: str, mode: str, said: str) -> Non
             suite.check("oracle")
 
 
+@pytest.mark.full
 def test_a_device_that_answers_at_the_end_of_its_input(dut: str) -> None:
     with Dialogue(f"{dut} buffers") as device:
         operation_suite("add", "fp16", device, policy=Policy(), max_examples=1).check("special_values")

@@ -20,6 +20,7 @@ from softfloat_ref.golden.vector_recipes import load_recipe
 # -- importing ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full(keep=2)
 @pytest.mark.parametrize("room", ["explanation", "proof", "testing", "golden", "units"])
 def test_a_room_that_is_imported_first_hides_no_function(room: str) -> None:
     code = f"import softfloat_ref.{room}, softfloat_ref as sf; print(sf.explain(1, 'fp16').data['bits'])"
