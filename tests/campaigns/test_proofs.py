@@ -36,7 +36,7 @@ def test_a_row_is_proved(capsys: pytest.CaptureFixture[str], monkeypatch: pytest
         ("fp_convert", 4, found.SHOWN),
         ("fp16_fma", 27, found.EQUIVALENT),
         ("fp16_fma", 119, found.SHOWN),  # by a cycle without an operation
-        ("fp16_fma", 104, found.SHOWN),  # read by Yosys' own front end
+        ("fp16_fma", 104, found.SHOWN),
         ("bf16_stochastic", 4, found.SHOWN),
         ("bf16_stochastic", 1, found.SHOWN),  # by the operation after idle cycles
         ("mxfp8_quantize", 64, found.SHOWN),  # by two operations

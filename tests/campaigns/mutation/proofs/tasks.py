@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.export.languages import exported, written
 from softfloat_ref.oracle.sources import Lfsr, parse_source
@@ -46,14 +45,7 @@ class Task:
         return Question(unit, self._rtl(unit), dict(self.registers), source=source)
 
     def _rtl(self, unit: Unit) -> Rtl:
-        """By Yosys' own front end where the other one refuses a name that is declared below its use."""
-        ports, sources = parse_ports(dict(self.ports)), read_sources(self.sources)
-        try:
-            return read_rtl(unit, ports, sources)
-        except Error as e:
-            if "before its declaration" not in str(e):
-                raise
-            return read_rtl(unit, ports, sources, "verilog")
+        return read_rtl(unit, parse_ports(dict(self.ports)), read_sources(self.sources))
 
 
 class Wallace(Task):
