@@ -16,7 +16,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parents[1] / "support")]
 
-from core import accumulators, beside, conversions, definitions, operations, sums  # noqa: F401
+from core import accumulators, beside, conversions, definitions, in_steps, operations, sums  # noqa: F401
 from core.samples import SAMPLES
 
 HASHES: dict[str, str] = {
@@ -62,6 +62,9 @@ HASHES: dict[str, str] = {
     "references": "5b0efb4e60e86b94",
     "special_functions": "47296362aaaf4ce2",
     "names_of_p3109": "c2ce7d1649393916",
+    "operations_in_steps": "e3596af5006a3a36",
+    "dots_in_steps": "41489e5038006133",
+    "defaults": "8577bd65f36b49db",
 }
 
 
