@@ -62,9 +62,9 @@ HASHES: dict[str, str] = {
     "references": "5b0efb4e60e86b94",
     "special_functions": "47296362aaaf4ce2",
     "names_of_p3109": "c2ce7d1649393916",
-    "operations_in_steps": "e3596af5006a3a36",
-    "dots_in_steps": "41489e5038006133",
-    "defaults": "8577bd65f36b49db",
+    "operations_in_steps": "5d8cea1323a37589",
+    "dots_in_steps": "a6388a3e02621095",
+    "defaults": "b1506dab562c80de",
 }
 
 

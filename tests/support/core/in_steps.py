@@ -29,6 +29,11 @@ OPERATIONS = (
 )
 
 
+def recorded(run: Traced) -> list[tuple[object, ...]]:
+    """Where which steps were done, and the formats of what was read."""
+    return [(x.path, x.name, x.args[-1].name if x.name == "read" else "") for x in run.record]
+
+
 @sample
 def operations_in_steps() -> Sample:
     words = random.Random(40)
@@ -41,7 +46,7 @@ def operations_in_steps() -> Sample:
             inputs += [words.randrange(1 << policy.random_count)] if policy.random_count and i % 3 else []
             yield said(evaluated, PLAIN, s, inputs), said(evaluated, PLAIN, finer, inputs)
         run = Traced(RECORDED)
-        yield said(evaluated, run, s, inputs), [(x.path, x.name) for x in run.record]
+        yield said(evaluated, run, s, inputs), recorded(run)
 
 
 @sample
@@ -60,11 +65,15 @@ def dots_in_steps() -> Sample:
         for _ in range(12):
             inputs = [words.randrange(1 << f.width) for f in unit.inputs for _ in range(f.lanes)]
             run = Traced(RECORDED)
-            yield acc, said(unit.computed, run, inputs), [(x.path, x.name) for x in run.record]
+            yield acc, said(unit.computed, run, inputs), recorded(run)
 
 
 @sample
 def defaults() -> Sample:
+    for fmt in ("fp64", "fp8_e4m3", "bf16"):
+        for acc in ("nvidia-h100-fp8-mma", "nvidia-v100", "nvidia-h100"):
+            found = said(DotUnit.make, fmt, acc=acc)
+            yield found.name if isinstance(found, DotUnit) else found
     fp16, mxfp8 = get_format("fp16"), get_block_format("mxfp8")
     yield [default_accumulator(*x) for x in ((fp16, fp16), (mxfp8, mxfp8), (fp16, mxfp8), (mxfp8, fp16))]
     for table in ({}, {"rounding": "rup"}, {"like": "tpu-bf16"}, {"flush_inputs": True}):
