@@ -263,6 +263,7 @@ def test_two_processes_do_not_write_the_same_folder(tmp_path: Path) -> None:
     try:
         while not (tmp_path / "v" / UNFINISHED / "journal.jsonl").exists():
             time.sleep(0.01)
+        os.killpg(first.pid, signal.SIGSTOP)  # or it may have ended before the second one looks
         shown = refused("vectors", "generate", *args, "-o", "v", cwd=tmp_path)
         assert shown == f"softfloat-ref: v/{UNFINISHED}: another process is writing to this folder\n"
     finally:
