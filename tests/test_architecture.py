@@ -98,6 +98,15 @@ def test_the_picture_of_the_house_is_right() -> None:
             assert other == room(name) or drawn[other] < drawn[room(name)], f"{room(name)} imports {other}"
 
 
+def test_the_drawn_flows_name_what_is_there() -> None:
+    """Each path of docs/design.md's flows is a module or a package."""
+    page = (PACKAGE.parent / "docs" / "design.md").read_text(encoding="utf-8")
+    flows = page.partition("## How things flow")[2].partition("## Steps")[0]
+    paths = set(re.findall(rf"\b((?:{'|'.join(ROOMS)})(?:/[a-z_0-9]+)+)", flows))
+    assert len(paths) > 20
+    assert [x for x in sorted(paths) if not (PACKAGE / x).is_dir() and not (PACKAGE / f"{x}.py").is_file()] == []
+
+
 @pytest.mark.parametrize("name", ["symbolic", "proof"])
 def test_the_page_of_a_room_names_its_modules(name: str) -> None:
     page = (PACKAGE.parent / "docs" / f"design-{name}.md").read_text(encoding="utf-8")
