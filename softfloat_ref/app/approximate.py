@@ -65,14 +65,14 @@ def command(
     if folder is not None:
         check_folder(folder)
     if ".toml" in function:
-        if any(x is not None for x in (fmt, out, degree, kappa, ulp, segments, name, folder)) or choices.given:
+        if any(x is not None for x in (fmt, out, degree, kappa, ulp, segments, name, folder)) or choices.typed_options:
             raise Error(f"{function} is measured as it is; leave the other options, except --plot, out")
-        made = get_approximation(function)
-        goal = goal_of(made)
+        approximation = get_approximation(function)
+        goal = goal_of(approximation)
     else:
         if fmt is None:
             raise Error(f"approximate {function} needs --fmt")
-        if other := [x for x in choices.given if x not in _OWN]:
+        if other := [x for x in choices.typed_options if x not in _OWN]:
             raise Error(f"an approximation has a rounding and an overflow rule; leave {option_name(other[0])} out")
         formats = get_format(fmt), get_format(out or fmt)
         if segments not in (None, "code", "value"):
@@ -82,18 +82,18 @@ def command(
         degree = DEFAULT_DEGREE if degree is None else degree
         bound = None if ulp is None else float(ulp_limit(ulp))
         goal = Goal(get_operation(function).name, *formats, degree, kappa, bound, choices.policy)
-        made = approximate(goal, name or "", segments)  # type: ignore[arg-type]
-    found = measure(made, goal)
-    for line in _report(made, goal, found):
+        approximation = approximate(goal, name or "", segments)  # type: ignore[arg-type]
+    measured = measure(approximation, goal)
+    for line in _report(approximation, goal, measured):
         print(line)
     if folder is not None:
-        _write(made, Path(folder))
+        _write(approximation, Path(folder))
     if place is not None:
-        _plot(made, goal, found, place)
+        _plot(approximation, goal, measured, place)
     return 0
 
 
-def _report(a: Approximation, goal: Goal, found: Measured) -> list[str]:
+def _report(a: Approximation, goal: Goal, measured: Measured) -> list[str]:
     symmetry = "" if a.symmetry == "none" else f", {a.symmetry}"
     rows = " + ".join(str(len(p.rows)) for p in a.parts)
     where = "equal parts of binades" if a.address == "code" else f"equal width, 2^{a.shift - a.unit}"
@@ -109,12 +109,12 @@ def _report(a: Approximation, goal: Goal, found: Measured) -> list[str]:
         lines.append(
             f"{side}   from {a.fmt.hex(p.first)} to {a.fmt.hex(p.after - 1)}; below {p.small}, above {p.large}"
         )
-    kappa = "NaN or infinity" if found.kappa is None else str(found.kappa)
-    at = a.fmt.hex(int(goal.codes[found.worst]))
+    kappa = "NaN or infinity" if measured.kappa is None else str(measured.kappa)
+    at = a.fmt.hex(int(goal.codes[measured.worst]))
     lines.append(
-        f"kappa      {kappa} on all {goal.codes.size} operands" + ("" if found.kappa == 0 else f", first at {at}")
+        f"kappa      {kappa} on all {goal.codes.size} operands" + ("" if measured.kappa == 0 else f", first at {at}")
     )
-    lines.append(f"error      {found.ulp:.6g} ulp at most, at {a.fmt.hex(int(goal.codes[found.worst_ulp]))}")
+    lines.append(f"error      {measured.ulp:.6g} ulp at most, at {a.fmt.hex(int(goal.codes[measured.worst_ulp]))}")
     return lines
 
 
@@ -134,8 +134,8 @@ def _write(a: Approximation, folder: Path) -> None:
     print(f"written    {', '.join(str(folder / f'{a.name}{suffix}') for suffix in texts)}")
 
 
-def _plot(a: Approximation, goal: Goal, found: Measured, path: Path) -> None:
+def _plot(a: Approximation, goal: Goal, measured: Measured, path: Path) -> None:
     from softfloat_ref.app import plots, plots_formats
 
     with plots.style():
-        plots.save(plots_formats.ulp_errors(a, goal.finite, found.errors), path)
+        plots.save(plots_formats.ulp_errors(a, goal.finite, measured.errors), path)

@@ -27,15 +27,15 @@ def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
     from softfloat_ref.testing import report as reports
 
     wide = len(vectors.unit.compared().result_formats) > 1
-    found = _compared(vectors, log, _SHOWN if wide else 0)
-    if found is None or not found.mismatched:
+    report = _compared(vectors, log, _SHOWN if wide else 0)
+    if report is None or not report.mismatched:
         print("\n".join(output), flush=True)
         return
     print("\n".join(x for x in output if not (wide and _PACKED.match(x))))
     if wide:
-        print("\n".join(reports.text(found)))
+        print("\n".join(reports.text(report)))
     sys.stdout.flush()  # a diagnosis may take a while
-    cause = explanation(found)
+    cause = explanation(report)
     for line in cause.lines() if cause else ():
         print(line)
 

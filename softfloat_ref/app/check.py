@@ -85,19 +85,19 @@ def command(
         for option, value in (("-n", count), ("--exhaustive", exhaustive or None)):
             if value is not None:
                 raise Error(f"--golden has its own cases and policy; leave {option} out")
-        found = _from_files(golden, results, op, device, how)
+        report = _from_files(golden, results, op, device, how)
     else:
         level = EXHAUSTIVE if exhaustive else None
-        found = _from_device(request.vectors(op, count, level, default=default_cases), device, how)
+        report = _from_device(request.vectors(op, count, level, default=default_cases), device, how)
     if "-" not in (json_file, junit):
-        for line in reports.text(found):
+        for line in reports.text(report):
             print(line)
         sys.stdout.flush()  # a diagnosis may take a while
     exact = ulp is None and kappa.allowance is None
-    cause = _diagnosis(found, device) if diagnose and exact else None
-    kappa.declare(found)
-    _deliver(found, cause, json_file, junit)
-    return 0 if found.passed else 1
+    cause = _diagnosis(report, device) if diagnose and exact else None
+    kappa.declare(report)
+    _deliver(report, cause, json_file, junit)
+    return 0 if report.passed else 1
 
 
 def _from_files(golden: str | None, results: str | None, op: str | None, device: Device, how: dict[str, Any]) -> Report:
@@ -121,32 +121,32 @@ def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Rep
         return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(found: Report, device: Device) -> Explanation | None:
+def _diagnosis(report: Report, device: Device) -> Explanation | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
-    if not found.mismatched:
+    if not report.mismatched:
         return None
     from softfloat_ref.diagnosis.asking import ask_command
     from softfloat_ref.diagnosis.parts import explanation
 
-    if device.command is None or found.failure or found.parts:
-        return explanation(found)
-    with ask_command(found.vectors.unit, device.command, device.timeout_s) as ask:
-        return explanation(found, ask)
+    if device.command is None or report.failure or report.parts:
+        return explanation(report)
+    with ask_command(report.vectors.unit, device.command, device.timeout_s) as ask:
+        return explanation(report, ask)
 
 
-def _deliver(found: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
-    said = cause.lines() if cause else []
+def _deliver(report: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
+    diagnosis = cause.lines() if cause else []
     more = cause.as_dict() if cause else {}
     if json_file == "-":
-        print(reports.to_json(found, more))
+        print(reports.to_json(report, more))
     elif junit != "-":
-        for line in said:
+        for line in diagnosis:
             print(line)
     if junit == "-":
-        print(reports.to_junit(found, said), end="")
-    contents = (json_file, partial(reports.to_json, more=more)), (junit, partial(reports.to_junit, more=said))
+        print(reports.to_junit(report, diagnosis), end="")
+    contents = (json_file, partial(reports.to_json, more=more)), (junit, partial(reports.to_junit, more=diagnosis))
     for path, content in contents:
         if path is not None and path != "-":
-            data = content(found).encode()
+            data = content(report).encode()
             write_file(path, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
-    print(reports.summary(found), file=sys.stderr)
+    print(reports.summary(report), file=sys.stderr)

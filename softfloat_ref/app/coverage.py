@@ -51,9 +51,9 @@ def report(folder: str, limit: int, **how: Any) -> int:
     mixed set, the table has a row for each part; the ids of its bins begin with its name.
     """
     vectors, coverage = _set(folder)
-    found = measure.measured(vectors, _waived(folder, how["waivers"], coverage), limit)
-    assert found is not None
-    return _print(found, **how)
+    coverage_report = measure.measured(vectors, _waived(folder, how["waivers"], coverage), limit)
+    assert coverage_report is not None
+    return _print(coverage_report, **how)
 
 
 @command.command("from-results")
@@ -77,8 +77,8 @@ def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> i
     titles = [f"{len(runs)} runs" if len(runs) > 1 else runs[0]] if merge else list(runs)
     failed = 0
     for title, one in zip(titles, counted, strict=True):
-        found = measure.report(coverage, vectors.name, f"{one[1]} cases executed in {title}", one, waived)
-        failed |= _print(found, **how)
+        coverage_report = measure.report(coverage, vectors.name, f"{one[1]} cases executed in {title}", one, waived)
+        failed |= _print(coverage_report, **how)
     return failed
 
 
@@ -102,11 +102,11 @@ def waive(waivers: str, folder: str) -> None:
 
 def _replaced(folder: str, waived: dict[str, str], coverage: Coverage) -> str:
     """For the summary, how the new waivers change those that the folder has; '' if it has none."""
-    kept = Path(folder, WAIVERS)
-    if not kept.is_file():
+    path = Path(folder, WAIVERS)
+    if not path.is_file():
         return ""
     try:
-        before = read_waivers(kept, coverage)
+        before = read_waivers(path, coverage)
     except Error:  # a broken file is replaced by a valid one
         return "; replaced a file that did not hold waivers"
     lost = len(before.keys() - waived.keys())
@@ -149,21 +149,26 @@ def _set(folder: str) -> tuple[VectorSet, Coverage]:
 
 
 def _waived(folder: str, waivers: str | None, coverage: Coverage) -> dict[str, str]:
-    """The waivers given, and those in the folder."""
-    kept = Path(folder, WAIVERS)
-    found = read_waivers(kept, coverage) if kept.is_file() else {}
-    return {**found, **(read_waivers(waivers, coverage) if waivers is not None else {})}
+    """The waivers of the command, and those in the folder."""
+    path = Path(folder, WAIVERS)
+    waived = read_waivers(path, coverage) if path.is_file() else {}
+    return {**waived, **(read_waivers(waivers, coverage) if waivers is not None else {})}
 
 
 def _print(
-    found: measure.Report, as_json: bool, html: str | None, every_bin: bool, required: bool, waivers: str | None
+    coverage_report: measure.Report,
+    as_json: bool,
+    html: str | None,
+    every_bin: bool,
+    required: bool,
+    waivers: str | None,
 ) -> int:
     """Print the report in the chosen form; returns the exit code."""
     if html is not None:
-        written = page.html(found).encode()
+        written = page.html(coverage_report).encode()
         write_file(html, lambda stream: stream.write(written))
     if as_json:
-        print(json.dumps(found.to_dict(), indent=1))
+        print(json.dumps(coverage_report.to_dict(), indent=1))
     else:
-        print("\n".join(page.text(found, every_bin)))
-    return int(required and bool(found.empty))
+        print("\n".join(page.text(coverage_report, every_bin)))
+    return int(required and bool(coverage_report.empty))

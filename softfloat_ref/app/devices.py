@@ -40,8 +40,8 @@ class Device:
         return load_library(str(self.library), len(fields) - 1, self.timeout_s)
 
 
-def _device(given: dict[str, Any]) -> dict[str, Any]:
-    command, library, timeout, nan = (given.pop(n) for n in ("dut", "dut_lib", "timeout", "compare_nan"))
+def _device(params: dict[str, Any]) -> dict[str, Any]:
+    command, library, timeout, nan = (params.pop(n) for n in ("dut", "dut_lib", "timeout", "compare_nan"))
     return {"device": Device(command, library, timeout, CompareNan(nan))}
 
 

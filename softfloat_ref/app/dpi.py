@@ -43,10 +43,10 @@ def command(
     They start `softfloat-ref eval --serve` and query it; docs/dpi.md shows how to use them. With --uvm, also write a
     package with a transaction class, a predictor and a scoreboard.
     """
-    given: dict[str, object] = {"SOURCE": sources.files, "--sim": sim, "--top": top, "--sim-arg": arguments}
-    given |= {"-I": sources.include_dirs, "-D": sources.defines}
-    given |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
-    for option, value in given.items():
+    options: dict[str, object] = {"SOURCE": sources.files, "--sim": sim, "--top": top, "--sim-arg": arguments}
+    options |= {"-I": sources.include_dirs, "-D": sources.defines}
+    options |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
+    for option, value in options.items():
         if value and not print_command:
             raise Error(f"{option} needs --print-command")
     if print_command and top is None:

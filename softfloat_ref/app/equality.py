@@ -49,8 +49,8 @@ def second_unit(text: str) -> Unit:
         first = click.get_current_context().params
         params = {k: value if k in typed else first[k] for k, value in params.items()}
     assert _definition.callback is not None
-    found: Unit = _definition.callback(**params)
-    return found
+    unit: Unit = _definition.callback(**params)
+    return unit
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
@@ -79,10 +79,12 @@ def compared(problem: Equality, text: str, proof: Proof, limit_s: float) -> Iter
     """What came of a comparison. text: of --equal; limit_s: to look for a simpler input."""
     both = f"{problem.unit.label}, and {'with ' if text.lstrip().startswith('-') else ''}{text.strip()}"
     both += "" if problem.flags else ", without flags"
-    found = next((d for d in proof.cases if d.counterexample), None)
-    if found is not None and found.counterexample is not None:
+    decided = next((d for d in proof.cases if d.counterexample), None)
+    if decided is not None and decided.counterexample is not None:
         yield f"DIFFERENT: {both}"
-        yield from difference(problem, simplest(problem, found.case, found.counterexample, min(limit_s, _SIMPLER_S)))
+        yield from difference(
+            problem, simplest(problem, decided.case, decided.counterexample, min(limit_s, _SIMPLER_S))
+        )
     elif proof.verdict == "proved":
         yield f"EQUAL: {both}: for {inputs_words(problem)}{cases_words(proof)}"
         if any(d.undefined for d in proof.cases):
@@ -91,16 +93,20 @@ def compared(problem: Equality, text: str, proof: Proof, limit_s: float) -> Iter
         yield from undecided(both, proof)
 
 
-def difference(problem: Equality, found: Counterexample) -> Iterator[str]:
+def difference(problem: Equality, counterexample: Counterexample) -> Iterator[str]:
     """An input that tells two units apart, and both answers."""
     ours, theirs = problem.unit, problem.other
-    yield from view_of(ours).operand_lines(found.inputs)
-    if len(ours.result_formats) == 1 or not (found.expected and found.got):
-        yield f"  {'first':8} {_answer_text(ours, found.expected)}"
-        yield f"  {'second':8} {_answer_text(theirs, found.got)}"
+    yield from view_of(ours).operand_lines(counterexample.inputs)
+    if len(ours.result_formats) == 1 or not (counterexample.expected and counterexample.got):
+        yield f"  {'first':8} {_answer_text(ours, counterexample.expected)}"
+        yield f"  {'second':8} {_answer_text(theirs, counterexample.got)}"
     else:
-        yield from _lanes(problem, found)
-    if found.expected and found.got and (command := view_of(ours).command(found.inputs, found.answer(theirs))):
+        yield from _lanes(problem, counterexample)
+    if (
+        counterexample.expected
+        and counterexample.got
+        and (command := view_of(ours).command(counterexample.inputs, counterexample.answer(theirs)))
+    ):
         yield f"  {command}"
 
 
@@ -112,15 +118,15 @@ def _answer_text(unit: Unit, codes: Sequence[int]) -> str:
     return view_of(unit).answer_text(codes[0], codes[1] if unit.has_flags else None)
 
 
-def _lanes(problem: Equality, found: Counterexample) -> Iterator[str]:
+def _lanes(problem: Equality, counterexample: Counterexample) -> Iterator[str]:
     """The first few codes that differ."""
-    first, second = found.expected, found.got
+    first, second = counterexample.expected, counterexample.got
     view, pairs = view_of(problem.unit), list(zip(first, second, strict=False))
     formats = list(zip(problem.unit.result_formats, problem.other.result_formats, strict=True))
     places = [i for i in range(len(formats)) if pairs[i][0] != pairs[i][1]]
     for i in places[:SHOWN_LANES]:
         one, two = (number_text(x, fmt) for x, fmt in zip(pairs[i], formats[i], strict=True))
-        yield f"  {view.place_name(i)[1]}{view.origin(found.inputs, i)}: first {one}, second {two}"
+        yield f"  {view.place_name(i)[1]}{view.origin(counterexample.inputs, i)}: first {one}, second {two}"
     if len(places) > SHOWN_LANES:
         yield f"  and {len(places) - SHOWN_LANES} more lanes"
     if problem.flags and problem.unit.has_flags and first[-1] != second[-1]:

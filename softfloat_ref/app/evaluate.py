@@ -37,7 +37,7 @@ def command(request: Request, serve: bool, op: str | None, operands: tuple[str, 
     given. With --serve alone, requests on stdin open any operation with its own formats and policy.
     """
     if serve:
-        if request.given or op is not None:
+        if request.typed_options or op is not None:
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
@@ -83,10 +83,10 @@ def _in_bulk(unit: Unit, words: Words, block: bytes) -> bytes | None:
         or max(f.width for f in (*unit.formats, unit.out)) > 64
     ):
         return None
-    found = bulk_answers(unit, words.source, words.position, block)
-    if found is not None and words.source is not None:
+    answers = bulk_answers(unit, words.source, words.position, block)
+    if answers is not None and words.source is not None:
         words.position += block.count(b"\n")
-    return found
+    return answers
 
 
 def bulk_answers(unit: OperationUnit, source: RandomSource | None, position: int, block: bytes) -> bytes | None:

@@ -39,12 +39,12 @@ def command(
     if is_operation(first) or is_name_of_recipe(first):
         unit, inputs = request.case(first, rest)
         code = None if got is None else parse_code(got, "--got")
-        found = explain_case(unit, inputs, lane, code, flags, option_name)
+        explained = explain_case(unit, inputs, lane, code, flags, option_name)
     elif lane is not None:
         raise Error(f"--lane is for functions of vectors, such as softmax, not for {first}")
     else:
-        found = _of_numbers(request, [first, *rest], got, flags)
-    print(json.dumps(found.to_dict(), indent=1) if as_json else "\n".join(found.lines()))
+        explained = _of_numbers(request, [first, *rest], got, flags)
+    print(json.dumps(explained.to_dict(), indent=1) if as_json else "\n".join(explained.lines()))
 
 
 def _of_numbers(request: Request, texts: list[str], got: str | None, flags: int | None) -> Explained:

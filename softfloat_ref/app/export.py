@@ -68,8 +68,8 @@ def _print_synthesis(text: str, modules: list[str]) -> None:
     from softfloat_ref.export.synthesis import synthesized
 
     for module in modules:
-        found = synthesized(text, module)
-        print(f"{module}: {found.cells} cells, depth {found.depth}", file=sys.stderr)
+        synthesis = synthesized(text, module)
+        print(f"{module}: {synthesis.cells} cells, depth {synthesis.depth}", file=sys.stderr)
 
 
 def _name(name: str | None, output: str, lang: str, units: int) -> str | None:

@@ -59,11 +59,11 @@ def _specials(f: Format) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print the full definition as JSON.")
 def show(names: tuple[str, ...], as_json: bool) -> None:
     """Show constants, ranges and special codes of formats."""
-    found = [any_format(n) for n in names]
+    formats = [any_format(n) for n in names]
     if as_json:
-        print(json.dumps([_definition(f) for f in found], indent=1))
+        print(json.dumps([_definition(f) for f in formats], indent=1))
         return
-    print("\n\n".join(_show_block(f) if isinstance(f, BlockFormat) else _show(f) for f in found))
+    print("\n\n".join(_show_block(f) if isinstance(f, BlockFormat) else _show(f) for f in formats))
 
 
 def _definition(f: Format | BlockFormat) -> dict[str, Any]:

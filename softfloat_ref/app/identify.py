@@ -87,18 +87,18 @@ def command(
         with _asker(vectors.unit, device) as ask:  # first, since the cases take seconds
             examining = examiner(vectors, device.nan)
             examining.judge = _judge(vectors.unit, proof_s)
-            found = examining.identify(ask, confirming(vectors, count, request.choices.seed or 0))
+            result = examining.identify(ask, confirming(vectors, count, request.choices.seed or 0))
     except DeviceError as e:
         print(f"device failure: {e}")
         return 1
     print(
-        json.dumps(identified.as_dict(found, vectors.unit), indent=1)
+        json.dumps(identified.as_dict(result, vectors.unit), indent=1)
         if as_json
-        else "\n".join(identified.lines(found, vectors.unit))
+        else "\n".join(identified.lines(result, vectors.unit))
     )
-    if len(found.found) > 1 and proof_s and not _HAS_PROVER and not as_json:
+    if len(result.found) > 1 and proof_s and not _HAS_PROVER and not as_json:
         print("  pip install 'softfloat-ref[prove]' to prove which of these give the same for every input")
-    return 0 if found.complete else 1
+    return 0 if result.complete else 1
 
 
 def _base(request: Request, op: str) -> VectorSet:
@@ -140,10 +140,10 @@ def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, v
     """Print a table: for each operation and format, the devices, those identified, and the number of questions."""
     if (op is None) != (fmt is None):
         raise Error("--selftest: give the operation and --fmt, or neither")
-    found = everything() if op is None or fmt is None else iter([selftest(op, fmt, out, k)])
+    summaries = everything() if op is None or fmt is None else iter([selftest(op, fmt, out, k)])
     print(f"{'operation':28} {'devices':>7} {'recovered':>9}   questions: fewest, mean, most")
     missed = 0
-    for summary in found:
+    for summary in summaries:
         fewest, mean, most = summary.questions
         print(
             f"{summary.subject:28} {len(summary.devices):7} {summary.recovered:9}   {fewest:18} {mean:5.1f} {most:5}",

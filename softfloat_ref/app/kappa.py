@@ -28,21 +28,21 @@ class KappaChoice:
     name: str = ""
     provider: declaration.Provider = field(default_factory=declaration.Provider)
 
-    def declare(self, found: Report) -> None:
+    def declare(self, report: Report) -> None:
         """Write the declaration, if one was asked for. Raises Error."""
-        if self.file is None or not isinstance(found.errors, Kappas):
+        if self.file is None or not isinstance(report.errors, Kappas):
             return
-        if found.failure or not found.compared:
-            raise Error(f"{self.file} is not written: {found.failure or 'nothing was compared'}")
-        method = "exhaustive" if found.vectors.level == EXHAUSTIVE else "sampling"
-        text = declaration.kappas(found.errors, self.name, method, self.provider, Path(self.file).name)
+        if report.failure or not report.compared:
+            raise Error(f"{self.file} is not written: {report.failure or 'nothing was compared'}")
+        method = "exhaustive" if report.vectors.level == EXHAUSTIVE else "sampling"
+        text = declaration.kappas(report.errors, self.name, method, self.provider, Path(self.file).name)
         write_file(self.file, lambda stream: stream.write(text.encode()))
 
 
-def _choice(given: dict[str, Any]) -> dict[str, Any]:
+def _choice(params: dict[str, Any]) -> dict[str, Any]:
     """The options as one `kappa`."""
     kappa, parts, file, name, provider = (
-        given.pop(x) for x in ("kappa", "kappa_intervals", "declare", "declared_name", "provider")
+        params.pop(x) for x in ("kappa", "kappa_intervals", "declare", "declared_name", "provider")
     )
     if kappa is None:
         for option, value in (("--kappa-intervals", parts), ("--declare", file)):

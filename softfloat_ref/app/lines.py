@@ -70,8 +70,8 @@ def answerer(unit: Unit, words: Words, echo: bool = False) -> Answer:
         codes = parse(text)
         if words.source is not None:
             codes += words.next()
-        found = unit.answer(codes)
-        return template % ((*codes, *found) if echo else tuple(found))
+        outputs = unit.answer(codes)
+        return template % ((*codes, *outputs) if echo else tuple(outputs))
 
     return answer
 

@@ -51,10 +51,10 @@ class Seconds(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Refuse what a comparison with the ends of a range does not."""
-        found: float = super().convert(value, param, ctx)
-        if not math.isfinite(found):
+        seconds: float = super().convert(value, param, ctx)
+        if not math.isfinite(seconds):
             self.fail(f"{value!r} is not a number of seconds.", param, ctx)
-        return found
+        return seconds
 
 
 class NumbersCommand(click.Command):
@@ -75,9 +75,9 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table of commands."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, c.get_short_help_str(_SENTENCE)) for name, c in found if c is not None])
+            formatter.write_dl([(name, c.get_short_help_str(_SENTENCE)) for name, c in commands if c is not None])
 
 
 def unmark(text: str) -> str:
@@ -159,14 +159,14 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def bundled(bundle: Callable[[dict[str, Any]], dict[str, Any]], *options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """A decorator that adds options. `bundle` takes their values out of those given, and returns what the command gets
-    instead."""
+    """A decorator that adds options. `bundle` takes their values out of the parameters, and returns what the command
+    gets instead."""
 
     def decorate(function: F) -> F:
         @wraps(function)
-        def command(**given: Any) -> Any:
-            made = bundle(given)
-            return function(**made, **given)
+        def command(**params: Any) -> Any:
+            instead = bundle(params)  # first: it takes parameters out
+            return function(**instead, **params)
 
         return with_options(*options)(command)  # type: ignore[return-value]
 
@@ -199,7 +199,7 @@ class Choices:
     @property
     def typed_policy(self) -> Policy | None:
         """The policy, if an option of it was typed."""
-        return self.policy if self.given else None
+        return self.policy if self.typed_options else None
 
     @property
     def source(self) -> RandomSource | None:
@@ -213,7 +213,7 @@ class Choices:
         return parse_source(self.spec or "philox", self.seed)
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def typed_options(self) -> tuple[str, ...]:
         """The options that were typed, but for the seed."""
         drawn = {"random_source": self.spec, "random_bits": self.random_bits}
         return (*map(parameter, self.table), *(name for name, value in drawn.items() if value is not None))
@@ -261,11 +261,11 @@ def _hex_word(text: str) -> int:
     return int(text, 16)
 
 
-def policy_values(given: dict[str, Any]) -> dict[str, Any]:
+def policy_values(params: dict[str, Any]) -> dict[str, Any]:
     """The policy options as one `choices`. Raises Error."""
-    typed = {n: given.pop(n) for n in _NAMES}
+    typed = {n: params.pop(n) for n in _NAMES}
     table = {_FIELDS.get(n, n): value for n, value in typed.items() if value is not None}
-    spec, seed, bits = (given.pop(n) for n in ("random_source", "seed", "random_bits"))
+    spec, seed, bits = (params.pop(n) for n in ("random_source", "seed", "random_bits"))
     if spec is not None and bits is not None:
         raise Error("--random-bits gives the random bits; leave --random-source out")
     get_policy(table)  # refuses what is wrong by itself
@@ -294,7 +294,7 @@ profile_option: Final = click.option(
 
 def scalar_format(name: str) -> Format:
     """A scalar format. Raises Error for block formats too."""
-    found = any_format(name)
-    if isinstance(found, BlockFormat):
-        raise Error(f"{found.name} is a block format; give a scalar format, such as its element {found.element.name}")
-    return found
+    fmt = any_format(name)
+    if isinstance(fmt, BlockFormat):
+        raise Error(f"{fmt.name} is a block format; give a scalar format, such as its element {fmt.element.name}")
+    return fmt

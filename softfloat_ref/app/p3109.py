@@ -47,14 +47,14 @@ def list_operations(only: str | None) -> None:
 @click.argument("operation", required=False, metavar="[OPERATION]", type=Name("OPERATION", GROUPS["M"][1]))
 def show_format(fmt: str, operation: str | None) -> None:
     """Print P3109's operations on FORMAT: all of them, or the result of one."""
-    found = scalar_format(fmt)
+    scalar = scalar_format(fmt)
     names = GROUPS["M"][1]
     if operation is not None and operation.lower() not in map(str.lower, names):
         raise unknown("operation on formats", operation, names)
     for name, own in names.items():
-        result = META[own](found)
+        result = META[own](scalar)
         if operation is None or operation.lower() == name.lower():
-            text = describe(result, found) if isinstance(result, int) and own in CODES else _text(result)
+            text = describe(result, scalar) if isinstance(result, int) and own in CODES else _text(result)
             print(text if operation else f"{name:30} {text}")
 
 
@@ -100,12 +100,12 @@ def _checked(cases: int) -> tuple[list[tuple[str, str]], int]:
     from softfloat_ref.testing import declaration, mandatory
 
     required = list(mandatory.required())
-    found, totals, wrong = [], Counter[str](), Counter[str]()
+    specializations, totals, wrong = [], Counter[str](), Counter[str]()
     with progress(len(required)) as bar:
         for one in required:
             done = mandatory.check(one, cases)
             name = declaration.specialization(one.unit)
-            found.append((name, f"{'all' if done.exhaustive else 'sample of'} {done.cases} cases"))
+            specializations.append((name, f"{'all' if done.exhaustive else 'sample of'} {done.cases} cases"))
             op = name.partition("<")[0]
             totals.update({op: 1, f"{op} cases": done.cases})
             wrong[op] += len(done.wrong)
@@ -113,9 +113,9 @@ def _checked(cases: int) -> tuple[list[tuple[str, str]], int]:
                 print(f"wrong: {name} {' '.join(f'{x:x}' for x in case)}")
             bar.advance(op, 1)
     for op, fmt, right in mandatory.format_operations():
-        found.append((f"{op}<{standard_name(fmt)}>", "all 1 cases"))
+        specializations.append((f"{op}<{standard_name(fmt)}>", "all 1 cases"))
         totals.update({op: 1, f"{op} cases": 1})
         wrong[op] += not right
-    for op in dict.fromkeys(name.partition("<")[0] for name, _ in found):
+    for op in dict.fromkeys(name.partition("<")[0] for name, _ in specializations):
         print(f"{op:32}{totals[op]:4} specializations {totals[f'{op} cases']:9} cases {wrong[op]:3} wrong")
-    return found, wrong.total()
+    return specializations, wrong.total()

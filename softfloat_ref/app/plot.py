@@ -74,29 +74,29 @@ def histogram(
     picture = plots.picture(output)
     if not 0 < scale < float("inf"):
         raise Error(f"--scale {scale}: give a number above 0")
-    found = [find_format(x) for x in formats]
-    made = []
-    for given in inputs:
-        exponents, shares = _measured(list(_chosen(given, patterns)), found, scale, choices)
-        made.append(plots.Tensors(_label(given), exponents, shares))
+    targets = [find_format(x) for x in formats]
+    tensors = []
+    for source in inputs:
+        exponents, shares = _measured(list(_chosen(source, patterns)), targets, scale, choices)
+        tensors.append(plots.Tensors(_label(source), exponents, shares))
     if picture is not None:
-        plots.histogram(picture, made, found, title)
-    for x in made:
-        print("\n".join(_lines(x.name, x.exponents, x.shares, found)))
+        plots.histogram(picture, tensors, targets, title)
+    for x in tensors:
+        print("\n".join(_lines(x.name, x.exponents, x.shares, targets)))
 
 
-def _label(given: str) -> str:
-    path = Path(given)
+def _label(source: str) -> str:
+    path = Path(source)
     return path.resolve().name if path.is_dir() else path.name
 
 
-def _chosen(given: str, patterns: tuple[str, ...]) -> Iterator[Tensor]:
+def _chosen(source: str, patterns: tuple[str, ...]) -> Iterator[Tensor]:
     """The tensors of an input that match a pattern. Raises Error if none does."""
-    tensors = list(_tensors(Path(given)))
-    kept = [t for t in tensors if not patterns or any(matches(t[0], p) for p in patterns)]
-    if not kept:
-        raise unknown(f"tensor in {given}:", ", ".join(patterns), [name for name, _ in tensors])
-    yield from kept
+    tensors = list(_tensors(Path(source)))
+    matching = [t for t in tensors if not patterns or any(matches(t[0], p) for p in patterns)]
+    if not matching:
+        raise unknown(f"tensor in {source}:", ", ".join(patterns), [name for name, _ in tensors])
+    yield from matching
 
 
 def _tensors(path: Path) -> Iterator[Tensor]:
@@ -120,10 +120,10 @@ def _npz(path: Path) -> Iterator[Tensor]:
     from softfloat_ref.nn.checkpoint import META
 
     arrays = npz.load(path, kinds=npz.PLAIN)
-    found = [(name, x) for name, x in arrays.items() if name != META and x.dtype.kind in npz.NUMBERS and x.size]
-    if not found:
+    numeric = [(name, x) for name, x in arrays.items() if name != META and x.dtype.kind in npz.NUMBERS and x.size]
+    if not numeric:
         raise Error(f"{path}: has no array of numbers")
-    yield from found
+    yield from numeric
 
 
 def _measured(
@@ -132,20 +132,20 @@ def _measured(
     from softfloat_ref.arrays import convert
     from softfloat_ref.arrays.exponents import EMPTY, NOTHING, exponents, shares
 
-    total, found = EMPTY, [NOTHING] * len(formats)
+    total, sums = EMPTY, [NOTHING] * len(formats)
     for _, x in tensors:
         scaled = x if scale == 1 else convert.to_float64(x) * scale
         total += exponents(scaled)
         for i, fmt in enumerate(formats):
             chosen = choices.of(fmt)
-            found[i] += shares(scaled, fmt, chosen.typed_policy, chosen.source)
-    return total, found
+            sums[i] += shares(scaled, fmt, chosen.typed_policy, chosen.source)
+    return total, sums
 
 
-def _lines(name: str, found: Exponents, shares: Sequence[Shares], formats: Sequence[AnyFormat]) -> Iterator[str]:
-    zeros = f"{found.zeros} zero" + (f", {found.specials} Inf or NaN" if found.specials else "")
-    span = f"; exponents {found.first} to {found.last}" if found.nonzero else ""
-    yield f"{name}: {found.total} values, {zeros}{span}"
+def _lines(name: str, exponents: Exponents, shares: Sequence[Shares], formats: Sequence[AnyFormat]) -> Iterator[str]:
+    zeros = f"{exponents.zeros} zero" + (f", {exponents.specials} Inf or NaN" if exponents.specials else "")
+    span = f"; exponents {exponents.first} to {exponents.last}" if exponents.nonzero else ""
+    yield f"{name}: {exponents.total} values, {zeros}{span}"
     if formats:
         width = max(len("format"), *(len(f.name) for f in formats))
         heads = "".join(f"  {text:>{size}}" for text, size in _HEADS)
@@ -198,11 +198,11 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
     from softfloat_ref.app import plots
 
     picture = plots.picture(output)
-    found = [_run(Path(x)) for x in runs]
+    logs = [_run(Path(x)) for x in runs]
     groups: dict[str, list[Run]] = {}
-    for run in found:
+    for run in logs:
         groups.setdefault(run.recipe, []).append(run)
-    measures = [m for m in _MEASURES if all(m in run.epochs[-1] for run in found)]
+    measures = [m for m in _MEASURES if all(m in run.epochs[-1] for run in logs)]
     if not measures:
         raise Error("these runs have no measure in common: plot accuracies, perplexities and distances separately")
     panels = [(_MEASURES[m], [_curve(name, m, group) for name, group in groups.items()]) for m in measures]

@@ -31,9 +31,9 @@ def sqnr(report: str, title: str, output: str | None) -> None:
     if picture is not None:
         from softfloat_ref.app import plots_tensors
 
-        found = [(f, [ratios[name].get(f, float("nan")) for name in names]) for f in formats]
+        by_format = [(f, [ratios[name].get(f, float("nan")) for name in names]) for f in formats]
         with plots.style():
-            plots.save(plots_tensors.sqnr(names, found, title), picture)
+            plots.save(plots_tensors.sqnr(names, by_format, title), picture)
     from softfloat_ref.app.report_rows import decibels
 
     width, sizes = max(len("SQNR in dB"), *map(len, names)), [max(8, len(f)) for f in formats]
@@ -49,9 +49,9 @@ def _ratios(path: str) -> tuple[list[str], dict[str, dict[str, float]]]:
 
     try:
         whole: Any = read_json(path)
-        found: dict[str, dict[str, float]] = {}
+        by_tensor: dict[str, dict[str, float]] = {}
         for row in whole["rows"]:
-            ratios = found.setdefault(one_line(row["tensor"]), {})
+            ratios = by_tensor.setdefault(one_line(row["tensor"]), {})
             if "sqnr_db" in row:
                 ratios[one_line(row["format"])] = float(row["sqnr_db"])
         formats = [one_line(x) for x in whole["formats"]]
@@ -59,9 +59,9 @@ def _ratios(path: str) -> tuple[list[str], dict[str, dict[str, float]]]:
         if isinstance(e, Error):
             raise
         raise Error(f"{path}: not a report; softfloat-ref report MODEL --fmt FORMAT -o FILE.json writes one") from None
-    if not found or not formats:
+    if not by_tensor or not formats:
         raise Error(f"{path}: a report without rows")
-    return formats, found
+    return formats, by_tensor
 
 
 @click.command("blocks")
@@ -95,10 +95,10 @@ def blocks(
     from softfloat_ref.oracle.blocks.formats import get_block_format
 
     picture = plots.picture(output)
-    found = get_block_format(fmt)
-    choices = choices.of(found, profile)
+    block_format = get_block_format(fmt)
+    choices = choices.of(block_format, profile)
     choices.check_seed()
-    measure = Measure.make(found, choices.typed_policy, choices.source, axis, profile)
+    measure = Measure.make(block_format, choices.typed_policy, choices.source, axis, profile)
     chosen = _one(model, tensor)
     (row,) = Work([chosen], [measure], _BINS).rows(Workers())
     if row.problem:
@@ -108,10 +108,10 @@ def blocks(
         from softfloat_ref.oracle.blocks.scale_rules import largest
 
         assert row.found.bins is not None
-        limit = float(largest(found.element))
+        limit = float(largest(block_format.element))
         with plots.style():
             plots.save(plots_tensors.blocks(row.found.bins, limit, chosen.name, title), picture)
-    for text in table(Report([], [found.name], [row], [])):
+    for text in table(Report([], [block_format.name], [row], [])):
         print(text)
 
 
@@ -119,10 +119,10 @@ def _one(model: str, name: str | None) -> Tensor:
     """The tensor of that name. Raises Error if it is not there, not one of floats, or not the only one."""
     from softfloat_ref.nn.model_files import tensors
 
-    found = tensors(model)
-    named = [t for t in found if t.name == name] if name else [t for t in found if not t.skipped]
+    all_tensors = tensors(model)
+    named = [t for t in all_tensors if t.name == name] if name else [t for t in all_tensors if not t.skipped]
     if name and not named:
-        raise unknown(f"tensor in {model}:", name, [t.name for t in found])
+        raise unknown(f"tensor in {model}:", name, [t.name for t in all_tensors])
     if named and named[0].skipped:
         raise Error(f"{model}: {name}: {named[0].skipped}")
     if len(named) != 1:

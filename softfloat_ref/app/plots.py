@@ -53,9 +53,9 @@ def figure(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise Error("pictures need matplotlib: pip install 'softfloat-ref[plots]'") from None
-    made = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(made)
-    return made
+    fig = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(fig)
+    return fig
 
 
 @contextmanager
@@ -68,41 +68,41 @@ def style() -> Iterator[None]:
         yield
 
 
-def titled(drawn: Figure, title: str) -> Figure:
+def titled(fig: Figure, title: str) -> Figure:
     """The figure with a title, if there is one."""
     if title:
-        drawn.suptitle(title, x=0.01, ha="left", fontsize=11)
-    return drawn
+        fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return fig
 
 
-def legend(drawn: Figure, title: str, *named: Any) -> Figure:
+def legend(fig: Figure, title: str, *named: Any) -> Figure:
     """The figure with one legend above all panels, in as many columns as fit, under the title. named: handles and
     labels, if not those of the panels."""
-    labels = named[1] if named else [x for a in drawn.axes for x in a.get_legend_handles_labels()[1]]
-    columns = max(1, int(drawn.get_figwidth() * _CHARACTERS) // (max(map(len, labels)) + _HANDLE))
-    given = {"title": title, "title_fontsize": 11, "alignment": "left"} if title else {}
-    drawn.legend(*named, loc="outside upper left", ncols=columns, frameon=False, borderaxespad=0.3, **given)
-    return drawn
+    labels = named[1] if named else [x for a in fig.axes for x in a.get_legend_handles_labels()[1]]
+    columns = max(1, int(fig.get_figwidth() * _CHARACTERS) // (max(map(len, labels)) + _HANDLE))
+    heading = {"title": title, "title_fontsize": 11, "alignment": "left"} if title else {}
+    fig.legend(*named, loc="outside upper left", ncols=columns, frameon=False, borderaxespad=0.3, **heading)
+    return fig
 
 
-def save(drawn: Figure, path: Path) -> None:
+def save(fig: Figure, path: Path) -> None:
     """Write a picture of the kind that the suffix says; the same figure gives the same bytes."""
-    data = _bytes(drawn, path.suffix)
+    data = _bytes(fig, path.suffix)
     write_file(path, lambda stream: stream.write(data))
 
 
-def svg(drawn: Figure, name: str) -> str:
+def svg(fig: Figure, name: str) -> str:
     """A picture as an element of an HTML page. name: distinguishes its internal ids from those of other pictures."""
-    text = _bytes(drawn, ".svg").decode()
+    text = _bytes(fig, ".svg").decode()
     text = text[text.index("<svg") :]
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
     return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
 
 
-def _bytes(drawn: Figure, suffix: str) -> bytes:
+def _bytes(fig: Figure, suffix: str) -> bytes:
     data = io.BytesIO()
     metadata = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[suffix]
-    drawn.savefig(data, format=suffix[1:], dpi=_DPI, metadata=metadata)
+    fig.savefig(data, format=suffix[1:], dpi=_DPI, metadata=metadata)
     return data.getvalue()
 
 
@@ -128,28 +128,28 @@ def histogram(path: Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat
     from matplotlib.ticker import MaxNLocator
 
     with style():
-        drawn = figure(9, 3.6 + 0.32 * len(formats))
+        fig = figure(9, 3.6 + 0.32 * len(formats))
         heights = [3.2, 0.32 * len(formats) + 0.1] if formats else [1.0]
-        axes = drawn.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        axes = fig.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         _draw_exponents(axes[0], inputs)
         axes[0].set_xlim(*_view(inputs))
         if formats:
             _draw_ranges(axes[1], axes[0], inputs, formats)
         axes[-1].set_xlabel("exponent: floor of log2 of the magnitude")
         axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-        save(titled(drawn, title), path)
+        save(titled(fig, title), path)
 
 
 def _draw_exponents(axes: Axes, inputs: Sequence[Tensors]) -> None:
     for i, x in enumerate(inputs):
-        found = x.exponents
-        if not found.nonzero:
+        exponents = x.exponents
+        if not exponents.nonzero:
             continue
-        edges = [found.first + k for k in range(len(found.counts) + 1)]
-        part = 100 * found.counts / found.nonzero
+        edges = [exponents.first + k for k in range(len(exponents.counts) + 1)]
+        part = 100 * exponents.counts / exponents.nonzero
         colour = _GREY if len(inputs) == 1 else COLOURS[-1 - i % len(COLOURS)]
         axes.stairs(part, edges, fill=True, color=colour, alpha=0.35 if len(inputs) == 1 else 0.15)
-        axes.stairs(part, edges, color=colour, linewidth=1.3, label=f"{x.name}, {found.nonzero:,} values")
+        axes.stairs(part, edges, color=colour, linewidth=1.3, label=f"{x.name}, {exponents.nonzero:,} values")
     axes.set_ylabel("% of nonzero values")
     axes.set_ylim(bottom=0)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
@@ -187,8 +187,8 @@ def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[Tensors], formats: Se
     axes.spines["left"].set_visible(False)
 
 
-def _percent(found: Shares, count: int) -> str:
-    part = 100 * found.part(count)
+def _percent(shares: Shares, count: int) -> str:
+    part = 100 * shares.part(count)
     return "0" if not count else f"{part:.1f}" if part >= 0.05 else "< 0.1"
 
 
@@ -229,12 +229,12 @@ def training(path: Path, panels: Sequence[tuple[str, Sequence[Curve]]], title: s
     Raises Error.
     """
     with style():
-        drawn = figure(4.6 * len(panels) + 0.6, 3.8)
-        axes = drawn.subplots(1, len(panels), squeeze=False)[0]
+        fig = figure(4.6 * len(panels) + 0.6, 3.8)
+        axes = fig.subplots(1, len(panels), squeeze=False)[0]
         for place, (quantity, curves) in zip(axes, panels, strict=True):
             _draw_curves(place, quantity, curves)
         axes[0].legend(frameon=False)
-        save(titled(drawn, title), path)
+        save(titled(fig, title), path)
 
 
 def _draw_curves(axes: Axes, quantity: str, curves: Sequence[Curve]) -> None:

@@ -58,8 +58,8 @@ def number_lines(rows: Sequence[Values], title: str = "") -> Figure:
     """Number lines: the values on a linear scale, and the positive ones on a logarithmic one."""
     from matplotlib.lines import Line2D
 
-    drawn = figure(10, 1.6 + 0.55 * len(rows))
-    linear, magnitude = drawn.subplots(1, 2, sharey=True)
+    fig = figure(10, 1.6 + 0.55 * len(rows))
+    linear, magnitude = fig.subplots(1, 2, sharey=True)
     for i, row in enumerate(rows):
         colour, values = COLOURS[i % len(COLOURS)], row.values
         linear.vlines(values / (values[-1] if len(rows) > 1 else 1), i - 0.3, i + 0.3, color=colour, linewidth=0.7)
@@ -79,7 +79,7 @@ def number_lines(rows: Sequence[Values], title: str = "") -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
     lines = [Line2D([], [], color=_GREY, linewidth=2, alpha=a) for a in (1.0, 0.4)]
-    return legend(drawn, title, lines, ["normal", "subnormal (pale, on the right)"])
+    return legend(fig, title, lines, ["normal", "subnormal (pale, on the right)"])
 
 
 # -- errors ----------------------------------------------------------------------------------------------------------
@@ -98,9 +98,9 @@ def curve(fmt: AnyFormat, low: int, high: int) -> Curve:
     """The errors from 2^low to 2^high, rounded to nearest; inf for overflow. Values at equal ratios find the values of
     the format, and the largest errors are midway between those."""
     x = np.exp2(low + np.arange((high - low) * _SAMPLES) / _SAMPLES).astype(np.float32)
-    found = np.unique(_quantized(x, fmt, 2.0**high).astype(np.float64))
-    found = found[np.isfinite(found)]
-    middle = ((found[:-1] + found[1:]) / 2).astype(np.float32)
+    values = np.unique(_quantized(x, fmt, 2.0**high).astype(np.float64))
+    values = values[np.isfinite(values)]
+    middle = ((values[:-1] + values[1:]) / 2).astype(np.float32)
     x = np.concatenate([x, middle[(middle >= 2.0**low) & (middle < 2.0**high)]])
     error = np.abs(_quantized(x, fmt, 2.0**high).astype(np.float64) - x) / x
     y = np.zeros(high - low)
@@ -127,8 +127,8 @@ def _quantized(x: NDArray[np.float32], fmt: AnyFormat, top: float) -> NDArray[An
 
 def errors(curves: Sequence[Curve], high: int, title: str = "") -> Figure:
     """The curves; blocks and affine integers are scaled for a largest magnitude of 2^high."""
-    drawn = figure(9, 4.4)
-    axes: Any = drawn.subplots()
+    fig = figure(9, 4.4)
+    axes: Any = fig.subplots()
     styles: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
     for i, one in enumerate(curves):
         scaled = f" (scaled for $2^{{{high}}}$)" if one.scaled else ""
@@ -143,7 +143,7 @@ def errors(curves: Sequence[Curve], high: int, title: str = "") -> Figure:
     axes.set_ylabel("largest relative error in a binade, %")
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.axhline(100, color=_GREY, linewidth=0.8, linestyle=(0, (2, 2)), label="100 %: rounded to zero")
-    return legend(drawn, title)
+    return legend(fig, title)
 
 
 # -- approximations --------------------------------------------------------------------------------------------------
@@ -153,8 +153,8 @@ def ulp_errors(a: Approximation, finite: NDArray[np.bool_], errors: Doubles) -> 
     """The error of every operand with a finite result, in ulp; below the axis, where tables begin and end."""
     x = convert.decode_float64(np.arange(1 << a.fmt.width), a.fmt)
     shown = finite & np.isfinite(x)
-    drawn = figure(9, 4.4)
-    axes: Any = drawn.subplots()
+    fig = figure(9, 4.4)
+    axes: Any = fig.subplots()
     axes.plot(x[shown], errors[shown], linestyle="", marker=".", markersize=2, color=COLOURS[0], label=a.name)
     ends = [part.first for part in a.parts] + [part.after for part in a.parts]
     borders = [x[code | sign] for code in ends for sign in (0, a.fmt.sign_bit) if np.isfinite(x[code | sign])]
@@ -165,4 +165,4 @@ def ulp_errors(a: Approximation, finite: NDArray[np.bool_], errors: Doubles) -> 
     axes.set_xlabel("operand")
     axes.set_ylabel("error, ulp")
     axes.grid(color="#dddddd", linewidth=0.6)
-    return legend(drawn, f"{a.name}: error of {a.function}")
+    return legend(fig, f"{a.name}: error of {a.function}")

@@ -20,14 +20,14 @@ _LABEL: Final = 44  # characters of a tensor's name
 _ROWS: Final = 60  # tensors with a label each
 
 
-def sqnr(tensors: Sequence[str], found: Sequence[tuple[str, Sequence[float]]], title: str = "") -> Figure:
+def sqnr(tensors: Sequence[str], ratios: Sequence[tuple[str, Sequence[float]]], title: str = "") -> Figure:
     """The ratio of signal to quantization noise, one row per tensor and one mark per format.
 
-    found: each format's name, with a ratio in dB for each tensor; NaN and inf have no mark.
+    ratios: each format's name, with a ratio in dB for each tensor; NaN and inf have no mark.
     """
-    drawn = figure(9, 1.4 + 0.22 * min(len(tensors), 2 * _ROWS))
-    axes: Any = drawn.subplots()
-    for i, (name, values) in enumerate(found):
+    fig = figure(9, 1.4 + 0.22 * min(len(tensors), 2 * _ROWS))
+    axes: Any = fig.subplots()
+    for i, (name, values) in enumerate(ratios):
         x = [v if math.isfinite(v) else math.nan for v in values]
         marker, colour = _MARKERS[i % len(_MARKERS)], COLOURS[i % len(COLOURS)]
         axes.plot(x, range(len(x)), marker, color=colour, markersize=5, linestyle="none", label=name)
@@ -38,7 +38,7 @@ def sqnr(tensors: Sequence[str], found: Sequence[tuple[str, Sequence[float]]], t
         axes.set_ylabel("number of the tensor, in the order of the table")
     axes.set_ylim(len(tensors) - 0.4, -0.6)
     axes.grid(color="#dddddd", linewidth=0.6)
-    return legend(drawn, title)
+    return legend(fig, title)
 
 
 def short(name: str) -> str:
@@ -47,20 +47,20 @@ def short(name: str) -> str:
     return name if len(name) <= _LABEL else f"{name[:half]}...{name[-half:]}"
 
 
-def blocks(found: BlockBins, limit: float, name: str, title: str = "") -> Figure:
+def blocks(bins: BlockBins, limit: float, name: str, title: str = "") -> Figure:
     """Two panels over the blocks of a tensor: the largest magnitude of each block under what its scale can represent,
     and the share of values beyond that.
 
     limit: the largest element. Where a point stands for several blocks, a band shows their range.
     """
-    drawn = figure(9, 4.6)
-    above, below = drawn.subplots(2, 1, sharex=True, height_ratios=(2.4, 1))
-    count = len(found.values)
-    edges = np.arange(count + 1) * found.blocks / count
-    live = np.isfinite(found.high_amax) & (found.high_amax > 0)
-    tops = (np.where(live, x * limit, np.nan) for x in (found.low_scale, found.high_scale))
-    amax = (np.where(live, x, np.nan) for x in (found.low_amax, found.high_amax))
-    several = found.blocks > count
+    fig = figure(9, 4.6)
+    above, below = fig.subplots(2, 1, sharex=True, height_ratios=(2.4, 1))
+    count = len(bins.values)
+    edges = np.arange(count + 1) * bins.blocks / count
+    live = np.isfinite(bins.high_amax) & (bins.high_amax > 0)
+    tops = (np.where(live, x * limit, np.nan) for x in (bins.low_scale, bins.high_scale))
+    amax = (np.where(live, x, np.nan) for x in (bins.low_amax, bins.high_amax))
+    several = bins.blocks > count
     for (low, high), colour, label in (
         (tops, COLOURS[0], "scale x largest element"),
         (amax, COLOURS[1], "largest magnitude (amax)"),
@@ -70,23 +70,23 @@ def blocks(found: BlockBins, limit: float, name: str, title: str = "") -> Figure
         above.stairs(high, edges, baseline=None, color=colour, linewidth=1.2, label=label)
     if several:
         above.fill_between(
-            [], [], [], color="#555555", alpha=0.25, label=f"range over {-(-found.blocks // count)} blocks"
+            [], [], [], color="#555555", alpha=0.25, label=f"range over {-(-bins.blocks // count)} blocks"
         )
     above.set_yscale("log", base=2)
     if live.any():
-        above.set_ylim(*_powers(found.low_amax[live], found.high_amax[live], *(x[live] * limit for x in
-                       (found.low_scale, found.high_scale))))  # fmt: skip
+        above.set_ylim(*_powers(bins.low_amax[live], bins.high_amax[live], *(x[live] * limit for x in
+                       (bins.low_scale, bins.high_scale))))  # fmt: skip
     above.set_ylabel("magnitude")
-    share = 100 * found.saturated / np.maximum(found.values, 1)
+    share = 100 * bins.saturated / np.maximum(bins.values, 1)
     below.stairs(share, edges, fill=True, color=COLOURS[1], alpha=0.6)
     below.set_ylabel("saturated, %")
     below.set_ylim(0, max(1.0, 1.1 * float(share.max())))
     below.set_xlabel(f"block of {name}")
-    below.set_xlim(0, found.blocks)
+    below.set_xlim(0, bins.blocks)
     below.xaxis.get_major_locator().set_params(integer=True)
     for axes in (above, below):
         axes.grid(color="#dddddd", linewidth=0.6)
-    return legend(drawn, title)
+    return legend(fig, title)
 
 
 def _powers(*values: NDArray[np.float64]) -> tuple[float, float]:

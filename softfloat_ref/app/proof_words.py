@@ -88,42 +88,54 @@ def _accepted(question: Question, later: Later | None) -> Iterator[str]:
         yield later.order
 
 
-def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:
-    unit, got = question.unit, found.answer(question.unit)
+def _counterexample(question: Question, counterexample: Counterexample) -> Iterator[str]:
+    unit, got = question.unit, counterexample.answer(question.unit)
     view, flags = view_of(unit), flag_mask(question.rtl.ports)
     if not flags:
         got = got._replace(flags=None)
-    if found.protocol and found.said:
-        yield f"counterexample: {view.title}: {found.said}"
+    if counterexample.protocol and counterexample.said:
+        yield f"counterexample: {view.title}: {counterexample.said}"
     else:
-        kind = view.kind(found.inputs, found.expected, got, CompareNan.EXACT, True)
-        kind = "no result, or not when it is due" if found.protocol else kind or "bits beside the fields"
-        changes = [] if found.said else view.changes(found.inputs, got, unit.has_flags and flags == ALL_FLAGS)
-        yield from case_lines("counterexample", view, found.inputs, found.expected, got, found.said or kind, changes)
-    yield f"  vector {text_line(unit.fields)((*found.inputs, *found.expected)).strip()}"
-    yield from (f"  {line}" for line in found.story)
-    if found.others and not found.story:
-        named = {name: value for name, value in found.others.items() if not name.startswith(UNDEFINED)}
+        kind = view.kind(counterexample.inputs, counterexample.expected, got, CompareNan.EXACT, True)
+        kind = "no result, or not when it is due" if counterexample.protocol else kind or "bits beside the fields"
+        changes = (
+            []
+            if counterexample.said
+            else view.changes(counterexample.inputs, got, unit.has_flags and flags == ALL_FLAGS)
+        )
+        yield from case_lines(
+            "counterexample",
+            view,
+            counterexample.inputs,
+            counterexample.expected,
+            got,
+            counterexample.said or kind,
+            changes,
+        )
+    yield f"  vector {text_line(unit.fields)((*counterexample.inputs, *counterexample.expected)).strip()}"
+    yield from (f"  {line}" for line in counterexample.story)
+    if counterexample.others and not counterexample.story:
+        named = {name: value for name, value in counterexample.others.items() if not name.startswith(UNDEFINED)}
         if named:
             yield "  with " + ", ".join(f"{name} = {value:x}" for name, value in list(named.items())[:8])
-        if len(named) < len(found.others):
+        if len(named) < len(counterexample.others):
             yield "  with a choice for a value that the module leaves undefined (x)"
 
 
-def _mismatch(question: Question, found: Difference) -> Iterator[str]:
+def _mismatch(question: Question, difference: Difference) -> Iterator[str]:
     """That a simulation shows something else than the netlist."""
-    yield f"MISMATCH: {question.rtl.ports.module} as {found.simulator} simulates it is not what Yosys reads"
-    for name, code in list(found.inputs.items())[:_LANES]:
+    yield f"MISMATCH: {question.rtl.ports.module} as {difference.simulator} simulates it is not what Yosys reads"
+    for name, code in list(difference.inputs.items())[:_LANES]:
         yield f"  {name:<9}{code:x}"
-    when = f" in cycle {found.cycle}" if question.rtl.ports.clock else ""
-    yield f"  {'outputs' if found.output == 'got' else found.output}{when}, in binary:"
-    yield f"    netlist   {found.netlist}"
-    yield f"    {found.simulator:<10}{found.simulated}"
-    if found.agreeing:
-        yield f"  {' and '.join(found.agreeing)} shows what the netlist gives"
-    if found.macros:
-        yield f"  with {' and '.join(found.macros)} defined, as for the netlist, {found.simulator} agrees"
-    yield from (f"  {line}" for line in asking(found.macros, [file.path for file in question.rtl.reading.files]))
+    when = f" in cycle {difference.cycle}" if question.rtl.ports.clock else ""
+    yield f"  {'outputs' if difference.output == 'got' else difference.output}{when}, in binary:"
+    yield f"    netlist   {difference.netlist}"
+    yield f"    {difference.simulator:<10}{difference.simulated}"
+    if difference.agreeing:
+        yield f"  {' and '.join(difference.agreeing)} shows what the netlist gives"
+    if difference.macros:
+        yield f"  with {' and '.join(difference.macros)} defined, as for the netlist, {difference.simulator} agrees"
+    yield from (f"  {line}" for line in asking(difference.macros, [file.path for file in question.rtl.reading.files]))
     yield "  nothing is proved of a netlist that is not its sources"
 
 
@@ -143,11 +155,11 @@ def waveform_line(outcome: Outcome, path: str) -> str:
     if outcome.opinion.difference is not None:
         return f"{path}: not written, since there is no proof"
     question, proof = outcome.deciding
-    later, found = proof.later, next((d for d in proof.cases if d.counterexample is not None), None)
+    later, decided = proof.later, next((d for d in proof.cases if d.counterexample is not None), None)
     if later is not None and later.counterexample is not None and later.steps:
         cycles = write_wave(question.design(), later.counterexample, path, later.steps)
-    elif found is not None and found.counterexample is not None:
-        cycles = write_wave(question.design(question.case(found.case).part), found.counterexample, path)
+    elif decided is not None and decided.counterexample is not None:
+        cycles = write_wave(question.design(question.case(decided.case).part), decided.counterexample, path)
     else:
         why = (
             "the counterexample is about the sequence of a register's states"

@@ -199,18 +199,18 @@ def _prover(
 def _check(path: str, solver: str) -> int:
     """Check a certificate: 0 if it holds."""
     table = read_certificate(path)
-    found = list(problems(table, Path(path).parent, solver))
-    for line in found:
+    faults = list(problems(table, Path(path).parent, solver))
+    for line in faults:
         print(f"FAIL: {one_line(line)}")
     for line in other_versions(table):
         print(f"note: {one_line(line)}", file=sys.stderr)
-    if not found:
+    if not faults:
         cases, files = counted(len(table["cases"]), "case"), counted(len(table["reading"]["files"]), "file")
         of = one_line(f"{table.get('module')}, {table.get('name')}")
         print(f"PASS: {of}: {cases} proved, none left out; {files} unchanged")
         print(one_line(_looked(table["second_opinion"])), file=sys.stderr)
     sys.stdout.flush()
-    return 1 if found else 0
+    return 1 if faults else 0
 
 
 def _looked(opinion: Mapping[str, Any]) -> str:

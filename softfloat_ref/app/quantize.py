@@ -76,9 +76,9 @@ def _from_npy(source: str, kind: Kind, axis: int | None, output: str | None, for
         return None
     array, tally = np.asarray(mapped), Tally(kind.fmt)
     with errors_of(source):
-        found = kind.array(array, _words(kind.choices, array), axis)
-    tally.add(array, found.values, found.blocks)
-    return Result(kind, found, tally.text(array.dtype, array.shape))
+        arrays = kind.array(array, _words(kind.choices, array), axis)
+    tally.add(array, arrays.values, arrays.blocks)
+    return Result(kind, arrays, tally.text(array.dtype, array.shape))
 
 
 def _words(choices: Choices, array: NDArray[Any]) -> Any:

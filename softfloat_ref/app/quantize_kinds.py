@@ -149,12 +149,12 @@ def kind_of(fmt: str, profile: str | None, choices: Choices) -> Kind:
     if is_affine(fmt):
         affine = get_affine_format(fmt)
         return Affine(affine, get_rule("exact" if profile is None else profile), choices.of(affine, profile))
-    found = any_format(fmt)
-    if isinstance(found, BlockFormat):
-        return Block(*resolve(found, profile), choices.of(found, profile))
+    target = any_format(fmt)
+    if isinstance(target, BlockFormat):
+        return Block(*resolve(target, profile), choices.of(target, profile))
     if profile is not None:
-        raise Error(f"--profile is for block formats; {found.name} is a scalar format")
-    return Scalar(found, choices)
+        raise Error(f"--profile is for block formats; {target.name} is a scalar format")
+    return Scalar(target, choices)
 
 
 @dataclass(frozen=True)
@@ -247,13 +247,17 @@ class Block(Kind):
         from softfloat_ref.arrays import blocks
 
         policy, along = self.choices.policy, -1 if axis is None else axis
-        found = blocks.encode(
+        block_array = blocks.encode(
             x, self.fmt, axis=along, profile=self.profile, policy=policy, random_bits=words, tensor_scale=tensor_scale
         )
-        parts: dict[str, Array] = {"codes": found.codes, "values": found.decode(), "scales": found.scales}
-        if found.tensor_scale is not None:
-            parts["tensor_scale"] = _fp32_array(_code_of(found.tensor_scale))
-        return Arrays(parts["codes"], parts["values"], parts, found)
+        parts: dict[str, Array] = {
+            "codes": block_array.codes,
+            "values": block_array.decode(),
+            "scales": block_array.scales,
+        }
+        if block_array.tensor_scale is not None:
+            parts["tensor_scale"] = _fp32_array(_code_of(block_array.tensor_scale))
+        return Arrays(parts["codes"], parts["values"], parts, block_array)
 
     def pieces(self, x: Array, axis: int | None) -> Pieces | None:
         from softfloat_ref.arrays.block_layout import Layout, check_axis
@@ -268,8 +272,8 @@ class Block(Kind):
     def tensor_scale(self, amax: Callable[[], float]) -> float | None:
         if not self.profile.two_levels:
             return None
-        found = amax()
-        return float(decode(tensor_scale_of(to_value(found, 0) if found else None, self.fmt, self.profile), FP32))
+        largest = amax()
+        return float(decode(tensor_scale_of(to_value(largest, 0) if largest else None, self.fmt, self.profile), FP32))
 
     def array_rows(self, arrays: Arrays, form: str | None) -> list[Row]:
         from softfloat_ref.arrays import blocks
@@ -318,10 +322,10 @@ class Block(Kind):
 
     def entry(self, row: Row) -> dict[str, Any]:
         whole = super().entry(row)
-        found = {"codes": whole["codes"], "scales": list(map(self.fmt.scale.hex, row.scales or ()))}
+        fields = {"codes": whole["codes"], "scales": list(map(self.fmt.scale.hex, row.scales or ()))}
         if row.tensor_scale is not None:
-            found["tensor_scale"] = FP32.hex(row.tensor_scale)
-        return {**found, "values": whole["values"]}
+            fields["tensor_scale"] = FP32.hex(row.tensor_scale)
+        return {**fields, "values": whole["values"]}
 
 
 @dataclass(frozen=True)
@@ -395,9 +399,9 @@ class Affine(Kind):
             yield 0, f"scale {text}, zero point {row.zero_point}"
 
     def json(self, rows: list[Row]) -> dict[str, Any]:
-        (row,), found = rows, {"format": self.fmt.name}
-        found |= {"scale": FP32.hex(row.scales[0]), "zero_point": row.zero_point}  # type: ignore[index,dict-item]
-        return {**found, "integers": list(map(int, row.columns[1])), "values": list(map(shortest, row.values))}
+        (row,), fields = rows, {"format": self.fmt.name}
+        fields |= {"scale": FP32.hex(row.scales[0]), "zero_point": row.zero_point}  # type: ignore[index,dict-item]
+        return {**fields, "integers": list(map(int, row.columns[1])), "values": list(map(shortest, row.values))}
 
 
 def _lines_of(arrays: Arrays) -> Iterator[tuple[list[int], list[Value]]]:
@@ -412,8 +416,10 @@ def _lines_of(arrays: Arrays) -> Iterator[tuple[list[int], list[Value]]]:
 def _parts_of(rows: list[Row], codes: Any, values: Any) -> dict[str, Array]:
     import numpy as np
 
-    found = {"codes": np.array([r.codes for r in rows], codes)}
-    return {**found, "values": np.array([[float(v) for v in r.values] for r in rows], values)}
+    return {
+        "codes": np.array([r.codes for r in rows], codes),
+        "values": np.array([[float(v) for v in r.values] for r in rows], values),
+    }
 
 
 def _code_of(number: float) -> int:

@@ -25,16 +25,16 @@ class Result(NamedTuple):
     """A result: rows of text input, or arrays."""
 
     kind: Kind
-    found: list[Row] | Arrays
+    content: list[Row] | Arrays
     summary: str
 
 
 def summary_of_rows(rows: list[Row], numbers: list[list[Fraction | Value]], kind: Kind) -> str:
     """A one-line summary of quantized rows of text."""
     count = sum(len(r.codes) for r in rows)
-    kept = [x for row in numbers for x in row]
+    flat = [x for row in numbers for x in row]
     results = [v for r in rows for v in r.values]
-    flushed = sum(1 for x, v in zip(kept, results, strict=True) if v.is_zero and not _is_zero(x))
+    flushed = sum(1 for x, v in zip(flat, results, strict=True) if v.is_zero and not _is_zero(x))
     blocks = f", {sum(len(r.scales or ()) for r in rows)} blocks" if isinstance(kind.fmt, BlockFormat) else ""
     return f"{kind.fmt.name}: {count} values{blocks}, {flushed} flushed to zero"
 
@@ -45,10 +45,10 @@ def _is_zero(x: Fraction | Value) -> bool:
 
 def deliver(result: Result, output: str | None, form: str | None) -> None:
     """Write the result to a file, or print it."""
-    is_array = isinstance(result.found, Arrays)
+    is_array = isinstance(result.content, Arrays)
     if output is not None:
         _write(output, result, form or "value")
-    elif form is None and isinstance(result.found, Arrays) and result.found.codes.size > SMALL:
+    elif form is None and isinstance(result.content, Arrays) and result.content.codes.size > SMALL:
         print("values not printed: use -o FILE, or --as value, hex or json", file=sys.stderr)
     else:
         for line in _lines(result, form):
@@ -59,7 +59,7 @@ def deliver(result: Result, output: str | None, form: str | None) -> None:
 
 def _lines(result: Result, form: str | None) -> Iterator[str]:
     kind = result.kind
-    rows = kind.array_rows(result.found, form) if isinstance(result.found, Arrays) else result.found
+    rows = kind.array_rows(result.content, form) if isinstance(result.content, Arrays) else result.content
     match form:
         case "json":
             yield json.dumps(kind.json(rows), indent=1)
@@ -111,15 +111,15 @@ def _write_arrays(path: str, suffix: str, result: Result, form: str) -> None:
         named: dict[str, Any] = {"format": np.array(result.kind.fmt.name), **parts}
         write_file(path, lambda stream: np.savez(stream, **named))
         return
-    codes = result.found.codes if isinstance(result.found, Arrays) else parts["codes"]
+    codes = result.content.codes if isinstance(result.content, Arrays) else parts["codes"]
     array = codes if form == "hex" else parts["values"]
     write_file(path, lambda stream: np.save(stream, array, allow_pickle=False))
 
 
 def _parts(result: Result) -> dict[str, NDArray[Any]]:
     """The result as arrays by name; text input must then be rectangular."""
-    if isinstance(result.found, Arrays):
-        return result.found.parts
-    if len({len(r.codes) for r in result.found}) != 1:
+    if isinstance(result.content, Arrays):
+        return result.content.parts
+    if len({len(r.codes) for r in result.content}) != 1:
         raise Error("rows of different lengths do not form an array; write .csv or .json")
-    return result.kind.array_parts(result.found)
+    return result.kind.array_parts(result.content)

@@ -69,23 +69,23 @@ class Stream:
             for part in parts:
                 with errors_of(self.path):
                     x = self._read(source, part.start, math.prod(part.shape)).reshape(part.shape)
-                    found = self._quantize(x, part, scale)
-                tally.add(x, found.values, found.blocks)
-                made = found.codes if as_codes else found.values
+                    arrays = self._quantize(x, part, scale)
+                tally.add(x, arrays.values, arrays.blocks)
+                data = arrays.codes if as_codes else arrays.values
                 if target is None:  # only now, so that an error leaves no file behind
                     target = stack.enter_context(new_file(output))
-                    _header(target, made.dtype, self.array.shape)
-                target.write(np.ascontiguousarray(made).data)
+                    _header(target, data.dtype, self.array.shape)
+                target.write(np.ascontiguousarray(data).data)
         return tally.text(self.array.dtype, self.array.shape)
 
     def _read(self, source: IO[bytes], start: int, count: int) -> NDArray[Any]:
         import numpy as np
 
         source.seek(self.array.offset + start * self.array.itemsize)
-        found: NDArray[Any] = np.fromfile(source, self.array.dtype, count)
-        if found.size != count:
+        values: NDArray[Any] = np.fromfile(source, self.array.dtype, count)
+        if values.size != count:
             raise Error("the file became shorter while it was read")
-        return found
+        return values
 
     def _quantize(self, x: NDArray[Any], part: Part, tensor_scale: float | None) -> Arrays:
         """Quantize a chunk."""

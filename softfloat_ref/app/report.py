@@ -66,8 +66,8 @@ def command(
     from softfloat_ref.app import report_rows
     from softfloat_ref.base.files import check_place
 
-    for given in (models, outputs):
-        if twice := [x for i, x in enumerate(given) if x in given[:i]]:
+    for paths in (models, outputs):
+        if twice := [x for i, x in enumerate(paths) if x in paths[:i]]:
             raise Error(f"{twice[0]} is given twice")
     _check(sort, outputs, choices)
     for path in outputs:
@@ -105,15 +105,15 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
     from softfloat_ref.arrays.exponents import find_format
     from softfloat_ref.oracle.formats import Format
 
-    found = list({x.name: x for x in map(find_format, formats)}.values())
-    if all(isinstance(x, Format) for x in found):
-        for option, given in (("--axis", axis), ("--profile", profile)):
-            if given is not None:
-                names = ", ".join(x.name for x in found)
+    targets = list({x.name: x for x in map(find_format, formats)}.values())
+    if all(isinstance(x, Format) for x in targets):
+        for option, value in (("--axis", axis), ("--profile", profile)):
+            if value is not None:
+                names = ", ".join(x.name for x in targets)
                 raise Error(f"{option} is for block formats; scalar: {names}")
     return [
         Measure.make(x, chosen.typed_policy, chosen.source, *(() if isinstance(x, Format) else (axis, profile)))
-        for x in found
+        for x in targets
         if (chosen := choices.of(x, profile))
     ]
 
@@ -124,28 +124,28 @@ def _chosen(
     """The tensors to be measured, and the names of the others with the reason. Raises Error if there are none."""
     from softfloat_ref.nn.model_files import tensors
 
-    found = list(_named([(x, tensors(x)) for x in models]))
+    all_tensors = list(_named([(x, tensors(x)) for x in models]))
     for pattern in (*include, *exclude):
-        if not any(matches(t.name, pattern) for t in found):
-            raise unknown("tensor", pattern, [t.name for t in found])
-    kept = [t for t in found if not include or any(matches(t.name, p) for p in include)]
-    kept = [t for t in kept if not any(matches(t.name, p) for p in exclude)]
-    if not kept:
+        if not any(matches(t.name, pattern) for t in all_tensors):
+            raise unknown("tensor", pattern, [t.name for t in all_tensors])
+    selected = [t for t in all_tensors if not include or any(matches(t.name, p) for p in include)]
+    selected = [t for t in selected if not any(matches(t.name, p) for p in exclude)]
+    if not selected:
         raise Error(f"--exclude {' '.join(exclude)} leaves no tensor")
-    skipped = [(t.name, t.skipped) for t in kept if t.skipped]
-    if len(skipped) == len(kept):
+    skipped = [(t.name, t.skipped) for t in selected if t.skipped]
+    if len(skipped) == len(selected):
         name, why = skipped[0]
-        raise Error(f"{', '.join(models)}: nothing to measure: {len(kept)} tensors, such as {name} ({why})")
-    return [t for t in kept if not t.skipped], skipped
+        raise Error(f"{', '.join(models)}: nothing to measure: {len(selected)} tensors, such as {name} ({why})")
+    return [t for t in selected if not t.skipped], skipped
 
 
 def _named(files: Sequence[tuple[str, list[Tensor]]]) -> Iterator[Tensor]:
     """All tensors; where two files have one of the same name, every name begins with its file."""
     from dataclasses import replace
 
-    names = [t.name for _, found in files for t in found]
-    for file, found in files:
-        yield from found if len(set(names)) == len(names) else (replace(t, name=f"{file}:{t.name}") for t in found)
+    names = [t.name for _, tensors in files for t in tensors]
+    for file, tensors in files:
+        yield from tensors if len(set(names)) == len(names) else (replace(t, name=f"{file}:{t.name}") for t in tensors)
 
 
 def _rows(

@@ -42,7 +42,7 @@ def html(report: Report) -> str:
     title = escape(f"Formats on {', '.join(report.models)}")
     tensors = {id(x.tensor): x.tensor.size for x in report.rows}
     head = f"{len(tensors)} tensors, {sum(tensors.values()):,} values; tensors skipped: {len(report.skipped)}"
-    totals = [[name, *cells(found)] for name, found in report.totals()]
+    totals = [[name, *cells(errors)] for name, errors in report.totals()]
     rows = [
         [x.tensor.name, shape(x), x.measure.fmt.name, *((x.problem,) if x.problem else cells(x.found.errors))]
         for x in report.rows
@@ -65,8 +65,8 @@ def html(report: Report) -> str:
 def _table(heads: list[str], rows: object, texts: int) -> str:
     """texts: the number of columns of text, which are on the left."""
 
-    def line(tag: str, found: object) -> str:
-        listed = list(found)  # type: ignore[call-overload]
+    def line(tag: str, row: object) -> str:
+        listed = list(row)  # type: ignore[call-overload]
         wide = f' colspan="{len(heads) - texts}"' if len(listed) == texts + 1 < len(heads) else ""
         marks = [' class="t"' if i < texts or wide else "" for i in range(len(listed))]
         last = len(listed) - 1
@@ -83,8 +83,8 @@ def _table(heads: list[str], rows: object, texts: int) -> str:
 def _pictures(report: Report) -> Iterator[str]:
     """The pictures, each under a heading."""
     with plots.style():
-        for number, (heading, drawn, text) in enumerate(_figures(report)):
-            yield f"<h2>{escape(heading)}</h2>\n<p>{escape(text)}</p>\n{plots.svg(drawn, f'p{number}')}\n"
+        for number, (heading, fig, text) in enumerate(_figures(report)):
+            yield f"<h2>{escape(heading)}</h2>\n<p>{escape(text)}</p>\n{plots.svg(fig, f'p{number}')}\n"
 
 
 def _figures(report: Report) -> Iterator[tuple[str, Figure, str]]:

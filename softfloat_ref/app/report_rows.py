@@ -37,11 +37,11 @@ class Report(NamedTuple):
 
     def totals(self) -> list[tuple[str, Errors]]:
         """For each format, the errors of all tensors together."""
-        found = dict.fromkeys(self.formats, Errors())
+        totals = dict.fromkeys(self.formats, Errors())
         for x in self.rows:
             if not x.problem:
-                found[x.measure.fmt.name] += x.found.errors
-        return list(found.items())
+                totals[x.measure.fmt.name] += x.found.errors
+        return list(totals.items())
 
 
 def _share(count: Callable[[Errors], int]) -> Callable[[Row], float]:
@@ -49,8 +49,8 @@ def _share(count: Callable[[Errors], int]) -> Callable[[Row], float]:
 
 
 def _sqnr(x: Row) -> float:
-    found = x.found.errors.sqnr
-    return math.inf if math.isnan(found) else found
+    ratio = x.found.errors.sqnr
+    return math.inf if math.isnan(ratio) else ratio
 
 
 _KEYS: Final[dict[str, Callable[[Row], Any]]] = {
@@ -75,11 +75,11 @@ def table(report: Report, top: int | None = None) -> Iterator[str]:
               max(map(len, [*(r[2] for r in rows), *(name for name, _ in totals), "format"]))]  # fmt: skip
     lines: list[tuple[str, str, str, tuple[str, ...]]] = [("tensor", "shape", "format", HEADS)]
     lines += [(name, size, fmt, (x.problem,) if x.problem else cells(x.found.errors)) for name, size, fmt, x in rows]
-    lines += [(TOTAL, "", name, cells(found)) for name, found in totals]
+    lines += [(TOTAL, "", name, cells(errors)) for name, errors in totals]
     sizes = (7, 9, 8, 9, 9, 9, 0)
-    for *head, found in lines:
+    for *head, texts in lines:
         text = "  ".join(f"{x:{width}}" for x, width in zip(head, widths, strict=True))
-        parts = found if len(found) == 1 else [f"{x:>{size}}" for x, size in zip(found, sizes, strict=True)]
+        parts = texts if len(texts) == 1 else [f"{x:>{size}}" for x, size in zip(texts, sizes, strict=True)]
         yield f"{text}  {'  '.join(parts)}".rstrip()
     if len(rows) < len(report.rows):
         yield f"{len(report.rows) - len(rows)} more rows: leave --top out, or write them with -o FILE.csv"
@@ -158,7 +158,7 @@ def entries(report: Report) -> Iterator[dict[str, Any]]:
 
 
 def _numbers(x: Errors) -> dict[str, Any]:
-    found = {
+    numbers = {
         "values": x.values,
         "sqnr_db": float(f"{x.sqnr:.4f}"),
         "max_error": x.largest_error,
@@ -173,8 +173,8 @@ def _numbers(x: Errors) -> dict[str, Any]:
     }
     if x.blocks:
         scales = {} if math.isnan(x.low_scale) else {"low_scale": x.low_scale, "high_scale": x.high_scale}
-        found |= {"blocks": x.blocks, "nan_blocks": x.nan_blocks, **scales}
-    return {k: v if math.isfinite(v) else str(v) for k, v in found.items()}
+        numbers |= {"blocks": x.blocks, "nan_blocks": x.nan_blocks, **scales}
+    return {k: v if math.isfinite(v) else str(v) for k, v in numbers.items()}
 
 
 def csv_text(report: Report) -> str:
@@ -193,7 +193,7 @@ def json_text(report: Report) -> str:
         "models": report.models,
         "formats": report.formats,
         "rows": [{k: v for k, v in x.items() if v != ""} for x in entries(report)],
-        "totals": [{"format": name, **_numbers(found)} for name, found in report.totals()],
+        "totals": [{"format": name, **_numbers(errors)} for name, errors in report.totals()],
         "skipped": [{"tensor": name, "why": why} for name, why in report.skipped],
     }
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"

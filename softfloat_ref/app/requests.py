@@ -96,14 +96,14 @@ class Request:
     options: dict[str, Any]
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def typed_options(self) -> tuple[str, ...]:
         """The parameters that were typed."""
         formats = {"fmt": self.fmt, "out": self.out, "seed": self.choices.seed}
-        return (*(n for n, x in formats.items() if x is not None), *self.choices.given, *self.options)
+        return (*(n for n, x in formats.items() if x is not None), *self.choices.typed_options, *self.options)
 
     def refuse(self, why: str, allowed: Sequence[str] = ()) -> None:
         """Raise Error for options that have no effect."""
-        for name in self.given:
+        for name in self.typed_options:
             if name not in allowed:
                 first = find_first(self.options[name]) if name == "scale_policy" else name
                 raise Error(f"{why}; leave {option_name(f'scale_{first}' if first != name else name)} out")
@@ -175,12 +175,12 @@ class Request:
         name, most = _SIZES.get(type(unit), ("", 0))
         if not name or name in self.options:
             return unit
-        given: Any = unit
-        blocks = [x.size for x in (given.a, given.b) if isinstance(x, BlockFormat)] if name == "k" else []
+        sized: Any = unit
+        blocks = [x.size for x in (sized.a, sized.b) if isinstance(x, BlockFormat)] if name == "k" else []
         one = max(blocks, default=1)
-        first, second = (dataclasses.replace(given, **{name: n}).operand_width for n in (one, 2 * one))
+        first, second = (dataclasses.replace(sized, **{name: n}).operand_width for n in (one, 2 * one))
         size = one * max(1, 1 + (count - first) // (second - first))
-        return dataclasses.replace(given, **{name: size}) if size <= most else unit
+        return dataclasses.replace(sized, **{name: size}) if size <= most else unit
 
     def _random_codes(self, unit: Unit, codes: Sequence[int]) -> list[int]:
         """The random words of a case; zeros if the rounding that its control fields select takes none."""
@@ -209,12 +209,12 @@ def _deterministic(unit: Any) -> str:
     return str(unit.properties()["op"]) if policy is None else rounding_name(policy.rounding)
 
 
-def _request(given: dict[str, Any]) -> dict[str, Any]:
+def _request(params: dict[str, Any]) -> dict[str, Any]:
     """The options as one `request`."""
-    choices = policy_values(given)["choices"]
-    fmt, out = given.pop("fmt"), given.pop("out")
-    options = {n: given.pop(n) for n in ("roundings", *_OWN)}
-    scale = {n: value for n in _SCALE if (value := given.pop(f"scale_{n}")) is not None}
+    choices = policy_values(params)["choices"]
+    fmt, out = params.pop("fmt"), params.pop("out")
+    options = {n: params.pop(n) for n in ("roundings", *_OWN)}
+    scale = {n: value for n in _SCALE if (value := params.pop(f"scale_{n}")) is not None}
     options = {n: value for n, value in options.items() if value not in (None, False)}
     return {"request": Request(fmt, out, choices, options | ({"scale_policy": scale} if scale else {}))}
 

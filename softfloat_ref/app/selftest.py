@@ -146,10 +146,10 @@ def run_exhaustive(
             for shard, checked in zip(part, islice(results, len(part)), strict=True):
                 bar.advance(one.name, len(shard.blocks))
                 done.append(checked)
-            found = exhaustive.combine(done)
+            combined = exhaustive.combine(done)
             bar.clear()
-            _report(one, found)
-            wrong += found.wrong
+            _report(one, combined)
+            wrong += combined.wrong
     print(f"all: {time.monotonic() - begin:.1f} s", file=sys.stderr)
     print("selftest passed" if wrong == 0 else f"selftest FAILED: {wrong} disagreements")
     return int(wrong > 0)
@@ -165,11 +165,11 @@ def _slice(text: str | None) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _report(one: Run, found: Checked) -> None:
-    print(f"{one.name}: {found.inputs} inputs, {found.wrong} wrong, sha256 {found.digest.hex()[:16]}")
+def _report(one: Run, combined: Checked) -> None:
+    print(f"{one.name}: {combined.inputs} inputs, {combined.wrong} wrong, sha256 {combined.digest.hex()[:16]}")
     digits = -(-one.fmt.width // 4)
-    for bits, expected, code in found.first:
+    for bits, expected, code in combined.first:
         print(f"  {bits:08x}: {code:0{digits}x}, should be {expected:0{digits}x}")
     sys.stdout.flush()
-    rate = found.inputs / max(found.seconds, 1e-6) / 1e6
-    print(f"{one.name}: {found.seconds:.1f} s of a worker, {rate:.0f} M inputs/s", file=sys.stderr)
+    rate = combined.inputs / max(combined.seconds, 1e-6) / 1e6
+    print(f"{one.name}: {combined.seconds:.1f} s of a worker, {rate:.0f} M inputs/s", file=sys.stderr)

@@ -98,13 +98,13 @@ def _words(line: bytes) -> list[str]:
 
 def _named(words: list[str]) -> list[str]:
     """A bare rounding or policy after the operation is short for its option: `open fma rup --fmt fp16`."""
-    found = words[:1]
+    arguments = words[:1]
     for before, word in itertools.pairwise(words):
         is_value = before.startswith("-") and "=" not in before
         if word in (*ROUNDINGS, *POLICIES) and not is_value:
-            found.append("--round" if word in ROUNDINGS else "--policy")
-        found.append(word)
-    return found
+            arguments.append("--round" if word in ROUNDINGS else "--policy")
+        arguments.append(word)
+    return arguments
 
 
 @click.command("open", add_help_option=False)

@@ -46,12 +46,12 @@ class Tally:
             x, y = array.astype(np.float64), values.astype(np.float64)
             self._values += x.size
             self._flushed += int(((array != 0) & (values == 0)).sum())
-            known, kept = np.isfinite(x), np.isfinite(y)
+            finite, finite_result = np.isfinite(x), np.isfinite(y)
             if isinstance(self._fmt, Format):
                 low, high = _reach(self._fmt)
-                self._saturated += int((kept & ((x > high) | (x < low))).sum())
-                self._beyond += int((known & ~kept).sum())
-            both = known & kept
+                self._saturated += int((finite_result & ((x > high) | (x < low))).sum())
+                self._beyond += int((finite & ~finite_result).sum())
+            both = finite & finite_result
             if not both.all():
                 x, y = x[both], y[both]
             error = np.abs(y - x)

@@ -74,7 +74,7 @@ class _Simulation:
             files[-1].write_text(tops_text(top, [bench_top, *self.tops]), encoding="utf-8")
         sources = self.sources
         own = [] if self.wave is None else self.simulator.wave_arguments(is_fst(self.wave))[0]
-        given = [str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments]
+        build_arguments = [str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments]
         return self.simulator.build(
             files,
             top,
@@ -82,7 +82,7 @@ class _Simulation:
             include_dirs=sources.searched,
             defines=sources.defines,
             libraries=sources.libraries,
-            arguments=[*own, *given],
+            arguments=[*own, *build_arguments],
             run_in=Path.cwd(),
         )
 
@@ -132,17 +132,17 @@ def testbench(
     port maps.
     """
     run = run or print_command
-    given: dict[str, object] = {
+    options: dict[str, object] = {
         "--results": results,
         "--wave": wave,
         "--work": work,
         "--sim": sim,
         "--timeout": timeout,
     }
-    given |= {"--top": tops, "--sim-arg": arguments, "--plusarg": plusargs}
-    given |= {"-I": sources.include_dirs, "-D": sources.defines}
-    given |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
-    _refuse_together(sources, output, run, [option for option, value in given.items() if value])
+    options |= {"--top": tops, "--sim-arg": arguments, "--plusarg": plusargs}
+    options |= {"-I": sources.include_dirs, "-D": sources.defines}
+    options |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
+    _refuse_together(sources, output, run, [option for option, value in options.items() if value])
     if print_command and output is None and work is None:
         raise Error("--print-command needs -o FILE.sv or --work DIR, for the testbench that the commands name")
     if print_command and timeout:
@@ -173,14 +173,14 @@ def testbench(
         return 1
 
 
-def _refuse_together(sources: Sources, output: str | None, run: bool, given: list[str]) -> None:
+def _refuse_together(sources: Sources, output: str | None, run: bool, typed: list[str]) -> None:
     """Raises Error for options that do not go together."""
     if run and not sources.files:
         raise Error("--run needs the module's sources")
     if not run and sources.files:
         raise Error(f"{sources.files[0]}: sources are for --run")
-    if not run and given:
-        raise Error(f"{given[0]} needs --run")
+    if not run and typed:
+        raise Error(f"{typed[0]} needs --run")
     if not run and output is None:
         raise Error("give -o FILE.sv, or --run SOURCE...")
 
@@ -214,10 +214,10 @@ def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results
                 build.make(_fitting(bench, simulation, build), simulation.timeout_s)
             result = build.run([*plusargs, *([FIND] if simulation.wave else [])], simulation.left(start))
             if simulation.wave is not None:
-                said = dump(
+                note = dump(
                     simulation.simulator, build, simulation.plusargs, simulation.wave, result, simulation.left(start)
                 )
-                print(said, file=sys.stderr)
+                print(note, file=sys.stderr)
         except ToolError as e:
             print("\n".join(e.tail), file=sys.stderr)
             raise Error(way_on(str(e) if work else e.reason)) from None  # without work the log is deleted
@@ -239,7 +239,7 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> Reading:
         bench.ports,
         simulation.sources.files,
         include_dirs=simulation.sources.searched,
-        defines={**{name: found.value for name, found in macro.items()}, **simulation.sources.defines},
+        defines={**{name: definition.value for name, definition in macro.items()}, **simulation.sources.defines},
         libraries=simulation.sources.libraries,
     )
     named = (Path(argument) for step in build.steps for argument in step[1:])

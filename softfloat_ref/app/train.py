@@ -121,18 +121,18 @@ def _trace(recipe: Recipe, step: int, out: Path | None, other: bool) -> int:
         raise click.UsageError("--trace needs --out DIR, and excludes --resume and --statistics")
     with progress(step) as bar:
         trace = write_step(recipe, step, out, command_line(), Watch(step=_advance(bar)))
-    made = len({name for node in trace.nodes for name in node.outputs})
-    click.echo(f"{len(trace.tensors)} tensors of step {step} of {recipe.name} in {out}: {made} made by "
-               f"{len(trace.nodes)} operations, {len(trace.tensors) - made} given")  # fmt: skip
+    computed = len({name for node in trace.nodes for name in node.outputs})
+    click.echo(f"{len(trace.tensors)} tensors of step {step} of {recipe.name} in {out}: {computed} made by "
+               f"{len(trace.nodes)} operations, {len(trace.tensors) - computed} given")  # fmt: skip
     return 0
 
 
 def _list() -> int:
     from softfloat_ref.nn.training_recipe import load_recipe, recipe_files
 
-    found = [load_recipe(name) for name in recipe_files()]
-    width = max(len(r.name) for r in found)
-    for recipe in found:
+    recipes = [load_recipe(name) for name in recipe_files()]
+    width = max(len(r.name) for r in recipes)
+    for recipe in recipes:
         click.echo(f"{recipe.name:{width}}  {recipe.description}")
     return 0
 
@@ -160,9 +160,9 @@ def _advance(bar: Progress) -> Callable[[int, float], None]:
 
 
 def _line(epoch: Epoch, measure: Measure) -> str:
-    found = measure.text(epoch.test, len(measure.name))
+    score = measure.text(epoch.test, len(measure.name))
     skipped = f"  {epoch.skipped} steps skipped" if epoch.skipped else ""
-    return f"{epoch.number:5}  {epoch.loss:10.4f}  {epoch.test.loss:9.4f}  {found}{skipped}"
+    return f"{epoch.number:5}  {epoch.loss:10.4f}  {epoch.test.loss:9.4f}  {score}{skipped}"
 
 
 def _summary(result: Result) -> None:

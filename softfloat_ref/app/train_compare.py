@@ -62,20 +62,20 @@ def command(
             bar.advance(f"{outcome.recipe}, seed {outcome.seed}", 1)
 
         outcomes = compare.compare(chosen, range(1, seeds + 1), pool, out, done)
-    found = compare.summaries(outcomes)
-    click.echo(json.dumps(compare.as_json(outcomes), indent=1) if as_json else "\n".join(table(found)))
+    summaries = compare.summaries(outcomes)
+    click.echo(json.dumps(compare.as_json(outcomes), indent=1) if as_json else "\n".join(table(summaries)))
     if out is not None:
         _curves(outcomes, out)
-    return 1 if any(len(s.diverged) == s.runs for s in found) else 0
+    return 1 if any(len(s.diverged) == s.runs for s in summaries) else 0
 
 
-def table(found: Sequence[Summary]) -> list[str]:
+def table(summaries: Sequence[Summary]) -> list[str]:
     """The lines of the table, and what diverged."""
-    width = max(len("recipe"), *(len(s.recipe) for s in found))
-    averages = any(s.averaged.runs for s in found)
-    heads = ["train loss", "test loss", found[0].measure, *(["averaged", "gain"] if averages else [])]
+    width = max(len("recipe"), *(len(s.recipe) for s in summaries))
+    averages = any(s.averaged.runs for s in summaries)
+    heads = ["train loss", "test loss", summaries[0].measure, *(["averaged", "gain"] if averages else [])]
     lines = [f"{'recipe':{width}}  runs  " + "  ".join(f"{head:>15}" for head in heads) + "   time"]
-    for s in found:
+    for s in summaries:
         cells = [_cell(s.train_loss, 4), _cell(s.test_loss, 4), _measure(s.measured, s.measure)]
         if averages:
             cells += [_measure(s.averaged, s.measure), _measure(s.gain, s.measure, sign=True)]
@@ -83,7 +83,7 @@ def table(found: Sequence[Summary]) -> list[str]:
         lines.append(
             f"{s.recipe:{width}}  {s.runs - len(s.diverged):4}  " + "  ".join(f"{c:>15}" for c in cells) + f" {time}"
         )
-    for s in found:
+    for s in summaries:
         lines += [f"{s.recipe}: diverged: {report}" for report in s.diverged]
     return lines
 

@@ -34,14 +34,18 @@ class Files:
     """The options of `vectors generate` about files."""
 
     formats: tuple[str, ...]
-    given: bool
+    formats_typed: bool
     resume: bool
     intermediate: bool
     pack: bool
 
     def refuse(self) -> None:
         """Raises Error for options that apply only to lines in a folder."""
-        for name, value in (("format", self.given), ("resume", self.resume), ("intermediate", self.intermediate)):
+        for name, value in (
+            ("format", self.formats_typed),
+            ("resume", self.resume),
+            ("intermediate", self.intermediate),
+        ):
             if value:
                 raise Error(f"--{name} is for sets of lines in a folder")
 
@@ -52,10 +56,10 @@ class Files:
         return dataclasses.replace(vectors, unit=vectors.unit.with_intermediate())
 
 
-def _files(given: dict[str, Any]) -> dict[str, Any]:
-    text = given.pop("format_names")
+def _files(params: dict[str, Any]) -> dict[str, Any]:
+    text = params.pop("format_names")
     formats = () if text is None else parse_names(text)
-    return {"files": Files(formats, text is not None, *(given.pop(n) for n in ("resume", "intermediate", "pack")))}
+    return {"files": Files(formats, text is not None, *(params.pop(n) for n in ("resume", "intermediate", "pack")))}
 
 
 file_options: Final = bundled(
@@ -79,9 +83,9 @@ class LevelChoice:
     yes: bool
     required: bool
 
-    def applied(self, vectors: VectorSet, given: int | None) -> VectorSet:
+    def applied(self, vectors: VectorSet, count: int | None) -> VectorSet:
         """The set at this level."""
-        return vectors if self.name is None else vectors.at_level(self.name, given)
+        return vectors if self.name is None else vectors.at_level(self.name, count)
 
     def confirm(self, vectors: Any) -> None:
         """Print the number of cases; ask for confirmation if it is large. Raises Error if stdin is not a terminal."""
@@ -106,8 +110,8 @@ class LevelChoice:
         return require(report)
 
 
-def _level(given: dict[str, Any]) -> dict[str, Any]:
-    return {"level": LevelChoice(given.pop("level_name"), given.pop("yes"), given.pop("require_coverage"))}
+def _level(params: dict[str, Any]) -> dict[str, Any]:
+    return {"level": LevelChoice(params.pop("level_name"), params.pop("yes"), params.pop("require_coverage"))}
 
 
 _SIZES: Final = ", ".join(f"{name} ({level.cases})" for name, level in LEVELS.items())
@@ -126,14 +130,14 @@ level_options: Final = bundled(
 
 def command_line() -> list[str]:
     """The command without the options that do not change the files: who makes the set, and in how many runs."""
-    given = iter(sys.argv[1:])
-    kept = ["softfloat-ref"]
-    for arg in given:
+    arguments = iter(sys.argv[1:])
+    words = ["softfloat-ref"]
+    for arg in arguments:
         if arg in _WORKER_OPTIONS:
-            next(given, None)
+            next(arguments, None)
         elif arg != "--resume" and not arg.startswith(tuple(f"{x}=" for x in _WORKER_OPTIONS)):
-            kept.append(arg)
-    return kept
+            words.append(arg)
+    return words
 
 
 def write_suite(
@@ -151,9 +155,9 @@ def write_suite(
     if files.pack and (count, seed, level) != (None, None, None):
         raise Error("--pack has its own count, seed and level")
     suite = suite.packed() if files.pack else suite.replaced(count, seed, level)
-    found = generate_suite(suite, folder, command_line(), pool, formats=files.formats, resume=files.resume)
-    sets = len(found["sets"])
-    print(f"{found['count']} vectors of {suite.name} in {folder}: {sets} sets, {SUITE}", file=sys.stderr)
+    manifest = generate_suite(suite, folder, command_line(), pool, formats=files.formats, resume=files.resume)
+    sets = len(manifest["sets"])
+    print(f"{manifest['count']} vectors of {suite.name} in {folder}: {sets} sets, {SUITE}", file=sys.stderr)
 
 
 def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> int:

@@ -49,8 +49,8 @@ class _Group(Commands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _OF_RTL:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(importlib.import_module(f"softfloat_ref.app.{cmd_name}"), cmd_name)
-        return found
+        subcommand: click.Command = getattr(importlib.import_module(f"softfloat_ref.app.{cmd_name}"), cmd_name)
+        return subcommand
 
 
 @click.group("vectors", cls=_Group)
@@ -154,8 +154,8 @@ def _write(vectors: VectorSet, folder: str, pool: Workers | None, files: Files) 
 def _to_stdout(vectors: VectorSet, operands: bool) -> None:
     """Write the lines, or only their operands, to stdout."""
     fields = vectors.unit.inputs if operands else [f for f in vectors.fields if f.role != "intermediate"]
-    for given in batches(vectors):
-        sys.stdout.write(bytes(given.batch.of(fields).text).decode("ascii"))
+    for part in batches(vectors):
+        sys.stdout.write(bytes(part.batch.of(fields).text).decode("ascii"))
 
 
 @command.command("verify")
@@ -215,15 +215,15 @@ def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags:
     from softfloat_ref.testing import report as reports
     from softfloat_ref.testing.check import check_lines
 
-    found = check_lines(vectors, sys.stdin, nan=nan, flags=flags, count=count)
-    for line in reports.text(found):
+    report = check_lines(vectors, sys.stdin, nan=nan, flags=flags, count=count)
+    for line in reports.text(report):
         print(line)
     sys.stdout.flush()  # a diagnosis may take a while
-    cause = explanation(found)
+    cause = explanation(report)
     for line in cause.lines() if cause else []:
         print(line)
-    print(reports.summary(found), file=sys.stderr)
-    return 0 if found.passed else 1
+    print(reports.summary(report), file=sys.stderr)
+    return 0 if report.passed else 1
 
 
 @command.command("diff")
@@ -233,20 +233,20 @@ def diff_vectors(first: str, second: str) -> int:
     """Compare two folders of vectors: definition, cases, expected values. Exit code 1 if anything differs."""
     from softfloat_ref.golden.diff import SHOWN, diff
 
-    found = diff(first, second)
+    difference = diff(first, second)
     for title, lines in (
-        ("definition", found.definition),
-        (f"only in {first}", found.only_first),
-        (f"only in {second}", found.only_second),
-        ("expected values", found.changed),
+        ("definition", difference.definition),
+        (f"only in {first}", difference.only_first),
+        (f"only in {second}", difference.only_second),
+        ("expected values", difference.changed),
     ):
         if lines:
             print(f"{title}: {len(lines)}")
             print("\n".join(f"  {one_line(line)}" for line in lines[:SHOWN]))
             if len(lines) > SHOWN:
                 print(f"  ... and {len(lines) - SHOWN} more")
-    print("no difference" if found.same else "they differ", file=sys.stderr)
-    return 0 if found.same else 1
+    print("no difference" if difference.same else "they differ", file=sys.stderr)
+    return 0 if difference.same else 1
 
 
 @command.command("vhdl")

@@ -35,14 +35,14 @@ class _Opening(io.BufferedReader):
 @contextmanager
 def archive(path: str | Path) -> Iterator[zipfile.ZipFile]:
     """A zip archive, checked, for reading. Raises Error, and what zipfile raises on broken input."""
-    with _Opening(opened(path).detach()) as stream, zipfile.ZipFile(stream) as found:
+    with _Opening(opened(path).detach()) as stream, zipfile.ZipFile(stream) as zip_file:
         stream.limit = 0
-        _check(found, os.fstat(stream.fileno()).st_size)
-        yield found
+        _check(zip_file, os.fstat(stream.fileno()).st_size)
+        yield zip_file
 
 
-def _check(found: zipfile.ZipFile, size: int) -> None:
-    entries = found.infolist()
+def _check(zip_file: zipfile.ZipFile, size: int) -> None:
+    entries = zip_file.infolist()
     if len(entries) > limits.MEMBERS:
         raise Error(f"{len(entries)} members; the limit is {limits.MEMBERS}")
     names = set[str]()
@@ -65,11 +65,11 @@ def _check(found: zipfile.ZipFile, size: int) -> None:
         raise Error(f"its compressed members become {becomes} bytes; the limit is {limit}: store them uncompressed")
 
 
-def content(found: zipfile.ZipFile, entry: zipfile.ZipInfo, limit: int) -> bytes:
+def content(zip_file: zipfile.ZipFile, entry: zipfile.ZipInfo, limit: int) -> bytes:
     """The bytes of a member of an archive, at most so many. Raises Error."""
     if entry.file_size > limit:
         raise Error(f"{escaped(entry.filename)}: {entry.file_size} bytes; the limit is {limit}")
-    with found.open(entry) as member:
+    with zip_file.open(entry) as member:
         return unpacked(member, entry.file_size)
 
 
@@ -78,9 +78,9 @@ def unpacked(member: IO[bytes], size: int) -> bytes:
     return member.read(size + 1)
 
 
-def data_offset(found: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:
+def data_offset(zip_file: zipfile.ZipFile, entry: zipfile.ZipInfo) -> int:
     """The position in an archive of a member's first byte. Raises Error if no member is there."""
-    stream = cast(IO[bytes], found.fp)
+    stream = cast(IO[bytes], zip_file.fp)
     stream.seek(entry.header_offset)
     head = stream.read(_LOCAL)
     if len(head) < _LOCAL or head[:4] != b"PK\3\4":

@@ -27,7 +27,7 @@ def parse(
     where: what the text is, for errors. keys: the valid keys (None: any); a dash may replace an underscore. usage: what
     to write instead, for errors.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     hint = usage or (f"keys: {', '.join(keys)}" if keys else "write KEY=VALUE")
     for word, value in words(text, separator):
         if not word or value is None:
@@ -36,10 +36,10 @@ def parse(
         if keys is not None and key not in keys:
             wrong = unknown("key", key, keys, f" (in {where})")
             raise Error(f"{where}: unknown key {key[:_SHOWN]!r}; {usage}") if usage else wrong
-        if key in found:
+        if key in values:
             raise Error(f"{where}: {key[:_SHOWN]} is given twice; {hint}")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def named(text: str, where: str, keys: Collection[str]) -> tuple[str, dict[str, str]]:

@@ -43,12 +43,12 @@ def changes(value: Callable[[int], V], begin: int, end: int) -> Iterator[tuple[i
     """Where a monotone function changes: `begin`, and each integer to `end` (inclusive) whose value differs from the
     one before, with the values. Monotone: if the ends of an interval have the same value, so has all of it."""
     last, step = value(end), 1
-    while (found := value(begin)) != last:
-        yield begin, found
-        following = _next_change(value, begin, end, found, step)
+    while (current := value(begin)) != last:
+        yield begin, current
+        following = _next_change(value, begin, end, current, step)
         begin, step = following, following - begin
-    yield begin, found
+    yield begin, current
 
 
-def _next_change(value: Callable[[int], V], begin: int, end: int, found: V, step: int) -> int:
-    return first(begin + 1, end, lambda i: value(i) != found, begin + step)
+def _next_change(value: Callable[[int], V], begin: int, end: int, current: V, step: int) -> int:
+    return first(begin + 1, end, lambda i: value(i) != current, begin + step)

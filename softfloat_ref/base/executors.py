@@ -90,13 +90,13 @@ def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[W
     """
     if scheduler is not None and jobs is not None:
         raise Error("--jobs is for local processes; a scheduler has its own workers")
-    found = _chosen(jobs, scheduler)
+    pool = _chosen(jobs, scheduler)
     try:
-        yield found
+        yield pool
     except BaseException:
-        found.abort()
+        pool.abort()
         raise
-    found.close()
+    pool.close()
 
 
 def _chosen(jobs: int | None, scheduler: str | None) -> Workers:
@@ -253,11 +253,10 @@ def _replaced(came: list[int]) -> dict[signal.Signals, Any]:
     main thread may do this, and only there do handlers run."""
     if threading.current_thread() is not threading.main_thread():
         return {}
-    found = {number: signal.getsignal(number) for number in _ENDING}
-    kept = {number: handler for number, handler in found.items() if callable(handler)}
-    for number in kept:
+    handlers = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
+    for number in handlers:
         signal.signal(number, lambda number, _: came.append(number))
-    return kept
+    return handlers
 
 
 class _Pool(ProcessPoolExecutor):

@@ -28,12 +28,12 @@ def entry(what: str, name: object, known: Mapping[str, T], base: type | None = N
         if not isinstance(name, str) or name not in known:
             raise unknown(what, str(name), known)
         return known[name]
-    found: T = _imported(what, str(name))
-    fits = callable(found) if base is None else isinstance(found, type) and issubclass(found, base)
+    item: T = _imported(what, str(name))
+    fits = callable(item) if base is None else isinstance(item, type) and issubclass(item, base)
     if not fits:
         wanted = "a class or a function" if base is None else f"a subclass of {base.__module__}.{base.__name__}"
         raise Error(f"{what} {name!r} is not {wanted}")
-    return found
+    return item
 
 
 def _imported(what: str, name: str) -> Any:

@@ -31,10 +31,10 @@ Header = tuple[tuple[int, ...], bool, Any]
 def load(path: str | Path, names: Iterable[str] | None = None, kinds: str = CODES) -> dict[str, NDArray[Any]]:
     """The file's arrays by name: those of `names` that exist, or all. kinds: CODES, NUMBERS or PLAIN. Raises Error."""
     try:
-        with errors_of(path), archive(path) as found:
-            members = {e.filename.removesuffix(".npy"): e for e in found.infolist() if e.filename.endswith(".npy")}
+        with errors_of(path), archive(path) as zip_file:
+            members = {e.filename.removesuffix(".npy"): e for e in zip_file.infolist() if e.filename.endswith(".npy")}
             wanted = members if names is None else [name for name in names if name in members]
-            return {name: read_array(found, members[name], fortran=True, kinds=kinds) for name in wanted}
+            return {name: read_array(zip_file, members[name], fortran=True, kinds=kinds) for name in wanted}
     except Error:
         raise
     except OSError as e:
@@ -45,12 +45,12 @@ def load(path: str | Path, names: Iterable[str] | None = None, kinds: str = CODE
 
 def names(path: str | Path) -> list[str]:
     """The names of the arrays in a file that `load` has read."""
-    with archive(path) as found:
-        return [e.filename.removesuffix(".npy") for e in found.infolist() if e.filename.endswith(".npy")]
+    with archive(path) as zip_file:
+        return [e.filename.removesuffix(".npy") for e in zip_file.infolist() if e.filename.endswith(".npy")]
 
 
 def read_array(
-    found: zipfile.ZipFile, entry: zipfile.ZipInfo, fortran: bool = False, kinds: str = CODES
+    zip_file: zipfile.ZipFile, entry: zipfile.ZipInfo, fortran: bool = False, kinds: str = CODES
 ) -> NDArray[Any]:
     """A member as an array in native byte order. fortran: whether Fortran order is allowed. kinds: the allowed kinds.
 
@@ -59,7 +59,7 @@ def read_array(
     import numpy as np
 
     name = escaped(entry.filename)
-    with found.open(entry) as member:
+    with zip_file.open(entry) as member:
         shape, by_columns, dtype = header(member, name)
         if dtype.kind not in kinds or dtype.itemsize == 0 or (by_columns and not fortran):
             order = "" if fortran else ", in C order"

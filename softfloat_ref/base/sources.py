@@ -21,13 +21,13 @@ def stamp(module: str) -> str:
 
     Raises OSError if a source cannot be read, for example in a zip archive.
     """
-    found, waiting = {}, [module]
+    sources, waiting = {}, [module]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found[name], imported = _read(name)
+        if name not in sources:
+            sources[name], imported = _read(name)
             waiting += imported
-    return hashlib.sha256(b"".join(found[name] for name in sorted(found))).hexdigest()
+    return hashlib.sha256(b"".join(sources[name] for name in sorted(sources))).hexdigest()
 
 
 @lru_cache(maxsize=1024)

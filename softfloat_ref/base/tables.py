@@ -48,20 +48,20 @@ def read_file(path: str | Path, read: Callable[[dict[str, Any]], T]) -> T:
 def changed(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
     """A table with other values, each given as `key=value` or `table.key=value`. A value is TOML; what is not is text.
     Raises Error."""
-    found = dict(table)
+    whole = dict(table)
     for setting in settings:
         key, equals, text = setting.partition("=")
         *places, last = key.strip().split(".")
         if not equals or not all((*places, last)):
             raise Error(f"{setting!r}: write table.key=value, for example training.epochs=1")
-        inner = found
+        inner = whole
         for place in places:
             below = inner.get(place, {})
             if not isinstance(below, Mapping):
                 raise Error(f"{setting!r}: {place} is not a table")
             inner[place] = inner = dict(below)
         inner[last] = _toml_value(text.strip())
-    return found
+    return whole
 
 
 def _toml_value(text: str) -> Any:
@@ -152,8 +152,8 @@ class Range:
 @cache
 def hints(kind: type[Any]) -> dict[str, Any]:
     """The fields of a dataclass and their annotations."""
-    found = get_type_hints(kind, include_extras=True)
-    return {f.name: found[f.name] for f in dataclasses.fields(kind)}
+    annotations = get_type_hints(kind, include_extras=True)
+    return {f.name: annotations[f.name] for f in dataclasses.fields(kind)}
 
 
 def arguments(function: Callable[..., Any], *but: str) -> dict[str, Any]:
@@ -165,15 +165,15 @@ def arguments(function: Callable[..., Any], *but: str) -> dict[str, Any]:
 def choices(kind: type[Any], **more: Collection[str]) -> dict[str, tuple[str, ...]]:
     """The allowed words of each field of a dataclass that is a Literal, and of the fields in `more`."""
     known: dict[str, Any] = hints(kind)  # type: ignore[arg-type]
-    found = {name: get_args(hint) for name, hint in known.items() if get_origin(hint) is Literal} | more
-    return {name: tuple(found[name]) for name in known if name in found}
+    words = {name: get_args(hint) for name, hint in known.items() if get_origin(hint) is Literal} | more
+    return {name: tuple(words[name]) for name in known if name in words}
 
 
-def check_choices(made: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
+def check_choices(instance: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
     """Raise Error if a field of a dataclass has a value that is not among the known ones."""
     for field, words in known.items():
-        if getattr(made, field) not in words:
-            raise unknown(f"{field} of {where}:" if where else field, str(getattr(made, field)), words)
+        if getattr(instance, field) not in words:
+            raise unknown(f"{field} of {where}:" if where else field, str(getattr(instance, field)), words)
 
 
 def check(
@@ -189,15 +189,15 @@ def check(
 
     For errors: where: what the table is; word: what its keys are; also: other keys that are valid.
     """
-    found = {}
+    values = {}
     for key, value in _table(table, where).items():
         if key not in known:
             raise unknown(word, str(key), [*also, *known], f" (in {where})" if where else "")
-        found[key] = _checked(value, known[key], where, key)
-    missing = [key for key in required if key not in found]
+        values[key] = _checked(value, known[key], where, key)
+    missing = [key for key in required if key not in values]
     if missing:
         raise Error(f"{_prefix(where)}{', '.join(missing)} missing")
-    return found
+    return values
 
 
 def made(

@@ -35,21 +35,21 @@ def parse_json(text: str | bytes, where: str, limit: int = limits.JSON) -> Any:
         raise Error(f"{where}: JSON of {len(text)} bytes; the limit is {limit}")
     try:
         plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        found = json.loads(plain, object_pairs_hook=_table)
+        value = json.loads(plain, object_pairs_hook=_table)
     except RecursionError:
         raise Error(f"{where}: not valid JSON: nested more than {limits.DEPTH} deep") from None
     except ValueError as e:  # also an integer of thousands of digits, and a bad encoding
         raise Error(f"{where}: not valid JSON: {str(e)[:80]}") from None
-    _check(found, where)
-    return found
+    _check(value, where)
+    return value
 
 
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    table = dict(pairs)
+    if len(table) != len(pairs):
         twice = find_first(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"'{escaped(twice[:_SHOWN])}' is given twice")
-    return found
+    return table
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
@@ -60,13 +60,13 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     if any(key[0].count(".") >= limits.DEPTH for key in _KEY.finditer(_QUOTED.sub("_", text))):
         raise Error(f"{where}: not valid TOML: a key of more than {limits.DEPTH} parts")
     try:
-        found = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except RecursionError:
         raise Error(f"{where}: not valid TOML: nested more than {limits.DEPTH} deep") from None
     except ValueError as e:  # also a number of thousands of digits
         raise Error(f"{where}: not valid TOML: {e}") from None
-    _check(found, where)
-    return found
+    _check(tables, where)
+    return tables
 
 
 def _check(tree: Any, where: str) -> None:
@@ -92,6 +92,6 @@ def _check(tree: Any, where: str) -> None:
 
 
 def _refuse_hidden(text: str, shown: str, where: str) -> None:
-    found = HIDDEN.search(text)
-    if found and not "\ud800" <= found[0] <= "\udfff":  # half a character: a path that is not UTF-8
-        raise Error(f"{where}: '{escaped(shown[:_SHOWN])}' has a hidden character, {escaped(found[0])}")
+    match = HIDDEN.search(text)
+    if match and not "\ud800" <= match[0] <= "\udfff":  # half a character: a path that is not UTF-8
+        raise Error(f"{where}: '{escaped(shown[:_SHOWN])}' has a hidden character, {escaped(match[0])}")

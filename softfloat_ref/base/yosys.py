@@ -48,7 +48,7 @@ def quoted(path: Path | str, links: bool = True) -> str:
 
 def first_error(log: str) -> str:
     """What Yosys says is wrong, with paths as they are outside."""
-    found = _FAULT.search(log)
+    match = _FAULT.search(log)
     lines = [line for line in log.strip().splitlines() if line.strip()]
-    said = found[0] if found else lines[-1] if lines else "it wrote nothing"
-    return _INSIDE.sub("/", said.strip())
+    message = match[0] if match else lines[-1] if lines else "it wrote nothing"
+    return _INSIDE.sub("/", message.strip())

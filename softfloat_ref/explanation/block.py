@@ -76,15 +76,15 @@ class BlockExplanation:
 
     def scales(self) -> dict[str, str]:
         """The scale under each named profile: its hexadecimal code, or the reason why there is none."""
-        found = {}
+        codes = {}
         for name, profile in PROFILES.items():
             try:
                 fmt, resolved = resolve(self.fmt, profile)
                 factor = decoder(FP32)(tensor_scale_of(self.amax, fmt, resolved))
-                found[name] = fmt.scale.hex(block_scale(self.values, fmt, resolved, factor))
+                codes[name] = fmt.scale.hex(block_scale(self.values, fmt, resolved, factor))
             except Error as e:
-                found[name] = f"none: {e}"
-        return found
+                codes[name] = f"none: {e}"
+        return codes
 
     def elements(self) -> list[Element]:
         """Each element, before and after quantization."""
@@ -97,15 +97,15 @@ class BlockExplanation:
             for x, y, code, back, flags in zip(self.values, flushed, block.codes, restored, block.flags, strict=True)
         ]
 
-    def _why(self, given: Value, flushed: Value, code: int, flags: int) -> str:
+    def _why(self, value: Value, flushed: Value, code: int, flags: int) -> str:
         element = decoder(self.fmt.element)(code)
-        if given.kind != FINITE:
-            return "kept" if element.kind == given.kind else "not representable in the element format"
-        if given.significand and not flushed.significand:
+        if value.kind != FINITE:
+            return "kept" if element.kind == value.kind else "not representable in the element format"
+        if value.significand and not flushed.significand:
             return f"flushed: below 2^{self.profile.flush_below}"
         if flags & OVERFLOW:
             return "clamped: beyond scale x largest element"
-        if given.significand and element.is_zero:
+        if value.significand and element.is_zero:
             return "rounded to zero"
         if code & self.fmt.element.magnitude_mask == self.fmt.element.max_code and flags & INEXACT:
             return "rounded to the largest element"
@@ -195,16 +195,16 @@ class BlockExplanation:
     def alternatives(self, scale: int, codes: Sequence[int]) -> list[str]:
         """The profiles, then changes of one or two of this profile's fields, that give a device's answer."""
         wanted = (scale, tuple(codes))
-        found: list[str] = []
+        matching: list[str] = []
         for text, profile, policy in self._candidates():
             try:
                 block = self._quantized(profile, element_policy(policy, profile))
             except Error:
                 continue
             # a change of two fields is redundant if one of them suffices
-            if (block.scale, block.codes) == wanted and not any(part in found for part in text.split(", ")):
-                found.append(text)
-        return found[:MAX_ALTERNATIVES]
+            if (block.scale, block.codes) == wanted and not any(part in matching for part in text.split(", ")):
+                matching.append(text)
+        return matching[:MAX_ALTERNATIVES]
 
     def _candidates(self) -> Iterator[tuple[str, Profile, Policy | None]]:
         yield "this profile", self.profile, self.policy

@@ -146,7 +146,7 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int) -> R
     t = target(fmt, policy)
     sign = 0 if t.drop_sign else value.sign
     magnitude = (value.significand, value.exponent, value.significand.bit_length(), value.sticky)
-    code, kept, discarded, rest = _divided(value, t, bits)
+    code, kept_bits, discarded, rest = _divided(value, t, bits)
     dropped = [("sign", "dropped: the format is unsigned")] if t.drop_sign and value.sign else []
     if code > fmt.max_code + 1:
         far = "" if sign and not fmt.signed else "far "
@@ -159,7 +159,7 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int) -> R
     up, rule = _decision(magnitude, sign, policy, r, t)
     rows = [
         *dropped,
-        ("kept", f"{kept:0{width}b} in units of {unit}"),
+        ("kept", f"{kept_bits:0{width}b} in units of {unit}"),
         ("discarded", f"{tail}{'...' if rest else ''} ({_fraction_text(discarded, rest, 1 << (bits - 1))})"),
         ("rule", rule),
     ]
@@ -208,12 +208,12 @@ def _overflow_rule(fmt: Format, policy: Policy) -> str:
 def _decision(magnitude: tuple[int, int, int, int], sign: int, policy: Policy, r: int, t: Target) -> tuple[bool, str]:
     """Whether the magnitude is rounded up, and why."""
     name = rounding_name(policy.rounding)
-    code, kept, discarded, rest = position(*magnitude, t.random_count, t)
+    code, kept_bits, discarded, rest = position(*magnitude, t.random_count, t)
     random = f", n = {t.random_count}, r = {r:x}" if t.random_count else ""
     rule = f"{name} ({_RULES[name]}{random})"
     if not discarded and not rest:
         return False, f"{rule}: exact"
-    up = rounds_up(t.mode, sign, (code if t.code_parity else kept) & 1, discarded, rest, t.random_count, r)
+    up = rounds_up(t.mode, sign, (code if t.code_parity else kept_bits) & 1, discarded, rest, t.random_count, r)
     return up, f"{rule}: {'rounded away from zero' if up else 'rounded toward zero'}"
 
 
@@ -308,11 +308,11 @@ class Tried:
                 self._answers.append(self._tried(self._near[level]))
             answers = self._answers[level]
             if got_flags is not None:
-                found = answers.get((got, got_flags), [])
+                choices = answers.get((got, got_flags), [])
             else:
-                found = [c for (bits, _), changes in answers.items() if bits == got for c in changes]
-            if found:
-                return [dict(c) for c in found]
+                choices = [c for (bits, _), changes in answers.items() if bits == got for c in changes]
+            if choices:
+                return [dict(c) for c in choices]
         return []
 
     def _tried(self, policies: Iterable[tuple[Choices, Policy]]) -> dict[tuple[int, int], list[Choices]]:

@@ -121,13 +121,13 @@ def _bytes(x: Any) -> tuple[int, int]:
 
 def _tensors(values: Iterable[Any]) -> list[Any]:
     """The tensors among arguments or results, and in lists of them."""
-    found = []
+    tensors = []
     for value in values:
         if isinstance(value, torch.Tensor):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, (list, tuple)):
-            found += _tensors(value)
-    return found
+            tensors += _tensors(value)
+    return tensors
 
 
 class _Call:

@@ -25,9 +25,9 @@ class _StraightThrough(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Any, work: Callable[[Any], Quantized]) -> tuple[Any, Any]:
-        made = work(tensors.exact(x, _WHAT))
-        inside = None if made.inside is None else torch.from_numpy(made.inside).to(x.device)
-        return tensors.like(made.values, x), inside
+        quantized = work(tensors.exact(x, _WHAT))
+        inside = None if quantized.inside is None else torch.from_numpy(quantized.inside).to(x.device)
+        return tensors.like(quantized.values, x), inside
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -82,13 +82,19 @@ def fake_quantize(
     arXiv:1308.3432). clip: it is zero where a value was beyond the smallest or largest value of the format (under its
     block's scale; of its scale and zero point), NaN or Inf, or did not become a finite number. Raises Error.
     """
-    given = {"axis": axis, "profile": profile, "tensor_scale": tensor_scale, "scale": scale, "zero_point": zero_point}
-    options = {k: _plain(v) for k, v in given.items() if v is not None}
+    settings = {
+        "axis": axis,
+        "profile": profile,
+        "tensor_scale": tensor_scale,
+        "scale": scale,
+        "zero_point": zero_point,
+    }
+    options = {k: _plain(v) for k, v in settings.items() if v is not None}
     chosen, words = _policy(policy, round, sr_bits), _random(seed, key, random_bits)
-    found = find_format(fmt)
+    target = find_format(fmt)
 
     def work(values: Any) -> Quantized:
-        return values_in(found, values, chosen, words, clip, options)
+        return values_in(target, values, chosen, words, clip, options)
 
     return _StraightThrough.apply(x, work)[0]
 

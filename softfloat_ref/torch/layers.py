@@ -210,12 +210,12 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
     names of modules with parameters of two or more dimensions that it has no say in. Raises Error, also if it
     quantizes none.
     """
-    found = {name: layer for name, m in modules.items() if (layer := counterpart(m)) is not None}
-    given = find_recipe(recipe)
-    clock = Clock(given, seed)
-    given.assign(layers.Sequential(found), Run(clock.seed))
+    numpy_layers = {name: layer for name, m in modules.items() if (layer := counterpart(m)) is not None}
+    training_recipe = find_recipe(recipe)
+    clock = Clock(training_recipe, seed)
+    training_recipe.assign(layers.Sequential(numpy_layers), Run(clock.seed))
     counted, left = 0, []
-    for name, layer in found.items():
+    for name, layer in numpy_layers.items():
         if isinstance(layer, _Matrices) and _has_products(layer):
             left.append(name)
         if isinstance(layer, _Matrices) or not _is_formatted(layer):
@@ -228,7 +228,7 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
         module._layer, module._clock = layer, clock
         counted += 1
     if not counted:
-        raise Error(f"recipe {given.name} gives no layer of this model a format")
+        raise Error(f"recipe {training_recipe.name} gives no layer of this model a format")
     root.register_forward_pre_hook(clock.begin)
     watch(root)
     return left

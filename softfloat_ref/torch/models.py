@@ -32,13 +32,13 @@ def quantized(model: Any, recipe: Any, *, exempt: Sequence[str] = (), seed: int 
     """
     if not isinstance(model, torch.nn.Module):
         raise Error(f"{type(model).__name__} is not a torch module")
-    found, made = find_recipe(recipe, exempt), _copy(model)
+    training_recipe, clone = find_recipe(recipe, exempt), _copy(model)
     # As in numpy's networks, a model of one layer has its kind as a name.
-    modules = {name or type(module).__name__.lower(): module for name, module in made.named_modules()}
-    left = attach(modules, found, seed, made)
+    modules = {name or type(module).__name__.lower(): module for name, module in clone.named_modules()}
+    left = attach(modules, training_recipe, seed, clone)
     if left:
         warnings.warn(_warning({name: type(modules[name]).__name__ for name in left}), stacklevel=2)
-    return made
+    return clone
 
 
 def _copy(model: Any) -> Any:

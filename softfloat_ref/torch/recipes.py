@@ -15,13 +15,13 @@ _NOT_OURS: Final = ("master", "optimizer")  # roles of tensors that torch's opti
 _REST: Final = {"model": {"kind": "mlp"}, "data": {}}  # what a recipe must have, and no layer asks for
 
 
-def find_recipe(given: Any, exempt: Sequence[str] = ()) -> Recipe:
+def find_recipe(source: Any, exempt: Sequence[str] = ()) -> Recipe:
     """A training recipe from: a Recipe; the name of one, or FILE.toml; the name of a format, for the operands of all
     products; or tables as in TOML: formats by role, or those under the key formats besides policy and override.
 
     exempt: patterns of layers to leave out. Raises Error.
     """
-    recipe = _found(given)
+    recipe = _found(source)
     if exempt:
         more = Override(tuple(exempt), exempt=True)
         recipe = dataclasses.replace(recipe, overrides=(*recipe.overrides, more))
@@ -32,17 +32,17 @@ def find_recipe(given: Any, exempt: Sequence[str] = ()) -> Recipe:
     return recipe
 
 
-def _found(given: Any) -> Recipe:
-    if isinstance(given, Recipe):
-        return given
-    if isinstance(given, Mapping):
-        return read_recipe(_REST | dict(given) if "formats" in given else _REST | {"formats": dict(given)})
-    if not isinstance(given, str):
-        raise Error(f"a recipe is a name, formats by role, or a Recipe, not {given!r}")
-    if given in recipe_files() or given.endswith(".toml"):
-        return load_recipe(given)
+def _found(source: Any) -> Recipe:
+    if isinstance(source, Recipe):
+        return source
+    if isinstance(source, Mapping):
+        return read_recipe(_REST | dict(source) if "formats" in source else _REST | {"formats": dict(source)})
+    if not isinstance(source, str):
+        raise Error(f"a recipe is a name, formats by role, or a Recipe, not {source!r}")
+    if source in recipe_files() or source.endswith(".toml"):
+        return load_recipe(source)
     try:
-        find_format(given)
+        find_format(source)
     except Error as e:
-        raise Error(f"{given!r} is neither a training recipe (softfloat-ref train --list) nor a format: {e}") from None
-    return read_recipe(_REST | {"formats": dict.fromkeys(OPERANDS, given)}, given)
+        raise Error(f"{source!r} is neither a training recipe (softfloat-ref train --list) nor a format: {e}") from None
+    return read_recipe(_REST | {"formats": dict.fromkeys(OPERANDS, source)}, source)

@@ -52,8 +52,8 @@ def exact(x: Any, what: str) -> Any:
 def float32(x: Any, what: str) -> Array:
     """The values as a float32 array, which may share the tensor's memory."""
     check(x, what, NARROW)
-    found: Array = _plain(x).float().numpy()
-    return found
+    array: Array = _plain(x).float().numpy()
+    return array
 
 
 def like(values: Array, x: Any) -> Any:

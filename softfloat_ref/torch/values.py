@@ -41,8 +41,8 @@ def values_in(
         values = convert.quantize(x, fmt, policy, random_bits)
         limits = bounds(fmt)
     elif isinstance(fmt, BlockFormat):
-        made = blocks.encode(x, fmt, policy, random_bits, **options)
-        values, limits = made.decode(), _block_bounds(made) if inside else (0.0, 0.0)
+        encoded = blocks.encode(x, fmt, policy, random_bits, **options)
+        values, limits = encoded.decode(), _block_bounds(encoded) if inside else (0.0, 0.0)
     else:
         if not inside:
             return Quantized(affine.quantize(x, fmt, policy, random_bits, **options), None)
@@ -63,19 +63,19 @@ def bounds(fmt: Format) -> tuple[float, float]:
     return -low, math.ldexp(*fmt.magnitude(fmt.max_code))
 
 
-def _block_bounds(made: blocks.BlockArray) -> tuple[Any, Any]:
+def _block_bounds(array: blocks.BlockArray) -> tuple[Any, Any]:
     """The smallest and the largest value that each element could have under its scales; exact in float64."""
-    low, high = bounds(made.fmt.element)
-    factor = float(made.factor)
+    low, high = bounds(array.fmt.element)
+    factor = float(array.factor)
     with np.errstate(over="ignore", invalid="ignore"):
-        scales = convert.decode_float64(made.spread_scales(), made.fmt.scale) * factor
+        scales = convert.decode_float64(array.spread_scales(), array.fmt.scale) * factor
         return scales * low, scales * high
 
 
-def _affine_bounds(made: affine.AffineArray) -> tuple[Any, Any]:
+def _affine_bounds(array: affine.AffineArray) -> tuple[Any, Any]:
     """The values of the smallest and the largest integer; exact in float64."""
-    shape = [1] * made.integers.ndim
-    if made.axis is not None:
-        shape[made.axis] = -1
-    scale, zero = made.scales.astype(np.float64).reshape(shape), made.zero_points.astype(np.float64).reshape(shape)
-    return (made.fmt.lowest - zero) * scale, (made.fmt.highest - zero) * scale
+    shape = [1] * array.integers.ndim
+    if array.axis is not None:
+        shape[array.axis] = -1
+    scale, zero = array.scales.astype(np.float64).reshape(shape), array.zero_points.astype(np.float64).reshape(shape)
+    return (array.fmt.lowest - zero) * scale, (array.fmt.highest - zero) * scale

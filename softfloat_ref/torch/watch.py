@@ -32,9 +32,9 @@ class WatchedModel:
 
 
 def _restored(make: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    made = make(*args)
-    made.__class__ = _watched_class(type(made))
-    return made
+    module = make(*args)
+    module.__class__ = _watched_class(type(module))
+    return module
 
 
 _CLASSES: Final[dict[type[Any], type[Any]]] = {}  # by the plain class

@@ -99,19 +99,18 @@ def explain(
     if isinstance(what, str | Unit):
         if codes is None:
             raise Error("give the codes of the operands; explain(0.3, FORMAT) explains a number")
-        made = unit_of(what, fmt, **options)
-        return explain_case(made, [*codes, *words], lane, got, got_flags)
+        return explain_case(unit_of(what, fmt, **options), [*codes, *words], lane, got, got_flags)
     if codes is not None or lane is not None:
         raise Error("codes and lane are for operations; a number, or a list of numbers, is explained as it is")
-    found = _format(fmt)
-    if isinstance(found, BlockFormat):
+    target = _format(fmt)
+    if isinstance(target, BlockFormat):
         values = [to_value(x, VALUE_BITS) for x in (what if isinstance(what, Iterable) else [what])]
-        return explain_block(block_of(values, found, words or None, **options), got, got_flags)
+        return explain_block(block_of(values, target, words or None, **options), got, got_flags)
     policy = get_policy(options.pop("policy", None))
     if options:
-        raise Error(f"{find_first(options)} has no effect on {found.name}, which is a scalar format; leave it out")
+        raise Error(f"{find_first(options)} has no effect on {target.name}, which is a scalar format; leave it out")
     word = words[0] if words else None
-    return explain_number(what, found, policy, word, got, got_flags)
+    return explain_number(what, target, policy, word, got, got_flags)
 
 
 def _format(fmt: Any) -> Format | BlockFormat:
@@ -156,7 +155,7 @@ def explain_number(
 
 
 def _rounded(
-    found: Explanation,
+    explanation: Explanation,
     fmt: Format,
     run: Callable[[Policy], tuple[int, int]],
     policy: Policy,
@@ -165,15 +164,15 @@ def _rounded(
     flags: int | None,
 ) -> Explained:
     """The explanation of a rounding, with the policies and listed defects that give a device's answer."""
-    data = {"bits": fmt.hex(found.bits), "flags": f"{found.flags:02x}", "steps": dict(found.rows)}
+    data = {"bits": fmt.hex(explanation.bits), "flags": f"{explanation.flags:02x}", "steps": dict(explanation.rows)}
     if got is None:
-        return Explained(found.rows, data)
+        return Explained(explanation.rows, data)
     code = check_code(got, fmt)
     matching: Changes = Tried(run, policy).matching(code, flags) or [
         {"defect": n} for n, x in defects() if x is not None and x[0] == code and flags in (None, x[1])
     ]
     answer = describe(code, fmt) + ("" if flags is None else f", flags {flag_text(flags)}")
-    return Explained(found.rows, data, matching, answer, _NO_POLICY)
+    return Explained(explanation.rows, data, matching, answer, _NO_POLICY)
 
 
 def _check_flags(got: Any, flags: int | None, spell: Spell) -> None:
@@ -216,9 +215,9 @@ def explain_block(
     if len(codes) != len(block.values):
         raise Error(f"{spell('got')}: give a scale and {len(block.values)} codes")
     known = [check_code(x, block.fmt.element) for x in codes]
-    found = block.alternatives(check_code(scale, block.fmt.scale), known)
+    matching = block.alternatives(check_code(scale, block.fmt.scale), known)
     shown = f"{block.fmt.scale.hex(scale)}: {' '.join(map(block.fmt.element.hex, known))}"
-    return Explained(rows, data, found, shown, _NO_PROFILE)
+    return Explained(rows, data, matching, shown, _NO_PROFILE)
 
 
 # -- a case of a unit --------------------------------------------------------------------------------------------------
@@ -243,15 +242,15 @@ def explain_case(
     if isinstance(part, OperationUnit | VectorUnit):
         _check_flags(got, got_flags, spell)
     if isinstance(part, OperationUnit):
-        found = _explain_operation(part, own, got, got_flags)
+        explained = _explain_operation(part, own, got, got_flags)
     elif isinstance(part, VectorUnit):
-        found = _explain_lane(part, own, lane or 0, got, got_flags)
+        explained = _explain_lane(part, own, lane or 0, got, got_flags)
     else:
-        found = _explain_steps(part, own, got, got_flags, spell)
+        explained = _explain_steps(part, own, got, got_flags, spell)
     if not isinstance(unit, SelectionUnit):
-        return found
+        return explained
     controls = field_lines([f for f in unit.inputs if f.role == "control"], inputs)
-    return dataclasses.replace(found, rows=[*labelled(controls), *found.rows])
+    return dataclasses.replace(explained, rows=[*labelled(controls), *explained.rows])
 
 
 def _explain_operation(unit: OperationUnit, inputs: Sequence[int], got: int | None, flags: int | None) -> Explained:
@@ -268,8 +267,8 @@ def _explain_operation(unit: OperationUnit, inputs: Sequence[int], got: int | No
 
         return ((h.name, h.model((*codes, word or 0))) for h in scalar_defects(Scalar(sig, unit.policy)))
 
-    found = explain_operation(sig, codes, unit.policy, word)
-    return _rounded(found, sig.out, run, unit.policy, defects, got, flags)
+    explanation = explain_operation(sig, codes, unit.policy, word)
+    return _rounded(explanation, sig.out, run, unit.policy, defects, got, flags)
 
 
 def _explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int, got: int | None, flags: int | None) -> Explained:
@@ -282,8 +281,8 @@ def _explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int, got: int |
         bits, raised = near.rounded(near.unrounded(inputs[: unit.operand_width])[lane : lane + 1], word)
         return bits, raised
 
-    found = explain_lane(unit, inputs, lane)
-    return _rounded(found, unit.out, run, unit.policy, tuple, got, flags)
+    explanation = explain_lane(unit, inputs, lane)
+    return _rounded(explanation, unit.out, run, unit.policy, tuple, got, flags)
 
 
 def _explain_steps(unit: Unit, inputs: Sequence[int], got: int | None, flags: int | None, spell: Spell) -> Explained:

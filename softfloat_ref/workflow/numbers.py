@@ -138,11 +138,11 @@ def evaluate(
     formats = _formats(operands, own, fmt)
     codes = [x.codes if held else x for x, held in zip(operands, own, strict=True)]
     how: dict[str, Any] = {"flags": flags or "none", **options}
-    found: Any = array_operations.evaluate(op, codes, formats, to, policy, random_bits, **how)
+    answer: Any = array_operations.evaluate(op, codes, formats, to, policy, random_bits, **how)
     if not any(own):
-        return found
+        return answer
     result = operations.signature(op, formats, to).out
-    return ScalarArray(found, result) if flags in (None, "none") else (ScalarArray(found[0], result), found[1])
+    return ScalarArray(answer, result) if flags in (None, "none") else (ScalarArray(answer[0], result), answer[1])
 
 
 def _formats(operands: Sequence[Any], own: Sequence[bool], fmt: FormatName) -> Any:

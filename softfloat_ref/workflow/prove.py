@@ -78,9 +78,9 @@ def circuit_unit(unit: Unit) -> Unit:
 
 def compare(problem: Equality, prover: Prover) -> Proof:
     """What comes of a comparison of two units: a counterexample among vectors takes no solver."""
-    found = None if problem.unit == problem.other else told_by_vectors(problem, _VECTORS_S)
-    if found is not None:
-        return Proof("counterexample", (Decided(ALL, "counterexample", (), 0.0, found),))
+    counterexample = None if problem.unit == problem.other else told_by_vectors(problem, _VECTORS_S)
+    if counterexample is not None:
+        return Proof("counterexample", (Decided(ALL, "counterexample", (), 0.0, counterexample),))
     return prover(problem)
 
 

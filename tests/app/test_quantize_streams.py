@@ -155,15 +155,15 @@ def test_a_file_onto_itself(tmp_path: Path) -> None:
     x = values((50, 64))
     np.save(tmp_path / "x.npy", x)
     ok("quantize", "--fmt", "bf16", "-i", "x.npy", "-o", "x.npy", cwd=tmp_path)
-    kept = np.load(tmp_path / "x.npy")
-    assert kept.shape == x.shape
-    assert not (kept.view(np.uint32) & 0xFFFF).any()
+    original = np.load(tmp_path / "x.npy")
+    assert original.shape == x.shape
+    assert not (original.view(np.uint32) & 0xFFFF).any()
 
 
 def big_file(path: Path, mebibytes: int) -> None:
-    made = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(mebibytes, 1 << 18))
-    made[:] = DRAW.standard_normal(1 << 18, dtype=np.float32)
-    made.flush()
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(mebibytes, 1 << 18))
+    array[:] = DRAW.standard_normal(1 << 18, dtype=np.float32)
+    array.flush()
 
 
 PEAK = """

@@ -87,9 +87,9 @@ def test_a_shifted_rounding_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     right = exhaustive.convert.encode
     monkeypatch.setattr(exhaustive.convert, "encode", lambda x, f, p, w: right(x, f, p.replace(rounding="rna"), w))
     (one,) = runs([get_format("bf16")], [Rounding.RNE])
-    found = exhaustive.combine(map(exhaustive.check, shards(one, 3, 997)))
-    assert 0 < found.wrong <= found.inputs >> 17  # ties with an even code below
-    assert len(found.first) == exhaustive.SHOWN
+    combined = exhaustive.combine(map(exhaustive.check, shards(one, 3, 997)))
+    assert 0 < combined.wrong <= combined.inputs >> 17  # ties with an even code below
+    assert len(combined.first) == exhaustive.SHOWN
 
 
 @pytest.mark.full

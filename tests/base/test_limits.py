@@ -384,11 +384,11 @@ def test_members_and_their_contents_are_counted(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(Error, match=r"x.npz: a directory of 306 bytes; the limit is 300"):
         npz.load(tmp_path / "x.npz")
     (tmp_path / "x.npz").write_bytes(ONE)
-    with archives.archive(tmp_path / "x.npz") as found:
-        entry = found.getinfo("a.npy")
-        assert archives.content(found, entry, entry.file_size) == npy()
+    with archives.archive(tmp_path / "x.npz") as zip_file:
+        entry = zip_file.getinfo("a.npy")
+        assert archives.content(zip_file, entry, entry.file_size) == npy()
         with pytest.raises(Error, match=r"a.npy: .* the limit is 9"):
-            archives.content(found, entry, 9)
+            archives.content(zip_file, entry, 9)
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ def test_integers_of_any_size() -> None:
 
 def test_changes() -> None:
     for begin, end, wide in ((3, 30, 7), (0, 100, 1), (0, 1 << 40, 1 << 37), (5, 5, 3)):
-        found = list(changes(lambda x, wide=wide: x // wide, begin, end))  # type: ignore[misc]
-        assert found == [(max(begin, k * wide), k) for k in range(begin // wide, end // wide + 1)]
+        points = list(changes(lambda x, wide=wide: x // wide, begin, end))  # type: ignore[misc]
+        assert points == [(max(begin, k * wide), k) for k in range(begin // wide, end // wide + 1)]
 
 
 def test_assignments() -> None:
@@ -88,11 +88,11 @@ class Unit:
 
 def test_a_table_becomes_a_dataclass() -> None:
     table = {"name": "u", "rate": 3, "at": [1, 2], "pair": [3, 4], "of": {"x": 1}, "pins": [{"port": "b", "width": 9}]}
-    found = tables.made(Unit, {**table, "pin": {"port": "c"}}, "unit")
-    assert found == Unit("u", 3, "in", {"x": 1}, (1, 2), (3, 4), Pin("c"), (Pin("b", 9),))
-    assert tables.made(Unit, {"at": [5]}, "unit", found).pins == (Pin("b", 9),)
+    unit = tables.made(Unit, {**table, "pin": {"port": "c"}}, "unit")
+    assert unit == Unit("u", 3, "in", {"x": 1}, (1, 2), (3, 4), Pin("c"), (Pin("b", 9),))
+    assert tables.made(Unit, {"at": [5]}, "unit", unit).pins == (Pin("b", 9),)
     assert tables.choices(Unit, name=("u", "v")) == {"name": ("u", "v"), "kind": ("in", "out")}
-    tables.check_choices(found, "unit", tables.choices(Unit))
+    tables.check_choices(unit, "unit", tables.choices(Unit))
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,6 @@ def test_each_step_has_a_row(unit: Unit, inputs: tuple[int, ...], rows: dict[str
 
 def test_the_rows_end_with_the_answer() -> None:
     inputs = (0x3E99999A, 0x3FC00000, 0xC3E00000, 0, 0x3F800000)
-    found = steps(NVFP4, inputs)
-    assert [label for label, _ in found[-2:]] == ["scale", "elements[2]"]
+    rows = steps(NVFP4, inputs)
+    assert [label for label, _ in rows[-2:]] == ["scale", "elements[2]"]
     assert NVFP4.answer(inputs) == (0x69, 0, 0, 0xF, 0)
