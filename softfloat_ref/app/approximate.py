@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _FUNCTIONS: Final = [name for name, row in OPERATIONS.items() if row.arity == 1 and row.curve]
 DEFAULT_DEGREE: Final = 1
-_OWN: Final = ("round", "policy", "overflow")  # the options of policies that a definition has
+_DEFINED_OPTIONS: Final = ("round", "policy", "overflow")  # the options of policies that a definition has
 
 
 @click.command("approximate")
@@ -59,7 +59,7 @@ def command(
     from softfloat_ref.oracle.approximation import check_name, get_approximation
 
     choices.check_seed()
-    place = plots.picture(picture)
+    place = plots.picture_path(picture)
     if place is not None:
         check_place(str(place))
     if folder is not None:
@@ -72,7 +72,7 @@ def command(
     else:
         if fmt is None:
             raise Error(f"approximate {function} needs --fmt")
-        if other := [x for x in choices.typed_options if x not in _OWN]:
+        if other := [x for x in choices.typed_options if x not in _DEFINED_OPTIONS]:
             raise Error(f"an approximation has a rounding and an overflow rule; leave {option_name(other[0])} out")
         formats = get_format(fmt), get_format(out or fmt)
         if segments not in (None, "code", "value"):

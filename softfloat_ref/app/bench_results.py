@@ -14,8 +14,8 @@ from softfloat_ref.golden.sets import VectorSet
 if TYPE_CHECKING:
     from softfloat_ref.testing.check import Report
 
-_SHOWN: Final = 3
-_PACKED: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d+ more")
+_SHOWN_MISMATCHES: Final = 3
+_PACKED_MISMATCH: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d+ more")
 
 
 def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
@@ -27,11 +27,11 @@ def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
     from softfloat_ref.testing import report as reports
 
     wide = len(vectors.unit.compared().result_formats) > 1
-    report = _compared(vectors, log, _SHOWN if wide else 0)
+    report = _compared(vectors, log, _SHOWN_MISMATCHES if wide else 0)
     if report is None or not report.mismatched:
         print("\n".join(output), flush=True)
         return
-    print("\n".join(x for x in output if not (wide and _PACKED.match(x))))
+    print("\n".join(x for x in output if not (wide and _PACKED_MISMATCH.match(x))))
     if wide:
         print("\n".join(reports.text(report)))
     sys.stdout.flush()  # a diagnosis may take a while

@@ -32,19 +32,19 @@ from softfloat_ref.oracle.literals import parse_code, parse_number
 
 _SHOWN_MISMATCHES: Final = 10
 _ACC: Final = Name("NAME", ACCUMULATORS)
-_SECOND: Final = ("tensor_scale_a", "tensor_scale_b")
-_VALUES: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", *_SECOND, "values", "extrapolate")
+_TENSOR_SCALES: Final = ("tensor_scale_a", "tensor_scale_b")
+_PRODUCT_OPTIONS: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", *_TENSOR_SCALES, "values", "extrapolate")
 # The modes that do something other than one product, and the options allowed with each, besides --json.
 _MODES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "traced": ("--trace", _VALUES),
-    "compare": ("--compare", _VALUES),
+    "traced": ("--trace", _PRODUCT_OPTIONS),
+    "compare": ("--compare", _PRODUCT_OPTIONS),
     "listed": ("--list", ()),
     "show": ("--show", ()),
     "probes": ("--probes", ()),
     "replayed": ("--replay", ("acc", "fmt", "out", "c", "extrapolate")),
 }
-_JSON: Final = ("traced", "listed", "show")
-_OPTIONS: Final = {"source": "-i"}
+_JSON_MODES: Final = ("traced", "listed", "show")
+_OPTION_NAMES: Final = {"source": "-i"}
 
 
 @click.command("dot", cls=NumbersCommand)
@@ -87,7 +87,7 @@ def command(operands: tuple[str, ...], **options: Any) -> int | None:
     mode = modes[0] if modes else ""
     if modes:
         _refuse_others(mode, operands, options)
-    if options["as_json"] and mode not in _JSON:
+    if options["as_json"] and mode not in _JSON_MODES:
         raise Error("--json goes with --trace, --list or --show")
     match mode:
         case "listed":
@@ -114,7 +114,7 @@ def _refuse_others(mode: str, operands: tuple[str, ...], options: dict[str, Any]
         raise Error(f"{name} takes no operands; leave {operands[0][:40]!r} out")
     for option, value in options.items():
         if option not in (mode, "as_json", *takes) and value not in (None, False):
-            raise Error(f"{name} takes no {_OPTIONS.get(option, '--' + option.replace('_', '-'))}; leave it out")
+            raise Error(f"{name} takes no {_OPTION_NAMES.get(option, '--' + option.replace('_', '-'))}; leave it out")
 
 
 # -- operands ----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from softfloat_ref.rtl.vendors import NAMES, chosen
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.units import is_name_of_recipe
 
-_DPI = tuple(name for name in NAMES if name != "icarus")
+_SIMULATORS = tuple(name for name in NAMES if name != "icarus")
 
 
 @click.command("dpi")
@@ -24,7 +24,7 @@ _DPI = tuple(name for name in NAMES if name != "icarus")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write to, created if needed.")
 @click.option("--uvm", "op", type=OP, metavar="OP", help="Also write a UVM package for a unit: OP, or a vector recipe.")
 @click.option("--print-command", is_flag=True, help="Print the commands that compile the files with the SOURCEs.")
-@click.option("--sim", type=Name("SIMULATOR", _DPI), help="With --print-command: the simulator.")
+@click.option("--sim", type=Name("SIMULATOR", _SIMULATORS), help="With --print-command: the simulator.")
 @click.option("--top", metavar="MODULE", help="With --print-command: the module that is simulated.")
 @click.option("--sim-arg", "arguments", metavar="ARG", multiple=True, help="With --print-command: for the build.")
 @request_options
@@ -52,7 +52,7 @@ def command(
     if print_command and top is None:
         raise Error("--print-command needs --top MODULE, the module that is simulated")
     if sim == "icarus":
-        raise Error(f"icarus has no DPI; choose {', '.join(_DPI)}")
+        raise Error(f"icarus has no DPI; choose {', '.join(_SIMULATORS)}")
     simulator = chosen(sim or "verilator", printed=True) if print_command else None
     if op is None:
         request.refuse("these options describe a unit, for --uvm OP")

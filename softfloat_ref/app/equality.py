@@ -67,7 +67,7 @@ def cases_words(proof: Proof) -> str:
     return f", in {counted(len(proof.cases), 'case')}" if proof.split is not None else ""
 
 
-def undecided(what: str, proof: Proof) -> Iterator[str]:
+def undecided_lines(what: str, proof: Proof) -> Iterator[str]:
     """The cases without an answer."""
     done, of = sum(d.verdict == "proved" for d in proof.cases), len(proof.cases) + len(proof.open)
     yield f"UNDECIDED: {what}: {done} of {counted(of, 'case')} proved"
@@ -75,14 +75,14 @@ def undecided(what: str, proof: Proof) -> Iterator[str]:
     yield from (f"  {name}: not begun" for name in proof.open)
 
 
-def compared(problem: Equality, text: str, proof: Proof, limit_s: float) -> Iterator[str]:
+def comparison_lines(problem: Equality, text: str, proof: Proof, limit_s: float) -> Iterator[str]:
     """What came of a comparison. text: of --equal; limit_s: to look for a simpler input."""
     both = f"{problem.unit.label}, and {'with ' if text.lstrip().startswith('-') else ''}{text.strip()}"
     both += "" if problem.flags else ", without flags"
     decided = next((d for d in proof.cases if d.counterexample), None)
     if decided is not None and decided.counterexample is not None:
         yield f"DIFFERENT: {both}"
-        yield from difference(
+        yield from difference_lines(
             problem, simplest(problem, decided.case, decided.counterexample, min(limit_s, _SIMPLER_S))
         )
     elif proof.verdict == "proved":
@@ -90,10 +90,10 @@ def compared(problem: Equality, text: str, proof: Proof, limit_s: float) -> Iter
         if any(d.undefined for d in proof.cases):
             yield "  the same inputs have no defined result"
     else:
-        yield from undecided(both, proof)
+        yield from undecided_lines(both, proof)
 
 
-def difference(problem: Equality, counterexample: Counterexample) -> Iterator[str]:
+def difference_lines(problem: Equality, counterexample: Counterexample) -> Iterator[str]:
     """An input that tells two units apart, and both answers."""
     ours, theirs = problem.unit, problem.other
     yield from view_of(ours).operand_lines(counterexample.inputs)

@@ -33,8 +33,8 @@ DEFAULT_WIDE: Final = 200
 PROOF_S: Final = 5.0
 MAX_PROVED: Final = 8  # input codes of a unit that is read in time for a proof
 _HAS_PROVER: Final = importlib.util.find_spec("bitwuzla") is not None
-_FOUND: Final = ("profile", "acc", "steps", "extrapolate", "scale_policy")
-_GIVEN: Final = ("fmt", "out", "seed", "sr_bits", *(name for name in OPTIONS if name not in _FOUND))
+_IDENTIFIED: Final = ("profile", "acc", "steps", "extrapolate", "scale_policy")
+_ALLOWED: Final = ("fmt", "out", "seed", "sr_bits", *(name for name in OPTIONS if name not in _IDENTIFIED))
 
 
 @click.command("identify")
@@ -79,7 +79,7 @@ def command(
         return _selftest(op, request.fmt, request.out, request.options.get("k"), verbose)
     if op is None:
         raise Error("give the operation and --fmt, for example: identify fma --fmt fp16 --dut CMD; or --selftest")
-    request.refuse("identify finds the policy, the profile and the accumulator", _GIVEN)
+    request.refuse("identify finds the policy, the profile and the accumulator", _ALLOWED)
     device.require()
     vectors = _base(request, op)
     count = (DEFAULT_WIDE if vectors.cases.wide else DEFAULT_COUNT) if count is None else count

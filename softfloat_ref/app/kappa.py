@@ -16,7 +16,7 @@ from softfloat_ref.testing import declaration
 from softfloat_ref.testing.check import Report
 from softfloat_ref.testing.kappa import Allowance, Kappas, intervals
 
-_MEASURED: Final = "measure"  # --kappa without a number
+_MEASURE: Final = "measure"  # --kappa without a number
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _choice(params: dict[str, Any]) -> dict[str, Any]:
 
 def _limit(text: str) -> int | None:
     """The largest kappa allowed; None to measure it. Raises Error."""
-    if text == _MEASURED:
+    if text == _MEASURE:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 20):
         raise Error(f"--kappa {text[:40]}: give a number of values, such as 1, or none to measure it")
@@ -77,7 +77,7 @@ kappa_options: Final = bundled(
     click.option(
         "--kappa",
         is_flag=False,
-        flag_value=_MEASURED,
+        flag_value=_MEASURE,
         metavar="[K]",
         help="Largest error allowed, in values of the format (P3109 4.4); without K, measure it.",
     ),

@@ -15,7 +15,7 @@ from softfloat_ref.units import Field, Unit
 Answer = Callable[[bytes], bytes]  # from the operands' text to a line
 
 CHUNK: Final = 1 << 16  # bytes read at a time
-_DRAWN: Final = 1024  # words drawn at a time from a random source
+_WORDS_AT_ONCE: Final = 1024  # words drawn at a time from a random source
 _CODE: Final = rb"(?:0[xX])?[0-9a-fA-F]{1,80}"
 
 
@@ -49,7 +49,7 @@ class Words:
         at = self.position - self._start
         if at + self._count > len(self._known):
             self._start, at = self.position, 0
-            self._known = self.source.bits(self._width, self._start, max(_DRAWN, self._count))
+            self._known = self.source.bits(self._width, self._start, max(_WORDS_AT_ONCE, self._count))
         self.position += self._count
         return self._known[at : at + self._count]
 
@@ -96,12 +96,12 @@ def _misread(text: bytes, count: int) -> Error:
     words = text.split()
     if len(words) != count:
         needed = f"{counted(count, 'operand')} {'is' if count == 1 else 'are'} needed"
-        return Error(f"{counted(len(words), 'field')}, but {needed}: {shown(text)}")
+        return Error(f"{counted(len(words), 'field')}, but {needed}: {excerpt(text)}")
     for word in words:
         parse_code(word.decode("ascii", "replace"))
-    return Error(f"{shown(text)} is not a line of {count} hexadecimal operands")
+    return Error(f"{excerpt(text)} is not a line of {count} hexadecimal operands")
 
 
-def shown(text: bytes) -> str:
+def excerpt(text: bytes) -> str:
     """The start of a line, for errors."""
     return repr(text[:60].decode("ascii", "replace"))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf|nan|snan)", re.IGNORECASE)
-_SENTENCE: Final = 1000  # characters of the first one of a help text, at most
+_MAX_SENTENCE: Final = 1000  # characters of the first one of a help text, at most
 _MARK: Final = "\0"  # stands before a negative number while click looks for options
 
 
@@ -77,7 +77,7 @@ class Commands(click.Group):
         """The table of commands."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, c.get_short_help_str(_SENTENCE)) for name, c in commands if c is not None])
+            formatter.write_dl([(name, c.get_short_help_str(_MAX_SENTENCE)) for name, c in commands if c is not None])
 
 
 def unmark(text: str) -> str:
@@ -115,11 +115,11 @@ _POLICY_OPTIONS: Final = (
     ("--specials", Name("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
     ("--sr-bits", click.INT, "Number of random bits of a stochastic rounding."),
 )
-_NAMES: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS]
-_FIELDS: Final = {"round": "rounding", "policy": "like"}  # of a policy's table, where an option has another name
+_POLICY_PARAMETERS: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS]
+_POLICY_FIELDS: Final = {"round": "rounding", "policy": "like"}  # of a policy's table, where an option has another name
 _PARAMETERS: Final = {
-    **{name: option for option, name in _FIELDS.items()},
-    **{f"scale_{name}": f"scale_{option}" for option, name in _FIELDS.items()},
+    **{name: option for option, name in _POLICY_FIELDS.items()},
+    **{f"scale_{name}": f"scale_{option}" for option, name in _POLICY_FIELDS.items()},
     "roundings": "rounding_input",
 }
 
@@ -263,8 +263,8 @@ def _hex_word(text: str) -> int:
 
 def policy_values(params: dict[str, Any]) -> dict[str, Any]:
     """The policy options as one `choices`. Raises Error."""
-    typed = {n: params.pop(n) for n in _NAMES}
-    table = {_FIELDS.get(n, n): value for n, value in typed.items() if value is not None}
+    typed = {n: params.pop(n) for n in _POLICY_PARAMETERS}
+    table = {_POLICY_FIELDS.get(n, n): value for n, value in typed.items() if value is not None}
     spec, seed, bits = (params.pop(n) for n in ("random_source", "seed", "random_bits"))
     if spec is not None and bits is not None:
         raise Error("--random-bits gives the random bits; leave --random-source out")

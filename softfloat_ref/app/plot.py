@@ -71,7 +71,7 @@ def histogram(
     from softfloat_ref.arrays.exponents import find_format
 
     choices.check_seed()
-    picture = plots.picture(output)
+    picture = plots.picture_path(output)
     if not 0 < scale < float("inf"):
         raise Error(f"--scale {scale}: give a number above 0")
     targets = [find_format(x) for x in formats]
@@ -197,7 +197,7 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
     """Write the picture of the runs, if an output is given; returns the lines of the table. Raises Error."""
     from softfloat_ref.app import plots
 
-    picture = plots.picture(output)
+    picture = plots.picture_path(output)
     logs = [_run(Path(x)) for x in runs]
     groups: dict[str, list[Run]] = {}
     for run in logs:

@@ -11,7 +11,7 @@ from softfloat_ref.base.errors import Error
 
 TITLE: Final = click.option("--title", default="", help="Title of the picture.")
 OUTPUT: Final = click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
-_LIMIT: Final = 100  # binades away from 1
+_MAX_EXPONENT: Final = 100  # binades away from 1
 
 
 @click.command("line")
@@ -23,7 +23,7 @@ def line(formats: tuple[str, ...], title: str, output: str | None) -> None:
     from softfloat_ref.app import plots, plots_formats
     from softfloat_ref.arrays.exponents import find_format
 
-    picture = plots.picture(output)
+    picture = plots.picture_path(output)
     rows = [plots_formats.values_of(find_format(x)) for x in formats]
     if picture is not None:
         with plots.style():
@@ -55,9 +55,11 @@ def error(formats: tuple[str, ...], low: int, high: int, title: str, output: str
     from softfloat_ref.app import plots, plots_formats
     from softfloat_ref.arrays.exponents import find_format
 
-    picture = plots.picture(output)
-    if not -_LIMIT <= low < high <= _LIMIT:
-        raise Error(f"--from {low} --to {high}: give exponents from {-_LIMIT} to {_LIMIT}, the first one smaller")
+    picture = plots.picture_path(output)
+    if not -_MAX_EXPONENT <= low < high <= _MAX_EXPONENT:
+        raise Error(
+            f"--from {low} --to {high}: give exponents from {-_MAX_EXPONENT} to {_MAX_EXPONENT}, the first one smaller"
+        )
     curves = [plots_formats.curve(find_format(x), low, high) for x in formats]
     if picture is not None:
         with plots.style():

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from softfloat_ref.nn.samples import Samples
 
-_PIXELS: Final = 0.055  # of a sample's pixel, in inches
+_INCHES_PER_PIXEL: Final = 0.055  # of a sample's pixel, in inches
 
 
 @click.command("samples")
@@ -27,7 +27,7 @@ def samples(run: Path, count: int, averaged: bool, title: str, output: str | Non
     from softfloat_ref.app import plots
     from softfloat_ref.nn.samples import samples as generate
 
-    picture = plots.picture(output)
+    picture = plots.picture_path(output)
     images = generate(run, count, averaged)
     if picture is not None:
         _draw(picture, images, title)
@@ -42,12 +42,12 @@ def _draw(path: Path, images: Samples, title: str) -> None:
     panels = [(name, _tiled(x)) for name, x in (("test data", images.data), ("generated", images.generated))]
     height, width = panels[0][1].shape[:2]
     with plots.style():
-        fig = plots.figure(2 * _PIXELS * width + 0.4, _PIXELS * height + 0.6)
+        fig = plots.figure(2 * _INCHES_PER_PIXEL * width + 0.4, _INCHES_PER_PIXEL * height + 0.6)
         for axes, (name, image) in zip(fig.subplots(1, 2), panels, strict=True):
             axes.imshow(image, interpolation="nearest", cmap="gray", vmin=0, vmax=1)
             axes.set_title(name)
             axes.set_axis_off()
-        plots.save(plots.titled(fig, title), path)
+        plots.save(plots.with_title(fig, title), path)
 
 
 def _tiled(images: NDArray[Any]) -> NDArray[Any]:

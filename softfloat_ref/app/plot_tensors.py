@@ -25,7 +25,7 @@ def sqnr(report: str, title: str, output: str | None) -> None:
     """Plot the signal to quantization noise ratio by tensor and format, from a report that `report -o` wrote."""
     from softfloat_ref.app import plots
 
-    picture = plots.picture(output)
+    picture = plots.picture_path(output)
     formats, ratios = _ratios(report)
     names = list(ratios)
     if picture is not None:
@@ -94,7 +94,7 @@ def blocks(
     from softfloat_ref.nn.model_errors import Work
     from softfloat_ref.oracle.blocks.formats import get_block_format
 
-    picture = plots.picture(output)
+    picture = plots.picture_path(output)
     block_format = get_block_format(fmt)
     choices = choices.of(block_format, profile)
     choices.check_seed()

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 KINDS: Final = (".png", ".svg", ".pdf")
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
 _DPI: Final = 150
-_TAIL: Final = 5000  # one value in this many may lie left of the picture
-_CHARACTERS: Final = 12  # of text per inch
-_HANDLE: Final = 7  # characters that a legend's line takes
+_VALUES_PER_OUTLIER: Final = 5000  # one value in this many may lie left of the picture
+_CHARACTERS_PER_INCH: Final = 12  # of text per inch
+_HANDLE_CHARACTERS: Final = 7  # characters that a legend's line takes
 _GREY: Final = "#555555"
 _STYLE: Final = {
     "font.size": 10,
@@ -39,7 +39,7 @@ _STYLE: Final = {
 }
 
 
-def picture(path: str | None) -> Path | None:
+def picture_path(path: str | None) -> Path | None:
     """The path of a picture, if there is one. Raises Error for a suffix that is not a supported kind of picture."""
     if path is not None and Path(path).suffix not in KINDS:
         raise unknown(f"kind of picture {Path(path).name!r}:", Path(path).suffix, KINDS)
@@ -68,7 +68,7 @@ def style() -> Iterator[None]:
         yield
 
 
-def titled(fig: Figure, title: str) -> Figure:
+def with_title(fig: Figure, title: str) -> Figure:
     """The figure with a title, if there is one."""
     if title:
         fig.suptitle(title, x=0.01, ha="left", fontsize=11)
@@ -79,7 +79,7 @@ def legend(fig: Figure, title: str, *named: Any) -> Figure:
     """The figure with one legend above all panels, in as many columns as fit, under the title. named: handles and
     labels, if not those of the panels."""
     labels = named[1] if named else [x for a in fig.axes for x in a.get_legend_handles_labels()[1]]
-    columns = max(1, int(fig.get_figwidth() * _CHARACTERS) // (max(map(len, labels)) + _HANDLE))
+    columns = max(1, int(fig.get_figwidth() * _CHARACTERS_PER_INCH) // (max(map(len, labels)) + _HANDLE_CHARACTERS))
     heading = {"title": title, "title_fontsize": 11, "alignment": "left"} if title else {}
     fig.legend(*named, loc="outside upper left", ncols=columns, frameon=False, borderaxespad=0.3, **heading)
     return fig
@@ -137,7 +137,7 @@ def histogram(path: Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat
             _draw_ranges(axes[1], axes[0], inputs, formats)
         axes[-1].set_xlabel("exponent: floor of log2 of the magnitude")
         axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-        save(titled(fig, title), path)
+        save(with_title(fig, title), path)
 
 
 def _draw_exponents(axes: Axes, inputs: Sequence[Tensors]) -> None:
@@ -161,7 +161,7 @@ def _view(inputs: Sequence[Tensors]) -> tuple[float, float]:
     lows, highs = [], []
     for x in (x.exponents for x in inputs if x.exponents.nonzero):
         below = x.counts.cumsum()
-        lows.append(x.first + int((below * _TAIL < x.nonzero).sum()))
+        lows.append(x.first + int((below * _VALUES_PER_OUTLIER < x.nonzero).sum()))
         highs.append(x.last + 1)
     room = 0.04 * (max(highs) - min(lows)) + 1
     return min(lows) - room, max(highs) + room
@@ -234,7 +234,7 @@ def training(path: Path, panels: Sequence[tuple[str, Sequence[Curve]]], title: s
         for place, (quantity, curves) in zip(axes, panels, strict=True):
             _draw_curves(place, quantity, curves)
         axes[0].legend(frameon=False)
-        save(titled(fig, title), path)
+        save(with_title(fig, title), path)
 
 
 def _draw_curves(axes: Axes, quantity: str, curves: Sequence[Curve]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_BITS: Final = 10  # of a format on a line
-_SAMPLES: Final = 4096  # per binade
+_SAMPLES_PER_BINADE: Final = 4096  # per binade
 _GREY: Final = "#555555"
 
 Doubles = NDArray[np.float64]
@@ -97,7 +97,7 @@ class Curve(NamedTuple):
 def curve(fmt: AnyFormat, low: int, high: int) -> Curve:
     """The errors from 2^low to 2^high, rounded to nearest; inf for overflow. Values at equal ratios find the values of
     the format, and the largest errors are midway between those."""
-    x = np.exp2(low + np.arange((high - low) * _SAMPLES) / _SAMPLES).astype(np.float32)
+    x = np.exp2(low + np.arange((high - low) * _SAMPLES_PER_BINADE) / _SAMPLES_PER_BINADE).astype(np.float32)
     values = np.unique(_quantized(x, fmt, 2.0**high).astype(np.float64))
     values = values[np.isfinite(values)]
     middle = ((values[:-1] + values[1:]) / 2).astype(np.float32)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MARKERS: Final = "osD^vP*X"
-_LABEL: Final = 44  # characters of a tensor's name
-_ROWS: Final = 60  # tensors with a label each
+_MAX_LABEL: Final = 44  # characters of a tensor's name
+_MAX_LABELS: Final = 60  # tensors with a label each
 
 
 def sqnr(tensors: Sequence[str], ratios: Sequence[tuple[str, Sequence[float]]], title: str = "") -> Figure:
@@ -25,14 +25,14 @@ def sqnr(tensors: Sequence[str], ratios: Sequence[tuple[str, Sequence[float]]], 
 
     ratios: each format's name, with a ratio in dB for each tensor; NaN and inf have no mark.
     """
-    fig = figure(9, 1.4 + 0.22 * min(len(tensors), 2 * _ROWS))
+    fig = figure(9, 1.4 + 0.22 * min(len(tensors), 2 * _MAX_LABELS))
     axes: Any = fig.subplots()
     for i, (name, values) in enumerate(ratios):
         x = [v if math.isfinite(v) else math.nan for v in values]
         marker, colour = _MARKERS[i % len(_MARKERS)], COLOURS[i % len(COLOURS)]
         axes.plot(x, range(len(x)), marker, color=colour, markersize=5, linestyle="none", label=name)
     axes.set_xlabel("signal to quantization noise ratio (SQNR), dB")
-    if len(tensors) <= 2 * _ROWS:
+    if len(tensors) <= 2 * _MAX_LABELS:
         axes.set_yticks(range(len(tensors)), [short(t) for t in tensors], fontsize=8)
     else:
         axes.set_ylabel("number of the tensor, in the order of the table")
@@ -43,8 +43,8 @@ def sqnr(tensors: Sequence[str], ratios: Sequence[tuple[str, Sequence[float]]], 
 
 def short(name: str) -> str:
     """A name of bounded length: its beginning and its end."""
-    half = (_LABEL - 3) // 2
-    return name if len(name) <= _LABEL else f"{name[:half]}...{name[-half:]}"
+    half = (_MAX_LABEL - 3) // 2
+    return name if len(name) <= _MAX_LABEL else f"{name[:half]}...{name[-half:]}"
 
 
 def blocks(bins: BlockBins, limit: float, name: str, title: str = "") -> Figure:

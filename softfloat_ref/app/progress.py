@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_EVERY: Final = 0.2  # seconds between two redrawings
+_REDRAW_S: Final = 0.2  # seconds between two redrawings
 
 
 class Progress:
@@ -23,7 +23,7 @@ class Progress:
         """Add `done` to the work finished; the label names the current part."""
         self._done += done
         now = time.monotonic()
-        if self._shown and self._done and now - self._drawn >= _EVERY:
+        if self._shown and self._done and now - self._drawn >= _REDRAW_S:
             self._drawn = now
             left = (now - self._begin) * (self._total / self._done - 1)
             part = 100 * self._done // self._total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from softfloat_ref.app.equality import cases_words, inputs_words, undecided
+from softfloat_ref.app.equality import cases_words, inputs_words, undecided_lines
 from softfloat_ref.base.errors import counted
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.proof.btor2 import UNDEFINED
@@ -24,8 +24,8 @@ from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.report import case_lines
 from softfloat_ref.testing.views import view_of
 
-_LANES: Final = 8
-_LEFT_OPEN: Final = {  # what is open, and what leaves it out, by whether it is of operations
+_SHOWN_INPUTS: Final = 8
+_OPEN_PARTS: Final = {  # what is open, and what leaves it out, by whether it is of operations
     True: ("later operations are", "--first-operation proves the first one alone"),
     False: ("the sequence of random bits is", "without --random-source, it is left out"),
 }
@@ -50,12 +50,12 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
         yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
         yield from (f"  {line}" for line in _looks(outcome))
     elif proof.later is not None:
-        of, hint = _LEFT_OPEN[question.source is None or bool(proof.later.order)]
+        of, hint = _OPEN_PARTS[question.source is None or bool(proof.later.order)]
         yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, None), *_accepted(question, None)])}"
         yield f"  {of} not decided: {proof.later.said}; {hint}"
     else:
-        yield from undecided(f"{module} and {unit.label}", proof)
+        yield from undecided_lines(f"{module} and {unit.label}", proof)
 
 
 def _inputs(question: Question, proof: Proof) -> str:
@@ -125,7 +125,7 @@ def _counterexample(question: Question, counterexample: Counterexample) -> Itera
 def _mismatch(question: Question, difference: Difference) -> Iterator[str]:
     """That a simulation shows something else than the netlist."""
     yield f"MISMATCH: {question.rtl.ports.module} as {difference.simulator} simulates it is not what Yosys reads"
-    for name, code in list(difference.inputs.items())[:_LANES]:
+    for name, code in list(difference.inputs.items())[:_SHOWN_INPUTS]:
         yield f"  {name:<9}{code:x}"
     when = f" in cycle {difference.cycle}" if question.rtl.ports.clock else ""
     yield f"  {'outputs' if difference.output == 'got' else difference.output}{when}, in binary:"

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from softfloat_ref.app.equality import compared, second_unit
+from softfloat_ref.app.equality import comparison_lines, second_unit
 from softfloat_ref.app.options import SCHEDULERS, Name, Seconds
 from softfloat_ref.app.progress import progress
 from softfloat_ref.app.proof_words import outcome_lines, waveform_line
@@ -38,11 +38,11 @@ from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.workflow.prove import LIMIT_S, compare, question_of
 
 UNDECIDED: Final = 3
-_OF_MODULES: Final = (
+_MODULE_PARAMETERS: Final = (
     "ports_file", "held", "first", "frontend", "sim", "output", "wave", "source_files", "include_dirs", "defines",
     "file_lists", "relative_lists", "library_files", "library_dirs",
 )  # fmt: skip
-_CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": UNDECIDED}
+_EXIT_CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": UNDECIDED}
 
 
 @click.command("prove")
@@ -122,11 +122,11 @@ def command(
     unit, how = request.circuit_unit(op), How(limit, confirm=confirm or "")
     prover = _prover(strategy, how, jobs, scheduler, work, first)
     if equal is not None:
-        _refuse(lambda n: n in _OF_MODULES, "--equal compares two definitions, without a module")
+        _refuse(lambda n: n in _MODULE_PARAMETERS, "--equal compares two definitions, without a module")
         equality = Equality(unit, second_unit(equal), assumed, not no_flags)
         proof = compare(equality, prover)
-        print("\n".join(compared(equality, equal, proof, limit)))
-        return _CODES[proof.verdict]
+        print("\n".join(comparison_lines(equality, equal, proof, limit)))
+        return _EXIT_CODES[proof.verdict]
     if no_flags:
         raise Error("--no-flags is for --equal; for a module, the port map names outputs to ignore")
     if ports_file is None or not sources.files:
@@ -149,7 +149,7 @@ def command(
     print("\n".join(outcome_lines(outcome)))
     if wave is not None:
         print(waveform_line(outcome, wave))
-    return _CODES[outcome.verdict]
+    return _EXIT_CODES[outcome.verdict]
 
 
 def _refuse(refused: Callable[[str], bool], why: str) -> None:

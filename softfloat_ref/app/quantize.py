@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from softfloat_ref.app.options import ANY, Choices, NumbersCommand, policy_options, profile_option, unmark
-from softfloat_ref.app.quantize_input import is_npy, read_npy, read_rows, shown
+from softfloat_ref.app.quantize_input import is_npy, read_npy, read_rows, source_name
 from softfloat_ref.app.quantize_kinds import Kind, kind_of
 from softfloat_ref.app.quantize_output import Result, deliver, summary_of_rows
 from softfloat_ref.app.quantize_stream import Stream, errors_of, stream
@@ -55,7 +55,7 @@ def command(
         result = _from_npy(str(source), kind, along, output, form)
     else:
         rows = [[unmark(v) for v in values]] if values else read_rows(str(source))
-        names = ["" for _ in rows] if values else [f"{shown(source)}:{n}" for n, _ in enumerate(rows, 1)]
+        names = ["" for _ in rows] if values else [f"{source_name(source)}:{n}" for n, _ in enumerate(rows, 1)]
         result = _from_rows(rows, names, kind)
     if result is not None:
         deliver(result, output, form)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, refuse
-from softfloat_ref.base.files import opened, read_bytes
+from softfloat_ref.base.files import open_file, read_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +21,7 @@ def is_npy(source: str) -> bool:
     if source == "-":
         return False
     try:
-        with opened(source) as stream:
+        with open_file(source) as stream:
             return stream.read(6) == b"\x93NUMPY" or Path(source).suffix == ".npy"
     except OSError as e:
         raise Error(f"{source}: {e.strerror or e}") from None
@@ -34,7 +34,7 @@ def read_npy(source: str) -> np.memmap[Any, Any]:
     from softfloat_ref.base import npz
 
     try:
-        with opened(source) as stream:
+        with open_file(source) as stream:
             shape, by_columns, dtype = npz.header(stream, "")
             refuse(
                 source,
@@ -63,10 +63,10 @@ def read_rows(source: str) -> list[list[str]]:
     except OSError as e:
         raise Error(f"{source}: {e.strerror or e}") from None
     except UnicodeDecodeError:
-        raise Error(f"{shown(source)}: neither a .npy file nor text") from None
-    rows = [_values(line, f"{shown(source)}:{number}") for number, line in enumerate(text.splitlines(), 1)]
+        raise Error(f"{source_name(source)}: neither a .npy file nor text") from None
+    rows = [_values(line, f"{source_name(source)}:{number}") for number, line in enumerate(text.splitlines(), 1)]
     if not any(rows):
-        raise Error(f"{shown(source)}: no values")
+        raise Error(f"{source_name(source)}: no values")
     return rows
 
 
@@ -79,6 +79,6 @@ def _values(line: str, where: str) -> list[str]:
     return [text for cell in cells for text in cell]
 
 
-def shown(source: str | None) -> str:
+def source_name(source: str | None) -> str:
     """The input's name in errors."""
     return "stdin" if source == "-" else str(source)

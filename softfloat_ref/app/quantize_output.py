@@ -18,7 +18,7 @@ from softfloat_ref.oracle.exact import Value
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-SMALL: Final = 256  # number of values up to which an array is printed without --as
+MAX_PRINTED: Final = 256  # number of values up to which an array is printed without --as
 
 
 class Result(NamedTuple):
@@ -48,7 +48,7 @@ def deliver(result: Result, output: str | None, form: str | None) -> None:
     is_array = isinstance(result.content, Arrays)
     if output is not None:
         _write(output, result, form or "value")
-    elif form is None and isinstance(result.content, Arrays) and result.content.codes.size > SMALL:
+    elif form is None and isinstance(result.content, Arrays) and result.content.codes.size > MAX_PRINTED:
         print("values not printed: use -o FILE, or --as value, hex or json", file=sys.stderr)
     else:
         for line in _lines(result, form):

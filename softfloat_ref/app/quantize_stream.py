@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 from softfloat_ref.app.quantize_kinds import Arrays, Kind
 from softfloat_ref.app.tally import Tally
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import new_file, opened
+from softfloat_ref.base.files import new_file, open_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +62,7 @@ class Stream:
 
         tally = Tally(self.kind.fmt)
         with ExitStack() as stack:
-            source = stack.enter_context(opened(self.path))
+            source = stack.enter_context(open_file(self.path))
             with errors_of(self.path):
                 scale = self.kind.tensor_scale(lambda: self._largest(source))
             target: IO[bytes] | None = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from softfloat_ref.nn.model_errors import Row
 
-_WORST: Final = 2  # tensors per block format whose blocks are shown
+_WORST_TENSORS: Final = 2  # tensors per block format whose blocks are shown
 _BINADES: Final = 24  # of magnitudes below the largest one
 _STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1c1c1c; }
@@ -132,4 +132,4 @@ def _worst(report: Report) -> Iterator[Row]:
     for name in report.formats:
         rows = [x for x in report.rows if x.measure.fmt.name == name and x.found.bins and x.found.bins.blocks > 1]
         finite = [x for x in rows if math.isfinite(x.found.errors.sqnr)]
-        yield from sorted(finite, key=lambda x: x.found.errors.sqnr)[:_WORST]
+        yield from sorted(finite, key=lambda x: x.found.errors.sqnr)[:_WORST_TENSORS]

@@ -36,7 +36,7 @@ class _OperationName(Name):
 
 
 OP: Final = _OperationName()
-_NAMES: Final[dict[str, tuple[str, Iterable[str]]]] = {
+_COMPLETIONS: Final[dict[str, tuple[str, Iterable[str]]]] = {
     "profile": ("PROFILE", PROFILES),
     "acc": ("ACCUMULATOR", ACCUMULATORS),
 }
@@ -53,13 +53,16 @@ def _option(name: str) -> Callable[[Any], Any]:
     if row.kind is int:
         integer = click.INT if row.least is None else click.IntRange(min=row.least)
         return click.option(option_name(name), name, type=integer, help=row.help)
-    kind = Name(*_NAMES[name]) if name in _NAMES else click.STRING
+    kind = Name(*_COMPLETIONS[name]) if name in _COMPLETIONS else click.STRING
     metavar = _METAVARS.get(name, kind.name)
     return click.option(option_name(name), name, type=kind, metavar=metavar, help=row.help)
 
 
-_SCALE: Final[dict[str, tuple[str, Iterable[str]]]] = {"rounding": ("MODE", ROUNDINGS), "overflow": ("RULE", Overflow)}
-_OWN: Final = tuple(name for name, row in OPTIONS.items() if row.kind is not None)
+_SCALE_OPTIONS: Final[dict[str, tuple[str, Iterable[str]]]] = {
+    "rounding": ("MODE", ROUNDINGS),
+    "overflow": ("RULE", Overflow),
+}
+_UNIT_PARAMETERS: Final = tuple(name for name, row in OPTIONS.items() if row.kind is not None)
 _OPTIONS: Final = (
     click.option("--fmt", type=ANY, metavar="FORMAT", help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32."),
     click.option(
@@ -71,7 +74,7 @@ _OPTIONS: Final = (
         metavar="MODE,MODE,...",
         help="The rounding is an input: these modes, coded 0, 1, ...",
     ),
-    *map(_option, _OWN),
+    *map(_option, _UNIT_PARAMETERS),
     *(
         click.option(
             option_name(f"scale_{name}"),
@@ -80,7 +83,7 @@ _OPTIONS: Final = (
             metavar=names[0],
             help=f"ConvertToBlockMaxAbsFinite: {name} of the scale.",
         )
-        for name, names in _SCALE.items()
+        for name, names in _SCALE_OPTIONS.items()
     ),
     *POLICY_OPTIONS,
 )
@@ -213,8 +216,8 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
     """The options as one `request`."""
     choices = policy_values(params)["choices"]
     fmt, out = params.pop("fmt"), params.pop("out")
-    options = {n: params.pop(n) for n in ("roundings", *_OWN)}
-    scale = {n: value for n in _SCALE if (value := params.pop(f"scale_{n}")) is not None}
+    options = {n: params.pop(n) for n in ("roundings", *_UNIT_PARAMETERS)}
+    scale = {n: value for n in _SCALE_OPTIONS if (value := params.pop(f"scale_{n}")) is not None}
     options = {n: value for n, value in options.items() if value not in (None, False)}
     return {"request": Request(fmt, out, choices, options | ({"scale_policy": scale} if scale else {}))}
 

@@ -19,16 +19,16 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.lines import CHUNK, Answer, Words, answerer, blocks, given_fields, shown
+from softfloat_ref.app.lines import CHUNK, Answer, Words, answerer, blocks, excerpt, given_fields
 from softfloat_ref.app.requests import Request, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import Field, Unit
 
-_LOOK_S: Final = 0.0003
+_POLL_S: Final = 0.0003
 _MAX_ERROR: Final = 400
-DEFINED: Final = "unit"  # instead of an operation: --fmt is the definition of a unit, as a UVM package has it
+UNIT_DEFINITION: Final = "unit"  # instead of an operation: --fmt is the definition of a unit, as a UVM package has it
 
 
 def serve() -> None:
@@ -41,7 +41,7 @@ def serve() -> None:
 
 def _read(look: select.poll) -> bytes:
     """The next bytes. Polls for a moment before it sleeps: waking up takes several times as long as an answer."""
-    end = time.perf_counter() + _LOOK_S
+    end = time.perf_counter() + _POLL_S
     while not look.poll(0) and time.perf_counter() < end:
         pass
     return os.read(0, CHUNK)
@@ -73,7 +73,7 @@ class Server:
         words = _words(line)
         if words[:1] != ["open"]:
             known = f"contexts 0 to {len(self._contexts) - 1} are open" if self._contexts else "no context is open"
-            raise Error(f"{shown(line)} begins neither with open nor with a context's number ({known})")
+            raise Error(f"{excerpt(line)} begins neither with open nor with a context's number ({known})")
         arguments = _named(words[1:])
         with _opened.make_context("open", arguments) as ctx:
             unit, source = _opened.invoke(ctx)
@@ -93,7 +93,7 @@ def _words(line: bytes) -> list[str]:
     try:
         return shlex.split(line.decode("utf-8", "replace"))
     except ValueError as e:
-        raise Error(f"{shown(line)}: {str(e).lower()}") from None
+        raise Error(f"{excerpt(line)}: {str(e).lower()}") from None
 
 
 def _named(words: list[str]) -> list[str]:
@@ -112,7 +112,7 @@ def _named(words: list[str]) -> list[str]:
 @request_options
 def _opened(request: Request, op: str) -> tuple[Unit, RandomSource | None]:
     """The unit that an `open` line describes, and its random source, unless the random bits come from the lines."""
-    if op != DEFINED:
+    if op != UNIT_DEFINITION:
         return request.stream(op)
     request.refuse("a unit's definition holds its policy and formats", ("fmt",))
     from softfloat_ref.rtl.uvm import unit_of

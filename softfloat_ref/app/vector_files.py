@@ -24,7 +24,7 @@ from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files, suite
 from softfloat_ref.golden.verify import Report, problems, verify
 from softfloat_ref.golden.writers import NAMES, parse_names
 
-UNASKED: Final = 1 << 24  # cases that need no confirmation
+MAX_UNCONFIRMED: Final = 1 << 24  # cases that need no confirmation
 _LEVELS: Final = (*LEVELS, EXHAUSTIVE)
 _WORKER_OPTIONS: Final = ("--jobs", "--scheduler")
 
@@ -92,10 +92,10 @@ class LevelChoice:
         if self.name != EXHAUSTIVE:
             return
         print(f"exhaustive: {vectors.count} cases of {vectors.name}", file=sys.stderr)
-        if vectors.count <= UNASKED or self.yes:
+        if vectors.count <= MAX_UNCONFIRMED or self.yes:
             return
         if not sys.stdin.isatty():
-            raise Error(f"{vectors.count} cases are more than {UNASKED}: confirm with --yes")
+            raise Error(f"{vectors.count} cases are more than {MAX_UNCONFIRMED}: confirm with --yes")
         click.confirm("Write them all?", abort=True, err=True)
 
     def missed(self, vectors: Any) -> int:
@@ -123,7 +123,9 @@ level_options: Final = bundled(
         type=click.Choice(_LEVELS),
         help=f"Number of cases, including all directed ones: {_SIZES}, or every possible case.",
     ),
-    click.option("--yes", is_flag=True, help=f"Write more than {UNASKED} exhaustive cases without confirmation."),
+    click.option(
+        "--yes", is_flag=True, help=f"Write more than {MAX_UNCONFIRMED} exhaustive cases without confirmation."
+    ),
     click.option("--require-coverage", is_flag=True, help="Exit code 1 where a reachable bin is empty."),
 )
 

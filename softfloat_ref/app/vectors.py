@@ -37,17 +37,17 @@ from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.workflow.units import DEFAULT_LANES, DEFAULT_PRODUCTS, fewest, is_name_of_recipe, is_operation
 
-_OF_RTL: Final = ("ports", "testbench")
+_RTL_COMMANDS: Final = ("ports", "testbench")
 
 
 class _Group(Commands):
     """The commands of this module, and those that read RTL, whose modules are imported when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *_OF_RTL])
+        return sorted([*super().list_commands(ctx), *_RTL_COMMANDS])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _OF_RTL:
+        if cmd_name not in _RTL_COMMANDS:
             return super().get_command(ctx, cmd_name)
         subcommand: click.Command = getattr(importlib.import_module(f"softfloat_ref.app.{cmd_name}"), cmd_name)
         return subcommand

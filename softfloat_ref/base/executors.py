@@ -37,12 +37,12 @@ from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.numbers import integer
 from softfloat_ref.base.trees import parse_json
 
-_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # SIGALRM re-raises a signal that was lost
-_ENDING: Final = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+_SIGNAL_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # SIGALRM re-raises a signal that was lost
+_SIGNALS: Final = [getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signal, name)]
 ATTEMPTS: Final = 4  # how often a task is run if its workers die
 CONNECT_SECONDS: Final = 10
 _CLOSE_SECONDS: Final = 5
-_CLOSES_THE_PIPE: Final = (3, 11, 5)
+_PIPE_CLOSED_SINCE: Final = (3, 11, 5)
 MAX_JOBS: Final = 1024
 _IN_FLIGHT: Final = 4  # tasks per worker: none waits for the next one, and results do not pile up
 _DYING: Final = f"worker processes keep dying ({ATTEMPTS} times at the same task): out of memory?"
@@ -241,7 +241,7 @@ def _interrupts_wait() -> Iterator[None]:
         return
     resource_tracker.ensure_running()  # if started later, it would unblock the signals
     with signals_wait():
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             yield
         finally:
@@ -253,7 +253,7 @@ def _replaced(came: list[int]) -> dict[signal.Signals, Any]:
     main thread may do this, and only there do handlers run."""
     if threading.current_thread() is not threading.main_thread():
         return {}
-    handlers = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
+    handlers = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
     for number in handlers:
         signal.signal(number, lambda number, _: came.append(number))
     return handlers
@@ -271,7 +271,7 @@ def _begin() -> None:
     """Set up a worker: leave Ctrl-C to the parent, and exit when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
@@ -308,7 +308,7 @@ class _Processes(Workers):
         self.executor = _Pool(self.jobs, multiprocessing.get_context("spawn"), _begin)
         calls = getattr(self.executor, "_call_queue", None)
         self._reader: _Closes | None = getattr(calls, "_reader", None)
-        if self._reader is not None and sys.version_info < _CLOSES_THE_PIPE:
+        if self._reader is not None and sys.version_info < _PIPE_CLOSED_SINCE:
             _close_once(self._reader)
 
     def renew(self) -> None:
@@ -329,7 +329,7 @@ class _Processes(Workers):
     def _let_go(self) -> None:
         """Close the pipe to workers that have ended: early versions of 3.11 wait forever to write to it
         (github.com/python/cpython/issues/94777). Later versions close it themselves."""
-        if self._reader is not None and sys.version_info < _CLOSES_THE_PIPE:
+        if self._reader is not None and sys.version_info < _PIPE_CLOSED_SINCE:
             with suppress(OSError):
                 self._reader.close()
 

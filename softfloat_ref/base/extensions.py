@@ -54,7 +54,7 @@ def parameters(what: str, function: Callable[..., Any]) -> list[str]:
         raise Error(f"{what} has no known parameters: {e}") from None
 
 
-def called(what: str, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
+def checked_call(what: str, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
     """The result of a function. Raises Error if it does not take these arguments."""
     parameters(what, function)
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from softfloat_ref.base import limits
-from softfloat_ref.base.archives import archive, unpacked
+from softfloat_ref.base.archives import archive, member_bytes
 from softfloat_ref.base.errors import Error, errors_of, escaped
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CODES: Final = "u"  # kinds of numpy types: bit patterns
 NUMBERS: Final = "biuf"
 PLAIN: Final = "biufcSUmM"
-_MEANT: Final = {CODES: "of bit patterns, as uint32", NUMBERS: "of numbers", PLAIN: "of plain values"}
+_KIND_NAMES: Final = {CODES: "of bit patterns, as uint32", NUMBERS: "of numbers", PLAIN: "of plain values"}
 _MAX_DIMENSIONS: Final = 32
 _MAGIC: Final = b"\x93NUMPY"
 
@@ -63,11 +63,11 @@ def read_array(
         shape, by_columns, dtype = header(member, name)
         if dtype.kind not in kinds or dtype.itemsize == 0 or (by_columns and not fortran):
             order = "" if fortran else ", in C order"
-            raise Error(f"{name}: an array of {dtype}, not {_MEANT[kinds]}{order}")
+            raise Error(f"{name}: an array of {dtype}, not {_KIND_NAMES[kinds]}{order}")
         size, held = prod(shape) * dtype.itemsize, entry.file_size - member.tell()
         if held != size:
             raise Error(f"{name}: {held} bytes of data do not fit shape {shape} of {dtype}")
-        rest = unpacked(member, size)
+        rest = member_bytes(member, size)
     if len(rest) != size:
         raise Error(f"{name}: ends after {len(rest)} of {size} bytes")
     array = np.frombuffer(rest, dtype).reshape(shape, order="F" if by_columns else "C")

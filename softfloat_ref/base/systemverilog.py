@@ -29,6 +29,6 @@ COMMENT: Final = re.compile(r'//[^\n]*|/\*.*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"?', r
 KEYWORDS: Final = frozenset(_LANGUAGE.split())
 
 
-def named(text: str) -> str:
+def sv_name(text: str) -> str:
     """The name of a field there: with an underscore after it if it is a keyword, as `integer` is."""
     return f"{text}_" if text in KEYWORDS else text

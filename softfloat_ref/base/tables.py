@@ -25,7 +25,7 @@ from softfloat_ref.base.trees import parse_toml
 
 T = TypeVar("T")
 
-_NAMES: Final = {Mapping: "table", type(None): ""}
+_TYPE_NAMES: Final = {Mapping: "table", type(None): ""}
 _UNIONS: Final = (Union, types.UnionType)
 _LARGEST: Final = 1 << 1023  # limit of integers, since some are converted to floats
 
@@ -45,7 +45,7 @@ def read_file(path: str | Path, read: Callable[[dict[str, Any]], T]) -> T:
         return read(tables)
 
 
-def changed(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+def with_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
     """A table with other values, each given as `key=value` or `table.key=value`. A value is TOML; what is not is text.
     Raises Error."""
     whole = dict(table)
@@ -200,7 +200,7 @@ def check(
     return values
 
 
-def made(
+def from_table(
     kind: type[T],
     table: object,
     where: str,
@@ -226,7 +226,7 @@ def variant(what: str, kinds: Mapping[str, type[T]], spec: Mapping[str, Any] | s
     kind = table.pop("kind", default)
     if not isinstance(kind, str) or kind not in kinds:
         raise unknown(what, str(kind), kinds)
-    return made(kinds[kind], table, f"{what} {kind!r}")
+    return from_table(kinds[kind], table, f"{what} {kind!r}")
 
 
 def _table(table: object, where: str) -> Mapping[str, Any]:
@@ -243,7 +243,7 @@ def _checked(value: Any, hint: Any, where: str, key: str, of: str = "") -> Any:
     """A value converted to its annotation: lists to tuples, tables to dataclasses. of: its list as text, for errors."""
     shown = of or f"{key} = {value!r}"
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return value if isinstance(value, hint) else made(hint, value, f"{_prefix(where)}{key}")
+        return value if isinstance(value, hint) else from_table(hint, value, f"{_prefix(where)}{key}")
     if get_origin(hint) in _UNIONS and isinstance(value, list):
         hint = next((part for part in get_args(hint) if get_origin(part) is tuple), hint)
     if get_origin(hint) is tuple and isinstance(value, (list, tuple)):
@@ -287,7 +287,7 @@ def _name(hint: Any) -> str:
         return "str"
     if origin is tuple:
         return f"tuple of {_name(parts[0])}"
-    return _NAMES.get(origin, getattr(origin, "__name__", str(origin)))
+    return _TYPE_NAMES.get(origin, getattr(origin, "__name__", str(origin)))
 
 
 # -- as text -----------------------------------------------------------------------------------------------------------

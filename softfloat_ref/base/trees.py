@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import HIDDEN, Error, escaped
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.search import find_first
 
-_SHOWN: Final = 60
+_MAX_SHOWN: Final = 60
 _SPACES: Final = str.maketrans("", "", "\t\n\r")  # a text may have these, a key may not
 # A text or a comment of TOML, to its end or to that of the file; dots in it separate no keys.
 _QUOTED: Final = re.compile(
@@ -48,7 +48,7 @@ def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     table = dict(pairs)
     if len(table) != len(pairs):
         twice = find_first(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ValueError(f"'{escaped(twice[:_SHOWN])}' is given twice")
+        raise ValueError(f"'{escaped(twice[:_MAX_SHOWN])}' is given twice")
     return table
 
 
@@ -94,4 +94,4 @@ def _check(tree: Any, where: str) -> None:
 def _refuse_hidden(text: str, shown: str, where: str) -> None:
     match = HIDDEN.search(text)
     if match and not "\ud800" <= match[0] <= "\udfff":  # half a character: a path that is not UTF-8
-        raise Error(f"{where}: '{escaped(shown[:_SHOWN])}' has a hidden character, {escaped(match[0])}")
+        raise Error(f"{where}: '{escaped(shown[:_MAX_SHOWN])}' has a hidden character, {escaped(match[0])}")

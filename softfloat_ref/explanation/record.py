@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from softfloat_ref.explanation.scalar import Rows, describe, flag_text, value_text
-from softfloat_ref.explanation.steps import SHOWN_LANES, field_lines, labelled, steps
+from softfloat_ref.explanation.steps import SHOWN_LANES, field_lines, labelled_rows, steps
 from softfloat_ref.oracle.rounding_steps import answer, read, rounded
 from softfloat_ref.oracle.steps import STEPS, Path, Plan, Recorded, Traced
 from softfloat_ref.units import SteppedUnit
 
-_UNSHOWN: Final = frozenset(
+_HIDDEN_STEPS: Final = frozenset(
     {read, answer, *STEPS[rounded].inside}
 )  # shown as fields, or by the rounding that they make
 
@@ -40,18 +40,18 @@ def _text(x: Recorded) -> str:
     if x.function is rounded:
         return _rounded(x)
     text = _TEXTS.get(STEPS[x.function].kind)
-    return "" if text is None or x.function in _UNSHOWN else text(x)
+    return "" if text is None or x.function in _HIDDEN_STEPS else text(x)
 
 
 @steps.register
-def recorded(unit: SteppedUnit, inputs: Sequence[int]) -> Rows:
+def recorded_rows(unit: SteppedUnit, inputs: Sequence[int]) -> Rows:
     """Labelled lines: the fields, and the record between them. Raises Undefined if no result is defined."""
     run = Traced(Plan((), record_all=True))
     outputs = unit.computed(run, inputs)
     return [
-        *labelled(field_lines(unit.inputs, inputs)),
+        *labelled_rows(field_lines(unit.inputs, inputs)),
         *_rows(run.record),
-        *labelled(field_lines(unit.outputs, outputs)),
+        *labelled_rows(field_lines(unit.outputs, outputs)),
     ]
 
 

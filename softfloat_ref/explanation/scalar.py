@@ -36,9 +36,9 @@ from softfloat_ref.units.unit import LETTERS
 MAX_FLAGS: Final = len(FLAGS) - 1
 Rows = list[tuple[str, str]]
 SHOWN_BITS: Final = 24  # of the discarded ones; more where all after the first one are equal
-_MORE_SHOWN: Final = (48, 96, 192)
+_MORE_SHOWN_BITS: Final = (48, 96, 192)
 
-_RULES: Final = {
+_ROUNDING_TEXTS: Final = {
     "rne": "to nearest, ties to even",
     "rna": "to nearest, ties away from zero",
     "rtz": "toward zero",
@@ -181,7 +181,7 @@ def _needed_to_see(value: Value, fmt: Format, policy: Policy) -> int:
     """How many discarded bits of a cut value to show, for one after the first to differ from the next."""
     if value.kind != FINITE or not value.sticky:
         return SHOWN_BITS
-    for bits in (SHOWN_BITS, *_MORE_SHOWN):
+    for bits in (SHOWN_BITS, *_MORE_SHOWN_BITS):
         after = _divided(value, target(fmt, policy), bits)[2] & ((1 << (bits - 1)) - 1)
         if 0 < after < (1 << (bits - 1)) - 1:
             return bits
@@ -210,7 +210,7 @@ def _decision(magnitude: tuple[int, int, int, int], sign: int, policy: Policy, r
     name = rounding_name(policy.rounding)
     code, kept_bits, discarded, rest = position(*magnitude, t.random_count, t)
     random = f", n = {t.random_count}, r = {r:x}" if t.random_count else ""
-    rule = f"{name} ({_RULES[name]}{random})"
+    rule = f"{name} ({_ROUNDING_TEXTS[name]}{random})"
     if not discarded and not rest:
         return False, f"{rule}: exact"
     up = rounds_up(t.mode, sign, (code if t.code_parity else kept_bits) & 1, discarded, rest, t.random_count, r)
@@ -250,7 +250,7 @@ def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, r
         rows.append((name, f"{describe(code, fmt)} [{fields(code, fmt)}] {fmt.name}{note}"))
     if sig.operation.result != "float":
         return Explanation([*rows, ("result", describe(bits, sig.out)), ("flags", flag_text(flags))], bits, flags)
-    deep, raised = unrounded(sig, policy, 2 * _MORE_SHOWN[-1])(operands, r)
+    deep, raised = unrounded(sig, policy, 2 * _MORE_SHOWN_BITS[-1])(operands, r)
     shown = _needed_to_see(deep, sig.out, policy)
     outcome, _ = unrounded(sig, policy, 2 * shown)(operands, r)
     text = value_text(outcome) if outcome.exponent >= 0 or outcome.kind != NAN else "invalid operation"
@@ -289,7 +289,7 @@ _ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
 Choices = dict[str, str]  # fields of a policy, as on the command line
 
 
-class Tried:
+class PolicySearch:
     """One case under policies that differ in one or two fields. Each is run at most once, at the first query.
 
     run: maps a policy to bits and flags.

@@ -18,10 +18,10 @@ SHOWN_LANES: Final = 8
 @singledispatch
 def steps(unit: Unit, inputs: Sequence[int]) -> Rows:
     """Labelled lines from the inputs to the outputs. Raises Undefined if no result is defined."""
-    return labelled([*field_lines(unit.inputs, inputs), *field_lines(unit.outputs, unit.answer(inputs))])
+    return labelled_rows([*field_lines(unit.inputs, inputs), *field_lines(unit.outputs, unit.answer(inputs))])
 
 
-def labelled(lines: Iterable[str]) -> Rows:
+def labelled_rows(lines: Iterable[str]) -> Rows:
     """Lines as rows: their first words are the labels."""
     return [(label, text.strip()) for label, _, text in (line.strip().partition(" ") for line in lines)]
 

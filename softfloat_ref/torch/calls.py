@@ -22,8 +22,8 @@ from softfloat_ref.base.errors import Error
 # Methods by which values leave torch, which only a function mode sees.
 _EXITS: Final = ("numpy", "__array__", "tolist", "__dlpack__", "data_ptr", "storage", "untyped_storage")
 # Operations that ask for a tensor's shape, type or place only, or look rows up in a table that is tied to a layer.
-_HARMLESS: Final = ("is_pinned", "is_same_size", "is_set_to", "result_type", "embedding")
-SEEN: Final = "_softfloat_ref_seen"  # of modules that were there when their model was quantized
+_METADATA_OPERATIONS: Final = ("is_pinned", "is_same_size", "is_set_to", "result_type", "embedding")
+QUANTIZED_MARK: Final = "_softfloat_ref_seen"  # of modules that were there when their model was quantized
 
 
 class _Thread(threading.local):
@@ -145,7 +145,7 @@ class _Call:
                 self._before[module._clock] = module._clock.forwards
                 self._add_parameters(module)
                 inside.update(map(id, _parts(module)))
-            elif SEEN not in module.__dict__ and id(module) not in inside and matrices(module):
+            elif QUANTIZED_MARK not in module.__dict__ and id(module) not in inside and matrices(module):
                 raise Error(
                     f"{name}: a {type(module).__name__} that was added after quantized(), and is not quantized; add it "
                     "to the plain model, and exempt it there if it is to stay as it is"
@@ -204,7 +204,7 @@ class _Call:
 def _values(op: str, args: Any) -> Any:
     """The arguments of which an operation takes values."""
     name = op.removeprefix("aten::")
-    if name in _HARMLESS or name.endswith("_like") or name.startswith("new_"):
+    if name in _METADATA_OPERATIONS or name.endswith("_like") or name.startswith("new_"):
         return ()
     return args[:1] if name.rstrip("_").endswith("_as") else args
 

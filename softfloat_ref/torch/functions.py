@@ -17,7 +17,7 @@ from softfloat_ref.oracle.sources import keyed
 from softfloat_ref.torch import tensors
 from softfloat_ref.torch.values import Quantized, values_in
 
-_WHAT = "fake_quantize"
+_FUNCTION = "fake_quantize"
 
 
 class _StraightThrough(torch.autograd.Function):
@@ -25,7 +25,7 @@ class _StraightThrough(torch.autograd.Function):
 
     @staticmethod
     def forward(x: Any, work: Callable[[Any], Quantized]) -> tuple[Any, Any]:
-        quantized = work(tensors.exact(x, _WHAT))
+        quantized = work(tensors.exact(x, _FUNCTION))
         inside = None if quantized.inside is None else torch.from_numpy(quantized.inside).to(x.device)
         return tensors.like(quantized.values, x), inside
 
@@ -46,7 +46,7 @@ class _StraightThrough(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, dims: Any, x: Any, work: Any) -> Any:
         """Refused: axes, scales and random bits are those of the whole tensor."""
-        raise Error(f"{_WHAT}: torch.vmap is not supported; give the whole tensor")
+        raise Error(f"{_FUNCTION}: torch.vmap is not supported; give the whole tensor")
 
 
 @torch.compiler.disable

@@ -17,14 +17,14 @@ from softfloat_ref.nn import layers
 from softfloat_ref.nn.numerics import Run
 from softfloat_ref.torch import tensors
 from softfloat_ref.torch.calls import WatchedLayer, layer_forward, matrices
-from softfloat_ref.torch.passes import Clock, Through, array, recorded
+from softfloat_ref.torch.passes import Clock, Through, array, record_forward
 from softfloat_ref.torch.recipes import find_recipe
 from softfloat_ref.torch.watch import watch
 
-OF_PRODUCTS: Final = ("weight", "activation", "error", "weight_gradient", "vector")
-OF_FUNCTIONS: Final = ("function", "vector", "error")
-PREFIX: Final = "numerics."  # of the keys in a state_dict that the plain module does not have
-_STEP: Final = f"{PREFIX}step"
+PRODUCT_ROLES: Final = ("weight", "activation", "error", "weight_gradient", "vector")
+FUNCTION_ROLES: Final = ("function", "vector", "error")
+STATE_PREFIX: Final = "numerics."  # of the keys in a state_dict that the plain module does not have
+_STEP: Final = f"{STATE_PREFIX}step"
 
 
 class Quantized(WatchedLayer):
@@ -48,7 +48,7 @@ class Quantized(WatchedLayer):
         if layer.kind == "linear" and bias is None:
             layer.params["bias"] = np.full(len(layer.params["weight"]), -0.0, np.float32)  # which changes no sum
         if self._clock.recording is not None:
-            return recorded(layer, x, self._clock.recording)
+            return record_forward(layer, x, self._clock.recording)
         return Through.apply(layer, x, weight, bias)
 
     def _of_nothing(self, x: Any, weight: Any) -> Any:
@@ -68,13 +68,13 @@ class Quantized(WatchedLayer):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)  # type: ignore[misc]
         for name, values in self._layer.numerics.state().items():
-            destination[f"{prefix}{PREFIX}{name}"] = torch.from_numpy(np.array(values))
+            destination[f"{prefix}{STATE_PREFIX}{name}"] = torch.from_numpy(np.array(values))
         if any(by and by.stochastic for by in map(self._layer.numerics.quantizer, _roles(self._layer))):
             destination[f"{prefix}{_STEP}"] = torch.tensor(self._clock.step)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[misc]
-        start, numerics, unexpected = f"{prefix}{PREFIX}", self._layer.numerics, rest[3]
+        start, numerics, unexpected = f"{prefix}{STATE_PREFIX}", self._layer.numerics, rest[3]
         own = [f"{role}/{end}" for role in numerics.specs for end in ("low", "high")]
         mine = {k: state_dict[f"{start}{k}"] for k in own if f"{start}{k}" in state_dict}
         self._clock.step = int(state_dict.get(f"{prefix}{_STEP}", self._clock.step))
@@ -85,7 +85,7 @@ class Quantized(WatchedLayer):
 
 def _roles(layer: layers.Layer) -> tuple[str, ...]:
     """The roles of tensors in a layer."""
-    return OF_PRODUCTS if layer.products else OF_FUNCTIONS
+    return PRODUCT_ROLES if layer.products else FUNCTION_ROLES
 
 
 def _check_input(x: Any, layer: layers.Layer, weight: Any) -> None:
@@ -145,7 +145,7 @@ QUANTIZED: Final[dict[type[Any], type[Any]]] = {
     torch.nn.Sigmoid: QuantSigmoid,
 }
 # Torch's layers with products that are not quantized here; they must be exempt.
-_OTHERS: Final = (
+_UNSUPPORTED_TYPES: Final = (
     torch.nn.Linear,
     torch.nn.Bilinear,
     torch.nn.modules.conv._ConvNd,
@@ -188,7 +188,7 @@ def counterpart(module: Any) -> layers.Layer | None:
         return layers.Conv2d(1, 1, module.kernel_size[0], module.stride[0], module.padding[0])
     if plain is not None:
         return getattr(layers, plain.__name__)()  # type: ignore[no-any-return]
-    if isinstance(module, _OTHERS):
+    if isinstance(module, _UNSUPPORTED_TYPES):
         return _Unsupported("layer", f"{type(module).__name__} is not supported")
     return _Matrices(module) if matrices(module) else None
 
@@ -242,4 +242,4 @@ def _is_formatted(layer: layers.Layer) -> bool:
 
 def _has_products(layer: layers.Layer) -> bool:
     """Whether the recipe quantizes products of a layer, if it has some."""
-    return any(map(layer.numerics.quantizer, OF_PRODUCTS)) or not layer.numerics.takes_values
+    return any(map(layer.numerics.quantizer, PRODUCT_ROLES)) or not layer.numerics.takes_values

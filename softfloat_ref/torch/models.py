@@ -13,7 +13,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.torch.layers import attach
 from softfloat_ref.torch.recipes import find_recipe
 
-_NAMED: Final = 4  # modules of a type in a warning
+_SHOWN_NAMES: Final = 4  # modules of a type in a warning
 
 
 def quantized(model: Any, recipe: Any, *, exempt: Sequence[str] = (), seed: int | None = None) -> Any:
@@ -55,6 +55,6 @@ def _warning(types: Mapping[str, str]) -> str:
     parts = []
     for kind in dict.fromkeys(types.values()):
         names = [name for name in types if types[name] == kind]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        parts.append(f"{kind}: {', '.join(names[:_NAMED])}{more}")
+        more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
+        parts.append(f"{kind}: {', '.join(names[:_SHOWN_NAMES])}{more}")
     return f"not quantized, though they have weights: {'; '.join(parts)}; exempt them to say that this is meant"

@@ -81,7 +81,7 @@ def array(x: Any, layer: layers.Layer) -> tensors.Array:
     return np.atleast_1d(tensors.float32(x.detach().permute(0, 2, 3, 1) if last else x, layer.name))
 
 
-def recorded(layer: layers.Layer, x: Any, recording: Recording) -> Any:
+def record_forward(layer: layers.Layer, x: Any, recording: Recording) -> Any:
     """The output of a numpy layer whose operations are recorded; its input and its parameters are given tensors."""
     recorder, path = recording.recorder, layer.numerics.name.replace(".", "/")
     layer.numerics.run = recording.run

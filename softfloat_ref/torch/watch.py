@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.torch.calls import SEEN, WatchedLayer, watching
+from softfloat_ref.torch.calls import QUANTIZED_MARK, WatchedLayer, watching
 
 
 class WatchedModel:
@@ -67,7 +67,7 @@ def watch(model: Any) -> None:
     """
     _refuse_shared(model)
     for module in model.modules():
-        module.__dict__[SEEN] = True
+        module.__dict__[QUANTIZED_MARK] = True
     for module in list(model.modules()):
         has_layers = any(isinstance(m, WatchedLayer) for m in module.modules())
         if has_layers and isinstance(module, torch.fx.GraphModule):

@@ -15,14 +15,14 @@ from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.explanation.scalar import (
     MAX_FLAGS,
     Explanation,
+    PolicySearch,
     Rows,
-    Tried,
     describe,
     explain_conversion,
     explain_operation,
     flag_text,
 )
-from softfloat_ref.explanation.steps import alternatives, field_lines, has_alternatives, labelled, steps
+from softfloat_ref.explanation.steps import alternatives, field_lines, has_alternatives, labelled_rows, steps
 from softfloat_ref.explanation.vector import explain_lane
 from softfloat_ref.oracle.affine import is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
@@ -168,7 +168,7 @@ def _rounded(
     if got is None:
         return Explained(explanation.rows, data)
     code = check_code(got, fmt)
-    matching: Changes = Tried(run, policy).matching(code, flags) or [
+    matching: Changes = PolicySearch(run, policy).matching(code, flags) or [
         {"defect": n} for n, x in defects() if x is not None and x[0] == code and flags in (None, x[1])
     ]
     answer = describe(code, fmt) + ("" if flags is None else f", flags {flag_text(flags)}")
@@ -250,7 +250,7 @@ def explain_case(
     if not isinstance(unit, SelectionUnit):
         return explained
     controls = field_lines([f for f in unit.inputs if f.role == "control"], inputs)
-    return dataclasses.replace(explained, rows=[*labelled(controls), *explained.rows])
+    return dataclasses.replace(explained, rows=[*labelled_rows(controls), *explained.rows])
 
 
 def _explain_operation(unit: OperationUnit, inputs: Sequence[int], got: int | None, flags: int | None) -> Explained:

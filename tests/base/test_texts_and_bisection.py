@@ -47,7 +47,7 @@ def test_changes() -> None:
 def test_assignments() -> None:
     assert assignments.parse(" a = 1, b-c=x=y ,", "it", ("a", "b_c")) == {"a": "1", "b_c": "x=y"}
     assert assignments.parse("a=1,2", "it", separator=None) == {"a": "1,2"}
-    assert assignments.named("base , a=1", "it", "a") == ("base", {"a": "1"})
+    assert assignments.parse_named("base , a=1", "it", "a") == ("base", {"a": "1"})
     assert list(assignments.words("one,two=2")) == [("one", None), ("two", "2")]
 
 
@@ -88,9 +88,9 @@ class Unit:
 
 def test_a_table_becomes_a_dataclass() -> None:
     table = {"name": "u", "rate": 3, "at": [1, 2], "pair": [3, 4], "of": {"x": 1}, "pins": [{"port": "b", "width": 9}]}
-    unit = tables.made(Unit, {**table, "pin": {"port": "c"}}, "unit")
+    unit = tables.from_table(Unit, {**table, "pin": {"port": "c"}}, "unit")
     assert unit == Unit("u", 3, "in", {"x": 1}, (1, 2), (3, 4), Pin("c"), (Pin("b", 9),))
-    assert tables.made(Unit, {"at": [5]}, "unit", unit).pins == (Pin("b", 9),)
+    assert tables.from_table(Unit, {"at": [5]}, "unit", unit).pins == (Pin("b", 9),)
     assert tables.choices(Unit, name=("u", "v")) == {"name": ("u", "v"), "kind": ("in", "out")}
     tables.check_choices(unit, "unit", tables.choices(Unit))
 
@@ -118,7 +118,7 @@ def test_a_table_becomes_a_dataclass() -> None:
 )
 def test_wrong_tables(table: Any, why: str) -> None:
     with pytest.raises(Error) as e:
-        tables.made(Unit, table, "unit")
+        tables.from_table(Unit, table, "unit")
     assert str(e.value) == why
 
 
@@ -142,7 +142,7 @@ def test_definitions_in_files(tmp_path: Path) -> None:
     def define(table: object, name: str) -> Pin:
         values, like = tables.split_like(table, name)
         base = None if like is None else tables.load_definition(f"{path}:{like}", "pins", define)
-        return tables.made(Pin, values, name, base, also=tables.LIKE)
+        return tables.from_table(Pin, values, name, base, also=tables.LIKE)
 
     assert tables.load_definition(f"{path}:b", "pins", define) == Pin("p")
     with pytest.raises(Error, match=r"x\.toml: c: port = 1 is not of type str"):

@@ -40,8 +40,8 @@ MXFP8 = DequantizeUnit.make(get_block_format("mxfp8"))
     ],
 )
 def test_each_step_has_a_row(unit: Unit, inputs: tuple[int, ...], rows: dict[str, str]) -> None:
-    found = dict(steps(unit, inputs))
-    assert {label: found.get(label) for label in rows} == rows
+    explained = dict(steps(unit, inputs))
+    assert {label: explained.get(label) for label in rows} == rows
 
 
 def test_the_rows_end_with_the_answer() -> None:
