@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, Choices, Name, option_name, policy_options, ulp_limit
+from softfloat_ref.app.options import SCALAR, Choices, NameType, option_name, policy_options, ulp_limit
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_folder, check_place, make_folder, write_file
 from softfloat_ref.oracle.formats import get_format
@@ -23,13 +23,15 @@ _DEFINED_OPTIONS: Final = ("round", "policy", "overflow")  # the options of poli
 
 
 @click.command("approximate")
-@click.argument("function", type=Name("FUNCTION", _FUNCTIONS), metavar="FUNCTION|FILE.toml")
+@click.argument("function", type=NameType("FUNCTION", _FUNCTIONS), metavar="FUNCTION|FILE.toml")
 @click.option("--fmt", type=SCALAR, help="Format of the operand, of at most 16 bits.")
 @click.option("--out", type=SCALAR, help="Format of the result [that of the operand].")
 @click.option("--degree", type=click.IntRange(0, 3), help=f"Degree of the polynomials [{DEFAULT_DEGREE}].")
 @click.option("--kappa", type=click.IntRange(min=0), help="Bound: values between the result and the defined one.")
 @click.option("--ulp", metavar="N", help="Bound: the largest error in ulp, such as 0.75.")
-@click.option("--segments", type=Name("HOW", ("code", "value")), help="Segments by binade, or of equal width [both].")
+@click.option(
+    "--segments", type=NameType("HOW", ("code", "value")), help="Segments by binade, or of equal width [both]."
+)
 @click.option("--name", metavar="NAME", help="Name of the definition and the module [FUNCTION_FORMAT].")
 @click.option(
     "-o", "--output", "folder", metavar="DIR", help="Where NAME.toml, NAME.memh and NAME.sv go [only the report]."

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from softfloat_ref.app.devices import Device, device_options
+from softfloat_ref.app.devices import DeviceChoice, device_options
 from softfloat_ref.app.kappa import KappaChoice, kappa_options
 from softfloat_ref.app.options import ulp_limit
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 @click.option("--junit", metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
 @request_options
 def command(
-    request: Request,
-    device: Device,
+    request: UnitRequest,
+    device: DeviceChoice,
     op: str | None,
     golden: str | None,
     results: str | None,
@@ -100,7 +100,9 @@ def command(
     return 0 if report.passed else 1
 
 
-def _from_files(golden: str | None, results: str | None, op: str | None, device: Device, how: dict[str, Any]) -> Report:
+def _from_files(
+    golden: str | None, results: str | None, op: str | None, device: DeviceChoice, how: dict[str, Any]
+) -> Report:
     """The check of a folder's cases: of a file of results, or of a device."""
     if golden is None:
         raise Error("--results FILE needs --golden DIR, the vectors that it belongs to")
@@ -113,7 +115,7 @@ def _from_files(golden: str | None, results: str | None, op: str | None, device:
     return _from_device(vectors, device, how) if has_device else check_results(vectors, str(results), **how)
 
 
-def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Report:
+def _from_device(vectors: VectorSet, device: DeviceChoice, how: dict[str, Any]) -> Report:
     device.require(" (or --golden DIR --results FILE)")
     if device.command is not None:
         return check_command(vectors, device.command, timeout_s=device.timeout_s, **how)
@@ -121,7 +123,7 @@ def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Rep
         return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(report: Report, device: Device) -> Explanation | None:
+def _diagnosis(report: Report, device: DeviceChoice) -> Explanation | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
     if not report.mismatched:
         return None

@@ -17,7 +17,7 @@ _MAX_WIDTH: Final = 64
 
 
 @dataclass(frozen=True)
-class Device:
+class DeviceChoice:
     """A device under test: a command, or a function of a library. nan: how its NaNs are compared."""
 
     command: str | None
@@ -42,7 +42,7 @@ class Device:
 
 def _device(params: dict[str, Any]) -> dict[str, Any]:
     command, library, timeout, nan = (params.pop(n) for n in ("dut", "dut_lib", "timeout", "compare_nan"))
-    return {"device": Device(command, library, timeout, CompareNan(nan))}
+    return {"device": DeviceChoice(command, library, timeout, CompareNan(nan))}
 
 
 device_options: Final = bundled(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, unmark
+from softfloat_ref.app.options import ANY, NameType, NumbersCommand, scalar_format, unmark
 from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
 from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.search import find_first
@@ -31,7 +31,7 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
 
 _SHOWN_MISMATCHES: Final = 10
-_ACC: Final = Name("NAME", ACCUMULATORS)
+_ACC: Final = NameType("NAME", ACCUMULATORS)
 _TENSOR_SCALES: Final = ("tensor_scale_a", "tensor_scale_b")
 _PRODUCT_OPTIONS: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", *_TENSOR_SCALES, "values", "extrapolate")
 # The modes that do something other than one product, and the options allowed with each, besides --json.

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from softfloat_ref.app.options import Name
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.options import NameType
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.dpi import write_dpi
@@ -24,12 +24,12 @@ _SIMULATORS = tuple(name for name in NAMES if name != "icarus")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write to, created if needed.")
 @click.option("--uvm", "op", type=OP, metavar="OP", help="Also write a UVM package for a unit: OP, or a vector recipe.")
 @click.option("--print-command", is_flag=True, help="Print the commands that compile the files with the SOURCEs.")
-@click.option("--sim", type=Name("SIMULATOR", _SIMULATORS), help="With --print-command: the simulator.")
+@click.option("--sim", type=NameType("SIMULATOR", _SIMULATORS), help="With --print-command: the simulator.")
 @click.option("--top", metavar="MODULE", help="With --print-command: the module that is simulated.")
 @click.option("--sim-arg", "arguments", metavar="ARG", multiple=True, help="With --print-command: for the build.")
 @request_options
 def command(
-    request: Request,
+    request: UnitRequest,
     sources: Sources,
     output: str,
     op: str | None,

@@ -9,7 +9,7 @@ from typing import Final
 import click
 from click.core import ParameterSource
 
-from softfloat_ref.app.requests import Request, request_options
+from softfloat_ref.app.requests import UnitRequest, request_options
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.explanation.steps import SHOWN_LANES, number_text
@@ -27,7 +27,7 @@ _NO_RESULT: Final = "no defined result"
 @click.command("prove --equal", add_help_option=False)
 @click.argument("op", required=False)
 @request_options
-def _definition(request: Request, op: str | None) -> Unit:
+def _definition(request: UnitRequest, op: str | None) -> Unit:
     return request.circuit_unit(op)
 
 

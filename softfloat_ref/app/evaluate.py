@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.sources import RandomSource
@@ -25,7 +25,7 @@ _BULK_LEAST: Final = 64  # lines per bulk answer
 @click.argument("op", type=OP, required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
 @request_options
-def command(request: Request, serve: bool, op: str | None, operands: tuple[str, ...]) -> None:
+def command(request: UnitRequest, serve: bool, op: str | None, operands: tuple[str, ...]) -> None:
     """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
     OP is an operation, quantize, dequantize, dot, matmul, an operation on blocks (BlockAdd, ...), a function of vectors

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from softfloat_ref.app.options import Name
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.options import NameType
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.export.c import header_text
@@ -18,14 +18,14 @@ from softfloat_ref.export.languages import LANGUAGES, exported, find_language, i
 @click.command("export")
 @click.argument("ops", metavar="OP...", nargs=-1, type=OP)
 @click.option(
-    "--lang", type=Name("LANGUAGE", LANGUAGES), required=True, metavar="|".join(LANGUAGES), help="The language."
+    "--lang", type=NameType("LANGUAGE", LANGUAGES), required=True, metavar="|".join(LANGUAGES), help="The language."
 )
 @click.option("-o", "--output", metavar="FILE", default="-", help="The file; of C, with FILE.h beside it [stdout].")
 @click.option("--name", metavar="NAME", help="Name of the module or function [that of FILE, or the unit's].")
 @click.option("--stat", is_flag=True, help="sv: print the cells and the depth that Yosys makes of it.")
 @request_options
 def command(
-    request: Request,
+    request: UnitRequest,
     ops: tuple[str, ...],
     lang: str,
     output: str,

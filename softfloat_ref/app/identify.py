@@ -13,9 +13,9 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.devices import Device, device_options
+from softfloat_ref.app.devices import DeviceChoice, device_options
 from softfloat_ref.app.options import Seconds
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
@@ -59,9 +59,9 @@ _ALLOWED: Final = ("fmt", "out", "seed", "sr_bits", *(name for name in OPTIONS i
 @click.option("--verbose", "-v", is_flag=True, help="With --selftest, print each device, and those that are identical.")
 @request_options
 def command(
-    request: Request,
+    request: UnitRequest,
     op: str | None,
-    device: Device,
+    device: DeviceChoice,
     count: int | None,
     proof_s: float,
     as_json: bool,
@@ -101,7 +101,7 @@ def command(
     return 0 if result.complete else 1
 
 
-def _base(request: Request, op: str) -> VectorSet:
+def _base(request: UnitRequest, op: str) -> VectorSet:
     """The subject with default choices of what is found. Raises Error."""
     if own_name(op) == "dot":
         request = replace(request, options={"k": DOT_K, **request.options})
@@ -127,7 +127,7 @@ def _judge(unit: Unit, limit_s: float) -> Judge | None:
 
 
 @contextmanager
-def _asker(unit: Unit, device: Device) -> Iterator[Asker]:
+def _asker(unit: Unit, device: DeviceChoice) -> Iterator[Asker]:
     if device.command is not None:
         with ask_command(unit, device.command, device.timeout_s) as ask:
             yield ask

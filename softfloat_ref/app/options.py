@@ -85,7 +85,7 @@ def unmark(text: str) -> str:
     return text.removeprefix(_MARK)
 
 
-class Name(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+class NameType(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A name from a list, for completion only: the library reports errors for other names."""
 
     def __init__(self, what: str, names: Iterable[str]) -> None:
@@ -97,22 +97,22 @@ class Name(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         return [CompletionItem(n) for n in self.names if n.startswith(incomplete)]
 
 
-SCALAR: Final = Name("FORMAT", CATALOGUE)
-ANY: Final = Name("FORMAT", [*CATALOGUE, *BLOCK_FORMATS, *BLOCK_ALIASES])
+SCALAR: Final = NameType("FORMAT", CATALOGUE)
+ANY: Final = NameType("FORMAT", [*CATALOGUE, *BLOCK_FORMATS, *BLOCK_ALIASES])
 SCHEDULERS: Final = "tcp://...|FILE.json"
 
 _POLICY_OPTIONS: Final = (
-    ("--policy", Name("NAME", POLICIES), f"Named policy ({', '.join(POLICIES)}) or FILE.toml[:NAME]."),
-    ("--round", Name("MODE", ROUNDINGS), f"Rounding: {' '.join(ROUNDINGS)}."),
-    ("--overflow", Name("RULE", Overflow), f"Overflow: {' '.join(Overflow)}."),
-    ("--flush-inputs", Name("on|off", ("on", "off")), "Treat subnormal operands as zero (DAZ)."),
-    ("--flush-outputs", Name("on|off", ("on", "off")), "Flush tiny results to zero (FTZ)."),
-    ("--flush-rule", Name("WHEN", Tininess), "Detect tininess for FTZ after rounding (x86) or before (Arm)."),
-    ("--tininess", Name("WHEN", Tininess), "Detect tininess before or after rounding."),
-    ("--nan", Name("RULE", ("canonical", "ones", "negative", "propagate")), "NaN result: a rule, or a code."),
-    ("--nan-missing", Name("RULE", NanMissing), f"NaN to a format without NaN: {' '.join(NanMissing)}."),
-    ("--integers", Name("RULE", Integers), f"Conversions to integers out of range: {' '.join(Integers)}."),
-    ("--specials", Name("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
+    ("--policy", NameType("NAME", POLICIES), f"Named policy ({', '.join(POLICIES)}) or FILE.toml[:NAME]."),
+    ("--round", NameType("MODE", ROUNDINGS), f"Rounding: {' '.join(ROUNDINGS)}."),
+    ("--overflow", NameType("RULE", Overflow), f"Overflow: {' '.join(Overflow)}."),
+    ("--flush-inputs", NameType("on|off", ("on", "off")), "Treat subnormal operands as zero (DAZ)."),
+    ("--flush-outputs", NameType("on|off", ("on", "off")), "Flush tiny results to zero (FTZ)."),
+    ("--flush-rule", NameType("WHEN", Tininess), "Detect tininess for FTZ after rounding (x86) or before (Arm)."),
+    ("--tininess", NameType("WHEN", Tininess), "Detect tininess before or after rounding."),
+    ("--nan", NameType("RULE", ("canonical", "ones", "negative", "propagate")), "NaN result: a rule, or a code."),
+    ("--nan-missing", NameType("RULE", NanMissing), f"NaN to a format without NaN: {' '.join(NanMissing)}."),
+    ("--integers", NameType("RULE", Integers), f"Conversions to integers out of range: {' '.join(Integers)}."),
+    ("--specials", NameType("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
     ("--sr-bits", click.INT, "Number of random bits of a stochastic rounding."),
 )
 _POLICY_PARAMETERS: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS]
@@ -286,7 +286,7 @@ POLICY_OPTIONS: Final = (
 policy_options: Final = bundled(policy_values, *POLICY_OPTIONS)
 profile_option: Final = click.option(
     "--profile",
-    type=Name("PROFILE", PROFILES),
+    type=NameType("PROFILE", PROFILES),
     metavar="PROFILE",
     help="Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own].",
 )

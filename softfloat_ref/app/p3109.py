@@ -10,7 +10,7 @@ from typing import Final
 import click
 
 from softfloat_ref.app.kappa import provider_option
-from softfloat_ref.app.options import SCALAR, Commands, Name, scalar_format
+from softfloat_ref.app.options import SCALAR, Commands, NameType, scalar_format
 from softfloat_ref.app.progress import progress
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import check_folder, make_folder, write_file
@@ -44,7 +44,7 @@ def list_operations(only: str | None) -> None:
 
 @command.command("format")
 @click.argument("fmt", type=SCALAR, metavar="FORMAT")
-@click.argument("operation", required=False, metavar="[OPERATION]", type=Name("OPERATION", GROUPS["M"][1]))
+@click.argument("operation", required=False, metavar="[OPERATION]", type=NameType("OPERATION", GROUPS["M"][1]))
 def show_format(fmt: str, operation: str | None) -> None:
     """Print P3109's operations on FORMAT: all of them, or the result of one."""
     scalar = scalar_format(fmt)

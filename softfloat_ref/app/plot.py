@@ -78,7 +78,7 @@ def histogram(
     tensors = []
     for source in inputs:
         exponents, shares = _measured(list(_chosen(source, patterns)), targets, scale, choices)
-        tensors.append(plots.Tensors(_label(source), exponents, shares))
+        tensors.append(plots.TensorHistogram(_label(source), exponents, shares))
     if picture is not None:
         plots.histogram(picture, tensors, targets, title)
     for x in tensors:
@@ -173,7 +173,7 @@ def _short(x: float, text: str) -> str:
 # -- training --------------------------------------------------------------------------------------------------------
 
 
-class Run(NamedTuple):
+class TrainingLog(NamedTuple):
     """A run: the name of its training recipe, its seed, and its log lines at epoch ends."""
 
     recipe: str
@@ -199,7 +199,7 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
 
     picture = plots.picture_path(output)
     logs = [_run(Path(x)) for x in runs]
-    groups: dict[str, list[Run]] = {}
+    groups: dict[str, list[TrainingLog]] = {}
     for run in logs:
         groups.setdefault(run.recipe, []).append(run)
     measures = [m for m in _MEASURES if all(m in run.epochs[-1] for run in logs)]
@@ -211,7 +211,7 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
     return list(_table(groups, measures))
 
 
-def _run(path: Path) -> Run:
+def _run(path: Path) -> TrainingLog:
     from softfloat_ref.nn.plain import is_number
     from softfloat_ref.nn.runlog import read_log
 
@@ -231,11 +231,11 @@ def _run(path: Path) -> Run:
                 raise Error(f"{log}: {measure} is missing from some lines of epochs")
     head = lines[0] if "recipe" in lines[0] else {}
     seed = head.get("seed", 0)
-    return Run(one_line(head.get("recipe", path.resolve().name)), seed if isinstance(seed, int) else 0, epochs)
+    return TrainingLog(one_line(head.get("recipe", path.resolve().name)), seed if isinstance(seed, int) else 0, epochs)
 
 
-def _curve(name: str, measure: str, group: Sequence[Run]) -> Any:
-    from softfloat_ref.app.plots import Curve
+def _curve(name: str, measure: str, group: Sequence[TrainingLog]) -> Any:
+    from softfloat_ref.app.plots import TrainingCurve
 
     values: dict[int, list[float]] = {}
     for run in group:
@@ -244,7 +244,7 @@ def _curve(name: str, measure: str, group: Sequence[Run]) -> Any:
     whole = {epoch: x for epoch, x in sorted(values.items()) if len(x) == len(group)}
     label = name if len(group) == 1 else f"{name}, {len(group)} runs"
     means = [_mean(x) for x in whole.values()]
-    return Curve(label, list(whole), means, [min(x) for x in whole.values()], [max(x) for x in whole.values()])
+    return TrainingCurve(label, list(whole), means, [min(x) for x in whole.values()], [max(x) for x in whole.values()])
 
 
 def _mean(x: Sequence[float]) -> float:
@@ -257,7 +257,7 @@ def _deviation(x: Sequence[float]) -> float:
     return sqrt(fsum((v - mean) * (v - mean) for v in x) / (len(x) - 1)) if len(x) > 1 else 0.0
 
 
-def _table(groups: dict[str, list[Run]], measures: Sequence[str]) -> Iterator[str]:
+def _table(groups: dict[str, list[TrainingLog]], measures: Sequence[str]) -> Iterator[str]:
     """For each training recipe, its runs, its epochs, and the numbers of the last epoch."""
     width = max(len("recipe"), *map(len, groups))
     heads = "".join(f"  {_MEASURES[m]:>19}" for m in measures)

@@ -88,7 +88,7 @@ def blocks(
     MODEL is a file as for `report`, also a .npy array.
     """
     from softfloat_ref.app import plots
-    from softfloat_ref.app.report_rows import Report, table
+    from softfloat_ref.app.report_rows import ModelReport, table
     from softfloat_ref.arrays.errors import Measure
     from softfloat_ref.base.executors import Workers
     from softfloat_ref.nn.model_errors import Work
@@ -111,7 +111,7 @@ def blocks(
         limit = float(largest(block_format.element))
         with plots.style():
             plots.save(plots_tensors.blocks(row.found.bins, limit, chosen.name, title), picture)
-    for text in table(Report([], [block_format.name], [row], [])):
+    for text in table(ModelReport([], [block_format.name], [row], [])):
         print(text)
 
 

@@ -109,7 +109,7 @@ def _bytes(fig: Figure, suffix: str) -> bytes:
 # -- exponents -------------------------------------------------------------------------------------------------------
 
 
-class Tensors(NamedTuple):
+class TensorHistogram(NamedTuple):
     """A histogram's input: its name, its exponents, and its shares in each format."""
 
     name: str
@@ -117,7 +117,7 @@ class Tensors(NamedTuple):
     shares: Sequence[Shares]
 
 
-def histogram(path: Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat], title: str = "") -> None:
+def histogram(path: Path, inputs: Sequence[TensorHistogram], formats: Sequence[AnyFormat], title: str = "") -> None:
     """Write the picture: shares of values by exponent, and below them the range of each format.
 
     A format's bar is solid over its normal numbers and pale over its subnormals. Beside it is the share of the nonzero
@@ -140,7 +140,7 @@ def histogram(path: Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat
         save(with_title(fig, title), path)
 
 
-def _draw_exponents(axes: Axes, inputs: Sequence[Tensors]) -> None:
+def _draw_exponents(axes: Axes, inputs: Sequence[TensorHistogram]) -> None:
     for i, x in enumerate(inputs):
         exponents = x.exponents
         if not exponents.nonzero:
@@ -156,7 +156,7 @@ def _draw_exponents(axes: Axes, inputs: Sequence[Tensors]) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, borderaxespad=0)
 
 
-def _view(inputs: Sequence[Tensors]) -> tuple[float, float]:
+def _view(inputs: Sequence[TensorHistogram]) -> tuple[float, float]:
     """The ends of the axis: all values except the smallest, whose long thin tail would crowd the rest."""
     lows, highs = [], []
     for x in (x.exponents for x in inputs if x.exponents.nonzero):
@@ -167,7 +167,7 @@ def _view(inputs: Sequence[Tensors]) -> tuple[float, float]:
     return min(lows) - room, max(highs) + room
 
 
-def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[Tensors], formats: Sequence[AnyFormat]) -> None:
+def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[TensorHistogram], formats: Sequence[AnyFormat]) -> None:
     """One row per format."""
     view = axes.get_xlim()
     for row, fmt in enumerate(formats):
@@ -213,7 +213,7 @@ def _place(fmt: Format, code: int) -> float:
 # -- trainings -------------------------------------------------------------------------------------------------------
 
 
-class Curve(NamedTuple):
+class TrainingCurve(NamedTuple):
     """A quantity over epochs: for each epoch, the mean over runs, the smallest and the largest."""
 
     name: str
@@ -223,7 +223,7 @@ class Curve(NamedTuple):
     high: Sequence[float]
 
 
-def training(path: Path, panels: Sequence[tuple[str, Sequence[Curve]]], title: str = "") -> None:
+def training(path: Path, panels: Sequence[tuple[str, Sequence[TrainingCurve]]], title: str = "") -> None:
     """Write the picture: a panel per quantity, a curve per training recipe, a band from its worst to its best run.
 
     Raises Error.
@@ -237,7 +237,7 @@ def training(path: Path, panels: Sequence[tuple[str, Sequence[Curve]]], title: s
         save(with_title(fig, title), path)
 
 
-def _draw_curves(axes: Axes, quantity: str, curves: Sequence[Curve]) -> None:
+def _draw_curves(axes: Axes, quantity: str, curves: Sequence[TrainingCurve]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     styles: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)))

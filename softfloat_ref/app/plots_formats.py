@@ -29,7 +29,7 @@ Doubles = NDArray[np.float64]
 # -- number lines ----------------------------------------------------------------------------------------------------
 
 
-class Values(NamedTuple):
+class FormatValues(NamedTuple):
     """A format's finite values in order, and the smallest normal one; inf without one."""
 
     name: str
@@ -42,7 +42,7 @@ class Values(NamedTuple):
         return self.values[self.values > 0]
 
 
-def values_of(fmt: AnyFormat) -> Values:
+def values_of(fmt: AnyFormat) -> FormatValues:
     """The values of a scalar format, or of a block format's elements. Raises Error for more than MAX_BITS bits."""
     if isinstance(fmt, AffineFormat):
         raise Error(f"{fmt.name}: affine integers lie at equal distances; give scalar or block formats")
@@ -51,10 +51,10 @@ def values_of(fmt: AnyFormat) -> Values:
         raise Error(f"{scalar.name} has {scalar.width} bits; a number line shows formats of up to {MAX_BITS}")
     values = convert.decode_float64(np.arange(1 << scalar.width), scalar)
     normal = convert.decode_float64(np.array([scalar.min_normal_code]), scalar)[0] if scalar.has_normals else np.inf
-    return Values(name, np.unique(values[np.isfinite(values)]), float(normal))
+    return FormatValues(name, np.unique(values[np.isfinite(values)]), float(normal))
 
 
-def number_lines(rows: Sequence[Values], title: str = "") -> Figure:
+def number_lines(rows: Sequence[FormatValues], title: str = "") -> Figure:
     """Number lines: the values on a linear scale, and the positive ones on a logarithmic one."""
     from matplotlib.lines import Line2D
 
@@ -85,7 +85,7 @@ def number_lines(rows: Sequence[Values], title: str = "") -> Figure:
 # -- errors ----------------------------------------------------------------------------------------------------------
 
 
-class Curve(NamedTuple):
+class ErrorCurve(NamedTuple):
     """A format, whether it is scaled, and its largest relative error in each binade: x in their middle."""
 
     name: str
@@ -94,7 +94,7 @@ class Curve(NamedTuple):
     errors: Doubles
 
 
-def curve(fmt: AnyFormat, low: int, high: int) -> Curve:
+def curve(fmt: AnyFormat, low: int, high: int) -> ErrorCurve:
     """The errors from 2^low to 2^high, rounded to nearest; inf for overflow. Values at equal ratios find the values of
     the format, and the largest errors are midway between those."""
     x = np.exp2(low + np.arange((high - low) * _SAMPLES_PER_BINADE) / _SAMPLES_PER_BINADE).astype(np.float32)
@@ -105,7 +105,7 @@ def curve(fmt: AnyFormat, low: int, high: int) -> Curve:
     error = np.abs(_quantized(x, fmt, 2.0**high).astype(np.float64) - x) / x
     y = np.zeros(high - low)
     np.maximum.at(y, np.frexp(x)[1] - 1 - low, np.where(np.isfinite(error), error, np.inf))
-    return Curve(fmt.name, not isinstance(fmt, Format), np.exp2(low + np.arange(y.size) + 0.5), y)
+    return ErrorCurve(fmt.name, not isinstance(fmt, Format), np.exp2(low + np.arange(y.size) + 0.5), y)
 
 
 def _quantized(x: NDArray[np.float32], fmt: AnyFormat, top: float) -> NDArray[Any]:
@@ -125,7 +125,7 @@ def _quantized(x: NDArray[np.float32], fmt: AnyFormat, top: float) -> NDArray[An
     return kinds.quantize(blocks, fmt)[:, 1:].reshape(-1)[: x.size]
 
 
-def errors(curves: Sequence[Curve], high: int, title: str = "") -> Figure:
+def errors(curves: Sequence[ErrorCurve], high: int, title: str = "") -> Figure:
     """The curves; blocks and affine integers are scaled for a largest magnitude of 2^high."""
     fig = figure(9, 4.4)
     axes: Any = fig.subplots()

@@ -13,10 +13,10 @@ import click
 from click.core import ParameterSource
 
 from softfloat_ref.app.equality import comparison_lines, second_unit
-from softfloat_ref.app.options import SCHEDULERS, Name, Seconds
+from softfloat_ref.app.options import SCHEDULERS, NameType, Seconds
 from softfloat_ref.app.progress import progress
 from softfloat_ref.app.proof_words import outcome_lines, waveform_line
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.executors import workers
@@ -76,7 +76,7 @@ _EXIT_CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecide
 @click.option(
     "--frontend", type=click.Choice(FRONTENDS), default="slang", show_default=True, help="What reads the SOURCEs."
 )
-@click.option("--sim", type=Name("SIMULATOR", SIMULATORS), help="The one simulator of the SOURCEs [all there are].")
+@click.option("--sim", type=NameType("SIMULATOR", SIMULATORS), help="The one simulator of the SOURCEs [all there are].")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Number of processes for cases [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster for the cases.")
 @click.option("--work", metavar="DIR", help="Keep results of cases in DIR, and go on from there.")
@@ -86,7 +86,7 @@ _EXIT_CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecide
 @source_options
 @request_options
 def command(
-    request: Request,
+    request: UnitRequest,
     sources: Sources,
     op: str | None,
     equal: str | None,
@@ -168,7 +168,7 @@ def _register(text: str) -> tuple[str, str]:
     return name, field
 
 
-def _source(request: Request, held: tuple[str, ...]) -> tuple[Lfsr | None, Request]:
+def _source(request: UnitRequest, held: tuple[str, ...]) -> tuple[Lfsr | None, UnitRequest]:
     """The source of which a register is the state, if one is given, and the other options."""
     choices = request.choices
     if choices.spec is None or not held:

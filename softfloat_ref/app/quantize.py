@@ -9,9 +9,9 @@ import click
 from softfloat_ref.app.options import ANY, Choices, NumbersCommand, policy_options, profile_option, unmark
 from softfloat_ref.app.quantize_input import is_npy, read_npy, read_rows, source_name
 from softfloat_ref.app.quantize_kinds import Kind, kind_of
-from softfloat_ref.app.quantize_output import Result, deliver, summary_of_rows
-from softfloat_ref.app.quantize_stream import Stream, errors_of, stream
-from softfloat_ref.app.tally import Tally
+from softfloat_ref.app.quantize_output import QuantizeResult, deliver, summary_of_rows
+from softfloat_ref.app.quantize_stream import NpyStream, errors_of, stream
+from softfloat_ref.app.tally import ArraySummary
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random
 from softfloat_ref.oracle.literals import parse_number
@@ -67,18 +67,18 @@ def _typed(axis: int) -> int | None:
     return axis if typed else None
 
 
-def _from_npy(source: str, kind: Kind, axis: int | None, output: str | None, form: str | None) -> Result | None:
+def _from_npy(source: str, kind: Kind, axis: int | None, output: str | None, form: str | None) -> QuantizeResult | None:
     """The result; None if it was already written, chunk by chunk."""
     import numpy as np
 
     mapped = read_npy(source)
-    if output is not None and stream(Stream(source, mapped, kind, axis), output, form):
+    if output is not None and stream(NpyStream(source, mapped, kind, axis), output, form):
         return None
-    array, tally = np.asarray(mapped), Tally(kind.fmt)
+    array, tally = np.asarray(mapped), ArraySummary(kind.fmt)
     with errors_of(source):
         arrays = kind.array(array, _words(kind.choices, array), axis)
     tally.add(array, arrays.values, arrays.blocks)
-    return Result(kind, arrays, tally.text(array.dtype, array.shape))
+    return QuantizeResult(kind, arrays, tally.text(array.dtype, array.shape))
 
 
 def _words(choices: Choices, array: NDArray[Any]) -> Any:
@@ -90,11 +90,11 @@ def _words(choices: Choices, array: NDArray[Any]) -> Any:
     return np.array(choices.words(array.size), dtype=np.uint64).reshape(array.shape)
 
 
-def _from_rows(rows: list[list[str]], names: list[str], kind: Kind) -> Result:
+def _from_rows(rows: list[list[str]], names: list[str], kind: Kind) -> QuantizeResult:
     numbers = [[parse_number(text, name) for text in row] for row, name in zip(rows, names, strict=True)]
     count = sum(map(len, numbers))
     words = kind.choices.words(count)
     for word in [None] if words is None else words:
         check_random(kind.choices.policy, word)
     done = kind.rows(rows, numbers, [0] * count if words is None else words)
-    return Result(kind, done, summary_of_rows(done, numbers, kind))
+    return QuantizeResult(kind, done, summary_of_rows(done, numbers, kind))

@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from softfloat_ref.app.quantize_kinds import ARRAY_FILES, Arrays, Kind, Row
+from softfloat_ref.app.quantize_kinds import ARRAY_FILES, Arrays, Kind, QuantizedRow
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_file
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 MAX_PRINTED: Final = 256  # number of values up to which an array is printed without --as
 
 
-class Result(NamedTuple):
+class QuantizeResult(NamedTuple):
     """A result: rows of text input, or arrays."""
 
     kind: Kind
-    content: list[Row] | Arrays
+    content: list[QuantizedRow] | Arrays
     summary: str
 
 
-def summary_of_rows(rows: list[Row], numbers: list[list[Fraction | Value]], kind: Kind) -> str:
+def summary_of_rows(rows: list[QuantizedRow], numbers: list[list[Fraction | Value]], kind: Kind) -> str:
     """A one-line summary of quantized rows of text."""
     count = sum(len(r.codes) for r in rows)
     flat = [x for row in numbers for x in row]
@@ -43,7 +43,7 @@ def _is_zero(x: Fraction | Value) -> bool:
     return x.is_zero if isinstance(x, Value) else x == 0
 
 
-def deliver(result: Result, output: str | None, form: str | None) -> None:
+def deliver(result: QuantizeResult, output: str | None, form: str | None) -> None:
     """Write the result to a file, or print it."""
     is_array = isinstance(result.content, Arrays)
     if output is not None:
@@ -57,7 +57,7 @@ def deliver(result: Result, output: str | None, form: str | None) -> None:
         print(result.summary, file=sys.stderr)
 
 
-def _lines(result: Result, form: str | None) -> Iterator[str]:
+def _lines(result: QuantizeResult, form: str | None) -> Iterator[str]:
     kind = result.kind
     rows = kind.array_rows(result.content, form) if isinstance(result.content, Arrays) else result.content
     match form:
@@ -75,7 +75,7 @@ def _lines(result: Result, form: str | None) -> Iterator[str]:
                 yield from _table(row, kind)
 
 
-def _table(row: Row, kind: Kind) -> Iterator[str]:
+def _table(row: QuantizedRow, kind: Kind) -> Iterator[str]:
     """One line per value: as given, its code, the code's value; scales above their values."""
     widths, text = [max(map(len, column), default=0) for column in row.columns], kind.writer()
     above: dict[int, list[str]] = {}
@@ -90,7 +90,7 @@ def _table(row: Row, kind: Kind) -> Iterator[str]:
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def _write(path: str, result: Result, form: str) -> None:
+def _write(path: str, result: QuantizeResult, form: str) -> None:
     suffix = Path(path).suffix
     if suffix in ARRAY_FILES:
         _write_arrays(path, suffix, result, form)
@@ -101,7 +101,7 @@ def _write(path: str, result: Result, form: str) -> None:
     write_file(path, lambda stream: stream.write(text.encode()))
 
 
-def _write_arrays(path: str, suffix: str, result: Result, form: str) -> None:
+def _write_arrays(path: str, suffix: str, result: QuantizeResult, form: str) -> None:
     import numpy as np
 
     if suffix == ".npy" and form == "json":
@@ -116,7 +116,7 @@ def _write_arrays(path: str, suffix: str, result: Result, form: str) -> None:
     write_file(path, lambda stream: np.save(stream, array, allow_pickle=False))
 
 
-def _parts(result: Result) -> dict[str, NDArray[Any]]:
+def _parts(result: QuantizeResult) -> dict[str, NDArray[Any]]:
     """The result as arrays by name; text input must then be rectangular."""
     if isinstance(result.content, Arrays):
         return result.content.parts

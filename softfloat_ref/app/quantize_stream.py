@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.app.quantize_kinds import Arrays, Kind
-from softfloat_ref.app.tally import Tally
+from softfloat_ref.app.tally import ArraySummary
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import new_file, open_file
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1 << 18  # values: a chunk's temporaries take some tens of MiB
 
 
-class Part(NamedTuple):
+class Chunk(NamedTuple):
     """A chunk: values from a position on, as rows of whole blocks; a block at the end of an axis may be short."""
 
     start: int
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stream:
+class NpyStream:
     """One quantization of a mapped .npy file."""
 
     path: str
@@ -42,7 +42,7 @@ class Stream:
     kind: Kind
     axis: int | None
 
-    def parts(self) -> Iterator[Part] | None:
+    def parts(self) -> Iterator[Chunk] | None:
         """The chunks, in the order of the file; None if the array must be read whole.
 
         This is so if its memory order is Fortran's, blocks run along another axis than the last, a scale belongs
@@ -56,11 +56,11 @@ class Stream:
             return None
         return _parts(pieces.rows, pieces.length, pieces.size or pieces.length)
 
-    def run(self, parts: Iterator[Part], output: str, as_codes: bool) -> str:
+    def run(self, parts: Iterator[Chunk], output: str, as_codes: bool) -> str:
         """Write the output file; returns the summary."""
         import numpy as np
 
-        tally = Tally(self.kind.fmt)
+        tally = ArraySummary(self.kind.fmt)
         with ExitStack() as stack:
             source = stack.enter_context(open_file(self.path))
             with errors_of(self.path):
@@ -87,7 +87,7 @@ class Stream:
             raise Error("the file became shorter while it was read")
         return values
 
-    def _quantize(self, x: NDArray[Any], part: Part, tensor_scale: float | None) -> Arrays:
+    def _quantize(self, x: NDArray[Any], part: Chunk, tensor_scale: float | None) -> Arrays:
         """Quantize a chunk."""
         source, n = self.kind.choices.source, self.kind.choices.policy.random_count
         words = None if source is None else source.array(n, part.start, x.size).reshape(x.shape)
@@ -106,17 +106,17 @@ class Stream:
         return amax
 
 
-def _parts(rows: int, length: int, size: int) -> Iterator[Part]:
+def _parts(rows: int, length: int, size: int) -> Iterator[Chunk]:
     """Chunks of `rows` rows of that length: whole rows, or pieces of a row cut between blocks of `size`."""
     if length <= _CHUNK:
         step = _CHUNK // length
         for row in range(0, rows, step):
-            yield Part(row * length, (min(step, rows - row), length))
+            yield Chunk(row * length, (min(step, rows - row), length))
         return
     step = _CHUNK - _CHUNK % size
     for row in range(rows):
         for column in range(0, length, step):
-            yield Part(row * length + column, (1, min(step, length - column)))
+            yield Chunk(row * length + column, (1, min(step, length - column)))
 
 
 def _header(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
@@ -127,7 +127,7 @@ def _header(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> 
     npy.write_array_header_1_0(stream, fields)
 
 
-def stream(one: Stream, output: str, form: str | None) -> bool:
+def stream(one: NpyStream, output: str, form: str | None) -> bool:
     """Quantize a mapped .npy file to a .npy file in chunks; returns whether that was possible. Raises Error."""
     if Path(output).suffix != ".npy" or form == "json":
         return False

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, policy_options, profile_option
+from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, NameType, policy_options, profile_option
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
 
 if TYPE_CHECKING:
-    from softfloat_ref.app.report_rows import Report
+    from softfloat_ref.app.report_rows import ModelReport
     from softfloat_ref.arrays.errors import Measure
     from softfloat_ref.nn.model_errors import Row
     from softfloat_ref.nn.model_files import Tensor
@@ -37,7 +37,9 @@ _BINS: Final = 192  # of blocks in a picture
 @click.option("--include", multiple=True, metavar="PATTERN", help="Only these tensors, such as layers.0.*.weight.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these tensors.")
 @click.option("--axis", type=click.INT, help="Axis of blocks [the last]; qint: of channels [one scale].")
-@click.option("--sort", type=Name("KEY", SORTS), default="file", help=f"Order: {', '.join(SORTS)}; worst first [file].")
+@click.option(
+    "--sort", type=NameType("KEY", SORTS), default="file", help=f"Order: {', '.join(SORTS)}; worst first [file]."
+)
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the first N rows; files have all.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=f"{', '.join(OUTPUTS)}; several times.")
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
@@ -76,7 +78,7 @@ def command(
     chosen, skipped = _chosen(models, include, exclude)
     rows = _rows(chosen, measures, outputs, jobs, scheduler)
     names = [m.fmt.name for m in measures]
-    report = report_rows.Report([Path(x).name for x in models], names, rows, skipped)
+    report = report_rows.ModelReport([Path(x).name for x in models], names, rows, skipped)
     report = report.ordered(sort)
     _write(report, outputs)
     for line in report_rows.table(report, top):
@@ -168,7 +170,7 @@ def _rows(
     return rows
 
 
-def _write(report: Report, outputs: Sequence[str]) -> None:
+def _write(report: ModelReport, outputs: Sequence[str]) -> None:
     """The files, each written completely or not at all."""
     from softfloat_ref.app import report_page, report_rows
     from softfloat_ref.base.files import write_file

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from softfloat_ref.app import plots, plots_formats, plots_tensors
-from softfloat_ref.app.report_rows import HEADS, Report, cells, notes, shape
+from softfloat_ref.app.report_rows import HEADS, ModelReport, cells, notes, shape
 from softfloat_ref.arrays.exponents import AnyFormat
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -37,7 +37,7 @@ svg { max-width: 100%; height: auto; }
 """
 
 
-def html(report: Report) -> str:
+def html(report: ModelReport) -> str:
     """The page. Raises Error without matplotlib."""
     title = escape(f"Formats on {', '.join(report.models)}")
     tensors = {id(x.tensor): x.tensor.size for x in report.rows}
@@ -80,14 +80,14 @@ def _table(heads: list[str], rows: object, texts: int) -> str:
     return f'<div class="wide"><table>\n{line("th", heads)}{body}</table></div>\n'
 
 
-def _pictures(report: Report) -> Iterator[str]:
+def _pictures(report: ModelReport) -> Iterator[str]:
     """The pictures, each under a heading."""
     with plots.style():
         for number, (heading, fig, text) in enumerate(_figures(report)):
             yield f"<h2>{escape(heading)}</h2>\n<p>{escape(text)}</p>\n{plots.svg(fig, f'p{number}')}\n"
 
 
-def _figures(report: Report) -> Iterator[tuple[str, Figure, str]]:
+def _figures(report: ModelReport) -> Iterator[tuple[str, Figure, str]]:
     """Heading, picture and explanation."""
     formats = list({x.measure.fmt.name: x.measure.fmt for x in report.rows}.values())
     names = list(dict.fromkeys(x.tensor.name for x in report.rows))
@@ -127,7 +127,7 @@ def _fits_a_line(fmt: AnyFormat) -> bool:
     return (fmt if isinstance(fmt, Format) else fmt.element).width <= plots_formats.MAX_BITS
 
 
-def _worst(report: Report) -> Iterator[Row]:
+def _worst(report: ModelReport) -> Iterator[Row]:
     """For each block format, the tensors of several blocks with the lowest ratio of signal to noise."""
     for name in report.formats:
         rows = [x for x in report.rows if x.measure.fmt.name == name and x.found.bins and x.found.bins.blocks > 1]

@@ -22,7 +22,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 
-class Report(NamedTuple):
+class ModelReport(NamedTuple):
     """models: names of the files. formats: their names. rows: each tensor in each format. skipped: names of other
     tensors, and why."""
 
@@ -31,7 +31,7 @@ class Report(NamedTuple):
     rows: list[Row]
     skipped: list[tuple[str, str]]
 
-    def ordered(self, key: str) -> Report:
+    def ordered(self, key: str) -> ModelReport:
         """With rows in that order, of equal ones in the order of the file."""
         return self if key == "file" else self._replace(rows=sorted(self.rows, key=_KEYS[key]))
 
@@ -66,7 +66,7 @@ _KEYS: Final[dict[str, Callable[[Row], Any]]] = {
 # -- text ------------------------------------------------------------------------------------------------------------
 
 
-def table(report: Report, top: int | None = None) -> Iterator[str]:
+def table(report: ModelReport, top: int | None = None) -> Iterator[str]:
     """Lines: one per row, the totals, and the tensors that were skipped. top: the number of rows to print."""
     rows = [(x.tensor.name, shape(x), x.measure.fmt.name, x) for x in report.rows[:top]]
     totals = report.totals() if len({id(x.tensor) for x in report.rows}) > 1 else []
@@ -88,7 +88,7 @@ def table(report: Report, top: int | None = None) -> Iterator[str]:
         yield f"skipped {name}: {why}"
 
 
-def notes(report: Report) -> Iterator[str]:
+def notes(report: ModelReport) -> Iterator[str]:
     """What to think of before numbers are compared: blocks that their axis does not fill."""
     thin = [(x, axis) for x in report.rows if (axis := _fuller_axis(x)) is not None]
     if thin:
@@ -150,7 +150,7 @@ def _scale(x: float) -> str:
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def entries(report: Report) -> Iterator[dict[str, Any]]:
+def entries(report: ModelReport) -> Iterator[dict[str, Any]]:
     """The rows as tables of COLUMNS; numbers that are not finite as text."""
     for x in report.rows:
         head = {"tensor": x.tensor.name, "shape": shape(x), "stored": x.tensor.fmt, "format": x.measure.fmt.name}
@@ -177,7 +177,7 @@ def _numbers(x: Errors) -> dict[str, Any]:
     return {k: v if math.isfinite(v) else str(v) for k, v in numbers.items()}
 
 
-def csv_text(report: Report) -> str:
+def csv_text(report: ModelReport) -> str:
     """The rows as CSV; tensors that were skipped are rows without a format."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
@@ -187,7 +187,7 @@ def csv_text(report: Report) -> str:
     return text.getvalue()
 
 
-def json_text(report: Report) -> str:
+def json_text(report: ModelReport) -> str:
     """The rows, the totals and the skipped tensors as JSON."""
     whole = {
         "models": report.models,

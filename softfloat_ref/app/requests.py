@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import ANY, POLICY_OPTIONS, Choices, Name, bundled, option_name, policy_values
+from softfloat_ref.app.options import ANY, POLICY_OPTIONS, Choices, NameType, bundled, option_name, policy_values
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet
@@ -28,7 +28,7 @@ from softfloat_ref.units.vector import MAX_LENGTH
 from softfloat_ref.workflow import units as workflow
 
 
-class _OperationName(Name):
+class _OperationName(NameType):
     """The name of an operation, for completion."""
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ def _option(name: str) -> Callable[[Any], Any]:
     if row.kind is int:
         integer = click.INT if row.least is None else click.IntRange(min=row.least)
         return click.option(option_name(name), name, type=integer, help=row.help)
-    kind = Name(*_COMPLETIONS[name]) if name in _COMPLETIONS else click.STRING
+    kind = NameType(*_COMPLETIONS[name]) if name in _COMPLETIONS else click.STRING
     metavar = _METAVARS.get(name, kind.name)
     return click.option(option_name(name), name, type=kind, metavar=metavar, help=row.help)
 
@@ -79,7 +79,7 @@ _OPTIONS: Final = (
         click.option(
             option_name(f"scale_{name}"),
             f"scale_{name}",
-            type=Name(*names),
+            type=NameType(*names),
             metavar=names[0],
             help=f"ConvertToBlockMaxAbsFinite: {name} of the scale.",
         )
@@ -90,7 +90,7 @@ _OPTIONS: Final = (
 
 
 @dataclass(frozen=True)
-class Request:
+class UnitRequest:
     """The options of a command that describe a unit. options: of `units.OPTIONS`, and roundings; those typed."""
 
     fmt: str | None
@@ -219,7 +219,7 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
     options = {n: params.pop(n) for n in ("roundings", *_UNIT_PARAMETERS)}
     scale = {n: value for n in _SCALE_OPTIONS if (value := params.pop(f"scale_{n}")) is not None}
     options = {n: value for n, value in options.items() if value not in (None, False)}
-    return {"request": Request(fmt, out, choices, options | ({"scale_policy": scale} if scale else {}))}
+    return {"request": UnitRequest(fmt, out, choices, options | ({"scale_policy": scale} if scale else {}))}
 
 
 request_options: Final = bundled(_request, *_OPTIONS)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name, scalar_format
+from softfloat_ref.app.options import SCALAR, SCHEDULERS, NameType, scalar_format
 from softfloat_ref.app.progress import progress
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import in_order, workers
@@ -37,7 +37,11 @@ CASES: Final = 2000
     "--fmt", "formats", multiple=True, type=SCALAR, help="Exhaustive: a format (default: all up to 8 bits, and more)."
 )
 @click.option(
-    "--round", "roundings", multiple=True, type=Name("MODE", ROUNDINGS), help="Exhaustive: a rounding (default: all)."
+    "--round",
+    "roundings",
+    multiple=True,
+    type=NameType("MODE", ROUNDINGS),
+    help="Exhaustive: a rounding (default: all).",
 )
 @click.option("--slice", "piece", metavar="I/N", help="Exhaustive: the I-th of N slices of the inputs.")
 @click.option(

@@ -20,7 +20,7 @@ from typing import Final
 import click
 
 from softfloat_ref.app.lines import CHUNK, Answer, Words, answerer, blocks, excerpt, given_fields
-from softfloat_ref.app.requests import Request, request_options
+from softfloat_ref.app.requests import UnitRequest, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
@@ -110,7 +110,7 @@ def _named(words: list[str]) -> list[str]:
 @click.command("open", add_help_option=False)
 @click.argument("op")
 @request_options
-def _opened(request: Request, op: str) -> tuple[Unit, RandomSource | None]:
+def _opened(request: UnitRequest, op: str) -> tuple[Unit, RandomSource | None]:
     """The unit that an `open` line describes, and its random source, unless the random bits come from the lines."""
     if op != UNIT_DEFINITION:
         return request.stream(op)

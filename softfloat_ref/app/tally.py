@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 18  # values at a time, since there are many temporaries
 
 
-class Tally:
+class ArraySummary:
     """Counts over any number of parts of an array."""
 
     def __init__(self, fmt: Format | BlockFormat | AffineFormat) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from softfloat_ref.app.bench_results import print_failure
-from softfloat_ref.app.options import Name, Seconds
+from softfloat_ref.app.options import NameType, Seconds
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, make_folder, write_file
@@ -98,7 +98,7 @@ class _Simulation:
 @click.option("-o", "--output", metavar="FILE.sv", help="The testbench to write.")
 @click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
 @click.option("--print-command", is_flag=True, help="Print the commands of --run instead of executing them.")
-@click.option("--sim", type=Name("SIMULATOR", NAMES), help="With --run: the simulator.")
+@click.option("--sim", type=NameType("SIMULATOR", NAMES), help="With --run: the simulator.")
 @click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
 @click.option("--wave", metavar="FILE", help="With --run: dump the cycles around the first failure (.fst or .vcd).")
 @click.option("--work", metavar="DIR", help="With --run: build in DIR, and only if something changed.")

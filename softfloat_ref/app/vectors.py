@@ -12,7 +12,7 @@ import click
 
 from softfloat_ref.app.options import SCHEDULERS, Commands
 from softfloat_ref.app.progress import progress
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.vector_files import (
     Files,
     LevelChoice,
@@ -81,7 +81,7 @@ def command() -> None:
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
 @request_options
 def generate_vectors(
-    request: Request,
+    request: UnitRequest,
     recipe: str | None,
     op: str | None,
     count: int | None,
@@ -169,7 +169,7 @@ def _to_stdout(vectors: VectorSet, operands: bool) -> None:
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {ORACLE_LINES}.")
 @request_options
 def verify_vectors(
-    request: Request,
+    request: UnitRequest,
     folders: tuple[str, ...],
     golden: str | None,
     op: str | None,

@@ -85,7 +85,7 @@ def flag_text(flags: int) -> str:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ScalarExplanation:
     """Labelled lines, in order, and the result."""
 
     rows: Rows
@@ -93,14 +93,14 @@ class Explanation:
     flags: int
 
 
-def explain_conversion(x: Fraction | Value, fmt: Format, policy: Policy, random_bits: int | None) -> Explanation:
+def explain_conversion(x: Fraction | Value, fmt: Format, policy: Policy, random_bits: int | None) -> ScalarExplanation:
     """Each step of rounding a number to a format."""
     r = check_random(policy, random_bits)
     value = to_value(x, needed_bits(fmt, policy) + 2 * SHOWN_BITS)
     bits, flags = encoder(fmt, policy)(value, r)
     rows = [("exact", _exact_text(x, value))]
     rows += _rounding_rows(value, fmt, policy, r, bits, flags)
-    return Explanation(rows, bits, flags)
+    return ScalarExplanation(rows, bits, flags)
 
 
 def _exact_text(x: Fraction | Value, value: Value) -> str:
@@ -238,7 +238,9 @@ def _approximately(x: Value, digits: int = 6) -> str:
     return hexadecimal(x) if near == 0 or math.isinf(near) else f"{near:+.{digits}g}"
 
 
-def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, random_bits: int | None) -> Explanation:
+def explain_operation(
+    sig: Signature, operands: Sequence[int], policy: Policy, random_bits: int | None
+) -> ScalarExplanation:
     """Each step of an operation on codes: operands, exact result, rounding."""
     r = check_random(policy, random_bits)
     bits, flags = evaluator(sig, policy)(operands, r)
@@ -249,13 +251,13 @@ def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, r
         note = "" if flushed == value else f", flushed to {shortest(flushed)}"
         rows.append((name, f"{describe(code, fmt)} [{fields(code, fmt)}] {fmt.name}{note}"))
     if sig.operation.result != "float":
-        return Explanation([*rows, ("result", describe(bits, sig.out)), ("flags", flag_text(flags))], bits, flags)
+        return ScalarExplanation([*rows, ("result", describe(bits, sig.out)), ("flags", flag_text(flags))], bits, flags)
     deep, raised = unrounded(sig, policy, 2 * _MORE_SHOWN_BITS[-1])(operands, r)
     shown = _needed_to_see(deep, sig.out, policy)
     outcome, _ = unrounded(sig, policy, 2 * shown)(operands, r)
     text = value_text(outcome) if outcome.exponent >= 0 or outcome.kind != NAN else "invalid operation"
     rows.append((sig.operation.name, f"{text}{', ' + flag_text(raised)[3:] if raised else ''}"))
-    return Explanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags, shown), bits, flags)
+    return ScalarExplanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags, shown), bits, flags)
 
 
 # -- other choices that give the answer -----------------------------------------------------------------------------

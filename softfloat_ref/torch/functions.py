@@ -15,7 +15,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.sources import keyed
 from softfloat_ref.torch import tensors
-from softfloat_ref.torch.values import Quantized, values_in
+from softfloat_ref.torch.values import QuantizedValues, values_in
 
 _FUNCTION = "fake_quantize"
 
@@ -24,7 +24,7 @@ class _StraightThrough(torch.autograd.Function):
     """x to the values of work(x). The gradient passes unchanged, or only where work(x) says inside."""
 
     @staticmethod
-    def forward(x: Any, work: Callable[[Any], Quantized]) -> tuple[Any, Any]:
+    def forward(x: Any, work: Callable[[Any], QuantizedValues]) -> tuple[Any, Any]:
         quantized = work(tensors.exact(x, _FUNCTION))
         inside = None if quantized.inside is None else torch.from_numpy(quantized.inside).to(x.device)
         return tensors.like(quantized.values, x), inside
@@ -93,7 +93,7 @@ def fake_quantize(
     chosen, words = _policy(policy, round, sr_bits), _random(seed, key, random_bits)
     target = find_format(fmt)
 
-    def work(values: Any) -> Quantized:
+    def work(values: Any) -> QuantizedValues:
         return values_in(target, values, chosen, words, clip, options)
 
     return _StraightThrough.apply(x, work)[0]

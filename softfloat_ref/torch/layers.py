@@ -27,7 +27,7 @@ STATE_PREFIX: Final = "numerics."  # of the keys in a state_dict that the plain 
 _STEP: Final = f"{STATE_PREFIX}step"
 
 
-class Quantized(WatchedLayer):
+class QuantizedLayer(WatchedLayer):
     """What the layers here have in common: a numpy layer with formats, and the clock of the model."""
 
     training: bool
@@ -104,7 +104,7 @@ def _check_input(x: Any, layer: layers.Layer, weight: Any) -> None:
         raise Error(f"{layer.name}: an input of shape {shape}; give {wanted}")
 
 
-class QuantLinear(Quantized, torch.nn.Linear):
+class QuantLinear(QuantizedLayer, torch.nn.Linear):
     """torch.nn.Linear with its products quantized by a recipe; see `quantized` for recipe and seed.
 
     name: with the seed, keys the random bits; two layers need two names.
@@ -115,7 +115,7 @@ class QuantLinear(Quantized, torch.nn.Linear):
         attach({name: self}, recipe, seed, self)
 
 
-class QuantConv2d(Quantized, torch.nn.Conv2d):
+class QuantConv2d(QuantizedLayer, torch.nn.Conv2d):
     """torch.nn.Conv2d with its products quantized by a recipe; see `quantized` for recipe and seed, QuantLinear for
     name. Kernel and stride are square, padding is zeros, the same on all sides; neither dilation nor groups."""
 
@@ -124,15 +124,15 @@ class QuantConv2d(Quantized, torch.nn.Conv2d):
         attach({name: self}, recipe, seed, self)
 
 
-class QuantReLU(Quantized, torch.nn.ReLU):
+class QuantReLU(QuantizedLayer, torch.nn.ReLU):
     """torch.nn.ReLU in the format of functions; never in place."""
 
 
-class QuantTanh(Quantized, torch.nn.Tanh):
+class QuantTanh(QuantizedLayer, torch.nn.Tanh):
     """torch.nn.Tanh in the format of functions."""
 
 
-class QuantSigmoid(Quantized, torch.nn.Sigmoid):
+class QuantSigmoid(QuantizedLayer, torch.nn.Sigmoid):
     """torch.nn.Sigmoid in the format of functions."""
 
 
@@ -176,7 +176,7 @@ class _Matrices(layers.Layer):
 def counterpart(module: Any) -> layers.Layer | None:
     """The numpy layer of a module, its parameters left out, or what stands for it; None for one without functions, and
     without parameters of two or more dimensions."""
-    if isinstance(module, Quantized) and hasattr(module, "_layer"):
+    if isinstance(module, QuantizedLayer) and hasattr(module, "_layer"):
         raise Error(f"a {type(module).__name__} is quantized already; give the plain model")
     plain = next((t for t, ours in QUANTIZED.items() if type(module) in (t, ours)), None)
     if plain is torch.nn.Linear:

@@ -12,8 +12,8 @@ from softfloat_ref.golden.trace.files import refuse_other
 from softfloat_ref.golden.trace.files import write_trace as write_files
 from softfloat_ref.golden.trace.recorder import Recorder
 from softfloat_ref.nn.numerics import Run
-from softfloat_ref.torch.layers import Quantized
-from softfloat_ref.torch.passes import Recording
+from softfloat_ref.torch.layers import QuantizedLayer
+from softfloat_ref.torch.passes import ForwardRecording
 
 
 def write_trace(model: Any, folder: str | Path, *inputs: Any) -> Any:
@@ -27,7 +27,7 @@ def write_trace(model: Any, folder: str | Path, *inputs: Any) -> Any:
     for a model without quantized layers or in training mode, for a call of it in which no product or function was
     quantized, and for a folder that holds vectors. Nothing is written then.
     """
-    clocks = dict.fromkeys(m._clock for m in model.modules() if isinstance(m, Quantized))
+    clocks = dict.fromkeys(m._clock for m in model.modules() if isinstance(m, QuantizedLayer))
     if len(clocks) != 1:
         which = "layers of several quantized models" if clocks else "no quantized layers"
         raise Error(f"a model with {which}; give one from softfloat_ref.torch.quantized")
@@ -36,7 +36,7 @@ def write_trace(model: Any, folder: str | Path, *inputs: Any) -> Any:
         raise Error("the model is in training mode; call its eval() first")
     folder, recorder = Path(folder), Recorder()
     refuse_other(folder)
-    clock.recording = Recording(recorder, Run(clock.seed, clock.step, training=False, phase="forward"))
+    clock.recording = ForwardRecording(recorder, Run(clock.seed, clock.step, training=False, phase="forward"))
     try:
         with torch.no_grad():
             y = model(*inputs)

@@ -22,7 +22,7 @@ Floats = NDArray[np.floating[Any]]
 Inside = NDArray[np.bool_]
 
 
-class Quantized(NamedTuple):
+class QuantizedValues(NamedTuple):
     """The values, float32 (float64 for formats that float32 does not hold), and, if asked for, which were inside."""
 
     values: Floats
@@ -31,7 +31,7 @@ class Quantized(NamedTuple):
 
 def values_in(
     fmt: AnyFormat, x: Any, policy: Any, random_bits: Any, inside: bool, options: Mapping[str, Any]
-) -> Quantized:
+) -> QuantizedValues:
     """The values in a format of x, an array or a tensor of floats, after one rounding each.
 
     inside: also say which values were within the range; options: those of the kind that are given. Raises Error.
@@ -45,10 +45,10 @@ def values_in(
         values, limits = encoded.decode(), _block_bounds(encoded) if inside else (0.0, 0.0)
     else:
         if not inside:
-            return Quantized(affine.quantize(x, fmt, policy, random_bits, **options), None)
+            return QuantizedValues(affine.quantize(x, fmt, policy, random_bits, **options), None)
         integers = affine.encode(x, fmt, policy, random_bits, **options)
         values, limits = integers.decode(), _affine_bounds(integers)
-    return Quantized(values, _within(x, values, *limits) if inside else None)
+    return QuantizedValues(values, _within(x, values, *limits) if inside else None)
 
 
 def _within(x: Any, values: Floats, low: Any, high: Any) -> Inside:

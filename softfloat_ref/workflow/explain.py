@@ -14,9 +14,9 @@ from softfloat_ref.explanation import approximation, quantize, record  # noqa: F
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.explanation.scalar import (
     MAX_FLAGS,
-    Explanation,
     PolicySearch,
     Rows,
+    ScalarExplanation,
     describe,
     explain_conversion,
     explain_operation,
@@ -155,7 +155,7 @@ def explain_number(
 
 
 def _rounded(
-    explanation: Explanation,
+    explanation: ScalarExplanation,
     fmt: Format,
     run: Callable[[Policy], tuple[int, int]],
     policy: Policy,
