@@ -280,7 +280,7 @@ WAYS: dict[str, set[str]] = {
     "app.quantize_stream": {"np.fromfile"},
     "base.archives": {"zipfile.ZipFile"},
     "base.files": {"os.open", "os.fdopen", "hashlib.file_digest"},
-    "base.sources": {"open"},  # sources of this package
+    "base.disk_cache": {"open"},  # sources of this package
     "base.trees": {"json.loads", "tomllib.loads"},
     "nn.data.files": {"gzip.open"},
     "nn.model_files.npz": {"np.fromfile"},

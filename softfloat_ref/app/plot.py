@@ -13,7 +13,7 @@ from softfloat_ref.app import plot_formats, plot_samples, plot_tensors
 from softfloat_ref.app.options import ANY, Choices, Commands, policy_options
 from softfloat_ref.app.plot_formats import OUTPUT, TITLE
 from softfloat_ref.base.errors import Error, one_line, unknown
-from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.names import matches
 from softfloat_ref.oracle.literals import shortest
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ command.add_command(plot_tensors.sqnr)
 command.add_command(plot_tensors.blocks)
 command.add_command(plot_samples.samples)
 
-# -- histogram -------------------------------------------------------------------------------------------------------
+# -- histogram ---------------------------------------------------------------------------------------------------------
 
 
 @command.command("histogram")
@@ -170,7 +170,7 @@ def _short(x: float, text: str) -> str:
     return text if len(text) <= 8 else f"{x:.3g}"
 
 
-# -- training --------------------------------------------------------------------------------------------------------
+# -- training ----------------------------------------------------------------------------------------------------------
 
 
 class TrainingLog(NamedTuple):

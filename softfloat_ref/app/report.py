@@ -10,7 +10,7 @@ import click
 
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, NameType, policy_options, profile_option
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.names import matches
 
 if TYPE_CHECKING:
     from softfloat_ref.app.report_rows import ModelReport

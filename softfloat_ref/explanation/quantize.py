@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softfloat_ref.explanation.block import BlockExplanation
-from softfloat_ref.explanation.record import recorded_rows
 from softfloat_ref.explanation.scalar import Rows
-from softfloat_ref.explanation.steps import labelled_rows, steps
+from softfloat_ref.explanation.steps import labelled_rows, recorded_rows, steps
 from softfloat_ref.oracle.accumulate.trace import trace, trace_text
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.units import DotUnit, QuantizeUnit

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
-from softfloat_ref.base.yosys import first_error, run_yosys, yosys_path
+from softfloat_ref.base.systemverilog import first_error, run_yosys, yosys_path
 
 
 class Synthesis(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.base.files import new_folder, sha256, write_file
-from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.names import matches
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import read_file
 from softfloat_ref.base.trees import read_json

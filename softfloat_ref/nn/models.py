@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Final
 
 from softfloat_ref.base.errors import Error, refuse
-from softfloat_ref.base.extensions import checked_call, entry, parameters
+from softfloat_ref.base.names import checked_call, entry, parameters
 from softfloat_ref.base.tables import Range, arguments, check
 from softfloat_ref.nn.layers import (
     GELU,

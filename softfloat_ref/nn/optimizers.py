@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error, refuse
-from softfloat_ref.base.extensions import entry
+from softfloat_ref.base.names import entry
 from softfloat_ref.base.tables import Range, from_table
 from softfloat_ref.nn.checkpoint import OTHER, like, under
 from softfloat_ref.nn.numerics import Numerics

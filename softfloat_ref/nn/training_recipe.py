@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, refuse, unknown
-from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.names import matches
 from softfloat_ref.base.tables import Range, from_table, read_file, to_toml, with_settings
 from softfloat_ref.nn.hadamard import check_size
 from softfloat_ref.nn.layers import KINDS, Layer

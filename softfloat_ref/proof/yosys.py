@@ -14,7 +14,7 @@ from typing import Final, Literal
 from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import read_text
-from softfloat_ref.base.yosys import HOST, first_error, run_yosys, yosys_path
+from softfloat_ref.base.systemverilog import HOST, first_error, run_yosys, yosys_path
 from softfloat_ref.proof import undefined
 from softfloat_ref.proof.constants import check_facts, dumped
 from softfloat_ref.proof.defined import Expected

@@ -15,7 +15,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.sources import keyed
 from softfloat_ref.torch import tensors
-from softfloat_ref.torch.values import QuantizedValues, values_in
+from softfloat_ref.torch.tensors import QuantizedValues, values_in
 
 _FUNCTION = "fake_quantize"
 

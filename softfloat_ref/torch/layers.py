@@ -7,20 +7,26 @@ it; so every operand, product and result has the bits that `softfloat_ref.nn` co
 from __future__ import annotations
 
 import copy
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import torch
 
+from softfloat_ref.arrays.exponents import find_format
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import layers
 from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.training_recipe import Override, Recipe, load_recipe, read_recipe, recipe_files
 from softfloat_ref.torch import tensors
 from softfloat_ref.torch.calls import WatchedLayer, layer_forward, matrices
 from softfloat_ref.torch.passes import Clock, Through, array, record_forward
-from softfloat_ref.torch.recipes import find_recipe
 from softfloat_ref.torch.watch import watch
 
+OPERAND_ROLES: Final = ("weight", "activation", "error")
+_OPTIMIZER_ROLES: Final = ("master", "optimizer")  # roles of tensors that torch's optimizer holds
+_REQUIRED_TABLES: Final = {"model": {"kind": "mlp"}, "data": {}}  # what a recipe must have, and no layer asks for
 PRODUCT_ROLES: Final = ("weight", "activation", "error", "weight_gradient", "vector")
 FUNCTION_ROLES: Final = ("function", "vector", "error")
 STATE_PREFIX: Final = "numerics."  # of the keys in a state_dict that the plain module does not have
@@ -243,3 +249,41 @@ def _is_formatted(layer: layers.Layer) -> bool:
 def _has_products(layer: layers.Layer) -> bool:
     """Whether the recipe quantizes products of a layer, if it has some."""
     return any(map(layer.numerics.quantizer, PRODUCT_ROLES)) or not layer.numerics.takes_values
+
+
+# -- recipes: only formats, accumulator and overrides of a training recipe count ---------------------------------------
+
+
+def find_recipe(source: Any, exempt: Sequence[str] = ()) -> Recipe:
+    """A training recipe from: a Recipe; the name of one, or FILE.toml; the name of a format, for the operands of all
+    products; or tables as in TOML: formats by role, or those under the key formats besides policy and override.
+
+    exempt: patterns of layers to leave out. Raises Error.
+    """
+    recipe = _found(source)
+    if exempt:
+        more = Override(tuple(exempt), exempt=True)
+        recipe = dataclasses.replace(recipe, overrides=(*recipe.overrides, more))
+    for table in (recipe.formats, *(o.formats for o in recipe.overrides)):
+        for role in _OPTIMIZER_ROLES:
+            if role in table:
+                raise Error(f"recipe {recipe.name}: {role}: torch's optimizer has no formats; leave the role out")
+    return recipe
+
+
+def _found(source: Any) -> Recipe:
+    if isinstance(source, Recipe):
+        return source
+    if isinstance(source, Mapping):
+        return read_recipe(
+            _REQUIRED_TABLES | dict(source) if "formats" in source else _REQUIRED_TABLES | {"formats": dict(source)}
+        )
+    if not isinstance(source, str):
+        raise Error(f"a recipe is a name, formats by role, or a Recipe, not {source!r}")
+    if source in recipe_files() or source.endswith(".toml"):
+        return load_recipe(source)
+    try:
+        find_format(source)
+    except Error as e:
+        raise Error(f"{source!r} is neither a training recipe (softfloat-ref train --list) nor a format: {e}") from None
+    return read_recipe(_REQUIRED_TABLES | {"formats": dict.fromkeys(OPERAND_ROLES, source)}, source)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.explanation import approximation, quantize, record  # noqa: F401  (their steps enter the table)
+from softfloat_ref.explanation import approximation, quantize  # noqa: F401  (their steps enter the table)
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.explanation.scalar import (
     MAX_FLAGS,

@@ -111,7 +111,7 @@ def test_no_bar_without_a_terminal() -> None:
 
 
 def test_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(progress, "_REDRAW_S", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     with open(tmp_path / "screen", "w+", newline="") as screen:
         screen.isatty = lambda: True  # type: ignore[method-assign]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from softfloat_ref.base import disk_cache, sources
+from softfloat_ref.base import disk_cache
 from softfloat_ref.base.disk_cache import CacheKey
 from softfloat_ref.coverage.engine import directed, measure
 from softfloat_ref.golden.generate import generate
@@ -48,7 +48,7 @@ def test_a_stamp_covers_all_that_a_module_imports() -> None:
         name = waiting.pop()
         if name not in modules:
             modules.add(name)
-            waiting += sources._read(name)[1]
+            waiting += disk_cache._read(name)[1]
     wanted = ("rounding", "operations.real_functions.activations", "operations.arithmetic", "operations.order")
     assert {f"softfloat_ref.oracle.{x}" for x in wanted} <= modules
 

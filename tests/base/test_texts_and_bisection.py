@@ -11,7 +11,7 @@ import pytest
 
 from softfloat_ref import Error
 from softfloat_ref.base import assignments, tables
-from softfloat_ref.base.bisection import changes, first
+from softfloat_ref.base.search import changes, first_that
 
 
 @pytest.mark.parametrize("near", [None, -9, 0, 3, 7, 8, 9, 20, 99])
@@ -23,19 +23,19 @@ def test_the_first_integer(answer: int, near: int | None) -> None:
         asked.append(i)
         return i >= answer
 
-    assert first(0, 20, holds, near) == answer
+    assert first_that(0, 20, holds, near) == answer
     assert all(0 <= i < 20 for i in asked)
     if near == answer:
         assert len(asked) <= 2
 
 
 def test_an_empty_range_asks_nothing() -> None:
-    assert first(5, 5, lambda i: i == 1 // 0) == 5
-    assert first(5, 5, lambda i: i == 1 // 0, 7) == 5
+    assert first_that(5, 5, lambda i: i == 1 // 0) == 5
+    assert first_that(5, 5, lambda i: i == 1 // 0, 7) == 5
 
 
 def test_integers_of_any_size() -> None:
-    assert first(0, 1 << 200, lambda i: i * i >= 1 << 300) == 1 << 150
+    assert first_that(0, 1 << 200, lambda i: i * i >= 1 << 300) == 1 << 150
 
 
 def test_changes() -> None:

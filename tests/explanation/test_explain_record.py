@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from softfloat_ref.explanation import quantize, record  # noqa: F401  (their steps enter the table)
+from softfloat_ref.explanation import quantize  # noqa: F401  (its steps enter the table)
 from softfloat_ref.explanation.steps import SHOWN_LANES, steps
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.units import DequantizeUnit, QuantizeUnit, Unit

@@ -12,7 +12,7 @@ from benches import CHEAP, HAS_ICARUS
 from exports import QUANTIZER, SETS, bench, cases, packed
 from random_circuits import random_circuit, random_inputs
 
-from softfloat_ref.base.yosys import run_yosys, yosys_path
+from softfloat_ref.base.systemverilog import run_yosys, yosys_path
 from softfloat_ref.export.languages import exported
 from softfloat_ref.export.sv import sv_text
 from softfloat_ref.rtl.simulators import find

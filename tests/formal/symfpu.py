@@ -12,7 +12,7 @@ from typing import Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
-from softfloat_ref.base.yosys import run_yosys, yosys_path
+from softfloat_ref.base.systemverilog import run_yosys, yosys_path
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, table_hash
 from softfloat_ref.symbolic.circuit import Case

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.extensions import checked_call, entry, is_own, parameters
+from softfloat_ref.base.names import checked_call, entry, is_own, parameters
 from softfloat_ref.nn.data.model import Dataset, batches, text_batches
 
 __all__ = ["DATA", "Data", "Dataset", "batches", "load", "text_batches"]

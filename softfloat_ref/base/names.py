@@ -1,9 +1,10 @@
-"""Names of a registry, or of a user's own objects: `package.module:Name`."""
+"""Names: of a registry, or of a user's own objects (`package.module:Name`); patterns of names."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
@@ -12,6 +13,13 @@ from softfloat_ref.base.errors import Error, unknown
 T = TypeVar("T")
 
 SEPARATOR: Final = ":"
+MAX_PATTERN: Final = 1000  # characters; fnmatch needs quadratic time for a pattern of brackets
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a name matches an fnmatch pattern, in which * stands for any characters and ? for one; a pattern that is
+    too long matches nothing."""
+    return len(pattern) <= MAX_PATTERN and fnmatchcase(name, pattern)
 
 
 def is_own(name: object) -> bool:
