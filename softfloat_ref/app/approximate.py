@@ -9,7 +9,7 @@ import click
 
 from softfloat_ref.app.options import SCALAR, Choices, NameType, option_name, policy_options, ulp_limit
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_folder, check_place, make_folder, write_file
+from softfloat_ref.base.files import check_folder, check_place, make_folder, write_data
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 
@@ -91,7 +91,9 @@ def command(
     if folder is not None:
         _write(approximation, Path(folder))
     if place is not None:
-        _plot(approximation, goal, measured, place)
+        from softfloat_ref.app import plots_formats
+
+        plots.draw(place, plots_formats.ulp_errors, approximation, goal.finite, measured.errors)
     return 0
 
 
@@ -132,12 +134,5 @@ def _write(a: Approximation, folder: Path) -> None:
         print(f"no module: {e}")
     make_folder(folder)
     for suffix, text in texts.items():
-        write_file(str(folder / f"{a.name}{suffix}"), lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
+        write_data(folder / f"{a.name}{suffix}", text)
     print(f"written    {', '.join(str(folder / f'{a.name}{suffix}') for suffix in texts)}")
-
-
-def _plot(a: Approximation, goal: Goal, measured: Measured, path: Path) -> None:
-    from softfloat_ref.app import plots, plots_formats
-
-    with plots.style():
-        plots.save(plots_formats.ulp_errors(a, goal.finite, measured.errors), path)

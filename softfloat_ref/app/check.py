@@ -14,7 +14,7 @@ from softfloat_ref.app.kappa import KappaChoice, kappa_options
 from softfloat_ref.app.options import ulp_limit
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
@@ -137,18 +137,14 @@ def _diagnosis(report: Report, device: DeviceChoice) -> Explanation | None:
 
 
 def _deliver(report: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
-    diagnosis = cause.lines() if cause else []
-    more = cause.as_dict() if cause else {}
-    if json_file == "-":
-        print(reports.to_json(report, more))
-    elif junit != "-":
+    diagnosis, more = (cause.lines(), cause.as_dict()) if cause else ([], {})
+    if "-" not in (json_file, junit):
         for line in diagnosis:
             print(line)
-    if junit == "-":
-        print(reports.to_junit(report, diagnosis), end="")
-    contents = (json_file, partial(reports.to_json, more=more)), (junit, partial(reports.to_junit, more=diagnosis))
-    for path, content in contents:
-        if path is not None and path != "-":
-            data = content(report).encode()
-            write_file(path, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
+    for path, text, end in ((json_file, partial(reports.to_json, report, more), "\n"),
+                            (junit, partial(reports.to_junit, report, diagnosis), "")):  # fmt: skip
+        if path == "-":
+            print(text(), end=end)
+        elif path is not None:
+            write_data(path, text())
     print(reports.summary(report), file=sys.stderr)

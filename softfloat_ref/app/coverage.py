@@ -13,8 +13,8 @@ import click
 
 from softfloat_ref.app.options import Commands, with_options
 from softfloat_ref.base import limits
-from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes, write_file
+from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.files import read_bytes, write_data
 from softfloat_ref.coverage.engine import measure, page
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.engine.waivers import read_waivers
@@ -93,11 +93,10 @@ def waive(waivers: str, folder: str) -> None:
     _, coverage = _set(folder)
     waived = read_waivers(waivers, coverage)
     lost = _replaced(folder, waived, coverage)
-    data = read_bytes(waivers, limits.TOML)
-    write_file(Path(folder, WAIVERS), lambda stream: stream.write(data))
+    write_data(Path(folder, WAIVERS), read_bytes(waivers, limits.TOML))
     for name, reason in waived.items():
         print(f"waived: {name} ({reason})")
-    print(f"{_bins(len(waived))} waived in {Path(folder, WAIVERS)}{lost}", file=sys.stderr)
+    print(f"{counted(len(waived), 'bin')} waived in {Path(folder, WAIVERS)}{lost}", file=sys.stderr)
 
 
 def _replaced(folder: str, waived: dict[str, str], coverage: Coverage) -> str:
@@ -110,11 +109,7 @@ def _replaced(folder: str, waived: dict[str, str], coverage: Coverage) -> str:
     except Error:  # a broken file is replaced by a valid one
         return "; replaced a file that did not hold waivers"
     lost = len(before.keys() - waived.keys())
-    return f"; replaced the earlier waivers, {_bins(len(before))}, {lost} of them no longer waived"
-
-
-def _bins(number: int) -> str:
-    return f"{number} bin{'' if number == 1 else 's'}"
+    return f"; replaced the earlier waivers, {counted(len(before), 'bin')}, {lost} of them no longer waived"
 
 
 @command.command("export-sv")
@@ -132,7 +127,7 @@ def export_sv(folder: str, output: str) -> None:
     if not isinstance(coverage.where, Setting):
         raise Error(f"export-sv writes covergroups of scalar operations, not of {vectors.name}")
     written = package(coverage, vectors.name)
-    write_file(output, lambda stream: stream.write(written.text.encode("ascii")))
+    write_data(output, written.text.encode("ascii"))
     print(f"{output}: {written.bins} bins of {', '.join(written.models)}", file=sys.stderr)
 
 
@@ -165,8 +160,7 @@ def _print(
 ) -> int:
     """Print the report in the chosen form; returns the exit code."""
     if html is not None:
-        written = page.html(coverage_report).encode()
-        write_file(html, lambda stream: stream.write(written))
+        write_data(html, page.html(coverage_report))
     if as_json:
         print(json.dumps(coverage_report.to_dict(), indent=1))
     else:

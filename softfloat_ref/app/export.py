@@ -10,7 +10,7 @@ import click
 from softfloat_ref.app.options import NameType
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.export.c import header_text
 from softfloat_ref.export.languages import LANGUAGES, exported, find_language, is_name, written
 
@@ -60,7 +60,7 @@ def command(
 
 
 def _write(path: Path, text: str) -> None:
-    write_file(path, lambda stream: stream.write(text.encode()))
+    write_data(path, text)
     print(f"{path}: {counted(text.count(chr(10)), 'line')}", file=sys.stderr)
 
 

@@ -10,7 +10,7 @@ import click
 
 from softfloat_ref.app.options import bundled
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import write_file
+from softfloat_ref.base.files import write_data
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.testing import declaration
 from softfloat_ref.testing.check import Report
@@ -36,7 +36,7 @@ class KappaChoice:
             raise Error(f"{self.file} is not written: {report.failure or 'nothing was compared'}")
         method = "exhaustive" if report.vectors.level == EXHAUSTIVE else "sampling"
         text = declaration.kappas(report.errors, self.name, method, self.provider, Path(self.file).name)
-        write_file(self.file, lambda stream: stream.write(text.encode()))
+        write_data(self.file, text)
 
 
 def _choice(params: dict[str, Any]) -> dict[str, Any]:

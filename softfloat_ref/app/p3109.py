@@ -13,7 +13,7 @@ from softfloat_ref.app.kappa import provider_option
 from softfloat_ref.app.options import SCALAR, Commands, NameType, scalar_format
 from softfloat_ref.app.progress import progress
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.files import check_folder, make_folder, write_file
+from softfloat_ref.base.files import check_folder, make_folder, write_data
 from softfloat_ref.explanation.scalar import describe
 from softfloat_ref.oracle.formats.meta import CODES, META, standard_name
 from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED
@@ -90,7 +90,7 @@ def declare(folder: str | None, cases: int, provider: str | None) -> int:
         return int(wrong > 0)
     make_folder(folder)
     for name, text in declaration.files(checked, by).items():
-        write_file(Path(folder) / name, lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
+        write_data(Path(folder) / name, text)
     print(f"{len(checked)} specializations declared in {folder}")
     return 0
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.arrays.exponents import AnyFormat, Exponents, Shares
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.files import write_file
+from softfloat_ref.base.files import write_data
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import Format
 
@@ -28,7 +28,7 @@ _DPI: Final = 150
 _VALUES_PER_OUTLIER: Final = 5000  # one value in this many may lie left of the picture
 _CHARACTERS_PER_INCH: Final = 12  # of text per inch
 _HANDLE_CHARACTERS: Final = 7  # characters that a legend's line takes
-_GREY: Final = "#555555"
+GREY: Final = "#555555"
 _STYLE: Final = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -85,10 +85,12 @@ def legend(fig: Figure, title: str, *named: Any) -> Figure:
     return fig
 
 
-def save(fig: Figure, path: Path) -> None:
-    """Write a picture of the kind that the suffix says; the same figure gives the same bytes."""
-    data = _bytes(fig, path.suffix)
-    write_file(path, lambda stream: stream.write(data))
+def draw(path: Path | None, make: Callable[..., Figure], *args: Any) -> None:
+    """Write the picture that a function makes, if there is a path, as the kind that the suffix says; the same figure
+    gives the same bytes. Raises Error."""
+    if path is not None:
+        with style():
+            write_data(path, _bytes(make(*args), path.suffix))
 
 
 def svg(fig: Figure, name: str) -> str:
@@ -106,7 +108,7 @@ def _bytes(fig: Figure, suffix: str) -> bytes:
     return data.getvalue()
 
 
-# -- exponents -------------------------------------------------------------------------------------------------------
+# -- exponents ---------------------------------------------------------------------------------------------------------
 
 
 class TensorHistogram(NamedTuple):
@@ -117,8 +119,8 @@ class TensorHistogram(NamedTuple):
     shares: Sequence[Shares]
 
 
-def histogram(path: Path, inputs: Sequence[TensorHistogram], formats: Sequence[AnyFormat], title: str = "") -> None:
-    """Write the picture: shares of values by exponent, and below them the range of each format.
+def histogram(inputs: Sequence[TensorHistogram], formats: Sequence[AnyFormat], title: str = "") -> Figure:
+    """Shares of values by exponent, and below them the range of each format.
 
     A format's bar is solid over its normal numbers and pale over its subnormals. Beside it is the share of the nonzero
     values that it rounds to zero. Raises Error, also if no input has a value to show.
@@ -127,17 +129,16 @@ def histogram(path: Path, inputs: Sequence[TensorHistogram], formats: Sequence[A
         raise Error(f"nothing to show: {', '.join(x.name for x in inputs)} have no finite nonzero value")
     from matplotlib.ticker import MaxNLocator
 
-    with style():
-        fig = figure(9, 3.6 + 0.32 * len(formats))
-        heights = [3.2, 0.32 * len(formats) + 0.1] if formats else [1.0]
-        axes = fig.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        _draw_exponents(axes[0], inputs)
-        axes[0].set_xlim(*_view(inputs))
-        if formats:
-            _draw_ranges(axes[1], axes[0], inputs, formats)
-        axes[-1].set_xlabel("exponent: floor of log2 of the magnitude")
-        axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-        save(with_title(fig, title), path)
+    fig = figure(9, 3.6 + 0.32 * len(formats))
+    heights = [3.2, 0.32 * len(formats) + 0.1] if formats else [1.0]
+    axes = fig.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    _draw_exponents(axes[0], inputs)
+    axes[0].set_xlim(*_view(inputs))
+    if formats:
+        _draw_ranges(axes[1], axes[0], inputs, formats)
+    axes[-1].set_xlabel("exponent: floor of log2 of the magnitude")
+    axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+    return with_title(fig, title)
 
 
 def _draw_exponents(axes: Axes, inputs: Sequence[TensorHistogram]) -> None:
@@ -147,7 +148,7 @@ def _draw_exponents(axes: Axes, inputs: Sequence[TensorHistogram]) -> None:
             continue
         edges = [exponents.first + k for k in range(len(exponents.counts) + 1)]
         part = 100 * exponents.counts / exponents.nonzero
-        colour = _GREY if len(inputs) == 1 else COLOURS[-1 - i % len(COLOURS)]
+        colour = GREY if len(inputs) == 1 else COLOURS[-1 - i % len(COLOURS)]
         axes.stairs(part, edges, fill=True, color=colour, alpha=0.35 if len(inputs) == 1 else 0.15)
         axes.stairs(part, edges, color=colour, linewidth=1.3, label=f"{x.name}, {exponents.nonzero:,} values")
     axes.set_ylabel("% of nonzero values")
@@ -176,7 +177,7 @@ def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[TensorHistogram], for
             _draw_range(axes, above, fmt, row, colour, view)
         else:
             middle = "scaled block by block" if isinstance(fmt, BlockFormat) else "scaled by the tensor's range"
-            axes.text(0.5, row, middle, ha="center", va="center", color=_GREY, transform=axes.get_yaxis_transform())
+            axes.text(0.5, row, middle, ha="center", va="center", color=GREY, transform=axes.get_yaxis_transform())
         text = " / ".join(_percent(x.shares[row], x.shares[row].zero) for x in inputs) + " % to zero"
         if any(x.shares[row].beyond for x in inputs):
             text += ",\n" + " / ".join(_percent(x.shares[row], x.shares[row].beyond) for x in inputs) + " % too large"
@@ -210,7 +211,7 @@ def _place(fmt: Format, code: int) -> float:
     return bits + exponent + (significand - (1 << bits)) / (1 << bits)
 
 
-# -- trainings -------------------------------------------------------------------------------------------------------
+# -- trainings ---------------------------------------------------------------------------------------------------------
 
 
 class TrainingCurve(NamedTuple):
@@ -223,18 +224,14 @@ class TrainingCurve(NamedTuple):
     high: Sequence[float]
 
 
-def training(path: Path, panels: Sequence[tuple[str, Sequence[TrainingCurve]]], title: str = "") -> None:
-    """Write the picture: a panel per quantity, a curve per training recipe, a band from its worst to its best run.
-
-    Raises Error.
-    """
-    with style():
-        fig = figure(4.6 * len(panels) + 0.6, 3.8)
-        axes = fig.subplots(1, len(panels), squeeze=False)[0]
-        for place, (quantity, curves) in zip(axes, panels, strict=True):
-            _draw_curves(place, quantity, curves)
-        axes[0].legend(frameon=False)
-        save(with_title(fig, title), path)
+def training(panels: Sequence[tuple[str, Sequence[TrainingCurve]]], title: str = "") -> Figure:
+    """A panel per quantity, a curve per training recipe, a band from its worst to its best run."""
+    fig = figure(4.6 * len(panels) + 0.6, 3.8)
+    axes = fig.subplots(1, len(panels), squeeze=False)[0]
+    for place, (quantity, curves) in zip(axes, panels, strict=True):
+        _draw_curves(place, quantity, curves)
+    axes[0].legend(frameon=False)
+    return with_title(fig, title)
 
 
 def _draw_curves(axes: Axes, quantity: str, curves: Sequence[TrainingCurve]) -> None:

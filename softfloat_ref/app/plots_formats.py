@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.app.plots import COLOURS, figure, legend
+from softfloat_ref.app.plots import COLOURS, GREY, figure, legend
 from softfloat_ref.arrays import convert, kinds
 from softfloat_ref.arrays.exponents import AnyFormat
 from softfloat_ref.base.errors import Error
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
 MAX_BITS: Final = 10  # of a format on a line
 _SAMPLES_PER_BINADE: Final = 4096  # per binade
-_GREY: Final = "#555555"
 
 Doubles = NDArray[np.float64]
 
 
-# -- number lines ----------------------------------------------------------------------------------------------------
+# -- number lines ------------------------------------------------------------------------------------------------------
 
 
 class FormatValues(NamedTuple):
@@ -78,11 +77,11 @@ def number_lines(rows: Sequence[FormatValues], title: str = "") -> Figure:
     for axes in (linear, magnitude):
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
-    lines = [Line2D([], [], color=_GREY, linewidth=2, alpha=a) for a in (1.0, 0.4)]
+    lines = [Line2D([], [], color=GREY, linewidth=2, alpha=a) for a in (1.0, 0.4)]
     return legend(fig, title, lines, ["normal", "subnormal (pale, on the right)"])
 
 
-# -- errors ----------------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
 class ErrorCurve(NamedTuple):
@@ -142,11 +141,11 @@ def errors(curves: Sequence[ErrorCurve], high: int, title: str = "") -> Figure:
     axes.set_xlabel("magnitude of the value")
     axes.set_ylabel("largest relative error in a binade, %")
     axes.grid(color="#dddddd", linewidth=0.6)
-    axes.axhline(100, color=_GREY, linewidth=0.8, linestyle=(0, (2, 2)), label="100 %: rounded to zero")
+    axes.axhline(100, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)), label="100 %: rounded to zero")
     return legend(fig, title)
 
 
-# -- approximations --------------------------------------------------------------------------------------------------
+# -- approximations ----------------------------------------------------------------------------------------------------
 
 
 def ulp_errors(a: Approximation, finite: NDArray[np.bool_], errors: Doubles) -> Figure:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.app.plots import COLOURS, figure, legend
+from softfloat_ref.app.plots import COLOURS, GREY, figure, legend
 from softfloat_ref.arrays.error_blocks import BlockBins
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def blocks(bins: BlockBins, limit: float, name: str, title: str = "") -> Figure:
             above.stairs(high, edges, baseline=low, fill=True, color=colour, alpha=0.25, linewidth=0)
         above.stairs(high, edges, baseline=None, color=colour, linewidth=1.2, label=label)
     if several:
-        above.fill_between(
-            [], [], [], color="#555555", alpha=0.25, label=f"range over {-(-bins.blocks // count)} blocks"
-        )
+        above.fill_between([], [], [], color=GREY, alpha=0.25, label=f"range over {-(-bins.blocks // count)} blocks")
     above.set_yscale("log", base=2)
     if live.any():
         above.set_ylim(*_powers(bins.low_amax[live], bins.high_amax[live], *(x[live] * limit for x in

@@ -10,7 +10,7 @@ import click
 
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import Design, read_design
@@ -48,13 +48,12 @@ def ports(
     port_draft = draft(wrapped(design) if wrapper else design, known)
     text = draft_text(port_draft)
     if wrapper:
-        around = wrapper_text(design)
-        write_file(wrapper, lambda stream: stream.write(around.encode()))
+        write_data(wrapper, wrapper_text(design))
         print(f"{wrapper}: {port_draft.design.name}; give it to `vectors testbench` with the sources", file=sys.stderr)
     if output == "-":
         sys.stdout.write(text)
     else:
-        write_file(output, lambda stream: stream.write(text.encode()))
+        write_data(output, text)
     where = "" if output == "-" else f"{output}: "
     guesses = f"{port_draft.guesses} guess{'' if port_draft.guesses == 1 else 'es'}"
     print(f"{where}{port_draft.design.name}, {len(port_draft.design.signals)} ports, {guesses}", file=sys.stderr)

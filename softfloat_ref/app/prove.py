@@ -20,7 +20,7 @@ from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.executors import workers
-from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof.certificate import other_versions, problems, read_certificate
 from softfloat_ref.proof.certify import certificate
@@ -145,7 +145,7 @@ def command(
     outcome = decided(question, sources, prover, sim)
     if output is not None:
         table = certificate(outcome, strategy, how, Path(output).parent)
-        write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
+        write_data(output, json.dumps(table, indent=1))
     print("\n".join(outcome_lines(outcome)))
     if wave is not None:
         print(waveform_line(outcome, wave))

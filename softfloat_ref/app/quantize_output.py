@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.app.quantize_kinds import ARRAY_FILES, Arrays, Kind, QuantizedRow
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import write_file
+from softfloat_ref.base.files import write_data, write_file
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.exact import Value
 
@@ -87,7 +87,7 @@ def _table(row: QuantizedRow, kind: Kind) -> Iterator[str]:
         yield "  ".join([*cells, kind.hex(code), text(value)])
 
 
-# -- files -----------------------------------------------------------------------------------------------------------
+# -- files -------------------------------------------------------------------------------------------------------------
 
 
 def _write(path: str, result: QuantizeResult, form: str) -> None:
@@ -98,7 +98,7 @@ def _write(path: str, result: QuantizeResult, form: str) -> None:
     plain = result.kind.as_printed
     lines = _lines(result, "json" if suffix == ".json" and not plain else form)
     text = "".join((line.replace(" ", ",") if suffix == ".csv" and not plain else line) + "\n" for line in lines)
-    write_file(path, lambda stream: stream.write(text.encode()))
+    write_data(path, text)
 
 
 def _write_arrays(path: str, suffix: str, result: QuantizeResult, form: str) -> None:

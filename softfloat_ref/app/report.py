@@ -173,9 +173,8 @@ def _rows(
 def _write(report: ModelReport, outputs: Sequence[str]) -> None:
     """The files, each written completely or not at all."""
     from softfloat_ref.app import report_page, report_rows
-    from softfloat_ref.base.files import write_file
+    from softfloat_ref.base.files import write_data
 
     makers = {".csv": report_rows.csv_text, ".json": report_rows.json_text, ".html": report_page.html}
     for path in outputs:
-        data = makers[Path(path).suffix](report).encode()
-        write_file(path, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
+        write_data(path, makers[Path(path).suffix](report))

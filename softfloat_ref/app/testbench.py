@@ -16,7 +16,7 @@ from softfloat_ref.app.bench_results import print_failure
 from softfloat_ref.app.options import NameType, Seconds
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_place, make_folder, write_file
+from softfloat_ref.base.files import check_place, make_folder, write_data
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
@@ -154,7 +154,7 @@ def testbench(
         check_place(wave)
     bench = _bench(Path(folder), ports_file)
     if output is not None:
-        write_file(output, lambda stream: stream.write(bench.text.encode()))
+        write_data(output, bench.text)
         print(f"{output}: {bench.top}, {bench.manifest['count']} vectors for {bench.ports.module}", file=sys.stderr)
     if not run:
         return 0
@@ -226,7 +226,7 @@ def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results
 
 def _written(bench: _Bench, folder: Path) -> Path:
     path = folder / f"{bench.top}.sv"
-    write_file(path, lambda stream: stream.write(bench.text.encode()))
+    write_data(path, bench.text)
     return path
 
 

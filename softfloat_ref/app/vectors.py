@@ -26,7 +26,7 @@ from softfloat_ref.app.vector_files import (
 )
 from softfloat_ref.base.errors import Error, one_line, unknown
 from softfloat_ref.base.executors import Workers, workers
-from softfloat_ref.base.files import write_file
+from softfloat_ref.base.files import write_data
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.parts import batches
@@ -267,7 +267,7 @@ def vhdl(folder: str, output: str) -> None:
     if output == "-":
         sys.stdout.write(text)
         return
-    write_file(output, lambda stream: stream.write(text.encode("ascii")))
+    write_data(output, text.encode("ascii"))
     print(f"{output}: vectors_pkg, {manifest['count']} vectors of {name}", file=sys.stderr)
 
 

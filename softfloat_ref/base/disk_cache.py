@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import write_file
+from softfloat_ref.base.files import write_data
 from softfloat_ref.base.trees import read_json
 
 VARIABLE: Final = "SOFTFLOAT_REF_CACHE"
@@ -41,8 +41,7 @@ def path_for(key: CacheKey | None, *what: Any) -> Path | None:
 
     None if nothing is cached.
     """
-    where = folder() if key else None
-    if key is None or where is None:
+    if key is None or (where := folder()) is None:
         return None
     try:
         return where / f"{_hash([stamp(key.module), key.definition, what])}.json"
@@ -66,7 +65,7 @@ def store(file: Path | None, result: Any) -> None:
         with suppress(OSError, Error):
             file.parent.mkdir(parents=True, exist_ok=True)
             text = json.dumps({"sha256": _hash(result), "result": result}).encode("ascii")
-            write_file(file, lambda stream: stream.write(text))
+            write_data(file, text)
 
 
 def _hash(data: Any) -> str:

@@ -24,6 +24,12 @@ def write_file(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
         write(stream)
 
 
+def write_data(path: str | Path, data: bytes | str) -> None:
+    """Write a file of this content; text in UTF-8. Raises Error if that fails."""
+    with new_file(path) as stream:
+        stream.write(data.encode() if isinstance(data, str) else data)
+
+
 def check_place(path: str | Path) -> None:
     """Raise Error if `write_file` could not write here, as far as can be checked in advance."""
     path = Path(os.path.realpath(path))
@@ -49,14 +55,14 @@ def check_folder(path: str | Path) -> None:
 def new_file(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary stream to a file that gets its final name only if the block succeeds. Raises Error."""
     path = Path(os.path.realpath(path))  # follow a symbolic link, so that it remains one
-    if path.exists() and not path.is_file() and not path.is_dir():
-        with _special_file(path) as stream:
-            yield stream
-        return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         if path.is_dir():
             raise Error(f"{path}: is a directory; give a file name")
+        if path.exists() and not path.is_file():  # a device, pipe or terminal, which no file replaces
+            with open(path, "wb") as stream:
+                yield stream
+            return
         try:
             with open(temporary, "xb") as stream:
                 yield stream
@@ -64,16 +70,6 @@ def new_file(path: str | Path) -> Iterator[IO[bytes]]:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-    except OSError as e:
-        raise Error(f"{path}: cannot be written: {e.strerror or e}") from None
-
-
-@contextmanager
-def _special_file(path: Path) -> Iterator[IO[bytes]]:
-    """A stream to a device, pipe or terminal, which is written directly instead of being replaced by a file."""
-    try:
-        with open(path, "wb") as stream:
-            yield stream
     except OSError as e:
         raise Error(f"{path}: cannot be written: {e.strerror or e}") from None
 
