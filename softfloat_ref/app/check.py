@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from softfloat_ref.app.devices import DeviceChoice, device_options
-from softfloat_ref.app.kappa import KappaChoice, kappa_options
+from softfloat_ref.app.devices import DeviceChoice, KappaChoice, device_options, kappa_options
 from softfloat_ref.app.options import ulp_limit
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
 from softfloat_ref.app.options import ANY, NameType, NumbersCommand, scalar_format, unmark
+from softfloat_ref.app.output import print_table
 from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
 from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.search import find_first
@@ -256,8 +256,7 @@ def _list(as_json: bool) -> None:
         print(json.dumps([a.to_dict() for a in ACCUMULATORS.values()], indent=1))
         return
     rows = [("accumulator", "products per step", "F", "result", "status", "source")]
-    rows += [(a.name, *summary(a), a.status, a.source) for a in ACCUMULATORS.values()]
-    _table(rows)
+    print_table(rows + [(a.name, *summary(a), a.status, a.source) for a in ACCUMULATORS.values()])
 
 
 def _show(a: Accumulator, as_json: bool) -> None:
@@ -272,14 +271,7 @@ def _show(a: Accumulator, as_json: bool) -> None:
 def _probes(names: tuple[str, ...]) -> None:
     units = [get_accumulator(name) for name in names]
     rows = [["probe", "shows", *(u.name for u in units)]]
-    rows += [[p.name, p.shows, *(answer(p, u) for u in units)] for p in PROBES]
-    _table(rows)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+    print_table(rows + [[p.name, p.shows, *(answer(p, u) for u in units)] for p in PROBES])
 
 
 # -- captures ----------------------------------------------------------------------------------------------------------

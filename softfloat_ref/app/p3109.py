@@ -9,9 +9,9 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.kappa import provider_option
+from softfloat_ref.app.devices import provider_option
 from softfloat_ref.app.options import SCALAR, Commands, NameType, scalar_format
-from softfloat_ref.app.progress import progress
+from softfloat_ref.app.output import progress
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import check_folder, make_folder, write_data
 from softfloat_ref.explanation.scalar import describe

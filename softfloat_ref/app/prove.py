@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from softfloat_ref.app.equality import comparison_lines, second_unit
 from softfloat_ref.app.options import SCHEDULERS, NameType, Seconds
-from softfloat_ref.app.progress import progress
+from softfloat_ref.app.output import progress
 from softfloat_ref.app.proof_words import outcome_lines, waveform_line
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options

@@ -9,9 +9,8 @@ import click
 from softfloat_ref.app.options import ANY, Choices, NumbersCommand, policy_options, profile_option, unmark
 from softfloat_ref.app.quantize_input import is_npy, read_npy, read_rows, source_name
 from softfloat_ref.app.quantize_kinds import Kind, kind_of
-from softfloat_ref.app.quantize_output import QuantizeResult, deliver, summary_of_rows
+from softfloat_ref.app.quantize_output import ArraySummary, QuantizeResult, deliver, summary_of_rows
 from softfloat_ref.app.quantize_stream import NpyStream, errors_of, stream
-from softfloat_ref.app.tally import ArraySummary
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random
 from softfloat_ref.oracle.literals import parse_number

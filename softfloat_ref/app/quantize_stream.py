@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.app.quantize_kinds import Arrays, Kind
-from softfloat_ref.app.tally import ArraySummary
+from softfloat_ref.app.quantize_output import ArraySummary
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import new_file, open_file
 

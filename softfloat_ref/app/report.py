@@ -157,7 +157,7 @@ def _rows(
     jobs: int | None,
     scheduler: str | None,
 ) -> list[Row]:
-    from softfloat_ref.app.progress import progress
+    from softfloat_ref.app.output import progress
     from softfloat_ref.base.executors import workers
     from softfloat_ref.nn.model_errors import Work
 

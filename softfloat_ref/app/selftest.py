@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from softfloat_ref.app.options import SCALAR, SCHEDULERS, NameType, scalar_format
-from softfloat_ref.app.progress import progress
+from softfloat_ref.app.output import progress
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import in_order, workers
 from softfloat_ref.golden.cases import cases

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.bench_results import print_failure
 from softfloat_ref.app.options import NameType, Seconds
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
@@ -31,6 +32,12 @@ from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
 from softfloat_ref.rtl.vendors import NAMES, chosen
 from softfloat_ref.rtl.wave import FIND, dump, is_fst, way_on
 from softfloat_ref.units import controls
+
+if TYPE_CHECKING:
+    from softfloat_ref.testing.check import Report
+
+_SHOWN_MISMATCHES: Final = 3
+_PACKED_MISMATCH: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d+ more")
 
 
 @dataclass(frozen=True)
@@ -258,3 +265,35 @@ def _verdict(bench: _Bench, result: Run, log: Path) -> int:
         return 0
     print_failure(shown, bench.vectors, log)
     return 1
+
+
+def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
+    """Print what a failed bench printed, and the diagnosis of the results in its log, if it has any.
+
+    A bench packs the lanes of a result into one number; its mismatches are shown from the log instead, lane by lane.
+    """
+    from softfloat_ref.diagnosis.parts import explanation
+    from softfloat_ref.testing import report as reports
+
+    wide = len(vectors.unit.compared().result_formats) > 1
+    report = _compared(vectors, log, _SHOWN_MISMATCHES if wide else 0)
+    if report is None or not report.mismatched:
+        print("\n".join(output), flush=True)
+        return
+    print("\n".join(x for x in output if not (wide and _PACKED_MISMATCH.match(x))))
+    if wide:
+        print("\n".join(reports.text(report)))
+    sys.stdout.flush()  # a diagnosis may take a while
+    cause = explanation(report)
+    for line in cause.lines() if cause else ():
+        print(line)
+
+
+def _compared(vectors: VectorSet, log: Path, shown: int) -> Report | None:
+    """The results in a log, compared; None without a log, and for units that only benches compare."""
+    from softfloat_ref.testing.check import check_results
+
+    try:
+        return check_results(vectors.compared(), log, shown=shown) if log.is_file() else None
+    except Error:  # such as a matrix product
+        return None

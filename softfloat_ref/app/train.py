@@ -10,7 +10,7 @@ import click
 
 from softfloat_ref.app import train_compare
 from softfloat_ref.app.options import Commands
-from softfloat_ref.app.progress import Progress, progress
+from softfloat_ref.app.output import Progress, progress
 from softfloat_ref.app.train_compare import SET_HELP
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from softfloat_ref.app.progress import progress
+from softfloat_ref.app.output import progress
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.compare import Outcome, Spread, Summary

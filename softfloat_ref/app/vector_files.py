@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.options import bundled
-from softfloat_ref.app.progress import progress
+from softfloat_ref.app.output import print_table, progress
 from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
@@ -206,7 +206,6 @@ def print_trace(folder: str) -> None:
     from softfloat_ref.golden.trace.loader import load_trace
 
     tensors = load_trace(folder).tensors()
-    rows = [(t.name, t.operation.op if t.operation else "given", t.format.name, shape_text(t.shape)) for t in tensors]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(f"{x:{n}}" for x, n in zip(row, widths, strict=True)).rstrip())
+    print_table(
+        [(t.name, t.operation.op if t.operation else "given", t.format.name, shape_text(t.shape)) for t in tensors]
+    )

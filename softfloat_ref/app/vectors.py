@@ -11,7 +11,7 @@ from typing import Final
 import click
 
 from softfloat_ref.app.options import SCHEDULERS, Commands
-from softfloat_ref.app.progress import progress
+from softfloat_ref.app.output import progress
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.vector_files import (
     Files,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import softfloat_ref as sf
 from softfloat_ref.app import main, quantize, quantize_stream
-from softfloat_ref.app.tally import ArraySummary
+from softfloat_ref.app.quantize_output import ArraySummary
 from softfloat_ref.oracle.sources import Lfsr
 
 DRAW = np.random.default_rng(5)
