@@ -158,7 +158,6 @@ def _print(
     required: bool,
     waivers: str | None,
 ) -> int:
-    """Print the report in the chosen form; returns the exit code."""
     if html is not None:
         write_data(html, page.html(coverage_report))
     if as_json:

@@ -141,7 +141,6 @@ def _operands(operands: tuple[str, ...], options: dict[str, Any]) -> tuple[Opera
 
 
 def _formats(options: dict[str, Any]) -> tuple[tuple[str, str], Format, Format]:
-    """The formats of A and B, of c, and of the result."""
     a, b, c = parse_operand_formats(options["fmt"])
     out = scalar_format(options["out"] or "fp32")
     return (str(a), str(b)), out if c is None else scalar_format(str(c)), out

@@ -43,7 +43,6 @@ class Words:
         self._start = 0
 
     def next(self) -> list[int]:
-        """The words of the next case."""
         if self.source is None or not self._count:
             return []  # of a unit that takes none
         at = self.position - self._start

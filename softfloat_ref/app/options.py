@@ -74,7 +74,6 @@ class Commands(click.Group):
     """A group whose help has the first sentence of each command in full, where click cuts it."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table of commands."""
         commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl([(name, c.get_short_help_str(_MAX_SENTENCE)) for name, c in commands if c is not None])
@@ -93,7 +92,6 @@ class NameType(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         self.names = tuple(str(n) for n in names)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that begin with the typed text."""
         return [CompletionItem(n) for n in self.names if n.startswith(incomplete)]
 
 
@@ -193,7 +191,6 @@ class Choices:
 
     @property
     def policy(self) -> Policy:
-        """The policy."""
         return default_rounding(self.table, self.rounding) if self.rounding else get_policy(self.table)
 
     @property
@@ -251,7 +248,6 @@ class Choices:
         return source.bits(number, 0, count) if source else None
 
     def one_word(self) -> int | None:
-        """The random bits of a single result."""
         return None if (words := self.words(1)) is None else words[0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import fsum, isqrt, sqrt
+from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -161,6 +161,7 @@ def _run(path: Path) -> TrainingLog:
 
 def _curve(name: str, measure: str, group: Sequence[TrainingLog]) -> Any:
     from softfloat_ref.app.plots import TrainingCurve
+    from softfloat_ref.nn.compare import spread
 
     values: dict[int, list[float]] = {}
     for run in group:
@@ -168,18 +169,8 @@ def _curve(name: str, measure: str, group: Sequence[TrainingLog]) -> Any:
             values.setdefault(line["epoch"], []).append(line[measure])
     whole = {epoch: x for epoch, x in sorted(values.items()) if len(x) == len(group)}
     label = name if len(group) == 1 else f"{name}, {len(group)} runs"
-    means = [_mean(x) for x in whole.values()]
+    means = [spread(x).mean for x in whole.values()]
     return TrainingCurve(label, list(whole), means, [min(x) for x in whole.values()], [max(x) for x in whole.values()])
-
-
-def _mean(x: Sequence[float]) -> float:
-    return fsum(x) / len(x)
-
-
-def _deviation(x: Sequence[float]) -> float:
-    """The standard deviation of a sample."""
-    mean = _mean(x)
-    return sqrt(fsum((v - mean) * (v - mean) for v in x) / (len(x) - 1)) if len(x) > 1 else 0.0
 
 
 def _table(groups: dict[str, list[TrainingLog]], measures: Sequence[str]) -> Iterator[str]:
@@ -194,7 +185,10 @@ def _table(groups: dict[str, list[TrainingLog]], measures: Sequence[str]) -> Ite
 
 
 def _cell(x: Sequence[float]) -> str:
-    return f"{_mean(x):.4f}" + (f" +- {_deviation(x):.4f}" if len(x) > 1 else "")
+    from softfloat_ref.nn.compare import spread
+
+    mean, deviation, runs = spread(x)
+    return f"{mean:.4f}" + (f" +- {deviation:.4f}" if runs > 1 else "")
 
 
 # -- samples of a generator --------------------------------------------------------------------------------------------

@@ -37,7 +37,6 @@ class FormatValues(NamedTuple):
 
     @property
     def positive(self) -> Doubles:
-        """Those above zero."""
         return self.values[self.values > 0]
 
 

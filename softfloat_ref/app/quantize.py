@@ -10,8 +10,8 @@ from softfloat_ref.app.options import ANY, Choices, NumbersCommand, policy_optio
 from softfloat_ref.app.quantize_input import is_npy, read_npy, read_rows, source_name
 from softfloat_ref.app.quantize_kinds import Kind, kind_of
 from softfloat_ref.app.quantize_output import ArraySummary, QuantizeResult, deliver, summary_of_rows
-from softfloat_ref.app.quantize_stream import NpyStream, errors_of, stream
-from softfloat_ref.base.errors import Error
+from softfloat_ref.app.quantize_stream import NpyStream, stream
+from softfloat_ref.base.errors import Error, errors_of
 from softfloat_ref.oracle.codec import check_random
 from softfloat_ref.oracle.literals import parse_number
 

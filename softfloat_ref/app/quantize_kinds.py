@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.app.options import Choices
 from softfloat_ref.base.errors import Error
+from softfloat_ref.explanation.scalar import scale_text
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import (
     AffineFormat,
@@ -132,15 +133,12 @@ class Kind(ABC):
         return iter(())
 
     def hex_lines(self, row: QuantizedRow) -> Iterator[str]:
-        """The codes."""
         yield " ".join(map(self.hex, row.codes))
 
     def json(self, rows: list[QuantizedRow]) -> dict[str, Any]:
-        """The result for JSON."""
         return {"format": self.fmt.name, "rows": list(map(self.entry, rows))}
 
     def entry(self, row: QuantizedRow) -> dict[str, Any]:
-        """A row for JSON."""
         return {"codes": list(map(self.hex, row.codes)), "values": list(map(self.writer(), row.values))}
 
 
@@ -308,9 +306,7 @@ class BlockKind(Kind):
         if row.tensor_scale is not None:
             yield 0, f"tensor scale {FP32.hex(row.tensor_scale)} = {shortest(decoder(FP32)(row.tensor_scale))}"
         for i, scale in enumerate(row.scales or ()):
-            x = decoder(self.fmt.scale)(scale)
-            power = f"2^{exact.top(x)}" if x.significand == 1 else shortest(x)
-            yield i * row.size, f"block {i}: scale {self.fmt.scale.hex(scale)} = {power}"
+            yield i * row.size, f"block {i}: scale {scale_text(scale, self.fmt.scale)}"
 
     def hex_lines(self, row: QuantizedRow) -> Iterator[str]:
         """One line per block, starting with its scale; the tensor scale comes first."""
@@ -336,11 +332,6 @@ class AffineKind(Kind):
     rule: Rule
     choices: Choices
 
-    @property
-    def _policy(self) -> Any:
-        """The policy, if an option of it was typed."""
-        return self.choices.typed_policy
-
     as_printed = True
 
     def check(self, output: str | None, form: str | None, is_array: bool, axis: int | None) -> None:
@@ -357,7 +348,8 @@ class AffineKind(Kind):
         values = [to_value(x, VALUE_BITS) for row in numbers for x in row]
         parameters = choose(*self._range(values), self.fmt, self.rule)
         drawn = zip(values, words, strict=True)
-        integers = [quantize_value(x, parameters, self.fmt, self.rule, self._policy, r) for x, r in drawn]
+        policy = self.choices.typed_policy
+        integers = [quantize_value(x, parameters, self.fmt, self.rule, policy, r) for x, r in drawn]
         decode, mask = decoder(FP32), (1 << self.fmt.bits) - 1
         return [
             QuantizedRow(
@@ -382,7 +374,8 @@ class AffineKind(Kind):
     def array(self, x: Array, words: Any, axis: int | None = None, tensor_scale: float | None = None) -> Arrays:
         from softfloat_ref.arrays import affine
 
-        q = affine.encode(x, self.fmt, axis=axis, profile=self.rule, policy=self._policy, random_bits=words)
+        policy = self.choices.typed_policy
+        q = affine.encode(x, self.fmt, axis=axis, profile=self.rule, policy=policy, random_bits=words)
         values = q.decode()
         parts = {"integers": q.integers, "scale": q.scales, "zero_point": q.zero_points, "values": values}
         return Arrays(q.codes, values, parts)
@@ -423,7 +416,6 @@ def _parts_of(rows: list[QuantizedRow], codes: Any, values: Any) -> dict[str, Ar
 
 
 def _code_of(number: float) -> int:
-    """The code of an FP32 number."""
     return encode(number, FP32).bits
 
 

@@ -178,7 +178,6 @@ class ArraySummary:
             self._square += float((x * x).sum())
 
     def text(self, dtype: object, shape: tuple[int, ...]) -> str:
-        """The summary line."""
         counts = [f"{self._blocks} blocks, {self._nan_blocks} NaN"] if isinstance(self._fmt, BlockFormat) else []
         counts += [] if isinstance(self._fmt, AffineFormat) else [f"{self._saturated} saturated"]
         counts += [f"{self._beyond} overflowed"] if self._beyond else []

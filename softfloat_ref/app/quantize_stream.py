@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.app.quantize_kinds import Arrays, Kind
 from softfloat_ref.app.quantize_output import ArraySummary
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, errors_of
 from softfloat_ref.base.files import new_file, open_file
 
 if TYPE_CHECKING:
@@ -88,7 +88,6 @@ class NpyStream:
         return values
 
     def _quantize(self, x: NDArray[Any], part: Chunk, tensor_scale: float | None) -> Arrays:
-        """Quantize a chunk."""
         source, n = self.kind.choices.source, self.kind.choices.policy.random_count
         words = None if source is None else source.array(n, part.start, x.size).reshape(x.shape)
         return self.kind.array(x, words, tensor_scale=tensor_scale)
@@ -131,18 +130,6 @@ def stream(one: NpyStream, output: str, form: str | None) -> bool:
     """Quantize a mapped .npy file to a .npy file in chunks; returns whether that was possible. Raises Error."""
     if Path(output).suffix != ".npy" or form == "json":
         return False
-    parts = one.parts()
-    if parts is None:
-        return False
-    summary = one.run(parts, output, form == "hex")
-    print(summary, file=sys.stderr)
-    return True
-
-
-@contextmanager
-def errors_of(name: str) -> Iterator[None]:
-    """Put the file's name in front of errors."""
-    try:
-        yield
-    except Error as e:
-        raise Error(f"{name}: {e}") from None
+    if (parts := one.parts()) is not None:
+        print(one.run(parts, output, form == "hex"), file=sys.stderr)
+    return parts is not None

@@ -81,7 +81,6 @@ def _table(heads: list[str], rows: object, texts: int) -> str:
 
 
 def _pictures(report: ModelReport) -> Iterator[str]:
-    """The pictures, each under a heading."""
     with plots.style():
         for number, (heading, fig, text) in enumerate(_figures(report)):
             yield f"<h2>{escape(heading)}</h2>\n<p>{escape(text)}</p>\n{plots.svg(fig, f'p{number}')}\n"

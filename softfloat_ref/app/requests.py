@@ -22,20 +22,12 @@ from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, Overflow, Policy, rounding_name
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import OPTIONS, REQUESTS, DotUnit, Field, MatmulUnit, Unit, VectorUnit
+from softfloat_ref.units import OPTIONS, REQUESTS, DotUnit, Field, Unit, VectorUnit
 from softfloat_ref.units.dot import MAX_K
 from softfloat_ref.units.vector import MAX_LENGTH
 from softfloat_ref.workflow import units as workflow
 
-
-class _OperationName(NameType):
-    """The name of an operation, for completion."""
-
-    def __init__(self) -> None:
-        super().__init__("OP", [*OPERATIONS, *REQUESTS, *recipe_files()])
-
-
-OP: Final = _OperationName()
+OP: Final = NameType("OP", [*OPERATIONS, *REQUESTS, *recipe_files()])
 _COMPLETIONS: Final[dict[str, tuple[str, Iterable[str]]]] = {
     "profile": ("PROFILE", PROFILES),
     "acc": ("ACCUMULATOR", ACCUMULATORS),
@@ -100,7 +92,6 @@ class UnitRequest:
 
     @property
     def typed_options(self) -> tuple[str, ...]:
-        """The parameters that were typed."""
         formats = {"fmt": self.fmt, "out": self.out, "seed": self.choices.seed}
         return (*(n for n, x in formats.items() if x is not None), *self.choices.typed_options, *self.options)
 
@@ -151,10 +142,7 @@ class UnitRequest:
 
     def circuit_unit(self, op: str | None) -> Unit:
         """The unit, as one circuit. Raises Error."""
-        unit = self.input_unit(op)
-        if isinstance(unit, MatmulUnit):
-            raise Error("a matrix product is too large for one circuit; give dot, which each of its results is")
-        return unit
+        return workflow.circuit_unit(self.input_unit(op))
 
     def case(self, op: str | None, texts: Sequence[str]) -> tuple[Unit, list[int]]:
         """The unit, and the codes of a case: those of its operands, and random words. Raises Error."""

@@ -59,7 +59,6 @@ class Server:
         self._contexts: dict[bytes, Answer] = {}
 
     def answer(self, line: bytes) -> bytes:
-        """The answer to one line."""
         head, *rest = line.split(None, 1)
         predict = self._contexts.get(head)
         try:

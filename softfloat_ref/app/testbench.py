@@ -56,7 +56,6 @@ class _Bench:
 
     @property
     def controls(self) -> Any:
-        """The properties of its vectors."""
         return controls(self.vectors.unit)
 
 

@@ -56,7 +56,7 @@ def command(
 
     chosen = [load_recipe(name, settings).with_training(epochs=epochs) for name in recipes]
     total = seeds * len(chosen)
-    with workers(jobs if scheduler or jobs else None, scheduler) as pool, progress(total) as bar:
+    with workers(jobs, scheduler) as pool, progress(total) as bar:
 
         def done(outcome: Outcome) -> None:
             bar.advance(f"{outcome.recipe}, seed {outcome.seed}", 1)

@@ -84,7 +84,6 @@ class LevelChoice:
     required: bool
 
     def applied(self, vectors: VectorSet, count: int | None) -> VectorSet:
-        """The set at this level."""
         return vectors if self.name is None else vectors.at_level(self.name, count)
 
     def confirm(self, vectors: Any) -> None:

@@ -152,7 +152,6 @@ def _write(vectors: VectorSet, folder: str, pool: Workers | None, files: Files) 
 
 
 def _to_stdout(vectors: VectorSet, operands: bool) -> None:
-    """Write the lines, or only their operands, to stdout."""
     fields = vectors.unit.inputs if operands else [f for f in vectors.fields if f.role != "intermediate"]
     for part in batches(vectors):
         sys.stdout.write(bytes(part.batch.of(fields).text).decode("ascii"))

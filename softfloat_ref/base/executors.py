@@ -357,7 +357,6 @@ def _close_once(pipe: _Closes) -> None:
 
 
 def _version() -> str:
-    """The version of this package that a worker runs."""
     from softfloat_ref import __version__
 
     return __version__

@@ -27,7 +27,6 @@ T = TypeVar("T")
 
 _TYPE_NAMES: Final = {Mapping: "table", type(None): ""}
 _UNIONS: Final = (Union, types.UnionType)
-_LARGEST: Final = 1 << 1023  # limit of integers, since some are converted to floats
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -252,13 +251,13 @@ def _checked(value: Any, hint: Any, where: str, key: str, of: str = "") -> Any:
         if len(each) == len(value):
             return tuple(_checked(v, h, where, key, shown) for v, h in zip(value, each, strict=True))
     if get_origin(hint) is Annotated:
-        plain, *limits = get_args(hint)
+        plain, *bounds = get_args(hint)
         value = _checked(value, plain, where, key, of)
-        for limit in limits:
-            if isinstance(limit, Range) and value not in limit:
-                raise Error(f"{_prefix(where)}{shown}; it must be {limit}")
+        for bound in bounds:
+            if isinstance(bound, Range) and value not in bound:
+                raise Error(f"{_prefix(where)}{shown}; it must be {bound}")
         return value
-    if type(value) is int and abs(value) >= _LARGEST:
+    if type(value) is int and abs(value) >= limits.INTEGER:
         raise Error(f"{_prefix(where)}{key} has an integer that does not fit float64")
     if not _fits(value, hint):
         raise Error(f"{_prefix(where)}{shown} is not of type {_name(hint)}")

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explanation.scalar import Rows, describe, explain_conversion, value_text
+from softfloat_ref.explanation.scalar import DETERMINISTIC, Rows, describe, explain_conversion, value_text
 from softfloat_ref.explanation.steps import alternatives, steps
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import (
@@ -30,12 +30,11 @@ from softfloat_ref.oracle.affine import (
 from softfloat_ref.oracle.codec import decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import INF, NAN, Value
 from softfloat_ref.oracle.literals import hexadecimal
-from softfloat_ref.oracle.policies import ROUNDINGS, get_policy, rounding_name
+from softfloat_ref.oracle.policies import get_policy, rounding_name
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.affine import integer, parameters
 
 Change = dict[str, str]
-_MODES: Final = tuple(m for m in ROUNDINGS if not m.startswith("sr"))
 _RULE_FIELDS: Final = ("order", "arithmetic", "nan", "inf")  # fields of a rule that affect a quantization
 _MORE_BITS: Final = 64  # bits of a quotient to show
 _ROUNDING_LABELS: Final = ("kept", "discarded", "rule")
@@ -156,7 +155,7 @@ def _single_changes(unit: AffineQuantizeUnit) -> Iterator[Change]:
     for field in _RULE_FIELDS:
         yield from ({field: choice} for choice in CHOICES[field] if choice != getattr(unit.rule, field))
     current = rounding_name(unit.policy.rounding)
-    yield from ({"rounding": mode} for mode in _MODES if mode != current)
+    yield from ({"rounding": mode} for mode in DETERMINISTIC if mode != current)
     yield {"flush_inputs": "off" if unit.policy.flush_inputs else "on"}
 
 
@@ -227,5 +226,5 @@ def _dequantize_alternatives(unit: AffineDequantizeUnit, inputs: Sequence[int], 
     if tuple(unit.answer(inputs)) == tuple(got):
         return [{}]
     product = _product(unit, inputs)[2]
-    answers = ((mode, encoder(FP32, get_policy(None, rounding=mode))(product, 0)[0]) for mode in _MODES)
+    answers = ((mode, encoder(FP32, get_policy(None, rounding=mode))(product, 0)[0]) for mode in DETERMINISTIC)
     return [{"rounding": mode} for mode, code in answers if [code] == list(got)]

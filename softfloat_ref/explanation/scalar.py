@@ -65,6 +65,12 @@ def describe(code: int, fmt: Format) -> str:
     return f"{fmt.hex(code)} = {value_text(decoder(fmt)(code))}"
 
 
+def scale_text(code: int, fmt: Format) -> str:
+    """The code of a scale with its value, as a power of two if it is one: `7f = 2^0`."""
+    x = decoder(fmt)(code)
+    return f"{fmt.hex(code)} = {f'2^{exact.top(x)}' if x.significand == 1 else shortest(x)}"
+
+
 def value_text(x: Value) -> str:
     """A value in decimal and hexadecimal, or in hexadecimal alone if it is too large or small for a decimal."""
     if x.kind == NAN:
@@ -262,31 +268,21 @@ def explain_operation(
 
 # -- other choices that give the answer -----------------------------------------------------------------------------
 
+DETERMINISTIC: Final = tuple(m for m in ROUNDINGS if not m.startswith("sr"))
 # Choices to try one at a time, then in pairs: field, value.
 _ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
-    ("rounding", tuple(m for m in ROUNDINGS if not m.startswith("sr"))),
+    ("rounding", DETERMINISTIC),
     ("overflow", (Overflow.SAT_NONE, Overflow.SAT_PROPAGATE, Overflow.SAT_FINITE)),
     ("flush_inputs", (False, True)),
     ("flush_outputs", (False, True)),
     ("flush_rule", tuple(Tininess)),
     ("tininess", tuple(Tininess)),
-    (
-        "nan",
-        (
-            "canonical",
-            "ones",
-            "negative",
-            "propagate",
-            "propagate-signaling",
-            "propagate,fma-generated",
-            "propagate,fma-quiet",
-        ),
-    ),
+    ("nan", ("canonical", "ones", "negative", "propagate", "propagate-signaling", "propagate,fma-generated",
+             "propagate,fma-quiet")),
     ("nan_missing", (NanMissing.MAX, NanMissing.ZERO)),
     ("integers", tuple(Integers)),
     ("specials", (Specials.IEEE, Specials.P3109)),
-)
-
+)  # fmt: skip
 
 Choices = dict[str, str]  # fields of a policy, as on the command line
 

@@ -47,7 +47,6 @@ class WatchedLayer:
 
     @torch.compiler.disable
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """The layer, with its hooks."""
         before = _THREAD.forwards
         _THREAD.in_layer = True
         try:
@@ -219,7 +218,6 @@ class _Operations(TorchDispatchMode):
         self.call = call
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The operation."""
         y = func(*args, **(kwargs or {}))
         if not _THREAD.in_layer:
             name = func._schema.name if isinstance(func, torch._ops.OpOverload) else str(func)
@@ -237,7 +235,6 @@ class _Functions(TorchFunctionMode):
         self.call = call
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The function."""
         name = getattr(func, "__name__", "")
         if name in _EXITS and not _THREAD.in_layer and args:
             used = self.call.parameter(args[0])

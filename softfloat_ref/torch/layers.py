@@ -90,7 +90,6 @@ class QuantizedLayer(WatchedLayer):
 
 
 def _roles(layer: layers.Layer) -> tuple[str, ...]:
-    """The roles of tensors in a layer."""
     return PRODUCT_ROLES if layer.products else FUNCTION_ROLES
 
 

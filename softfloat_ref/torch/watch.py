@@ -20,12 +20,10 @@ class WatchedModel:
 
     @torch.compiler.disable
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """The module, with its hooks."""
         with watching(self):
             return super().__call__(*args, **options)  # type: ignore[misc]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """As the plain class, then watched."""
         reduced: Any = super().__reduce_ex__(protocol)
         make, args, *state = reduced
         return _restored, (make, tuple(self._plain if a is type(self) else a for a in args)), *state

@@ -72,7 +72,6 @@ class Explained:
         return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as data."""
         return {**self.data, **({} if self.matching is None else {"got": self.matching})}
 
 

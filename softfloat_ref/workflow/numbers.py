@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import codec, operations
@@ -13,9 +13,6 @@ from softfloat_ref.oracle.codec import Encoded
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy
-
-if TYPE_CHECKING:
-    pass
 
 FormatName = str | Format | Any  # also BlockFormat, AffineFormat, and the types of numpy, ml_dtypes and torch
 

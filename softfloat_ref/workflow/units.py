@@ -94,6 +94,13 @@ def vectors(
     return of_unit(known, number, level, seed or 0, source)
 
 
+def circuit_unit(unit: Unit) -> Unit:
+    """The unit, as one circuit. Raises Error for one that is too large."""
+    if isinstance(unit, MatmulUnit):
+        raise Error("a matrix product is too large for one circuit; give dot, which each of its results is")
+    return unit
+
+
 def is_name_of_recipe(op: str) -> bool:
     """Whether a name is that of a vector recipe, not of an operation or an approximation. Raises Error for a file that
     cannot be read."""
