@@ -76,8 +76,10 @@ def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> i
         counted = [(hits, sum(cases for _, cases in counted))]
     titles = [f"{len(runs)} runs" if len(runs) > 1 else runs[0]] if merge else list(runs)
     failed = 0
-    for title, one in zip(titles, counted, strict=True):
-        coverage_report = measure.report(coverage, vectors.name, f"{one[1]} cases executed in {title}", one, waived)
+    for title, hits_and_cases in zip(titles, counted, strict=True):
+        coverage_report = measure.report(
+            coverage, vectors.name, f"{hits_and_cases[1]} cases executed in {title}", hits_and_cases, waived
+        )
         failed |= _print(coverage_report, **how)
     return failed
 

@@ -298,13 +298,13 @@ def _replay(files: tuple[str, ...], options: dict[str, Any]) -> int:
 
 def _capture(path: str, options: dict[str, Any]) -> Capture:
     """The capture in a file, described by the options or else by its name."""
-    known = capture_of(path)
+    from_name = capture_of(path)
     acc, fmt, out = options["acc"], options["fmt"], options["out"]
-    if known is None and not (acc and fmt):
+    if from_name is None and not (acc and fmt):
         raise Error(f"{path}: the name is not GPU_input_output.npz with a known GPU; give --acc, --fmt and --out")
     if options["c"] is not None and set(options["c"]) != {"0"}:
         raise Error("--replay: --c 0 ignores the file's c; other values are not supported")
-    use_c = options["c"] is None and (known is None or known.use_c)
-    if known is None:
+    use_c = options["c"] is None and (from_name is None or from_name.use_c)
+    if from_name is None:
         return Capture(acc, fmt, out or "fp32", use_c)
-    return Capture(acc or known.accumulator, fmt or known.fmt, out or known.out, use_c)
+    return Capture(acc or from_name.accumulator, fmt or from_name.fmt, out or from_name.out, use_c)

@@ -69,8 +69,8 @@ def cases_words(proof: Proof) -> str:
 
 def undecided_lines(what: str, proof: Proof) -> Iterator[str]:
     """The cases without an answer."""
-    done, of = sum(d.verdict == "proved" for d in proof.cases), len(proof.cases) + len(proof.open)
-    yield f"UNDECIDED: {what}: {done} of {counted(of, 'case')} proved"
+    proved, of = sum(d.verdict == "proved" for d in proof.cases), len(proof.cases) + len(proof.open)
+    yield f"UNDECIDED: {what}: {proved} of {counted(of, 'case')} proved"
     yield from (f"  {d.case}: {d.note}" for d in proof.undecided)
     yield from (f"  {name}: not begun" for name in proof.open)
 
@@ -125,8 +125,8 @@ def _lanes(problem: Equality, counterexample: Counterexample) -> Iterator[str]:
     formats = list(zip(problem.unit.result_formats, problem.other.result_formats, strict=True))
     places = [i for i in range(len(formats)) if pairs[i][0] != pairs[i][1]]
     for i in places[:SHOWN_LANES]:
-        one, two = (number_text(x, fmt) for x, fmt in zip(pairs[i], formats[i], strict=True))
-        yield f"  {view.place_name(i)[1]}{view.origin(counterexample.inputs, i)}: first {one}, second {two}"
+        ours, theirs = (number_text(x, fmt) for x, fmt in zip(pairs[i], formats[i], strict=True))
+        yield f"  {view.place_name(i)[1]}{view.origin(counterexample.inputs, i)}: first {ours}, second {theirs}"
     if len(places) > SHOWN_LANES:
         yield f"  and {len(places) - SHOWN_LANES} more lanes"
     if problem.flags and problem.unit.has_flags and first[-1] != second[-1]:

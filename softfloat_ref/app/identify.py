@@ -120,8 +120,8 @@ def _judge(unit: Unit, limit_s: float) -> Judge | None:
 
     def judge(first: Unit, second: Unit, flags: bool) -> tuple[int, ...] | bool | None:
         end[:] = end or [time.monotonic() + limit_s]
-        rest = end[0] - time.monotonic()
-        return judged(first, second, flags, rest) if rest > 0 else None
+        seconds = end[0] - time.monotonic()
+        return judged(first, second, flags, seconds) if seconds > 0 else None
 
     return judge
 

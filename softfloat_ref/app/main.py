@@ -139,8 +139,8 @@ def _end(code: int) -> None:
 def _fail(message: str) -> int:
     """Print an error as one line, hidden characters escaped, which a name or a file may contain."""
     line = one_line(message)
-    shown = line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+    excerpt = line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print("softfloat-ref:", shown.encode("ascii", "backslashreplace").decode(), file=sys.stderr)
+            print("softfloat-ref:", excerpt.encode("ascii", "backslashreplace").decode(), file=sys.stderr)
     return 2

@@ -212,8 +212,8 @@ class Choices:
     @property
     def typed_options(self) -> tuple[str, ...]:
         """The options that were typed, but for the seed."""
-        drawn = {"random_source": self.spec, "random_bits": self.random_bits}
-        return (*map(parameter, self.table), *(name for name, value in drawn.items() if value is not None))
+        sources = {"random_source": self.spec, "random_bits": self.random_bits}
+        return (*map(parameter, self.table), *(name for name, value in sources.items() if value is not None))
 
     def check(self, rounding: str | None = None) -> None:
         """Raise Error for what has no effect on a rounding without random bits. rounding: of a unit, which has checked

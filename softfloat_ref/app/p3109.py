@@ -35,11 +35,11 @@ def list_operations(only: str | None) -> None:
     The scaled operations (5.5) are in addition: each is a block form, of one element.
     """
     groups = {**GROUPS, "scaled": ("scaled operations", SCALED)}
-    shown = {only: groups[only]} if only else GROUPS
-    for group, (title, names) in shown.items():
-        for name, own in names.items():
-            print(f"{name:32}{group:7}{title:18}{own}")
-    print(f"{sum(len(names) for _, names in shown.values())} operations", file=sys.stderr)
+    listed_groups = {only: groups[only]} if only else GROUPS
+    for group, (title, names) in listed_groups.items():
+        for name, operation in names.items():
+            print(f"{name:32}{group:7}{title:18}{operation}")
+    print(f"{sum(len(names) for _, names in listed_groups.values())} operations", file=sys.stderr)
 
 
 @command.command("format")
@@ -51,10 +51,10 @@ def show_format(fmt: str, operation: str | None) -> None:
     names = GROUPS["M"][1]
     if operation is not None and operation.lower() not in map(str.lower, names):
         raise unknown("operation on formats", operation, names)
-    for name, own in names.items():
-        result = META[own](scalar)
+    for name, function in names.items():
+        result = META[function](scalar)
         if operation is None or operation.lower() == name.lower():
-            text = describe(result, scalar) if isinstance(result, int) and own in CODES else _text(result)
+            text = describe(result, scalar) if isinstance(result, int) and function in CODES else _text(result)
             print(text if operation else f"{name:30} {text}")
 
 
@@ -102,14 +102,14 @@ def _checked(cases: int) -> tuple[list[tuple[str, str]], int]:
     required = list(mandatory.required())
     specializations, totals, wrong = [], Counter[str](), Counter[str]()
     with progress(len(required)) as bar:
-        for one in required:
-            done = mandatory.check(one, cases)
-            name = declaration.specialization(one.unit)
-            specializations.append((name, f"{'all' if done.exhaustive else 'sample of'} {done.cases} cases"))
+        for specialization in required:
+            result = mandatory.check(specialization, cases)
+            name = declaration.specialization(specialization.unit)
+            specializations.append((name, f"{'all' if result.exhaustive else 'sample of'} {result.cases} cases"))
             op = name.partition("<")[0]
-            totals.update({op: 1, f"{op} cases": done.cases})
-            wrong[op] += len(done.wrong)
-            for case in done.wrong[:1]:
+            totals.update({op: 1, f"{op} cases": result.cases})
+            wrong[op] += len(result.wrong)
+            for case in result.wrong[:1]:
                 print(f"wrong: {name} {' '.join(f'{x:x}' for x in case)}")
             bar.advance(op, 1)
     for op, fmt, right in mandatory.format_operations():

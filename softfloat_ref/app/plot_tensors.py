@@ -122,8 +122,8 @@ def _measured(
         scaled = x if scale == 1 else convert.to_float64(x) * scale
         total += exponents(scaled)
         for i, fmt in enumerate(formats):
-            chosen = choices.of(fmt)
-            sums[i] += shares(scaled, fmt, chosen.typed_policy, chosen.source)
+            own_choices = choices.of(fmt)
+            sums[i] += shares(scaled, fmt, own_choices.typed_policy, own_choices.source)
     return total, sums
 
 
@@ -236,12 +236,12 @@ def blocks(
     choices = choices.of(block_format, profile)
     choices.check_seed()
     measure = Measure.make(block_format, choices.typed_policy, choices.source, axis, profile)
-    chosen = _one(model, tensor)
-    (row,) = Work([chosen], [measure], _BINS).rows(Workers())
+    model_tensor = _one(model, tensor)
+    (row,) = Work([model_tensor], [measure], _BINS).rows(Workers())
     if row.problem:
-        raise Error(f"{chosen.name}: {row.problem}")
+        raise Error(f"{model_tensor.name}: {row.problem}")
     limit = float(largest(block_format.element))
-    plots.draw(picture, plots_tensors.blocks, row.found.bins, limit, chosen.name, title)
+    plots.draw(picture, plots_tensors.blocks, row.found.bins, limit, model_tensor.name, title)
     for text in table(ModelReport([], [block_format.name], [row], [])):
         print(text)
 
@@ -251,14 +251,14 @@ def _one(model: str, name: str | None) -> Tensor:
     from softfloat_ref.nn.model_files import tensors
 
     all_tensors = tensors(model)
-    named = [t for t in all_tensors if t.name == name] if name else [t for t in all_tensors if not t.skipped]
-    if name and not named:
+    candidates = [t for t in all_tensors if t.name == name] if name else [t for t in all_tensors if not t.skipped]
+    if name and not candidates:
         raise unknown(f"tensor in {model}:", name, [t.name for t in all_tensors])
-    if named and named[0].skipped:
-        raise Error(f"{model}: {name}: {named[0].skipped}")
-    if len(named) != 1:
-        raise Error(f"{model}: has {_listed([t.name for t in named])} to plot; choose one with --tensor")
-    return named[0]
+    if candidates and candidates[0].skipped:
+        raise Error(f"{model}: {name}: {candidates[0].skipped}")
+    if len(candidates) != 1:
+        raise Error(f"{model}: has {_listed([t.name for t in candidates])} to plot; choose one with --tensor")
+    return candidates[0]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -75,13 +75,13 @@ def with_title(fig: Figure, title: str) -> Figure:
     return fig
 
 
-def legend(fig: Figure, title: str, *named: Any) -> Figure:
+def legend(fig: Figure, title: str, *entries: Any) -> Figure:
     """The figure with one legend above all panels, in as many columns as fit, under the title. named: handles and
     labels, if not those of the panels."""
-    labels = named[1] if named else [x for a in fig.axes for x in a.get_legend_handles_labels()[1]]
+    labels = entries[1] if entries else [x for a in fig.axes for x in a.get_legend_handles_labels()[1]]
     columns = max(1, int(fig.get_figwidth() * _CHARACTERS_PER_INCH) // (max(map(len, labels)) + _HANDLE_CHARACTERS))
     heading = {"title": title, "title_fontsize": 11, "alignment": "left"} if title else {}
-    fig.legend(*named, loc="outside upper left", ncols=columns, frameon=False, borderaxespad=0.3, **heading)
+    fig.legend(*entries, loc="outside upper left", ncols=columns, frameon=False, borderaxespad=0.3, **heading)
     return fig
 
 

@@ -114,12 +114,12 @@ def _quantized(x: NDArray[np.float32], fmt: AnyFormat, top: float) -> NDArray[An
         return kinds.quantize(np.concatenate([x, [-top, top]]).astype(np.float32), fmt)[: x.size]
     if fmt.size == 1:
         raise Error(f"{fmt.name}: each value has a scale of its own")
-    others = fmt.size - 1 if fmt.size > 0 else x.size
-    blocks = np.zeros((-(-x.size // others), others + 1), np.float32)
+    values_per_block = fmt.size - 1 if fmt.size > 0 else x.size
+    blocks = np.zeros((-(-x.size // values_per_block), values_per_block + 1), np.float32)
     blocks[:, 0] = top
-    padded = np.zeros(blocks.shape[0] * others, np.float32)
+    padded = np.zeros(blocks.shape[0] * values_per_block, np.float32)
     padded[: x.size] = x
-    blocks[:, 1:] = padded.reshape(-1, others)
+    blocks[:, 1:] = padded.reshape(-1, values_per_block)
     return kinds.quantize(blocks, fmt)[:, 1:].reshape(-1)[: x.size]
 
 
@@ -128,12 +128,12 @@ def errors(curves: Sequence[ErrorCurve], high: int, title: str = "") -> Figure:
     fig = figure(9, 4.4)
     axes: Any = fig.subplots()
     styles: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
-    for i, one in enumerate(curves):
-        scaled = f" (scaled for $2^{{{high}}}$)" if one.scaled else ""
-        shown = np.where((one.errors > 0) & np.isfinite(one.errors), 100 * one.errors, np.nan)
+    for i, curve in enumerate(curves):
+        scaled = f" (scaled for $2^{{{high}}}$)" if curve.scaled else ""
+        percent = np.where((curve.errors > 0) & np.isfinite(curve.errors), 100 * curve.errors, np.nan)
         axes.plot(
-            one.x, shown, color=COLOURS[i % len(COLOURS)], linestyle=styles[i % len(styles)], linewidth=1.5,
-            marker="o", markersize=2.5, label=f"{one.name}{scaled}",
+            curve.x, percent, color=COLOURS[i % len(COLOURS)], linestyle=styles[i % len(styles)], linewidth=1.5,
+            marker="o", markersize=2.5, label=f"{curve.name}{scaled}",
         )  # fmt: skip
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
@@ -150,10 +150,10 @@ def errors(curves: Sequence[ErrorCurve], high: int, title: str = "") -> Figure:
 def ulp_errors(a: Approximation, finite: NDArray[np.bool_], errors: Doubles) -> Figure:
     """The error of every operand with a finite result, in ulp; below the axis, where tables begin and end."""
     x = convert.decode_float64(np.arange(1 << a.fmt.width), a.fmt)
-    shown = finite & np.isfinite(x)
+    plotted = finite & np.isfinite(x)
     fig = figure(9, 4.4)
     axes: Any = fig.subplots()
-    axes.plot(x[shown], errors[shown], linestyle="", marker=".", markersize=2, color=COLOURS[0], label=a.name)
+    axes.plot(x[plotted], errors[plotted], linestyle="", marker=".", markersize=2, color=COLOURS[0], label=a.name)
     ends = [part.first for part in a.parts] + [part.after for part in a.parts]
     borders = [x[code | sign] for code in ends for sign in (0, a.fmt.sign_bit) if np.isfinite(x[code | sign])]
     axes.plot(borders, np.zeros(len(borders)), linestyle="", marker="^", color=COLOURS[1], label="ends of tables")

@@ -44,8 +44,8 @@ def ports(
         if path is not None and path != "-":
             check_place(path)
     design = _design(sources, module, dict(map(_parameter, values)))
-    known = None if folder is None else [field["name"] for field in read_manifest(Path(folder))["fields"]]
-    port_draft = draft(wrapped(design) if wrapper else design, known)
+    fields = None if folder is None else [field["name"] for field in read_manifest(Path(folder))["fields"]]
+    port_draft = draft(wrapped(design) if wrapper else design, fields)
     text = draft_text(port_draft)
     if wrapper:
         write_data(wrapper, wrapper_text(design))

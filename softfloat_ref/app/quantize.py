@@ -95,5 +95,5 @@ def _from_rows(rows: list[list[str]], names: list[str], kind: Kind) -> QuantizeR
     words = kind.choices.words(count)
     for word in [None] if words is None else words:
         check_random(kind.choices.policy, word)
-    done = kind.rows(rows, numbers, [0] * count if words is None else words)
-    return QuantizeResult(kind, done, summary_of_rows(done, numbers, kind))
+    quantized_rows = kind.rows(rows, numbers, [0] * count if words is None else words)
+    return QuantizeResult(kind, quantized_rows, summary_of_rows(quantized_rows, numbers, kind))

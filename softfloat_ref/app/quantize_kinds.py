@@ -164,12 +164,12 @@ class ScalarKind(Kind):
 
     def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[QuantizedRow]:
         encode, value_of = encoder(self.fmt, self.choices.policy), decoder(self.fmt)
-        bits, drawn, done = needed_bits(self.fmt, self.choices.policy), iter(words), []
+        bits, remaining, quantized = needed_bits(self.fmt, self.choices.policy), iter(words), []
         for row, parsed in zip(texts, numbers, strict=True):
-            codes = [encode(to_value(x, bits), next(drawn))[0] for x in parsed]
+            codes = [encode(to_value(x, bits), next(remaining))[0] for x in parsed]
             if row:
-                done.append(QuantizedRow([row], codes, list(map(value_of, codes))))
-        return done
+                quantized.append(QuantizedRow([row], codes, list(map(value_of, codes))))
+        return quantized
 
     def array(self, x: Array, words: Any, axis: int | None = None, tensor_scale: float | None = None) -> Arrays:
         from softfloat_ref.arrays import convert
@@ -212,9 +212,9 @@ class BlockKind(Kind):
         if self.fmt.size == TENSOR:
             texts, values = [[x for row in texts for x in row]], [every]
         amax = largest_magnitude([x for x in every if x.is_finite and not x.is_zero])
-        tensor_scale, rest = tensor_scale_of(amax, self.fmt, self.profile), iter(words)
+        tensor_scale, remaining = tensor_scale_of(amax, self.fmt, self.profile), iter(words)
         return [
-            self._row(text, row, tensor_scale, [next(rest) for _ in row])
+            self._row(text, row, tensor_scale, [next(remaining) for _ in row])
             for text, row in zip(texts, values, strict=True)
             if self._fits(len(row)) and row
         ]
@@ -233,8 +233,8 @@ class BlockKind(Kind):
         row = QuantizedRow([texts], [], [], [], size, None if not self.profile.two_levels else tensor_scale)
         assert row.scales is not None
         for i in range(0, len(values), size):
-            part, drawn = values[i : i + size], words[i : i + size]
-            block = quantize_block(part, self.fmt, self.profile, self.choices.policy, drawn, factor)
+            part, part_words = values[i : i + size], words[i : i + size]
+            block = quantize_block(part, self.fmt, self.profile, self.choices.policy, part_words, factor)
             row.scales.append(block.scale)
             row.codes.extend(block.codes)
             worth = dequantize_to_fp32(block.scale, block.codes, self.fmt, self.profile, factor)
@@ -347,9 +347,9 @@ class AffineKind(Kind):
     def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[QuantizedRow]:
         values = [to_value(x, VALUE_BITS) for row in numbers for x in row]
         parameters = choose(*self._range(values), self.fmt, self.rule)
-        drawn = zip(values, words, strict=True)
+        pairs = zip(values, words, strict=True)
         policy = self.choices.typed_policy
-        integers = [quantize_value(x, parameters, self.fmt, self.rule, policy, r) for x, r in drawn]
+        integers = [quantize_value(x, parameters, self.fmt, self.rule, policy, r) for x, r in pairs]
         decode, mask = decoder(FP32), (1 << self.fmt.bits) - 1
         return [
             QuantizedRow(

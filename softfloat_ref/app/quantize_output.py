@@ -115,8 +115,8 @@ def _write_arrays(path: str, suffix: str, result: QuantizeResult, form: str) -> 
         raise Error(f"{path}: a .npy file holds values or codes; use --as value or --as hex")
     parts = _parts(result)
     if suffix == ".npz":
-        named: dict[str, Any] = {"format": np.array(result.kind.fmt.name), **parts}
-        write_file(path, lambda stream: np.savez(stream, **named))
+        arrays: dict[str, Any] = {"format": np.array(result.kind.fmt.name), **parts}
+        write_file(path, lambda stream: np.savez(stream, **arrays))
         return
     codes = result.content.codes if isinstance(result.content, Arrays) else parts["codes"]
     array = codes if form == "hex" else parts["values"]

@@ -126,10 +126,10 @@ def _header(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> 
     npy.write_array_header_1_0(stream, fields)
 
 
-def stream(one: NpyStream, output: str, form: str | None) -> bool:
+def stream(npy: NpyStream, output: str, form: str | None) -> bool:
     """Quantize a mapped .npy file to a .npy file in chunks; returns whether that was possible. Raises Error."""
     if Path(output).suffix != ".npy" or form == "json":
         return False
-    if (parts := one.parts()) is not None:
-        print(one.run(parts, output, form == "hex"), file=sys.stderr)
+    if (parts := npy.parts()) is not None:
+        print(npy.run(parts, output, form == "hex"), file=sys.stderr)
     return parts is not None

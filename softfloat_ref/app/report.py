@@ -75,8 +75,8 @@ def command(
     for path in outputs:
         check_place(path)
     measures = _measures(formats, choices, axis, profile)
-    chosen, skipped = _chosen(models, include, exclude)
-    rows = _rows(chosen, measures, outputs, jobs, scheduler)
+    measured_tensors, skipped = _chosen(models, include, exclude)
+    rows = _rows(measured_tensors, measures, outputs, jobs, scheduler)
     names = [m.fmt.name for m in measures]
     report = report_rows.ModelReport([Path(x).name for x in models], names, rows, skipped)
     report = report.ordered(sort)
@@ -151,7 +151,7 @@ def _named(files: Sequence[tuple[str, list[Tensor]]]) -> Iterator[Tensor]:
 
 
 def _rows(
-    chosen: Sequence[Tensor],
+    tensors: Sequence[Tensor],
     measures: Sequence[Measure],
     outputs: Sequence[str],
     jobs: int | None,
@@ -162,7 +162,7 @@ def _rows(
     from softfloat_ref.nn.model_errors import Work
 
     pictures = any(Path(x).suffix == ".html" for x in outputs)
-    work = Work(chosen, measures, _BINS if pictures else 0)
+    work = Work(tensors, measures, _BINS if pictures else 0)
     with workers(jobs if jobs or scheduler else 1, scheduler) as pool, progress(work.total) as bar:
         rows = list(work.rows(pool, bar.advance))
     if all(row.problem for row in rows):

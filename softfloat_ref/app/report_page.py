@@ -90,18 +90,18 @@ def _figures(report: ModelReport) -> Iterator[tuple[str, Figure, str]]:
     """Heading, picture and explanation."""
     formats = list({x.measure.fmt.name: x.measure.fmt for x in report.rows}.values())
     names = list(dict.fromkeys(x.tensor.name for x in report.rows))
-    known = {(x.tensor.name, x.measure.fmt.name): x.found.errors.sqnr for x in report.rows if not x.problem}
-    ratios = [(f.name, [known.get((name, f.name), math.nan) for name in names]) for f in formats]
+    sqnr = {(x.tensor.name, x.measure.fmt.name): x.found.errors.sqnr for x in report.rows if not x.problem}
+    ratios = [(f.name, [sqnr.get((name, f.name), math.nan) for name in names]) for f in formats]
     text = "One mark per tensor and format. A tensor that a format represents exactly has no mark."
     yield "Signal to quantization noise", plots_tensors.sqnr(names, ratios), text
     amax = max((x.found.errors.amax for x in report.rows), default=1.0) or 1.0
     high = math.frexp(amax)[1]
     text = f"Largest relative error by magnitude, rounded to nearest. The model's largest magnitude is {amax:.4g}."
-    shown = [f for f in formats if not (isinstance(f, BlockFormat) and f.size == 1)]
-    if shown:
+    plotted = [f for f in formats if not (isinstance(f, BlockFormat) and f.size == 1)]
+    if plotted:
         yield (
             "Error of the formats",
-            plots_formats.errors([plots_formats.curve(f, high - _BINADES, high) for f in shown], high),
+            plots_formats.errors([plots_formats.curve(f, high - _BINADES, high) for f in plotted], high),
             text,
         )
     small = [f for f in formats if _fits_a_line(f)]

@@ -135,8 +135,8 @@ class UnitRequest:
     def input_unit(self, op: str | None) -> Unit:
         """The unit, random bits of which are an input. Raises Error."""
         choices = self.choices
-        drawn = {"random_source": choices.spec, "random_bits": choices.random_bits, "seed": choices.seed}
-        for name in (n for n, value in drawn.items() if value is not None):
+        sources = {"random_source": choices.spec, "random_bits": choices.random_bits, "seed": choices.seed}
+        for name in (n for n, value in sources.items() if value is not None):
             raise Error(f"random bits are an input here; leave {option_name(name)} out")
         return self.unit(op)
 
@@ -168,9 +168,9 @@ class UnitRequest:
             return unit
         sized: Any = unit
         blocks = [x.size for x in (sized.a, sized.b) if isinstance(x, BlockFormat)] if name == "k" else []
-        one = max(blocks, default=1)
-        first, second = (dataclasses.replace(sized, **{name: n}).operand_width for n in (one, 2 * one))
-        size = one * max(1, 1 + (count - first) // (second - first))
+        step = max(blocks, default=1)
+        first, second = (dataclasses.replace(sized, **{name: n}).operand_width for n in (step, 2 * step))
+        size = step * max(1, 1 + (count - first) // (second - first))
         return dataclasses.replace(sized, **{name: size}) if size <= most else unit
 
     def _random_codes(self, unit: Unit, codes: Sequence[int]) -> list[int]:

@@ -137,22 +137,22 @@ def run_exhaustive(
     from softfloat_ref.arrays import exhaustive
 
     index, of = _slice(piece)
-    wanted = [scalar_format(f) for f in formats] or exhaustive.default_formats()
-    runs = exhaustive.runs(wanted, [parse_rounding(r) for r in roundings] or Rounding)
+    targets = [scalar_format(f) for f in formats] or exhaustive.default_formats()
+    runs = exhaustive.runs(targets, [parse_rounding(r) for r in roundings] or Rounding)
     shards = [exhaustive.shards(r, index, of) for r in runs]
     begin = time.monotonic()
     total = sum(len(s.blocks) for part in shards for s in part)
     wrong = 0
     with workers(jobs, scheduler) as pool, progress(total) as bar:
         results = in_order(pool, exhaustive.check, (s for part in shards for s in part))
-        for one, part in zip(runs, shards, strict=True):
-            done = []
+        for run, part in zip(runs, shards, strict=True):
+            parts = []
             for shard, checked in zip(part, islice(results, len(part)), strict=True):
-                bar.advance(one.name, len(shard.blocks))
-                done.append(checked)
-            combined = exhaustive.combine(done)
+                bar.advance(run.name, len(shard.blocks))
+                parts.append(checked)
+            combined = exhaustive.combine(parts)
             bar.clear()
-            _report(one, combined)
+            _report(run, combined)
             wrong += combined.wrong
     print(f"all: {time.monotonic() - begin:.1f} s", file=sys.stderr)
     print("selftest passed" if wrong == 0 else f"selftest FAILED: {wrong} disagreements")
@@ -169,11 +169,11 @@ def _slice(text: str | None) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _report(one: Run, combined: Checked) -> None:
-    print(f"{one.name}: {combined.inputs} inputs, {combined.wrong} wrong, sha256 {combined.digest.hex()[:16]}")
-    digits = -(-one.fmt.width // 4)
+def _report(run: Run, combined: Checked) -> None:
+    print(f"{run.name}: {combined.inputs} inputs, {combined.wrong} wrong, sha256 {combined.digest.hex()[:16]}")
+    digits = -(-run.fmt.width // 4)
     for bits, expected, code in combined.first:
         print(f"  {bits:08x}: {code:0{digits}x}, should be {expected:0{digits}x}")
     sys.stdout.flush()
     rate = combined.inputs / max(combined.seconds, 1e-6) / 1e6
-    print(f"{one.name}: {combined.seconds:.1f} s of a worker, {rate:.0f} M inputs/s", file=sys.stderr)
+    print(f"{run.name}: {combined.seconds:.1f} s of a worker, {rate:.0f} M inputs/s", file=sys.stderr)

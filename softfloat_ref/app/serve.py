@@ -71,8 +71,8 @@ class Server:
     def _open(self, line: bytes) -> bytes:
         words = _words(line)
         if words[:1] != ["open"]:
-            known = f"contexts 0 to {len(self._contexts) - 1} are open" if self._contexts else "no context is open"
-            raise Error(f"{excerpt(line)} begins neither with open nor with a context's number ({known})")
+            contexts = f"contexts 0 to {len(self._contexts) - 1} are open" if self._contexts else "no context is open"
+            raise Error(f"{excerpt(line)} begins neither with open nor with a context's number ({contexts})")
         arguments = _named(words[1:])
         with _opened.make_context("open", arguments) as ctx:
             unit, source = _opened.invoke(ctx)

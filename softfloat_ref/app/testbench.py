@@ -79,7 +79,7 @@ class _Simulation:
             files.append(work / f"{top}.sv")
             files[-1].write_text(tops_text(top, [bench_top, *self.tops]), encoding="utf-8")
         sources = self.sources
-        own = [] if self.wave is None else self.simulator.wave_arguments(is_fst(self.wave))[0]
+        wave_arguments = [] if self.wave is None else self.simulator.wave_arguments(is_fst(self.wave))[0]
         build_arguments = [str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments]
         return self.simulator.build(
             files,
@@ -88,7 +88,7 @@ class _Simulation:
             include_dirs=sources.searched,
             defines=sources.defines,
             libraries=sources.libraries,
-            arguments=[*own, *build_arguments],
+            arguments=[*wave_arguments, *build_arguments],
             run_in=Path.cwd(),
         )
 
@@ -248,8 +248,8 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> Reading:
         defines={**{name: definition.value for name, definition in macro.items()}, **simulation.sources.defines},
         libraries=simulation.sources.libraries,
     )
-    named = (Path(argument) for step in build.steps for argument in step[1:])
-    others = (path for path in named if path.is_file() and build.output not in path.parents)
+    paths = (Path(argument) for step in build.steps for argument in step[1:])
+    others = (path for path in paths if path.is_file() and build.output not in path.parents)
     reading = read_inputs(module.design, simulation.sources, macro, first=build.folder)
     return reading.adding(ReadFile.of(path, "build") for path in others)
 
@@ -258,11 +258,11 @@ def _verdict(bench: _Bench, result: Run, log: Path) -> int:
     """Print the bench's lines, and the diagnosis if it failed; 0 if it passed."""
     lines, count = result.output.splitlines(), bench.manifest["count"]
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
-    shown = lines[: verdicts[-1]] if verdicts else lines  # the simulator prints more after a verdict
+    bench_lines = lines[: verdicts[-1]] if verdicts else lines  # the simulator prints more after a verdict
     if result.passed and f"PASS: {count} of {count} vectors" in result.output:
-        print("\n".join(shown))
+        print("\n".join(bench_lines))
         return 0
-    print_failure(shown, bench.vectors, log)
+    print_failure(bench_lines, bench.vectors, log)
     return 1
 
 

@@ -89,21 +89,21 @@ def run(
     from softfloat_ref.nn.divergence import Diverged
     from softfloat_ref.nn.training_recipe import load_recipe
 
-    chosen = load_recipe(recipe, settings).with_training(epochs=epochs, seed=seed, shards=shards)
-    if (jobs or scheduler) and (chosen.training.shards == 1 or show or trace is not None):
+    training_recipe = load_recipe(recipe, settings).with_training(epochs=epochs, seed=seed, shards=shards)
+    if (jobs or scheduler) and (training_recipe.training.shards == 1 or show or trace is not None):
         raise click.UsageError("--jobs and --scheduler are for the shards of a step; give --shards")
     if show:
         if out is not None or resume or statistics or trace is not None:
             raise click.UsageError("--show excludes --out, --resume, --statistics and --trace")
-        click.echo(chosen.to_toml(), nl=False)
+        click.echo(training_recipe.to_toml(), nl=False)
         return 0
     try:
         if trace is not None:
-            return _trace(chosen, trace, out, resume or statistics)
+            return _trace(training_recipe, trace, out, resume or statistics)
         with workers(jobs if scheduler or jobs else 1, scheduler) as pool:
-            result = _train(chosen, out, resume, statistics, pool)
+            result = _train(training_recipe, out, resume, statistics, pool)
     except Diverged as e:
-        click.echo(f"{chosen.name}: {e}")
+        click.echo(f"{training_recipe.name}: {e}")
         return 1
     _summary(result)
     return 0

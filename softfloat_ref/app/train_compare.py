@@ -54,14 +54,14 @@ def command(
     from softfloat_ref.nn import compare
     from softfloat_ref.nn.training_recipe import load_recipe
 
-    chosen = [load_recipe(name, settings).with_training(epochs=epochs) for name in recipes]
-    total = seeds * len(chosen)
+    training_recipes = [load_recipe(name, settings).with_training(epochs=epochs) for name in recipes]
+    total = seeds * len(training_recipes)
     with workers(jobs, scheduler) as pool, progress(total) as bar:
 
         def done(outcome: Outcome) -> None:
             bar.advance(f"{outcome.recipe}, seed {outcome.seed}", 1)
 
-        outcomes = compare.compare(chosen, range(1, seeds + 1), pool, out, done)
+        outcomes = compare.compare(training_recipes, range(1, seeds + 1), pool, out, done)
     summaries = compare.summaries(outcomes)
     click.echo(json.dumps(compare.as_json(outcomes), indent=1) if as_json else "\n".join(table(summaries)))
     if out is not None:

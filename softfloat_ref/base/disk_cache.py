@@ -74,11 +74,11 @@ def _hash(data: Any) -> str:
 
 def folder() -> Path | None:
     """The folder of what is cached; None if nothing is."""
-    chosen = os.environ.get(VARIABLE, "")
-    if chosen == "off":
+    setting = os.environ.get(VARIABLE, "")
+    if setting == "off":
         return None
-    if chosen:
-        return Path(chosen)
+    if setting:
+        return Path(setting)
     with suppress(RuntimeError):  # no home folder
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "softfloat_ref"
     return None

@@ -85,5 +85,5 @@ def unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> Error
     close = _closest(name.lower(), known)
     more = ", ..." if len(known) > MAX_NAMES else ""
     advice = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known[:MAX_NAMES])}{more}"
-    shown = name if len(name) <= 60 else name[:57] + "..."
-    return Error(f"unknown {kind} {shown!r}; {advice}{hint}")
+    excerpt = name if len(name) <= 60 else name[:57] + "..."
+    return Error(f"unknown {kind} {excerpt!r}; {advice}{hint}")

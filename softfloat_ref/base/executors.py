@@ -217,14 +217,14 @@ def signals_wait() -> Iterator[list[int]]:
 
     For code that calls back into Python, where an exception would be dropped. Only the main thread has handlers.
     """
-    came: list[int] = []
-    handlers = _replaced(came)
+    numbers: list[int] = []
+    handlers = _replaced(numbers)
     try:
-        yield came
+        yield numbers
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for code in came:
+        for code in numbers:
             signal.raise_signal(code)
 
 
@@ -248,14 +248,14 @@ def _interrupts_wait() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _replaced(came: list[int]) -> dict[signal.Signals, Any]:
+def _replaced(numbers: list[int]) -> dict[signal.Signals, Any]:
     """Replace the handlers of signals, where there are some, by one that records them; returns the old ones. Only the
     main thread may do this, and only there do handlers run."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     handlers = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
     for number in handlers:
-        signal.signal(number, lambda number, _: came.append(number))
+        signal.signal(number, lambda number, _: numbers.append(number))
     return handlers
 
 
@@ -343,12 +343,12 @@ class _Closes(Protocol):
 def _close_once(pipe: _Closes) -> None:
     """Let several threads close a pipe, of which only the first one does. The pool's thread closes it, too: after an
     error there, such as for a file that is closed already, that thread would wait forever."""
-    lock, left = threading.Lock(), [pipe.close]
+    lock, closers = threading.Lock(), [pipe.close]
 
     def close() -> None:
         with lock:
-            if left:
-                left.pop()()
+            if closers:
+                closers.pop()()
 
     pipe.close = close
 

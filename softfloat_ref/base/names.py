@@ -39,8 +39,8 @@ def entry(what: str, name: object, known: Mapping[str, T], base: type | None = N
     item: T = _imported(what, str(name))
     fits = callable(item) if base is None else isinstance(item, type) and issubclass(item, base)
     if not fits:
-        wanted = "a class or a function" if base is None else f"a subclass of {base.__module__}.{base.__name__}"
-        raise Error(f"{what} {name!r} is not {wanted}")
+        required = "a class or a function" if base is None else f"a subclass of {base.__module__}.{base.__name__}"
+        raise Error(f"{what} {name!r} is not {required}")
     return item
 
 

@@ -67,10 +67,10 @@ def read_array(
         size, held = prod(shape) * dtype.itemsize, entry.file_size - member.tell()
         if held != size:
             raise Error(f"{name}: {held} bytes of data do not fit shape {shape} of {dtype}")
-        rest = member_bytes(member, size)
-    if len(rest) != size:
-        raise Error(f"{name}: ends after {len(rest)} of {size} bytes")
-    array = np.frombuffer(rest, dtype).reshape(shape, order="F" if by_columns else "C")
+        data = member_bytes(member, size)
+    if len(data) != size:
+        raise Error(f"{name}: ends after {len(data)} of {size} bytes")
+    array = np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C")
     return array.astype(dtype.newbyteorder("="))
 
 

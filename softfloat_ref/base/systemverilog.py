@@ -63,10 +63,12 @@ def run_yosys(commands: str, mounts: Mapping[str, str | Path] | None = None) -> 
     mounted = ":".join(f"{name}={folder}" for name, folder in (mounts or {HOST: "/"}).items())
     environment = {**os.environ, "YOWASP_MOUNT": mounted}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, env=environment, check=False)
+        process = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S, env=environment, check=False
+        )
     except subprocess.TimeoutExpired:
         raise Error(f"Yosys: no result after {_TIMEOUT_S} s") from None
-    return done.stdout + done.stderr
+    return process.stdout + process.stderr
 
 
 def yosys_path(path: Path | str, links: bool = True) -> str:

@@ -240,7 +240,7 @@ def _prefix(where: str) -> str:
 
 def _checked(value: Any, hint: Any, where: str, key: str, of: str = "") -> Any:
     """A value converted to its annotation: lists to tuples, tables to dataclasses. of: its list as text, for errors."""
-    shown = of or f"{key} = {value!r}"
+    excerpt = of or f"{key} = {value!r}"
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
         return value if isinstance(value, hint) else from_table(hint, value, f"{_prefix(where)}{key}")
     if get_origin(hint) in _UNIONS and isinstance(value, list):
@@ -249,18 +249,18 @@ def _checked(value: Any, hint: Any, where: str, key: str, of: str = "") -> Any:
         parts = get_args(hint)
         each = [parts[0]] * len(value) if len(parts) == 2 and parts[1] is ... else list(parts)
         if len(each) == len(value):
-            return tuple(_checked(v, h, where, key, shown) for v, h in zip(value, each, strict=True))
+            return tuple(_checked(v, h, where, key, excerpt) for v, h in zip(value, each, strict=True))
     if get_origin(hint) is Annotated:
         plain, *bounds = get_args(hint)
         value = _checked(value, plain, where, key, of)
         for bound in bounds:
             if isinstance(bound, Range) and value not in bound:
-                raise Error(f"{_prefix(where)}{shown}; it must be {bound}")
+                raise Error(f"{_prefix(where)}{excerpt}; it must be {bound}")
         return value
     if type(value) is int and abs(value) >= limits.INTEGER:
         raise Error(f"{_prefix(where)}{key} has an integer that does not fit float64")
     if not _fits(value, hint):
-        raise Error(f"{_prefix(where)}{shown} is not of type {_name(hint)}")
+        raise Error(f"{_prefix(where)}{excerpt} is not of type {_name(hint)}")
     return value
 
 

@@ -91,7 +91,7 @@ def _check(tree: Any, where: str) -> None:
         level = inner
 
 
-def _refuse_hidden(text: str, shown: str, where: str) -> None:
+def _refuse_hidden(text: str, whole: str, where: str) -> None:
     match = HIDDEN.search(text)
     if match and not "\ud800" <= match[0] <= "\udfff":  # half a character: a path that is not UTF-8
-        raise Error(f"{where}: '{escaped(shown[:_MAX_SHOWN])}' has a hidden character, {escaped(match[0])}")
+        raise Error(f"{where}: '{escaped(whole[:_MAX_SHOWN])}' has a hidden character, {escaped(match[0])}")

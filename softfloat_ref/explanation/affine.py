@@ -159,9 +159,9 @@ def _single_changes(unit: AffineQuantizeUnit) -> Iterator[Change]:
     yield {"flush_inputs": "off" if unit.policy.flush_inputs else "on"}
 
 
-def _exclusive(one: Change, other: Change) -> bool:
+def _exclusive(first: Change, second: Change) -> bool:
     """Whether two changes are of the same field, or of a rule and one of its fields."""
-    keys = {*one, *other}
+    keys = {*first, *second}
     return len(keys) == 1 or ("rule" in keys and not keys & {"rounding", "flush_inputs"})
 
 

@@ -21,19 +21,19 @@ def _steps(unit: BlockOperationUnit, inputs: Sequence[int]) -> Rows:
     operands, scale, words, scale_word = unit.taken(inputs)
     result = evaluation.run(operands, scale, words, scale_word)
     rows = [evaluation.decoded(side, block) for side, block in zip(evaluation.sides, operands, strict=True)]
-    shown = list(_operand_rows(unit, inputs))
+    lines = list(_operand_rows(unit, inputs))
     if evaluation.out.scale is not None:
-        shown.append(("scale", describe(result.scale, evaluation.out.scale)))
+        lines.append(("scale", describe(result.scale, evaluation.out.scale)))
     results = [] if row.fold else list(result.codes)
     for i, values in enumerate(zip(*rows, strict=True)):
         if i == SHOWN_LANES:
-            shown.append(("", f"and {unit.size - i} more lanes"))
+            lines.append(("", f"and {unit.size - i} more lanes"))
             break
-        shown += _lane_rows(unit, i, values, result.scale, results)
+        lines += _lane_rows(unit, i, values, result.scale, results)
     if row.fold:
-        shown += [("exact", value_text(evaluation.folded(list(zip(*rows, strict=True)))))]
-        shown += [("result", describe(result.codes[0], evaluation.out.element))]
-    return shown
+        lines += [("exact", value_text(evaluation.folded(list(zip(*rows, strict=True)))))]
+        lines += [("result", describe(result.codes[0], evaluation.out.element))]
+    return lines
 
 
 def _operand_rows(unit: BlockOperationUnit, inputs: Sequence[int]) -> Iterator[tuple[str, str]]:

@@ -179,8 +179,8 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int) -> R
 def _divided(value: Value, t: Target, bits: int) -> tuple[int, int, int, int]:
     """The position of a value, with so many discarded bits."""
     length = value.significand.bit_length()
-    shown = t._replace(random_count=bits - 1)
-    return position(value.significand, value.exponent, length, value.sticky, bits - 1, shown)
+    finer = t._replace(random_count=bits - 1)
+    return position(value.significand, value.exponent, length, value.sticky, bits - 1, finer)
 
 
 def _needed_to_see(value: Value, fmt: Format, policy: Policy) -> int:

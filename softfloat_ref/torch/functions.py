@@ -90,11 +90,11 @@ def fake_quantize(
         "zero_point": zero_point,
     }
     options = {k: _plain(v) for k, v in settings.items() if v is not None}
-    chosen, words = _policy(policy, round, sr_bits), _random(seed, key, random_bits)
+    rounding, words = _policy(policy, round, sr_bits), _random(seed, key, random_bits)
     target = find_format(fmt)
 
     def work(values: Any) -> QuantizedValues:
-        return values_in(target, values, chosen, words, clip, options)
+        return values_in(target, values, rounding, words, clip, options)
 
     return _StraightThrough.apply(x, work)[0]
 

@@ -82,10 +82,10 @@ class QuantizedLayer(WatchedLayer):
         super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[misc]
         start, numerics, unexpected = f"{prefix}{STATE_PREFIX}", self._layer.numerics, rest[3]
         own = [f"{role}/{end}" for role in numerics.specs for end in ("low", "high")]
-        mine = {k: state_dict[f"{start}{k}"] for k in own if f"{start}{k}" in state_dict}
+        ranges = {k: state_dict[f"{start}{k}"] for k in own if f"{start}{k}" in state_dict}
         self._clock.step = int(state_dict.get(f"{prefix}{_STEP}", self._clock.step))
-        numerics.restore({k: tensors.float32(v, f"{start}{k}").copy() for k, v in mine.items()})
-        known = {f"{prefix}{_STEP}", *(f"{start}{k}" for k in mine)}
+        numerics.restore({k: tensors.float32(v, f"{start}{k}").copy() for k, v in ranges.items()})
+        known = {f"{prefix}{_STEP}", *(f"{start}{k}" for k in ranges)}
         unexpected[:] = [k for k in unexpected if k not in known]
 
 
@@ -219,10 +219,10 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
     training_recipe = find_recipe(recipe)
     clock = Clock(training_recipe, seed)
     training_recipe.assign(layers.Sequential(numpy_layers), Run(clock.seed))
-    counted, left = 0, []
+    counted, unquantized = 0, []
     for name, layer in numpy_layers.items():
         if isinstance(layer, _Matrices) and _has_products(layer):
-            left.append(name)
+            unquantized.append(name)
         if isinstance(layer, _Matrices) or not _is_formatted(layer):
             continue
         if isinstance(layer, _Unsupported):
@@ -236,7 +236,7 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
         raise Error(f"recipe {training_recipe.name} gives no layer of this model a format")
     root.register_forward_pre_hook(clock.begin)
     watch(root)
-    return left
+    return unquantized
 
 
 def _is_formatted(layer: layers.Layer) -> bool:

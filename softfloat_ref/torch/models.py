@@ -40,9 +40,9 @@ def quantized(model: Any, recipe: Any, *, exempt: Sequence[str] = (), seed: int 
     training_recipe, clone = find_recipe(recipe, exempt), _copy(model)
     # As in numpy's networks, a model of one layer has its kind as a name.
     modules = {name or type(module).__name__.lower(): module for name, module in clone.named_modules()}
-    left = attach(modules, training_recipe, seed, clone)
-    if left:
-        warnings.warn(_warning({name: type(modules[name]).__name__ for name in left}), stacklevel=2)
+    unquantized = attach(modules, training_recipe, seed, clone)
+    if unquantized:
+        warnings.warn(_warning({name: type(modules[name]).__name__ for name in unquantized}), stacklevel=2)
     return clone
 
 

@@ -190,12 +190,12 @@ def block_of(
 ) -> BlockExplanation:
     """A block of numbers, as the profile and the policy quantize it. Raises Error."""
     fmt, rule = resolve(fmt, profile)
-    chosen = element_policy(given_policy(policy, rule.rounding), rule)
+    rounding = element_policy(given_policy(policy, rule.rounding), rule)
     if 0 < fmt.size < len(values):
         raise Error(f"a block of {fmt.name} has at most {fmt.size} values, not {len(values)}")
     for word in [None] if words is None else words:
-        check_random(chosen, word)
-    return BlockExplanation(tuple(values), fmt, rule, chosen, None if words is None else tuple(words))
+        check_random(rounding, word)
+    return BlockExplanation(tuple(values), fmt, rule, rounding, None if words is None else tuple(words))
 
 
 def explain_block(
@@ -213,10 +213,10 @@ def explain_block(
     scale, codes = got
     if len(codes) != len(block.values):
         raise Error(f"{spell('got')}: give a scale and {len(block.values)} codes")
-    known = [check_code(x, block.fmt.element) for x in codes]
-    matching = block.alternatives(check_code(scale, block.fmt.scale), known)
-    shown = f"{block.fmt.scale.hex(scale)}: {' '.join(map(block.fmt.element.hex, known))}"
-    return Explained(rows, data, matching, shown, _NO_PROFILE)
+    checked_codes = [check_code(x, block.fmt.element) for x in codes]
+    matching = block.alternatives(check_code(scale, block.fmt.scale), checked_codes)
+    answer = f"{block.fmt.scale.hex(scale)}: {' '.join(map(block.fmt.element.hex, checked_codes))}"
+    return Explained(rows, data, matching, answer, _NO_PROFILE)
 
 
 # -- a case of a unit --------------------------------------------------------------------------------------------------

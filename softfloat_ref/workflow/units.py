@@ -89,9 +89,9 @@ def vectors(
         if level is not None:
             return vector_set.at_level(str(level), count)
         return vector_set if count is None else vector_set.of_count(count)
-    known = unit(op, fmt, spell=spell, **options)
-    number = (default or default_count)(known) if count is None and level is None else count
-    return of_unit(known, number, level, seed or 0, source)
+    subject = unit(op, fmt, spell=spell, **options)
+    number = (default or default_count)(subject) if count is None and level is None else count
+    return of_unit(subject, number, level, seed or 0, source)
 
 
 def circuit_unit(unit: Unit) -> Unit:
@@ -119,9 +119,9 @@ def _refuse(what: str, settings: Mapping[str, Any], spell: Callable[[str], str])
         if value is None or value is False or value == {}:
             continue
         field = find_first(value) if isinstance(value, Mapping) else ""
-        shown = spell(field if field and name == "policy" else f"scale_{field}" if field else name)
+        option = spell(field if field and name == "policy" else f"scale_{field}" if field else name)
         copy = ", or copy it" if "recipe" in what else ""
-        raise Error(f"{what} has its own formats and policy; leave {shown} out{copy}")
+        raise Error(f"{what} has its own formats and policy; leave {option} out{copy}")
 
 
 # -- how many cases ----------------------------------------------------------------------------------------------------
