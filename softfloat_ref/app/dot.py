@@ -103,7 +103,7 @@ def command(operands: tuple[str, ...], **options: Any) -> int | None:
         case "" if options["source"] is not None:
             _rows(operands, options)
         case _:
-            _one(*_operands(operands, options), options, mode == "traced")
+            _one(*_operands(operands, options), options)
     return None
 
 
@@ -175,11 +175,11 @@ def _tensor_scale(options: dict[str, Any], name: str) -> Any:
 # -- one accumulator ---------------------------------------------------------------------------------------------------
 
 
-def _one(a: Operand, b: Operand, c_format: Format, out: Format, c: int, options: dict[str, Any], traced: bool) -> None:
+def _one(a: Operand, b: Operand, c_format: Format, out: Format, c: int, options: dict[str, Any]) -> None:
     acc = get_accumulator(options["acc"] or default_accumulator(a, b))
     s = setting(a, b, acc, out, c_format, extrapolate=options["extrapolate"])
     check_c(s, c)
-    if not traced:
+    if not options["traced"]:
         bits, flags = run(s, a, b, c)
         print(f"{out.hex(bits)} {flags:02x}")
     elif options["as_json"]:
@@ -201,10 +201,7 @@ def _rows(operands: tuple[str, ...], options: dict[str, Any]) -> None:
             operand(arrays[name], fmt, arrays.get(f"scales_{name}"), where + name, _tensor_scale(options, name))
             for name, fmt in zip("ab", fmts, strict=True)
         )
-        acc = get_accumulator(options["acc"] or default_accumulator(a, b))
-        s = setting(a, b, acc, out, c_format, extrapolate=options["extrapolate"])
-        bits, flags = run(s, a, b, check_c(s, check_code(arrays["c"], c_format)))
-        print(f"{out.hex(bits)} {flags:02x}")
+        _one(a, b, c_format, out, check_code(arrays["c"], c_format), options)
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
+from softfloat_ref.app.serve import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.sources import RandomSource

@@ -85,7 +85,7 @@ def _chosen(source: str, patterns: tuple[str, ...]) -> Iterator[NamedArray]:
 
 
 def _tensors(path: Path) -> Iterator[NamedArray]:
-    from softfloat_ref.app.quantize_input import read_npy
+    from softfloat_ref.app.quantize import read_npy
 
     if not path.exists():
         raise Error(f"{path}: no such file or folder")
@@ -164,14 +164,14 @@ def _short(x: float, text: str) -> str:
 @OUTPUT
 def sqnr(report: str, title: str, output: str | None) -> None:
     """Plot the signal to quantization noise ratio by tensor and format, from a report that `report -o` wrote."""
-    from softfloat_ref.app import plots, plots_tensors
+    from softfloat_ref.app import plots, plots_formats
     from softfloat_ref.app.report_rows import decibels
 
     picture = plots.picture_path(output)
     formats, ratios = _ratios(report)
     names = list(ratios)
     by_format = [(f, [ratios[name].get(f, float("nan")) for name in names]) for f in formats]
-    plots.draw(picture, plots_tensors.sqnr, names, by_format, title)
+    plots.draw(picture, plots_formats.sqnr, names, by_format, title)
     width, sizes = max(len("SQNR in dB"), *map(len, names)), [max(8, len(f)) for f in formats]
     print(f"{'SQNR in dB':{width}}  {'  '.join(f'{f:>{size}}' for f, size in zip(formats, sizes, strict=True))}")
     for name in names:
@@ -223,7 +223,7 @@ def blocks(
 
     MODEL is a file as for `report`, also a .npy array.
     """
-    from softfloat_ref.app import plots, plots_tensors
+    from softfloat_ref.app import plots, plots_formats
     from softfloat_ref.app.report_rows import ModelReport, table
     from softfloat_ref.arrays.errors import Measure
     from softfloat_ref.base.executors import Workers
@@ -241,7 +241,7 @@ def blocks(
     if row.problem:
         raise Error(f"{model_tensor.name}: {row.problem}")
     limit = float(largest(block_format.element))
-    plots.draw(picture, plots_tensors.blocks, row.found.bins, limit, model_tensor.name, title)
+    plots.draw(picture, plots_formats.blocks, row.found.bins, limit, model_tensor.name, title)
     for text in table(ModelReport([], [block_format.name], [row], [])):
         print(text)
 

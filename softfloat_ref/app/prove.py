@@ -12,10 +12,9 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from softfloat_ref.app.equality import comparison_lines, second_unit
 from softfloat_ref.app.options import SCHEDULERS, NameType, Seconds
 from softfloat_ref.app.output import progress
-from softfloat_ref.app.proof_words import outcome_lines, waveform_line
+from softfloat_ref.app.proof_words import comparison_lines, outcome_lines, second_unit, waveform_line
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted, one_line

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from softfloat_ref.app import plots, plots_formats, plots_tensors
+from softfloat_ref.app import plots, plots_formats
 from softfloat_ref.app.report_rows import HEADS, ModelReport, cells, notes, shape
 from softfloat_ref.arrays.exponents import AnyFormat
 from softfloat_ref.oracle.affine import AffineFormat
@@ -93,7 +93,7 @@ def _figures(report: ModelReport) -> Iterator[tuple[str, Figure, str]]:
     sqnr = {(x.tensor.name, x.measure.fmt.name): x.found.errors.sqnr for x in report.rows if not x.problem}
     ratios = [(f.name, [sqnr.get((name, f.name), math.nan) for name in names]) for f in formats]
     text = "One mark per tensor and format. A tensor that a format represents exactly has no mark."
-    yield "Signal to quantization noise", plots_tensors.sqnr(names, ratios), text
+    yield "Signal to quantization noise", plots_formats.sqnr(names, ratios), text
     amax = max((x.found.errors.amax for x in report.rows), default=1.0) or 1.0
     high = math.frexp(amax)[1]
     text = f"Largest relative error by magnitude, rounded to nearest. The model's largest magnitude is {amax:.4g}."
@@ -117,7 +117,7 @@ def _figures(report: ModelReport) -> Iterator[tuple[str, Figure, str]]:
         text = f"{row.tensor.name} in {row.measure.fmt.name}: values above scale x largest element saturate."
         limit = float(largest(row.measure.fmt.element))
         heading = f"Blocks of {row.tensor.name}, {row.measure.fmt.name}"
-        yield heading, plots_tensors.blocks(row.found.bins, limit, plots_tensors.short(row.tensor.name)), text
+        yield heading, plots_formats.blocks(row.found.bins, limit, plots_formats.short(row.tensor.name)), text
 
 
 def _fits_a_line(fmt: AnyFormat) -> bool:
