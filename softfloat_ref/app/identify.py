@@ -102,7 +102,7 @@ def command(
 
 
 def _base(request: UnitRequest, op: str) -> VectorSet:
-    """The subject with default choices of what is found. Raises Error."""
+    """The vectors of the device's unit, with defaults for what will be identified. Raises Error."""
     if own_name(op) == "dot":
         request = replace(request, options={"k": DOT_K, **request.options})
     if (bits := request.choices.table.get("sr_bits")) is not None:

@@ -50,7 +50,7 @@ class Seconds(click.FloatRange):
     """A time, which is neither NaN nor infinite."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Refuse what a comparison with the ends of a range does not."""
+        """Refuse NaN and infinity, which a comparison with the ends of the range lets through."""
         seconds: float = super().convert(value, param, ctx)
         if not math.isfinite(seconds):
             self.fail(f"{value!r} is not a number of seconds.", param, ctx)

@@ -89,7 +89,7 @@ def _circuit(question: Question, later: Later | None) -> str:
 
 
 def _accepted(question: Question, later: Later | None) -> Iterator[str]:
-    """What the proof says nothing of, and what was assumed of registers."""
+    """What the proof leaves out, and what was assumed of registers."""
     ports = question.rtl.ports
     if ports.ignore:
         yield f"without {', '.join(ports.ignore)}"
@@ -134,7 +134,7 @@ def _counterexample(question: Question, counterexample: Counterexample) -> Itera
 
 
 def _mismatch(question: Question, difference: Difference) -> Iterator[str]:
-    """That a simulation shows something else than the netlist."""
+    """How a simulation differs from the netlist."""
     yield f"MISMATCH: {question.rtl.ports.module} as {difference.simulator} simulates it is not what Yosys reads"
     for name, code in list(difference.inputs.items())[:_SHOWN_INPUTS]:
         yield f"  {name:<9}{code:x}"
@@ -151,7 +151,7 @@ def _mismatch(question: Question, difference: Difference) -> Iterator[str]:
 
 
 def _looks(outcome: Outcome) -> Iterator[str]:
-    """What is known of the text that simulators compile, if there is one; that none compiled it, and why."""
+    """Whether simulators compile another text, and what is known of that; why no simulator ran, if none did."""
     text, opinion = outcome.text, outcome.opinion
     if text is not None and text.rtl is None:
         yield f"the text for simulators is only simulated, since Yosys does not read it: {text.unread}"

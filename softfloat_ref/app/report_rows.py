@@ -89,7 +89,7 @@ def table(report: ModelReport, top: int | None = None) -> Iterator[str]:
 
 
 def notes(report: ModelReport) -> Iterator[str]:
-    """What to think of before numbers are compared: blocks that their axis does not fill."""
+    """Warnings for a comparison of the numbers: of blocks that their axis does not fill."""
     thin = [(x, axis) for x in report.rows if (axis := _fuller_axis(x)) is not None]
     if thin:
         first, axis = thin[0]

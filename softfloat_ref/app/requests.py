@@ -133,7 +133,7 @@ class UnitRequest:
         )
 
     def input_unit(self, op: str | None) -> Unit:
-        """The unit, random bits of which are an input. Raises Error."""
+        """The unit, with its random bits as an input. Raises Error."""
         choices = self.choices
         sources = {"random_source": choices.spec, "random_bits": choices.random_bits, "seed": choices.seed}
         for name in (n for n, value in sources.items() if value is not None):
@@ -151,7 +151,7 @@ class UnitRequest:
         return unit, [*codes, *self._random_codes(unit, codes)]
 
     def stream(self, op: str | None) -> tuple[Unit, RandomSource | None]:
-        """The unit of lines of operands, and the source of its random words, without which each line has its own.
+        """The unit that answers operand lines, and the source of its random words; None if each line has its own.
 
         Raises Error."""
         unit, choices = self.unit(op), self.choices
@@ -162,7 +162,7 @@ class UnitRequest:
         return unit, None if field is None else choices.source_of(field.width)
 
     def _sized(self, unit: Unit, count: int) -> Unit:
-        """The unit of as many lanes or elements as the operands' codes make, unless an option gives the number."""
+        """The unit with as many lanes or elements as there are codes for, unless an option gives the number."""
         name, most = _SIZES.get(type(unit), ("", 0))
         if not name or name in self.options:
             return unit

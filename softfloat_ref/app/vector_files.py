@@ -130,7 +130,7 @@ level_options: Final = bundled(
 
 
 def command_line() -> list[str]:
-    """The command without the options that do not change the files: who makes the set, and in how many runs."""
+    """The command line for a manifest: without --jobs, --scheduler and --resume, which do not change the files."""
     arguments = iter(sys.argv[1:])
     words = ["softfloat-ref"]
     for arg in arguments:

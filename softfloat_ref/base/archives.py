@@ -1,5 +1,5 @@
-"""Zip archives of untrusted files: members that are stored or deflated, each once, which together become no more than
-limits say."""
+"""Zip archives that nobody vouches for: each member is stored or deflated, no two have one name, and the size of what
+they unpack to is limited."""
 
 from __future__ import annotations
 

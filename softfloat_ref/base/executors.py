@@ -307,7 +307,7 @@ class _Processes(Workers):
     def _start(self) -> None:
         self.executor = _Pool(self.jobs, multiprocessing.get_context("spawn"), _begin)
         calls = getattr(self.executor, "_call_queue", None)
-        self._reader: _Closes | None = getattr(calls, "_reader", None)
+        self._reader: _Closable | None = getattr(calls, "_reader", None)
         if self._reader is not None and sys.version_info < _PIPE_CLOSED_SINCE:
             _close_once(self._reader)
 
@@ -334,13 +334,13 @@ class _Processes(Workers):
                 self._reader.close()
 
 
-class _Closes(Protocol):
-    """What is closed by an attribute, which can be replaced."""
+class _Closable(Protocol):
+    """An object whose `close` is an attribute, so that it can be replaced."""
 
     close: Callable[[], None]
 
 
-def _close_once(pipe: _Closes) -> None:
+def _close_once(pipe: _Closable) -> None:
     """Let several threads close a pipe, of which only the first one does. The pool's thread closes it, too: after an
     error there, such as for a file that is closed already, that thread would wait forever."""
     lock, closers = threading.Lock(), [pipe.close]

@@ -154,7 +154,7 @@ def read_bytes(path: str | Path, limit: int) -> bytes:
 
 
 def rest_of(stream: IO[bytes], path: str | Path, limit: int) -> bytes:
-    """What follows in an opened file, at most so many bytes; memory is taken for what there is only. Raises Error."""
+    """The rest of an open file, of at most so many bytes; memory is taken as they arrive. Raises Error."""
     size = os.fstat(stream.fileno()).st_size
     parts, held = [], 0
     while size <= limit and (part := stream.read(max(_BLOCK, size - held) if held <= limit else 0)):
@@ -194,7 +194,7 @@ def sha256(path: str | Path) -> hashlib._Hash:
 
 @contextmanager
 def _reading(path: str | Path) -> Iterator[None]:
-    """What goes wrong within is an Error that names the file."""
+    """Turn an OSError within into an Error that names the file."""
     try:
         yield
     except OSError as e:

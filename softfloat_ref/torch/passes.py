@@ -75,8 +75,8 @@ class Through(torch.autograd.Function):
 
 
 def array(x: Any, layer: layers.Layer) -> tensors.Array:
-    """A tensor as float32 in the numpy layers' order of axes: images and kernels have their channels last. One number
-    has an axis, too."""
+    """A tensor as float32 in the numpy layers' order of axes: images and kernels have their channels last. A
+    tensor without axes becomes an array of one number."""
     last = layer.kind != "linear" and x.ndim == 4
     return np.atleast_1d(tensors.float32(x.detach().permute(0, 2, 3, 1) if last else x, layer.name))
 
