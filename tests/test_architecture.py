@@ -285,11 +285,11 @@ def test_a_search_finds_the_first_or_raises() -> None:
 # a check of limits, or for files of this package.
 WAYS: dict[str, set[str]] = {
     "app.main": {"os.open"},  # the null device
-    "app.quantize_input": {"np.memmap"},
+    "app.quantize": {"np.memmap"},
     "app.quantize_stream": {"np.fromfile"},
     "base.archives": {"zipfile.ZipFile"},
     "base.files": {"os.open", "os.fdopen", "hashlib.file_digest"},
-    "base.sources": {"open"},  # sources of this package
+    "base.disk_cache": {"open"},  # sources of this package
     "base.trees": {"json.loads", "tomllib.loads"},
     "nn.data.files": {"gzip.open"},
     "nn.model_files.npz": {"np.fromfile"},

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, Choices, Name, option_name, policy_options, ulp_limit
+from softfloat_ref.app.options import SCALAR, Choices, NameType, option_name, policy_options, ulp_limit
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_folder, check_place, make_folder, write_file
+from softfloat_ref.base.files import check_folder, check_place, make_folder, write_data
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 
@@ -19,17 +19,19 @@ if TYPE_CHECKING:
 
 _FUNCTIONS: Final = [name for name, row in OPERATIONS.items() if row.arity == 1 and row.curve]
 DEFAULT_DEGREE: Final = 1
-_OWN: Final = ("round", "policy", "overflow")  # the options of policies that a definition has
+_DEFINED_OPTIONS: Final = ("round", "policy", "overflow")  # the options of policies that a definition has
 
 
 @click.command("approximate")
-@click.argument("function", type=Name("FUNCTION", _FUNCTIONS), metavar="FUNCTION|FILE.toml")
+@click.argument("function", type=NameType("FUNCTION", _FUNCTIONS), metavar="FUNCTION|FILE.toml")
 @click.option("--fmt", type=SCALAR, help="Format of the operand, of at most 16 bits.")
 @click.option("--out", type=SCALAR, help="Format of the result [that of the operand].")
 @click.option("--degree", type=click.IntRange(0, 3), help=f"Degree of the polynomials [{DEFAULT_DEGREE}].")
 @click.option("--kappa", type=click.IntRange(min=0), help="Bound: values between the result and the defined one.")
 @click.option("--ulp", metavar="N", help="Bound: the largest error in ulp, such as 0.75.")
-@click.option("--segments", type=Name("HOW", ("code", "value")), help="Segments by binade, or of equal width [both].")
+@click.option(
+    "--segments", type=NameType("HOW", ("code", "value")), help="Segments by binade, or of equal width [both]."
+)
 @click.option("--name", metavar="NAME", help="Name of the definition and the module [FUNCTION_FORMAT].")
 @click.option(
     "-o", "--output", "folder", metavar="DIR", help="Where NAME.toml, NAME.memh and NAME.sv go [only the report]."
@@ -59,20 +61,20 @@ def command(
     from softfloat_ref.oracle.approximation import check_name, get_approximation
 
     choices.check_seed()
-    place = plots.picture(picture)
+    place = plots.picture_path(picture)
     if place is not None:
         check_place(str(place))
     if folder is not None:
         check_folder(folder)
     if ".toml" in function:
-        if any(x is not None for x in (fmt, out, degree, kappa, ulp, segments, name, folder)) or choices.given:
+        if any(x is not None for x in (fmt, out, degree, kappa, ulp, segments, name, folder)) or choices.typed_options:
             raise Error(f"{function} is measured as it is; leave the other options, except --plot, out")
-        made = get_approximation(function)
-        goal = goal_of(made)
+        approximation = get_approximation(function)
+        goal = goal_of(approximation)
     else:
         if fmt is None:
             raise Error(f"approximate {function} needs --fmt")
-        if other := [x for x in choices.given if x not in _OWN]:
+        if other := [x for x in choices.typed_options if x not in _DEFINED_OPTIONS]:
             raise Error(f"an approximation has a rounding and an overflow rule; leave {option_name(other[0])} out")
         formats = get_format(fmt), get_format(out or fmt)
         if segments not in (None, "code", "value"):
@@ -82,18 +84,20 @@ def command(
         degree = DEFAULT_DEGREE if degree is None else degree
         bound = None if ulp is None else float(ulp_limit(ulp))
         goal = Goal(get_operation(function).name, *formats, degree, kappa, bound, choices.policy)
-        made = approximate(goal, name or "", segments)  # type: ignore[arg-type]
-    found = measure(made, goal)
-    for line in _report(made, goal, found):
+        approximation = approximate(goal, name or "", segments)  # type: ignore[arg-type]
+    measured = measure(approximation, goal)
+    for line in _report(approximation, goal, measured):
         print(line)
     if folder is not None:
-        _write(made, Path(folder))
+        _write(approximation, Path(folder))
     if place is not None:
-        _plot(made, goal, found, place)
+        from softfloat_ref.app import plots_formats
+
+        plots.draw(place, plots_formats.ulp_errors, approximation, goal.finite, measured.errors)
     return 0
 
 
-def _report(a: Approximation, goal: Goal, found: Measured) -> list[str]:
+def _report(a: Approximation, goal: Goal, measured: Measured) -> list[str]:
     symmetry = "" if a.symmetry == "none" else f", {a.symmetry}"
     rows = " + ".join(str(len(p.rows)) for p in a.parts)
     where = "equal parts of binades" if a.address == "code" else f"equal width, 2^{a.shift - a.unit}"
@@ -109,12 +113,12 @@ def _report(a: Approximation, goal: Goal, found: Measured) -> list[str]:
         lines.append(
             f"{side}   from {a.fmt.hex(p.first)} to {a.fmt.hex(p.after - 1)}; below {p.small}, above {p.large}"
         )
-    kappa = "NaN or infinity" if found.kappa is None else str(found.kappa)
-    at = a.fmt.hex(int(goal.codes[found.worst]))
+    kappa = "NaN or infinity" if measured.kappa is None else str(measured.kappa)
+    at = a.fmt.hex(int(goal.codes[measured.worst]))
     lines.append(
-        f"kappa      {kappa} on all {goal.codes.size} operands" + ("" if found.kappa == 0 else f", first at {at}")
+        f"kappa      {kappa} on all {goal.codes.size} operands" + ("" if measured.kappa == 0 else f", first at {at}")
     )
-    lines.append(f"error      {found.ulp:.6g} ulp at most, at {a.fmt.hex(int(goal.codes[found.worst_ulp]))}")
+    lines.append(f"error      {measured.ulp:.6g} ulp at most, at {a.fmt.hex(int(goal.codes[measured.worst_ulp]))}")
     return lines
 
 
@@ -130,12 +134,5 @@ def _write(a: Approximation, folder: Path) -> None:
         print(f"no module: {e}")
     make_folder(folder)
     for suffix, text in texts.items():
-        write_file(str(folder / f"{a.name}{suffix}"), lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
+        write_data(folder / f"{a.name}{suffix}", text)
     print(f"written    {', '.join(str(folder / f'{a.name}{suffix}') for suffix in texts)}")
-
-
-def _plot(a: Approximation, goal: Goal, found: Measured, path: Path) -> None:
-    from softfloat_ref.app import plots, plots_formats
-
-    with plots.style():
-        plots.save(plots_formats.ulp_errors(a, goal.finite, found.errors), path)

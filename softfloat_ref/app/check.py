@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from softfloat_ref.app.devices import Device, device_options
-from softfloat_ref.app.kappa import KappaChoice, kappa_options
+from softfloat_ref.app.devices import DeviceChoice, KappaChoice, device_options, kappa_options
 from softfloat_ref.app.options import ulp_limit
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
 @click.option("--junit", metavar="FILE", help="Write the report as JUnit XML (- for stdout).")
 @request_options
 def command(
-    request: Request,
-    device: Device,
+    request: UnitRequest,
+    device: DeviceChoice,
     op: str | None,
     golden: str | None,
     results: str | None,
@@ -85,22 +84,24 @@ def command(
         for option, value in (("-n", count), ("--exhaustive", exhaustive or None)):
             if value is not None:
                 raise Error(f"--golden has its own cases and policy; leave {option} out")
-        found = _from_files(golden, results, op, device, how)
+        report = _from_files(golden, results, op, device, how)
     else:
         level = EXHAUSTIVE if exhaustive else None
-        found = _from_device(request.vectors(op, count, level, default=default_cases), device, how)
+        report = _from_device(request.vectors(op, count, level, default=default_cases), device, how)
     if "-" not in (json_file, junit):
-        for line in reports.text(found):
+        for line in reports.text(report):
             print(line)
         sys.stdout.flush()  # a diagnosis may take a while
     exact = ulp is None and kappa.allowance is None
-    cause = _diagnosis(found, device) if diagnose and exact else None
-    kappa.declare(found)
-    _deliver(found, cause, json_file, junit)
-    return 0 if found.passed else 1
+    cause = _diagnosis(report, device) if diagnose and exact else None
+    kappa.declare(report)
+    _deliver(report, cause, json_file, junit)
+    return 0 if report.passed else 1
 
 
-def _from_files(golden: str | None, results: str | None, op: str | None, device: Device, how: dict[str, Any]) -> Report:
+def _from_files(
+    golden: str | None, results: str | None, op: str | None, device: DeviceChoice, how: dict[str, Any]
+) -> Report:
     """The check of a folder's cases: of a file of results, or of a device."""
     if golden is None:
         raise Error("--results FILE needs --golden DIR, the vectors that it belongs to")
@@ -113,7 +114,7 @@ def _from_files(golden: str | None, results: str | None, op: str | None, device:
     return _from_device(vectors, device, how) if has_device else check_results(vectors, str(results), **how)
 
 
-def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Report:
+def _from_device(vectors: VectorSet, device: DeviceChoice, how: dict[str, Any]) -> Report:
     device.require(" (or --golden DIR --results FILE)")
     if device.command is not None:
         return check_command(vectors, device.command, timeout_s=device.timeout_s, **how)
@@ -121,32 +122,28 @@ def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Rep
         return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(found: Report, device: Device) -> Explanation | None:
+def _diagnosis(report: Report, device: DeviceChoice) -> Explanation | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
-    if not found.mismatched:
+    if not report.mismatched:
         return None
     from softfloat_ref.diagnosis.asking import ask_command
     from softfloat_ref.diagnosis.parts import explanation
 
-    if device.command is None or found.failure or found.parts:
-        return explanation(found)
-    with ask_command(found.vectors.unit, device.command, device.timeout_s) as ask:
-        return explanation(found, ask)
+    if device.command is None or report.failure or report.parts:
+        return explanation(report)
+    with ask_command(report.vectors.unit, device.command, device.timeout_s) as ask:
+        return explanation(report, ask)
 
 
-def _deliver(found: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
-    said = cause.lines() if cause else []
-    more = cause.as_dict() if cause else {}
-    if json_file == "-":
-        print(reports.to_json(found, more))
-    elif junit != "-":
-        for line in said:
+def _deliver(report: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
+    diagnosis, more = (cause.lines(), cause.as_dict()) if cause else ([], {})
+    if "-" not in (json_file, junit):
+        for line in diagnosis:
             print(line)
-    if junit == "-":
-        print(reports.to_junit(found, said), end="")
-    contents = (json_file, partial(reports.to_json, more=more)), (junit, partial(reports.to_junit, more=said))
-    for path, content in contents:
-        if path is not None and path != "-":
-            data = content(found).encode()
-            write_file(path, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
-    print(reports.summary(found), file=sys.stderr)
+    for path, text, end in ((json_file, partial(reports.to_json, report, more), "\n"),
+                            (junit, partial(reports.to_junit, report, diagnosis), "")):  # fmt: skip
+        if path == "-":
+            print(text(), end=end)
+        elif path is not None:
+            write_data(path, text())
+    print(reports.summary(report), file=sys.stderr)

@@ -13,8 +13,8 @@ import click
 
 from softfloat_ref.app.options import Commands, with_options
 from softfloat_ref.base import limits
-from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_bytes, write_file
+from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.files import read_bytes, write_data
 from softfloat_ref.coverage.engine import measure, page
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.engine.waivers import read_waivers
@@ -51,9 +51,9 @@ def report(folder: str, limit: int, **how: Any) -> int:
     mixed set, the table has a row for each part; the ids of its bins begin with its name.
     """
     vectors, coverage = _set(folder)
-    found = measure.measured(vectors, _waived(folder, how["waivers"], coverage), limit)
-    assert found is not None
-    return _print(found, **how)
+    coverage_report = measure.measured(vectors, _waived(folder, how["waivers"], coverage), limit)
+    assert coverage_report is not None
+    return _print(coverage_report, **how)
 
 
 @command.command("from-results")
@@ -76,9 +76,11 @@ def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> i
         counted = [(hits, sum(cases for _, cases in counted))]
     titles = [f"{len(runs)} runs" if len(runs) > 1 else runs[0]] if merge else list(runs)
     failed = 0
-    for title, one in zip(titles, counted, strict=True):
-        found = measure.report(coverage, vectors.name, f"{one[1]} cases executed in {title}", one, waived)
-        failed |= _print(found, **how)
+    for title, hits_and_cases in zip(titles, counted, strict=True):
+        coverage_report = measure.report(
+            coverage, vectors.name, f"{hits_and_cases[1]} cases executed in {title}", hits_and_cases, waived
+        )
+        failed |= _print(coverage_report, **how)
     return failed
 
 
@@ -93,28 +95,23 @@ def waive(waivers: str, folder: str) -> None:
     _, coverage = _set(folder)
     waived = read_waivers(waivers, coverage)
     lost = _replaced(folder, waived, coverage)
-    data = read_bytes(waivers, limits.TOML)
-    write_file(Path(folder, WAIVERS), lambda stream: stream.write(data))
+    write_data(Path(folder, WAIVERS), read_bytes(waivers, limits.TOML))
     for name, reason in waived.items():
         print(f"waived: {name} ({reason})")
-    print(f"{_bins(len(waived))} waived in {Path(folder, WAIVERS)}{lost}", file=sys.stderr)
+    print(f"{counted(len(waived), 'bin')} waived in {Path(folder, WAIVERS)}{lost}", file=sys.stderr)
 
 
 def _replaced(folder: str, waived: dict[str, str], coverage: Coverage) -> str:
     """For the summary, how the new waivers change those that the folder has; '' if it has none."""
-    kept = Path(folder, WAIVERS)
-    if not kept.is_file():
+    path = Path(folder, WAIVERS)
+    if not path.is_file():
         return ""
     try:
-        before = read_waivers(kept, coverage)
+        before = read_waivers(path, coverage)
     except Error:  # a broken file is replaced by a valid one
         return "; replaced a file that did not hold waivers"
     lost = len(before.keys() - waived.keys())
-    return f"; replaced the earlier waivers, {_bins(len(before))}, {lost} of them no longer waived"
-
-
-def _bins(number: int) -> str:
-    return f"{number} bin{'' if number == 1 else 's'}"
+    return f"; replaced the earlier waivers, {counted(len(before), 'bin')}, {lost} of them no longer waived"
 
 
 @command.command("export-sv")
@@ -132,7 +129,7 @@ def export_sv(folder: str, output: str) -> None:
     if not isinstance(coverage.where, Setting):
         raise Error(f"export-sv writes covergroups of scalar operations, not of {vectors.name}")
     written = package(coverage, vectors.name)
-    write_file(output, lambda stream: stream.write(written.text.encode("ascii")))
+    write_data(output, written.text.encode("ascii"))
     print(f"{output}: {written.bins} bins of {', '.join(written.models)}", file=sys.stderr)
 
 
@@ -149,21 +146,24 @@ def _set(folder: str) -> tuple[VectorSet, Coverage]:
 
 
 def _waived(folder: str, waivers: str | None, coverage: Coverage) -> dict[str, str]:
-    """The waivers given, and those in the folder."""
-    kept = Path(folder, WAIVERS)
-    found = read_waivers(kept, coverage) if kept.is_file() else {}
-    return {**found, **(read_waivers(waivers, coverage) if waivers is not None else {})}
+    """The waivers of the command, and those in the folder."""
+    path = Path(folder, WAIVERS)
+    waived = read_waivers(path, coverage) if path.is_file() else {}
+    return {**waived, **(read_waivers(waivers, coverage) if waivers is not None else {})}
 
 
 def _print(
-    found: measure.Report, as_json: bool, html: str | None, every_bin: bool, required: bool, waivers: str | None
+    coverage_report: measure.Report,
+    as_json: bool,
+    html: str | None,
+    every_bin: bool,
+    required: bool,
+    waivers: str | None,
 ) -> int:
-    """Print the report in the chosen form; returns the exit code."""
     if html is not None:
-        written = page.html(found).encode()
-        write_file(html, lambda stream: stream.write(written))
+        write_data(html, page.html(coverage_report))
     if as_json:
-        print(json.dumps(found.to_dict(), indent=1))
+        print(json.dumps(coverage_report.to_dict(), indent=1))
     else:
-        print("\n".join(page.text(found, every_bin)))
-    return int(required and bool(found.empty))
+        print("\n".join(page.text(coverage_report, every_bin)))
+    return int(required and bool(coverage_report.empty))

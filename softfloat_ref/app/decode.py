@@ -18,20 +18,20 @@ from softfloat_ref.oracle.literals import hexadecimal, parse_code, writer
 @click.argument("codes", nargs=-1, required=True)
 def command(fmt: str, form: str, codes: tuple[str, ...]) -> None:
     """Decode CODES (hexadecimal) to their exact values."""
-    found = scalar_format(fmt)
-    parsed = [check_code(parse_code(c), found) for c in codes]
-    decode = decoder(found)
+    scalar = scalar_format(fmt)
+    parsed = [check_code(parse_code(c), scalar) for c in codes]
+    decode = decoder(scalar)
     if form == "table":
         for code in parsed:
-            print(f"{describe(code, found)}  [{fields(code, found)}]")
+            print(f"{describe(code, scalar)}  [{fields(code, scalar)}]")
         return
     values = [decode(code) for code in parsed]
-    text = writer(found.mantissa_bits + 1)
+    text = writer(scalar.mantissa_bits + 1)
     if form == "value":
         print("\n".join(text(v) for v in values))
         return
     rows = [
-        {"code": found.hex(c), "value": text(v), "hex": hexadecimal(v) if v.is_finite else None}
+        {"code": scalar.hex(c), "value": text(v), "hex": hexadecimal(v) if v.is_finite else None}
         for c, v in zip(parsed, values, strict=True)
     ]
-    print(json.dumps({"format": found.name, "codes": rows}, indent=1))
+    print(json.dumps({"format": scalar.name, "codes": rows}, indent=1))

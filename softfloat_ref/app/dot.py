@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import ANY, Name, NumbersCommand, scalar_format, unmark
+from softfloat_ref.app.options import ANY, NameType, NumbersCommand, scalar_format, unmark
+from softfloat_ref.app.output import print_table
 from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
 from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.search import find_first
@@ -31,20 +31,20 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
 
 _SHOWN_MISMATCHES: Final = 10
-_ACC: Final = Name("NAME", ACCUMULATORS)
-_SECOND: Final = ("tensor_scale_a", "tensor_scale_b")
-_VALUES: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", *_SECOND, "values", "extrapolate")
+_ACC: Final = NameType("NAME", ACCUMULATORS)
+_TENSOR_SCALES: Final = ("tensor_scale_a", "tensor_scale_b")
+_PRODUCT_OPTIONS: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", *_TENSOR_SCALES, "values", "extrapolate")
 # The modes that do something other than one product, and the options allowed with each, besides --json.
 _MODES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "traced": ("--trace", _VALUES),
-    "compare": ("--compare", _VALUES),
+    "traced": ("--trace", _PRODUCT_OPTIONS),
+    "compare": ("--compare", _PRODUCT_OPTIONS),
     "listed": ("--list", ()),
     "show": ("--show", ()),
     "probes": ("--probes", ()),
     "replayed": ("--replay", ("acc", "fmt", "out", "c", "extrapolate")),
 }
-_JSON: Final = ("traced", "listed", "show")
-_OPTIONS: Final = {"source": "-i"}
+_JSON_MODES: Final = ("traced", "listed", "show")
+_OPTION_NAMES: Final = {"source": "-i"}
 
 
 @click.command("dot", cls=NumbersCommand)
@@ -74,76 +74,75 @@ _OPTIONS: Final = {"source": "-i"}
 @click.option("--probes", is_flag=True, help="Print the probes that tell accumulators apart; NAME... selects columns.")
 @click.option("--replay", "replayed", is_flag=True, help="Replay captures of hardware: FILE.npz...")
 @click.argument("operands", nargs=-1, metavar="[A B]")
-def command(operands: tuple[str, ...], **given: Any) -> int | None:
+def command(operands: tuple[str, ...], **options: Any) -> int | None:
     """Compute the dot product of A and B: result and flags.
 
     A and B are lists of codes (--values: of numbers), with commas or spaces: 3c00,4000 3c00,3c00. With -i, print one
     result for each row of the file's arrays.
     """
     operands = tuple(map(unmark, operands))
-    modes = [m for m in _MODES if given[m]]
+    modes = [m for m in _MODES if options[m]]
     if len(modes) > 1:
         raise Error("give only one of --trace, --compare, --list, --show, --probes and --replay")
     mode = modes[0] if modes else ""
     if modes:
-        _refuse_others(mode, operands, given)
-    if given["as_json"] and mode not in _JSON:
+        _refuse_others(mode, operands, options)
+    if options["as_json"] and mode not in _JSON_MODES:
         raise Error("--json goes with --trace, --list or --show")
     match mode:
         case "listed":
-            _list(given["as_json"])
+            _list(options["as_json"])
         case "show":
-            _show(get_accumulator(given["show"]), given["as_json"])
+            _show(get_accumulator(options["show"]), options["as_json"])
         case "probes":
             _probes(operands or COLUMNS)
         case "replayed":
-            return _replay(operands, given)
+            return _replay(operands, options)
         case "compare":
-            _compare(*_operands(operands, given), given)
-        case "" if given["source"] is not None:
-            _rows(operands, given)
+            _compare(*_operands(operands, options), options)
+        case "" if options["source"] is not None:
+            _rows(operands, options)
         case _:
-            _one(*_operands(operands, given), given, mode == "traced")
+            _one(*_operands(operands, options), options)
     return None
 
 
-def _refuse_others(mode: str, operands: tuple[str, ...], given: dict[str, Any]) -> None:
+def _refuse_others(mode: str, operands: tuple[str, ...], options: dict[str, Any]) -> None:
     """Raises Error for options that the mode does not use."""
     name, takes = _MODES[mode]
     if operands and mode in ("listed", "show"):
         raise Error(f"{name} takes no operands; leave {operands[0][:40]!r} out")
-    for option, value in given.items():
+    for option, value in options.items():
         if option not in (mode, "as_json", *takes) and value not in (None, False):
-            raise Error(f"{name} takes no {_OPTIONS.get(option, '--' + option.replace('_', '-'))}; leave it out")
+            raise Error(f"{name} takes no {_OPTION_NAMES.get(option, '--' + option.replace('_', '-'))}; leave it out")
 
 
 # -- operands ----------------------------------------------------------------------------------------------------------
 
 
-def _operands(operands: tuple[str, ...], given: dict[str, Any]) -> tuple[Operand, Operand, Format, Format, int]:
+def _operands(operands: tuple[str, ...], options: dict[str, Any]) -> tuple[Operand, Operand, Format, Format, int]:
     """A and B, the formats of c and the result, and c's code."""
-    if len(operands) != 2 or given["fmt"] is None:
+    if len(operands) != 2 or options["fmt"] is None:
         raise Error("dot needs --fmt FORMAT and two lists of codes, for example: dot --fmt fp16 3c00,4000 3c00,3c00")
-    fmts, c_format, out = _formats(given)
-    numbers = given["values"]
+    fmts, c_format, out = _formats(options)
+    numbers = options["values"]
     a, b = (
         operand(
             _codes(text, any_format(fmt), numbers, name),
             fmt,
-            _scales(given[f"scales_{name}"], name),
+            _scales(options[f"scales_{name}"], name),
             name,
-            _tensor_scale(given, name),
+            _tensor_scale(options, name),
         )
         for text, fmt, name in zip(operands, fmts, "ab", strict=True)
     )
-    c = 0 if given["c"] is None else _code(given["c"], c_format, numbers, "c")
+    c = 0 if options["c"] is None else _code(options["c"], c_format, numbers, "c")
     return a, b, c_format, out, check_code(c, c_format)
 
 
-def _formats(given: dict[str, Any]) -> tuple[tuple[str, str], Format, Format]:
-    """The formats of A and B, of c, and of the result."""
-    a, b, c = parse_operand_formats(given["fmt"])
-    out = scalar_format(given["out"] or "fp32")
+def _formats(options: dict[str, Any]) -> tuple[tuple[str, str], Format, Format]:
+    a, b, c = parse_operand_formats(options["fmt"])
+    out = scalar_format(options["out"] or "fp32")
     return (str(a), str(b)), out if c is None else scalar_format(str(c)), out
 
 
@@ -168,56 +167,53 @@ def _scales(text: str | None, name: str) -> list[int] | None:
     return [parse_code(word, f"--scales-{name}") for word in _words(text)]
 
 
-def _tensor_scale(given: dict[str, Any], name: str) -> Any:
-    text = given[f"tensor_scale_{name}"]
+def _tensor_scale(options: dict[str, Any], name: str) -> Any:
+    text = options[f"tensor_scale_{name}"]
     return None if text is None else to_value(parse_number(text, f"--tensor-scale-{name}"), VALUE_BITS)
 
 
 # -- one accumulator ---------------------------------------------------------------------------------------------------
 
 
-def _one(a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any], traced: bool) -> None:
-    acc = get_accumulator(given["acc"] or default_accumulator(a, b))
-    s = setting(a, b, acc, out, c_format, extrapolate=given["extrapolate"])
+def _one(a: Operand, b: Operand, c_format: Format, out: Format, c: int, options: dict[str, Any]) -> None:
+    acc = get_accumulator(options["acc"] or default_accumulator(a, b))
+    s = setting(a, b, acc, out, c_format, extrapolate=options["extrapolate"])
     check_c(s, c)
-    if not traced:
+    if not options["traced"]:
         bits, flags = run(s, a, b, c)
         print(f"{out.hex(bits)} {flags:02x}")
-    elif given["as_json"]:
+    elif options["as_json"]:
         print(json.dumps(trace_dict(trace(s, a, b, c)), indent=1))
     else:
         print("\n".join(trace_text(trace(s, a, b, c))))
 
 
-def _rows(operands: tuple[str, ...], given: dict[str, Any]) -> None:
+def _rows(operands: tuple[str, ...], options: dict[str, Any]) -> None:
     """Print one line for each row of a file."""
-    path = given["source"]
-    clash = operands or given["values"] or any(given[x] is not None for x in ("c", "scales_a", "scales_b"))
-    if clash or given["fmt"] is None:
+    path = options["source"]
+    clash = operands or options["values"] or any(options[x] is not None for x in ("c", "scales_a", "scales_b"))
+    if clash or options["fmt"] is None:
         raise Error("-i FILE.npz needs --fmt; a, b, c and the scales come from the file, so leave them out")
-    fmts, c_format, out = _formats(given)
+    fmts, c_format, out = _formats(options)
     for row, arrays in enumerate(code_rows(path)):
         where = f"{path}: row {row}: "
         a, b = (
-            operand(arrays[name], fmt, arrays.get(f"scales_{name}"), where + name, _tensor_scale(given, name))
+            operand(arrays[name], fmt, arrays.get(f"scales_{name}"), where + name, _tensor_scale(options, name))
             for name, fmt in zip("ab", fmts, strict=True)
         )
-        acc = get_accumulator(given["acc"] or default_accumulator(a, b))
-        s = setting(a, b, acc, out, c_format, extrapolate=given["extrapolate"])
-        bits, flags = run(s, a, b, check_c(s, check_code(arrays["c"], c_format)))
-        print(f"{out.hex(bits)} {flags:02x}")
+        _one(a, b, c_format, out, check_code(arrays["c"], c_format), options)
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------
 
 
-def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, given: dict[str, Any]) -> None:
+def _compare(a: Operand, b: Operand, c_format: Format, out: Format, c: int, options: dict[str, Any]) -> None:
     """Print one line per accumulator; the others are measured against `exact`."""
     traces, left_out = [], []
-    names = [get_accumulator(given["acc"])] if given["acc"] else []
+    names = [get_accumulator(options["acc"])] if options["acc"] else []
     for acc in dict.fromkeys([*names, *ACCUMULATORS.values()]):
         try:
-            s = setting(a, b, acc, out, c_format, extrapolate=given["extrapolate"])
+            s = setting(a, b, acc, out, c_format, extrapolate=options["extrapolate"])
             traces.append(trace(s, a, b, check_c(s, c)))
         except Error:
             if acc in names:
@@ -256,8 +252,7 @@ def _list(as_json: bool) -> None:
         print(json.dumps([a.to_dict() for a in ACCUMULATORS.values()], indent=1))
         return
     rows = [("accumulator", "products per step", "F", "result", "status", "source")]
-    rows += [(a.name, *summary(a), a.status, a.source) for a in ACCUMULATORS.values()]
-    _table(rows)
+    print_table(rows + [(a.name, *summary(a), a.status, a.source) for a in ACCUMULATORS.values()])
 
 
 def _show(a: Accumulator, as_json: bool) -> None:
@@ -272,48 +267,41 @@ def _show(a: Accumulator, as_json: bool) -> None:
 def _probes(names: tuple[str, ...]) -> None:
     units = [get_accumulator(name) for name in names]
     rows = [["probe", "shows", *(u.name for u in units)]]
-    rows += [[p.name, p.shows, *(answer(p, u) for u in units)] for p in PROBES]
-    _table(rows)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+    print_table(rows + [[p.name, p.shows, *(answer(p, u) for u in units)] for p in PROBES])
 
 
 # -- captures ----------------------------------------------------------------------------------------------------------
 
 
-def _replay(files: tuple[str, ...], given: dict[str, Any]) -> int:
+def _replay(files: tuple[str, ...], options: dict[str, Any]) -> int:
     """Print one line per file; the exit code is 1 if any row differs."""
     if not files:
         raise Error("--replay needs capture files, such as A100_bf16_fp32.npz")
     total = wrong = 0
     for path in files:
-        capture = _capture(path, given)
+        capture = _capture(path, options)
         acc = get_accumulator(capture.accumulator)
-        count, found = replay(
-            path, acc, capture.fmt, capture.out, use_c=capture.use_c, extrapolate=given["extrapolate"]
+        count, mismatches = replay(
+            path, acc, capture.fmt, capture.out, use_c=capture.use_c, extrapolate=options["extrapolate"]
         )
         out = get_format(capture.out)
-        print(f"{path}: {acc.name}: {count - len(found)} of {count} agree")
-        for m in found[:_SHOWN_MISMATCHES]:
+        print(f"{path}: {acc.name}: {count - len(mismatches)} of {count} agree")
+        for m in mismatches[:_SHOWN_MISMATCHES]:
             print(f"  row {m.row}: model {out.hex(m.got)}, hardware {out.hex(m.hardware)}")
-        total, wrong = total + count, wrong + len(found)
+        total, wrong = total + count, wrong + len(mismatches)
     print(f"{counted(total, 'result')}, {wrong} mismatches", file=sys.stderr)
     return int(wrong > 0)
 
 
-def _capture(path: str, given: dict[str, Any]) -> Capture:
+def _capture(path: str, options: dict[str, Any]) -> Capture:
     """The capture in a file, described by the options or else by its name."""
-    known = capture_of(path)
-    acc, fmt, out = given["acc"], given["fmt"], given["out"]
-    if known is None and not (acc and fmt):
+    from_name = capture_of(path)
+    acc, fmt, out = options["acc"], options["fmt"], options["out"]
+    if from_name is None and not (acc and fmt):
         raise Error(f"{path}: the name is not GPU_input_output.npz with a known GPU; give --acc, --fmt and --out")
-    if given["c"] is not None and set(given["c"]) != {"0"}:
+    if options["c"] is not None and set(options["c"]) != {"0"}:
         raise Error("--replay: --c 0 ignores the file's c; other values are not supported")
-    use_c = given["c"] is None and (known is None or known.use_c)
-    if known is None:
+    use_c = options["c"] is None and (from_name is None or from_name.use_c)
+    if from_name is None:
         return Capture(acc, fmt, out or "fp32", use_c)
-    return Capture(acc or known.accumulator, fmt or known.fmt, out or known.out, use_c)
+    return Capture(acc or from_name.accumulator, fmt or from_name.fmt, out or from_name.out, use_c)

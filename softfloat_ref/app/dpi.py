@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from softfloat_ref.app.options import Name
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.options import NameType
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.dpi import write_dpi
@@ -16,7 +16,7 @@ from softfloat_ref.rtl.vendors import NAMES, chosen
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.units import is_name_of_recipe
 
-_DPI = tuple(name for name in NAMES if name != "icarus")
+_SIMULATORS = tuple(name for name in NAMES if name != "icarus")
 
 
 @click.command("dpi")
@@ -24,12 +24,12 @@ _DPI = tuple(name for name in NAMES if name != "icarus")
 @click.option("-o", "--output", required=True, metavar="DIR", help="The folder to write to, created if needed.")
 @click.option("--uvm", "op", type=OP, metavar="OP", help="Also write a UVM package for a unit: OP, or a vector recipe.")
 @click.option("--print-command", is_flag=True, help="Print the commands that compile the files with the SOURCEs.")
-@click.option("--sim", type=Name("SIMULATOR", _DPI), help="With --print-command: the simulator.")
+@click.option("--sim", type=NameType("SIMULATOR", _SIMULATORS), help="With --print-command: the simulator.")
 @click.option("--top", metavar="MODULE", help="With --print-command: the module that is simulated.")
 @click.option("--sim-arg", "arguments", metavar="ARG", multiple=True, help="With --print-command: for the build.")
 @request_options
 def command(
-    request: Request,
+    request: UnitRequest,
     sources: Sources,
     output: str,
     op: str | None,
@@ -43,16 +43,16 @@ def command(
     They start `softfloat-ref eval --serve` and query it; docs/dpi.md shows how to use them. With --uvm, also write a
     package with a transaction class, a predictor and a scoreboard.
     """
-    given: dict[str, object] = {"SOURCE": sources.files, "--sim": sim, "--top": top, "--sim-arg": arguments}
-    given |= {"-I": sources.include_dirs, "-D": sources.defines}
-    given |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
-    for option, value in given.items():
+    options: dict[str, object] = {"SOURCE": sources.files, "--sim": sim, "--top": top, "--sim-arg": arguments}
+    options |= {"-I": sources.include_dirs, "-D": sources.defines}
+    options |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
+    for option, value in options.items():
         if value and not print_command:
             raise Error(f"{option} needs --print-command")
     if print_command and top is None:
         raise Error("--print-command needs --top MODULE, the module that is simulated")
     if sim == "icarus":
-        raise Error(f"icarus has no DPI; choose {', '.join(_DPI)}")
+        raise Error(f"icarus has no DPI; choose {', '.join(_SIMULATORS)}")
     simulator = chosen(sim or "verilator", printed=True) if print_command else None
     if op is None:
         request.refuse("these options describe a unit, for --uvm OP")

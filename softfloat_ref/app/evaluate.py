@@ -8,8 +8,8 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.lines import CHUNK, Words, answerer, blocks
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
+from softfloat_ref.app.serve import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.sources import RandomSource
@@ -25,7 +25,7 @@ _BULK_LEAST: Final = 64  # lines per bulk answer
 @click.argument("op", type=OP, required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
 @request_options
-def command(request: Request, serve: bool, op: str | None, operands: tuple[str, ...]) -> None:
+def command(request: UnitRequest, serve: bool, op: str | None, operands: tuple[str, ...]) -> None:
     """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
     OP is an operation, quantize, dequantize, dot, matmul, an operation on blocks (BlockAdd, ...), a function of vectors
@@ -37,7 +37,7 @@ def command(request: Request, serve: bool, op: str | None, operands: tuple[str, 
     given. With --serve alone, requests on stdin open any operation with its own formats and policy.
     """
     if serve:
-        if request.given or op is not None:
+        if request.typed_options or op is not None:
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
@@ -83,10 +83,10 @@ def _in_bulk(unit: Unit, words: Words, block: bytes) -> bytes | None:
         or max(f.width for f in (*unit.formats, unit.out)) > 64
     ):
         return None
-    found = bulk_answers(unit, words.source, words.position, block)
-    if found is not None and words.source is not None:
+    answers = bulk_answers(unit, words.source, words.position, block)
+    if answers is not None and words.source is not None:
         words.position += block.count(b"\n")
-    return found
+    return answers
 
 
 def bulk_answers(unit: OperationUnit, source: RandomSource | None, position: int, block: bytes) -> bytes | None:

@@ -7,7 +7,7 @@ import json
 import click
 
 from softfloat_ref.app.options import NumbersCommand, option_name, scalar_format, unmark
-from softfloat_ref.app.requests import Request, request_options
+from softfloat_ref.app.requests import UnitRequest, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
@@ -26,7 +26,12 @@ from softfloat_ref.workflow.units import is_name_of_recipe, is_operation
 @click.argument("words", nargs=-1, required=True)
 @request_options
 def command(
-    request: Request, got: str | None, got_flags: str | None, as_json: bool, lane: int | None, words: tuple[str, ...]
+    request: UnitRequest,
+    got: str | None,
+    got_flags: str | None,
+    as_json: bool,
+    lane: int | None,
+    words: tuple[str, ...],
 ) -> None:
     """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), a block of numbers (`--fmt mxfp8 1 2.5 449`), or an
     operation and the codes of its operands (`fma --fmt fp16 3c00 0400 8001`): of any unit that `eval` takes, such as an
@@ -39,15 +44,15 @@ def command(
     if is_operation(first) or is_name_of_recipe(first):
         unit, inputs = request.case(first, rest)
         code = None if got is None else parse_code(got, "--got")
-        found = explain_case(unit, inputs, lane, code, flags, option_name)
+        explained = explain_case(unit, inputs, lane, code, flags, option_name)
     elif lane is not None:
         raise Error(f"--lane is for functions of vectors, such as softmax, not for {first}")
     else:
-        found = _of_numbers(request, [first, *rest], got, flags)
-    print(json.dumps(found.to_dict(), indent=1) if as_json else "\n".join(found.lines()))
+        explained = _of_numbers(request, [first, *rest], got, flags)
+    print(json.dumps(explained.to_dict(), indent=1) if as_json else "\n".join(explained.lines()))
 
 
-def _of_numbers(request: Request, texts: list[str], got: str | None, flags: int | None) -> Explained:
+def _of_numbers(request: UnitRequest, texts: list[str], got: str | None, flags: int | None) -> Explained:
     """The explanation of a conversion or of a block. Raises Error."""
     if request.fmt is None:
         raise Error("explain needs --fmt FORMAT")
@@ -70,7 +75,7 @@ def _of_numbers(request: Request, texts: list[str], got: str | None, flags: int 
     return explain_number(parse_number(texts[0]), target, choices.policy, choices.one_word(), code, flags, option_name)
 
 
-def _block(request: Request, texts: list[str], fmt: BlockFormat, profile: str | None) -> BlockExplanation:
+def _block(request: UnitRequest, texts: list[str], fmt: BlockFormat, profile: str | None) -> BlockExplanation:
     choices = request.choices.of(fmt, profile)
     choices.check_seed()
     values = [to_value(parse_number(t), VALUE_BITS) for t in texts]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from softfloat_ref.app.options import Name
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.options import NameType
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.export.c import header_text
 from softfloat_ref.export.languages import LANGUAGES, exported, find_language, is_name, written
 
@@ -18,14 +18,14 @@ from softfloat_ref.export.languages import LANGUAGES, exported, find_language, i
 @click.command("export")
 @click.argument("ops", metavar="OP...", nargs=-1, type=OP)
 @click.option(
-    "--lang", type=Name("LANGUAGE", LANGUAGES), required=True, metavar="|".join(LANGUAGES), help="The language."
+    "--lang", type=NameType("LANGUAGE", LANGUAGES), required=True, metavar="|".join(LANGUAGES), help="The language."
 )
 @click.option("-o", "--output", metavar="FILE", default="-", help="The file; of C, with FILE.h beside it [stdout].")
 @click.option("--name", metavar="NAME", help="Name of the module or function [that of FILE, or the unit's].")
 @click.option("--stat", is_flag=True, help="sv: print the cells and the depth that Yosys makes of it.")
 @request_options
 def command(
-    request: Request,
+    request: UnitRequest,
     ops: tuple[str, ...],
     lang: str,
     output: str,
@@ -60,7 +60,7 @@ def command(
 
 
 def _write(path: Path, text: str) -> None:
-    write_file(path, lambda stream: stream.write(text.encode()))
+    write_data(path, text)
     print(f"{path}: {counted(text.count(chr(10)), 'line')}", file=sys.stderr)
 
 
@@ -68,8 +68,8 @@ def _print_synthesis(text: str, modules: list[str]) -> None:
     from softfloat_ref.export.synthesis import synthesized
 
     for module in modules:
-        found = synthesized(text, module)
-        print(f"{module}: {found.cells} cells, depth {found.depth}", file=sys.stderr)
+        synthesis = synthesized(text, module)
+        print(f"{module}: {synthesis.cells} cells, depth {synthesis.depth}", file=sys.stderr)
 
 
 def _name(name: str | None, output: str, lang: str, units: int) -> str | None:

@@ -33,18 +33,15 @@ def list_formats(as_json: bool) -> None:
         return
     print(f"{'name':17}{'bits':>5}{'exp':>4}{'man':>4}{'bias':>6}  {'largest':>23} {'smallest':>23}  specials")
     for f in CATALOGUE.values():
+        largest, smallest = (shortest(decoder(f)(code)) for code in (f.max_code, f.min_code))
         print(
             f"{f.name:17}{f.width:5}{f.exponent_bits:4}{f.mantissa_bits:4}{f.bias:6}  "
-            f"{_value(f, f.max_code):>23} {_value(f, f.min_code):>23}  {_specials(f)}"
+            f"{largest:>23} {smallest:>23}  {_specials(f)}"
         )
     for b in BLOCK_FORMATS.values():
         print(f"{b.name:17}blocks of {b.size} {b.element.name}, scale {b.scale.name}")
     sys.stdout.flush()  # a pipe, too, has the list before the note, and a closed one no note
     print(f"{GRAMMAR_HELP}; P3109: binary3p1ue to binary16p15sf", file=sys.stderr)
-
-
-def _value(f: Format, code: int) -> str:
-    return shortest(decoder(f)(code))
 
 
 def _specials(f: Format) -> str:
@@ -59,11 +56,11 @@ def _specials(f: Format) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print the full definition as JSON.")
 def show(names: tuple[str, ...], as_json: bool) -> None:
     """Show constants, ranges and special codes of formats."""
-    found = [any_format(n) for n in names]
+    formats = [any_format(n) for n in names]
     if as_json:
-        print(json.dumps([_definition(f) for f in found], indent=1))
+        print(json.dumps([_definition(f) for f in formats], indent=1))
         return
-    print("\n\n".join(_show_block(f) if isinstance(f, BlockFormat) else _show(f) for f in found))
+    print("\n\n".join(_show_block(f) if isinstance(f, BlockFormat) else _show(f) for f in formats))
 
 
 def _definition(f: Format | BlockFormat) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.devices import Device, device_options
+from softfloat_ref.app.devices import DeviceChoice, device_options
 from softfloat_ref.app.options import Seconds
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
@@ -33,8 +33,8 @@ DEFAULT_WIDE: Final = 200
 PROOF_S: Final = 5.0
 MAX_PROVED: Final = 8  # input codes of a unit that is read in time for a proof
 _HAS_PROVER: Final = importlib.util.find_spec("bitwuzla") is not None
-_FOUND: Final = ("profile", "acc", "steps", "extrapolate", "scale_policy")
-_GIVEN: Final = ("fmt", "out", "seed", "sr_bits", *(name for name in OPTIONS if name not in _FOUND))
+_IDENTIFIED: Final = ("profile", "acc", "steps", "extrapolate", "scale_policy")
+_ALLOWED: Final = ("fmt", "out", "seed", "sr_bits", *(name for name in OPTIONS if name not in _IDENTIFIED))
 
 
 @click.command("identify")
@@ -59,9 +59,9 @@ _GIVEN: Final = ("fmt", "out", "seed", "sr_bits", *(name for name in OPTIONS if 
 @click.option("--verbose", "-v", is_flag=True, help="With --selftest, print each device, and those that are identical.")
 @request_options
 def command(
-    request: Request,
+    request: UnitRequest,
     op: str | None,
-    device: Device,
+    device: DeviceChoice,
     count: int | None,
     proof_s: float,
     as_json: bool,
@@ -79,7 +79,7 @@ def command(
         return _selftest(op, request.fmt, request.out, request.options.get("k"), verbose)
     if op is None:
         raise Error("give the operation and --fmt, for example: identify fma --fmt fp16 --dut CMD; or --selftest")
-    request.refuse("identify finds the policy, the profile and the accumulator", _GIVEN)
+    request.refuse("identify finds the policy, the profile and the accumulator", _ALLOWED)
     device.require()
     vectors = _base(request, op)
     count = (DEFAULT_WIDE if vectors.cases.wide else DEFAULT_COUNT) if count is None else count
@@ -87,22 +87,22 @@ def command(
         with _asker(vectors.unit, device) as ask:  # first, since the cases take seconds
             examining = examiner(vectors, device.nan)
             examining.judge = _judge(vectors.unit, proof_s)
-            found = examining.identify(ask, confirming(vectors, count, request.choices.seed or 0))
+            result = examining.identify(ask, confirming(vectors, count, request.choices.seed or 0))
     except DeviceError as e:
         print(f"device failure: {e}")
         return 1
     print(
-        json.dumps(identified.as_dict(found, vectors.unit), indent=1)
+        json.dumps(identified.as_dict(result, vectors.unit), indent=1)
         if as_json
-        else "\n".join(identified.lines(found, vectors.unit))
+        else "\n".join(identified.lines(result, vectors.unit))
     )
-    if len(found.found) > 1 and proof_s and not _HAS_PROVER and not as_json:
+    if len(result.found) > 1 and proof_s and not _HAS_PROVER and not as_json:
         print("  pip install 'softfloat-ref[prove]' to prove which of these give the same for every input")
-    return 0 if found.complete else 1
+    return 0 if result.complete else 1
 
 
-def _base(request: Request, op: str) -> VectorSet:
-    """The subject with default choices of what is found. Raises Error."""
+def _base(request: UnitRequest, op: str) -> VectorSet:
+    """The vectors of the device's unit, with defaults for what will be identified. Raises Error."""
     if own_name(op) == "dot":
         request = replace(request, options={"k": DOT_K, **request.options})
     if (bits := request.choices.table.get("sr_bits")) is not None:
@@ -120,14 +120,14 @@ def _judge(unit: Unit, limit_s: float) -> Judge | None:
 
     def judge(first: Unit, second: Unit, flags: bool) -> tuple[int, ...] | bool | None:
         end[:] = end or [time.monotonic() + limit_s]
-        rest = end[0] - time.monotonic()
-        return judged(first, second, flags, rest) if rest > 0 else None
+        seconds = end[0] - time.monotonic()
+        return judged(first, second, flags, seconds) if seconds > 0 else None
 
     return judge
 
 
 @contextmanager
-def _asker(unit: Unit, device: Device) -> Iterator[Asker]:
+def _asker(unit: Unit, device: DeviceChoice) -> Iterator[Asker]:
     if device.command is not None:
         with ask_command(unit, device.command, device.timeout_s) as ask:
             yield ask
@@ -140,10 +140,10 @@ def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, v
     """Print a table: for each operation and format, the devices, those identified, and the number of questions."""
     if (op is None) != (fmt is None):
         raise Error("--selftest: give the operation and --fmt, or neither")
-    found = everything() if op is None or fmt is None else iter([selftest(op, fmt, out, k)])
+    summaries = everything() if op is None or fmt is None else iter([selftest(op, fmt, out, k)])
     print(f"{'operation':28} {'devices':>7} {'recovered':>9}   questions: fewest, mean, most")
     missed = 0
-    for summary in found:
+    for summary in summaries:
         fewest, mean, most = summary.questions
         print(
             f"{summary.subject:28} {len(summary.devices):7} {summary.recovered:9}   {fewest:18} {mean:5.1f} {most:5}",

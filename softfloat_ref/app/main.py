@@ -46,11 +46,9 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the table's order."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"softfloat_ref.app.{COMMANDS[cmd_name][0]}")
@@ -141,8 +139,8 @@ def _end(code: int) -> None:
 def _fail(message: str) -> int:
     """Print an error as one line, hidden characters escaped, which a name or a file may contain."""
     line = one_line(message)
-    shown = line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
+    excerpt = line if len(line) <= MAX_MESSAGE else line[: MAX_MESSAGE - 3] + "..."
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print("softfloat-ref:", shown.encode("ascii", "backslashreplace").decode(), file=sys.stderr)
+            print("softfloat-ref:", excerpt.encode("ascii", "backslashreplace").decode(), file=sys.stderr)
     return 2

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NEGATIVE: Final = re.compile(r"-(\d|\.\d|inf|nan|snan)", re.IGNORECASE)
-_SENTENCE: Final = 1000  # characters of the first one of a help text, at most
+_MAX_SENTENCE: Final = 1000  # characters of the first one of a help text, at most
 _MARK: Final = "\0"  # stands before a negative number while click looks for options
 
 
@@ -50,11 +50,11 @@ class Seconds(click.FloatRange):
     """A time, which is neither NaN nor infinite."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Refuse what a comparison with the ends of a range does not."""
-        found: float = super().convert(value, param, ctx)
-        if not math.isfinite(found):
+        """Refuse NaN and infinity, which a comparison with the ends of the range lets through."""
+        seconds: float = super().convert(value, param, ctx)
+        if not math.isfinite(seconds):
             self.fail(f"{value!r} is not a number of seconds.", param, ctx)
-        return found
+        return seconds
 
 
 class NumbersCommand(click.Command):
@@ -74,10 +74,9 @@ class Commands(click.Group):
     """A group whose help has the first sentence of each command in full, where click cuts it."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table of commands."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, c.get_short_help_str(_SENTENCE)) for name, c in found if c is not None])
+            formatter.write_dl([(name, c.get_short_help_str(_MAX_SENTENCE)) for name, c in commands if c is not None])
 
 
 def unmark(text: str) -> str:
@@ -85,7 +84,7 @@ def unmark(text: str) -> str:
     return text.removeprefix(_MARK)
 
 
-class Name(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+class NameType(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A name from a list, for completion only: the library reports errors for other names."""
 
     def __init__(self, what: str, names: Iterable[str]) -> None:
@@ -93,33 +92,32 @@ class Name(click.ParamType):  # type: ignore[type-arg,unused-ignore]
         self.names = tuple(str(n) for n in names)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The names that begin with the typed text."""
         return [CompletionItem(n) for n in self.names if n.startswith(incomplete)]
 
 
-SCALAR: Final = Name("FORMAT", CATALOGUE)
-ANY: Final = Name("FORMAT", [*CATALOGUE, *BLOCK_FORMATS, *BLOCK_ALIASES])
+SCALAR: Final = NameType("FORMAT", CATALOGUE)
+ANY: Final = NameType("FORMAT", [*CATALOGUE, *BLOCK_FORMATS, *BLOCK_ALIASES])
 SCHEDULERS: Final = "tcp://...|FILE.json"
 
 _POLICY_OPTIONS: Final = (
-    ("--policy", Name("NAME", POLICIES), f"Named policy ({', '.join(POLICIES)}) or FILE.toml[:NAME]."),
-    ("--round", Name("MODE", ROUNDINGS), f"Rounding: {' '.join(ROUNDINGS)}."),
-    ("--overflow", Name("RULE", Overflow), f"Overflow: {' '.join(Overflow)}."),
-    ("--flush-inputs", Name("on|off", ("on", "off")), "Treat subnormal operands as zero (DAZ)."),
-    ("--flush-outputs", Name("on|off", ("on", "off")), "Flush tiny results to zero (FTZ)."),
-    ("--flush-rule", Name("WHEN", Tininess), "Detect tininess for FTZ after rounding (x86) or before (Arm)."),
-    ("--tininess", Name("WHEN", Tininess), "Detect tininess before or after rounding."),
-    ("--nan", Name("RULE", ("canonical", "ones", "negative", "propagate")), "NaN result: a rule, or a code."),
-    ("--nan-missing", Name("RULE", NanMissing), f"NaN to a format without NaN: {' '.join(NanMissing)}."),
-    ("--integers", Name("RULE", Integers), f"Conversions to integers out of range: {' '.join(Integers)}."),
-    ("--specials", Name("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
+    ("--policy", NameType("NAME", POLICIES), f"Named policy ({', '.join(POLICIES)}) or FILE.toml[:NAME]."),
+    ("--round", NameType("MODE", ROUNDINGS), f"Rounding: {' '.join(ROUNDINGS)}."),
+    ("--overflow", NameType("RULE", Overflow), f"Overflow: {' '.join(Overflow)}."),
+    ("--flush-inputs", NameType("on|off", ("on", "off")), "Treat subnormal operands as zero (DAZ)."),
+    ("--flush-outputs", NameType("on|off", ("on", "off")), "Flush tiny results to zero (FTZ)."),
+    ("--flush-rule", NameType("WHEN", Tininess), "Detect tininess for FTZ after rounding (x86) or before (Arm)."),
+    ("--tininess", NameType("WHEN", Tininess), "Detect tininess before or after rounding."),
+    ("--nan", NameType("RULE", ("canonical", "ones", "negative", "propagate")), "NaN result: a rule, or a code."),
+    ("--nan-missing", NameType("RULE", NanMissing), f"NaN to a format without NaN: {' '.join(NanMissing)}."),
+    ("--integers", NameType("RULE", Integers), f"Conversions to integers out of range: {' '.join(Integers)}."),
+    ("--specials", NameType("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
     ("--sr-bits", click.INT, "Number of random bits of a stochastic rounding."),
 )
-_NAMES: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS]
-_FIELDS: Final = {"round": "rounding", "policy": "like"}  # of a policy's table, where an option has another name
+_POLICY_PARAMETERS: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS]
+_POLICY_FIELDS: Final = {"round": "rounding", "policy": "like"}  # of a policy's table, where an option has another name
 _PARAMETERS: Final = {
-    **{name: option for option, name in _FIELDS.items()},
-    **{f"scale_{name}": f"scale_{option}" for option, name in _FIELDS.items()},
+    **{name: option for option, name in _POLICY_FIELDS.items()},
+    **{f"scale_{name}": f"scale_{option}" for option, name in _POLICY_FIELDS.items()},
     "roundings": "rounding_input",
 }
 
@@ -159,14 +157,14 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:
 
 
 def bundled(bundle: Callable[[dict[str, Any]], dict[str, Any]], *options: Callable[[Any], Any]) -> Callable[[F], F]:
-    """A decorator that adds options. `bundle` takes their values out of those given, and returns what the command gets
-    instead."""
+    """A decorator that adds options. `bundle` takes their values out of the parameters, and returns what the command
+    gets instead."""
 
     def decorate(function: F) -> F:
         @wraps(function)
-        def command(**given: Any) -> Any:
-            made = bundle(given)
-            return function(**made, **given)
+        def command(**params: Any) -> Any:
+            instead = bundle(params)  # first: it takes parameters out
+            return function(**instead, **params)
 
         return with_options(*options)(command)  # type: ignore[return-value]
 
@@ -193,13 +191,12 @@ class Choices:
 
     @property
     def policy(self) -> Policy:
-        """The policy."""
         return default_rounding(self.table, self.rounding) if self.rounding else get_policy(self.table)
 
     @property
     def typed_policy(self) -> Policy | None:
         """The policy, if an option of it was typed."""
-        return self.policy if self.given else None
+        return self.policy if self.typed_options else None
 
     @property
     def source(self) -> RandomSource | None:
@@ -213,10 +210,10 @@ class Choices:
         return parse_source(self.spec or "philox", self.seed)
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def typed_options(self) -> tuple[str, ...]:
         """The options that were typed, but for the seed."""
-        drawn = {"random_source": self.spec, "random_bits": self.random_bits}
-        return (*map(parameter, self.table), *(name for name, value in drawn.items() if value is not None))
+        sources = {"random_source": self.spec, "random_bits": self.random_bits}
+        return (*map(parameter, self.table), *(name for name, value in sources.items() if value is not None))
 
     def check(self, rounding: str | None = None) -> None:
         """Raise Error for what has no effect on a rounding without random bits. rounding: of a unit, which has checked
@@ -251,7 +248,6 @@ class Choices:
         return source.bits(number, 0, count) if source else None
 
     def one_word(self) -> int | None:
-        """The random bits of a single result."""
         return None if (words := self.words(1)) is None else words[0]
 
 
@@ -261,11 +257,11 @@ def _hex_word(text: str) -> int:
     return int(text, 16)
 
 
-def policy_values(given: dict[str, Any]) -> dict[str, Any]:
+def policy_values(params: dict[str, Any]) -> dict[str, Any]:
     """The policy options as one `choices`. Raises Error."""
-    typed = {n: given.pop(n) for n in _NAMES}
-    table = {_FIELDS.get(n, n): value for n, value in typed.items() if value is not None}
-    spec, seed, bits = (given.pop(n) for n in ("random_source", "seed", "random_bits"))
+    typed = {n: params.pop(n) for n in _POLICY_PARAMETERS}
+    table = {_POLICY_FIELDS.get(n, n): value for n, value in typed.items() if value is not None}
+    spec, seed, bits = (params.pop(n) for n in ("random_source", "seed", "random_bits"))
     if spec is not None and bits is not None:
         raise Error("--random-bits gives the random bits; leave --random-source out")
     get_policy(table)  # refuses what is wrong by itself
@@ -286,7 +282,7 @@ POLICY_OPTIONS: Final = (
 policy_options: Final = bundled(policy_values, *POLICY_OPTIONS)
 profile_option: Final = click.option(
     "--profile",
-    type=Name("PROFILE", PROFILES),
+    type=NameType("PROFILE", PROFILES),
     metavar="PROFILE",
     help="Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own].",
 )
@@ -294,7 +290,7 @@ profile_option: Final = click.option(
 
 def scalar_format(name: str) -> Format:
     """A scalar format. Raises Error for block formats too."""
-    found = any_format(name)
-    if isinstance(found, BlockFormat):
-        raise Error(f"{found.name} is a block format; give a scalar format, such as its element {found.element.name}")
-    return found
+    fmt = any_format(name)
+    if isinstance(fmt, BlockFormat):
+        raise Error(f"{fmt.name} is a block format; give a scalar format, such as its element {fmt.element.name}")
+    return fmt

@@ -9,11 +9,11 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.kappa import provider_option
-from softfloat_ref.app.options import SCALAR, Commands, Name, scalar_format
-from softfloat_ref.app.progress import progress
+from softfloat_ref.app.devices import provider_option
+from softfloat_ref.app.options import SCALAR, Commands, NameType, scalar_format
+from softfloat_ref.app.output import progress
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.files import check_folder, make_folder, write_file
+from softfloat_ref.base.files import check_folder, make_folder, write_data
 from softfloat_ref.explanation.scalar import describe
 from softfloat_ref.oracle.formats.meta import CODES, META, standard_name
 from softfloat_ref.oracle.operations.p3109 import GROUPS, SCALED
@@ -35,26 +35,26 @@ def list_operations(only: str | None) -> None:
     The scaled operations (5.5) are in addition: each is a block form, of one element.
     """
     groups = {**GROUPS, "scaled": ("scaled operations", SCALED)}
-    shown = {only: groups[only]} if only else GROUPS
-    for group, (title, names) in shown.items():
-        for name, own in names.items():
-            print(f"{name:32}{group:7}{title:18}{own}")
-    print(f"{sum(len(names) for _, names in shown.values())} operations", file=sys.stderr)
+    listed_groups = {only: groups[only]} if only else GROUPS
+    for group, (title, names) in listed_groups.items():
+        for name, operation in names.items():
+            print(f"{name:32}{group:7}{title:18}{operation}")
+    print(f"{sum(len(names) for _, names in listed_groups.values())} operations", file=sys.stderr)
 
 
 @command.command("format")
 @click.argument("fmt", type=SCALAR, metavar="FORMAT")
-@click.argument("operation", required=False, metavar="[OPERATION]", type=Name("OPERATION", GROUPS["M"][1]))
+@click.argument("operation", required=False, metavar="[OPERATION]", type=NameType("OPERATION", GROUPS["M"][1]))
 def show_format(fmt: str, operation: str | None) -> None:
     """Print P3109's operations on FORMAT: all of them, or the result of one."""
-    found = scalar_format(fmt)
+    scalar = scalar_format(fmt)
     names = GROUPS["M"][1]
     if operation is not None and operation.lower() not in map(str.lower, names):
         raise unknown("operation on formats", operation, names)
-    for name, own in names.items():
-        result = META[own](found)
+    for name, function in names.items():
+        result = META[function](scalar)
         if operation is None or operation.lower() == name.lower():
-            text = describe(result, found) if isinstance(result, int) and own in CODES else _text(result)
+            text = describe(result, scalar) if isinstance(result, int) and function in CODES else _text(result)
             print(text if operation else f"{name:30} {text}")
 
 
@@ -90,7 +90,7 @@ def declare(folder: str | None, cases: int, provider: str | None) -> int:
         return int(wrong > 0)
     make_folder(folder)
     for name, text in declaration.files(checked, by).items():
-        write_file(Path(folder) / name, lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
+        write_data(Path(folder) / name, text)
     print(f"{len(checked)} specializations declared in {folder}")
     return 0
 
@@ -100,22 +100,22 @@ def _checked(cases: int) -> tuple[list[tuple[str, str]], int]:
     from softfloat_ref.testing import declaration, mandatory
 
     required = list(mandatory.required())
-    found, totals, wrong = [], Counter[str](), Counter[str]()
+    specializations, totals, wrong = [], Counter[str](), Counter[str]()
     with progress(len(required)) as bar:
-        for one in required:
-            done = mandatory.check(one, cases)
-            name = declaration.specialization(one.unit)
-            found.append((name, f"{'all' if done.exhaustive else 'sample of'} {done.cases} cases"))
+        for specialization in required:
+            result = mandatory.check(specialization, cases)
+            name = declaration.specialization(specialization.unit)
+            specializations.append((name, f"{'all' if result.exhaustive else 'sample of'} {result.cases} cases"))
             op = name.partition("<")[0]
-            totals.update({op: 1, f"{op} cases": done.cases})
-            wrong[op] += len(done.wrong)
-            for case in done.wrong[:1]:
+            totals.update({op: 1, f"{op} cases": result.cases})
+            wrong[op] += len(result.wrong)
+            for case in result.wrong[:1]:
                 print(f"wrong: {name} {' '.join(f'{x:x}' for x in case)}")
             bar.advance(op, 1)
     for op, fmt, right in mandatory.format_operations():
-        found.append((f"{op}<{standard_name(fmt)}>", "all 1 cases"))
+        specializations.append((f"{op}<{standard_name(fmt)}>", "all 1 cases"))
         totals.update({op: 1, f"{op} cases": 1})
         wrong[op] += not right
-    for op in dict.fromkeys(name.partition("<")[0] for name, _ in found):
+    for op in dict.fromkeys(name.partition("<")[0] for name, _ in specializations):
         print(f"{op:32}{totals[op]:4} specializations {totals[f'{op} cases']:9} cases {wrong[op]:3} wrong")
-    return found, wrong.total()
+    return specializations, wrong.total()

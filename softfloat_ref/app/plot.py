@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import fsum, sqrt
+from math import isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
-from softfloat_ref.app import plot_formats, plot_samples, plot_tensors
-from softfloat_ref.app.options import ANY, Choices, Commands, policy_options
-from softfloat_ref.app.plot_formats import OUTPUT, TITLE
-from softfloat_ref.base.errors import Error, one_line, unknown
-from softfloat_ref.base.patterns import matches
-from softfloat_ref.oracle.literals import shortest
+from softfloat_ref.app import plot_tensors
+from softfloat_ref.app.options import ANY, Commands
+from softfloat_ref.app.plot_tensors import OUTPUT, TITLE
+from softfloat_ref.base.errors import Error, one_line
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from softfloat_ref.arrays.exponents import AnyFormat, Exponents, Shares
+    from softfloat_ref.nn.samples import Samples
 
-GRADIENTS: Final = "gradients.npz"
 LOG: Final = "log.jsonl"
 _MEASURES: Final = {"train_loss": "training loss", "test_loss": "test loss", "accuracy": "test accuracy",
                     "perplexity": "test perplexity", "distance": "test distance"}  # fmt: skip
-
-_HEADS: Final = (("smallest", 10), ("largest", 10), ("to zero", 9), ("subnormal", 9), ("too large", 9))
-
-Tensor = tuple[str, "NDArray[Any]"]
+_MAX_EXPONENT: Final = 100  # binades away from 1
+_INCHES_PER_PIXEL: Final = 0.055  # of a sample
 
 
 @click.group("plot", cls=Commands)
@@ -36,144 +32,74 @@ def command() -> None:
     """Plot formats, tensors and training runs with matplotlib, and print the numbers as a table."""
 
 
-command.add_command(plot_formats.line)
-command.add_command(plot_formats.error)
-command.add_command(plot_tensors.sqnr)
-command.add_command(plot_tensors.blocks)
-command.add_command(plot_samples.samples)
-
-# -- histogram -------------------------------------------------------------------------------------------------------
+for subcommand in (plot_tensors.histogram, plot_tensors.sqnr, plot_tensors.blocks):
+    command.add_command(subcommand)
 
 
-@command.command("histogram")
-@click.argument("inputs", nargs=-1, required=True, metavar="RUN|FILE.npy|FILE.npz...")
-@click.option("--fmt", "formats", multiple=True, type=ANY, metavar="FORMAT", help="A format to compare them with.")
-@click.option("--tensor", "patterns", multiple=True, metavar="PATTERN", help="Only these tensors, such as conv*.error.")
-@click.option("--scale", type=click.FLOAT, default=1.0, help="Factor on the values, such as a loss scale [1].")
+# -- formats -----------------------------------------------------------------------------------------------------------
+
+
+@command.command("line")
+@click.argument("formats", nargs=-1, required=True, type=ANY, metavar="FORMAT...")
 @TITLE
 @OUTPUT
-@policy_options
-def histogram(
-    inputs: tuple[str, ...],
-    formats: tuple[str, ...],
-    patterns: tuple[str, ...],
-    scale: float,
-    title: str,
-    output: str | None,
-    choices: Choices,
-) -> None:
-    """Plot exponents of tensors over the ranges of formats, with the share that each format rounds to zero.
-
-    An input is an array, an .npz of several arrays, counted together, or the folder of a run trained with --statistics:
-    the gradients of its last step, loss scale included.
-    """
-    from softfloat_ref.app import plots
+def line(formats: tuple[str, ...], title: str, output: str | None) -> None:
+    """Plot every value of formats on number lines; of block formats, the values of their elements."""
+    from softfloat_ref.app import plots, plots_formats
     from softfloat_ref.arrays.exponents import find_format
 
-    choices.check_seed()
-    picture = plots.picture(output)
-    if not 0 < scale < float("inf"):
-        raise Error(f"--scale {scale}: give a number above 0")
-    found = [find_format(x) for x in formats]
-    made = []
-    for given in inputs:
-        exponents, shares = _measured(list(_chosen(given, patterns)), found, scale, choices)
-        made.append(plots.Tensors(_label(given), exponents, shares))
-    if picture is not None:
-        plots.histogram(picture, made, found, title)
-    for x in made:
-        print("\n".join(_lines(x.name, x.exponents, x.shares, found)))
+    picture = plots.picture_path(output)
+    rows = [plots_formats.values_of(find_format(x)) for x in formats]
+    plots.draw(picture, plots_formats.number_lines, rows, title)
+    width = max(len("format"), *(len(row.name) for row in rows))
+    print(f"{'format':{width}}  {'values':>6}  {'smallest':>12}  {'normal from':>12}  {'largest':>12}")
+    for row in rows:
+        ends = (_text(x) for x in (row.positive.min(), row.normal, row.values.max()))
+        print(f"{row.name:{width}}  {row.values.size:6}  {'  '.join(f'{x:>12}' for x in ends)}")
 
 
-def _label(given: str) -> str:
-    path = Path(given)
-    return path.resolve().name if path.is_dir() else path.name
+def _text(x: float) -> str:
+    return "none" if x == float("inf") else f"{x:.6g}"
 
 
-def _chosen(given: str, patterns: tuple[str, ...]) -> Iterator[Tensor]:
-    """The tensors of an input that match a pattern. Raises Error if none does."""
-    tensors = list(_tensors(Path(given)))
-    kept = [t for t in tensors if not patterns or any(matches(t[0], p) for p in patterns)]
-    if not kept:
-        raise unknown(f"tensor in {given}:", ", ".join(patterns), [name for name, _ in tensors])
-    yield from kept
+@command.command("error")
+@click.argument("formats", nargs=-1, required=True, type=ANY, metavar="FORMAT...")
+@click.option(
+    "--from", "low", type=click.INT, default=-16, show_default=True, help="Exponent of the smallest magnitude."
+)
+@click.option("--to", "high", type=click.INT, default=0, show_default=True, help="Exponent of the end.")
+@TITLE
+@OUTPUT
+def error(formats: tuple[str, ...], low: int, high: int, title: str, output: str | None) -> None:
+    """Plot the largest relative error of formats in each binade, with values rounded to nearest.
+
+    Blocks and affine integers are scaled for a largest magnitude of 2^TO.
+    """
+    from softfloat_ref.app import plots, plots_formats
+    from softfloat_ref.arrays.exponents import find_format
+
+    picture = plots.picture_path(output)
+    if not -_MAX_EXPONENT <= low < high <= _MAX_EXPONENT:
+        raise Error(
+            f"--from {low} --to {high}: give exponents from {-_MAX_EXPONENT} to {_MAX_EXPONENT}, the first one smaller"
+        )
+    curves = [plots_formats.curve(find_format(x), low, high) for x in formats]
+    plots.draw(picture, plots_formats.errors, curves, high, title)
+    widths = [max(12, len(c.name)) for c in curves]
+    print(f"{'binade':>10}  {'  '.join(f'{c.name:>{w}}' for c, w in zip(curves, widths, strict=True))}")
+    for i, exponent in enumerate(range(low, high)):
+        cells = (f"{_percent(c.errors[i]):>{w}}" for c, w in zip(curves, widths, strict=True))
+        print(f"{f'2^{exponent}':>10}  {'  '.join(cells)}")
 
 
-def _tensors(path: Path) -> Iterator[Tensor]:
-    from softfloat_ref.app.quantize_input import read_npy
-
-    if not path.exists():
-        raise Error(f"{path}: no such file or folder")
-    if path.is_dir():
-        if not (path / GRADIENTS).is_file():
-            raise Error(f"{path}: has no {GRADIENTS}; train with --statistics, or give .npy or .npz files")
-        path = path / GRADIENTS
-    if path.suffix == ".npz":
-        yield from _npz(path)
-    else:
-        yield path.stem, read_npy(str(path))
+def _percent(x: float) -> str:
+    return "too large" if x == float("inf") else f"{100 * x:.4g} %"
 
 
-def _npz(path: Path) -> Iterator[Tensor]:
-    """The nonempty arrays of floats and integers. Raises Error if there are none."""
-    from softfloat_ref.base import npz
-    from softfloat_ref.nn.checkpoint import META
-
-    arrays = npz.load(path, kinds=npz.PLAIN)
-    found = [(name, x) for name, x in arrays.items() if name != META and x.dtype.kind in npz.NUMBERS and x.size]
-    if not found:
-        raise Error(f"{path}: has no array of numbers")
-    yield from found
+# -- training ----------------------------------------------------------------------------------------------------------
 
 
-def _measured(
-    tensors: Sequence[Tensor], formats: Sequence[AnyFormat], scale: float, choices: Choices
-) -> tuple[Exponents, list[Shares]]:
-    from softfloat_ref.arrays import convert
-    from softfloat_ref.arrays.exponents import EMPTY, NOTHING, exponents, shares
-
-    total, found = EMPTY, [NOTHING] * len(formats)
-    for _, x in tensors:
-        scaled = x if scale == 1 else convert.to_float64(x) * scale
-        total += exponents(scaled)
-        for i, fmt in enumerate(formats):
-            chosen = choices.of(fmt)
-            found[i] += shares(scaled, fmt, chosen.typed_policy, chosen.source)
-    return total, found
-
-
-def _lines(name: str, found: Exponents, shares: Sequence[Shares], formats: Sequence[AnyFormat]) -> Iterator[str]:
-    zeros = f"{found.zeros} zero" + (f", {found.specials} Inf or NaN" if found.specials else "")
-    span = f"; exponents {found.first} to {found.last}" if found.nonzero else ""
-    yield f"{name}: {found.total} values, {zeros}{span}"
-    if formats:
-        width = max(len("format"), *(len(f.name) for f in formats))
-        heads = "".join(f"  {text:>{size}}" for text, size in _HEADS)
-        yield f"  {'format':{width}}{heads}"
-        for fmt, x in zip(formats, shares, strict=True):
-            ends = "  ".join(f"{end:>10}" for end in _ends(fmt))
-            parts = "  ".join(f"{100 * x.part(n):7.3f} %" for n in (x.zero, x.subnormal, x.beyond))
-            yield f"  {fmt.name:{width}}  {ends}  {parts}"
-
-
-def _ends(fmt: AnyFormat) -> tuple[str, str]:
-    from softfloat_ref.oracle.codec import decoder
-    from softfloat_ref.oracle.formats import Format
-
-    if not isinstance(fmt, Format):
-        return "scaled", "scaled"
-    smallest, largest = (decoder(fmt)(code) for code in (fmt.min_code, fmt.max_code))
-    return _short(float(smallest), shortest(smallest)), _short(float(largest), shortest(largest))
-
-
-def _short(x: float, text: str) -> str:
-    return text if len(text) <= 8 else f"{x:.3g}"
-
-
-# -- training --------------------------------------------------------------------------------------------------------
-
-
-class Run(NamedTuple):
+class TrainingLog(NamedTuple):
     """A run: the name of its training recipe, its seed, and its log lines at epoch ends."""
 
     recipe: str
@@ -197,21 +123,20 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
     """Write the picture of the runs, if an output is given; returns the lines of the table. Raises Error."""
     from softfloat_ref.app import plots
 
-    picture = plots.picture(output)
-    found = [_run(Path(x)) for x in runs]
-    groups: dict[str, list[Run]] = {}
-    for run in found:
+    picture = plots.picture_path(output)
+    logs = [_run(Path(x)) for x in runs]
+    groups: dict[str, list[TrainingLog]] = {}
+    for run in logs:
         groups.setdefault(run.recipe, []).append(run)
-    measures = [m for m in _MEASURES if all(m in run.epochs[-1] for run in found)]
+    measures = [m for m in _MEASURES if all(m in run.epochs[-1] for run in logs)]
     if not measures:
         raise Error("these runs have no measure in common: plot accuracies, perplexities and distances separately")
     panels = [(_MEASURES[m], [_curve(name, m, group) for name, group in groups.items()]) for m in measures]
-    if picture is not None:
-        plots.training(picture, panels, title)
+    plots.draw(picture, plots.training, panels, title)
     return list(_table(groups, measures))
 
 
-def _run(path: Path) -> Run:
+def _run(path: Path) -> TrainingLog:
     from softfloat_ref.nn.plain import is_number
     from softfloat_ref.nn.runlog import read_log
 
@@ -231,11 +156,12 @@ def _run(path: Path) -> Run:
                 raise Error(f"{log}: {measure} is missing from some lines of epochs")
     head = lines[0] if "recipe" in lines[0] else {}
     seed = head.get("seed", 0)
-    return Run(one_line(head.get("recipe", path.resolve().name)), seed if isinstance(seed, int) else 0, epochs)
+    return TrainingLog(one_line(head.get("recipe", path.resolve().name)), seed if isinstance(seed, int) else 0, epochs)
 
 
-def _curve(name: str, measure: str, group: Sequence[Run]) -> Any:
-    from softfloat_ref.app.plots import Curve
+def _curve(name: str, measure: str, group: Sequence[TrainingLog]) -> Any:
+    from softfloat_ref.app.plots import TrainingCurve
+    from softfloat_ref.nn.compare import spread
 
     values: dict[int, list[float]] = {}
     for run in group:
@@ -243,21 +169,11 @@ def _curve(name: str, measure: str, group: Sequence[Run]) -> Any:
             values.setdefault(line["epoch"], []).append(line[measure])
     whole = {epoch: x for epoch, x in sorted(values.items()) if len(x) == len(group)}
     label = name if len(group) == 1 else f"{name}, {len(group)} runs"
-    means = [_mean(x) for x in whole.values()]
-    return Curve(label, list(whole), means, [min(x) for x in whole.values()], [max(x) for x in whole.values()])
+    means = [spread(x).mean for x in whole.values()]
+    return TrainingCurve(label, list(whole), means, [min(x) for x in whole.values()], [max(x) for x in whole.values()])
 
 
-def _mean(x: Sequence[float]) -> float:
-    return fsum(x) / len(x)
-
-
-def _deviation(x: Sequence[float]) -> float:
-    """The standard deviation of a sample."""
-    mean = _mean(x)
-    return sqrt(fsum((v - mean) * (v - mean) for v in x) / (len(x) - 1)) if len(x) > 1 else 0.0
-
-
-def _table(groups: dict[str, list[Run]], measures: Sequence[str]) -> Iterator[str]:
+def _table(groups: dict[str, list[TrainingLog]], measures: Sequence[str]) -> Iterator[str]:
     """For each training recipe, its runs, its epochs, and the numbers of the last epoch."""
     width = max(len("recipe"), *map(len, groups))
     heads = "".join(f"  {_MEASURES[m]:>19}" for m in measures)
@@ -269,4 +185,56 @@ def _table(groups: dict[str, list[Run]], measures: Sequence[str]) -> Iterator[st
 
 
 def _cell(x: Sequence[float]) -> str:
-    return f"{_mean(x):.4f}" + (f" +- {_deviation(x):.4f}" if len(x) > 1 else "")
+    from softfloat_ref.nn.compare import spread
+
+    mean, deviation, runs = spread(x)
+    return f"{mean:.4f}" + (f" +- {deviation:.4f}" if runs > 1 else "")
+
+
+# -- samples of a generator --------------------------------------------------------------------------------------------
+
+
+@command.command("samples")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option("--count", type=click.IntRange(min=1), default=64, show_default=True, help="Number of images.")
+@click.option("--averaged", is_flag=True, help="Of the averaged weights.")
+@TITLE
+@click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the distance].")
+def samples(run: Path, count: int, averaged: bool, title: str, output: str | None) -> None:
+    """Draw images generated by a run of a dcgan, beside as many of its test data."""
+    from softfloat_ref.app import plots
+    from softfloat_ref.nn.samples import samples as generate
+
+    picture = plots.picture_path(output)
+    images = generate(run, count, averaged)
+    plots.draw(picture, _samples, images, title)
+    print(f"{run.name}: {count} images of {'averaged weights' if averaged else f'step {images.step}'}, distance of "
+          f"{images.distance:.2f}")  # fmt: skip
+
+
+def _samples(images: Samples, title: str) -> Figure:
+    """The test data and the generated images, side by side."""
+    from softfloat_ref.app import plots
+
+    panels = [(name, _tiled(x)) for name, x in (("test data", images.data), ("generated", images.generated))]
+    height, width = panels[0][1].shape[:2]
+    fig = plots.figure(2 * _INCHES_PER_PIXEL * width + 0.4, _INCHES_PER_PIXEL * height + 0.6)
+    for axes, (name, image) in zip(fig.subplots(1, 2), panels, strict=True):
+        axes.imshow(image, interpolation="nearest", cmap="gray", vmin=0, vmax=1)
+        axes.set_title(name)
+        axes.set_axis_off()
+    return plots.with_title(fig, title)
+
+
+def _tiled(images: NDArray[Any]) -> NDArray[Any]:
+    """Images side by side, in a square or nearly, a white pixel apart."""
+    import numpy as np
+
+    count, height, width, channels = images.shape
+    across = isqrt(count - 1) + 1
+    down = -(-count // across)
+    whole = np.ones((down * across, height + 1, width + 1, channels), images.dtype)
+    whole[:count, 1:, 1:] = images
+    return whole.reshape(down, across, height + 1, width + 1, channels).swapaxes(1, 2).reshape(
+        down * (height + 1), across * (width + 1), channels
+    )  # fmt: skip

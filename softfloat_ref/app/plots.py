@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.arrays.exponents import AnyFormat, Exponents, Shares
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.files import write_file
+from softfloat_ref.base.files import write_data
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import Format
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 KINDS: Final = (".png", ".svg", ".pdf")
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#000000")
 _DPI: Final = 150
-_TAIL: Final = 5000  # one value in this many may lie left of the picture
-_CHARACTERS: Final = 12  # of text per inch
-_HANDLE: Final = 7  # characters that a legend's line takes
-_GREY: Final = "#555555"
+_VALUES_PER_OUTLIER: Final = 5000  # one value in this many may lie left of the picture
+_CHARACTERS_PER_INCH: Final = 12  # of text per inch
+_HANDLE_CHARACTERS: Final = 7  # characters that a legend's line takes
+GREY: Final = "#555555"
 _STYLE: Final = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -39,7 +39,7 @@ _STYLE: Final = {
 }
 
 
-def picture(path: str | None) -> Path | None:
+def picture_path(path: str | None) -> Path | None:
     """The path of a picture, if there is one. Raises Error for a suffix that is not a supported kind of picture."""
     if path is not None and Path(path).suffix not in KINDS:
         raise unknown(f"kind of picture {Path(path).name!r}:", Path(path).suffix, KINDS)
@@ -53,9 +53,9 @@ def figure(width: float, height: float) -> Figure:
         from matplotlib.figure import Figure
     except ImportError:
         raise Error("pictures need matplotlib: pip install 'softfloat-ref[plots]'") from None
-    made = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(made)
-    return made
+    fig = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(fig)
+    return fig
 
 
 @contextmanager
@@ -68,48 +68,50 @@ def style() -> Iterator[None]:
         yield
 
 
-def titled(drawn: Figure, title: str) -> Figure:
+def with_title(fig: Figure, title: str) -> Figure:
     """The figure with a title, if there is one."""
     if title:
-        drawn.suptitle(title, x=0.01, ha="left", fontsize=11)
-    return drawn
+        fig.suptitle(title, x=0.01, ha="left", fontsize=11)
+    return fig
 
 
-def legend(drawn: Figure, title: str, *named: Any) -> Figure:
+def legend(fig: Figure, title: str, *entries: Any) -> Figure:
     """The figure with one legend above all panels, in as many columns as fit, under the title. named: handles and
     labels, if not those of the panels."""
-    labels = named[1] if named else [x for a in drawn.axes for x in a.get_legend_handles_labels()[1]]
-    columns = max(1, int(drawn.get_figwidth() * _CHARACTERS) // (max(map(len, labels)) + _HANDLE))
-    given = {"title": title, "title_fontsize": 11, "alignment": "left"} if title else {}
-    drawn.legend(*named, loc="outside upper left", ncols=columns, frameon=False, borderaxespad=0.3, **given)
-    return drawn
+    labels = entries[1] if entries else [x for a in fig.axes for x in a.get_legend_handles_labels()[1]]
+    columns = max(1, int(fig.get_figwidth() * _CHARACTERS_PER_INCH) // (max(map(len, labels)) + _HANDLE_CHARACTERS))
+    heading = {"title": title, "title_fontsize": 11, "alignment": "left"} if title else {}
+    fig.legend(*entries, loc="outside upper left", ncols=columns, frameon=False, borderaxespad=0.3, **heading)
+    return fig
 
 
-def save(drawn: Figure, path: Path) -> None:
-    """Write a picture of the kind that the suffix says; the same figure gives the same bytes."""
-    data = _bytes(drawn, path.suffix)
-    write_file(path, lambda stream: stream.write(data))
+def draw(path: Path | None, make: Callable[..., Figure], *args: Any) -> None:
+    """Write the picture that a function makes, if there is a path, as the kind that the suffix says; the same figure
+    gives the same bytes. Raises Error."""
+    if path is not None:
+        with style():
+            write_data(path, _bytes(make(*args), path.suffix))
 
 
-def svg(drawn: Figure, name: str) -> str:
+def svg(fig: Figure, name: str) -> str:
     """A picture as an element of an HTML page. name: distinguishes its internal ids from those of other pictures."""
-    text = _bytes(drawn, ".svg").decode()
+    text = _bytes(fig, ".svg").decode()
     text = text[text.index("<svg") :]
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
     return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
 
 
-def _bytes(drawn: Figure, suffix: str) -> bytes:
+def _bytes(fig: Figure, suffix: str) -> bytes:
     data = io.BytesIO()
     metadata = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}[suffix]
-    drawn.savefig(data, format=suffix[1:], dpi=_DPI, metadata=metadata)
+    fig.savefig(data, format=suffix[1:], dpi=_DPI, metadata=metadata)
     return data.getvalue()
 
 
-# -- exponents -------------------------------------------------------------------------------------------------------
+# -- exponents ---------------------------------------------------------------------------------------------------------
 
 
-class Tensors(NamedTuple):
+class TensorHistogram(NamedTuple):
     """A histogram's input: its name, its exponents, and its shares in each format."""
 
     name: str
@@ -117,8 +119,8 @@ class Tensors(NamedTuple):
     shares: Sequence[Shares]
 
 
-def histogram(path: Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat], title: str = "") -> None:
-    """Write the picture: shares of values by exponent, and below them the range of each format.
+def histogram(inputs: Sequence[TensorHistogram], formats: Sequence[AnyFormat], title: str = "") -> Figure:
+    """Shares of values by exponent, and below them the range of each format.
 
     A format's bar is solid over its normal numbers and pale over its subnormals. Beside it is the share of the nonzero
     values that it rounds to zero. Raises Error, also if no input has a value to show.
@@ -127,47 +129,46 @@ def histogram(path: Path, inputs: Sequence[Tensors], formats: Sequence[AnyFormat
         raise Error(f"nothing to show: {', '.join(x.name for x in inputs)} have no finite nonzero value")
     from matplotlib.ticker import MaxNLocator
 
-    with style():
-        drawn = figure(9, 3.6 + 0.32 * len(formats))
-        heights = [3.2, 0.32 * len(formats) + 0.1] if formats else [1.0]
-        axes = drawn.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        _draw_exponents(axes[0], inputs)
-        axes[0].set_xlim(*_view(inputs))
-        if formats:
-            _draw_ranges(axes[1], axes[0], inputs, formats)
-        axes[-1].set_xlabel("exponent: floor of log2 of the magnitude")
-        axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-        save(titled(drawn, title), path)
+    fig = figure(9, 3.6 + 0.32 * len(formats))
+    heights = [3.2, 0.32 * len(formats) + 0.1] if formats else [1.0]
+    axes = fig.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    _draw_exponents(axes[0], inputs)
+    axes[0].set_xlim(*_view(inputs))
+    if formats:
+        _draw_ranges(axes[1], axes[0], inputs, formats)
+    axes[-1].set_xlabel("exponent: floor of log2 of the magnitude")
+    axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+    return with_title(fig, title)
 
 
-def _draw_exponents(axes: Axes, inputs: Sequence[Tensors]) -> None:
+def _draw_exponents(axes: Axes, inputs: Sequence[TensorHistogram]) -> None:
     for i, x in enumerate(inputs):
-        found = x.exponents
-        if not found.nonzero:
+        exponents = x.exponents
+        if not exponents.nonzero:
             continue
-        edges = [found.first + k for k in range(len(found.counts) + 1)]
-        part = 100 * found.counts / found.nonzero
-        colour = _GREY if len(inputs) == 1 else COLOURS[-1 - i % len(COLOURS)]
+        edges = [exponents.first + k for k in range(len(exponents.counts) + 1)]
+        part = 100 * exponents.counts / exponents.nonzero
+        colour = GREY if len(inputs) == 1 else COLOURS[-1 - i % len(COLOURS)]
         axes.stairs(part, edges, fill=True, color=colour, alpha=0.35 if len(inputs) == 1 else 0.15)
-        axes.stairs(part, edges, color=colour, linewidth=1.3, label=f"{x.name}, {found.nonzero:,} values")
+        axes.stairs(part, edges, color=colour, linewidth=1.3, label=f"{x.name}, {exponents.nonzero:,} values")
     axes.set_ylabel("% of nonzero values")
     axes.set_ylim(bottom=0)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, borderaxespad=0)
 
 
-def _view(inputs: Sequence[Tensors]) -> tuple[float, float]:
+def _view(inputs: Sequence[TensorHistogram]) -> tuple[float, float]:
     """The ends of the axis: all values except the smallest, whose long thin tail would crowd the rest."""
     lows, highs = [], []
     for x in (x.exponents for x in inputs if x.exponents.nonzero):
         below = x.counts.cumsum()
-        lows.append(x.first + int((below * _TAIL < x.nonzero).sum()))
+        lows.append(x.first + int((below * _VALUES_PER_OUTLIER < x.nonzero).sum()))
         highs.append(x.last + 1)
     room = 0.04 * (max(highs) - min(lows)) + 1
     return min(lows) - room, max(highs) + room
 
 
-def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[Tensors], formats: Sequence[AnyFormat]) -> None:
+def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[TensorHistogram], formats: Sequence[AnyFormat]) -> None:
     """One row per format."""
     view = axes.get_xlim()
     for row, fmt in enumerate(formats):
@@ -176,7 +177,7 @@ def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[Tensors], formats: Se
             _draw_range(axes, above, fmt, row, colour, view)
         else:
             middle = "scaled block by block" if isinstance(fmt, BlockFormat) else "scaled by the tensor's range"
-            axes.text(0.5, row, middle, ha="center", va="center", color=_GREY, transform=axes.get_yaxis_transform())
+            axes.text(0.5, row, middle, ha="center", va="center", color=GREY, transform=axes.get_yaxis_transform())
         text = " / ".join(_percent(x.shares[row], x.shares[row].zero) for x in inputs) + " % to zero"
         if any(x.shares[row].beyond for x in inputs):
             text += ",\n" + " / ".join(_percent(x.shares[row], x.shares[row].beyond) for x in inputs) + " % too large"
@@ -187,8 +188,8 @@ def _draw_ranges(axes: Axes, above: Axes, inputs: Sequence[Tensors], formats: Se
     axes.spines["left"].set_visible(False)
 
 
-def _percent(found: Shares, count: int) -> str:
-    part = 100 * found.part(count)
+def _percent(shares: Shares, count: int) -> str:
+    part = 100 * shares.part(count)
     return "0" if not count else f"{part:.1f}" if part >= 0.05 else "< 0.1"
 
 
@@ -210,10 +211,10 @@ def _place(fmt: Format, code: int) -> float:
     return bits + exponent + (significand - (1 << bits)) / (1 << bits)
 
 
-# -- trainings -------------------------------------------------------------------------------------------------------
+# -- trainings ---------------------------------------------------------------------------------------------------------
 
 
-class Curve(NamedTuple):
+class TrainingCurve(NamedTuple):
     """A quantity over epochs: for each epoch, the mean over runs, the smallest and the largest."""
 
     name: str
@@ -223,21 +224,17 @@ class Curve(NamedTuple):
     high: Sequence[float]
 
 
-def training(path: Path, panels: Sequence[tuple[str, Sequence[Curve]]], title: str = "") -> None:
-    """Write the picture: a panel per quantity, a curve per training recipe, a band from its worst to its best run.
-
-    Raises Error.
-    """
-    with style():
-        drawn = figure(4.6 * len(panels) + 0.6, 3.8)
-        axes = drawn.subplots(1, len(panels), squeeze=False)[0]
-        for place, (quantity, curves) in zip(axes, panels, strict=True):
-            _draw_curves(place, quantity, curves)
-        axes[0].legend(frameon=False)
-        save(titled(drawn, title), path)
+def training(panels: Sequence[tuple[str, Sequence[TrainingCurve]]], title: str = "") -> Figure:
+    """A panel per quantity, a curve per training recipe, a band from its worst to its best run."""
+    fig = figure(4.6 * len(panels) + 0.6, 3.8)
+    axes = fig.subplots(1, len(panels), squeeze=False)[0]
+    for place, (quantity, curves) in zip(axes, panels, strict=True):
+        _draw_curves(place, quantity, curves)
+    axes[0].legend(frameon=False)
+    return with_title(fig, title)
 
 
-def _draw_curves(axes: Axes, quantity: str, curves: Sequence[Curve]) -> None:
+def _draw_curves(axes: Axes, quantity: str, curves: Sequence[TrainingCurve]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     styles: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)))

@@ -10,7 +10,7 @@ import click
 
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import Design, read_design
@@ -44,42 +44,41 @@ def ports(
         if path is not None and path != "-":
             check_place(path)
     design = _design(sources, module, dict(map(_parameter, values)))
-    known = None if folder is None else [field["name"] for field in read_manifest(Path(folder))["fields"]]
-    found = draft(wrapped(design) if wrapper else design, known)
-    text = draft_text(found)
+    fields = None if folder is None else [field["name"] for field in read_manifest(Path(folder))["fields"]]
+    port_draft = draft(wrapped(design) if wrapper else design, fields)
+    text = draft_text(port_draft)
     if wrapper:
-        around = wrapper_text(design)
-        write_file(wrapper, lambda stream: stream.write(around.encode()))
-        print(f"{wrapper}: {found.design.name}; give it to `vectors testbench` with the sources", file=sys.stderr)
+        write_data(wrapper, wrapper_text(design))
+        print(f"{wrapper}: {port_draft.design.name}; give it to `vectors testbench` with the sources", file=sys.stderr)
     if output == "-":
         sys.stdout.write(text)
     else:
-        write_file(output, lambda stream: stream.write(text.encode()))
+        write_data(output, text)
     where = "" if output == "-" else f"{output}: "
-    guesses = f"{found.guesses} guess{'' if found.guesses == 1 else 'es'}"
-    print(f"{where}{found.design.name}, {len(found.design.signals)} ports, {guesses}", file=sys.stderr)
+    guesses = f"{port_draft.guesses} guess{'' if port_draft.guesses == 1 else 'es'}"
+    print(f"{where}{port_draft.design.name}, {len(port_draft.design.signals)} ports, {guesses}", file=sys.stderr)
     return 0
 
 
-def _design(sources: Sources, module: str, given: Parameters) -> Design:
-    found = elaborate(
+def _design(sources: Sources, module: str, parameters: Parameters) -> Design:
+    elaboration = elaborate(
         sources.files,
         module,
-        given,
+        parameters,
         include_dirs=sources.searched,
         defines=sources.defines,
         libraries=sources.libraries,
     )
-    if found.problem:
-        print(f"{found.problem}: the draft may lack what follows", file=sys.stderr)
-    unknown = set(given) - {p.name for p in found.body.parameters}
+    if elaboration.problem:
+        print(f"{elaboration.problem}: the draft may lack what follows", file=sys.stderr)
+    unknown = set(parameters) - {p.name for p in elaboration.body.parameters}
     if unknown:
         raise Error(f"-G {min(unknown)}: {module} has no parameter of that name")
-    return read_design(found, module, given)
+    return read_design(elaboration, module, parameters)
 
 
 def _parameter(text: str) -> tuple[str, int | str | Expression]:
-    found = _PARAMETER.fullmatch(text)
-    if found is None:
+    match = _PARAMETER.fullmatch(text)
+    if match is None:
         raise Error(f"-G {text}: not NAME=VALUE")
-    return found[1], parse_value(found[2])
+    return match[1], parse_value(match[2])

@@ -1,19 +1,27 @@
-"""What came of a proof about a circuit, in words."""
+"""What came of a proof in words: about a circuit, and about two definitions; how the second definition is stated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from softfloat_ref.app.equality import cases_words, inputs_words, undecided
-from softfloat_ref.base.errors import counted
+import click
+from click.core import ParameterSource
+
+from softfloat_ref.app.requests import UnitRequest, request_options
+from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.explanation.scalar import flag_text
+from softfloat_ref.explanation.steps import SHOWN_LANES, number_text
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.proof.btor2 import UNDEFINED
 from softfloat_ref.proof.cosimulation import Difference
+from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.later import Later
 from softfloat_ref.proof.outcome import Outcome
 from softfloat_ref.proof.prove import Proof
-from softfloat_ref.proof.question import Counterexample, Question, other_latency
+from softfloat_ref.proof.question import Counterexample, Problem, Question, other_latency
+from softfloat_ref.proof.simplest import simplest
 from softfloat_ref.proof.texts import asking
 from softfloat_ref.proof.unroll import ANY, CHANGING
 from softfloat_ref.proof.wave import write_wave
@@ -23,12 +31,15 @@ from softfloat_ref.testing import check  # noqa: F401  (the views of all kinds o
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.report import case_lines
 from softfloat_ref.testing.views import view_of
+from softfloat_ref.units import Unit
 
-_LANES: Final = 8
-_LEFT_OPEN: Final = {  # what is open, and what leaves it out, by whether it is of operations
+_SHOWN_INPUTS: Final = 8
+_OPEN_PARTS: Final = {  # what is open, and what leaves it out, by whether it is of operations
     True: ("later operations are", "--first-operation proves the first one alone"),
     False: ("the sequence of random bits is", "without --random-source, it is left out"),
 }
+_SIMPLER_S: Final = 10.0  # for a simpler input, at most
+_NO_RESULT: Final = "no defined result"
 
 
 def outcome_lines(outcome: Outcome) -> Iterator[str]:
@@ -50,12 +61,12 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
         yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
         yield from (f"  {line}" for line in _looks(outcome))
     elif proof.later is not None:
-        of, hint = _LEFT_OPEN[question.source is None or bool(proof.later.order)]
+        of, hint = _OPEN_PARTS[question.source is None or bool(proof.later.order)]
         yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, None), *_accepted(question, None)])}"
         yield f"  {of} not decided: {proof.later.said}; {hint}"
     else:
-        yield from undecided(f"{module} and {unit.label}", proof)
+        yield from undecided_lines(f"{module} and {unit.label}", proof)
 
 
 def _inputs(question: Question, proof: Proof) -> str:
@@ -78,7 +89,7 @@ def _circuit(question: Question, later: Later | None) -> str:
 
 
 def _accepted(question: Question, later: Later | None) -> Iterator[str]:
-    """What the proof says nothing of, and what was assumed of registers."""
+    """What the proof leaves out, and what was assumed of registers."""
     ports = question.rtl.ports
     if ports.ignore:
         yield f"without {', '.join(ports.ignore)}"
@@ -88,47 +99,59 @@ def _accepted(question: Question, later: Later | None) -> Iterator[str]:
         yield later.order
 
 
-def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:
-    unit, got = question.unit, found.answer(question.unit)
+def _counterexample(question: Question, counterexample: Counterexample) -> Iterator[str]:
+    unit, got = question.unit, counterexample.answer(question.unit)
     view, flags = view_of(unit), flag_mask(question.rtl.ports)
     if not flags:
         got = got._replace(flags=None)
-    if found.protocol and found.said:
-        yield f"counterexample: {view.title}: {found.said}"
+    if counterexample.protocol and counterexample.said:
+        yield f"counterexample: {view.title}: {counterexample.said}"
     else:
-        kind = view.kind(found.inputs, found.expected, got, CompareNan.EXACT, True)
-        kind = "no result, or not when it is due" if found.protocol else kind or "bits beside the fields"
-        changes = [] if found.said else view.changes(found.inputs, got, unit.has_flags and flags == ALL_FLAGS)
-        yield from case_lines("counterexample", view, found.inputs, found.expected, got, found.said or kind, changes)
-    yield f"  vector {text_line(unit.fields)((*found.inputs, *found.expected)).strip()}"
-    yield from (f"  {line}" for line in found.story)
-    if found.others and not found.story:
-        named = {name: value for name, value in found.others.items() if not name.startswith(UNDEFINED)}
+        kind = view.kind(counterexample.inputs, counterexample.expected, got, CompareNan.EXACT, True)
+        kind = "no result, or not when it is due" if counterexample.protocol else kind or "bits beside the fields"
+        changes = (
+            []
+            if counterexample.said
+            else view.changes(counterexample.inputs, got, unit.has_flags and flags == ALL_FLAGS)
+        )
+        yield from case_lines(
+            "counterexample",
+            view,
+            counterexample.inputs,
+            counterexample.expected,
+            got,
+            counterexample.said or kind,
+            changes,
+        )
+    yield f"  vector {text_line(unit.fields)((*counterexample.inputs, *counterexample.expected)).strip()}"
+    yield from (f"  {line}" for line in counterexample.story)
+    if counterexample.others and not counterexample.story:
+        named = {name: value for name, value in counterexample.others.items() if not name.startswith(UNDEFINED)}
         if named:
             yield "  with " + ", ".join(f"{name} = {value:x}" for name, value in list(named.items())[:8])
-        if len(named) < len(found.others):
+        if len(named) < len(counterexample.others):
             yield "  with a choice for a value that the module leaves undefined (x)"
 
 
-def _mismatch(question: Question, found: Difference) -> Iterator[str]:
-    """That a simulation shows something else than the netlist."""
-    yield f"MISMATCH: {question.rtl.ports.module} as {found.simulator} simulates it is not what Yosys reads"
-    for name, code in list(found.inputs.items())[:_LANES]:
+def _mismatch(question: Question, difference: Difference) -> Iterator[str]:
+    """How a simulation differs from the netlist."""
+    yield f"MISMATCH: {question.rtl.ports.module} as {difference.simulator} simulates it is not what Yosys reads"
+    for name, code in list(difference.inputs.items())[:_SHOWN_INPUTS]:
         yield f"  {name:<9}{code:x}"
-    when = f" in cycle {found.cycle}" if question.rtl.ports.clock else ""
-    yield f"  {'outputs' if found.output == 'got' else found.output}{when}, in binary:"
-    yield f"    netlist   {found.netlist}"
-    yield f"    {found.simulator:<10}{found.simulated}"
-    if found.agreeing:
-        yield f"  {' and '.join(found.agreeing)} shows what the netlist gives"
-    if found.macros:
-        yield f"  with {' and '.join(found.macros)} defined, as for the netlist, {found.simulator} agrees"
-    yield from (f"  {line}" for line in asking(found.macros, [file.path for file in question.rtl.reading.files]))
+    when = f" in cycle {difference.cycle}" if question.rtl.ports.clock else ""
+    yield f"  {'outputs' if difference.output == 'got' else difference.output}{when}, in binary:"
+    yield f"    netlist   {difference.netlist}"
+    yield f"    {difference.simulator:<10}{difference.simulated}"
+    if difference.agreeing:
+        yield f"  {' and '.join(difference.agreeing)} shows what the netlist gives"
+    if difference.macros:
+        yield f"  with {' and '.join(difference.macros)} defined, as for the netlist, {difference.simulator} agrees"
+    yield from (f"  {line}" for line in asking(difference.macros, [file.path for file in question.rtl.reading.files]))
     yield "  nothing is proved of a netlist that is not its sources"
 
 
 def _looks(outcome: Outcome) -> Iterator[str]:
-    """What is known of the text that simulators compile, if there is one; that none compiled it, and why."""
+    """Whether simulators compile another text, and what is known of that; why no simulator ran, if none did."""
     text, opinion = outcome.text, outcome.opinion
     if text is not None and text.rtl is None:
         yield f"the text for simulators is only simulated, since Yosys does not read it: {text.unread}"
@@ -143,11 +166,11 @@ def waveform_line(outcome: Outcome, path: str) -> str:
     if outcome.opinion.difference is not None:
         return f"{path}: not written, since there is no proof"
     question, proof = outcome.deciding
-    later, found = proof.later, next((d for d in proof.cases if d.counterexample is not None), None)
+    later, decided = proof.later, next((d for d in proof.cases if d.counterexample is not None), None)
     if later is not None and later.counterexample is not None and later.steps:
         cycles = write_wave(question.design(), later.counterexample, path, later.steps)
-    elif found is not None and found.counterexample is not None:
-        cycles = write_wave(question.design(question.case(found.case).part), found.counterexample, path)
+    elif decided is not None and decided.counterexample is not None:
+        cycles = write_wave(question.design(question.case(decided.case).part), decided.counterexample, path)
     else:
         why = (
             "the counterexample is about the sequence of a register's states"
@@ -156,3 +179,115 @@ def waveform_line(outcome: Outcome, path: str) -> str:
         )
         return f"{path}: not written, since {why}"
     return f"{path}: {counted(cycles, 'cycle')}"
+
+
+# -- two definitions ---------------------------------------------------------------------------------------------------
+
+
+@click.command("prove --equal", add_help_option=False)
+@click.argument("op", required=False)
+@request_options
+def _definition(request: UnitRequest, op: str | None) -> Unit:
+    return request.circuit_unit(op)
+
+
+def second_unit(text: str) -> Unit:
+    """The unit of a text: a whole definition, or options that change that of the command line. Raises Error."""
+    try:
+        words = shlex.split(text)
+    except ValueError as e:
+        raise Error(f"--equal {text!r}: {e}") from None
+    try:
+        with _definition.make_context("--equal", words) as context:
+            params = {p.name or "": context.params[p.name or ""] for p in _definition.params}
+            typed = {k for k in params if context.get_parameter_source(k) is ParameterSource.COMMANDLINE}
+    except click.UsageError as e:
+        raise Error(f"--equal: {e.format_message()}") from None
+    if not typed:
+        raise Error("--equal: give options such as '--tininess before', or a whole definition")
+    if "op" not in typed:
+        first = click.get_current_context().params
+        params = {k: value if k in typed else first[k] for k, value in params.items()}
+    assert _definition.callback is not None
+    unit: Unit = _definition.callback(**params)
+    return unit
+
+
+# -- in words ----------------------------------------------------------------------------------------------------------
+
+
+def inputs_words(problem: Problem, which: str = "") -> str:
+    """The inputs that a proof is about."""
+    bits = sum(f.width * f.lanes for f in problem.unit.inputs)
+    return f"all 2^{bits} inputs{which}" + (f" where {problem.assumed}" if problem.assumed else "")
+
+
+def cases_words(proof: Proof) -> str:
+    """The number of cases, if there are several."""
+    return f", in {counted(len(proof.cases), 'case')}" if proof.split is not None else ""
+
+
+def undecided_lines(what: str, proof: Proof) -> Iterator[str]:
+    """The cases without an answer."""
+    proved, of = sum(d.verdict == "proved" for d in proof.cases), len(proof.cases) + len(proof.open)
+    yield f"UNDECIDED: {what}: {proved} of {counted(of, 'case')} proved"
+    yield from (f"  {d.case}: {d.note}" for d in proof.undecided)
+    yield from (f"  {name}: not begun" for name in proof.open)
+
+
+def comparison_lines(problem: Equality, text: str, proof: Proof, limit_s: float) -> Iterator[str]:
+    """What came of a comparison. text: of --equal; limit_s: to look for a simpler input."""
+    both = f"{problem.unit.label}, and {'with ' if text.lstrip().startswith('-') else ''}{text.strip()}"
+    both += "" if problem.flags else ", without flags"
+    decided = next((d for d in proof.cases if d.counterexample), None)
+    if decided is not None and decided.counterexample is not None:
+        yield f"DIFFERENT: {both}"
+        yield from difference_lines(
+            problem, simplest(problem, decided.case, decided.counterexample, min(limit_s, _SIMPLER_S))
+        )
+    elif proof.verdict == "proved":
+        yield f"EQUAL: {both}: for {inputs_words(problem)}{cases_words(proof)}"
+        if any(d.undefined for d in proof.cases):
+            yield "  the same inputs have no defined result"
+    else:
+        yield from undecided_lines(both, proof)
+
+
+def difference_lines(problem: Equality, counterexample: Counterexample) -> Iterator[str]:
+    """An input that tells two units apart, and both answers."""
+    ours, theirs = problem.unit, problem.other
+    yield from view_of(ours).operand_lines(counterexample.inputs)
+    if len(ours.result_formats) == 1 or not (counterexample.expected and counterexample.got):
+        yield f"  {'first':8} {_answer_text(ours, counterexample.expected)}"
+        yield f"  {'second':8} {_answer_text(theirs, counterexample.got)}"
+    else:
+        yield from _lanes(problem, counterexample)
+    if (
+        counterexample.expected
+        and counterexample.got
+        and (command := view_of(ours).command(counterexample.inputs, counterexample.answer(theirs)))
+    ):
+        yield f"  {command}"
+
+
+def _answer_text(unit: Unit, codes: Sequence[int]) -> str:
+    if not codes:
+        return _NO_RESULT
+    if len(unit.result_formats) > 1:
+        return "a defined result"
+    return view_of(unit).answer_text(codes[0], codes[1] if unit.has_flags else None)
+
+
+def _lanes(problem: Equality, counterexample: Counterexample) -> Iterator[str]:
+    """The first few codes that differ."""
+    first, second = counterexample.expected, counterexample.got
+    view, pairs = view_of(problem.unit), list(zip(first, second, strict=False))
+    formats = list(zip(problem.unit.result_formats, problem.other.result_formats, strict=True))
+    places = [i for i in range(len(formats)) if pairs[i][0] != pairs[i][1]]
+    for i in places[:SHOWN_LANES]:
+        ours, theirs = (number_text(x, fmt) for x, fmt in zip(pairs[i], formats[i], strict=True))
+        yield f"  {view.place_name(i)[1]}{view.origin(counterexample.inputs, i)}: first {ours}, second {theirs}"
+    if len(places) > SHOWN_LANES:
+        yield f"  and {len(places) - SHOWN_LANES} more lanes"
+    if problem.flags and problem.unit.has_flags and first[-1] != second[-1]:
+        yield f"  flags: first {flag_text(first[-1])}, second {flag_text(second[-1])}"

@@ -12,15 +12,14 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from softfloat_ref.app.equality import compared, second_unit
-from softfloat_ref.app.options import SCHEDULERS, Name, Seconds
-from softfloat_ref.app.progress import progress
-from softfloat_ref.app.proof_words import outcome_lines, waveform_line
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.options import SCHEDULERS, NameType, Seconds
+from softfloat_ref.app.output import progress
+from softfloat_ref.app.proof_words import comparison_lines, outcome_lines, second_unit, waveform_line
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.executors import workers
-from softfloat_ref.base.files import check_place, write_file
+from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof.certificate import other_versions, problems, read_certificate
 from softfloat_ref.proof.certify import certificate
@@ -38,11 +37,11 @@ from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.workflow.prove import LIMIT_S, compare, question_of
 
 UNDECIDED: Final = 3
-_OF_MODULES: Final = (
+_MODULE_PARAMETERS: Final = (
     "ports_file", "held", "first", "frontend", "sim", "output", "wave", "source_files", "include_dirs", "defines",
     "file_lists", "relative_lists", "library_files", "library_dirs",
 )  # fmt: skip
-_CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": UNDECIDED}
+_EXIT_CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": UNDECIDED}
 
 
 @click.command("prove")
@@ -76,7 +75,7 @@ _CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": U
 @click.option(
     "--frontend", type=click.Choice(FRONTENDS), default="slang", show_default=True, help="What reads the SOURCEs."
 )
-@click.option("--sim", type=Name("SIMULATOR", SIMULATORS), help="The one simulator of the SOURCEs [all there are].")
+@click.option("--sim", type=NameType("SIMULATOR", SIMULATORS), help="The one simulator of the SOURCEs [all there are].")
 @click.option("--jobs", type=click.IntRange(1, 1024), default=None, help="Number of processes for cases [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster for the cases.")
 @click.option("--work", metavar="DIR", help="Keep results of cases in DIR, and go on from there.")
@@ -86,7 +85,7 @@ _CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": U
 @source_options
 @request_options
 def command(
-    request: Request,
+    request: UnitRequest,
     sources: Sources,
     op: str | None,
     equal: str | None,
@@ -122,11 +121,11 @@ def command(
     unit, how = request.circuit_unit(op), How(limit, confirm=confirm or "")
     prover = _prover(strategy, how, jobs, scheduler, work, first)
     if equal is not None:
-        _refuse(lambda n: n in _OF_MODULES, "--equal compares two definitions, without a module")
+        _refuse(lambda n: n in _MODULE_PARAMETERS, "--equal compares two definitions, without a module")
         equality = Equality(unit, second_unit(equal), assumed, not no_flags)
         proof = compare(equality, prover)
-        print("\n".join(compared(equality, equal, proof, limit)))
-        return _CODES[proof.verdict]
+        print("\n".join(comparison_lines(equality, equal, proof, limit)))
+        return _EXIT_CODES[proof.verdict]
     if no_flags:
         raise Error("--no-flags is for --equal; for a module, the port map names outputs to ignore")
     if ports_file is None or not sources.files:
@@ -145,11 +144,11 @@ def command(
     outcome = decided(question, sources, prover, sim)
     if output is not None:
         table = certificate(outcome, strategy, how, Path(output).parent)
-        write_file(output, lambda stream: stream.write(json.dumps(table, indent=1).encode()))
+        write_data(output, json.dumps(table, indent=1))
     print("\n".join(outcome_lines(outcome)))
     if wave is not None:
         print(waveform_line(outcome, wave))
-    return _CODES[outcome.verdict]
+    return _EXIT_CODES[outcome.verdict]
 
 
 def _refuse(refused: Callable[[str], bool], why: str) -> None:
@@ -168,7 +167,7 @@ def _register(text: str) -> tuple[str, str]:
     return name, field
 
 
-def _source(request: Request, held: tuple[str, ...]) -> tuple[Lfsr | None, Request]:
+def _source(request: UnitRequest, held: tuple[str, ...]) -> tuple[Lfsr | None, UnitRequest]:
     """The source of which a register is the state, if one is given, and the other options."""
     choices = request.choices
     if choices.spec is None or not held:
@@ -199,18 +198,18 @@ def _prover(
 def _check(path: str, solver: str) -> int:
     """Check a certificate: 0 if it holds."""
     table = read_certificate(path)
-    found = list(problems(table, Path(path).parent, solver))
-    for line in found:
+    faults = list(problems(table, Path(path).parent, solver))
+    for line in faults:
         print(f"FAIL: {one_line(line)}")
     for line in other_versions(table):
         print(f"note: {one_line(line)}", file=sys.stderr)
-    if not found:
+    if not faults:
         cases, files = counted(len(table["cases"]), "case"), counted(len(table["reading"]["files"]), "file")
         of = one_line(f"{table.get('module')}, {table.get('name')}")
         print(f"PASS: {of}: {cases} proved, none left out; {files} unchanged")
         print(one_line(_looked(table["second_opinion"])), file=sys.stderr)
     sys.stdout.flush()
-    return 1 if found else 0
+    return 1 if faults else 0
 
 
 def _looked(opinion: Mapping[str, Any]) -> str:

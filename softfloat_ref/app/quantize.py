@@ -1,22 +1,27 @@
-"""`quantize`: values or arrays to a scalar, block or affine format: read, quantize, write."""
+"""`quantize`: values or arrays (.npy files, rows of numbers as text) to a scalar, block or affine format."""
 
 from __future__ import annotations
 
+import math
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from softfloat_ref.app.options import ANY, Choices, NumbersCommand, policy_options, profile_option, unmark
-from softfloat_ref.app.quantize_input import is_npy, read_npy, read_rows, shown
 from softfloat_ref.app.quantize_kinds import Kind, kind_of
-from softfloat_ref.app.quantize_output import Result, deliver, summary_of_rows
-from softfloat_ref.app.quantize_stream import Stream, errors_of, stream
-from softfloat_ref.app.tally import Tally
-from softfloat_ref.base.errors import Error
+from softfloat_ref.app.quantize_output import ArraySummary, QuantizeResult, deliver, summary_of_rows
+from softfloat_ref.app.quantize_stream import NpyStream, stream
+from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error, errors_of, refuse
+from softfloat_ref.base.files import open_file, read_bytes
 from softfloat_ref.oracle.codec import check_random
 from softfloat_ref.oracle.literals import parse_number
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -55,7 +60,7 @@ def command(
         result = _from_npy(str(source), kind, along, output, form)
     else:
         rows = [[unmark(v) for v in values]] if values else read_rows(str(source))
-        names = ["" for _ in rows] if values else [f"{shown(source)}:{n}" for n, _ in enumerate(rows, 1)]
+        names = ["" for _ in rows] if values else [f"{source_name(source)}:{n}" for n, _ in enumerate(rows, 1)]
         result = _from_rows(rows, names, kind)
     if result is not None:
         deliver(result, output, form)
@@ -67,18 +72,18 @@ def _typed(axis: int) -> int | None:
     return axis if typed else None
 
 
-def _from_npy(source: str, kind: Kind, axis: int | None, output: str | None, form: str | None) -> Result | None:
+def _from_npy(source: str, kind: Kind, axis: int | None, output: str | None, form: str | None) -> QuantizeResult | None:
     """The result; None if it was already written, chunk by chunk."""
     import numpy as np
 
     mapped = read_npy(source)
-    if output is not None and stream(Stream(source, mapped, kind, axis), output, form):
+    if output is not None and stream(NpyStream(source, mapped, kind, axis), output, form):
         return None
-    array, tally = np.asarray(mapped), Tally(kind.fmt)
+    array, tally = np.asarray(mapped), ArraySummary(kind.fmt)
     with errors_of(source):
-        found = kind.array(array, _words(kind.choices, array), axis)
-    tally.add(array, found.values, found.blocks)
-    return Result(kind, found, tally.text(array.dtype, array.shape))
+        arrays = kind.array(array, _words(kind.choices, array), axis)
+    tally.add(array, arrays.values, arrays.blocks)
+    return QuantizeResult(kind, arrays, tally.text(array.dtype, array.shape))
 
 
 def _words(choices: Choices, array: NDArray[Any]) -> Any:
@@ -90,11 +95,82 @@ def _words(choices: Choices, array: NDArray[Any]) -> Any:
     return np.array(choices.words(array.size), dtype=np.uint64).reshape(array.shape)
 
 
-def _from_rows(rows: list[list[str]], names: list[str], kind: Kind) -> Result:
+def _from_rows(rows: list[list[str]], names: list[str], kind: Kind) -> QuantizeResult:
     numbers = [[parse_number(text, name) for text in row] for row, name in zip(rows, names, strict=True)]
     count = sum(map(len, numbers))
     words = kind.choices.words(count)
     for word in [None] if words is None else words:
         check_random(kind.choices.policy, word)
-    done = kind.rows(rows, numbers, [0] * count if words is None else words)
-    return Result(kind, done, summary_of_rows(done, numbers, kind))
+    quantized_rows = kind.rows(rows, numbers, [0] * count if words is None else words)
+    return QuantizeResult(kind, quantized_rows, summary_of_rows(quantized_rows, numbers, kind))
+
+
+# -- input -------------------------------------------------------------------------------------------------------------
+
+
+def is_npy(source: str) -> bool:
+    """Whether a file is a .npy file. Raises Error if it cannot be read."""
+    if source == "-":
+        return False
+    try:
+        with open_file(source) as stream:
+            return stream.read(6) == b"\x93NUMPY" or Path(source).suffix == ".npy"
+    except OSError as e:
+        raise Error(f"{source}: {e.strerror or e}") from None
+
+
+def read_npy(source: str) -> np.memmap[Any, Any]:
+    """The file, mapped, so that a bad file is refused before memory is allocated. Raises Error."""
+    import numpy as np
+
+    from softfloat_ref.base import npz
+
+    try:
+        with open_file(source) as stream:
+            shape, by_columns, dtype = npz.header(stream, "")
+            refuse(
+                source,
+                (f"array of {dtype}; use float16, float32, float64 or integers", dtype.kind not in "fiubO"),
+                ("not a readable .npy array: holds Python objects, which are never unpickled", dtype.hasobject),
+                ("a 0-dimensional array; reshape it to (1,)", not shape),
+                (f"an empty array of shape {shape}; there is nothing to quantize", 0 in shape),
+            )
+            held, claimed = os.fstat(stream.fileno()).st_size - stream.tell(), math.prod(shape) * dtype.itemsize
+            if claimed > held:
+                raise Error(f"its header claims {claimed} bytes, but {held} follow")
+            return np.memmap(stream, dtype, "r", stream.tell(), shape, "F" if by_columns else "C")
+    except Exception as e:  # numpy parses the header with Python's tokenizer: a broken header can raise anything
+        if isinstance(e, Error) and str(e).startswith(f"{source}: "):
+            raise
+        reason = str(e).split("\n")[0]
+        raise Error(f"{source}: not a readable .npy array: {reason or type(e).__name__}") from None
+
+
+def read_rows(source: str) -> list[list[str]]:
+    """The numbers of a file, or of stdin (-), by line. Raises Error if it cannot be read."""
+    try:
+        if source == "-" and sys.stdin is None:
+            raise Error("stdin is closed")
+        text = sys.stdin.read() if source == "-" else read_bytes(source, limits.NUMBERS).decode("utf-8-sig")
+    except OSError as e:
+        raise Error(f"{source}: {e.strerror or e}") from None
+    except UnicodeDecodeError:
+        raise Error(f"{source_name(source)}: neither a .npy file nor text") from None
+    rows = [_values(line, f"{source_name(source)}:{number}") for number, line in enumerate(text.splitlines(), 1)]
+    if not any(rows):
+        raise Error(f"{source_name(source)}: no values")
+    return rows
+
+
+def _values(line: str, where: str) -> list[str]:
+    """The values of a line, separated by commas or blanks. Raises Error for an empty place between commas:
+    the values after it would otherwise move forward."""
+    cells = [cell.split() for cell in line.split(",")]
+    if len(cells) > 1 and [] in cells:
+        raise Error(f"{where}: column {cells.index([]) + 1} is empty; write a number or nan there, or remove the comma")
+    return [text for cell in cells for text in cell]
+
+
+def source_name(source: str | None) -> str:
+    """The input's name in errors."""
+    return "stdin" if source == "-" else str(source)

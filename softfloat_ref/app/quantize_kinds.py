@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.app.options import Choices
 from softfloat_ref.base.errors import Error
+from softfloat_ref.explanation.scalar import scale_text
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import (
     AffineFormat,
@@ -50,7 +51,7 @@ ARRAY_FILES: Final = (".npy", ".npz")
 FILES: Final = (*ARRAY_FILES, ".csv", ".json")
 
 
-class Row(NamedTuple):
+class QuantizedRow(NamedTuple):
     """Numbers that are quantized together. scales: for a block format, one code per `size` elements; columns: the
     text that a table shows before the codes, first the numbers as given."""
 
@@ -88,7 +89,7 @@ class Kind(ABC):
     as_printed = False  # whether a text file of any kind gets the printed form
 
     @abstractmethod
-    def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[Row]:
+    def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[QuantizedRow]:
         """Quantize rows of numbers, each number with its random word; empty rows are left out."""
 
     @abstractmethod
@@ -103,11 +104,11 @@ class Kind(ABC):
     def writer(self) -> Callable[[Value], str]:
         """The function that formats values."""
 
-    def array_rows(self, arrays: Arrays, form: str | None) -> list[Row]:
+    def array_rows(self, arrays: Arrays, form: str | None) -> list[QuantizedRow]:
         """The rows of an array's last axis, to be shown."""
         raise NotImplementedError  # `check` refuses the options that would need it
 
-    def array_parts(self, rows: list[Row]) -> dict[str, Array]:
+    def array_parts(self, rows: list[QuantizedRow]) -> dict[str, Array]:
         """The parts of an .npz file of rows of one length."""
         raise NotImplementedError  # likewise
 
@@ -127,20 +128,17 @@ class Kind(ABC):
         """The second-level scale of all values, from their largest magnitude, if the format has one."""
         return None
 
-    def table(self, row: Row) -> Iterator[tuple[int, str]]:
+    def table(self, row: QuantizedRow) -> Iterator[tuple[int, str]]:
         """Lines of a table to print above certain elements, by the elements' indices."""
         return iter(())
 
-    def hex_lines(self, row: Row) -> Iterator[str]:
-        """The codes."""
+    def hex_lines(self, row: QuantizedRow) -> Iterator[str]:
         yield " ".join(map(self.hex, row.codes))
 
-    def json(self, rows: list[Row]) -> dict[str, Any]:
-        """The result for JSON."""
+    def json(self, rows: list[QuantizedRow]) -> dict[str, Any]:
         return {"format": self.fmt.name, "rows": list(map(self.entry, rows))}
 
-    def entry(self, row: Row) -> dict[str, Any]:
-        """A row for JSON."""
+    def entry(self, row: QuantizedRow) -> dict[str, Any]:
         return {"codes": list(map(self.hex, row.codes)), "values": list(map(self.writer(), row.values))}
 
 
@@ -148,30 +146,30 @@ def kind_of(fmt: str, profile: str | None, choices: Choices) -> Kind:
     """The kind that the options select. Raises Error."""
     if is_affine(fmt):
         affine = get_affine_format(fmt)
-        return Affine(affine, get_rule("exact" if profile is None else profile), choices.of(affine, profile))
-    found = any_format(fmt)
-    if isinstance(found, BlockFormat):
-        return Block(*resolve(found, profile), choices.of(found, profile))
+        return AffineKind(affine, get_rule("exact" if profile is None else profile), choices.of(affine, profile))
+    target = any_format(fmt)
+    if isinstance(target, BlockFormat):
+        return BlockKind(*resolve(target, profile), choices.of(target, profile))
     if profile is not None:
-        raise Error(f"--profile is for block formats; {found.name} is a scalar format")
-    return Scalar(found, choices)
+        raise Error(f"--profile is for block formats; {target.name} is a scalar format")
+    return ScalarKind(target, choices)
 
 
 @dataclass(frozen=True)
-class Scalar(Kind):
+class ScalarKind(Kind):
     """A scalar format."""
 
     fmt: Format
     choices: Choices
 
-    def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[Row]:
+    def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[QuantizedRow]:
         encode, value_of = encoder(self.fmt, self.choices.policy), decoder(self.fmt)
-        bits, drawn, done = needed_bits(self.fmt, self.choices.policy), iter(words), []
+        bits, remaining, quantized = needed_bits(self.fmt, self.choices.policy), iter(words), []
         for row, parsed in zip(texts, numbers, strict=True):
-            codes = [encode(to_value(x, bits), next(drawn))[0] for x in parsed]
+            codes = [encode(to_value(x, bits), next(remaining))[0] for x in parsed]
             if row:
-                done.append(Row([row], codes, list(map(value_of, codes))))
-        return done
+                quantized.append(QuantizedRow([row], codes, list(map(value_of, codes))))
+        return quantized
 
     def array(self, x: Array, words: Any, axis: int | None = None, tensor_scale: float | None = None) -> Arrays:
         from softfloat_ref.arrays import convert
@@ -183,10 +181,10 @@ class Scalar(Kind):
     def pieces(self, x: Array, axis: int | None) -> Pieces | None:
         return Pieces(1, x.size, 1)
 
-    def array_rows(self, arrays: Arrays, form: str | None) -> list[Row]:
-        return [Row([], codes, values) for codes, values in _lines_of(arrays)]
+    def array_rows(self, arrays: Arrays, form: str | None) -> list[QuantizedRow]:
+        return [QuantizedRow([], codes, values) for codes, values in _lines_of(arrays)]
 
-    def array_parts(self, rows: list[Row]) -> dict[str, Array]:
+    def array_parts(self, rows: list[QuantizedRow]) -> dict[str, Array]:
         from softfloat_ref.arrays import convert
 
         return _parts_of(rows, convert.code_dtype(self.fmt), convert.value_dtype(self.fmt))
@@ -199,14 +197,14 @@ class Scalar(Kind):
 
 
 @dataclass(frozen=True)
-class Block(Kind):
+class BlockKind(Kind):
     """A block format: blocks run along each row; a format with one scale per tensor takes all rows together."""
 
     fmt: BlockFormat
     profile: Profile
     choices: Choices
 
-    def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[Row]:
+    def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[QuantizedRow]:
         if self.profile.tail == "flatten":
             raise Error(f"profile {self.profile.name} has blocks that span rows; give .npy input")
         values = [[to_value(x, VALUE_BITS) for x in row] for row in numbers]
@@ -214,9 +212,9 @@ class Block(Kind):
         if self.fmt.size == TENSOR:
             texts, values = [[x for row in texts for x in row]], [every]
         amax = largest_magnitude([x for x in every if x.is_finite and not x.is_zero])
-        tensor_scale, rest = tensor_scale_of(amax, self.fmt, self.profile), iter(words)
+        tensor_scale, remaining = tensor_scale_of(amax, self.fmt, self.profile), iter(words)
         return [
-            self._row(text, row, tensor_scale, [next(rest) for _ in row])
+            self._row(text, row, tensor_scale, [next(remaining) for _ in row])
             for text, row in zip(texts, values, strict=True)
             if self._fits(len(row)) and row
         ]
@@ -230,13 +228,13 @@ class Block(Kind):
     def _size(self, length: int) -> int:
         return self.fmt.size if self.fmt.size > 0 else max(length, 1)
 
-    def _row(self, texts: list[str], values: list[Value], tensor_scale: int, words: list[int]) -> Row:
+    def _row(self, texts: list[str], values: list[Value], tensor_scale: int, words: list[int]) -> QuantizedRow:
         factor, size, decode = decoder(FP32)(tensor_scale), self._size(len(values)), decoder(FP32)
-        row = Row([texts], [], [], [], size, None if not self.profile.two_levels else tensor_scale)
+        row = QuantizedRow([texts], [], [], [], size, None if not self.profile.two_levels else tensor_scale)
         assert row.scales is not None
         for i in range(0, len(values), size):
-            part, drawn = values[i : i + size], words[i : i + size]
-            block = quantize_block(part, self.fmt, self.profile, self.choices.policy, drawn, factor)
+            part, part_words = values[i : i + size], words[i : i + size]
+            block = quantize_block(part, self.fmt, self.profile, self.choices.policy, part_words, factor)
             row.scales.append(block.scale)
             row.codes.extend(block.codes)
             worth = dequantize_to_fp32(block.scale, block.codes, self.fmt, self.profile, factor)
@@ -247,13 +245,17 @@ class Block(Kind):
         from softfloat_ref.arrays import blocks
 
         policy, along = self.choices.policy, -1 if axis is None else axis
-        found = blocks.encode(
+        block_array = blocks.encode(
             x, self.fmt, axis=along, profile=self.profile, policy=policy, random_bits=words, tensor_scale=tensor_scale
         )
-        parts: dict[str, Array] = {"codes": found.codes, "values": found.decode(), "scales": found.scales}
-        if found.tensor_scale is not None:
-            parts["tensor_scale"] = _fp32_array(_code_of(found.tensor_scale))
-        return Arrays(parts["codes"], parts["values"], parts, found)
+        parts: dict[str, Array] = {
+            "codes": block_array.codes,
+            "values": block_array.decode(),
+            "scales": block_array.scales,
+        }
+        if block_array.tensor_scale is not None:
+            parts["tensor_scale"] = _fp32_array(_code_of(block_array.tensor_scale))
+        return Arrays(parts["codes"], parts["values"], parts, block_array)
 
     def pieces(self, x: Array, axis: int | None) -> Pieces | None:
         from softfloat_ref.arrays.block_layout import Layout, check_axis
@@ -268,10 +270,10 @@ class Block(Kind):
     def tensor_scale(self, amax: Callable[[], float]) -> float | None:
         if not self.profile.two_levels:
             return None
-        found = amax()
-        return float(decode(tensor_scale_of(to_value(found, 0) if found else None, self.fmt, self.profile), FP32))
+        largest = amax()
+        return float(decode(tensor_scale_of(to_value(largest, 0) if largest else None, self.fmt, self.profile), FP32))
 
-    def array_rows(self, arrays: Arrays, form: str | None) -> list[Row]:
+    def array_rows(self, arrays: Arrays, form: str | None) -> list[QuantizedRow]:
         from softfloat_ref.arrays import blocks
 
         assert arrays.blocks is not None
@@ -281,9 +283,9 @@ class Block(Kind):
         size = self._size(arrays.codes.size if self.fmt.size == TENSOR else arrays.codes.shape[arrays.blocks.axis])
         second = None if arrays.blocks.tensor_scale is None else _code_of(arrays.blocks.tensor_scale)
         lines = zip(_lines_of(arrays), scales, strict=True)
-        return [Row([], codes, values, scale, size, second) for (codes, values), scale in lines]
+        return [QuantizedRow([], codes, values, scale, size, second) for (codes, values), scale in lines]
 
-    def array_parts(self, rows: list[Row]) -> dict[str, Array]:
+    def array_parts(self, rows: list[QuantizedRow]) -> dict[str, Array]:
         import numpy as np
 
         from softfloat_ref.arrays import convert
@@ -300,15 +302,13 @@ class Block(Kind):
     def writer(self) -> Callable[[Value], str]:
         return writer(self.fmt.element.precision + self.fmt.scale.precision)
 
-    def table(self, row: Row) -> Iterator[tuple[int, str]]:
+    def table(self, row: QuantizedRow) -> Iterator[tuple[int, str]]:
         if row.tensor_scale is not None:
             yield 0, f"tensor scale {FP32.hex(row.tensor_scale)} = {shortest(decoder(FP32)(row.tensor_scale))}"
         for i, scale in enumerate(row.scales or ()):
-            x = decoder(self.fmt.scale)(scale)
-            power = f"2^{exact.top(x)}" if x.significand == 1 else shortest(x)
-            yield i * row.size, f"block {i}: scale {self.fmt.scale.hex(scale)} = {power}"
+            yield i * row.size, f"block {i}: scale {scale_text(scale, self.fmt.scale)}"
 
-    def hex_lines(self, row: Row) -> Iterator[str]:
+    def hex_lines(self, row: QuantizedRow) -> Iterator[str]:
         """One line per block, starting with its scale; the tensor scale comes first."""
         if row.tensor_scale is not None:
             yield f"tensor scale: {FP32.hex(row.tensor_scale)}"
@@ -316,26 +316,21 @@ class Block(Kind):
             part = row.codes[i * row.size : (i + 1) * row.size]
             yield f"{self.fmt.scale.hex(scale)}: " + " ".join(map(self.hex, part))
 
-    def entry(self, row: Row) -> dict[str, Any]:
+    def entry(self, row: QuantizedRow) -> dict[str, Any]:
         whole = super().entry(row)
-        found = {"codes": whole["codes"], "scales": list(map(self.fmt.scale.hex, row.scales or ()))}
+        fields = {"codes": whole["codes"], "scales": list(map(self.fmt.scale.hex, row.scales or ()))}
         if row.tensor_scale is not None:
-            found["tensor_scale"] = FP32.hex(row.tensor_scale)
-        return {**found, "values": whole["values"]}
+            fields["tensor_scale"] = FP32.hex(row.tensor_scale)
+        return {**fields, "values": whole["values"]}
 
 
 @dataclass(frozen=True)
-class Affine(Kind):
+class AffineKind(Kind):
     """An affine format: one scale and zero point for all numbers, or for each channel of an array."""
 
     fmt: AffineFormat
     rule: Rule
     choices: Choices
-
-    @property
-    def _policy(self) -> Any:
-        """The policy, if an option of it was typed."""
-        return self.choices.typed_policy
 
     as_printed = True
 
@@ -349,14 +344,15 @@ class Affine(Kind):
         if not is_array and output is not None and (form is None or suffix not in (".txt", ".csv", ".json")):
             raise Error(f"{output}: numbers as text go to .txt, .csv or .json, with --as value, hex or json")
 
-    def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[Row]:
+    def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[QuantizedRow]:
         values = [to_value(x, VALUE_BITS) for row in numbers for x in row]
         parameters = choose(*self._range(values), self.fmt, self.rule)
-        drawn = zip(values, words, strict=True)
-        integers = [quantize_value(x, parameters, self.fmt, self.rule, self._policy, r) for x, r in drawn]
+        pairs = zip(values, words, strict=True)
+        policy = self.choices.typed_policy
+        integers = [quantize_value(x, parameters, self.fmt, self.rule, policy, r) for x, r in pairs]
         decode, mask = decoder(FP32), (1 << self.fmt.bits) - 1
         return [
-            Row(
+            QuantizedRow(
                 [[text for row in texts for text in row], list(map(str, integers))],
                 [q & mask for q in integers],
                 [decode(dequantize_value(q, parameters)) for q in integers],
@@ -378,7 +374,8 @@ class Affine(Kind):
     def array(self, x: Array, words: Any, axis: int | None = None, tensor_scale: float | None = None) -> Arrays:
         from softfloat_ref.arrays import affine
 
-        q = affine.encode(x, self.fmt, axis=axis, profile=self.rule, policy=self._policy, random_bits=words)
+        policy = self.choices.typed_policy
+        q = affine.encode(x, self.fmt, axis=axis, profile=self.rule, policy=policy, random_bits=words)
         values = q.decode()
         parts = {"integers": q.integers, "scale": q.scales, "zero_point": q.zero_points, "values": values}
         return Arrays(q.codes, values, parts)
@@ -389,15 +386,15 @@ class Affine(Kind):
     def writer(self) -> Callable[[Value], str]:
         return shortest
 
-    def table(self, row: Row) -> Iterator[tuple[int, str]]:
+    def table(self, row: QuantizedRow) -> Iterator[tuple[int, str]]:
         for scale in row.scales or ():
             text = f"{FP32.hex(scale)} = {shortest(decoder(FP32)(scale))}"
             yield 0, f"scale {text}, zero point {row.zero_point}"
 
-    def json(self, rows: list[Row]) -> dict[str, Any]:
-        (row,), found = rows, {"format": self.fmt.name}
-        found |= {"scale": FP32.hex(row.scales[0]), "zero_point": row.zero_point}  # type: ignore[index,dict-item]
-        return {**found, "integers": list(map(int, row.columns[1])), "values": list(map(shortest, row.values))}
+    def json(self, rows: list[QuantizedRow]) -> dict[str, Any]:
+        (row,), fields = rows, {"format": self.fmt.name}
+        fields |= {"scale": FP32.hex(row.scales[0]), "zero_point": row.zero_point}  # type: ignore[index,dict-item]
+        return {**fields, "integers": list(map(int, row.columns[1])), "values": list(map(shortest, row.values))}
 
 
 def _lines_of(arrays: Arrays) -> Iterator[tuple[list[int], list[Value]]]:
@@ -409,15 +406,16 @@ def _lines_of(arrays: Arrays) -> Iterator[tuple[list[int], list[Value]]]:
         yield line.tolist(), [decode(p) for p in pattern.tolist()]
 
 
-def _parts_of(rows: list[Row], codes: Any, values: Any) -> dict[str, Array]:
+def _parts_of(rows: list[QuantizedRow], codes: Any, values: Any) -> dict[str, Array]:
     import numpy as np
 
-    found = {"codes": np.array([r.codes for r in rows], codes)}
-    return {**found, "values": np.array([[float(v) for v in r.values] for r in rows], values)}
+    return {
+        "codes": np.array([r.codes for r in rows], codes),
+        "values": np.array([[float(v) for v in r.values] for r in rows], values),
+    }
 
 
 def _code_of(number: float) -> int:
-    """The code of an FP32 number."""
     return encode(number, FP32).bits
 
 

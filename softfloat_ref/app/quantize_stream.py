@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.app.quantize_kinds import Arrays, Kind
-from softfloat_ref.app.tally import Tally
-from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import new_file, opened
+from softfloat_ref.app.quantize_output import ArraySummary
+from softfloat_ref.base.errors import Error, errors_of
+from softfloat_ref.base.files import new_file, open_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1 << 18  # values: a chunk's temporaries take some tens of MiB
 
 
-class Part(NamedTuple):
+class Chunk(NamedTuple):
     """A chunk: values from a position on, as rows of whole blocks; a block at the end of an axis may be short."""
 
     start: int
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stream:
+class NpyStream:
     """One quantization of a mapped .npy file."""
 
     path: str
@@ -42,7 +42,7 @@ class Stream:
     kind: Kind
     axis: int | None
 
-    def parts(self) -> Iterator[Part] | None:
+    def parts(self) -> Iterator[Chunk] | None:
         """The chunks, in the order of the file; None if the array must be read whole.
 
         This is so if its memory order is Fortran's, blocks run along another axis than the last, a scale belongs
@@ -56,39 +56,38 @@ class Stream:
             return None
         return _parts(pieces.rows, pieces.length, pieces.size or pieces.length)
 
-    def run(self, parts: Iterator[Part], output: str, as_codes: bool) -> str:
+    def run(self, parts: Iterator[Chunk], output: str, as_codes: bool) -> str:
         """Write the output file; returns the summary."""
         import numpy as np
 
-        tally = Tally(self.kind.fmt)
+        tally = ArraySummary(self.kind.fmt)
         with ExitStack() as stack:
-            source = stack.enter_context(opened(self.path))
+            source = stack.enter_context(open_file(self.path))
             with errors_of(self.path):
                 scale = self.kind.tensor_scale(lambda: self._largest(source))
             target: IO[bytes] | None = None
             for part in parts:
                 with errors_of(self.path):
                     x = self._read(source, part.start, math.prod(part.shape)).reshape(part.shape)
-                    found = self._quantize(x, part, scale)
-                tally.add(x, found.values, found.blocks)
-                made = found.codes if as_codes else found.values
+                    arrays = self._quantize(x, part, scale)
+                tally.add(x, arrays.values, arrays.blocks)
+                data = arrays.codes if as_codes else arrays.values
                 if target is None:  # only now, so that an error leaves no file behind
                     target = stack.enter_context(new_file(output))
-                    _header(target, made.dtype, self.array.shape)
-                target.write(np.ascontiguousarray(made).data)
+                    _header(target, data.dtype, self.array.shape)
+                target.write(np.ascontiguousarray(data).data)
         return tally.text(self.array.dtype, self.array.shape)
 
     def _read(self, source: IO[bytes], start: int, count: int) -> NDArray[Any]:
         import numpy as np
 
         source.seek(self.array.offset + start * self.array.itemsize)
-        found: NDArray[Any] = np.fromfile(source, self.array.dtype, count)
-        if found.size != count:
+        values: NDArray[Any] = np.fromfile(source, self.array.dtype, count)
+        if values.size != count:
             raise Error("the file became shorter while it was read")
-        return found
+        return values
 
-    def _quantize(self, x: NDArray[Any], part: Part, tensor_scale: float | None) -> Arrays:
-        """Quantize a chunk."""
+    def _quantize(self, x: NDArray[Any], part: Chunk, tensor_scale: float | None) -> Arrays:
         source, n = self.kind.choices.source, self.kind.choices.policy.random_count
         words = None if source is None else source.array(n, part.start, x.size).reshape(x.shape)
         return self.kind.array(x, words, tensor_scale=tensor_scale)
@@ -106,17 +105,17 @@ class Stream:
         return amax
 
 
-def _parts(rows: int, length: int, size: int) -> Iterator[Part]:
+def _parts(rows: int, length: int, size: int) -> Iterator[Chunk]:
     """Chunks of `rows` rows of that length: whole rows, or pieces of a row cut between blocks of `size`."""
     if length <= _CHUNK:
         step = _CHUNK // length
         for row in range(0, rows, step):
-            yield Part(row * length, (min(step, rows - row), length))
+            yield Chunk(row * length, (min(step, rows - row), length))
         return
     step = _CHUNK - _CHUNK % size
     for row in range(rows):
         for column in range(0, length, step):
-            yield Part(row * length + column, (1, min(step, length - column)))
+            yield Chunk(row * length + column, (1, min(step, length - column)))
 
 
 def _header(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
@@ -127,22 +126,10 @@ def _header(stream: IO[bytes], dtype: np.dtype[Any], shape: tuple[int, ...]) -> 
     npy.write_array_header_1_0(stream, fields)
 
 
-def stream(one: Stream, output: str, form: str | None) -> bool:
+def stream(npy: NpyStream, output: str, form: str | None) -> bool:
     """Quantize a mapped .npy file to a .npy file in chunks; returns whether that was possible. Raises Error."""
     if Path(output).suffix != ".npy" or form == "json":
         return False
-    parts = one.parts()
-    if parts is None:
-        return False
-    summary = one.run(parts, output, form == "hex")
-    print(summary, file=sys.stderr)
-    return True
-
-
-@contextmanager
-def errors_of(name: str) -> Iterator[None]:
-    """Put the file's name in front of errors."""
-    try:
-        yield
-    except Error as e:
-        raise Error(f"{name}: {e}") from None
+    if (parts := npy.parts()) is not None:
+        print(npy.run(parts, output, form == "hex"), file=sys.stderr)
+    return parts is not None

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, Name, policy_options, profile_option
+from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, NameType, policy_options, profile_option
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.names import matches
 
 if TYPE_CHECKING:
-    from softfloat_ref.app.report_rows import Report
+    from softfloat_ref.app.report_rows import ModelReport
     from softfloat_ref.arrays.errors import Measure
     from softfloat_ref.nn.model_errors import Row
     from softfloat_ref.nn.model_files import Tensor
@@ -37,7 +37,9 @@ _BINS: Final = 192  # of blocks in a picture
 @click.option("--include", multiple=True, metavar="PATTERN", help="Only these tensors, such as layers.0.*.weight.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these tensors.")
 @click.option("--axis", type=click.INT, help="Axis of blocks [the last]; qint: of channels [one scale].")
-@click.option("--sort", type=Name("KEY", SORTS), default="file", help=f"Order: {', '.join(SORTS)}; worst first [file].")
+@click.option(
+    "--sort", type=NameType("KEY", SORTS), default="file", help=f"Order: {', '.join(SORTS)}; worst first [file]."
+)
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the first N rows; files have all.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=f"{', '.join(OUTPUTS)}; several times.")
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
@@ -66,17 +68,17 @@ def command(
     from softfloat_ref.app import report_rows
     from softfloat_ref.base.files import check_place
 
-    for given in (models, outputs):
-        if twice := [x for i, x in enumerate(given) if x in given[:i]]:
+    for paths in (models, outputs):
+        if twice := [x for i, x in enumerate(paths) if x in paths[:i]]:
             raise Error(f"{twice[0]} is given twice")
     _check(sort, outputs, choices)
     for path in outputs:
         check_place(path)
     measures = _measures(formats, choices, axis, profile)
-    chosen, skipped = _chosen(models, include, exclude)
-    rows = _rows(chosen, measures, outputs, jobs, scheduler)
+    measured_tensors, skipped = _chosen(models, include, exclude)
+    rows = _rows(measured_tensors, measures, outputs, jobs, scheduler)
     names = [m.fmt.name for m in measures]
-    report = report_rows.Report([Path(x).name for x in models], names, rows, skipped)
+    report = report_rows.ModelReport([Path(x).name for x in models], names, rows, skipped)
     report = report.ordered(sort)
     _write(report, outputs)
     for line in report_rows.table(report, top):
@@ -105,15 +107,15 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
     from softfloat_ref.arrays.exponents import find_format
     from softfloat_ref.oracle.formats import Format
 
-    found = list({x.name: x for x in map(find_format, formats)}.values())
-    if all(isinstance(x, Format) for x in found):
-        for option, given in (("--axis", axis), ("--profile", profile)):
-            if given is not None:
-                names = ", ".join(x.name for x in found)
+    targets = list({x.name: x for x in map(find_format, formats)}.values())
+    if all(isinstance(x, Format) for x in targets):
+        for option, value in (("--axis", axis), ("--profile", profile)):
+            if value is not None:
+                names = ", ".join(x.name for x in targets)
                 raise Error(f"{option} is for block formats; scalar: {names}")
     return [
         Measure.make(x, chosen.typed_policy, chosen.source, *(() if isinstance(x, Format) else (axis, profile)))
-        for x in found
+        for x in targets
         if (chosen := choices.of(x, profile))
     ]
 
@@ -124,43 +126,43 @@ def _chosen(
     """The tensors to be measured, and the names of the others with the reason. Raises Error if there are none."""
     from softfloat_ref.nn.model_files import tensors
 
-    found = list(_named([(x, tensors(x)) for x in models]))
+    all_tensors = list(_named([(x, tensors(x)) for x in models]))
     for pattern in (*include, *exclude):
-        if not any(matches(t.name, pattern) for t in found):
-            raise unknown("tensor", pattern, [t.name for t in found])
-    kept = [t for t in found if not include or any(matches(t.name, p) for p in include)]
-    kept = [t for t in kept if not any(matches(t.name, p) for p in exclude)]
-    if not kept:
+        if not any(matches(t.name, pattern) for t in all_tensors):
+            raise unknown("tensor", pattern, [t.name for t in all_tensors])
+    selected = [t for t in all_tensors if not include or any(matches(t.name, p) for p in include)]
+    selected = [t for t in selected if not any(matches(t.name, p) for p in exclude)]
+    if not selected:
         raise Error(f"--exclude {' '.join(exclude)} leaves no tensor")
-    skipped = [(t.name, t.skipped) for t in kept if t.skipped]
-    if len(skipped) == len(kept):
+    skipped = [(t.name, t.skipped) for t in selected if t.skipped]
+    if len(skipped) == len(selected):
         name, why = skipped[0]
-        raise Error(f"{', '.join(models)}: nothing to measure: {len(kept)} tensors, such as {name} ({why})")
-    return [t for t in kept if not t.skipped], skipped
+        raise Error(f"{', '.join(models)}: nothing to measure: {len(selected)} tensors, such as {name} ({why})")
+    return [t for t in selected if not t.skipped], skipped
 
 
 def _named(files: Sequence[tuple[str, list[Tensor]]]) -> Iterator[Tensor]:
     """All tensors; where two files have one of the same name, every name begins with its file."""
     from dataclasses import replace
 
-    names = [t.name for _, found in files for t in found]
-    for file, found in files:
-        yield from found if len(set(names)) == len(names) else (replace(t, name=f"{file}:{t.name}") for t in found)
+    names = [t.name for _, tensors in files for t in tensors]
+    for file, tensors in files:
+        yield from tensors if len(set(names)) == len(names) else (replace(t, name=f"{file}:{t.name}") for t in tensors)
 
 
 def _rows(
-    chosen: Sequence[Tensor],
+    tensors: Sequence[Tensor],
     measures: Sequence[Measure],
     outputs: Sequence[str],
     jobs: int | None,
     scheduler: str | None,
 ) -> list[Row]:
-    from softfloat_ref.app.progress import progress
+    from softfloat_ref.app.output import progress
     from softfloat_ref.base.executors import workers
     from softfloat_ref.nn.model_errors import Work
 
     pictures = any(Path(x).suffix == ".html" for x in outputs)
-    work = Work(chosen, measures, _BINS if pictures else 0)
+    work = Work(tensors, measures, _BINS if pictures else 0)
     with workers(jobs if jobs or scheduler else 1, scheduler) as pool, progress(work.total) as bar:
         rows = list(work.rows(pool, bar.advance))
     if all(row.problem for row in rows):
@@ -168,12 +170,11 @@ def _rows(
     return rows
 
 
-def _write(report: Report, outputs: Sequence[str]) -> None:
+def _write(report: ModelReport, outputs: Sequence[str]) -> None:
     """The files, each written completely or not at all."""
     from softfloat_ref.app import report_page, report_rows
-    from softfloat_ref.base.files import write_file
+    from softfloat_ref.base.files import write_data
 
     makers = {".csv": report_rows.csv_text, ".json": report_rows.json_text, ".html": report_page.html}
     for path in outputs:
-        data = makers[Path(path).suffix](report).encode()
-        write_file(path, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
+        write_data(path, makers[Path(path).suffix](report))

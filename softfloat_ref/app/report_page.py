@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from softfloat_ref.app import plots, plots_formats, plots_tensors
-from softfloat_ref.app.report_rows import HEADS, Report, cells, notes, shape
+from softfloat_ref.app import plots, plots_formats
+from softfloat_ref.app.report_rows import HEADS, ModelReport, cells, notes, shape
 from softfloat_ref.arrays.exponents import AnyFormat
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from softfloat_ref.nn.model_errors import Row
 
-_WORST: Final = 2  # tensors per block format whose blocks are shown
+_WORST_TENSORS: Final = 2  # tensors per block format whose blocks are shown
 _BINADES: Final = 24  # of magnitudes below the largest one
 _STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1c1c1c; }
@@ -37,12 +37,12 @@ svg { max-width: 100%; height: auto; }
 """
 
 
-def html(report: Report) -> str:
+def html(report: ModelReport) -> str:
     """The page. Raises Error without matplotlib."""
     title = escape(f"Formats on {', '.join(report.models)}")
     tensors = {id(x.tensor): x.tensor.size for x in report.rows}
     head = f"{len(tensors)} tensors, {sum(tensors.values()):,} values; tensors skipped: {len(report.skipped)}"
-    totals = [[name, *cells(found)] for name, found in report.totals()]
+    totals = [[name, *cells(errors)] for name, errors in report.totals()]
     rows = [
         [x.tensor.name, shape(x), x.measure.fmt.name, *((x.problem,) if x.problem else cells(x.found.errors))]
         for x in report.rows
@@ -65,8 +65,8 @@ def html(report: Report) -> str:
 def _table(heads: list[str], rows: object, texts: int) -> str:
     """texts: the number of columns of text, which are on the left."""
 
-    def line(tag: str, found: object) -> str:
-        listed = list(found)  # type: ignore[call-overload]
+    def line(tag: str, row: object) -> str:
+        listed = list(row)  # type: ignore[call-overload]
         wide = f' colspan="{len(heads) - texts}"' if len(listed) == texts + 1 < len(heads) else ""
         marks = [' class="t"' if i < texts or wide else "" for i in range(len(listed))]
         last = len(listed) - 1
@@ -80,29 +80,28 @@ def _table(heads: list[str], rows: object, texts: int) -> str:
     return f'<div class="wide"><table>\n{line("th", heads)}{body}</table></div>\n'
 
 
-def _pictures(report: Report) -> Iterator[str]:
-    """The pictures, each under a heading."""
+def _pictures(report: ModelReport) -> Iterator[str]:
     with plots.style():
-        for number, (heading, drawn, text) in enumerate(_figures(report)):
-            yield f"<h2>{escape(heading)}</h2>\n<p>{escape(text)}</p>\n{plots.svg(drawn, f'p{number}')}\n"
+        for number, (heading, fig, text) in enumerate(_figures(report)):
+            yield f"<h2>{escape(heading)}</h2>\n<p>{escape(text)}</p>\n{plots.svg(fig, f'p{number}')}\n"
 
 
-def _figures(report: Report) -> Iterator[tuple[str, Figure, str]]:
+def _figures(report: ModelReport) -> Iterator[tuple[str, Figure, str]]:
     """Heading, picture and explanation."""
     formats = list({x.measure.fmt.name: x.measure.fmt for x in report.rows}.values())
     names = list(dict.fromkeys(x.tensor.name for x in report.rows))
-    known = {(x.tensor.name, x.measure.fmt.name): x.found.errors.sqnr for x in report.rows if not x.problem}
-    ratios = [(f.name, [known.get((name, f.name), math.nan) for name in names]) for f in formats]
+    sqnr = {(x.tensor.name, x.measure.fmt.name): x.found.errors.sqnr for x in report.rows if not x.problem}
+    ratios = [(f.name, [sqnr.get((name, f.name), math.nan) for name in names]) for f in formats]
     text = "One mark per tensor and format. A tensor that a format represents exactly has no mark."
-    yield "Signal to quantization noise", plots_tensors.sqnr(names, ratios), text
+    yield "Signal to quantization noise", plots_formats.sqnr(names, ratios), text
     amax = max((x.found.errors.amax for x in report.rows), default=1.0) or 1.0
     high = math.frexp(amax)[1]
     text = f"Largest relative error by magnitude, rounded to nearest. The model's largest magnitude is {amax:.4g}."
-    shown = [f for f in formats if not (isinstance(f, BlockFormat) and f.size == 1)]
-    if shown:
+    plotted = [f for f in formats if not (isinstance(f, BlockFormat) and f.size == 1)]
+    if plotted:
         yield (
             "Error of the formats",
-            plots_formats.errors([plots_formats.curve(f, high - _BINADES, high) for f in shown], high),
+            plots_formats.errors([plots_formats.curve(f, high - _BINADES, high) for f in plotted], high),
             text,
         )
     small = [f for f in formats if _fits_a_line(f)]
@@ -118,7 +117,7 @@ def _figures(report: Report) -> Iterator[tuple[str, Figure, str]]:
         text = f"{row.tensor.name} in {row.measure.fmt.name}: values above scale x largest element saturate."
         limit = float(largest(row.measure.fmt.element))
         heading = f"Blocks of {row.tensor.name}, {row.measure.fmt.name}"
-        yield heading, plots_tensors.blocks(row.found.bins, limit, plots_tensors.short(row.tensor.name)), text
+        yield heading, plots_formats.blocks(row.found.bins, limit, plots_formats.short(row.tensor.name)), text
 
 
 def _fits_a_line(fmt: AnyFormat) -> bool:
@@ -127,9 +126,9 @@ def _fits_a_line(fmt: AnyFormat) -> bool:
     return (fmt if isinstance(fmt, Format) else fmt.element).width <= plots_formats.MAX_BITS
 
 
-def _worst(report: Report) -> Iterator[Row]:
+def _worst(report: ModelReport) -> Iterator[Row]:
     """For each block format, the tensors of several blocks with the lowest ratio of signal to noise."""
     for name in report.formats:
         rows = [x for x in report.rows if x.measure.fmt.name == name and x.found.bins and x.found.bins.blocks > 1]
         finite = [x for x in rows if math.isfinite(x.found.errors.sqnr)]
-        yield from sorted(finite, key=lambda x: x.found.errors.sqnr)[:_WORST]
+        yield from sorted(finite, key=lambda x: x.found.errors.sqnr)[:_WORST_TENSORS]

@@ -22,7 +22,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 
 
-class Report(NamedTuple):
+class ModelReport(NamedTuple):
     """models: names of the files. formats: their names. rows: each tensor in each format. skipped: names of other
     tensors, and why."""
 
@@ -31,17 +31,17 @@ class Report(NamedTuple):
     rows: list[Row]
     skipped: list[tuple[str, str]]
 
-    def ordered(self, key: str) -> Report:
+    def ordered(self, key: str) -> ModelReport:
         """With rows in that order, of equal ones in the order of the file."""
         return self if key == "file" else self._replace(rows=sorted(self.rows, key=_KEYS[key]))
 
     def totals(self) -> list[tuple[str, Errors]]:
         """For each format, the errors of all tensors together."""
-        found = dict.fromkeys(self.formats, Errors())
+        totals = dict.fromkeys(self.formats, Errors())
         for x in self.rows:
             if not x.problem:
-                found[x.measure.fmt.name] += x.found.errors
-        return list(found.items())
+                totals[x.measure.fmt.name] += x.found.errors
+        return list(totals.items())
 
 
 def _share(count: Callable[[Errors], int]) -> Callable[[Row], float]:
@@ -49,8 +49,8 @@ def _share(count: Callable[[Errors], int]) -> Callable[[Row], float]:
 
 
 def _sqnr(x: Row) -> float:
-    found = x.found.errors.sqnr
-    return math.inf if math.isnan(found) else found
+    ratio = x.found.errors.sqnr
+    return math.inf if math.isnan(ratio) else ratio
 
 
 _KEYS: Final[dict[str, Callable[[Row], Any]]] = {
@@ -66,7 +66,7 @@ _KEYS: Final[dict[str, Callable[[Row], Any]]] = {
 # -- text ------------------------------------------------------------------------------------------------------------
 
 
-def table(report: Report, top: int | None = None) -> Iterator[str]:
+def table(report: ModelReport, top: int | None = None) -> Iterator[str]:
     """Lines: one per row, the totals, and the tensors that were skipped. top: the number of rows to print."""
     rows = [(x.tensor.name, shape(x), x.measure.fmt.name, x) for x in report.rows[:top]]
     totals = report.totals() if len({id(x.tensor) for x in report.rows}) > 1 else []
@@ -75,11 +75,11 @@ def table(report: Report, top: int | None = None) -> Iterator[str]:
               max(map(len, [*(r[2] for r in rows), *(name for name, _ in totals), "format"]))]  # fmt: skip
     lines: list[tuple[str, str, str, tuple[str, ...]]] = [("tensor", "shape", "format", HEADS)]
     lines += [(name, size, fmt, (x.problem,) if x.problem else cells(x.found.errors)) for name, size, fmt, x in rows]
-    lines += [(TOTAL, "", name, cells(found)) for name, found in totals]
+    lines += [(TOTAL, "", name, cells(errors)) for name, errors in totals]
     sizes = (7, 9, 8, 9, 9, 9, 0)
-    for *head, found in lines:
+    for *head, texts in lines:
         text = "  ".join(f"{x:{width}}" for x, width in zip(head, widths, strict=True))
-        parts = found if len(found) == 1 else [f"{x:>{size}}" for x, size in zip(found, sizes, strict=True)]
+        parts = texts if len(texts) == 1 else [f"{x:>{size}}" for x, size in zip(texts, sizes, strict=True)]
         yield f"{text}  {'  '.join(parts)}".rstrip()
     if len(rows) < len(report.rows):
         yield f"{len(report.rows) - len(rows)} more rows: leave --top out, or write them with -o FILE.csv"
@@ -88,8 +88,8 @@ def table(report: Report, top: int | None = None) -> Iterator[str]:
         yield f"skipped {name}: {why}"
 
 
-def notes(report: Report) -> Iterator[str]:
-    """What to think of before numbers are compared: blocks that their axis does not fill."""
+def notes(report: ModelReport) -> Iterator[str]:
+    """Warnings for a comparison of the numbers: of blocks that their axis does not fill."""
     thin = [(x, axis) for x in report.rows if (axis := _fuller_axis(x)) is not None]
     if thin:
         first, axis = thin[0]
@@ -150,7 +150,7 @@ def _scale(x: float) -> str:
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def entries(report: Report) -> Iterator[dict[str, Any]]:
+def entries(report: ModelReport) -> Iterator[dict[str, Any]]:
     """The rows as tables of COLUMNS; numbers that are not finite as text."""
     for x in report.rows:
         head = {"tensor": x.tensor.name, "shape": shape(x), "stored": x.tensor.fmt, "format": x.measure.fmt.name}
@@ -158,7 +158,7 @@ def entries(report: Report) -> Iterator[dict[str, Any]]:
 
 
 def _numbers(x: Errors) -> dict[str, Any]:
-    found = {
+    numbers = {
         "values": x.values,
         "sqnr_db": float(f"{x.sqnr:.4f}"),
         "max_error": x.largest_error,
@@ -173,11 +173,11 @@ def _numbers(x: Errors) -> dict[str, Any]:
     }
     if x.blocks:
         scales = {} if math.isnan(x.low_scale) else {"low_scale": x.low_scale, "high_scale": x.high_scale}
-        found |= {"blocks": x.blocks, "nan_blocks": x.nan_blocks, **scales}
-    return {k: v if math.isfinite(v) else str(v) for k, v in found.items()}
+        numbers |= {"blocks": x.blocks, "nan_blocks": x.nan_blocks, **scales}
+    return {k: v if math.isfinite(v) else str(v) for k, v in numbers.items()}
 
 
-def csv_text(report: Report) -> str:
+def csv_text(report: ModelReport) -> str:
     """The rows as CSV; tensors that were skipped are rows without a format."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, restval="", lineterminator="\n")
@@ -187,13 +187,13 @@ def csv_text(report: Report) -> str:
     return text.getvalue()
 
 
-def json_text(report: Report) -> str:
+def json_text(report: ModelReport) -> str:
     """The rows, the totals and the skipped tensors as JSON."""
     whole = {
         "models": report.models,
         "formats": report.formats,
         "rows": [{k: v for k, v in x.items() if v != ""} for x in entries(report)],
-        "totals": [{"format": name, **_numbers(found)} for name, found in report.totals()],
+        "totals": [{"format": name, **_numbers(errors)} for name, errors in report.totals()],
         "skipped": [{"tensor": name, "why": why} for name, why in report.skipped],
     }
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import ANY, POLICY_OPTIONS, Choices, Name, bundled, option_name, policy_values
+from softfloat_ref.app.options import ANY, POLICY_OPTIONS, Choices, NameType, bundled, option_name, policy_values
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet
@@ -22,21 +22,13 @@ from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, Overflow, Policy, rounding_name
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import OPTIONS, REQUESTS, DotUnit, Field, MatmulUnit, Unit, VectorUnit
+from softfloat_ref.units import OPTIONS, REQUESTS, DotUnit, Field, Unit, VectorUnit
 from softfloat_ref.units.dot import MAX_K
 from softfloat_ref.units.vector import MAX_LENGTH
 from softfloat_ref.workflow import units as workflow
 
-
-class _OperationName(Name):
-    """The name of an operation, for completion."""
-
-    def __init__(self) -> None:
-        super().__init__("OP", [*OPERATIONS, *REQUESTS, *recipe_files()])
-
-
-OP: Final = _OperationName()
-_NAMES: Final[dict[str, tuple[str, Iterable[str]]]] = {
+OP: Final = NameType("OP", [*OPERATIONS, *REQUESTS, *recipe_files()])
+_COMPLETIONS: Final[dict[str, tuple[str, Iterable[str]]]] = {
     "profile": ("PROFILE", PROFILES),
     "acc": ("ACCUMULATOR", ACCUMULATORS),
 }
@@ -53,13 +45,16 @@ def _option(name: str) -> Callable[[Any], Any]:
     if row.kind is int:
         integer = click.INT if row.least is None else click.IntRange(min=row.least)
         return click.option(option_name(name), name, type=integer, help=row.help)
-    kind = Name(*_NAMES[name]) if name in _NAMES else click.STRING
+    kind = NameType(*_COMPLETIONS[name]) if name in _COMPLETIONS else click.STRING
     metavar = _METAVARS.get(name, kind.name)
     return click.option(option_name(name), name, type=kind, metavar=metavar, help=row.help)
 
 
-_SCALE: Final[dict[str, tuple[str, Iterable[str]]]] = {"rounding": ("MODE", ROUNDINGS), "overflow": ("RULE", Overflow)}
-_OWN: Final = tuple(name for name, row in OPTIONS.items() if row.kind is not None)
+_SCALE_OPTIONS: Final[dict[str, tuple[str, Iterable[str]]]] = {
+    "rounding": ("MODE", ROUNDINGS),
+    "overflow": ("RULE", Overflow),
+}
+_UNIT_PARAMETERS: Final = tuple(name for name, row in OPTIONS.items() if row.kind is not None)
 _OPTIONS: Final = (
     click.option("--fmt", type=ANY, metavar="FORMAT", help="Format, or one per operand: a=fp8_e4m3,b=fp8_e5m2,c=fp32."),
     click.option(
@@ -71,23 +66,23 @@ _OPTIONS: Final = (
         metavar="MODE,MODE,...",
         help="The rounding is an input: these modes, coded 0, 1, ...",
     ),
-    *map(_option, _OWN),
+    *map(_option, _UNIT_PARAMETERS),
     *(
         click.option(
             option_name(f"scale_{name}"),
             f"scale_{name}",
-            type=Name(*names),
+            type=NameType(*names),
             metavar=names[0],
             help=f"ConvertToBlockMaxAbsFinite: {name} of the scale.",
         )
-        for name, names in _SCALE.items()
+        for name, names in _SCALE_OPTIONS.items()
     ),
     *POLICY_OPTIONS,
 )
 
 
 @dataclass(frozen=True)
-class Request:
+class UnitRequest:
     """The options of a command that describe a unit. options: of `units.OPTIONS`, and roundings; those typed."""
 
     fmt: str | None
@@ -96,14 +91,13 @@ class Request:
     options: dict[str, Any]
 
     @property
-    def given(self) -> tuple[str, ...]:
-        """The parameters that were typed."""
+    def typed_options(self) -> tuple[str, ...]:
         formats = {"fmt": self.fmt, "out": self.out, "seed": self.choices.seed}
-        return (*(n for n, x in formats.items() if x is not None), *self.choices.given, *self.options)
+        return (*(n for n, x in formats.items() if x is not None), *self.choices.typed_options, *self.options)
 
     def refuse(self, why: str, allowed: Sequence[str] = ()) -> None:
         """Raise Error for options that have no effect."""
-        for name in self.given:
+        for name in self.typed_options:
             if name not in allowed:
                 first = find_first(self.options[name]) if name == "scale_policy" else name
                 raise Error(f"{why}; leave {option_name(f'scale_{first}' if first != name else name)} out")
@@ -139,19 +133,16 @@ class Request:
         )
 
     def input_unit(self, op: str | None) -> Unit:
-        """The unit, random bits of which are an input. Raises Error."""
+        """The unit, with its random bits as an input. Raises Error."""
         choices = self.choices
-        drawn = {"random_source": choices.spec, "random_bits": choices.random_bits, "seed": choices.seed}
-        for name in (n for n, value in drawn.items() if value is not None):
+        sources = {"random_source": choices.spec, "random_bits": choices.random_bits, "seed": choices.seed}
+        for name in (n for n, value in sources.items() if value is not None):
             raise Error(f"random bits are an input here; leave {option_name(name)} out")
         return self.unit(op)
 
     def circuit_unit(self, op: str | None) -> Unit:
         """The unit, as one circuit. Raises Error."""
-        unit = self.input_unit(op)
-        if isinstance(unit, MatmulUnit):
-            raise Error("a matrix product is too large for one circuit; give dot, which each of its results is")
-        return unit
+        return workflow.circuit_unit(self.input_unit(op))
 
     def case(self, op: str | None, texts: Sequence[str]) -> tuple[Unit, list[int]]:
         """The unit, and the codes of a case: those of its operands, and random words. Raises Error."""
@@ -160,7 +151,7 @@ class Request:
         return unit, [*codes, *self._random_codes(unit, codes)]
 
     def stream(self, op: str | None) -> tuple[Unit, RandomSource | None]:
-        """The unit of lines of operands, and the source of its random words, without which each line has its own.
+        """The unit that answers operand lines, and the source of its random words; None if each line has its own.
 
         Raises Error."""
         unit, choices = self.unit(op), self.choices
@@ -171,16 +162,16 @@ class Request:
         return unit, None if field is None else choices.source_of(field.width)
 
     def _sized(self, unit: Unit, count: int) -> Unit:
-        """The unit of as many lanes or elements as the operands' codes make, unless an option gives the number."""
+        """The unit with as many lanes or elements as there are codes for, unless an option gives the number."""
         name, most = _SIZES.get(type(unit), ("", 0))
         if not name or name in self.options:
             return unit
-        given: Any = unit
-        blocks = [x.size for x in (given.a, given.b) if isinstance(x, BlockFormat)] if name == "k" else []
-        one = max(blocks, default=1)
-        first, second = (dataclasses.replace(given, **{name: n}).operand_width for n in (one, 2 * one))
-        size = one * max(1, 1 + (count - first) // (second - first))
-        return dataclasses.replace(given, **{name: size}) if size <= most else unit
+        sized: Any = unit
+        blocks = [x.size for x in (sized.a, sized.b) if isinstance(x, BlockFormat)] if name == "k" else []
+        step = max(blocks, default=1)
+        first, second = (dataclasses.replace(sized, **{name: n}).operand_width for n in (step, 2 * step))
+        size = step * max(1, 1 + (count - first) // (second - first))
+        return dataclasses.replace(sized, **{name: size}) if size <= most else unit
 
     def _random_codes(self, unit: Unit, codes: Sequence[int]) -> list[int]:
         """The random words of a case; zeros if the rounding that its control fields select takes none."""
@@ -209,14 +200,14 @@ def _deterministic(unit: Any) -> str:
     return str(unit.properties()["op"]) if policy is None else rounding_name(policy.rounding)
 
 
-def _request(given: dict[str, Any]) -> dict[str, Any]:
+def _request(params: dict[str, Any]) -> dict[str, Any]:
     """The options as one `request`."""
-    choices = policy_values(given)["choices"]
-    fmt, out = given.pop("fmt"), given.pop("out")
-    options = {n: given.pop(n) for n in ("roundings", *_OWN)}
-    scale = {n: value for n in _SCALE if (value := given.pop(f"scale_{n}")) is not None}
+    choices = policy_values(params)["choices"]
+    fmt, out = params.pop("fmt"), params.pop("out")
+    options = {n: params.pop(n) for n in ("roundings", *_UNIT_PARAMETERS)}
+    scale = {n: value for n in _SCALE_OPTIONS if (value := params.pop(f"scale_{n}")) is not None}
     options = {n: value for n, value in options.items() if value not in (None, False)}
-    return {"request": Request(fmt, out, choices, options | ({"scale_policy": scale} if scale else {}))}
+    return {"request": UnitRequest(fmt, out, choices, options | ({"scale_policy": scale} if scale else {}))}
 
 
 request_options: Final = bundled(_request, *_OPTIONS)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, SCHEDULERS, Name, scalar_format
-from softfloat_ref.app.progress import progress
+from softfloat_ref.app.options import SCALAR, SCHEDULERS, NameType, scalar_format
+from softfloat_ref.app.output import progress
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import in_order, workers
 from softfloat_ref.golden.cases import cases
@@ -37,7 +37,11 @@ CASES: Final = 2000
     "--fmt", "formats", multiple=True, type=SCALAR, help="Exhaustive: a format (default: all up to 8 bits, and more)."
 )
 @click.option(
-    "--round", "roundings", multiple=True, type=Name("MODE", ROUNDINGS), help="Exhaustive: a rounding (default: all)."
+    "--round",
+    "roundings",
+    multiple=True,
+    type=NameType("MODE", ROUNDINGS),
+    help="Exhaustive: a rounding (default: all).",
 )
 @click.option("--slice", "piece", metavar="I/N", help="Exhaustive: the I-th of N slices of the inputs.")
 @click.option(
@@ -133,23 +137,23 @@ def run_exhaustive(
     from softfloat_ref.arrays import exhaustive
 
     index, of = _slice(piece)
-    wanted = [scalar_format(f) for f in formats] or exhaustive.default_formats()
-    runs = exhaustive.runs(wanted, [parse_rounding(r) for r in roundings] or Rounding)
+    targets = [scalar_format(f) for f in formats] or exhaustive.default_formats()
+    runs = exhaustive.runs(targets, [parse_rounding(r) for r in roundings] or Rounding)
     shards = [exhaustive.shards(r, index, of) for r in runs]
     begin = time.monotonic()
     total = sum(len(s.blocks) for part in shards for s in part)
     wrong = 0
     with workers(jobs, scheduler) as pool, progress(total) as bar:
         results = in_order(pool, exhaustive.check, (s for part in shards for s in part))
-        for one, part in zip(runs, shards, strict=True):
-            done = []
+        for run, part in zip(runs, shards, strict=True):
+            parts = []
             for shard, checked in zip(part, islice(results, len(part)), strict=True):
-                bar.advance(one.name, len(shard.blocks))
-                done.append(checked)
-            found = exhaustive.combine(done)
+                bar.advance(run.name, len(shard.blocks))
+                parts.append(checked)
+            combined = exhaustive.combine(parts)
             bar.clear()
-            _report(one, found)
-            wrong += found.wrong
+            _report(run, combined)
+            wrong += combined.wrong
     print(f"all: {time.monotonic() - begin:.1f} s", file=sys.stderr)
     print("selftest passed" if wrong == 0 else f"selftest FAILED: {wrong} disagreements")
     return int(wrong > 0)
@@ -165,11 +169,11 @@ def _slice(text: str | None) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _report(one: Run, found: Checked) -> None:
-    print(f"{one.name}: {found.inputs} inputs, {found.wrong} wrong, sha256 {found.digest.hex()[:16]}")
-    digits = -(-one.fmt.width // 4)
-    for bits, expected, code in found.first:
+def _report(run: Run, combined: Checked) -> None:
+    print(f"{run.name}: {combined.inputs} inputs, {combined.wrong} wrong, sha256 {combined.digest.hex()[:16]}")
+    digits = -(-run.fmt.width // 4)
+    for bits, expected, code in combined.first:
         print(f"  {bits:08x}: {code:0{digits}x}, should be {expected:0{digits}x}")
     sys.stdout.flush()
-    rate = found.inputs / max(found.seconds, 1e-6) / 1e6
-    print(f"{one.name}: {found.seconds:.1f} s of a worker, {rate:.0f} M inputs/s", file=sys.stderr)
+    rate = combined.inputs / max(combined.seconds, 1e-6) / 1e6
+    print(f"{run.name}: {combined.seconds:.1f} s of a worker, {rate:.0f} M inputs/s", file=sys.stderr)

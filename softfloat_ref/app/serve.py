@@ -1,4 +1,4 @@
-"""`eval --serve`: one process that predicts for any unit, line by line.
+"""Operand lines on stdin, for `eval -` and `eval --serve`; the latter is one process that predicts for any unit.
 
 Every line that is not blank gets exactly one line back, at once; docs/dpi.md describes the lines:
 
@@ -11,24 +11,118 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import select
 import shlex
 import time
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
 import click
 
-from softfloat_ref.app.lines import CHUNK, Answer, Words, answerer, blocks, given_fields, shown
-from softfloat_ref.app.requests import Request, request_options
-from softfloat_ref.base.errors import Error
+from softfloat_ref.app.requests import UnitRequest, request_options
+from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.oracle.literals import MAX_LINE, parse_code
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import Field, Unit
 
-_LOOK_S: Final = 0.0003
+_POLL_S: Final = 0.0003
 _MAX_ERROR: Final = 400
-DEFINED: Final = "unit"  # instead of an operation: --fmt is the definition of a unit, as a UVM package has it
+UNIT_DEFINITION: Final = "unit"  # instead of an operation: --fmt is the definition of a unit, as a UVM package has it
+CHUNK: Final = 1 << 16  # bytes read at a time
+_WORDS_AT_ONCE: Final = 1024  # words drawn at a time from a random source
+_CODE: Final = rb"(?:0[xX])?[0-9a-fA-F]{1,80}"
+
+Answer = Callable[[bytes], bytes]  # from the operands' text to a line
+
+
+def blocks(read: Callable[[], bytes], what: str) -> Iterator[bytes]:
+    """All whole lines that have arrived. Raises Error for a line that is too long; what: a line's contents."""
+    rest = b""
+    while chunk := read():
+        block, newline, rest = (rest + chunk).rpartition(b"\n")
+        if newline:
+            yield block + newline
+        if len(rest) > MAX_LINE:
+            raise Error(f"stdin: a line of more than {MAX_LINE} characters; give one {what} per line")
+    if rest.strip():
+        yield rest
+
+
+class Words:
+    """The random words of a source, in order; none without a source, since each line has its own."""
+
+    def __init__(self, unit: Unit, source: RandomSource | None) -> None:
+        field = unit.random_field
+        self.source, self.position = source, 0
+        self._width, self._count = (0, 0) if source is None or field is None else (field.width, field.lanes)
+        self._known: list[int] = []
+        self._start = 0
+
+    def next(self) -> list[int]:
+        if self.source is None or not self._count:
+            return []  # of a unit that takes none
+        at = self.position - self._start
+        if at + self._count > len(self._known):
+            self._start, at = self.position, 0
+            self._known = self.source.bits(self._width, self._start, max(_WORDS_AT_ONCE, self._count))
+        self.position += self._count
+        return self._known[at : at + self._count]
+
+
+def given_fields(unit: Unit, source: RandomSource | None) -> list[Field]:
+    """The fields of a line; without random bits if a random source gives them."""
+    return [f for f in unit.inputs if source is None or f.role != "random"]
+
+
+def answerer(unit: Unit, words: Words, echo: bool = False) -> Answer:
+    """The function that answers a line with the outputs; with `echo`, with a TestFloat line: the inputs first, all in
+    upper case. It raises Error for a malformed line."""
+    parse = _parser([f.width for f in given_fields(unit, words.source) for _ in range(f.lanes)])
+    fields = [f for f in (unit.fields if echo else unit.outputs) for _ in range(f.lanes)]
+    template = b" ".join(b"%%0%d%c" % (f.digits, b"X" if echo else b"x") for f in fields) + b"\n"
+
+    def answer(text: bytes) -> bytes:
+        codes = parse(text)
+        if words.source is not None:
+            codes += words.next()
+        outputs = unit.answer(codes)
+        return template % ((*codes, *outputs) if echo else tuple(outputs))
+
+    return answer
+
+
+def _parser(widths: Sequence[int]) -> Callable[[bytes], list[int]]:
+    """The function that reads a line's codes. It raises Error."""
+    match = re.compile(rb"%b(?:\s+%b){%d}" % (_CODE, _CODE, len(widths) - 1)).fullmatch
+
+    def parse(text: bytes) -> list[int]:
+        if match(text) is None:
+            raise _misread(text, len(widths))
+        codes = [int(x, 16) for x in text.split()]
+        for code, width in zip(codes, widths, strict=True):
+            if code >> width:
+                raise Error(f"{code:x} does not fit {width} bits")
+        return codes
+
+    return parse
+
+
+def _misread(text: bytes, count: int) -> Error:
+    words = text.split()
+    if len(words) != count:
+        needed = f"{counted(count, 'operand')} {'is' if count == 1 else 'are'} needed"
+        return Error(f"{counted(len(words), 'field')}, but {needed}: {excerpt(text)}")
+    for word in words:
+        parse_code(word.decode("ascii", "replace"))
+    return Error(f"{excerpt(text)} is not a line of {count} hexadecimal operands")
+
+
+def excerpt(text: bytes) -> str:
+    """The start of a line, for errors."""
+    return repr(text[:60].decode("ascii", "replace"))
 
 
 def serve() -> None:
@@ -41,7 +135,7 @@ def serve() -> None:
 
 def _read(look: select.poll) -> bytes:
     """The next bytes. Polls for a moment before it sleeps: waking up takes several times as long as an answer."""
-    end = time.perf_counter() + _LOOK_S
+    end = time.perf_counter() + _POLL_S
     while not look.poll(0) and time.perf_counter() < end:
         pass
     return os.read(0, CHUNK)
@@ -59,7 +153,6 @@ class Server:
         self._contexts: dict[bytes, Answer] = {}
 
     def answer(self, line: bytes) -> bytes:
-        """The answer to one line."""
         head, *rest = line.split(None, 1)
         predict = self._contexts.get(head)
         try:
@@ -72,8 +165,8 @@ class Server:
     def _open(self, line: bytes) -> bytes:
         words = _words(line)
         if words[:1] != ["open"]:
-            known = f"contexts 0 to {len(self._contexts) - 1} are open" if self._contexts else "no context is open"
-            raise Error(f"{shown(line)} begins neither with open nor with a context's number ({known})")
+            contexts = f"contexts 0 to {len(self._contexts) - 1} are open" if self._contexts else "no context is open"
+            raise Error(f"{excerpt(line)} begins neither with open nor with a context's number ({contexts})")
         arguments = _named(words[1:])
         with _opened.make_context("open", arguments) as ctx:
             unit, source = _opened.invoke(ctx)
@@ -93,26 +186,26 @@ def _words(line: bytes) -> list[str]:
     try:
         return shlex.split(line.decode("utf-8", "replace"))
     except ValueError as e:
-        raise Error(f"{shown(line)}: {str(e).lower()}") from None
+        raise Error(f"{excerpt(line)}: {str(e).lower()}") from None
 
 
 def _named(words: list[str]) -> list[str]:
     """A bare rounding or policy after the operation is short for its option: `open fma rup --fmt fp16`."""
-    found = words[:1]
+    arguments = words[:1]
     for before, word in itertools.pairwise(words):
         is_value = before.startswith("-") and "=" not in before
         if word in (*ROUNDINGS, *POLICIES) and not is_value:
-            found.append("--round" if word in ROUNDINGS else "--policy")
-        found.append(word)
-    return found
+            arguments.append("--round" if word in ROUNDINGS else "--policy")
+        arguments.append(word)
+    return arguments
 
 
 @click.command("open", add_help_option=False)
 @click.argument("op")
 @request_options
-def _opened(request: Request, op: str) -> tuple[Unit, RandomSource | None]:
+def _opened(request: UnitRequest, op: str) -> tuple[Unit, RandomSource | None]:
     """The unit that an `open` line describes, and its random source, unless the random bits come from the lines."""
-    if op != DEFINED:
+    if op != UNIT_DEFINITION:
         return request.stream(op)
     request.refuse("a unit's definition holds its policy and formats", ("fmt",))
     from softfloat_ref.rtl.uvm import unit_of

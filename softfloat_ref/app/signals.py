@@ -10,10 +10,10 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final
 
-_ENDING: Final = ("SIGINT", "SIGTERM", "SIGHUP")
-_PATIENCE_S: Final = 1.0
-_AGAIN_S: Final = 0.1
-_DEEPEST: Final = 100
+_SIGNAL_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")
+_CLEANUP_S: Final = 1.0
+_REPEAT_S: Final = 0.1
+_MAX_CAUSES: Final = 100
 
 _before: dict[int, Any] = {}  # the previous handlers, while ours are installed
 _hooks: list[Callable[[sys.UnraisableHookArgs], Any]] = []  # the previous hook, likewise
@@ -32,17 +32,17 @@ def on_signals() -> None:
     """
     if threading.current_thread() is not threading.main_thread():  # the main thread may have its own handlers
         return
-    stopped_at = -_PATIENCE_S
+    stopped_at = -_CLEANUP_S
 
     def stop(number: int, _: FrameType | None) -> None:
         nonlocal stopped_at
         now = time.monotonic()
-        if now - stopped_at >= _PATIENCE_S:
+        if now - stopped_at >= _CLEANUP_S:
             stopped_at = now
             _raise_again(number)
             raise Stopped(number)
 
-    for name in _ENDING:
+    for name in _SIGNAL_NAMES:
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) != signal.SIG_IGN:
             _handle(number, stop)
@@ -63,13 +63,13 @@ def _raise_again(number: int) -> None:
 
     if hasattr(signal, "setitimer"):
         _handle(signal.SIGALRM, again)
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+        signal.setitimer(signal.ITIMER_REAL, _REPEAT_S, _REPEAT_S)
 
 
 def _is_ending() -> bool:
     """Whether the clauses that handle a Stopped are being executed."""
     handled = sys.exc_info()[1]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_CAUSES):
         if handled is None or isinstance(handled, Stopped):
             break
         handled = handled.__cause__ or handled.__context__

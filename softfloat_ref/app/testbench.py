@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from softfloat_ref.app.bench_results import print_failure
-from softfloat_ref.app.options import Name, Seconds
+from softfloat_ref.app.options import NameType, Seconds
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_place, make_folder, write_file
+from softfloat_ref.base.files import check_place, make_folder, write_data
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
@@ -31,6 +32,12 @@ from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
 from softfloat_ref.rtl.vendors import NAMES, chosen
 from softfloat_ref.rtl.wave import FIND, dump, is_fst, way_on
 from softfloat_ref.units import controls
+
+if TYPE_CHECKING:
+    from softfloat_ref.testing.check import Report
+
+_SHOWN_MISMATCHES: Final = 3
+_PACKED_MISMATCH: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d+ more")
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,6 @@ class _Bench:
 
     @property
     def controls(self) -> Any:
-        """The properties of its vectors."""
         return controls(self.vectors.unit)
 
 
@@ -73,8 +79,8 @@ class _Simulation:
             files.append(work / f"{top}.sv")
             files[-1].write_text(tops_text(top, [bench_top, *self.tops]), encoding="utf-8")
         sources = self.sources
-        own = [] if self.wave is None else self.simulator.wave_arguments(is_fst(self.wave))[0]
-        given = [str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments]
+        wave_arguments = [] if self.wave is None else self.simulator.wave_arguments(is_fst(self.wave))[0]
+        build_arguments = [str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments]
         return self.simulator.build(
             files,
             top,
@@ -82,7 +88,7 @@ class _Simulation:
             include_dirs=sources.searched,
             defines=sources.defines,
             libraries=sources.libraries,
-            arguments=[*own, *given],
+            arguments=[*wave_arguments, *build_arguments],
             run_in=Path.cwd(),
         )
 
@@ -98,7 +104,7 @@ class _Simulation:
 @click.option("-o", "--output", metavar="FILE.sv", help="The testbench to write.")
 @click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
 @click.option("--print-command", is_flag=True, help="Print the commands of --run instead of executing them.")
-@click.option("--sim", type=Name("SIMULATOR", NAMES), help="With --run: the simulator.")
+@click.option("--sim", type=NameType("SIMULATOR", NAMES), help="With --run: the simulator.")
 @click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
 @click.option("--wave", metavar="FILE", help="With --run: dump the cycles around the first failure (.fst or .vcd).")
 @click.option("--work", metavar="DIR", help="With --run: build in DIR, and only if something changed.")
@@ -132,17 +138,17 @@ def testbench(
     port maps.
     """
     run = run or print_command
-    given: dict[str, object] = {
+    options: dict[str, object] = {
         "--results": results,
         "--wave": wave,
         "--work": work,
         "--sim": sim,
         "--timeout": timeout,
     }
-    given |= {"--top": tops, "--sim-arg": arguments, "--plusarg": plusargs}
-    given |= {"-I": sources.include_dirs, "-D": sources.defines}
-    given |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
-    _refuse_together(sources, output, run, [option for option, value in given.items() if value])
+    options |= {"--top": tops, "--sim-arg": arguments, "--plusarg": plusargs}
+    options |= {"-I": sources.include_dirs, "-D": sources.defines}
+    options |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}
+    _refuse_together(sources, output, run, [option for option, value in options.items() if value])
     if print_command and output is None and work is None:
         raise Error("--print-command needs -o FILE.sv or --work DIR, for the testbench that the commands name")
     if print_command and timeout:
@@ -154,7 +160,7 @@ def testbench(
         check_place(wave)
     bench = _bench(Path(folder), ports_file)
     if output is not None:
-        write_file(output, lambda stream: stream.write(bench.text.encode()))
+        write_data(output, bench.text)
         print(f"{output}: {bench.top}, {bench.manifest['count']} vectors for {bench.ports.module}", file=sys.stderr)
     if not run:
         return 0
@@ -173,14 +179,14 @@ def testbench(
         return 1
 
 
-def _refuse_together(sources: Sources, output: str | None, run: bool, given: list[str]) -> None:
+def _refuse_together(sources: Sources, output: str | None, run: bool, typed: list[str]) -> None:
     """Raises Error for options that do not go together."""
     if run and not sources.files:
         raise Error("--run needs the module's sources")
     if not run and sources.files:
         raise Error(f"{sources.files[0]}: sources are for --run")
-    if not run and given:
-        raise Error(f"{given[0]} needs --run")
+    if not run and typed:
+        raise Error(f"{typed[0]} needs --run")
     if not run and output is None:
         raise Error("give -o FILE.sv, or --run SOURCE...")
 
@@ -214,10 +220,10 @@ def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results
                 build.make(_fitting(bench, simulation, build), simulation.timeout_s)
             result = build.run([*plusargs, *([FIND] if simulation.wave else [])], simulation.left(start))
             if simulation.wave is not None:
-                said = dump(
+                note = dump(
                     simulation.simulator, build, simulation.plusargs, simulation.wave, result, simulation.left(start)
                 )
-                print(said, file=sys.stderr)
+                print(note, file=sys.stderr)
         except ToolError as e:
             print("\n".join(e.tail), file=sys.stderr)
             raise Error(way_on(str(e) if work else e.reason)) from None  # without work the log is deleted
@@ -226,7 +232,7 @@ def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results
 
 def _written(bench: _Bench, folder: Path) -> Path:
     path = folder / f"{bench.top}.sv"
-    write_file(path, lambda stream: stream.write(bench.text.encode()))
+    write_data(path, bench.text)
     return path
 
 
@@ -239,11 +245,11 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> Reading:
         bench.ports,
         simulation.sources.files,
         include_dirs=simulation.sources.searched,
-        defines={**{name: found.value for name, found in macro.items()}, **simulation.sources.defines},
+        defines={**{name: definition.value for name, definition in macro.items()}, **simulation.sources.defines},
         libraries=simulation.sources.libraries,
     )
-    named = (Path(argument) for step in build.steps for argument in step[1:])
-    others = (path for path in named if path.is_file() and build.output not in path.parents)
+    paths = (Path(argument) for step in build.steps for argument in step[1:])
+    others = (path for path in paths if path.is_file() and build.output not in path.parents)
     reading = read_inputs(module.design, simulation.sources, macro, first=build.folder)
     return reading.adding(ReadFile.of(path, "build") for path in others)
 
@@ -252,9 +258,41 @@ def _verdict(bench: _Bench, result: Run, log: Path) -> int:
     """Print the bench's lines, and the diagnosis if it failed; 0 if it passed."""
     lines, count = result.output.splitlines(), bench.manifest["count"]
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
-    shown = lines[: verdicts[-1]] if verdicts else lines  # the simulator prints more after a verdict
+    bench_lines = lines[: verdicts[-1]] if verdicts else lines  # the simulator prints more after a verdict
     if result.passed and f"PASS: {count} of {count} vectors" in result.output:
-        print("\n".join(shown))
+        print("\n".join(bench_lines))
         return 0
-    print_failure(shown, bench.vectors, log)
+    print_failure(bench_lines, bench.vectors, log)
     return 1
+
+
+def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
+    """Print what a failed bench printed, and the diagnosis of the results in its log, if it has any.
+
+    A bench packs the lanes of a result into one number; its mismatches are shown from the log instead, lane by lane.
+    """
+    from softfloat_ref.diagnosis.parts import explanation
+    from softfloat_ref.testing import report as reports
+
+    wide = len(vectors.unit.compared().result_formats) > 1
+    report = _compared(vectors, log, _SHOWN_MISMATCHES if wide else 0)
+    if report is None or not report.mismatched:
+        print("\n".join(output), flush=True)
+        return
+    print("\n".join(x for x in output if not (wide and _PACKED_MISMATCH.match(x))))
+    if wide:
+        print("\n".join(reports.text(report)))
+    sys.stdout.flush()  # a diagnosis may take a while
+    cause = explanation(report)
+    for line in cause.lines() if cause else ():
+        print(line)
+
+
+def _compared(vectors: VectorSet, log: Path, shown: int) -> Report | None:
+    """The results in a log, compared; None without a log, and for units that only benches compare."""
+    from softfloat_ref.testing.check import check_results
+
+    try:
+        return check_results(vectors.compared(), log, shown=shown) if log.is_file() else None
+    except Error:  # such as a matrix product
+        return None

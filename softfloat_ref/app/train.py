@@ -1,23 +1,26 @@
-"""`train`: trains the network of a training recipe, with every tensor in its format."""
+"""`train`: trains the network of a training recipe, with every tensor in its format; compares several recipes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from softfloat_ref.app import train_compare
 from softfloat_ref.app.options import Commands
-from softfloat_ref.app.progress import Progress, progress
-from softfloat_ref.app.train_compare import SET_HELP
+from softfloat_ref.app.output import Progress, progress
 
 if TYPE_CHECKING:
     from softfloat_ref.base.executors import Workers
+    from softfloat_ref.nn.compare import Outcome, Spread, Summary
     from softfloat_ref.nn.measures import Measure
     from softfloat_ref.nn.train import Epoch, Result
     from softfloat_ref.nn.training_recipe import Recipe
+
+CURVES: Final = "curves.png"
+SET_HELP: Final = "Another value of the recipe, such as training.epochs=1 or formats.weight=mxfp6; repeatable."
 
 
 class _Train(Commands):
@@ -89,27 +92,24 @@ def run(
     from softfloat_ref.nn.divergence import Diverged
     from softfloat_ref.nn.training_recipe import load_recipe
 
-    chosen = load_recipe(recipe, settings).with_training(epochs=epochs, seed=seed, shards=shards)
-    if (jobs or scheduler) and (chosen.training.shards == 1 or show or trace is not None):
+    training_recipe = load_recipe(recipe, settings).with_training(epochs=epochs, seed=seed, shards=shards)
+    if (jobs or scheduler) and (training_recipe.training.shards == 1 or show or trace is not None):
         raise click.UsageError("--jobs and --scheduler are for the shards of a step; give --shards")
     if show:
         if out is not None or resume or statistics or trace is not None:
             raise click.UsageError("--show excludes --out, --resume, --statistics and --trace")
-        click.echo(chosen.to_toml(), nl=False)
+        click.echo(training_recipe.to_toml(), nl=False)
         return 0
     try:
         if trace is not None:
-            return _trace(chosen, trace, out, resume or statistics)
+            return _trace(training_recipe, trace, out, resume or statistics)
         with workers(jobs if scheduler or jobs else 1, scheduler) as pool:
-            result = _train(chosen, out, resume, statistics, pool)
+            result = _train(training_recipe, out, resume, statistics, pool)
     except Diverged as e:
-        click.echo(f"{chosen.name}: {e}")
+        click.echo(f"{training_recipe.name}: {e}")
         return 1
     _summary(result)
     return 0
-
-
-command.add_command(train_compare.command)
 
 
 def _trace(recipe: Recipe, step: int, out: Path | None, other: bool) -> int:
@@ -121,18 +121,18 @@ def _trace(recipe: Recipe, step: int, out: Path | None, other: bool) -> int:
         raise click.UsageError("--trace needs --out DIR, and excludes --resume and --statistics")
     with progress(step) as bar:
         trace = write_step(recipe, step, out, command_line(), Watch(step=_advance(bar)))
-    made = len({name for node in trace.nodes for name in node.outputs})
-    click.echo(f"{len(trace.tensors)} tensors of step {step} of {recipe.name} in {out}: {made} made by "
-               f"{len(trace.nodes)} operations, {len(trace.tensors) - made} given")  # fmt: skip
+    computed = len({name for node in trace.nodes for name in node.outputs})
+    click.echo(f"{len(trace.tensors)} tensors of step {step} of {recipe.name} in {out}: {computed} made by "
+               f"{len(trace.nodes)} operations, {len(trace.tensors) - computed} given")  # fmt: skip
     return 0
 
 
 def _list() -> int:
     from softfloat_ref.nn.training_recipe import load_recipe, recipe_files
 
-    found = [load_recipe(name) for name in recipe_files()]
-    width = max(len(r.name) for r in found)
-    for recipe in found:
+    recipes = [load_recipe(name) for name in recipe_files()]
+    width = max(len(r.name) for r in recipes)
+    for recipe in recipes:
         click.echo(f"{recipe.name:{width}}  {recipe.description}")
     return 0
 
@@ -160,9 +160,9 @@ def _advance(bar: Progress) -> Callable[[int, float], None]:
 
 
 def _line(epoch: Epoch, measure: Measure) -> str:
-    found = measure.text(epoch.test, len(measure.name))
+    score = measure.text(epoch.test, len(measure.name))
     skipped = f"  {epoch.skipped} steps skipped" if epoch.skipped else ""
-    return f"{epoch.number:5}  {epoch.loss:10.4f}  {epoch.test.loss:9.4f}  {found}{skipped}"
+    return f"{epoch.number:5}  {epoch.loss:10.4f}  {epoch.test.loss:9.4f}  {score}{skipped}"
 
 
 def _summary(result: Result) -> None:
@@ -170,3 +170,106 @@ def _summary(result: Result) -> None:
         score, measure = result.averaged, result.measure
         click.echo(f"averaged weights: test loss {score.loss:.4f}, {measure.name} {measure.text(score)}")
     click.echo(f"products: {result.products}")
+
+
+# -- several training recipes ------------------------------------------------------------------------------------------
+
+
+@command.command("compare")
+@click.argument("recipes", nargs=-1, required=True)
+@click.option(
+    "--seeds", type=click.IntRange(min=1), default=5, show_default=True, help="Number of runs of each recipe."
+)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=SET_HELP)
+@click.option("--epochs", type=click.IntRange(min=1), help="Number of epochs [the recipes'].")
+@click.option("--jobs", type=click.IntRange(1, 1024), help="Number of processes [one per processor].")
+@click.option("--scheduler", metavar="tcp://...|FILE.json", help="Train on a Dask cluster.")
+@click.option("--json", "as_json", is_flag=True, help="Print summaries and runs as JSON.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for logs, outcomes and curves; runs already there are not repeated.",
+)
+def compare_recipes(
+    recipes: tuple[str, ...],
+    seeds: int,
+    settings: tuple[str, ...],
+    epochs: int | None,
+    jobs: int | None,
+    scheduler: str | None,
+    as_json: bool,
+    out: Path | None,
+) -> int:
+    """Train the networks of RECIPES, each with the seeds 1 to N, and compare their losses.
+
+    The first recipe is the baseline for the others. Times are processor times; use one thread per process
+    (OMP_NUM_THREADS=1) to compare them. Exit code 1: every run of a recipe diverged.
+    """
+    from softfloat_ref.base.executors import workers
+    from softfloat_ref.nn import compare
+    from softfloat_ref.nn.training_recipe import load_recipe
+
+    training_recipes = [load_recipe(name, settings).with_training(epochs=epochs) for name in recipes]
+    total = seeds * len(training_recipes)
+    with workers(jobs, scheduler) as pool, progress(total) as bar:
+
+        def advance(outcome: Outcome) -> None:
+            bar.advance(f"{outcome.recipe}, seed {outcome.seed}", 1)
+
+        outcomes = compare.compare(training_recipes, range(1, seeds + 1), pool, out, advance)
+    summaries = compare.summaries(outcomes)
+    click.echo(json.dumps(compare.as_json(outcomes), indent=1) if as_json else "\n".join(_table(summaries)))
+    if out is not None:
+        _curves(outcomes, out)
+    return 1 if any(len(s.diverged) == s.runs for s in summaries) else 0
+
+
+def _table(summaries: Sequence[Summary]) -> list[str]:
+    """The lines of the table, and what diverged."""
+    width = max(len("recipe"), *(len(s.recipe) for s in summaries))
+    averages = any(s.averaged.runs for s in summaries)
+    heads = ["train loss", "test loss", summaries[0].measure, *(["averaged", "gain"] if averages else [])]
+    lines = [f"{'recipe':{width}}  runs  " + "  ".join(f"{head:>15}" for head in heads) + "   time"]
+    for s in summaries:
+        cells = [_cell(s.train_loss, 4), _cell(s.test_loss, 4), _measure(s.measured, s.measure)]
+        if averages:
+            cells += [_measure(s.averaged, s.measure), _measure(s.gain, s.measure, sign=True)]
+        time = f"{s.time:6.2f}" if s.time == s.time else "     -"
+        lines.append(
+            f"{s.recipe:{width}}  {s.runs - len(s.diverged):4}  " + "  ".join(f"{c:>15}" for c in cells) + f" {time}"
+        )
+    for s in summaries:
+        lines += [f"{s.recipe}: diverged: {report}" for report in s.diverged]
+    return lines
+
+
+def _measure(value: Spread, name: str, sign: bool = False) -> str:
+    """The numbers of a measure, accuracies in percent."""
+    from softfloat_ref.nn.measures import MEASURES
+
+    factor = MEASURES[name].factor
+    return _cell(value._replace(mean=factor * value.mean, deviation=factor * value.deviation), 2, sign)
+
+
+def _cell(value: Spread, digits: int, sign: bool = False) -> str:
+    if not value.runs:
+        return "-"
+    mean = f"{value.mean:{'+' if sign else ''}.{digits}f}"
+    return f"{mean} ({value.deviation:.{digits}f})" if value.runs > 1 else mean
+
+
+def _curves(outcomes: Sequence[Outcome], out: Path) -> None:
+    """Draw the picture, if matplotlib is installed."""
+    import importlib.util
+
+    from softfloat_ref.app import plot
+    from softfloat_ref.nn.compare import folder_of
+
+    runs = [str(folder_of(o, out)) for o in outcomes if o.epochs]
+    kinds = {o.measure for o in outcomes}
+    if importlib.util.find_spec("matplotlib") is None or not runs or len(kinds) > 1:
+        return
+    plot.draw_training(runs, str(out / CURVES))
+    click.echo(f"curves: {out / CURVES}", err=True)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 
 from softfloat_ref.app.options import bundled
-from softfloat_ref.app.progress import progress
+from softfloat_ref.app.output import print_table, progress
 from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
@@ -24,7 +24,7 @@ from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files, suite
 from softfloat_ref.golden.verify import Report, problems, verify
 from softfloat_ref.golden.writers import NAMES, parse_names
 
-UNASKED: Final = 1 << 24  # cases that need no confirmation
+MAX_UNCONFIRMED: Final = 1 << 24  # cases that need no confirmation
 _LEVELS: Final = (*LEVELS, EXHAUSTIVE)
 _WORKER_OPTIONS: Final = ("--jobs", "--scheduler")
 
@@ -34,14 +34,18 @@ class Files:
     """The options of `vectors generate` about files."""
 
     formats: tuple[str, ...]
-    given: bool
+    formats_typed: bool
     resume: bool
     intermediate: bool
     pack: bool
 
     def refuse(self) -> None:
         """Raises Error for options that apply only to lines in a folder."""
-        for name, value in (("format", self.given), ("resume", self.resume), ("intermediate", self.intermediate)):
+        for name, value in (
+            ("format", self.formats_typed),
+            ("resume", self.resume),
+            ("intermediate", self.intermediate),
+        ):
             if value:
                 raise Error(f"--{name} is for sets of lines in a folder")
 
@@ -52,10 +56,10 @@ class Files:
         return dataclasses.replace(vectors, unit=vectors.unit.with_intermediate())
 
 
-def _files(given: dict[str, Any]) -> dict[str, Any]:
-    text = given.pop("format_names")
+def _files(params: dict[str, Any]) -> dict[str, Any]:
+    text = params.pop("format_names")
     formats = () if text is None else parse_names(text)
-    return {"files": Files(formats, text is not None, *(given.pop(n) for n in ("resume", "intermediate", "pack")))}
+    return {"files": Files(formats, text is not None, *(params.pop(n) for n in ("resume", "intermediate", "pack")))}
 
 
 file_options: Final = bundled(
@@ -79,19 +83,18 @@ class LevelChoice:
     yes: bool
     required: bool
 
-    def applied(self, vectors: VectorSet, given: int | None) -> VectorSet:
-        """The set at this level."""
-        return vectors if self.name is None else vectors.at_level(self.name, given)
+    def applied(self, vectors: VectorSet, count: int | None) -> VectorSet:
+        return vectors if self.name is None else vectors.at_level(self.name, count)
 
     def confirm(self, vectors: Any) -> None:
         """Print the number of cases; ask for confirmation if it is large. Raises Error if stdin is not a terminal."""
         if self.name != EXHAUSTIVE:
             return
         print(f"exhaustive: {vectors.count} cases of {vectors.name}", file=sys.stderr)
-        if vectors.count <= UNASKED or self.yes:
+        if vectors.count <= MAX_UNCONFIRMED or self.yes:
             return
         if not sys.stdin.isatty():
-            raise Error(f"{vectors.count} cases are more than {UNASKED}: confirm with --yes")
+            raise Error(f"{vectors.count} cases are more than {MAX_UNCONFIRMED}: confirm with --yes")
         click.confirm("Write them all?", abort=True, err=True)
 
     def missed(self, vectors: Any) -> int:
@@ -106,8 +109,8 @@ class LevelChoice:
         return require(report)
 
 
-def _level(given: dict[str, Any]) -> dict[str, Any]:
-    return {"level": LevelChoice(given.pop("level_name"), given.pop("yes"), given.pop("require_coverage"))}
+def _level(params: dict[str, Any]) -> dict[str, Any]:
+    return {"level": LevelChoice(params.pop("level_name"), params.pop("yes"), params.pop("require_coverage"))}
 
 
 _SIZES: Final = ", ".join(f"{name} ({level.cases})" for name, level in LEVELS.items())
@@ -119,21 +122,23 @@ level_options: Final = bundled(
         type=click.Choice(_LEVELS),
         help=f"Number of cases, including all directed ones: {_SIZES}, or every possible case.",
     ),
-    click.option("--yes", is_flag=True, help=f"Write more than {UNASKED} exhaustive cases without confirmation."),
+    click.option(
+        "--yes", is_flag=True, help=f"Write more than {MAX_UNCONFIRMED} exhaustive cases without confirmation."
+    ),
     click.option("--require-coverage", is_flag=True, help="Exit code 1 where a reachable bin is empty."),
 )
 
 
 def command_line() -> list[str]:
-    """The command without the options that do not change the files: who makes the set, and in how many runs."""
-    given = iter(sys.argv[1:])
-    kept = ["softfloat-ref"]
-    for arg in given:
+    """The command line for a manifest: without --jobs, --scheduler and --resume, which do not change the files."""
+    arguments = iter(sys.argv[1:])
+    words = ["softfloat-ref"]
+    for arg in arguments:
         if arg in _WORKER_OPTIONS:
-            next(given, None)
+            next(arguments, None)
         elif arg != "--resume" and not arg.startswith(tuple(f"{x}=" for x in _WORKER_OPTIONS)):
-            kept.append(arg)
-    return kept
+            words.append(arg)
+    return words
 
 
 def write_suite(
@@ -151,9 +156,9 @@ def write_suite(
     if files.pack and (count, seed, level) != (None, None, None):
         raise Error("--pack has its own count, seed and level")
     suite = suite.packed() if files.pack else suite.replaced(count, seed, level)
-    found = generate_suite(suite, folder, command_line(), pool, formats=files.formats, resume=files.resume)
-    sets = len(found["sets"])
-    print(f"{found['count']} vectors of {suite.name} in {folder}: {sets} sets, {SUITE}", file=sys.stderr)
+    manifest = generate_suite(suite, folder, command_line(), pool, formats=files.formats, resume=files.resume)
+    sets = len(manifest["sets"])
+    print(f"{manifest['count']} vectors of {suite.name} in {folder}: {sets} sets, {SUITE}", file=sys.stderr)
 
 
 def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> int:
@@ -200,7 +205,6 @@ def print_trace(folder: str) -> None:
     from softfloat_ref.golden.trace.loader import load_trace
 
     tensors = load_trace(folder).tensors()
-    rows = [(t.name, t.operation.op if t.operation else "given", t.format.name, shape_text(t.shape)) for t in tensors]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(f"{x:{n}}" for x, n in zip(row, widths, strict=True)).rstrip())
+    print_table(
+        [(t.name, t.operation.op if t.operation else "given", t.format.name, shape_text(t.shape)) for t in tensors]
+    )

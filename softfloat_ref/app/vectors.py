@@ -11,8 +11,8 @@ from typing import Final
 import click
 
 from softfloat_ref.app.options import SCHEDULERS, Commands
-from softfloat_ref.app.progress import progress
-from softfloat_ref.app.requests import OP, Request, request_options
+from softfloat_ref.app.output import progress
+from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.vector_files import (
     Files,
     LevelChoice,
@@ -26,7 +26,7 @@ from softfloat_ref.app.vector_files import (
 )
 from softfloat_ref.base.errors import Error, one_line, unknown
 from softfloat_ref.base.executors import Workers, workers
-from softfloat_ref.base.files import write_file
+from softfloat_ref.base.files import write_data
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.parts import batches
@@ -37,20 +37,20 @@ from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.workflow.units import DEFAULT_LANES, DEFAULT_PRODUCTS, fewest, is_name_of_recipe, is_operation
 
-_OF_RTL: Final = ("ports", "testbench")
+_RTL_COMMANDS: Final = ("ports", "testbench")
 
 
 class _Group(Commands):
     """The commands of this module, and those that read RTL, whose modules are imported when they are needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*super().list_commands(ctx), *_OF_RTL])
+        return sorted([*super().list_commands(ctx), *_RTL_COMMANDS])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _OF_RTL:
+        if cmd_name not in _RTL_COMMANDS:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(importlib.import_module(f"softfloat_ref.app.{cmd_name}"), cmd_name)
-        return found
+        subcommand: click.Command = getattr(importlib.import_module(f"softfloat_ref.app.{cmd_name}"), cmd_name)
+        return subcommand
 
 
 @click.group("vectors", cls=_Group)
@@ -81,7 +81,7 @@ def command() -> None:
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
 @request_options
 def generate_vectors(
-    request: Request,
+    request: UnitRequest,
     recipe: str | None,
     op: str | None,
     count: int | None,
@@ -152,10 +152,9 @@ def _write(vectors: VectorSet, folder: str, pool: Workers | None, files: Files) 
 
 
 def _to_stdout(vectors: VectorSet, operands: bool) -> None:
-    """Write the lines, or only their operands, to stdout."""
     fields = vectors.unit.inputs if operands else [f for f in vectors.fields if f.role != "intermediate"]
-    for given in batches(vectors):
-        sys.stdout.write(bytes(given.batch.of(fields).text).decode("ascii"))
+    for part in batches(vectors):
+        sys.stdout.write(bytes(part.batch.of(fields).text).decode("ascii"))
 
 
 @command.command("verify")
@@ -169,7 +168,7 @@ def _to_stdout(vectors: VectorSet, operands: bool) -> None:
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {ORACLE_LINES}.")
 @request_options
 def verify_vectors(
-    request: Request,
+    request: UnitRequest,
     folders: tuple[str, ...],
     golden: str | None,
     op: str | None,
@@ -215,15 +214,15 @@ def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags:
     from softfloat_ref.testing import report as reports
     from softfloat_ref.testing.check import check_lines
 
-    found = check_lines(vectors, sys.stdin, nan=nan, flags=flags, count=count)
-    for line in reports.text(found):
+    report = check_lines(vectors, sys.stdin, nan=nan, flags=flags, count=count)
+    for line in reports.text(report):
         print(line)
     sys.stdout.flush()  # a diagnosis may take a while
-    cause = explanation(found)
+    cause = explanation(report)
     for line in cause.lines() if cause else []:
         print(line)
-    print(reports.summary(found), file=sys.stderr)
-    return 0 if found.passed else 1
+    print(reports.summary(report), file=sys.stderr)
+    return 0 if report.passed else 1
 
 
 @command.command("diff")
@@ -233,20 +232,20 @@ def diff_vectors(first: str, second: str) -> int:
     """Compare two folders of vectors: definition, cases, expected values. Exit code 1 if anything differs."""
     from softfloat_ref.golden.diff import SHOWN, diff
 
-    found = diff(first, second)
+    difference = diff(first, second)
     for title, lines in (
-        ("definition", found.definition),
-        (f"only in {first}", found.only_first),
-        (f"only in {second}", found.only_second),
-        ("expected values", found.changed),
+        ("definition", difference.definition),
+        (f"only in {first}", difference.only_first),
+        (f"only in {second}", difference.only_second),
+        ("expected values", difference.changed),
     ):
         if lines:
             print(f"{title}: {len(lines)}")
             print("\n".join(f"  {one_line(line)}" for line in lines[:SHOWN]))
             if len(lines) > SHOWN:
                 print(f"  ... and {len(lines) - SHOWN} more")
-    print("no difference" if found.same else "they differ", file=sys.stderr)
-    return 0 if found.same else 1
+    print("no difference" if difference.same else "they differ", file=sys.stderr)
+    return 0 if difference.same else 1
 
 
 @command.command("vhdl")
@@ -267,7 +266,7 @@ def vhdl(folder: str, output: str) -> None:
     if output == "-":
         sys.stdout.write(text)
         return
-    write_file(output, lambda stream: stream.write(text.encode("ascii")))
+    write_data(output, text.encode("ascii"))
     print(f"{output}: vectors_pkg, {manifest['count']} vectors of {name}", file=sys.stderr)
 
 

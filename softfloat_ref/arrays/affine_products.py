@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.affine_array import AffineArray, check_out, checked_parameters, settled
-from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import changes
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import (
     FP32,

@@ -36,8 +36,8 @@ from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided
 from softfloat_ref.arrays.kernels.threads import thread_count
 from softfloat_ref.arrays.odd import QUOTIENT_BITS, odd_quotient
 from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words, shape_of, words_at
-from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import changes
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate import Accumulator
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format

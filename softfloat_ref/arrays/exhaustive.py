@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
-from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import changes
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy, rounding_name
@@ -74,7 +74,7 @@ class Checked(NamedTuple):
     seconds: float = 0.0  # worker time
 
 
-# -- the work --------------------------------------------------------------------------------------------------------
+# -- the work ----------------------------------------------------------------------------------------------------------
 
 
 def default_formats() -> list[Format]:
@@ -115,7 +115,7 @@ def combine(parts: Iterable[Checked]) -> Checked:
     return Checked(inputs, wrong, first, digest, sum(part.seconds for part in parts))
 
 
-# -- the oracle's codes ----------------------------------------------------------------------------------------------
+# -- the oracle's codes ------------------------------------------------------------------------------------------------
 
 
 class Steps(NamedTuple):
@@ -160,7 +160,7 @@ def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
                 yield a, b
 
 
-# -- the comparison --------------------------------------------------------------------------------------------------
+# -- the comparison ----------------------------------------------------------------------------------------------------
 
 
 def check(shard: Shard) -> Checked:

@@ -7,7 +7,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
 
-_SHOWN: Final = 60
+_MAX_SHOWN: Final = 60
 
 
 def words(text: str, separator: str | None = ",") -> Iterator[tuple[str, str | None]]:
@@ -27,24 +27,24 @@ def parse(
     where: what the text is, for errors. keys: the valid keys (None: any); a dash may replace an underscore. usage: what
     to write instead, for errors.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     hint = usage or (f"keys: {', '.join(keys)}" if keys else "write KEY=VALUE")
     for word, value in words(text, separator):
         if not word or value is None:
-            raise Error(f"{where}: {word[:_SHOWN]!r} is not KEY=VALUE; {hint}")
+            raise Error(f"{where}: {word[:_MAX_SHOWN]!r} is not KEY=VALUE; {hint}")
         key = word if keys is None or word in keys else word.replace("-", "_")
         if keys is not None and key not in keys:
             wrong = unknown("key", key, keys, f" (in {where})")
-            raise Error(f"{where}: unknown key {key[:_SHOWN]!r}; {usage}") if usage else wrong
-        if key in found:
-            raise Error(f"{where}: {key[:_SHOWN]} is given twice; {hint}")
-        found[key] = value
-    return found
+            raise Error(f"{where}: unknown key {key[:_MAX_SHOWN]!r}; {usage}") if usage else wrong
+        if key in values:
+            raise Error(f"{where}: {key[:_MAX_SHOWN]} is given twice; {hint}")
+        values[key] = value
+    return values
 
 
-def named(text: str, where: str, keys: Collection[str]) -> tuple[str, dict[str, str]]:
+def parse_named(text: str, where: str, keys: Collection[str]) -> tuple[str, dict[str, str]]:
     """The name and the values of `NAME,key=value,...`. Raises Error as `parse` does."""
     name, comma, rest = text.partition(",")
     if comma and not all(map(str.strip, rest.split(","))):
-        raise Error(f"{where} {text[:_SHOWN]!r}: nothing follows the comma; write NAME,key=value,...")
+        raise Error(f"{where} {text[:_MAX_SHOWN]!r}: nothing follows the comma; write NAME,key=value,...")
     return name.strip(), parse(rest, where, keys)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-SHOWN: Final = 48
+MAX_NAMES: Final = 48
 MAX_MESSAGE: Final = 2000
 # Control characters, line ends, marks that reverse the direction of a text, and halves of characters: a terminal would
 # obey them, or an encoding refuse them.
@@ -83,7 +83,7 @@ def unknown(kind: str, name: str, known: Iterable[str], hint: str = "") -> Error
     """The error for an unknown name, with the closest known names."""
     known = list(known)
     close = _closest(name.lower(), known)
-    more = ", ..." if len(known) > SHOWN else ""
-    advice = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known[:SHOWN])}{more}"
-    shown = name if len(name) <= 60 else name[:57] + "..."
-    return Error(f"unknown {kind} {shown!r}; {advice}{hint}")
+    more = ", ..." if len(known) > MAX_NAMES else ""
+    advice = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(known[:MAX_NAMES])}{more}"
+    excerpt = name if len(name) <= 60 else name[:57] + "..."
+    return Error(f"unknown {kind} {excerpt!r}; {advice}{hint}")

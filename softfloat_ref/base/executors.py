@@ -37,12 +37,12 @@ from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.numbers import integer
 from softfloat_ref.base.trees import parse_json
 
-_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # SIGALRM re-raises a signal that was lost
-_ENDING: Final = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
+_SIGNAL_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")  # SIGALRM re-raises a signal that was lost
+_SIGNALS: Final = [getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signal, name)]
 ATTEMPTS: Final = 4  # how often a task is run if its workers die
 CONNECT_SECONDS: Final = 10
 _CLOSE_SECONDS: Final = 5
-_CLOSES_THE_PIPE: Final = (3, 11, 5)
+_PIPE_CLOSED_SINCE: Final = (3, 11, 5)
 MAX_JOBS: Final = 1024
 _IN_FLIGHT: Final = 4  # tasks per worker: none waits for the next one, and results do not pile up
 _DYING: Final = f"worker processes keep dying ({ATTEMPTS} times at the same task): out of memory?"
@@ -90,13 +90,13 @@ def workers(jobs: int | None = None, scheduler: str | None = None) -> Iterator[W
     """
     if scheduler is not None and jobs is not None:
         raise Error("--jobs is for local processes; a scheduler has its own workers")
-    found = _chosen(jobs, scheduler)
+    pool = _chosen(jobs, scheduler)
     try:
-        yield found
+        yield pool
     except BaseException:
-        found.abort()
+        pool.abort()
         raise
-    found.close()
+    pool.close()
 
 
 def _chosen(jobs: int | None, scheduler: str | None) -> Workers:
@@ -217,14 +217,14 @@ def signals_wait() -> Iterator[list[int]]:
 
     For code that calls back into Python, where an exception would be dropped. Only the main thread has handlers.
     """
-    came: list[int] = []
-    handlers = _replaced(came)
+    numbers: list[int] = []
+    handlers = _replaced(numbers)
     try:
-        yield came
+        yield numbers
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-        for code in came:
+        for code in numbers:
             signal.raise_signal(code)
 
 
@@ -241,23 +241,22 @@ def _interrupts_wait() -> Iterator[None]:
         return
     resource_tracker.ensure_running()  # if started later, it would unblock the signals
     with signals_wait():
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             yield
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _replaced(came: list[int]) -> dict[signal.Signals, Any]:
+def _replaced(numbers: list[int]) -> dict[signal.Signals, Any]:
     """Replace the handlers of signals, where there are some, by one that records them; returns the old ones. Only the
     main thread may do this, and only there do handlers run."""
     if threading.current_thread() is not threading.main_thread():
         return {}
-    found = {number: signal.getsignal(number) for number in _ENDING}
-    kept = {number: handler for number, handler in found.items() if callable(handler)}
-    for number in kept:
-        signal.signal(number, lambda number, _: came.append(number))
-    return kept
+    handlers = {number: handler for number in _SIGNALS if callable(handler := signal.getsignal(number))}
+    for number in handlers:
+        signal.signal(number, lambda number, _: numbers.append(number))
+    return handlers
 
 
 class _Pool(ProcessPoolExecutor):
@@ -272,7 +271,7 @@ def _begin() -> None:
     """Set up a worker: leave Ctrl-C to the parent, and exit when the parent dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
@@ -308,8 +307,8 @@ class _Processes(Workers):
     def _start(self) -> None:
         self.executor = _Pool(self.jobs, multiprocessing.get_context("spawn"), _begin)
         calls = getattr(self.executor, "_call_queue", None)
-        self._reader: _Closes | None = getattr(calls, "_reader", None)
-        if self._reader is not None and sys.version_info < _CLOSES_THE_PIPE:
+        self._reader: _Closable | None = getattr(calls, "_reader", None)
+        if self._reader is not None and sys.version_info < _PIPE_CLOSED_SINCE:
             _close_once(self._reader)
 
     def renew(self) -> None:
@@ -330,26 +329,26 @@ class _Processes(Workers):
     def _let_go(self) -> None:
         """Close the pipe to workers that have ended: early versions of 3.11 wait forever to write to it
         (github.com/python/cpython/issues/94777). Later versions close it themselves."""
-        if self._reader is not None and sys.version_info < _CLOSES_THE_PIPE:
+        if self._reader is not None and sys.version_info < _PIPE_CLOSED_SINCE:
             with suppress(OSError):
                 self._reader.close()
 
 
-class _Closes(Protocol):
-    """What is closed by an attribute, which can be replaced."""
+class _Closable(Protocol):
+    """An object whose `close` is an attribute, so that it can be replaced."""
 
     close: Callable[[], None]
 
 
-def _close_once(pipe: _Closes) -> None:
+def _close_once(pipe: _Closable) -> None:
     """Let several threads close a pipe, of which only the first one does. The pool's thread closes it, too: after an
     error there, such as for a file that is closed already, that thread would wait forever."""
-    lock, left = threading.Lock(), [pipe.close]
+    lock, closers = threading.Lock(), [pipe.close]
 
     def close() -> None:
         with lock:
-            if left:
-                left.pop()()
+            if closers:
+                closers.pop()()
 
     pipe.close = close
 
@@ -358,7 +357,6 @@ def _close_once(pipe: _Closes) -> None:
 
 
 def _version() -> str:
-    """The version of this package that a worker runs."""
     from softfloat_ref import __version__
 
     return __version__

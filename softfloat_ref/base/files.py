@@ -24,6 +24,12 @@ def write_file(path: str | Path, write: Callable[[IO[bytes]], Any]) -> None:
         write(stream)
 
 
+def write_data(path: str | Path, data: bytes | str) -> None:
+    """Write a file of this content; text in UTF-8. Raises Error if that fails."""
+    with new_file(path) as stream:
+        stream.write(data.encode() if isinstance(data, str) else data)
+
+
 def check_place(path: str | Path) -> None:
     """Raise Error if `write_file` could not write here, as far as can be checked in advance."""
     path = Path(os.path.realpath(path))
@@ -49,14 +55,14 @@ def check_folder(path: str | Path) -> None:
 def new_file(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary stream to a file that gets its final name only if the block succeeds. Raises Error."""
     path = Path(os.path.realpath(path))  # follow a symbolic link, so that it remains one
-    if path.exists() and not path.is_file() and not path.is_dir():
-        with _special_file(path) as stream:
-            yield stream
-        return
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         if path.is_dir():
             raise Error(f"{path}: is a directory; give a file name")
+        if path.exists() and not path.is_file():  # a device, pipe or terminal, which no file replaces
+            with open(path, "wb") as stream:
+                yield stream
+            return
         try:
             with open(temporary, "xb") as stream:
                 yield stream
@@ -68,24 +74,14 @@ def new_file(path: str | Path) -> Iterator[IO[bytes]]:
         raise Error(f"{path}: cannot be written: {e.strerror or e}") from None
 
 
-@contextmanager
-def _special_file(path: Path) -> Iterator[IO[bytes]]:
-    """A stream to a device, pipe or terminal, which is written directly instead of being replaced by a file."""
-    try:
-        with open(path, "wb") as stream:
-            yield stream
-    except OSError as e:
-        raise Error(f"{path}: cannot be written: {e.strerror or e}") from None
-
-
 def make_folder(path: str | Path) -> Path:
     """The folder, created if necessary. Raises Error."""
-    with made_folder(path) as folder:
+    with new_folder(path) as folder:
         return folder
 
 
 @contextmanager
-def made_folder(path: str | Path) -> Iterator[Path]:
+def new_folder(path: str | Path) -> Iterator[Path]:
     """The folder, created if necessary. If it was created here and the block fails, it is removed unless it has files.
     Raises Error."""
     folder = Path(path)
@@ -108,12 +104,12 @@ def made_folder(path: str | Path) -> Iterator[Path]:
 # for, and so that no file is read without a limit.
 
 
-def opened(path: str | Path) -> io.BufferedReader:
+def open_file(path: str | Path) -> io.BufferedReader:
     """A regular file, for reading. Raises Error, also for a folder, a pipe or a device."""
     return cast(io.BufferedReader, _regular(path, os.O_RDONLY, "rb"))
 
 
-def appended(path: str | Path, mode: Literal["ab", "a+b"] = "ab") -> IO[bytes]:
+def open_to_append(path: str | Path, mode: Literal["ab", "a+b"] = "ab") -> IO[bytes]:
     """A regular file, created if necessary, for appending; with a+b for reading too. Raises Error, as `opened` does."""
     return _regular(path, os.O_APPEND | os.O_CREAT | (os.O_WRONLY if mode == "ab" else os.O_RDWR), mode)
 
@@ -122,11 +118,13 @@ def _regular(path: str | Path, flags: int, mode: str) -> IO[bytes]:
     path = os.fspath(path)
     try:
         # Without waiting: a pipe has no other end yet. Windows has no such flag, but one against newlines.
-        number = os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _CLOSED, 0o666)
+        number = os.open(
+            path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | _CLOSE_ON_EXEC, 0o666
+        )
         try:
             kind = os.fstat(number).st_mode
             if not stat.S_ISREG(kind):
-                what = next((word for test, word in _KINDS if test(kind)), "a special file")
+                what = next((word for test, word in _SPECIAL_FILES if test(kind)), "a special file")
                 raise Error(f"{path}: is {what}, not a file")
             return os.fdopen(number, mode)
         except BaseException:
@@ -139,8 +137,8 @@ def _regular(path: str | Path, flags: int, mode: str) -> IO[bytes]:
 
 
 _BLOCK: Final = 1 << 16
-_CLOSED: Final = getattr(os, "O_CLOEXEC", 0)
-_KINDS: Final = (
+_CLOSE_ON_EXEC: Final = getattr(os, "O_CLOEXEC", 0)
+_SPECIAL_FILES: Final = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISCHR, "a device"),
@@ -151,12 +149,12 @@ _KINDS: Final = (
 
 def read_bytes(path: str | Path, limit: int) -> bytes:
     """The content of a file of at most so many bytes. Raises Error."""
-    with opened(path) as stream, _reading(path):
+    with open_file(path) as stream, _reading(path):
         return rest_of(stream, path, limit)
 
 
 def rest_of(stream: IO[bytes], path: str | Path, limit: int) -> bytes:
-    """What follows in an opened file, at most so many bytes; memory is taken for what there is only. Raises Error."""
+    """The rest of an open file, of at most so many bytes; memory is taken as they arrive. Raises Error."""
     size = os.fstat(stream.fileno()).st_size
     parts, held = [], 0
     while size <= limit and (part := stream.read(max(_BLOCK, size - held) if held <= limit else 0)):
@@ -179,7 +177,7 @@ def read_text(path: str | Path, limit: int, encoding: str = "utf-8", errors: str
 def text_lines(path: str | Path, encoding: str = "ascii") -> Iterator[str]:
     """The lines of a text of any size, each of at most `limits.LINE` characters; what is no text becomes U+FFFD. Raises
     Error."""
-    with opened(path) as raw, io.TextIOWrapper(raw, encoding, "replace") as stream, _reading(path):
+    with open_file(path) as raw, io.TextIOWrapper(raw, encoding, "replace") as stream, _reading(path):
         number = 0
         while line := stream.readline(limits.LINE + 1):
             number += 1
@@ -190,13 +188,13 @@ def text_lines(path: str | Path, encoding: str = "ascii") -> Iterator[str]:
 
 def sha256(path: str | Path) -> hashlib._Hash:
     """The SHA-256 of a file of any size. Raises Error."""
-    with opened(path) as stream, _reading(path):
+    with open_file(path) as stream, _reading(path):
         return hashlib.file_digest(stream, "sha256")
 
 
 @contextmanager
 def _reading(path: str | Path) -> Iterator[None]:
-    """What goes wrong within is an Error that names the file."""
+    """Turn an OSError within into an Error that names the file."""
     try:
         yield
     except OSError as e:

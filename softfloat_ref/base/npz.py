@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from softfloat_ref.base import limits
-from softfloat_ref.base.archives import archive, unpacked
+from softfloat_ref.base.archives import archive, member_bytes
 from softfloat_ref.base.errors import Error, errors_of, escaped
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 CODES: Final = "u"  # kinds of numpy types: bit patterns
 NUMBERS: Final = "biuf"
 PLAIN: Final = "biufcSUmM"
-_MEANT: Final = {CODES: "of bit patterns, as uint32", NUMBERS: "of numbers", PLAIN: "of plain values"}
+_KIND_NAMES: Final = {CODES: "of bit patterns, as uint32", NUMBERS: "of numbers", PLAIN: "of plain values"}
 _MAX_DIMENSIONS: Final = 32
 _MAGIC: Final = b"\x93NUMPY"
 
@@ -31,10 +31,10 @@ Header = tuple[tuple[int, ...], bool, Any]
 def load(path: str | Path, names: Iterable[str] | None = None, kinds: str = CODES) -> dict[str, NDArray[Any]]:
     """The file's arrays by name: those of `names` that exist, or all. kinds: CODES, NUMBERS or PLAIN. Raises Error."""
     try:
-        with errors_of(path), archive(path) as found:
-            members = {e.filename.removesuffix(".npy"): e for e in found.infolist() if e.filename.endswith(".npy")}
+        with errors_of(path), archive(path) as zip_file:
+            members = {e.filename.removesuffix(".npy"): e for e in zip_file.infolist() if e.filename.endswith(".npy")}
             wanted = members if names is None else [name for name in names if name in members]
-            return {name: read_array(found, members[name], fortran=True, kinds=kinds) for name in wanted}
+            return {name: read_array(zip_file, members[name], fortran=True, kinds=kinds) for name in wanted}
     except Error:
         raise
     except OSError as e:
@@ -45,12 +45,12 @@ def load(path: str | Path, names: Iterable[str] | None = None, kinds: str = CODE
 
 def names(path: str | Path) -> list[str]:
     """The names of the arrays in a file that `load` has read."""
-    with archive(path) as found:
-        return [e.filename.removesuffix(".npy") for e in found.infolist() if e.filename.endswith(".npy")]
+    with archive(path) as zip_file:
+        return [e.filename.removesuffix(".npy") for e in zip_file.infolist() if e.filename.endswith(".npy")]
 
 
 def read_array(
-    found: zipfile.ZipFile, entry: zipfile.ZipInfo, fortran: bool = False, kinds: str = CODES
+    zip_file: zipfile.ZipFile, entry: zipfile.ZipInfo, fortran: bool = False, kinds: str = CODES
 ) -> NDArray[Any]:
     """A member as an array in native byte order. fortran: whether Fortran order is allowed. kinds: the allowed kinds.
 
@@ -59,18 +59,18 @@ def read_array(
     import numpy as np
 
     name = escaped(entry.filename)
-    with found.open(entry) as member:
+    with zip_file.open(entry) as member:
         shape, by_columns, dtype = header(member, name)
         if dtype.kind not in kinds or dtype.itemsize == 0 or (by_columns and not fortran):
             order = "" if fortran else ", in C order"
-            raise Error(f"{name}: an array of {dtype}, not {_MEANT[kinds]}{order}")
+            raise Error(f"{name}: an array of {dtype}, not {_KIND_NAMES[kinds]}{order}")
         size, held = prod(shape) * dtype.itemsize, entry.file_size - member.tell()
         if held != size:
             raise Error(f"{name}: {held} bytes of data do not fit shape {shape} of {dtype}")
-        rest = unpacked(member, size)
-    if len(rest) != size:
-        raise Error(f"{name}: ends after {len(rest)} of {size} bytes")
-    array = np.frombuffer(rest, dtype).reshape(shape, order="F" if by_columns else "C")
+        data = member_bytes(member, size)
+    if len(data) != size:
+        raise Error(f"{name}: ends after {len(data)} of {size} bytes")
+    array = np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C")
     return array.astype(dtype.newbyteorder("="))
 
 

@@ -12,10 +12,10 @@ from softfloat_ref.base.errors import Error
 def integer(value: Any, name: str, least: int | None = None, most: int | None = None) -> int:
     """The value as a plain integer. Raises Error for other numbers, for a bool, and for one out of the range."""
     whole = hasattr(value, "__index__") and "bool" not in type(value).__name__
-    found = operator.index(value) if whole else None
-    if found is None or (least is not None and found < least) or (most is not None and found > most):
+    number = operator.index(value) if whole else None
+    if number is None or (least is not None and number < least) or (most is not None and number > most):
         raise Error(f"{name} = {value!r}: an integer{_range(least, most)}")
-    return found
+    return number
 
 
 def _range(least: int | None, most: int | None) -> str:
@@ -27,12 +27,12 @@ def _range(least: int | None, most: int | None) -> str:
 def seconds(value: Any, name: str) -> float:
     """A time limit. Raises Error for what is not a number above 0."""
     try:
-        found = float(value)
+        limit = float(value)
     except (TypeError, ValueError):
-        found = math.nan
-    if not 0 < found < math.inf or isinstance(value, (bool, str)):
+        limit = math.nan
+    if not 0 < limit < math.inf or isinstance(value, (bool, str)):
         raise Error(f"{name} = {value!r}: a number of seconds above 0")
-    return found
+    return limit
 
 
 def settle(self: Any, name: str, least: int | None = None, most: int | None = None) -> None:

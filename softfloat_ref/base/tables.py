@@ -25,9 +25,8 @@ from softfloat_ref.base.trees import parse_toml
 
 T = TypeVar("T")
 
-_NAMES: Final = {Mapping: "table", type(None): ""}
+_TYPE_NAMES: Final = {Mapping: "table", type(None): ""}
 _UNIONS: Final = (Union, types.UnionType)
-_LARGEST: Final = 1 << 1023  # limit of integers, since some are converted to floats
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -45,23 +44,23 @@ def read_file(path: str | Path, read: Callable[[dict[str, Any]], T]) -> T:
         return read(tables)
 
 
-def changed(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
+def with_settings(table: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
     """A table with other values, each given as `key=value` or `table.key=value`. A value is TOML; what is not is text.
     Raises Error."""
-    found = dict(table)
+    whole = dict(table)
     for setting in settings:
         key, equals, text = setting.partition("=")
         *places, last = key.strip().split(".")
         if not equals or not all((*places, last)):
             raise Error(f"{setting!r}: write table.key=value, for example training.epochs=1")
-        inner = found
+        inner = whole
         for place in places:
             below = inner.get(place, {})
             if not isinstance(below, Mapping):
                 raise Error(f"{setting!r}: {place} is not a table")
             inner[place] = inner = dict(below)
         inner[last] = _toml_value(text.strip())
-    return found
+    return whole
 
 
 def _toml_value(text: str) -> Any:
@@ -152,8 +151,8 @@ class Range:
 @cache
 def hints(kind: type[Any]) -> dict[str, Any]:
     """The fields of a dataclass and their annotations."""
-    found = get_type_hints(kind, include_extras=True)
-    return {f.name: found[f.name] for f in dataclasses.fields(kind)}
+    annotations = get_type_hints(kind, include_extras=True)
+    return {f.name: annotations[f.name] for f in dataclasses.fields(kind)}
 
 
 def arguments(function: Callable[..., Any], *but: str) -> dict[str, Any]:
@@ -165,15 +164,15 @@ def arguments(function: Callable[..., Any], *but: str) -> dict[str, Any]:
 def choices(kind: type[Any], **more: Collection[str]) -> dict[str, tuple[str, ...]]:
     """The allowed words of each field of a dataclass that is a Literal, and of the fields in `more`."""
     known: dict[str, Any] = hints(kind)  # type: ignore[arg-type]
-    found = {name: get_args(hint) for name, hint in known.items() if get_origin(hint) is Literal} | more
-    return {name: tuple(found[name]) for name in known if name in found}
+    words = {name: get_args(hint) for name, hint in known.items() if get_origin(hint) is Literal} | more
+    return {name: tuple(words[name]) for name in known if name in words}
 
 
-def check_choices(made: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
+def check_choices(instance: Any, where: str, known: Mapping[str, Collection[str]]) -> None:
     """Raise Error if a field of a dataclass has a value that is not among the known ones."""
     for field, words in known.items():
-        if getattr(made, field) not in words:
-            raise unknown(f"{field} of {where}:" if where else field, str(getattr(made, field)), words)
+        if getattr(instance, field) not in words:
+            raise unknown(f"{field} of {where}:" if where else field, str(getattr(instance, field)), words)
 
 
 def check(
@@ -189,18 +188,18 @@ def check(
 
     For errors: where: what the table is; word: what its keys are; also: other keys that are valid.
     """
-    found = {}
+    values = {}
     for key, value in _table(table, where).items():
         if key not in known:
             raise unknown(word, str(key), [*also, *known], f" (in {where})" if where else "")
-        found[key] = _checked(value, known[key], where, key)
-    missing = [key for key in required if key not in found]
+        values[key] = _checked(value, known[key], where, key)
+    missing = [key for key in required if key not in values]
     if missing:
         raise Error(f"{_prefix(where)}{', '.join(missing)} missing")
-    return found
+    return values
 
 
-def made(
+def from_table(
     kind: type[T],
     table: object,
     where: str,
@@ -226,7 +225,7 @@ def variant(what: str, kinds: Mapping[str, type[T]], spec: Mapping[str, Any] | s
     kind = table.pop("kind", default)
     if not isinstance(kind, str) or kind not in kinds:
         raise unknown(what, str(kind), kinds)
-    return made(kinds[kind], table, f"{what} {kind!r}")
+    return from_table(kinds[kind], table, f"{what} {kind!r}")
 
 
 def _table(table: object, where: str) -> Mapping[str, Any]:
@@ -241,27 +240,27 @@ def _prefix(where: str) -> str:
 
 def _checked(value: Any, hint: Any, where: str, key: str, of: str = "") -> Any:
     """A value converted to its annotation: lists to tuples, tables to dataclasses. of: its list as text, for errors."""
-    shown = of or f"{key} = {value!r}"
+    excerpt = of or f"{key} = {value!r}"
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return value if isinstance(value, hint) else made(hint, value, f"{_prefix(where)}{key}")
+        return value if isinstance(value, hint) else from_table(hint, value, f"{_prefix(where)}{key}")
     if get_origin(hint) in _UNIONS and isinstance(value, list):
         hint = next((part for part in get_args(hint) if get_origin(part) is tuple), hint)
     if get_origin(hint) is tuple and isinstance(value, (list, tuple)):
         parts = get_args(hint)
         each = [parts[0]] * len(value) if len(parts) == 2 and parts[1] is ... else list(parts)
         if len(each) == len(value):
-            return tuple(_checked(v, h, where, key, shown) for v, h in zip(value, each, strict=True))
+            return tuple(_checked(v, h, where, key, excerpt) for v, h in zip(value, each, strict=True))
     if get_origin(hint) is Annotated:
-        plain, *limits = get_args(hint)
+        plain, *bounds = get_args(hint)
         value = _checked(value, plain, where, key, of)
-        for limit in limits:
-            if isinstance(limit, Range) and value not in limit:
-                raise Error(f"{_prefix(where)}{shown}; it must be {limit}")
+        for bound in bounds:
+            if isinstance(bound, Range) and value not in bound:
+                raise Error(f"{_prefix(where)}{excerpt}; it must be {bound}")
         return value
-    if type(value) is int and abs(value) >= _LARGEST:
+    if type(value) is int and abs(value) >= limits.INTEGER:
         raise Error(f"{_prefix(where)}{key} has an integer that does not fit float64")
     if not _fits(value, hint):
-        raise Error(f"{_prefix(where)}{shown} is not of type {_name(hint)}")
+        raise Error(f"{_prefix(where)}{excerpt} is not of type {_name(hint)}")
     return value
 
 
@@ -287,7 +286,7 @@ def _name(hint: Any) -> str:
         return "str"
     if origin is tuple:
         return f"tuple of {_name(parts[0])}"
-    return _NAMES.get(origin, getattr(origin, "__name__", str(origin)))
+    return _TYPE_NAMES.get(origin, getattr(origin, "__name__", str(origin)))
 
 
 # -- as text -----------------------------------------------------------------------------------------------------------

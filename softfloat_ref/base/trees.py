@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import HIDDEN, Error, escaped
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.search import find_first
 
-_SHOWN: Final = 60
+_MAX_SHOWN: Final = 60
 _SPACES: Final = str.maketrans("", "", "\t\n\r")  # a text may have these, a key may not
 # A text or a comment of TOML, to its end or to that of the file; dots in it separate no keys.
 _QUOTED: Final = re.compile(
@@ -35,21 +35,21 @@ def parse_json(text: str | bytes, where: str, limit: int = limits.JSON) -> Any:
         raise Error(f"{where}: JSON of {len(text)} bytes; the limit is {limit}")
     try:
         plain = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        found = json.loads(plain, object_pairs_hook=_table)
+        value = json.loads(plain, object_pairs_hook=_table)
     except RecursionError:
         raise Error(f"{where}: not valid JSON: nested more than {limits.DEPTH} deep") from None
     except ValueError as e:  # also an integer of thousands of digits, and a bad encoding
         raise Error(f"{where}: not valid JSON: {str(e)[:80]}") from None
-    _check(found, where)
-    return found
+    _check(value, where)
+    return value
 
 
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    table = dict(pairs)
+    if len(table) != len(pairs):
         twice = find_first(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ValueError(f"'{escaped(twice[:_SHOWN])}' is given twice")
-    return found
+        raise ValueError(f"'{escaped(twice[:_MAX_SHOWN])}' is given twice")
+    return table
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
@@ -60,13 +60,13 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     if any(key[0].count(".") >= limits.DEPTH for key in _KEY.finditer(_QUOTED.sub("_", text))):
         raise Error(f"{where}: not valid TOML: a key of more than {limits.DEPTH} parts")
     try:
-        found = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except RecursionError:
         raise Error(f"{where}: not valid TOML: nested more than {limits.DEPTH} deep") from None
     except ValueError as e:  # also a number of thousands of digits
         raise Error(f"{where}: not valid TOML: {e}") from None
-    _check(found, where)
-    return found
+    _check(tables, where)
+    return tables
 
 
 def _check(tree: Any, where: str) -> None:
@@ -91,7 +91,7 @@ def _check(tree: Any, where: str) -> None:
         level = inner
 
 
-def _refuse_hidden(text: str, shown: str, where: str) -> None:
-    found = HIDDEN.search(text)
-    if found and not "\ud800" <= found[0] <= "\udfff":  # half a character: a path that is not UTF-8
-        raise Error(f"{where}: '{escaped(shown[:_SHOWN])}' has a hidden character, {escaped(found[0])}")
+def _refuse_hidden(text: str, whole: str, where: str) -> None:
+    match = HIDDEN.search(text)
+    if match and not "\ud800" <= match[0] <= "\udfff":  # half a character: a path that is not UTF-8
+        raise Error(f"{where}: '{escaped(whole[:_MAX_SHOWN])}' has a hidden character, {escaped(match[0])}")

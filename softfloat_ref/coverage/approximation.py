@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from softfloat_ref.base.bisection import first
+from softfloat_ref.base.search import first_that
 from softfloat_ref.coverage.codes import infinities
 from softfloat_ref.coverage.engine.draw import bits
 from softfloat_ref.coverage.engine.framework import (
@@ -58,7 +58,7 @@ class ApproximationSetting(BaseSetting):
     def start(self, part: Part, row: int) -> int:
         """The first magnitude code of a row's segment, or of one after the last row."""
         wanted = row + self.a.row(part.first)
-        return first(part.first, part.after, lambda code: self.a.row(code) >= wanted)
+        return first_that(part.first, part.after, lambda code: self.a.row(code) >= wanted)
 
 
 class ApproximationEvents(NamedTuple):

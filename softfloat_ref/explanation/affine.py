@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explanation.scalar import Rows, describe, explain_conversion, value_text
+from softfloat_ref.explanation.scalar import DETERMINISTIC, Rows, describe, explain_conversion, value_text
 from softfloat_ref.explanation.steps import alternatives, steps
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import (
@@ -30,16 +30,15 @@ from softfloat_ref.oracle.affine import (
 from softfloat_ref.oracle.codec import decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import INF, NAN, Value
 from softfloat_ref.oracle.literals import hexadecimal
-from softfloat_ref.oracle.policies import ROUNDINGS, get_policy, rounding_name
+from softfloat_ref.oracle.policies import get_policy, rounding_name
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.affine import integer, parameters
 
 Change = dict[str, str]
-_MODES: Final = tuple(m for m in ROUNDINGS if not m.startswith("sr"))
-_FIELDS: Final = ("order", "arithmetic", "nan", "inf")  # fields of a rule that affect a quantization
+_RULE_FIELDS: Final = ("order", "arithmetic", "nan", "inf")  # fields of a rule that affect a quantization
 _MORE_BITS: Final = 64  # bits of a quotient to show
-_WHOLE: Final = ("kept", "discarded", "rule")
-_ROUNDED: Final = {"exact": "", "fp32": ", rounded to FP32", "fp32-fma": ", rounded to FP32, with the product"}
+_ROUNDING_LABELS: Final = ("kept", "discarded", "rule")
+_SUM_ROUNDINGS: Final = {"exact": "", "fp32": ", rounded to FP32", "fp32-fma": ", rounded to FP32, with the product"}
 
 
 def integer_text(code: int, fmt: AffineFormat) -> str:
@@ -47,9 +46,9 @@ def integer_text(code: int, fmt: AffineFormat) -> str:
     return f"{code:0{-(-fmt.bits // 4)}x} = {integer(code, fmt)}"
 
 
-def _parameter_rows(found: Parameters, fmt: AffineFormat) -> Rows:
+def _parameter_rows(qparams: Parameters, fmt: AffineFormat) -> Rows:
     middle = ", the middle" if fmt.symmetric else ""
-    return [("scale", describe(found.scale, FP32)), ("zero point", f"{found.zero_point}{middle}")]
+    return [("scale", describe(qparams.scale, FP32)), ("zero point", f"{qparams.zero_point}{middle}")]
 
 
 # -- quantize ----------------------------------------------------------------------------------------------------------
@@ -57,40 +56,40 @@ def _parameter_rows(found: Parameters, fmt: AffineFormat) -> Rows:
 
 @steps.register
 def _quantize_steps(unit: AffineQuantizeUnit, inputs: Sequence[int]) -> Rows:
-    (code,), found = unit.answer(inputs), parameters(inputs[1:], unit.affine)
+    (code,), qparams = unit.answer(inputs), parameters(inputs[1:], unit.affine)
     x = decoder(unit.values, unit.policy.flush_inputs)(inputs[0])
     flushed = ", flushed to zero" if x != decoder(unit.values)(inputs[0]) else ""
     rows = [
         ("value", describe(inputs[0], unit.values) + flushed),
-        *_parameter_rows(found, unit.affine),
+        *_parameter_rows(qparams, unit.affine),
         ("affine rule", rule_text(unit.rule)),
     ]
     if x.kind in (NAN, INF):
         rows.append(("special", f"NaN: nan = {unit.rule.nan}" if x.kind == NAN else f"infinity: inf = {unit.rule.inf}"))
     else:
-        rows += _rounding_rows(unit, x, found, inputs[-1] if unit.policy.random_count else None)
-    return [*rows, ("result", integer_text(code, unit.affine)), *_error_rows(unit, x, code, found)]
+        rows += _rounding_rows(unit, x, qparams, inputs[-1] if unit.policy.random_count else None)
+    return [*rows, ("result", integer_text(code, unit.affine)), *_error_rows(unit, x, code, qparams)]
 
 
-def _rounding_rows(unit: AffineQuantizeUnit, x: Value, found: Parameters, word: int | None) -> Rows:
+def _rounding_rows(unit: AffineQuantizeUnit, x: Value, qparams: Parameters, word: int | None) -> Rows:
     """The quotient, as the rule computes it, the zero point, the rounding, and the clamp."""
-    rows, value = _computed(unit, x, found)
+    rows, value = _computed(unit, x, qparams)
     if value.kind == INF:
         return [*rows, ("clamp", "the product overflows FP32: clamped to the end of the range")]
     explained = explain_conversion(value, unit.affine.wide, unit.policy, word)
-    rows += [("rounding" if k == "rule" else k, v) for k, v in explained.rows if k in _WHOLE]
+    rows += [("rounding" if k == "rule" else k, v) for k, v in explained.rows if k in _ROUNDING_LABELS]
     width = unit.affine.wide.width
     q = explained.bits - (explained.bits >> (width - 1) << width)
     rows.append(("rounded", str(q)))
     if unit.rule.order == "outside":
-        q += found.zero_point
+        q += qparams.zero_point
         rows.append(("sum", f"{q}, zero point added outside the rounding"))
     return [*rows, ("clamp", _clamp_text(q, unit.affine))]
 
 
-def _computed(unit: AffineQuantizeUnit, x: Value, found: Parameters) -> tuple[Rows, Value]:
+def _computed(unit: AffineQuantizeUnit, x: Value, qparams: Parameters) -> tuple[Rows, Value]:
     """The steps up to the number to be rounded, and this number."""
-    rule, scale, z = unit.rule, decoder(FP32)(found.scale), found.zero_point
+    rule, scale, z = unit.rule, decoder(FP32)(qparams.scale), qparams.zero_point
     inside, bits = rule.order == "inside", needed_bits(unit.affine.wide, unit.policy) + _MORE_BITS
     offset = exact.finite(int(z < 0), abs(z), 0) if inside else exact.zero(0)
     if rule.arithmetic == "exact":
@@ -103,7 +102,7 @@ def _computed(unit: AffineQuantizeUnit, x: Value, found: Parameters) -> tuple[Ro
         inside = inside and product.kind != INF
     total = before_rounding(x, scale, offset, rule, bits)
     if inside:
-        rows.append(("sum", f"{_number(total)}, zero point added inside the rounding{_ROUNDED[rule.arithmetic]}"))
+        rows.append(("sum", f"{_number(total)}, zero point added inside the rounding{_SUM_ROUNDINGS[rule.arithmetic]}"))
     return rows, total
 
 
@@ -115,14 +114,14 @@ def _clamp_text(q: int, fmt: AffineFormat) -> str:
     )
 
 
-def _error_rows(unit: AffineQuantizeUnit, x: Value, code: int, found: Parameters) -> Rows:
+def _error_rows(unit: AffineQuantizeUnit, x: Value, code: int, qparams: Parameters) -> Rows:
     """The value of the integer, and its error."""
-    restored = dequantize_value(integer(code, unit.affine), found)
+    restored = dequantize_value(integer(code, unit.affine), qparams)
     rows = [("restored", describe(restored, FP32))]
     if not x.is_finite:
         return rows
-    scale = decoder(FP32)(found.scale).as_fraction()
-    error = integer(code, unit.affine) - found.zero_point - x.as_fraction() / scale
+    scale = decoder(FP32)(qparams.scale).as_fraction()
+    error = integer(code, unit.affine) - qparams.zero_point - x.as_fraction() / scale
     return [*rows, ("error", f"{_steps_text(error)} steps" if error else "none")]
 
 
@@ -146,23 +145,23 @@ def _quantize_alternatives(unit: AffineQuantizeUnit, inputs: Sequence[int], got:
     single = [{"rule": name} for name, r in RULES.items() if r != unit.rule] + list(_single_changes(unit))
     pairs = (a | b for a, b in itertools.combinations(single, 2) if not _exclusive(a, b))
     for level in (single, pairs):
-        found = [c for c in level if _gives(unit, c, inputs, got)]
-        if found:
-            return found
+        matching = [c for c in level if _gives(unit, c, inputs, got)]
+        if matching:
+            return matching
     return []
 
 
 def _single_changes(unit: AffineQuantizeUnit) -> Iterator[Change]:
-    for field in _FIELDS:
+    for field in _RULE_FIELDS:
         yield from ({field: choice} for choice in CHOICES[field] if choice != getattr(unit.rule, field))
     current = rounding_name(unit.policy.rounding)
-    yield from ({"rounding": mode} for mode in _MODES if mode != current)
+    yield from ({"rounding": mode} for mode in DETERMINISTIC if mode != current)
     yield {"flush_inputs": "off" if unit.policy.flush_inputs else "on"}
 
 
-def _exclusive(one: Change, other: Change) -> bool:
+def _exclusive(first: Change, second: Change) -> bool:
     """Whether two changes are of the same field, or of a rule and one of its fields."""
-    keys = {*one, *other}
+    keys = {*first, *second}
     return len(keys) == 1 or ("rule" in keys and not keys & {"rounding", "flush_inputs"})
 
 
@@ -180,7 +179,7 @@ def _changed(unit: AffineQuantizeUnit, change: Change) -> AffineQuantizeUnit:
         policy = policy.replace(rounding=change["rounding"], sr_bits=None)
     if "flush_inputs" in change:
         policy = policy.replace(flush_inputs=change["flush_inputs"] == "on")
-    fields = {k: v for k, v in change.items() if k in _FIELDS}
+    fields = {k: v for k, v in change.items() if k in _RULE_FIELDS}
     return dataclasses.replace(unit, rule=rule.replace(**fields), policy=policy)
 
 
@@ -201,22 +200,22 @@ def rule_text(rule: Rule) -> str:
 
 
 def _product(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> tuple[int, Parameters, Value]:
-    found = parameters(inputs[1:], unit.affine)
-    distance = integer(inputs[0], unit.affine) - found.zero_point
+    qparams = parameters(inputs[1:], unit.affine)
+    distance = integer(inputs[0], unit.affine) - qparams.zero_point
     x = exact.finite(int(distance < 0), abs(distance), 0)
-    return distance, found, exact.multiply(x, decoder(FP32)(found.scale))
+    return distance, qparams, exact.multiply(x, decoder(FP32)(qparams.scale))
 
 
 @steps.register
 def _dequantize_steps(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Rows:
-    distance, found, product = _product(unit, inputs)
+    distance, qparams, product = _product(unit, inputs)
     explained = explain_conversion(product, FP32, get_policy(None), None)
     return [
         ("integer", integer_text(inputs[0], unit.affine)),
-        *_parameter_rows(found, unit.affine),
+        *_parameter_rows(qparams, unit.affine),
         ("steps", f"{distance}: integer - zero point"),
         ("product", f"{value_text(product)}, steps * scale"),
-        *((k, v) for k, v in explained.rows if k in (*_WHOLE, "overflow")),
+        *((k, v) for k, v in explained.rows if k in (*_ROUNDING_LABELS, "overflow")),
         ("result", describe(unit.answer(inputs)[0], FP32)),
     ]
 
@@ -227,5 +226,5 @@ def _dequantize_alternatives(unit: AffineDequantizeUnit, inputs: Sequence[int], 
     if tuple(unit.answer(inputs)) == tuple(got):
         return [{}]
     product = _product(unit, inputs)[2]
-    answers = ((mode, encoder(FP32, get_policy(None, rounding=mode))(product, 0)[0]) for mode in _MODES)
+    answers = ((mode, encoder(FP32, get_policy(None, rounding=mode))(product, 0)[0]) for mode in DETERMINISTIC)
     return [{"rounding": mode} for mode, code in answers if [code] == list(got)]

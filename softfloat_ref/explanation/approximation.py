@@ -12,7 +12,7 @@ from softfloat_ref.oracle.exact import NAN
 from softfloat_ref.oracle.operations import OPERATIONS, evaluate
 from softfloat_ref.units import ApproximationUnit
 
-_MIRRORED: Final = {
+_SYMMETRIES: Final = {
     "odd": "odd: minus that of -a",
     "even": "even: that of -a",
     "complement": "complement: 1 - that of -a",
@@ -40,7 +40,7 @@ def _table_rows(a: Approximation, code: int) -> Iterator[tuple[str, str]]:
     magnitude, negative = code & a.fmt.magnitude_mask, bool(code & a.fmt.sign_bit)
     part = a.negative if negative and a.negative is not None else a.positive
     if negative and a.negative is None:
-        yield "symmetry", _MIRRORED[a.symmetry]
+        yield "symmetry", _SYMMETRIES[a.symmetry]
     if not part.first <= magnitude < part.after:
         side, text = ("below", part.small) if magnitude < part.first else ("above", part.large)
         yield "table", f"{side} it: {text if text in SHARES else describe(int(text, 16), a.out)}"

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.explanation.scalar import Rows, describe, value_text
+from softfloat_ref.explanation.scalar import DETERMINISTIC, Rows, describe, scale_text, value_text
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
@@ -30,7 +30,7 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW
 from softfloat_ref.oracle.literals import shortest
-from softfloat_ref.oracle.policies import ROUNDINGS, Policy, rounding_name
+from softfloat_ref.oracle.policies import Policy, rounding_name
 
 MAX_ALTERNATIVES: Final = 12
 
@@ -62,12 +62,10 @@ class BlockExplanation:
 
     @cached_property
     def amax(self) -> Value | None:
-        """The largest finite magnitude, after flushing."""
         return largest_magnitude([x for x in flush(self.values, self.profile) if x.kind == FINITE and x.significand])
 
     @cached_property
     def block(self) -> Block:
-        """Scale, codes and flags."""
         return self._quantized(self.profile, self.policy)
 
     def _quantized(self, profile: Profile, policy: Policy) -> Block:
@@ -76,15 +74,15 @@ class BlockExplanation:
 
     def scales(self) -> dict[str, str]:
         """The scale under each named profile: its hexadecimal code, or the reason why there is none."""
-        found = {}
+        codes = {}
         for name, profile in PROFILES.items():
             try:
                 fmt, resolved = resolve(self.fmt, profile)
                 factor = decoder(FP32)(tensor_scale_of(self.amax, fmt, resolved))
-                found[name] = fmt.scale.hex(block_scale(self.values, fmt, resolved, factor))
+                codes[name] = fmt.scale.hex(block_scale(self.values, fmt, resolved, factor))
             except Error as e:
-                found[name] = f"none: {e}"
-        return found
+                codes[name] = f"none: {e}"
+        return codes
 
     def elements(self) -> list[Element]:
         """Each element, before and after quantization."""
@@ -97,15 +95,15 @@ class BlockExplanation:
             for x, y, code, back, flags in zip(self.values, flushed, block.codes, restored, block.flags, strict=True)
         ]
 
-    def _why(self, given: Value, flushed: Value, code: int, flags: int) -> str:
+    def _why(self, value: Value, flushed: Value, code: int, flags: int) -> str:
         element = decoder(self.fmt.element)(code)
-        if given.kind != FINITE:
-            return "kept" if element.kind == given.kind else "not representable in the element format"
-        if given.significand and not flushed.significand:
+        if value.kind != FINITE:
+            return "kept" if element.kind == value.kind else "not representable in the element format"
+        if value.significand and not flushed.significand:
             return f"flushed: below 2^{self.profile.flush_below}"
         if flags & OVERFLOW:
             return "clamped: beyond scale x largest element"
-        if given.significand and element.is_zero:
+        if value.significand and element.is_zero:
             return "rounded to zero"
         if code & self.fmt.element.magnitude_mask == self.fmt.element.max_code and flags & INEXACT:
             return "rounded to the largest element"
@@ -114,7 +112,6 @@ class BlockExplanation:
     # -- text ----------------------------------------------------------------------------------------------------
 
     def rows(self) -> Rows:
-        """Labelled lines."""
         fmt = self.fmt
         rows = [
             (
@@ -126,25 +123,17 @@ class BlockExplanation:
         ]
         if self.profile.two_levels:
             rows.append(("tensor", f"scale {describe(self.tensor_scale, FP32)}, as if this block were the tensor"))
-        rows.append(("scale", f"{self._scale_text(self.block.scale)}  rule {self.profile.scale_rule}"))
+        rows.append(("scale", f"{scale_text(self.block.scale, self.fmt.scale)}  rule {self.profile.scale_rule}"))
         rows += self._profile_rows()
         return rows + self._element_rows()
 
     def _amax_text(self) -> str:
         if self.amax is None:
             return "none: every finite value is zero"
-        index = find_first(
-            i
-            for i, x in enumerate(self.values)
-            if x.kind == FINITE and exact.compare(exact.magnitude(x), self.amax) == 0
-        )
+        finite = ((i, exact.magnitude(x)) for i, x in enumerate(self.values) if x.kind == FINITE)
+        index = find_first(i for i, x in finite if exact.compare(x, self.amax) == 0)
         text = shortest(self.amax) if self.amax.sticky else value_text(self.amax)  # a decimal number as it was given
         return f"{text}, value {index}, floor(log2) = {exact.top(self.amax)}"
-
-    def _scale_text(self, code: int) -> str:
-        x = decoder(self.fmt.scale)(code)
-        power = f"2^{exact.top(x)}" if x.significand == 1 else shortest(x)
-        return f"{self.fmt.scale.hex(code)} = {power}"
 
     def _profile_rows(self) -> Rows:
         groups: dict[str, list[str]] = {}
@@ -152,7 +141,7 @@ class BlockExplanation:
             groups.setdefault(code, []).append(name)
         rows: Rows = []
         for code, names in groups.items():
-            text = f"{'none':14}" if code.startswith("none") else f"{self._scale_text(int(code, 16)):14}"
+            text = f"{'none':14}" if code.startswith("none") else f"{scale_text(int(code, 16), self.fmt.scale):14}"
             rows.append(("profiles" if not rows else "", f"{text} {', '.join(names)}"))
         return rows
 
@@ -162,15 +151,14 @@ class BlockExplanation:
         table += [
             (shortest(e.value), element.hex(e.code), shortest(decode(e.restored)), e.why) for e in self.elements()
         ]
-        widths = [max(len(row[i]) for row in table) for i in range(3)]
-        lines = [
-            "  ".join([*(cell.rjust(w) for cell, w in zip(row, widths, strict=False)), row[3]]).rstrip()
-            for row in table
-        ]
-        return [("elements" if i == 0 else "", line) for i, line in enumerate(lines)]
+        widths = [max(map(len, column)) for column in list(zip(*table, strict=True))[:3]]
+        rows: Rows = []
+        for *cells, why in table:
+            line = "  ".join([*(cell.rjust(w) for cell, w in zip(cells, widths, strict=True)), why])
+            rows.append(("" if rows else "elements", line.rstrip()))
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as data."""
         element = self.fmt.element
         return {
             "format": self.fmt.name,
@@ -195,16 +183,16 @@ class BlockExplanation:
     def alternatives(self, scale: int, codes: Sequence[int]) -> list[str]:
         """The profiles, then changes of one or two of this profile's fields, that give a device's answer."""
         wanted = (scale, tuple(codes))
-        found: list[str] = []
+        matching: list[str] = []
         for text, profile, policy in self._candidates():
             try:
                 block = self._quantized(profile, element_policy(policy, profile))
             except Error:
                 continue
             # a change of two fields is redundant if one of them suffices
-            if (block.scale, block.codes) == wanted and not any(part in found for part in text.split(", ")):
-                found.append(text)
-        return found[:MAX_ALTERNATIVES]
+            if (block.scale, block.codes) == wanted and not any(part in matching for part in text.split(", ")):
+                matching.append(text)
+        return matching[:MAX_ALTERNATIVES]
 
     def _candidates(self) -> Iterator[tuple[str, Profile, Policy | None]]:
         yield "this profile", self.profile, self.policy
@@ -216,9 +204,9 @@ class BlockExplanation:
             for choice in choices
             if field not in ("tail", "rounding", "dequantize_overflow") and choice != getattr(self.profile, field)
         ]
-        modes = [m for m in ROUNDINGS if not m.startswith("sr") and m != rounding_name(self.policy.rounding)]
+        changes += [("rounding", m) for m in DETERMINISTIC if m != rounding_name(self.policy.rounding)]
         for size in (1, 2):
-            for chosen in itertools.combinations([*changes, *(("rounding", m) for m in modes)], size):
+            for chosen in itertools.combinations(changes, size):
                 if len({field for field, _ in chosen}) < size:
                     continue
                 fields = dict(chosen)

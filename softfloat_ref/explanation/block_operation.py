@@ -19,21 +19,21 @@ MORE_BITS: Final = 64  # of a number without a finite form
 def _steps(unit: BlockOperationUnit, inputs: Sequence[int]) -> Rows:
     evaluation, row = unit.evaluation, unit.row
     operands, scale, words, scale_word = unit.taken(inputs)
-    found = evaluation.run(operands, scale, words, scale_word)
+    result = evaluation.run(operands, scale, words, scale_word)
     rows = [evaluation.decoded(side, block) for side, block in zip(evaluation.sides, operands, strict=True)]
-    shown = list(_operand_rows(unit, inputs))
+    lines = list(_operand_rows(unit, inputs))
     if evaluation.out.scale is not None:
-        shown.append(("scale", describe(found.scale, evaluation.out.scale)))
-    results = [] if row.fold else list(found.codes)
+        lines.append(("scale", describe(result.scale, evaluation.out.scale)))
+    results = [] if row.fold else list(result.codes)
     for i, values in enumerate(zip(*rows, strict=True)):
         if i == SHOWN_LANES:
-            shown.append(("", f"and {unit.size - i} more lanes"))
+            lines.append(("", f"and {unit.size - i} more lanes"))
             break
-        shown += _lane_rows(unit, i, values, found.scale, results)
+        lines += _lane_rows(unit, i, values, result.scale, results)
     if row.fold:
-        shown += [("exact", value_text(evaluation.folded(list(zip(*rows, strict=True)))))]
-        shown += [("result", describe(found.codes[0], evaluation.out.element))]
-    return shown
+        lines += [("exact", value_text(evaluation.folded(list(zip(*rows, strict=True)))))]
+        lines += [("result", describe(result.codes[0], evaluation.out.element))]
+    return lines
 
 
 def _operand_rows(unit: BlockOperationUnit, inputs: Sequence[int]) -> Iterator[tuple[str, str]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from softfloat_ref.explanation.block import BlockExplanation
-from softfloat_ref.explanation.record import recorded
 from softfloat_ref.explanation.scalar import Rows
-from softfloat_ref.explanation.steps import labelled, steps
+from softfloat_ref.explanation.steps import labelled_rows, recorded_rows, steps
 from softfloat_ref.oracle.accumulate.trace import trace, trace_text
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.units import DotUnit, QuantizeUnit
@@ -17,7 +16,7 @@ from softfloat_ref.units import DotUnit, QuantizeUnit
 def _quantize_steps(unit: QuantizeUnit, inputs: Sequence[int]) -> Rows:
     """Of a block; each step where the tensor's scale is an operand."""
     if unit.two_levels:
-        return recorded(unit, inputs)
+        return recorded_rows(unit, inputs)
     decode, size = decoder(unit.values, unit.policy.flush_inputs), unit.block.size
     words = tuple(inputs[size:]) or None
     values = tuple(map(decode, inputs[:size]))
@@ -28,4 +27,4 @@ def _quantize_steps(unit: QuantizeUnit, inputs: Sequence[int]) -> Rows:
 def _dot_steps(unit: DotUnit, inputs: Sequence[int]) -> Rows:
     """The accumulator's, from the products to the result."""
     a, b, c = unit.sides(inputs)
-    return labelled(trace_text(trace(unit.setting, a, b, c)))
+    return labelled_rows(trace_text(trace(unit.setting, a, b, c)))

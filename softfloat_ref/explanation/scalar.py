@@ -36,9 +36,9 @@ from softfloat_ref.units.unit import LETTERS
 MAX_FLAGS: Final = len(FLAGS) - 1
 Rows = list[tuple[str, str]]
 SHOWN_BITS: Final = 24  # of the discarded ones; more where all after the first one are equal
-_MORE_SHOWN: Final = (48, 96, 192)
+_MORE_SHOWN_BITS: Final = (48, 96, 192)
 
-_RULES: Final = {
+_ROUNDING_TEXTS: Final = {
     "rne": "to nearest, ties to even",
     "rna": "to nearest, ties away from zero",
     "rtz": "toward zero",
@@ -65,6 +65,12 @@ def describe(code: int, fmt: Format) -> str:
     return f"{fmt.hex(code)} = {value_text(decoder(fmt)(code))}"
 
 
+def scale_text(code: int, fmt: Format) -> str:
+    """The code of a scale with its value, as a power of two if it is one: `7f = 2^0`."""
+    x = decoder(fmt)(code)
+    return f"{fmt.hex(code)} = {f'2^{exact.top(x)}' if x.significand == 1 else shortest(x)}"
+
+
 def value_text(x: Value) -> str:
     """A value in decimal and hexadecimal, or in hexadecimal alone if it is too large or small for a decimal."""
     if x.kind == NAN:
@@ -85,7 +91,7 @@ def flag_text(flags: int) -> str:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class ScalarExplanation:
     """Labelled lines, in order, and the result."""
 
     rows: Rows
@@ -93,14 +99,14 @@ class Explanation:
     flags: int
 
 
-def explain_conversion(x: Fraction | Value, fmt: Format, policy: Policy, random_bits: int | None) -> Explanation:
+def explain_conversion(x: Fraction | Value, fmt: Format, policy: Policy, random_bits: int | None) -> ScalarExplanation:
     """Each step of rounding a number to a format."""
     r = check_random(policy, random_bits)
     value = to_value(x, needed_bits(fmt, policy) + 2 * SHOWN_BITS)
     bits, flags = encoder(fmt, policy)(value, r)
     rows = [("exact", _exact_text(x, value))]
     rows += _rounding_rows(value, fmt, policy, r, bits, flags)
-    return Explanation(rows, bits, flags)
+    return ScalarExplanation(rows, bits, flags)
 
 
 def _exact_text(x: Fraction | Value, value: Value) -> str:
@@ -146,7 +152,7 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int) -> R
     t = target(fmt, policy)
     sign = 0 if t.drop_sign else value.sign
     magnitude = (value.significand, value.exponent, value.significand.bit_length(), value.sticky)
-    code, kept, discarded, rest = _divided(value, t, bits)
+    code, kept_bits, discarded, rest = _divided(value, t, bits)
     dropped = [("sign", "dropped: the format is unsigned")] if t.drop_sign and value.sign else []
     if code > fmt.max_code + 1:
         far = "" if sign and not fmt.signed else "far "
@@ -159,7 +165,7 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int) -> R
     up, rule = _decision(magnitude, sign, policy, r, t)
     rows = [
         *dropped,
-        ("kept", f"{kept:0{width}b} in units of {unit}"),
+        ("kept", f"{kept_bits:0{width}b} in units of {unit}"),
         ("discarded", f"{tail}{'...' if rest else ''} ({_fraction_text(discarded, rest, 1 << (bits - 1))})"),
         ("rule", rule),
     ]
@@ -173,15 +179,15 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int) -> R
 def _divided(value: Value, t: Target, bits: int) -> tuple[int, int, int, int]:
     """The position of a value, with so many discarded bits."""
     length = value.significand.bit_length()
-    shown = t._replace(random_count=bits - 1)
-    return position(value.significand, value.exponent, length, value.sticky, bits - 1, shown)
+    finer = t._replace(random_count=bits - 1)
+    return position(value.significand, value.exponent, length, value.sticky, bits - 1, finer)
 
 
 def _needed_to_see(value: Value, fmt: Format, policy: Policy) -> int:
     """How many discarded bits of a cut value to show, for one after the first to differ from the next."""
     if value.kind != FINITE or not value.sticky:
         return SHOWN_BITS
-    for bits in (SHOWN_BITS, *_MORE_SHOWN):
+    for bits in (SHOWN_BITS, *_MORE_SHOWN_BITS):
         after = _divided(value, target(fmt, policy), bits)[2] & ((1 << (bits - 1)) - 1)
         if 0 < after < (1 << (bits - 1)) - 1:
             return bits
@@ -208,12 +214,12 @@ def _overflow_rule(fmt: Format, policy: Policy) -> str:
 def _decision(magnitude: tuple[int, int, int, int], sign: int, policy: Policy, r: int, t: Target) -> tuple[bool, str]:
     """Whether the magnitude is rounded up, and why."""
     name = rounding_name(policy.rounding)
-    code, kept, discarded, rest = position(*magnitude, t.random_count, t)
+    code, kept_bits, discarded, rest = position(*magnitude, t.random_count, t)
     random = f", n = {t.random_count}, r = {r:x}" if t.random_count else ""
-    rule = f"{name} ({_RULES[name]}{random})"
+    rule = f"{name} ({_ROUNDING_TEXTS[name]}{random})"
     if not discarded and not rest:
         return False, f"{rule}: exact"
-    up = rounds_up(t.mode, sign, (code if t.code_parity else kept) & 1, discarded, rest, t.random_count, r)
+    up = rounds_up(t.mode, sign, (code if t.code_parity else kept_bits) & 1, discarded, rest, t.random_count, r)
     return up, f"{rule}: {'rounded away from zero' if up else 'rounded toward zero'}"
 
 
@@ -238,7 +244,9 @@ def _approximately(x: Value, digits: int = 6) -> str:
     return hexadecimal(x) if near == 0 or math.isinf(near) else f"{near:+.{digits}g}"
 
 
-def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, random_bits: int | None) -> Explanation:
+def explain_operation(
+    sig: Signature, operands: Sequence[int], policy: Policy, random_bits: int | None
+) -> ScalarExplanation:
     """Each step of an operation on codes: operands, exact result, rounding."""
     r = check_random(policy, random_bits)
     bits, flags = evaluator(sig, policy)(operands, r)
@@ -249,47 +257,37 @@ def explain_operation(sig: Signature, operands: Sequence[int], policy: Policy, r
         note = "" if flushed == value else f", flushed to {shortest(flushed)}"
         rows.append((name, f"{describe(code, fmt)} [{fields(code, fmt)}] {fmt.name}{note}"))
     if sig.operation.result != "float":
-        return Explanation([*rows, ("result", describe(bits, sig.out)), ("flags", flag_text(flags))], bits, flags)
-    deep, raised = unrounded(sig, policy, 2 * _MORE_SHOWN[-1])(operands, r)
+        return ScalarExplanation([*rows, ("result", describe(bits, sig.out)), ("flags", flag_text(flags))], bits, flags)
+    deep, raised = unrounded(sig, policy, 2 * _MORE_SHOWN_BITS[-1])(operands, r)
     shown = _needed_to_see(deep, sig.out, policy)
     outcome, _ = unrounded(sig, policy, 2 * shown)(operands, r)
     text = value_text(outcome) if outcome.exponent >= 0 or outcome.kind != NAN else "invalid operation"
     rows.append((sig.operation.name, f"{text}{', ' + flag_text(raised)[3:] if raised else ''}"))
-    return Explanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags, shown), bits, flags)
+    return ScalarExplanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags, shown), bits, flags)
 
 
 # -- other choices that give the answer -----------------------------------------------------------------------------
 
+DETERMINISTIC: Final = tuple(m for m in ROUNDINGS if not m.startswith("sr"))
 # Choices to try one at a time, then in pairs: field, value.
 _ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
-    ("rounding", tuple(m for m in ROUNDINGS if not m.startswith("sr"))),
+    ("rounding", DETERMINISTIC),
     ("overflow", (Overflow.SAT_NONE, Overflow.SAT_PROPAGATE, Overflow.SAT_FINITE)),
     ("flush_inputs", (False, True)),
     ("flush_outputs", (False, True)),
     ("flush_rule", tuple(Tininess)),
     ("tininess", tuple(Tininess)),
-    (
-        "nan",
-        (
-            "canonical",
-            "ones",
-            "negative",
-            "propagate",
-            "propagate-signaling",
-            "propagate,fma-generated",
-            "propagate,fma-quiet",
-        ),
-    ),
+    ("nan", ("canonical", "ones", "negative", "propagate", "propagate-signaling", "propagate,fma-generated",
+             "propagate,fma-quiet")),
     ("nan_missing", (NanMissing.MAX, NanMissing.ZERO)),
     ("integers", tuple(Integers)),
     ("specials", (Specials.IEEE, Specials.P3109)),
-)
-
+)  # fmt: skip
 
 Choices = dict[str, str]  # fields of a policy, as on the command line
 
 
-class Tried:
+class PolicySearch:
     """One case under policies that differ in one or two fields. Each is run at most once, at the first query.
 
     run: maps a policy to bits and flags.
@@ -308,11 +306,11 @@ class Tried:
                 self._answers.append(self._tried(self._near[level]))
             answers = self._answers[level]
             if got_flags is not None:
-                found = answers.get((got, got_flags), [])
+                choices = answers.get((got, got_flags), [])
             else:
-                found = [c for (bits, _), changes in answers.items() if bits == got for c in changes]
-            if found:
-                return [dict(c) for c in found]
+                choices = [c for (bits, _), changes in answers.items() if bits == got for c in changes]
+            if choices:
+                return [dict(c) for c in choices]
         return []
 
     def _tried(self, policies: Iterable[tuple[Choices, Policy]]) -> dict[tuple[int, int], list[Choices]]:

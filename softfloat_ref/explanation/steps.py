@@ -1,16 +1,18 @@
 """A case of any unit: its fields, its steps, and the changes that give a device's answer; modules of kinds register
-better ones."""
+better ones. Of a unit made of steps: what each step gave."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatch
-from typing import Final
+from typing import Any, Final
 
 from softfloat_ref.explanation.scalar import Rows, describe, flag_text, value_text
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.units import Field, Unit
+from softfloat_ref.oracle.rounding_steps import answer, read, rounded
+from softfloat_ref.oracle.steps import STEPS, Path, Plan, Recorded, Traced
+from softfloat_ref.units import Field, SteppedUnit, Unit
 
 SHOWN_LANES: Final = 8
 
@@ -18,10 +20,10 @@ SHOWN_LANES: Final = 8
 @singledispatch
 def steps(unit: Unit, inputs: Sequence[int]) -> Rows:
     """Labelled lines from the inputs to the outputs. Raises Undefined if no result is defined."""
-    return labelled([*field_lines(unit.inputs, inputs), *field_lines(unit.outputs, unit.answer(inputs))])
+    return labelled_rows([*field_lines(unit.inputs, inputs), *field_lines(unit.outputs, unit.answer(inputs))])
 
 
-def labelled(lines: Iterable[str]) -> Rows:
+def labelled_rows(lines: Iterable[str]) -> Rows:
     """Lines as rows: their first words are the labels."""
     return [(label, text.strip()) for label, _, text in (line.strip().partition(" ") for line in lines)]
 
@@ -71,3 +73,71 @@ def code_text(code: int, field: Field) -> str:
     if field.role == "flags":
         return flag_text(code)
     return shown if field.fmt is None else describe(code, field.fmt)
+
+
+# -- units made of steps -----------------------------------------------------------------------------------------------
+
+# Shown as fields, or by the rounding that they make.
+_HIDDEN_STEPS: Final = frozenset({read, answer, *STEPS[rounded].inside})
+
+
+def _rounded(x: Recorded) -> str:
+    code, flags = x.value
+    return ", ".join(filter(None, (describe(code, x.args[2].fmt), flag_text(flags) if flags else "")))
+
+
+# How the values of steps are shown, by the kinds of these; those of other kinds are not.
+_TEXTS: Final[dict[str, Callable[[Recorded], str]]] = {
+    "value": lambda x: "none" if x.value is None else value_text(x.value),
+    "value and flags": lambda x: value_text(x.value[0]),
+    "term": lambda x: value_text(x.value.value),
+    "scale": lambda x: value_text(x.value.value),
+    "division": lambda x: value_text(x.value.divisor),
+    "factor": lambda x: value_text(x.value.value),
+    "decision": lambda x: "yes" if x.value else "no",
+    "scale code": lambda x: "none" if x.value is None else f"{x.value:x}",
+    "integer": lambda x: str(x.value),
+}
+
+
+def _text(x: Recorded) -> str:
+    """A step's value; '' if it is not shown."""
+    if x.function is rounded:
+        return _rounded(x)
+    text = _TEXTS.get(STEPS[x.function].kind)
+    return "" if text is None or x.function in _HIDDEN_STEPS else text(x)
+
+
+@steps.register
+def recorded_rows(unit: SteppedUnit, inputs: Sequence[int]) -> Rows:
+    """Labelled lines: the fields, and the record between them. Raises Undefined if no result is defined."""
+    run = Traced(Plan((), record_all=True))
+    outputs = unit.computed(run, inputs)
+    return [
+        *labelled_rows(field_lines(unit.inputs, inputs)),
+        *_rows(run.record),
+        *labelled_rows(field_lines(unit.outputs, outputs)),
+    ]
+
+
+def _rows(record: Sequence[Recorded]) -> Iterator[tuple[str, str]]:
+    """A row for each step; of lanes, a row for each of the first ones, with their steps."""
+    lanes: dict[Path, list[str]] = {}
+    for x in record:
+        text = _text(x)
+        if not text or "round" in x.path:
+            continue
+        if any(isinstance(part, int) for part in x.path):
+            lanes.setdefault(x.path, []).append(f"{x.name} {text}")
+            continue
+        yield from _of_lanes(lanes)
+        lanes = {}
+        yield f"{x.path[0]} {x.name}" if x.path and x.function is rounded else x.name, text
+    yield from _of_lanes(lanes)
+
+
+def _of_lanes(lanes: dict[Path, list[Any]]) -> Iterator[tuple[str, str]]:
+    for path, texts in list(lanes.items())[:SHOWN_LANES]:
+        yield " ".join(map(str, path)), "; ".join(texts)
+    if len(lanes) > SHOWN_LANES:
+        yield "more", f"{len(lanes) - SHOWN_LANES} lanes"

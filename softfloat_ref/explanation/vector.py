@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.explanation.scalar import Explanation, Rows, describe, explain_conversion, flag_text
+from softfloat_ref.explanation.scalar import Rows, ScalarExplanation, describe, explain_conversion, flag_text
 from softfloat_ref.explanation.steps import steps
 from softfloat_ref.units import VectorUnit
 from softfloat_ref.units.unit import split
@@ -14,7 +14,7 @@ from softfloat_ref.units.unit import split
 _MORE_BITS: Final = 48  # of the exact value, to be shown
 
 
-def explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int) -> Explanation:
+def explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int) -> ScalarExplanation:
     """Each step of a lane. The flags are the lane's own. Raises Error for a lane that there is not."""
     if not 0 <= lane < unit.length:
         raise Error(f"lane {lane}: {unit.op} has lanes 0 to {unit.length - 1}")
@@ -26,7 +26,7 @@ def explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int) -> Explanat
         rows.append(("raised", flag_text(raised)))
     flags = rounded.flags | raised
     own = [(label, flag_text(flags) if label == "flags" else text) for label, text in rounded.rows]
-    return Explanation([*rows, *own], rounded.bits, flags)
+    return ScalarExplanation([*rows, *own], rounded.bits, flags)
 
 
 def _operand_rows(unit: VectorUnit, inputs: Sequence[int], lane: int) -> Rows:

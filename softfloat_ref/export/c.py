@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from softfloat_ref.base.systemverilog import named
+from softfloat_ref.base.systemverilog import sv_name
 from softfloat_ref.export.branches import Branches, Group, Place, branches
 from softfloat_ref.export.plan import FLIPPED, Plan, is_atom, planned, wrapped
 from softfloat_ref.export.words import WORD, on_words
@@ -77,7 +77,7 @@ def _port_notes(circuit: Circuit) -> Iterator[str]:
 
 
 def _longint(port: Port) -> str:
-    return f"longint unsigned {named(port.name)}" + (f"[{port.lanes}]" if port.lanes > 1 else "")
+    return f"longint unsigned {sv_name(port.name)}" + (f"[{port.lanes}]" if port.lanes > 1 else "")
 
 
 def _signature(name: str, inputs: Iterable[Port], outputs: Iterable[Port]) -> str:

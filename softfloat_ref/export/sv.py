@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from softfloat_ref.base.systemverilog import KEYWORDS, named
+from softfloat_ref.base.systemverilog import KEYWORDS, sv_name
 from softfloat_ref.export.plan import FLIPPED, Plan, by_stage, is_atom, planned, wrapped
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, signed
@@ -51,7 +51,7 @@ class _Module:
         for port in circuit.outputs:
             lanes = [self.text(circuit.terms[n]) for n in reversed(port.names)]
             value = lanes[0] if port.lanes == 1 else f"{{{', '.join(lanes)}}}"
-            yield from wrapped(f"  assign {named(port.name)} = {value};", "  ")
+            yield from wrapped(f"  assign {sv_name(port.name)} = {value};", "  ")
         yield "endmodule"
         yield "// verilator lint_on UNUSEDSIGNAL"
 
@@ -79,7 +79,7 @@ class _Module:
         name = self.plan.names[t]
         if t.op == "var":
             port, lane = self.lanes[t.value]
-            name, width = named(port.name), port.width * port.lanes
+            name, width = sv_name(port.name), port.width * port.lanes
             high, low = high + lane * port.width, low + lane * port.width
         if (high, low) == (width - 1, 0):
             return name
@@ -101,11 +101,11 @@ class _Module:
 
 
 def _names(circuit: Circuit) -> list[str]:
-    return [circuit.name, *(named(p.name) for p in (*circuit.inputs, *circuit.outputs))]
+    return [circuit.name, *(sv_name(p.name) for p in (*circuit.inputs, *circuit.outputs))]
 
 
 def _declared(direction: str, port: Port) -> str:
-    return f"{direction} logic {_range(port.width * port.lanes)}{named(port.name)}"
+    return f"{direction} logic {_range(port.width * port.lanes)}{sv_name(port.name)}"
 
 
 def _note(port: Port) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
-from softfloat_ref.base.yosys import executed, first_error, quoted
+from softfloat_ref.base.systemverilog import first_error, run_yosys, yosys_path
 
 
 class Synthesis(NamedTuple):
@@ -25,8 +25,8 @@ def synthesized(text: str, module: str) -> Synthesis:
     with tempfile.TemporaryDirectory() as name:
         source, report = (Path(name).resolve() / file for file in ("module.sv", "report.txt"))
         source.write_text(text, encoding="utf-8")
-        script = f"read_verilog -sv {quoted(source)}; synth -flatten -top {module}"
-        log = executed(f"{script}; tee -o {quoted(report)} stat; tee -a {quoted(report)} ltp")
+        script = f"read_verilog -sv {yosys_path(source)}; synth -flatten -top {module}"
+        log = run_yosys(f"{script}; tee -o {yosys_path(report)} stat; tee -a {yosys_path(report)} ltp")
         said = read_text(report, limits.SOURCE) if report.exists() else ""
     cells = re.search(r"^\s*(\d+) cells$", said, re.M)
     depth = re.search(r"\(length=(\d+)\)", said)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final
 
-from softfloat_ref.base.files import opened
+from softfloat_ref.base.files import open_file
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import Batch, Data, Facts, Piece, Slice, Stream, Writer, text_line
@@ -76,7 +76,7 @@ def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Ad
 
 def _same_around(pieces: Iterable[Piece], path: Path) -> bool:
     """Whether a file has the expected content around its streams."""
-    with opened(path) as stream:
+    with open_file(path) as stream:
         for piece in pieces:
             if isinstance(piece, Slice):
                 stream.seek(piece.size, 1)
@@ -188,7 +188,7 @@ class _Reader:
         self.region = region
         self.file = path.name
         self.number = number  # among the writer's streams
-        self.stream: IO[bytes] = opened(path)
+        self.stream: IO[bytes] = open_file(path)
         self.stream.seek(region.stream.start)
         self.left = region.stream.size
         self.broken = False

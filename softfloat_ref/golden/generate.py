@@ -13,7 +13,7 @@ from typing import Any, Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_background
-from softfloat_ref.base.files import made_folder, read_bytes, read_text, sha256
+from softfloat_ref.base.files import new_folder, read_bytes, read_text, sha256
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden import parts, writers
 from softfloat_ref.golden.journal import Journal, discard
@@ -57,7 +57,7 @@ def generate(
     folder = Path(folder)
     chosen = writers.chosen(formats, vectors, vectors.count)
     _refuse_other(folder, vectors)
-    with made_folder(folder):
+    with new_folder(folder):
         if resume and (stored := _finished(folder, vectors, chosen)):
             discard(folder)  # an earlier run may have been killed just before this
             return stored

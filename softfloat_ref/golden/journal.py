@@ -20,7 +20,7 @@ from typing import IO, Any, Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import appended, opened, rest_of, sha256, text_lines
+from softfloat_ref.base.files import open_file, open_to_append, rest_of, sha256, text_lines
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.parts import EncodedBatch
 from softfloat_ref.golden.tags import Run, merged
@@ -68,7 +68,7 @@ class Journal:
             with suppress(FileExistsError):
                 self.folder.mkdir()
                 mine = not resume
-            self._journal: IO[bytes] = appended(self.folder / _JOURNAL, "a+b")
+            self._journal: IO[bytes] = open_to_append(self.folder / _JOURNAL, "a+b")
             _lock(self._journal, self.folder)
             mine = not resume
             good = self._trusted() if resume else None
@@ -110,7 +110,7 @@ class Journal:
         for name, (size, _) in zip(self._names, entry["streams"], strict=True):
             path = self.folder / name
             os.truncate(path, size)
-            self._outputs.append(_Output(path, appended(path), sha256(path), size))
+            self._outputs.append(_Output(path, open_to_append(path), sha256(path), size))
 
     def _start(self, openings: dict[str, bytes]) -> None:
         self._journal.truncate(0)
@@ -195,7 +195,7 @@ def discard(folder: Path) -> None:
     """Remove the files of a killed process from a folder. Raises Error if another process writes there."""
     path = folder / UNFINISHED
     if path.is_dir():
-        with appended(path / _JOURNAL) as stream:
+        with open_to_append(path / _JOURNAL) as stream:
             _lock(stream, path)
             shutil.rmtree(path, ignore_errors=True)
 
@@ -242,7 +242,7 @@ def _agreeing(path: Path, marks: Sequence[Sequence[Any]]) -> int:
     """The number of marks (size, SHA-256 of all bytes up to there), from the first on, with which a file agrees."""
     digest, at = hashlib.sha256(), 0
     try:
-        with opened(path) as stream:
+        with open_file(path) as stream:
             for number, (size, sha256) in enumerate(marks):
                 while at < size and (data := stream.read(min(_BLOCK, size - at))):
                     digest.update(data)

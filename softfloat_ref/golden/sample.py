@@ -9,7 +9,7 @@ from typing import Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import opened
+from softfloat_ref.base.files import open_file
 from softfloat_ref.golden.compare import Add, Layout, Region, difference
 from softfloat_ref.golden.parts import inputs_at
 from softfloat_ref.golden.sets import VectorSet
@@ -74,7 +74,7 @@ def _compare(
 
 def _fixed(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:
     """Lines that are all as long."""
-    with opened(path) as stream:
+    with open_file(path) as stream:
         for number in numbers:
             stream.seek(region.stream.start + len(region.opening) + number * region.record)
             yield stream.read(region.record)

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
-from softfloat_ref.base.files import made_folder, sha256, write_file
-from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.files import new_folder, sha256, write_file
+from softfloat_ref.base.names import matches
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import read_file
 from softfloat_ref.base.trees import read_json
@@ -165,7 +165,7 @@ def generate_suite(
     entries = []
     for vectors in suite.sets.values():
         writers.chosen(formats, vectors, vectors.count)  # refuses a type of file before any set is written
-    with made_folder(folder):
+    with new_folder(folder):
         _refuse_other(folder, suite)
         (folder / SUITE).unlink(missing_ok=True)
         for name, vectors in suite.sets.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from softfloat_ref.base.errors import Error, one_line
-from softfloat_ref.base.files import opened, text_lines
+from softfloat_ref.base.files import open_file, text_lines
 from softfloat_ref.golden import parts
 from softfloat_ref.golden.compare import Comparison, Layout, layout
 from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, read_manifest, wrong_descriptions
@@ -321,7 +321,7 @@ def _read(path: Path) -> tuple[str, int]:
     """SHA-256 and newlines of a file of any size. Raises Error."""
     digest, lines = hashlib.sha256(), 0
     try:
-        with opened(path) as stream:
+        with open_file(path) as stream:
             while data := stream.read(_BLOCK):
                 digest.update(data)
                 lines += data.count(b"\n")

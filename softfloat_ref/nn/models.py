@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Final
 
 from softfloat_ref.base.errors import Error, refuse
-from softfloat_ref.base.extensions import called, entry, parameters
+from softfloat_ref.base.names import checked_call, entry, parameters
 from softfloat_ref.base.tables import Range, arguments, check
 from softfloat_ref.nn.layers import (
     GELU,
@@ -208,7 +208,7 @@ def _activation(name: str) -> type[Layer]:
 
 def made_by(maker: Callable[..., Layer], what: str, /, *args: Any, **sizes: Any) -> Layer:
     """The layer that a class or a function makes. Raises Error for a user's own that does not fit."""
-    found = called(what, maker, *args, **sizes)
+    found = checked_call(what, maker, *args, **sizes)
     if not isinstance(found, Layer) or not all(layer.kind.isidentifier() for _, layer in found.walk()):
         raise Error(f"{what} makes {type(found).__name__}, not a Layer whose kind is a name")
     return found

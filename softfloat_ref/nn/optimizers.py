@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error, refuse
-from softfloat_ref.base.extensions import entry
-from softfloat_ref.base.tables import Range, made
+from softfloat_ref.base.names import entry
+from softfloat_ref.base.tables import Range, from_table
 from softfloat_ref.nn.checkpoint import OTHER, like, under
 from softfloat_ref.nn.numerics import Numerics
 from softfloat_ref.nn.schedules import power
@@ -160,7 +160,7 @@ def read_optimizer(table: Mapping[str, Any]) -> Optimizer:
     chosen = entry("optimizer", kind, OPTIMIZERS, Optimizer)
     if chosen.update is Optimizer.update:
         raise Error(f"optimizer {kind!r} has no update")
-    return made(chosen, {**table, "kind": kind}, "[optimizer]")
+    return from_table(chosen, {**table, "kind": kind}, "[optimizer]")
 
 
 class Updates:

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import appended, read_bytes, write_file
+from softfloat_ref.base.files import open_to_append, read_bytes, write_file
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.nn.plain import plain, restored
 
@@ -28,7 +28,7 @@ class RunLog:
         line = json.dumps(plain(fields), allow_nan=False, separators=(", ", ": ")) + "\n"
         try:
             if self._stream is None:
-                self._stream = appended(self.path)
+                self._stream = open_to_append(self.path)
             self._stream.write(line.encode())
             self._stream.flush()
         except OSError as e:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, refuse, unknown
-from softfloat_ref.base.patterns import matches
-from softfloat_ref.base.tables import Range, changed, made, read_file, to_toml
+from softfloat_ref.base.names import matches
+from softfloat_ref.base.tables import Range, from_table, read_file, to_toml, with_settings
 from softfloat_ref.nn.hadamard import check_size
 from softfloat_ref.nn.layers import KINDS, Layer
 from softfloat_ref.nn.models import check_model
@@ -79,7 +79,7 @@ class Recipe:
     def with_training(self, **changes: int | None) -> Recipe:
         """The recipe with other epochs, seed and so on, where they are not None. Raises Error."""
         given = {k: v for k, v in changes.items() if v is not None}
-        return dataclasses.replace(self, training=made(Training, given, "[training]", self.training))
+        return dataclasses.replace(self, training=from_table(Training, given, "[training]", self.training))
 
     def assign(self, network: Layer, run: Run) -> None:
         """Give every layer of a network its name and its `Numerics`. Raises Error for a pattern that matches no
@@ -163,7 +163,7 @@ def load_recipe(name: str, settings: Sequence[str] = ()) -> Recipe:
     path = Path(name) if name.endswith(".toml") else recipe_files().get(name)
     if path is None:
         raise unknown("recipe", name, recipe_files(), " (or FILE.toml)")
-    return read_file(path, lambda table: read_recipe(changed(table, settings), path.stem))
+    return read_file(path, lambda table: read_recipe(with_settings(table, settings), path.stem))
 
 
 def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
@@ -184,7 +184,7 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
         name,
         model,
         description=str(table.get("description", "")),
-        training=made(Training, _table(table, "training"), "[training]"),
+        training=from_table(Training, _table(table, "training"), "[training]"),
         optimizer=read_optimizer(_table(table, "optimizer")),
         formats=formats,
         accumulator=accumulator or BLAS,

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.tables import LIKE, check_choices, choices, load_definition, made, split_like
+from softfloat_ref.base.tables import LIKE, check_choices, choices, from_table, load_definition, split_like
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decode, decoder, encoder, needed_bits
 from softfloat_ref.oracle.exact import INF, NAN, Value
@@ -181,7 +181,7 @@ def get_rule(rule: str | Rule) -> Rule:
         raise Error(f"an affine rule must be a name, not {rule!r}")
     if rule in RULES:
         return RULES[rule]
-    name, changes = assignments.named(rule, "affine rule", CHOICES)
+    name, changes = assignments.parse_named(rule, "affine rule", CHOICES)
     if ".toml" in name:
         found = load_definition(name, "affine_rules", define_rule)
     elif name in RULES:
@@ -197,7 +197,7 @@ def define_rule(table: object, name: str | None = None) -> Rule:
     if name is not None:
         values["name"] = name
     base = dataclasses.replace(get_rule("exact" if like is None else like), source="user definition")
-    return made(Rule, values, f"affine rule {values.get('name', '?')!r}", base, "field", LIKE)
+    return from_table(Rule, values, f"affine rule {values.get('name', '?')!r}", base, "field", LIKE)
 
 
 def element_policy(policy: Policy | str | None, rule: Rule) -> Policy:

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from softfloat_ref.base.errors import Error, refuse
-from softfloat_ref.base.tables import Range, check_choices, choices, load_definition, made, to_toml
+from softfloat_ref.base.tables import Range, check_choices, choices, from_table, load_definition, to_toml
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
@@ -297,8 +297,8 @@ def define_approximation(table: Mapping[str, Any], name: str = "") -> Approximat
         if key in values:
             values[key] = define_format(values[key]) if isinstance(values[key], Mapping) else get_format(values[key])
     if isinstance(values.get("negative"), Mapping):
-        values["negative"] = made(Part, values["negative"], f"approximation {name or '?'}: negative")
-    return made(Approximation, {"name": name, **values} if name else values, f"approximation {name or '?'}")
+        values["negative"] = from_table(Part, values["negative"], f"approximation {name or '?'}: negative")
+    return from_table(Approximation, {"name": name, **values} if name else values, f"approximation {name or '?'}")
 
 
 def to_text(a: Approximation) -> str:

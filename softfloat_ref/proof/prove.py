@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from softfloat_ref.base import limits
+from softfloat_ref.base.disk_cache import stamp
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
-from softfloat_ref.base.files import appended, make_folder, read_text
-from softfloat_ref.base.sources import stamp
+from softfloat_ref.base.files import make_folder, open_to_append, read_text
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
 from softfloat_ref.proof.later import Later, later
@@ -183,7 +183,7 @@ class _Journal:
         """Add a result."""
         if self.file is not None:
             line = {"key": self.key, **dataclasses.asdict(how), "decided": dataclasses.asdict(decided)}
-            with appended(self.file) as stream:
+            with open_to_append(self.file) as stream:
                 stream.write(f"{self.start}{json.dumps(line)}\n".encode())
             self.start = ""
 

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import read_text
-from softfloat_ref.base.yosys import HOST, executed, first_error, quoted
+from softfloat_ref.base.systemverilog import HOST, first_error, run_yosys, yosys_path
 from softfloat_ref.proof import undefined
 from softfloat_ref.proof.constants import check_facts, dumped
 from softfloat_ref.proof.defined import Expected
@@ -86,7 +86,7 @@ def _run(top: str, reading: Reading, frontend: Frontend, expected: Expected | No
             top=top, unsupported=undefined.UNSUPPORTED, **{name: _inside(copies, path) for name, path in paths.items()}
         )
         commands = f"{' '.join(_read(top, copies, frontend))}; {passes}"
-        found, log = dumped(executed(commands, _mounts(reading, copies)), top)
+        found, log = dumped(run_yosys(commands, _mounts(reading, copies)), top)
         if expected is not None and frontend == "slang" and (found or btor.exists()):
             check_facts(expected.facts, found)
         if report.exists():
@@ -105,7 +105,7 @@ def _run(top: str, reading: Reading, frontend: Frontend, expected: Expected | No
 
 def _inside(copies: Snapshot, path: Path) -> str:
     """A file of the snapshot's own, as Yosys' commands take it."""
-    return quoted(f"/{path.relative_to(copies.root)}", links=False)
+    return yosys_path(f"/{path.relative_to(copies.root)}", links=False)
 
 
 def _mounts(reading: Reading, copies: Snapshot) -> dict[str, str | Path]:
@@ -138,17 +138,17 @@ def _read(top: str, copies: Snapshot, frontend: Frontend) -> Iterator[str]:
             raise Error("-y and -v need the front end slang; with verilog, name all sources")
         _check_includes(reading)
         yield "read_verilog -sv -defer"
-        yield from (f"-I{quoted(folder, links=False)}" for folder in reading.include_dirs)
+        yield from (f"-I{yosys_path(folder, links=False)}" for folder in reading.include_dirs)
     else:
         yield f"read_slang --no-proc --dump-ast --threads 1 --top {top} --single-unit --libraries-inherit-macros"
         yield "--disable-local-includes --no-synthesis-define"
         yield from ([] if reading.pragmas else ["--no-default-translate-off-format"])
-        yield from (f"-I {quoted(folder, links=False)}" for folder in reading.include_dirs)
-        yield from (f"-v {quoted(file, links=False)}" for file in libraries.files)
-        yield from (f"-y {quoted(folder, links=False)}" for folder in libraries.folders)
+        yield from (f"-I {yosys_path(folder, links=False)}" for folder in reading.include_dirs)
+        yield from (f"-v {yosys_path(file, links=False)}" for file in libraries.files)
+        yield from (f"-y {yosys_path(folder, links=False)}" for folder in libraries.folders)
         yield from (f"-Y {extension}" for extension in libraries.extensions if libraries.folders)
     yield _inside(copies, macros)
-    yield from (quoted(file, links=False) for file in reading.sources)
+    yield from (yosys_path(file, links=False) for file in reading.sources)
     yield _inside(copies, module)
 
 

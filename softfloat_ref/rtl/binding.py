@@ -11,7 +11,7 @@ from itertools import repeat
 from typing import Any
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.names import matches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.bundle import FLAG_NAMES, Bundle, LineField, Wire, ones, piece_range
 from softfloat_ref.rtl.handshake import Signal
@@ -208,7 +208,7 @@ def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
         raise Error("every result is ignored, so the bench would compare nothing")
 
 
-# -- controls ------------------------------------------------------------------------------------------------------
+# -- controls ----------------------------------------------------------------------------------------------------------
 
 
 def _channels(manifest: Mapping[str, Any], ports: PortMap) -> Iterable[int]:

@@ -14,7 +14,7 @@ from typing import Final
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.base.search import find_first
-from softfloat_ref.base.systemverilog import named
+from softfloat_ref.base.systemverilog import sv_name
 from softfloat_ref.base.tables import choices
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.writers.layout import identifier
@@ -76,7 +76,7 @@ def uvm_text(unit: Unit, name: str) -> str:
 
 def _named(fields: Sequence[Field]) -> list[Field]:
     """The fields with their names in SystemVerilog."""
-    return [replace(f, name=named(f.name)) for f in fields]
+    return [replace(f, name=sv_name(f.name)) for f in fields]
 
 
 def definition(unit: Unit) -> str:

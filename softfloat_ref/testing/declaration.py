@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from softfloat_ref import __version__
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.tables import made, read_file
+from softfloat_ref.base.tables import from_table, read_file
 from softfloat_ref.oracle.blocks.formats import MAX_BLOCK, BlockFormat
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.formats import Format
@@ -58,7 +58,7 @@ class Provider:
 
 def read_provider(path: str | None) -> Provider:
     """The provider of `FILE.toml`, which has the fields of Provider. Raises Error."""
-    return Provider() if path is None else read_file(path, lambda table: made(Provider, table, "provider"))
+    return Provider() if path is None else read_file(path, lambda table: from_table(Provider, table, "provider"))
 
 
 def metadata(by: Provider, file: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 
-from softfloat_ref.explanation.scalar import Tried
+from softfloat_ref.explanation.scalar import PolicySearch
 from softfloat_ref.oracle.operations import Signature, evaluator
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing.compare import Answer
@@ -41,11 +41,11 @@ class OperationView(MismatchView):
 
 
 @lru_cache(maxsize=64)  # a failing case is often queried again
-def _tried(sig: Signature, policy: Policy, inputs: tuple[int, ...]) -> Tried:
+def _tried(sig: Signature, policy: Policy, inputs: tuple[int, ...]) -> PolicySearch:
     """A case under the policies near the set's policy."""
     arity = len(sig.formats)
     word = inputs[arity] if len(inputs) > arity else 0
-    return Tried(lambda near: evaluator(sig, near)(inputs[:arity], word if near.random_count else 0), policy)
+    return PolicySearch(lambda near: evaluator(sig, near)(inputs[:arity], word if near.random_count else 0), policy)
 
 
 def policy_options(policy: Policy, rounding: str = "rne") -> list[str]:

@@ -13,8 +13,7 @@ except ImportError:
 
 from softfloat_ref.torch.functions import fake_quantize
 from softfloat_ref.torch.layers import QuantConv2d, QuantLinear
-from softfloat_ref.torch.models import quantized
-from softfloat_ref.torch.traces import write_trace
+from softfloat_ref.torch.models import quantized, write_trace
 
 __all__ = ["QuantConv2d", "QuantLinear", "fake_quantize", "quantized", "write_trace"]
 

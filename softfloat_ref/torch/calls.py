@@ -22,8 +22,8 @@ from softfloat_ref.base.errors import Error
 # Methods by which values leave torch, which only a function mode sees.
 _EXITS: Final = ("numpy", "__array__", "tolist", "__dlpack__", "data_ptr", "storage", "untyped_storage")
 # Operations that ask for a tensor's shape, type or place only, or look rows up in a table that is tied to a layer.
-_HARMLESS: Final = ("is_pinned", "is_same_size", "is_set_to", "result_type", "embedding")
-SEEN: Final = "_softfloat_ref_seen"  # of modules that were there when their model was quantized
+_METADATA_OPERATIONS: Final = ("is_pinned", "is_same_size", "is_set_to", "result_type", "embedding")
+QUANTIZED_MARK: Final = "_softfloat_ref_seen"  # of modules that were there when their model was quantized
 
 
 class _Thread(threading.local):
@@ -47,7 +47,6 @@ class WatchedLayer:
 
     @torch.compiler.disable
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """The layer, with its hooks."""
         before = _THREAD.forwards
         _THREAD.in_layer = True
         try:
@@ -121,13 +120,13 @@ def _bytes(x: Any) -> tuple[int, int]:
 
 def _tensors(values: Iterable[Any]) -> list[Any]:
     """The tensors among arguments or results, and in lists of them."""
-    found = []
+    tensors = []
     for value in values:
         if isinstance(value, torch.Tensor):
-            found.append(value)
+            tensors.append(value)
         elif isinstance(value, (list, tuple)):
-            found += _tensors(value)
-    return found
+            tensors += _tensors(value)
+    return tensors
 
 
 class _Call:
@@ -145,7 +144,7 @@ class _Call:
                 self._before[module._clock] = module._clock.forwards
                 self._add_parameters(module)
                 inside.update(map(id, _parts(module)))
-            elif SEEN not in module.__dict__ and id(module) not in inside and matrices(module):
+            elif QUANTIZED_MARK not in module.__dict__ and id(module) not in inside and matrices(module):
                 raise Error(
                     f"{name}: a {type(module).__name__} that was added after quantized(), and is not quantized; add it "
                     "to the plain model, and exempt it there if it is to stay as it is"
@@ -204,7 +203,7 @@ class _Call:
 def _values(op: str, args: Any) -> Any:
     """The arguments of which an operation takes values."""
     name = op.removeprefix("aten::")
-    if name in _HARMLESS or name.endswith("_like") or name.startswith("new_"):
+    if name in _METADATA_OPERATIONS or name.endswith("_like") or name.startswith("new_"):
         return ()
     return args[:1] if name.rstrip("_").endswith("_as") else args
 
@@ -219,7 +218,6 @@ class _Operations(TorchDispatchMode):
         self.call = call
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The operation."""
         y = func(*args, **(kwargs or {}))
         if not _THREAD.in_layer:
             name = func._schema.name if isinstance(func, torch._ops.OpOverload) else str(func)
@@ -237,7 +235,6 @@ class _Functions(TorchFunctionMode):
         self.call = call
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """The function."""
         name = getattr(func, "__name__", "")
         if name in _EXITS and not _THREAD.in_layer and args:
             used = self.call.parameter(args[0])

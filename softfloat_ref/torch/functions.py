@@ -15,19 +15,19 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.sources import keyed
 from softfloat_ref.torch import tensors
-from softfloat_ref.torch.values import Quantized, values_in
+from softfloat_ref.torch.tensors import QuantizedValues, values_in
 
-_WHAT = "fake_quantize"
+_FUNCTION = "fake_quantize"
 
 
 class _StraightThrough(torch.autograd.Function):
     """x to the values of work(x). The gradient passes unchanged, or only where work(x) says inside."""
 
     @staticmethod
-    def forward(x: Any, work: Callable[[Any], Quantized]) -> tuple[Any, Any]:
-        made = work(tensors.exact(x, _WHAT))
-        inside = None if made.inside is None else torch.from_numpy(made.inside).to(x.device)
-        return tensors.like(made.values, x), inside
+    def forward(x: Any, work: Callable[[Any], QuantizedValues]) -> tuple[Any, Any]:
+        quantized = work(tensors.exact(x, _FUNCTION))
+        inside = None if quantized.inside is None else torch.from_numpy(quantized.inside).to(x.device)
+        return tensors.like(quantized.values, x), inside
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -46,7 +46,7 @@ class _StraightThrough(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, dims: Any, x: Any, work: Any) -> Any:
         """Refused: axes, scales and random bits are those of the whole tensor."""
-        raise Error(f"{_WHAT}: torch.vmap is not supported; give the whole tensor")
+        raise Error(f"{_FUNCTION}: torch.vmap is not supported; give the whole tensor")
 
 
 @torch.compiler.disable
@@ -82,13 +82,19 @@ def fake_quantize(
     arXiv:1308.3432). clip: it is zero where a value was beyond the smallest or largest value of the format (under its
     block's scale; of its scale and zero point), NaN or Inf, or did not become a finite number. Raises Error.
     """
-    given = {"axis": axis, "profile": profile, "tensor_scale": tensor_scale, "scale": scale, "zero_point": zero_point}
-    options = {k: _plain(v) for k, v in given.items() if v is not None}
-    chosen, words = _policy(policy, round, sr_bits), _random(seed, key, random_bits)
-    found = find_format(fmt)
+    settings = {
+        "axis": axis,
+        "profile": profile,
+        "tensor_scale": tensor_scale,
+        "scale": scale,
+        "zero_point": zero_point,
+    }
+    options = {k: _plain(v) for k, v in settings.items() if v is not None}
+    rounding, words = _policy(policy, round, sr_bits), _random(seed, key, random_bits)
+    target = find_format(fmt)
 
-    def work(values: Any) -> Quantized:
-        return values_in(found, values, chosen, words, clip, options)
+    def work(values: Any) -> QuantizedValues:
+        return values_in(target, values, rounding, words, clip, options)
 
     return _StraightThrough.apply(x, work)[0]
 

@@ -7,27 +7,33 @@ it; so every operand, product and result has the bits that `softfloat_ref.nn` co
 from __future__ import annotations
 
 import copy
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import torch
 
+from softfloat_ref.arrays.exponents import find_format
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import layers
 from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.training_recipe import Override, Recipe, load_recipe, read_recipe, recipe_files
 from softfloat_ref.torch import tensors
 from softfloat_ref.torch.calls import WatchedLayer, layer_forward, matrices
-from softfloat_ref.torch.passes import Clock, Through, array, recorded
-from softfloat_ref.torch.recipes import find_recipe
+from softfloat_ref.torch.passes import Clock, Through, array, record_forward
 from softfloat_ref.torch.watch import watch
 
-OF_PRODUCTS: Final = ("weight", "activation", "error", "weight_gradient", "vector")
-OF_FUNCTIONS: Final = ("function", "vector", "error")
-PREFIX: Final = "numerics."  # of the keys in a state_dict that the plain module does not have
-_STEP: Final = f"{PREFIX}step"
+OPERAND_ROLES: Final = ("weight", "activation", "error")
+_OPTIMIZER_ROLES: Final = ("master", "optimizer")  # roles of tensors that torch's optimizer holds
+_REQUIRED_TABLES: Final = {"model": {"kind": "mlp"}, "data": {}}  # what a recipe must have, and no layer asks for
+PRODUCT_ROLES: Final = ("weight", "activation", "error", "weight_gradient", "vector")
+FUNCTION_ROLES: Final = ("function", "vector", "error")
+STATE_PREFIX: Final = "numerics."  # of the keys in a state_dict that the plain module does not have
+_STEP: Final = f"{STATE_PREFIX}step"
 
 
-class Quantized(WatchedLayer):
+class QuantizedLayer(WatchedLayer):
     """What the layers here have in common: a numpy layer with formats, and the clock of the model."""
 
     training: bool
@@ -48,7 +54,7 @@ class Quantized(WatchedLayer):
         if layer.kind == "linear" and bias is None:
             layer.params["bias"] = np.full(len(layer.params["weight"]), -0.0, np.float32)  # which changes no sum
         if self._clock.recording is not None:
-            return recorded(layer, x, self._clock.recording)
+            return record_forward(layer, x, self._clock.recording)
         return Through.apply(layer, x, weight, bias)
 
     def _of_nothing(self, x: Any, weight: Any) -> Any:
@@ -68,24 +74,23 @@ class Quantized(WatchedLayer):
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)  # type: ignore[misc]
         for name, values in self._layer.numerics.state().items():
-            destination[f"{prefix}{PREFIX}{name}"] = torch.from_numpy(np.array(values))
+            destination[f"{prefix}{STATE_PREFIX}{name}"] = torch.from_numpy(np.array(values))
         if any(by and by.stochastic for by in map(self._layer.numerics.quantizer, _roles(self._layer))):
             destination[f"{prefix}{_STEP}"] = torch.tensor(self._clock.step)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
         super()._load_from_state_dict(state_dict, prefix, *rest)  # type: ignore[misc]
-        start, numerics, unexpected = f"{prefix}{PREFIX}", self._layer.numerics, rest[3]
+        start, numerics, unexpected = f"{prefix}{STATE_PREFIX}", self._layer.numerics, rest[3]
         own = [f"{role}/{end}" for role in numerics.specs for end in ("low", "high")]
-        mine = {k: state_dict[f"{start}{k}"] for k in own if f"{start}{k}" in state_dict}
+        ranges = {k: state_dict[f"{start}{k}"] for k in own if f"{start}{k}" in state_dict}
         self._clock.step = int(state_dict.get(f"{prefix}{_STEP}", self._clock.step))
-        numerics.restore({k: tensors.float32(v, f"{start}{k}").copy() for k, v in mine.items()})
-        known = {f"{prefix}{_STEP}", *(f"{start}{k}" for k in mine)}
+        numerics.restore({k: tensors.float32(v, f"{start}{k}").copy() for k, v in ranges.items()})
+        known = {f"{prefix}{_STEP}", *(f"{start}{k}" for k in ranges)}
         unexpected[:] = [k for k in unexpected if k not in known]
 
 
 def _roles(layer: layers.Layer) -> tuple[str, ...]:
-    """The roles of tensors in a layer."""
-    return OF_PRODUCTS if layer.products else OF_FUNCTIONS
+    return PRODUCT_ROLES if layer.products else FUNCTION_ROLES
 
 
 def _check_input(x: Any, layer: layers.Layer, weight: Any) -> None:
@@ -104,7 +109,7 @@ def _check_input(x: Any, layer: layers.Layer, weight: Any) -> None:
         raise Error(f"{layer.name}: an input of shape {shape}; give {wanted}")
 
 
-class QuantLinear(Quantized, torch.nn.Linear):
+class QuantLinear(QuantizedLayer, torch.nn.Linear):
     """torch.nn.Linear with its products quantized by a recipe; see `quantized` for recipe and seed.
 
     name: with the seed, keys the random bits; two layers need two names.
@@ -115,7 +120,7 @@ class QuantLinear(Quantized, torch.nn.Linear):
         attach({name: self}, recipe, seed, self)
 
 
-class QuantConv2d(Quantized, torch.nn.Conv2d):
+class QuantConv2d(QuantizedLayer, torch.nn.Conv2d):
     """torch.nn.Conv2d with its products quantized by a recipe; see `quantized` for recipe and seed, QuantLinear for
     name. Kernel and stride are square, padding is zeros, the same on all sides; neither dilation nor groups."""
 
@@ -124,15 +129,15 @@ class QuantConv2d(Quantized, torch.nn.Conv2d):
         attach({name: self}, recipe, seed, self)
 
 
-class QuantReLU(Quantized, torch.nn.ReLU):
+class QuantReLU(QuantizedLayer, torch.nn.ReLU):
     """torch.nn.ReLU in the format of functions; never in place."""
 
 
-class QuantTanh(Quantized, torch.nn.Tanh):
+class QuantTanh(QuantizedLayer, torch.nn.Tanh):
     """torch.nn.Tanh in the format of functions."""
 
 
-class QuantSigmoid(Quantized, torch.nn.Sigmoid):
+class QuantSigmoid(QuantizedLayer, torch.nn.Sigmoid):
     """torch.nn.Sigmoid in the format of functions."""
 
 
@@ -145,7 +150,7 @@ QUANTIZED: Final[dict[type[Any], type[Any]]] = {
     torch.nn.Sigmoid: QuantSigmoid,
 }
 # Torch's layers with products that are not quantized here; they must be exempt.
-_OTHERS: Final = (
+_UNSUPPORTED_TYPES: Final = (
     torch.nn.Linear,
     torch.nn.Bilinear,
     torch.nn.modules.conv._ConvNd,
@@ -176,7 +181,7 @@ class _Matrices(layers.Layer):
 def counterpart(module: Any) -> layers.Layer | None:
     """The numpy layer of a module, its parameters left out, or what stands for it; None for one without functions, and
     without parameters of two or more dimensions."""
-    if isinstance(module, Quantized) and hasattr(module, "_layer"):
+    if isinstance(module, QuantizedLayer) and hasattr(module, "_layer"):
         raise Error(f"a {type(module).__name__} is quantized already; give the plain model")
     plain = next((t for t, ours in QUANTIZED.items() if type(module) in (t, ours)), None)
     if plain is torch.nn.Linear:
@@ -188,7 +193,7 @@ def counterpart(module: Any) -> layers.Layer | None:
         return layers.Conv2d(1, 1, module.kernel_size[0], module.stride[0], module.padding[0])
     if plain is not None:
         return getattr(layers, plain.__name__)()  # type: ignore[no-any-return]
-    if isinstance(module, _OTHERS):
+    if isinstance(module, _UNSUPPORTED_TYPES):
         return _Unsupported("layer", f"{type(module).__name__} is not supported")
     return _Matrices(module) if matrices(module) else None
 
@@ -210,14 +215,14 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
     names of modules with parameters of two or more dimensions that it has no say in. Raises Error, also if it
     quantizes none.
     """
-    found = {name: layer for name, m in modules.items() if (layer := counterpart(m)) is not None}
-    given = find_recipe(recipe)
-    clock = Clock(given, seed)
-    given.assign(layers.Sequential(found), Run(clock.seed))
-    counted, left = 0, []
-    for name, layer in found.items():
+    numpy_layers = {name: layer for name, m in modules.items() if (layer := counterpart(m)) is not None}
+    training_recipe = find_recipe(recipe)
+    clock = Clock(training_recipe, seed)
+    training_recipe.assign(layers.Sequential(numpy_layers), Run(clock.seed))
+    counted, unquantized = 0, []
+    for name, layer in numpy_layers.items():
         if isinstance(layer, _Matrices) and _has_products(layer):
-            left.append(name)
+            unquantized.append(name)
         if isinstance(layer, _Matrices) or not _is_formatted(layer):
             continue
         if isinstance(layer, _Unsupported):
@@ -228,10 +233,10 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
         module._layer, module._clock = layer, clock
         counted += 1
     if not counted:
-        raise Error(f"recipe {given.name} gives no layer of this model a format")
+        raise Error(f"recipe {training_recipe.name} gives no layer of this model a format")
     root.register_forward_pre_hook(clock.begin)
     watch(root)
-    return left
+    return unquantized
 
 
 def _is_formatted(layer: layers.Layer) -> bool:
@@ -242,4 +247,42 @@ def _is_formatted(layer: layers.Layer) -> bool:
 
 def _has_products(layer: layers.Layer) -> bool:
     """Whether the recipe quantizes products of a layer, if it has some."""
-    return any(map(layer.numerics.quantizer, OF_PRODUCTS)) or not layer.numerics.takes_values
+    return any(map(layer.numerics.quantizer, PRODUCT_ROLES)) or not layer.numerics.takes_values
+
+
+# -- recipes: only formats, accumulator and overrides of a training recipe count ---------------------------------------
+
+
+def find_recipe(source: Any, exempt: Sequence[str] = ()) -> Recipe:
+    """A training recipe from: a Recipe; the name of one, or FILE.toml; the name of a format, for the operands of all
+    products; or tables as in TOML: formats by role, or those under the key formats besides policy and override.
+
+    exempt: patterns of layers to leave out. Raises Error.
+    """
+    recipe = _found(source)
+    if exempt:
+        more = Override(tuple(exempt), exempt=True)
+        recipe = dataclasses.replace(recipe, overrides=(*recipe.overrides, more))
+    for table in (recipe.formats, *(o.formats for o in recipe.overrides)):
+        for role in _OPTIMIZER_ROLES:
+            if role in table:
+                raise Error(f"recipe {recipe.name}: {role}: torch's optimizer has no formats; leave the role out")
+    return recipe
+
+
+def _found(source: Any) -> Recipe:
+    if isinstance(source, Recipe):
+        return source
+    if isinstance(source, Mapping):
+        return read_recipe(
+            _REQUIRED_TABLES | dict(source) if "formats" in source else _REQUIRED_TABLES | {"formats": dict(source)}
+        )
+    if not isinstance(source, str):
+        raise Error(f"a recipe is a name, formats by role, or a Recipe, not {source!r}")
+    if source in recipe_files() or source.endswith(".toml"):
+        return load_recipe(source)
+    try:
+        find_format(source)
+    except Error as e:
+        raise Error(f"{source!r} is neither a training recipe (softfloat-ref train --list) nor a format: {e}") from None
+    return read_recipe(_REQUIRED_TABLES | {"formats": dict.fromkeys(OPERAND_ROLES, source)}, source)

@@ -26,7 +26,7 @@ class Clock:
         self.recipe, self.seed = recipe, recipe.training.seed if seed is None else seed
         self.step = 0
         self.forwards = 0
-        self.recording: Recording | None = None
+        self.recording: ForwardRecording | None = None
         self._run = Run(self.seed)
 
     @torch.compiler.disable
@@ -41,7 +41,7 @@ class Clock:
         return self._run if training else Run(self.seed, self.step, training=False)
 
 
-class Recording(NamedTuple):
+class ForwardRecording(NamedTuple):
     """A forward pass that is being recorded: its tensors and operations, and the run of all its layers."""
 
     recorder: Recorder
@@ -75,13 +75,13 @@ class Through(torch.autograd.Function):
 
 
 def array(x: Any, layer: layers.Layer) -> tensors.Array:
-    """A tensor as float32 in the numpy layers' order of axes: images and kernels have their channels last. One number
-    has an axis, too."""
+    """A tensor as float32 in the numpy layers' order of axes: images and kernels have their channels last. A
+    tensor without axes becomes an array of one number."""
     last = layer.kind != "linear" and x.ndim == 4
     return np.atleast_1d(tensors.float32(x.detach().permute(0, 2, 3, 1) if last else x, layer.name))
 
 
-def recorded(layer: layers.Layer, x: Any, recording: Recording) -> Any:
+def record_forward(layer: layers.Layer, x: Any, recording: ForwardRecording) -> Any:
     """The output of a numpy layer whose operations are recorded; its input and its parameters are given tensors."""
     recorder, path = recording.recorder, layer.numerics.name.replace(".", "/")
     layer.numerics.run = recording.run

@@ -1,8 +1,13 @@
-"""Tensors as arrays and back. The work is done on the CPU: a tensor of another device is copied there and back."""
+"""Tensors as arrays and back, and their values after quantization to a format of any kind.
+
+The work is done on the CPU: a tensor of another device is copied there and back.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Final
+import math
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import torch
@@ -11,9 +16,16 @@ from torch._subclasses import FakeTensor
 from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
+from softfloat_ref.arrays import affine, blocks, convert
+from softfloat_ref.arrays.exponents import AnyFormat
+from softfloat_ref.arrays.kinds import given_options
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.formats import Format
 
 Array = NDArray[Any]
+Floats = NDArray[np.floating[Any]]
+Inside = NDArray[np.bool_]
 NARROW: Final = (torch.float32, torch.bfloat16, torch.float16)  # float32 holds their values
 FLOATS: Final = (*NARROW, torch.float64)
 
@@ -52,10 +64,72 @@ def exact(x: Any, what: str) -> Any:
 def float32(x: Any, what: str) -> Array:
     """The values as a float32 array, which may share the tensor's memory."""
     check(x, what, NARROW)
-    found: Array = _plain(x).float().numpy()
-    return found
+    array: Array = _plain(x).float().numpy()
+    return array
 
 
 def like(values: Array, x: Any) -> Any:
     """An array as a tensor of x's type, to nearest even where that is narrower, on x's device."""
     return torch.from_numpy(np.asarray(values, order="C")).to(device=x.device, dtype=x.dtype)
+
+
+# -- values in a format ------------------------------------------------------------------------------------------------
+
+
+class QuantizedValues(NamedTuple):
+    """The values, float32 (float64 for formats that float32 does not hold), and, if asked for, which were inside."""
+
+    values: Floats
+    inside: Inside | None
+
+
+def values_in(
+    fmt: AnyFormat, x: Any, policy: Any, random_bits: Any, inside: bool, options: Mapping[str, Any]
+) -> QuantizedValues:
+    """The values in a format of x, an array or a tensor of floats, after one rounding each.
+
+    inside: also say which values were within the range; options: those of the kind that are given. Raises Error.
+    """
+    options = given_options(fmt, **options)
+    if isinstance(fmt, Format):
+        values = convert.quantize(x, fmt, policy, random_bits)
+        limits = bounds(fmt)
+    elif isinstance(fmt, BlockFormat):
+        encoded = blocks.encode(x, fmt, policy, random_bits, **options)
+        values, limits = encoded.decode(), _block_bounds(encoded) if inside else (0.0, 0.0)
+    else:
+        if not inside:
+            return QuantizedValues(affine.quantize(x, fmt, policy, random_bits, **options), None)
+        integers = affine.encode(x, fmt, policy, random_bits, **options)
+        values, limits = integers.decode(), _affine_bounds(integers)
+    return QuantizedValues(values, _within(x, values, *limits) if inside else None)
+
+
+def _within(x: Any, values: Floats, low: Any, high: Any) -> Inside:
+    """Which values are within the bounds, themselves and after quantization finite numbers."""
+    original = convert.to_float64(x)
+    return np.asarray((original >= low) & (original <= high) & np.isfinite(original) & np.isfinite(values))
+
+
+def bounds(fmt: Format) -> tuple[float, float]:
+    """The smallest and the largest finite value of a format that float64 holds; zero is an unsigned format's lowest."""
+    low = math.ldexp(*fmt.magnitude(fmt.max_negative_code)) if fmt.signed else 0.0
+    return -low, math.ldexp(*fmt.magnitude(fmt.max_code))
+
+
+def _block_bounds(array: blocks.BlockArray) -> tuple[Any, Any]:
+    """The smallest and the largest value that each element could have under its scales; exact in float64."""
+    low, high = bounds(array.fmt.element)
+    factor = float(array.factor)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scales = convert.decode_float64(array.spread_scales(), array.fmt.scale) * factor
+        return scales * low, scales * high
+
+
+def _affine_bounds(array: affine.AffineArray) -> tuple[Any, Any]:
+    """The values of the smallest and the largest integer; exact in float64."""
+    shape = [1] * array.integers.ndim
+    if array.axis is not None:
+        shape[array.axis] = -1
+    scale, zero = array.scales.astype(np.float64).reshape(shape), array.zero_points.astype(np.float64).reshape(shape)
+    return (array.fmt.lowest - zero) * scale, (array.fmt.highest - zero) * scale

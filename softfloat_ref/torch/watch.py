@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.torch.calls import SEEN, WatchedLayer, watching
+from softfloat_ref.torch.calls import QUANTIZED_MARK, WatchedLayer, watching
 
 
 class WatchedModel:
@@ -20,21 +20,19 @@ class WatchedModel:
 
     @torch.compiler.disable
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """The module, with its hooks."""
         with watching(self):
             return super().__call__(*args, **options)  # type: ignore[misc]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """As the plain class, then watched."""
         reduced: Any = super().__reduce_ex__(protocol)
         make, args, *state = reduced
         return _restored, (make, tuple(self._plain if a is type(self) else a for a in args)), *state
 
 
 def _restored(make: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    made = make(*args)
-    made.__class__ = _watched_class(type(made))
-    return made
+    module = make(*args)
+    module.__class__ = _watched_class(type(module))
+    return module
 
 
 _CLASSES: Final[dict[type[Any], type[Any]]] = {}  # by the plain class
@@ -67,7 +65,7 @@ def watch(model: Any) -> None:
     """
     _refuse_shared(model)
     for module in model.modules():
-        module.__dict__[SEEN] = True
+        module.__dict__[QUANTIZED_MARK] = True
     for module in list(model.modules()):
         has_layers = any(isinstance(m, WatchedLayer) for m in module.modules())
         if has_layers and isinstance(module, torch.fx.GraphModule):

@@ -10,19 +10,19 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.explanation import approximation, quantize, record  # noqa: F401  (their steps enter the table)
+from softfloat_ref.explanation import approximation, quantize  # noqa: F401  (their steps enter the table)
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.explanation.scalar import (
     MAX_FLAGS,
-    Explanation,
+    PolicySearch,
     Rows,
-    Tried,
+    ScalarExplanation,
     describe,
     explain_conversion,
     explain_operation,
     flag_text,
 )
-from softfloat_ref.explanation.steps import alternatives, field_lines, has_alternatives, labelled, steps
+from softfloat_ref.explanation.steps import alternatives, field_lines, has_alternatives, labelled_rows, steps
 from softfloat_ref.explanation.vector import explain_lane
 from softfloat_ref.oracle.affine import is_affine
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
@@ -72,7 +72,6 @@ class Explained:
         return "\n".join(self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as data."""
         return {**self.data, **({} if self.matching is None else {"got": self.matching})}
 
 
@@ -99,19 +98,18 @@ def explain(
     if isinstance(what, str | Unit):
         if codes is None:
             raise Error("give the codes of the operands; explain(0.3, FORMAT) explains a number")
-        made = unit_of(what, fmt, **options)
-        return explain_case(made, [*codes, *words], lane, got, got_flags)
+        return explain_case(unit_of(what, fmt, **options), [*codes, *words], lane, got, got_flags)
     if codes is not None or lane is not None:
         raise Error("codes and lane are for operations; a number, or a list of numbers, is explained as it is")
-    found = _format(fmt)
-    if isinstance(found, BlockFormat):
+    target = _format(fmt)
+    if isinstance(target, BlockFormat):
         values = [to_value(x, VALUE_BITS) for x in (what if isinstance(what, Iterable) else [what])]
-        return explain_block(block_of(values, found, words or None, **options), got, got_flags)
+        return explain_block(block_of(values, target, words or None, **options), got, got_flags)
     policy = get_policy(options.pop("policy", None))
     if options:
-        raise Error(f"{find_first(options)} has no effect on {found.name}, which is a scalar format; leave it out")
+        raise Error(f"{find_first(options)} has no effect on {target.name}, which is a scalar format; leave it out")
     word = words[0] if words else None
-    return explain_number(what, found, policy, word, got, got_flags)
+    return explain_number(what, target, policy, word, got, got_flags)
 
 
 def _format(fmt: Any) -> Format | BlockFormat:
@@ -156,7 +154,7 @@ def explain_number(
 
 
 def _rounded(
-    found: Explanation,
+    explanation: ScalarExplanation,
     fmt: Format,
     run: Callable[[Policy], tuple[int, int]],
     policy: Policy,
@@ -165,15 +163,15 @@ def _rounded(
     flags: int | None,
 ) -> Explained:
     """The explanation of a rounding, with the policies and listed defects that give a device's answer."""
-    data = {"bits": fmt.hex(found.bits), "flags": f"{found.flags:02x}", "steps": dict(found.rows)}
+    data = {"bits": fmt.hex(explanation.bits), "flags": f"{explanation.flags:02x}", "steps": dict(explanation.rows)}
     if got is None:
-        return Explained(found.rows, data)
+        return Explained(explanation.rows, data)
     code = check_code(got, fmt)
-    matching: Changes = Tried(run, policy).matching(code, flags) or [
+    matching: Changes = PolicySearch(run, policy).matching(code, flags) or [
         {"defect": n} for n, x in defects() if x is not None and x[0] == code and flags in (None, x[1])
     ]
     answer = describe(code, fmt) + ("" if flags is None else f", flags {flag_text(flags)}")
-    return Explained(found.rows, data, matching, answer, _NO_POLICY)
+    return Explained(explanation.rows, data, matching, answer, _NO_POLICY)
 
 
 def _check_flags(got: Any, flags: int | None, spell: Spell) -> None:
@@ -192,12 +190,12 @@ def block_of(
 ) -> BlockExplanation:
     """A block of numbers, as the profile and the policy quantize it. Raises Error."""
     fmt, rule = resolve(fmt, profile)
-    chosen = element_policy(given_policy(policy, rule.rounding), rule)
+    rounding = element_policy(given_policy(policy, rule.rounding), rule)
     if 0 < fmt.size < len(values):
         raise Error(f"a block of {fmt.name} has at most {fmt.size} values, not {len(values)}")
     for word in [None] if words is None else words:
-        check_random(chosen, word)
-    return BlockExplanation(tuple(values), fmt, rule, chosen, None if words is None else tuple(words))
+        check_random(rounding, word)
+    return BlockExplanation(tuple(values), fmt, rule, rounding, None if words is None else tuple(words))
 
 
 def explain_block(
@@ -215,10 +213,10 @@ def explain_block(
     scale, codes = got
     if len(codes) != len(block.values):
         raise Error(f"{spell('got')}: give a scale and {len(block.values)} codes")
-    known = [check_code(x, block.fmt.element) for x in codes]
-    found = block.alternatives(check_code(scale, block.fmt.scale), known)
-    shown = f"{block.fmt.scale.hex(scale)}: {' '.join(map(block.fmt.element.hex, known))}"
-    return Explained(rows, data, found, shown, _NO_PROFILE)
+    checked_codes = [check_code(x, block.fmt.element) for x in codes]
+    matching = block.alternatives(check_code(scale, block.fmt.scale), checked_codes)
+    answer = f"{block.fmt.scale.hex(scale)}: {' '.join(map(block.fmt.element.hex, checked_codes))}"
+    return Explained(rows, data, matching, answer, _NO_PROFILE)
 
 
 # -- a case of a unit --------------------------------------------------------------------------------------------------
@@ -243,15 +241,15 @@ def explain_case(
     if isinstance(part, OperationUnit | VectorUnit):
         _check_flags(got, got_flags, spell)
     if isinstance(part, OperationUnit):
-        found = _explain_operation(part, own, got, got_flags)
+        explained = _explain_operation(part, own, got, got_flags)
     elif isinstance(part, VectorUnit):
-        found = _explain_lane(part, own, lane or 0, got, got_flags)
+        explained = _explain_lane(part, own, lane or 0, got, got_flags)
     else:
-        found = _explain_steps(part, own, got, got_flags, spell)
+        explained = _explain_steps(part, own, got, got_flags, spell)
     if not isinstance(unit, SelectionUnit):
-        return found
+        return explained
     controls = field_lines([f for f in unit.inputs if f.role == "control"], inputs)
-    return dataclasses.replace(found, rows=[*labelled(controls), *found.rows])
+    return dataclasses.replace(explained, rows=[*labelled_rows(controls), *explained.rows])
 
 
 def _explain_operation(unit: OperationUnit, inputs: Sequence[int], got: int | None, flags: int | None) -> Explained:
@@ -268,8 +266,8 @@ def _explain_operation(unit: OperationUnit, inputs: Sequence[int], got: int | No
 
         return ((h.name, h.model((*codes, word or 0))) for h in scalar_defects(Scalar(sig, unit.policy)))
 
-    found = explain_operation(sig, codes, unit.policy, word)
-    return _rounded(found, sig.out, run, unit.policy, defects, got, flags)
+    explanation = explain_operation(sig, codes, unit.policy, word)
+    return _rounded(explanation, sig.out, run, unit.policy, defects, got, flags)
 
 
 def _explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int, got: int | None, flags: int | None) -> Explained:
@@ -282,8 +280,8 @@ def _explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int, got: int |
         bits, raised = near.rounded(near.unrounded(inputs[: unit.operand_width])[lane : lane + 1], word)
         return bits, raised
 
-    found = explain_lane(unit, inputs, lane)
-    return _rounded(found, unit.out, run, unit.policy, tuple, got, flags)
+    explanation = explain_lane(unit, inputs, lane)
+    return _rounded(explanation, unit.out, run, unit.policy, tuple, got, flags)
 
 
 def _explain_steps(unit: Unit, inputs: Sequence[int], got: int | None, flags: int | None, spell: Spell) -> Explained:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import codec, operations
@@ -13,9 +13,6 @@ from softfloat_ref.oracle.codec import Encoded
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy
-
-if TYPE_CHECKING:
-    pass
 
 FormatName = str | Format | Any  # also BlockFormat, AffineFormat, and the types of numpy, ml_dtypes and torch
 
@@ -138,11 +135,11 @@ def evaluate(
     formats = _formats(operands, own, fmt)
     codes = [x.codes if held else x for x, held in zip(operands, own, strict=True)]
     how: dict[str, Any] = {"flags": flags or "none", **options}
-    found: Any = array_operations.evaluate(op, codes, formats, to, policy, random_bits, **how)
+    answer: Any = array_operations.evaluate(op, codes, formats, to, policy, random_bits, **how)
     if not any(own):
-        return found
+        return answer
     result = operations.signature(op, formats, to).out
-    return ScalarArray(found, result) if flags in (None, "none") else (ScalarArray(found[0], result), found[1])
+    return ScalarArray(answer, result) if flags in (None, "none") else (ScalarArray(answer[0], result), answer[1])
 
 
 def _formats(operands: Sequence[Any], own: Sequence[bool], fmt: FormatName) -> Any:

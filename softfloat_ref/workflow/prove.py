@@ -23,13 +23,12 @@ from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.reading import ReadFile
 from softfloat_ref.rtl.sources import Sources, read_sources
 from softfloat_ref.testing import check  # noqa: F401  (the views of all kinds of units enter the table)
-from softfloat_ref.units import MatmulUnit, Unit
+from softfloat_ref.units import Unit
+from softfloat_ref.workflow.units import circuit_unit
 from softfloat_ref.workflow.units import unit as unit_of
 
 LIMIT_S: Final = 60.0
 _VECTORS_S: Final = 2.0
-
-
 Prover = Callable[[Problem], Proof]
 
 
@@ -54,33 +53,22 @@ def prove(
     SystemVerilog files of a module. assume: a condition of the inputs, such as "a is normal". limit_s: for each
     question to the solver. Needs `pip install 'softfloat-ref[prove]'`. Raises Error.
     """
-    unit, prover = (
-        circuit_unit(unit_of(what, fmt, **options)),
-        partial(prove_problem, strategy=strategy, how=How(limit_s)),
-    )
+    unit = circuit_unit(unit_of(what, fmt, **options))
+    prover = partial(prove_problem, strategy=strategy, how=How(limit_s))
     if (equal is None) == (ports is None):
         raise Error("prove takes equal, another definition, or ports and sources of a module")
-    if isinstance(equal, Unit):
-        return compare(Equality(unit, circuit_unit(equal), assume, flags), prover)
     if equal is not None:
-        other = {**options, "fmt": fmt, **equal}
-        return compare(Equality(unit, circuit_unit(unit_of(what, **other)), assume, flags), prover)
+        other = equal if isinstance(equal, Unit) else unit_of(what, **{**options, "fmt": fmt, **equal})
+        return compare(Equality(unit, circuit_unit(other), assume, flags), prover)
     files = sources if isinstance(sources, Sources) else read_sources([str(x) for x in sources]).in_order()
     return decided(question_of(unit, str(ports), files, assume), files, prover)
 
 
-def circuit_unit(unit: Unit) -> Unit:
-    """The unit, as one circuit. Raises Error for one that is too large."""
-    if isinstance(unit, MatmulUnit):
-        raise Error("a matrix product is too large for one circuit; give dot, which each of its results is")
-    return unit
-
-
 def compare(problem: Equality, prover: Prover) -> Proof:
     """What comes of a comparison of two units: a counterexample among vectors takes no solver."""
-    found = None if problem.unit == problem.other else told_by_vectors(problem, _VECTORS_S)
-    if found is not None:
-        return Proof("counterexample", (Decided(ALL, "counterexample", (), 0.0, found),))
+    counterexample = None if problem.unit == problem.other else told_by_vectors(problem, _VECTORS_S)
+    if counterexample is not None:
+        return Proof("counterexample", (Decided(ALL, "counterexample", (), 0.0, counterexample),))
     return prover(problem)
 
 

@@ -51,12 +51,12 @@ def unit(
     matmul); m, n, layout, word (matmul); length, depth, epsilon, plain, masked (functions of vectors); scale_policy
     (convert_to_block_max_abs_finite). Raises Error, also for an option that the unit does not have.
     """
-    given = {"fmt": fmt, "out": out, "policy": policy, "roundings": roundings, **options}
+    settings = {"fmt": fmt, "out": out, "policy": policy, "roundings": roundings, **options}
     if isinstance(op, Unit):
-        _refuse("a unit", given, spell)
+        _refuse("a unit", settings, spell)
         return op
     if is_name_of_recipe(op):
-        _refuse("a vector recipe", given, spell)
+        _refuse("a vector recipe", settings, spell)
         return load_recipe(op).unit
     if not is_operation(op):
         raise unknown("operation", op, (*OPERATIONS, *REQUESTS, *recipe_files()))
@@ -84,14 +84,21 @@ def vectors(
     if isinstance(op, VectorSet) or (isinstance(op, str) and is_name_of_recipe(op)):
         what = "a vector recipe" if isinstance(op, str) else "a set"
         _refuse(what, {"fmt": fmt, "random_source": source, **options}, spell)
-        found = load_recipe(op) if isinstance(op, str) else op
-        found = found if seed is None else found.of_seed(seed)
+        vector_set = load_recipe(op) if isinstance(op, str) else op
+        vector_set = vector_set if seed is None else vector_set.of_seed(seed)
         if level is not None:
-            return found.at_level(str(level), count)
-        return found if count is None else found.of_count(count)
-    known = unit(op, fmt, spell=spell, **options)
-    number = (default or default_count)(known) if count is None and level is None else count
-    return of_unit(known, number, level, seed or 0, source)
+            return vector_set.at_level(str(level), count)
+        return vector_set if count is None else vector_set.of_count(count)
+    subject = unit(op, fmt, spell=spell, **options)
+    number = (default or default_count)(subject) if count is None and level is None else count
+    return of_unit(subject, number, level, seed or 0, source)
+
+
+def circuit_unit(unit: Unit) -> Unit:
+    """The unit, as one circuit. Raises Error for one that is too large."""
+    if isinstance(unit, MatmulUnit):
+        raise Error("a matrix product is too large for one circuit; give dot, which each of its results is")
+    return unit
 
 
 def is_name_of_recipe(op: str) -> bool:
@@ -106,15 +113,15 @@ def is_operation(op: str, files: bool = True) -> bool:
     return name in OPERATIONS or name in REQUESTS or (files and is_definition(op))
 
 
-def _refuse(what: str, given: Mapping[str, Any], spell: Callable[[str], str]) -> None:
+def _refuse(what: str, settings: Mapping[str, Any], spell: Callable[[str], str]) -> None:
     """Raise Error for an option of what has its own formats and policy."""
-    for name, value in given.items():
+    for name, value in settings.items():
         if value is None or value is False or value == {}:
             continue
         field = find_first(value) if isinstance(value, Mapping) else ""
-        shown = spell(field if field and name == "policy" else f"scale_{field}" if field else name)
+        option = spell(field if field and name == "policy" else f"scale_{field}" if field else name)
         copy = ", or copy it" if "recipe" in what else ""
-        raise Error(f"{what} has its own formats and policy; leave {shown} out{copy}")
+        raise Error(f"{what} has its own formats and policy; leave {option} out{copy}")
 
 
 # -- how many cases ----------------------------------------------------------------------------------------------------

@@ -156,8 +156,8 @@ def test_quantize_values(args: str, shown: str) -> None:
 
 
 def test_quantize_json() -> None:
-    found = json.loads(ok("quantize", "--fmt", "mxfp8", "--as", "json", "0.3", "nan"))
-    assert found == {
+    result = json.loads(ok("quantize", "--fmt", "mxfp8", "--as", "json", "0.3", "nan"))
+    assert result == {
         "format": "mxfp8_e4m3",
         "rows": [{"codes": ["7f", "7f"], "scales": ["ff"], "values": ["nan", "nan"]}],
     }
@@ -187,12 +187,12 @@ def test_quantize_npy_of_any_shape(dtype: type, tmp_path: Path) -> None:
     x = np.linspace(-3, 3, 2 * 3 * 40).reshape(2, 40, 3).astype(dtype)
     np.save(tmp_path / "x.npy", x)
     ok("quantize", "--fmt", "mxfp4", "--axis", "1", "-i", "x.npy", "-o", "q.npz", cwd=tmp_path)
-    with np.load(tmp_path / "q.npz", allow_pickle=False) as found:
+    with np.load(tmp_path / "q.npz", allow_pickle=False) as arrays:
         expected = blocks.encode(x, "mxfp4", axis=1)
-        assert (found["codes"] == expected.codes).all()
-        assert (found["scales"] == expected.scales).all()
-        assert (found["values"] == expected.decode()).all()
-        assert str(found["format"]) == "mxfp4_e2m1"
+        assert (arrays["codes"] == expected.codes).all()
+        assert (arrays["scales"] == expected.scales).all()
+        assert (arrays["values"] == expected.decode()).all()
+        assert str(arrays["format"]) == "mxfp4_e2m1"
     ok("quantize", "--fmt", "fp8_e4m3", "--as", "hex", "-i", "x.npy", "-o", "codes.npy", cwd=tmp_path)
     assert np.load(tmp_path / "codes.npy").dtype == np.uint8
 
@@ -233,15 +233,15 @@ def rows(text: str) -> dict[str, str]:
 
 
 def test_explain_a_conversion() -> None:
-    found = rows(ok("explain", "--fmt", "fp8_e4m3", "0.3"))
-    assert found["result"] == "2a = 0.3125 (0x1.4p-2)"
-    assert found["fields"] == "0 0101 010"
-    assert found["flags"] == "01 inexact"
-    assert (found["below"][:2], found["above"][:2]) == ("29", "2a")
-    assert found["kept"] == "1001 in units of 2^-5"
-    assert found["discarded"].endswith("(more than half)")
-    assert "rounded away from zero" in found["rule"]
-    assert found["error"] == "+0.0125 = +0.4 ulp"
+    explained = rows(ok("explain", "--fmt", "fp8_e4m3", "0.3"))
+    assert explained["result"] == "2a = 0.3125 (0x1.4p-2)"
+    assert explained["fields"] == "0 0101 010"
+    assert explained["flags"] == "01 inexact"
+    assert (explained["below"][:2], explained["above"][:2]) == ("29", "2a")
+    assert explained["kept"] == "1001 in units of 2^-5"
+    assert explained["discarded"].endswith("(more than half)")
+    assert "rounded away from zero" in explained["rule"]
+    assert explained["error"] == "+0.0125 = +0.4 ulp"
 
 
 @pytest.mark.parametrize(

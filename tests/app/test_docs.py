@@ -53,8 +53,8 @@ EXTRAS = {
 
 def pages_with(language: str) -> list[Any]:
     """The pages with such blocks, marked with the packages that they need."""
-    found = [p for p in PAGES if blocks(p, language)]
-    return [pytest.param(p, marks=pytest.mark.extra(*EXTRAS[p.name])) if p.name in EXTRAS else p for p in found]
+    pages = [p for p in PAGES if blocks(p, language)]
+    return [pytest.param(p, marks=pytest.mark.extra(*EXTRAS[p.name])) if p.name in EXTRAS else p for p in pages]
 
 
 def sessions(block: str) -> list[tuple[str, str]]:
@@ -271,9 +271,9 @@ OTHERS = {
 def options(command: click.Command) -> Iterator[str]:
     if isinstance(command, click.Group):
         for name in command.list_commands(click.Context(command)):
-            found = command.get_command(click.Context(command), name)
-            assert found is not None
-            yield from options(found)
+            subcommand = command.get_command(click.Context(command), name)
+            assert subcommand is not None
+            yield from options(subcommand)
     for parameter in command.params:
         yield from (*parameter.opts, *parameter.secondary_opts)
 

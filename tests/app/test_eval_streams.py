@@ -50,9 +50,9 @@ def test_the_way_in_bulk_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = evaluate.bulk_answers
 
     def counted(*arguments):  # type: ignore[no-untyped-def]
-        found = whole(*arguments)
-        counts.append(found is not None)
-        return found
+        answers = whole(*arguments)
+        counts.append(answers is not None)
+        return answers
 
     monkeypatch.setattr(evaluate, "bulk_answers", counted)
     monkeypatch.setattr(evaluate, "_BULK_FROM", 1)

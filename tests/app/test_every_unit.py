@@ -21,7 +21,7 @@ import pytest
 from command import TOP, here
 
 import softfloat_ref as sf
-from softfloat_ref.app import equality
+from softfloat_ref.app import proof_words
 from softfloat_ref.app.main import cli
 from softfloat_ref.app.requests import request_options
 from softfloat_ref.app.serve import Server, _opened
@@ -213,7 +213,7 @@ def test_prove_and_export(asked: Asked, tmp_path: Path) -> None:
 @each_unit
 def test_the_second_definition_of_a_comparison(asked: Asked) -> None:
     if asked.words[0] != "matmul":
-        assert equality.second_unit(asked.line) == asked.unit
+        assert proof_words.second_unit(asked.line) == asked.unit
 
 
 @each_unit
@@ -229,9 +229,9 @@ def test_dpi(asked: Asked, tmp_path: Path) -> None:
 def test_identify(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it finds is refused, and the unit's own sizes are taken."""
     monkeypatch.setattr("softfloat_ref.app.identify.examiner", stopped)
-    found = [x for x in ("--profile", "--steps", "--rounding-input", "--policy") if x in asked.words]
+    identified = [x for x in ("--profile", "--steps", "--rounding-input", "--policy") if x in asked.words]
     message = refused("identify", *asked.words, "--dut", "cat")
-    if found:
+    if identified:
         assert "identify finds the policy, the profile and the accumulator; leave --" in message
     else:
         assert "examined" in message
@@ -274,13 +274,13 @@ COMMANDS: Final = (
 
 
 def command_of(name: str) -> click.Command:
-    found: click.Command = cli
+    command: click.Command = cli
     for word in name.split():
-        assert isinstance(found, click.Group)
-        inner = found.get_command(click.Context(found), word)
+        assert isinstance(command, click.Group)
+        inner = command.get_command(click.Context(command), word)
         assert inner is not None
-        found = inner
-    return found
+        command = inner
+    return command
 
 
 @request_options
@@ -377,8 +377,8 @@ def test_a_recipe_has_the_keys_of_its_unit(text: str, message: str, tmp_path: Pa
 
 def test_a_recipe_takes_what_a_command_takes(tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text('op = "add"\nfmt = "fp16"\nroundings = "rne,rtz"\ncount = 4')
-    made = answered("vectors", "generate", "r.toml", "-o", "-", cwd=tmp_path)
-    assert made == answered(
+    answer = answered("vectors", "generate", "r.toml", "-o", "-", cwd=tmp_path)
+    assert answer == answered(
         "vectors", "generate", "add", *["--fmt", "fp16", "--rounding-input", "rne,rtz", "-n", "4", "-o", "-"]
     )
     out = "binary8p4se@binary8p1uf/2"
@@ -386,9 +386,9 @@ def test_a_recipe_takes_what_a_command_takes(tmp_path: Path) -> None:
         f'op = "ConvertToBlockMaxAbsFinite"\nfmt = "binary8p4se"\nout = "{out}"\ncount = 4\n'
         'scale_policy = { rounding = "rup" }'
     )
-    made = answered("vectors", "generate", "r.toml", "-o", "-", cwd=tmp_path)
+    answer = answered("vectors", "generate", "r.toml", "-o", "-", cwd=tmp_path)
     words = ["ConvertToBlockMaxAbsFinite", "--fmt", "binary8p4se", "--out", out, "--scale-round", "rup"]
-    assert made == answered("vectors", "generate", *words, "-n", "4", "-o", "-")
+    assert answer == answered("vectors", "generate", *words, "-n", "4", "-o", "-")
 
 
 # -- sizes and sources -------------------------------------------------------------------------------------------------
@@ -457,9 +457,9 @@ def test_the_selected_part_is_explained() -> None:
 
 def test_a_suite_gives_its_policy_to_the_units_that_take_one() -> None:
     sets = [{"op": "add", "fmt": "fp16"}, {"op": "dequantize", "fmt": "mxfp8"}, {"op": "dot", "fmt": "fp16"}]
-    found = read_suite("s", {"policy": "arm", "count": 4, "set": sets})
+    suite = read_suite("s", {"policy": "arm", "count": 4, "set": sets})
     units = [sf.unit("add", "fp16", policy="arm"), sf.unit("dequantize", "mxfp8"), sf.unit("dot", "fp16")]
-    assert [v.unit for v in found.sets.values()] == units
+    assert [v.unit for v in suite.sets.values()] == units
     for one in sets[1:]:
         with pytest.raises(Error, match=f"rounding does not apply to {one['op']}"):
             read_suite("s", {"set": [{**one, "rounding": "rtz"}]})

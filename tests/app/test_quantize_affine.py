@@ -29,10 +29,10 @@ def test_command(tmp_path: Path) -> None:
     for more, axis in (([], None), (["--axis", "0"], 0), (["--axis", "-1"], -1)):
         ok("quantize", "--fmt", "qint4", "--profile", "torch", "-i", "x.npy", "-o", "q.npz", *more, cwd=tmp_path)
         expected = affine.encode(x, "qint4", axis=axis, profile="torch")
-        with np.load(tmp_path / "q.npz") as found:
-            assert (found["integers"] == expected.integers).all()
-            assert (found["scale"] == expected.scales).all()
-            assert (found["values"] == expected.decode()).all()
+        with np.load(tmp_path / "q.npz") as arrays:
+            assert (arrays["integers"] == expected.integers).all()
+            assert (arrays["scale"] == expected.scales).all()
+            assert (arrays["values"] == expected.decode()).all()
     ok("quantize", "--fmt", "qint4", "-i", "x.npy", "-o", "q.npy", "--round", "rtz", cwd=tmp_path)
     assert (np.load(tmp_path / "q.npy") == affine.encode(x, "qint4", policy=Policy("rtz")).decode()).all()
     sr = ("--round", "sr", "--sr-bits", "5", "--seed", "3")

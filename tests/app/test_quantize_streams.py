@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import softfloat_ref as sf
 from softfloat_ref.app import main, quantize, quantize_stream
-from softfloat_ref.app.tally import Tally
+from softfloat_ref.app.quantize_output import ArraySummary
 from softfloat_ref.oracle.sources import Lfsr
 
 DRAW = np.random.default_rng(5)
@@ -53,7 +53,7 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
         source, cut, whole = (tmp_path / f"{n}.npy" for n in ("x", "cut", "whole"))
         np.save(source, x)
         read = []
-        quantize_chunk = quantize_stream.Stream._quantize
+        quantize_chunk = quantize_stream.NpyStream._quantize
 
         def counted(self, x, part, *rest):  # type: ignore[no-untyped-def]
             read.append(part)
@@ -61,7 +61,7 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
         with monkeypatch.context() as patch:
             patch.setattr(quantize_stream, "_CHUNK", 96)
-            patch.setattr(quantize_stream.Stream, "_quantize", counted)
+            patch.setattr(quantize_stream.NpyStream, "_quantize", counted)
             main._run(["quantize", *options, "-i", str(source), "-o", str(cut)])
             first = capsys.readouterr().err
         with monkeypatch.context() as patch:
@@ -125,7 +125,7 @@ def test_saturated_is_by_the_format() -> None:
     """Not by the largest value that came out: 0.32 becomes 0.3125, which nothing held there."""
     x = np.array([0.32, 0.1, 500, -449, np.inf], np.float32)
     for array, count in ((x, 3), (x[:2], 0)):
-        tally = Tally(sf.get_format("fp8_e4m3"))
+        tally = ArraySummary(sf.get_format("fp8_e4m3"))
         tally.add(array, quantize_values(array))
         assert f" {count} saturated" in tally.text(array.dtype, array.shape)
 
@@ -155,15 +155,15 @@ def test_a_file_onto_itself(tmp_path: Path) -> None:
     x = values((50, 64))
     np.save(tmp_path / "x.npy", x)
     ok("quantize", "--fmt", "bf16", "-i", "x.npy", "-o", "x.npy", cwd=tmp_path)
-    kept = np.load(tmp_path / "x.npy")
-    assert kept.shape == x.shape
-    assert not (kept.view(np.uint32) & 0xFFFF).any()
+    original = np.load(tmp_path / "x.npy")
+    assert original.shape == x.shape
+    assert not (original.view(np.uint32) & 0xFFFF).any()
 
 
 def big_file(path: Path, mebibytes: int) -> None:
-    made = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(mebibytes, 1 << 18))
-    made[:] = DRAW.standard_normal(1 << 18, dtype=np.float32)
-    made.flush()
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(mebibytes, 1 << 18))
+    array[:] = DRAW.standard_normal(1 << 18, dtype=np.float32)
+    array.flush()
 
 
 PEAK = """

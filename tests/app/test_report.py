@@ -57,9 +57,9 @@ def test_a_report_has_the_errors_of_each_tensor(model: dict[str, np.ndarray], np
     names = [Measure.make(f).fmt.name for f in FORMATS]
     assert list(rows) == [(tensor, fmt) for tensor in weights for fmt in names]
     for (tensor, fmt), row in rows.items():
-        found = sf.quantization_error(weights[tensor], fmt)
-        assert row["sqnr_db"] == (f"{found.sqnr}" if math.isinf(found.sqnr) else float(f"{found.sqnr:.4f}"))
-        known = found.largest_error, found.saturated, found.flushed, found.amax
+        errors = sf.quantization_error(weights[tensor], fmt)
+        assert row["sqnr_db"] == (f"{errors.sqnr}" if math.isinf(errors.sqnr) else float(f"{errors.sqnr:.4f}"))
+        known = errors.largest_error, errors.saturated, errors.flushed, errors.amax
         assert (row["max_error"], row["saturated"], row["flushed"], row["amax"]) == known
     with open(tmp_path / "r.csv", newline="") as stream:
         listed = list(csv.DictReader(stream))
@@ -98,13 +98,13 @@ def test_every_kind_of_file_gives_the_same_report(
     file: str, model: dict[str, np.ndarray], npz: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(tmp_path / file, model, monkeypatch)
-    made = []
+    reports = []
     for path in (npz, tmp_path / file):
         ok("report", str(path), *OPTIONS, "--sort", "name", "-o", str(tmp_path / "r.json"))
-        made.append(json.loads((tmp_path / "r.json").read_text()))
-    assert made[0]["rows"] == made[1]["rows"]
-    assert made[0]["totals"] == made[1]["totals"]
-    assert [x["tensor"] for x in made[1]["skipped"]] == ["step"]
+        reports.append(json.loads((tmp_path / "r.json").read_text()))
+    assert reports[0]["rows"] == reports[1]["rows"]
+    assert reports[0]["totals"] == reports[1]["totals"]
+    assert [x["tensor"] for x in reports[1]["skipped"]] == ["step"]
 
 
 @pytest.mark.full
@@ -133,19 +133,19 @@ def test_memory_is_that_of_a_slab(tmp_path: Path) -> None:
         for i in range(1 << 4):
             np.random.default_rng(i).standard_normal(1 << 17, np.float32).tofile(stream)
     measures = [Measure.make(x) for x in ("mxfp8", "fp8_e4m3@e8m0/tensor", "fp8_e4m3")]
-    found = tensors(tmp_path / "x.npy")
+    stored = tensors(tmp_path / "x.npy")
     small = np.zeros(1 << 16, np.float32)
     for measure in measures:
         sf.quantization_error(small, measure.fmt)  # compiles
     tracemalloc.start()
     try:
-        rows = list(Work(found, measures, slab=1 << 14).rows(Workers()))
+        rows = list(Work(stored, measures, slab=1 << 14).rows(Workers()))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 1 << 22
     assert [row.found.errors.values for row in rows] == [1 << 21] * 3
-    whole = list(Work(found, measures, slab=1 << 24).rows(Workers()))
+    whole = list(Work(stored, measures, slab=1 << 24).rows(Workers()))
     assert [r.found.errors for r in whole] == [r.found.errors for r in rows]
 
 

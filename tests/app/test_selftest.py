@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from command import ok, refused, run
 
-from softfloat_ref.app import progress, selftest
+from softfloat_ref.app import output, selftest
 from softfloat_ref.arrays import exhaustive
 from softfloat_ref.arrays.exhaustive import BLOCK, PATTERNS, changes, default_formats, runs, shards, steps
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -87,9 +87,9 @@ def test_a_shifted_rounding_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     right = exhaustive.convert.encode
     monkeypatch.setattr(exhaustive.convert, "encode", lambda x, f, p, w: right(x, f, p.replace(rounding="rna"), w))
     (one,) = runs([get_format("bf16")], [Rounding.RNE])
-    found = exhaustive.combine(map(exhaustive.check, shards(one, 3, 997)))
-    assert 0 < found.wrong <= found.inputs >> 17  # ties with an even code below
-    assert len(found.first) == exhaustive.SHOWN
+    combined = exhaustive.combine(map(exhaustive.check, shards(one, 3, 997)))
+    assert 0 < combined.wrong <= combined.inputs >> 17  # ties with an even code below
+    assert len(combined.first) == exhaustive.SHOWN
 
 
 @pytest.mark.full
@@ -111,12 +111,12 @@ def test_no_bar_without_a_terminal() -> None:
 
 
 def test_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    monkeypatch.setattr(output, "_REDRAW_S", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     with open(tmp_path / "screen", "w+", newline="") as screen:
         screen.isatty = lambda: True  # type: ignore[method-assign]
         monkeypatch.setattr(sys, "stderr", screen)
-        with progress.progress(4) as bar:
+        with output.progress(4) as bar:
             for _ in range(3):
                 bar.advance("fp16 rne", 1)
         screen.seek(0)
@@ -127,7 +127,7 @@ def test_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
 
 
 def test_durations() -> None:
-    assert [progress.duration(s) for s in (0.9, 61, 3599, 3600, 7325)] == [
+    assert [output.duration(s) for s in (0.9, 61, 3599, 3600, 7325)] == [
         "0:00",
         "1:01",
         "59:59",

@@ -181,9 +181,9 @@ def test_noise_gets_a_line_for_a_line() -> None:
     ]
     lines = [" ".join(draw.choices(words, k=draw.randrange(1, 8))) for _ in range(3000)]
     lines += ["".join(chr(draw.choice([*range(1, 10), *range(14, 256)])) for _ in range(30)) for _ in range(1000)]
-    kept = [x for line in lines if (x := line.encode("latin-1")).strip()]
-    answers = served(b"\n".join(kept))
-    assert len(answers) == len(kept)
+    requests = [x for line in lines if (x := line.encode("latin-1")).strip()]
+    answers = served(b"\n".join(requests))
+    assert len(answers) == len(requests)
 
 
 def test_an_endless_line_is_refused() -> None:

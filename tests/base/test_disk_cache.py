@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from softfloat_ref.base import disk_cache, sources
+from softfloat_ref.base import disk_cache
 from softfloat_ref.base.disk_cache import CacheKey
 from softfloat_ref.coverage.engine import directed, measure
 from softfloat_ref.golden.generate import generate
@@ -43,14 +43,14 @@ def test_other_sources_have_other_places(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_stamp_covers_all_that_a_module_imports() -> None:
     """Those too whose list of names has a comment in parentheses, such as the operations' modules."""
-    found, waiting = set[str](), ["softfloat_ref.golden.kinds.operation"]
+    modules, waiting = set[str](), ["softfloat_ref.golden.kinds.operation"]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += sources._read(name)[1]
+        if name not in modules:
+            modules.add(name)
+            waiting += disk_cache._read(name)[1]
     wanted = ("rounding", "operations.real_functions.activations", "operations.arithmetic", "operations.order")
-    assert {f"softfloat_ref.oracle.{x}" for x in wanted} <= found
+    assert {f"softfloat_ref.oracle.{x}" for x in wanted} <= modules
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[]", b"null", b"\xff", None])

@@ -159,9 +159,9 @@ def start(*args: str) -> subprocess.Popen[str]:
 
 def wait_for_children(pid: int) -> list[int]:
     for _ in range(600):
-        found = children(pid)
-        if len(found) == 2:
-            return found
+        pids = children(pid)
+        if len(pids) == 2:
+            return pids
         time.sleep(0.05)
     raise AssertionError("no workers")
 
@@ -237,14 +237,14 @@ SETS = {
 @pytest.mark.full
 @pytest.mark.parametrize("options", SETS.values(), ids=SETS)
 def test_vectors_by_any_number_of_processes(options: tuple[str, ...], tmp_path: Path) -> None:
-    made = []
+    contents = []
     for jobs in ((), ("--jobs=2",)):
-        folder = tmp_path / f"with{len(made)}"
+        folder = tmp_path / f"with{len(contents)}"
         folder.mkdir()
         ok("vectors", "generate", *options, *jobs, "-o", "out", cwd=folder)
-        made.append({p.name: p.read_bytes() for p in (folder / "out").iterdir()})
-    assert len(made[0]) == 4 + ("error" in options)  # so many left out that they have a file
-    assert made[1] == made[0]
+        contents.append({p.name: p.read_bytes() for p in (folder / "out").iterdir()})
+    assert len(contents[0]) == 4 + ("error" in options)  # so many left out that they have a file
+    assert contents[1] == contents[0]
 
 
 def test_vectors_that_take_no_workers() -> None:

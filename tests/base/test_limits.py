@@ -78,9 +78,9 @@ def test_the_table_of_limits() -> None:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 READS: dict[str, Callable[[Path], object]] = {
-    "opened": files.opened,
-    "appended": files.appended,
-    "appended, read too": lambda p: files.appended(p, "a+b"),
+    "open_file": files.open_file,
+    "open_to_append": files.open_to_append,
+    "open_to_append, read too": lambda p: files.open_to_append(p, "a+b"),
     "bytes": lambda p: files.read_bytes(p, 100),
     "text": lambda p: files.read_text(p, 100),
     "lines": lambda p: list(files.text_lines(p)),
@@ -110,7 +110,7 @@ def test_devices_and_folders_are_refused(read: str, place: str, message: str, tm
 
 def test_a_null_character_in_a_path() -> None:
     with pytest.raises(Error, match=r"a\\x00b: embedded null byte"):
-        files.opened("a\0b")
+        files.open_file("a\0b")
 
 
 def test_size_is_limited(tmp_path: Path) -> None:
@@ -384,11 +384,11 @@ def test_members_and_their_contents_are_counted(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(Error, match=r"x.npz: a directory of 306 bytes; the limit is 300"):
         npz.load(tmp_path / "x.npz")
     (tmp_path / "x.npz").write_bytes(ONE)
-    with archives.archive(tmp_path / "x.npz") as found:
-        entry = found.getinfo("a.npy")
-        assert archives.content(found, entry, entry.file_size) == npy()
+    with archives.archive(tmp_path / "x.npz") as zip_file:
+        entry = zip_file.getinfo("a.npy")
+        assert archives.content(zip_file, entry, entry.file_size) == npy()
         with pytest.raises(Error, match=r"a.npy: .* the limit is 9"):
-            archives.content(found, entry, 9)
+            archives.content(zip_file, entry, 9)
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------

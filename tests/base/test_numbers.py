@@ -98,8 +98,8 @@ def test_negative_numbers_are_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("kind", [np.int64, np.uint8, np.int16])
 def test_integers_of_numpy_are_integers(name: str, kind: Any) -> None:
-    given, plain = ALL[name](kind(1)), ALL[name](1)
-    assert np.array_equal(given, plain) if isinstance(given, np.ndarray) else repr(given) == repr(plain)
+    by_numpy, plain = ALL[name](kind(1)), ALL[name](1)
+    assert np.array_equal(by_numpy, plain) if isinstance(by_numpy, np.ndarray) else repr(by_numpy) == repr(plain)
 
 
 @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "3", None, True], ids=repr)
@@ -121,9 +121,9 @@ def options(command: click.Command, name: str = "") -> Iterator[tuple[str, click
     """The options of every command that take a number."""
     if isinstance(command, click.Group):
         for word in command.list_commands(click.Context(command)):
-            found = command.get_command(click.Context(command), word)
-            assert found is not None
-            yield from options(found, f"{name} {word}")
+            subcommand = command.get_command(click.Context(command), word)
+            assert subcommand is not None
+            yield from options(subcommand, f"{name} {word}")
     for p in command.params:
         if isinstance(p.type, (type(click.INT), type(click.FLOAT), click.IntRange, click.FloatRange)):
             yield f"{name} {p.opts[0]}", p

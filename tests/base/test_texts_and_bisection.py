@@ -11,7 +11,7 @@ import pytest
 
 from softfloat_ref import Error
 from softfloat_ref.base import assignments, tables
-from softfloat_ref.base.bisection import changes, first
+from softfloat_ref.base.search import changes, first_that
 
 
 @pytest.mark.parametrize("near", [None, -9, 0, 3, 7, 8, 9, 20, 99])
@@ -23,31 +23,31 @@ def test_the_first_integer(answer: int, near: int | None) -> None:
         asked.append(i)
         return i >= answer
 
-    assert first(0, 20, holds, near) == answer
+    assert first_that(0, 20, holds, near) == answer
     assert all(0 <= i < 20 for i in asked)
     if near == answer:
         assert len(asked) <= 2
 
 
 def test_an_empty_range_asks_nothing() -> None:
-    assert first(5, 5, lambda i: i == 1 // 0) == 5
-    assert first(5, 5, lambda i: i == 1 // 0, 7) == 5
+    assert first_that(5, 5, lambda i: i == 1 // 0) == 5
+    assert first_that(5, 5, lambda i: i == 1 // 0, 7) == 5
 
 
 def test_integers_of_any_size() -> None:
-    assert first(0, 1 << 200, lambda i: i * i >= 1 << 300) == 1 << 150
+    assert first_that(0, 1 << 200, lambda i: i * i >= 1 << 300) == 1 << 150
 
 
 def test_changes() -> None:
     for begin, end, wide in ((3, 30, 7), (0, 100, 1), (0, 1 << 40, 1 << 37), (5, 5, 3)):
-        found = list(changes(lambda x, wide=wide: x // wide, begin, end))  # type: ignore[misc]
-        assert found == [(max(begin, k * wide), k) for k in range(begin // wide, end // wide + 1)]
+        points = list(changes(lambda x, wide=wide: x // wide, begin, end))  # type: ignore[misc]
+        assert points == [(max(begin, k * wide), k) for k in range(begin // wide, end // wide + 1)]
 
 
 def test_assignments() -> None:
     assert assignments.parse(" a = 1, b-c=x=y ,", "it", ("a", "b_c")) == {"a": "1", "b_c": "x=y"}
     assert assignments.parse("a=1,2", "it", separator=None) == {"a": "1,2"}
-    assert assignments.named("base , a=1", "it", "a") == ("base", {"a": "1"})
+    assert assignments.parse_named("base , a=1", "it", "a") == ("base", {"a": "1"})
     assert list(assignments.words("one,two=2")) == [("one", None), ("two", "2")]
 
 
@@ -88,11 +88,11 @@ class Unit:
 
 def test_a_table_becomes_a_dataclass() -> None:
     table = {"name": "u", "rate": 3, "at": [1, 2], "pair": [3, 4], "of": {"x": 1}, "pins": [{"port": "b", "width": 9}]}
-    found = tables.made(Unit, {**table, "pin": {"port": "c"}}, "unit")
-    assert found == Unit("u", 3, "in", {"x": 1}, (1, 2), (3, 4), Pin("c"), (Pin("b", 9),))
-    assert tables.made(Unit, {"at": [5]}, "unit", found).pins == (Pin("b", 9),)
+    unit = tables.from_table(Unit, {**table, "pin": {"port": "c"}}, "unit")
+    assert unit == Unit("u", 3, "in", {"x": 1}, (1, 2), (3, 4), Pin("c"), (Pin("b", 9),))
+    assert tables.from_table(Unit, {"at": [5]}, "unit", unit).pins == (Pin("b", 9),)
     assert tables.choices(Unit, name=("u", "v")) == {"name": ("u", "v"), "kind": ("in", "out")}
-    tables.check_choices(found, "unit", tables.choices(Unit))
+    tables.check_choices(unit, "unit", tables.choices(Unit))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_table_becomes_a_dataclass() -> None:
 )
 def test_wrong_tables(table: Any, why: str) -> None:
     with pytest.raises(Error) as e:
-        tables.made(Unit, table, "unit")
+        tables.from_table(Unit, table, "unit")
     assert str(e.value) == why
 
 
@@ -142,7 +142,7 @@ def test_definitions_in_files(tmp_path: Path) -> None:
     def define(table: object, name: str) -> Pin:
         values, like = tables.split_like(table, name)
         base = None if like is None else tables.load_definition(f"{path}:{like}", "pins", define)
-        return tables.made(Pin, values, name, base, also=tables.LIKE)
+        return tables.from_table(Pin, values, name, base, also=tables.LIKE)
 
     assert tables.load_definition(f"{path}:b", "pins", define) == Pin("p")
     with pytest.raises(Error, match=r"x\.toml: c: port = 1 is not of type str"):

@@ -11,7 +11,6 @@ import pytest
 from diagnosing import defect, diagnosis, names
 
 from softfloat_ref.diagnosis import report
-from softfloat_ref.explanation import record  # noqa: F401  (its steps enter the table)
 from softfloat_ref.explanation.steps import steps
 from softfloat_ref.golden.sets import of_unit
 from softfloat_ref.oracle import exact

@@ -12,7 +12,7 @@ from command import refused, run
 from diagnosing import defect, diagnosis
 
 from softfloat_ref import evaluate
-from softfloat_ref.app.bench_results import print_failure
+from softfloat_ref.app.testbench import print_failure
 from softfloat_ref.diagnosis.hypotheses import Inputs
 from softfloat_ref.diagnosis.parts import Explanation, explanation
 from softfloat_ref.diagnosis.report import case_text

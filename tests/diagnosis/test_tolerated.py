@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from softfloat_ref.app.bench_results import print_failure
+from softfloat_ref.app.testbench import print_failure
 from softfloat_ref.diagnosis.checked import cases_of, comparator_of
 from softfloat_ref.diagnosis.parts import explanation
 from softfloat_ref.golden.sets import VectorSet

@@ -47,8 +47,8 @@ def test_reasons() -> None:
         "exact",
     ]
     assert {e.why for e in explained(1.0, float("nan")).elements()} == {"the scale is NaN"}
-    kept = explained(1.0, float("nan"), float("inf"), profile="ocp,nan=element,inf=element").elements()
-    assert [e.why for e in kept] == ["exact", "kept", "not representable in the element format"]
+    elements = explained(1.0, float("nan"), float("inf"), profile="ocp,nan=element,inf=element").elements()
+    assert [e.why for e in elements] == ["exact", "kept", "not representable in the element format"]
 
 
 @pytest.mark.full(keep=9)
@@ -75,10 +75,10 @@ def test_an_answer_nobody_gives() -> None:
 def test_command() -> None:
     block = ("explain", "--fmt", "mxfp8", "449", "1")
     assert "matches profile nvidia" in ok(*block, "--got", "80: 76 30")
-    found = json.loads(ok(*block, "--json", "--got", "80:76,30"))
-    assert found["scale"] == "7f"
-    assert "profile nvidia" in found["got"]
-    assert [e["code"] for e in found["elements"]] == ["7e", "38"]
+    explained = json.loads(ok(*block, "--json", "--got", "80:76,30"))
+    assert explained["scale"] == "7f"
+    assert "profile nvidia" in explained["got"]
+    assert [e["code"] for e in explained["elements"]] == ["7e", "38"]
     for bad in (["--got", "80"], ["--got", "80: 1"], ["--got", "180: 1 2"], ["--got-flags", "1"], ["--out", "fp32"]):
         refused(*block, *bad)
     refused("explain", "--fmt", "fp8_e4m3", "1", "--profile", "ocp")

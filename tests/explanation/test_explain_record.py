@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from softfloat_ref.explanation import quantize, record  # noqa: F401  (their steps enter the table)
+from softfloat_ref.explanation import quantize  # noqa: F401  (its steps enter the table)
 from softfloat_ref.explanation.steps import SHOWN_LANES, steps
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.units import DequantizeUnit, QuantizeUnit, Unit
@@ -40,12 +40,12 @@ MXFP8 = DequantizeUnit.make(get_block_format("mxfp8"))
     ],
 )
 def test_each_step_has_a_row(unit: Unit, inputs: tuple[int, ...], rows: dict[str, str]) -> None:
-    found = dict(steps(unit, inputs))
-    assert {label: found.get(label) for label in rows} == rows
+    explained = dict(steps(unit, inputs))
+    assert {label: explained.get(label) for label in rows} == rows
 
 
 def test_the_rows_end_with_the_answer() -> None:
     inputs = (0x3E99999A, 0x3FC00000, 0xC3E00000, 0, 0x3F800000)
-    found = steps(NVFP4, inputs)
-    assert [label for label, _ in found[-2:]] == ["scale", "elements[2]"]
+    rows = steps(NVFP4, inputs)
+    assert [label for label, _ in rows[-2:]] == ["scale", "elements[2]"]
     assert NVFP4.answer(inputs) == (0x69, 0, 0, 0xF, 0)

@@ -12,7 +12,7 @@ from benches import CHEAP, HAS_ICARUS
 from exports import QUANTIZER, SETS, bench, cases, packed
 from random_circuits import random_circuit, random_inputs
 
-from softfloat_ref.base.yosys import executed, quoted
+from softfloat_ref.base.systemverilog import run_yosys, yosys_path
 from softfloat_ref.export.languages import exported
 from softfloat_ref.export.sv import sv_text
 from softfloat_ref.rtl.simulators import find
@@ -81,7 +81,7 @@ def simulated(circuits: list[Circuit], given: list[list[list[int]]], simulator: 
 def test_yosys_reads_the_same(tmp_path: Path) -> None:
     circuits = [random_circuit(seed, f"random_{seed}", divided=16) for seed in range(20)]
     (tmp_path / "all.sv").write_text(sv_text(circuits))
-    script, expected = [f"read_verilog -sv {quoted(tmp_path / 'all.sv')}", "proc", "opt_expr"], []
+    script, expected = [f"read_verilog -sv {yosys_path(tmp_path / 'all.sv')}", "proc", "opt_expr"], []
     for seed, circuit in enumerate(circuits):
         function = circuit.function()
         script.append(f"cd {circuit.name}")
@@ -93,5 +93,5 @@ def test_yosys_reads_the_same(tmp_path: Path) -> None:
             expected += [(p.name, f"{v:0{p.width * p.lanes}b}") for p, v in outputs]
         script.append("cd ..")
     (tmp_path / "all.ys").write_text("\n".join(script))
-    said = executed(f"tee -o {quoted(tmp_path / 'log')} script {quoted(tmp_path / 'all.ys')}")
+    said = run_yosys(f"tee -o {yosys_path(tmp_path / 'log')} script {yosys_path(tmp_path / 'all.ys')}")
     assert re.findall(r"Eval result: \\(\w+) = \d+'([01x]+)", (tmp_path / "log").read_text()) == expected, said

@@ -12,7 +12,7 @@ from typing import Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
-from softfloat_ref.base.yosys import executed, quoted
+from softfloat_ref.base.systemverilog import run_yosys, yosys_path
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, table_hash
 from softfloat_ref.symbolic.circuit import Case
@@ -83,7 +83,7 @@ def _machine(unit: OperationUnit) -> Machine:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "symfpu.btor"
         made = f"symfpu {size} -op {OPERATIONS[unit.op]} -rm {MODES[unit.policy.rounding]}"
-        executed(f"{made}; prep; write_btor {quoted(path)}")
+        run_yosys(f"{made}; prep; write_btor {yosys_path(path)}")
         if not path.exists():
             raise Error(f"Yosys makes no circuit of SymFPU's for {unit.label}")
         return read_btor2(read_text(path, limits.SOURCE))

@@ -13,7 +13,7 @@ import pytest
 from command import TOP, ok, refused
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.tables import changed
+from softfloat_ref.base.tables import with_settings
 from softfloat_ref.nn.data import load
 from softfloat_ref.nn.models import Input, build
 from softfloat_ref.nn.numerics import Numerics
@@ -173,15 +173,15 @@ def test_data_that_does_not_fit_is_refused(name: str, sizes: dict[str, Any], mes
 def test_settings_replace_values() -> None:
     table = {"a": {"b": 1, "c": {"d": 2}}, "e": 3}
     given = ["a.b=5", "a.c.d = 'x'", "e=text", "f.g=[1, 2]", "h={ i = 1 }", "j=1\nk=2"]
-    assert changed(table, given) == {
+    assert with_settings(table, given) == {
         "a": {"b": 5, "c": {"d": "x"}}, "e": "text", "f": {"g": [1, 2]}, "h": {"i": 1}, "j": "1\nk=2"
     }  # fmt: skip
     assert table == {"a": {"b": 1, "c": {"d": 2}}, "e": 3}
     for wrong in ("a", "=1", "a..b=1", ".a=1"):
         with pytest.raises(Error, match=r"write table\.key=value"):
-            changed(table, [wrong])
+            with_settings(table, [wrong])
     with pytest.raises(Error, match=r"'e\.x=1': e is not a table"):
-        changed(table, ["e.x=1"])
+        with_settings(table, ["e.x=1"])
 
 
 def test_the_command_shows_and_sets() -> None:

@@ -98,8 +98,8 @@ BYPASSES: dict[str, Use] = {
 def test_a_use_of_parameters_past_the_layer_is_an_error(name: str, context: str) -> None:
     tuned = st.quantized(Model(BYPASSES[name]), FMT)
     for call in (tuned, tuned.forward, copy.deepcopy(tuned).eval()):
-        said = r"a\.(weight|bias) is used by .* in a call of Model"
-        with CONTEXTS[context](), pytest.raises(sf.Error, match=said) as e:
+        message = r"a\.(weight|bias) is used by .* in a call of Model"
+        with CONTEXTS[context](), pytest.raises(sf.Error, match=message) as e:
             call(x())
         assert "\n" not in str(e.value)
         assert name != "a script" or "used by aten::" in str(e.value)
@@ -161,13 +161,13 @@ def test_fused_kernels_of_torch_are_not_used(training: bool, compiled: bool) -> 
     layer = nn.TransformerEncoderLayer(32, 4, dropout=0.0, batch_first=True)
     plain = nn.TransformerEncoder(layer, 2).train(training)
     tuned = st.quantized(plain, FMT, exempt=("*self_attn*",))
-    given = torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(1))
+    inputs = torch.randn(2, 5, 32, generator=torch.Generator().manual_seed(1))
     for part, whole in ((tuned, plain), (tuned.layers[0], plain.layers[0])):
-        expected = part(given)
+        expected = part(inputs)
         run = torch.compile(part, backend="eager") if compiled else part
         with torch.no_grad():
-            assert torch.equal(run(given), expected)
-            assert not torch.allclose(whole(given), expected, atol=0.01)
+            assert torch.equal(run(inputs), expected)
+            assert not torch.allclose(whole(inputs), expected, atol=0.01)
 
 
 def test_a_layer_s_own_forward_cannot_be_replaced() -> None:
@@ -369,8 +369,8 @@ class Conv1D(nn.Module):
 
 def test_modules_with_weights_that_stay_are_named() -> None:
     model = nn.Sequential(*(Conv1D() for _ in range(6)), nn.Linear(8, 8), nn.LayerNorm(8), nn.Embedding(3, 8))
-    said = r"not quantized, though they have weights: Conv1D: 0, 1, 2, 3 and 2 more; Embedding: 8; exempt them"
-    with pytest.warns(UserWarning, match=said):
+    message = r"not quantized, though they have weights: Conv1D: 0, 1, 2, 3 and 2 more; Embedding: 8; exempt them"
+    with pytest.warns(UserWarning, match=message):
         st.quantized(model, FMT)
     st.quantized(model, FMT, exempt=("conv1d", "8"))  # a warning is an error here
     st.quantized(nn.Sequential(model[0], nn.ReLU()), {"function": FMT})  # which has no format for products

@@ -79,10 +79,10 @@ def test_values_are_the_array_layers(
         with pytest.raises(type(e), match=re.escape(str(e))):
             fake_quantize(x, fmt, **options)
         return
-    found = fake_quantize(x, fmt, **options)
-    assert found.dtype == x.dtype
-    assert found.shape == x.shape
-    assert torch.equal(bits(found), bits(expected.to(x.dtype)))
+    values = fake_quantize(x, fmt, **options)
+    assert values.dtype == x.dtype
+    assert values.shape == x.shape
+    assert torch.equal(bits(values), bits(expected.to(x.dtype)))
 
 
 @pytest.mark.parametrize("fmt", [*SCALARS, *BLOCKS, *AFFINE])
@@ -123,11 +123,11 @@ def test_one_number_with_random_bits(fmt: str) -> None:
 def test_tensors_that_are_not_contiguous(fmt: str, clip: bool) -> None:
     whole = draw((6, 8, 4), 3)
     for x in (whole.transpose(0, 2), whole[::2, :, 1:3], whole[:1].expand(5, 8, 4), whole.diagonal(), whole[1, 2, ::3]):
-        given = x.detach().requires_grad_()
-        y = fake_quantize(given, fmt, clip=clip)
+        leaf = x.detach().requires_grad_()
+        y = fake_quantize(leaf, fmt, clip=clip)
         y.sum().backward()
         assert torch.equal(bits(y), bits(fake_quantize(x.contiguous(), fmt)))
-        assert given.grad.shape == x.shape
+        assert leaf.grad.shape == x.shape
 
 
 @pytest.mark.parametrize("fmt", ["s1e5m2", "bf16", "fp8_e4m3", "mxfp8", "mxint8", "nvfp4", "flexfp_e4m3", "qint8"])
@@ -175,8 +175,8 @@ def test_options_reach_the_array_layer(rounding: str) -> None:
         fake_quantize(x, "mxfp4", axis=0, profile="torchao-ceil", round=rounding),
         torch.from_numpy(blocks.encode(x.numpy(), "mxfp4", axis=0, profile="torchao-ceil", policy=chosen).decode()),
     )
-    made = affine.encode(x.numpy(), "qint8", profile="torch", policy=chosen)
-    assert torch.equal(fake_quantize(x, "qint8", profile="torch", round=rounding), torch.from_numpy(made.decode()))
+    encoded = affine.encode(x.numpy(), "qint8", profile="torch", policy=chosen)
+    assert torch.equal(fake_quantize(x, "qint8", profile="torch", round=rounding), torch.from_numpy(encoded.decode()))
 
 
 def test_the_second_scale_of_nvfp4() -> None:
@@ -209,8 +209,8 @@ def test_gradients_pass_straight_through(fmt: str, dtype: str) -> None:
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "fp4_e2m1", "ue4m3", "s1e5m2", "int8", "u8"])
 def test_clipped_gradients_of_a_scalar_format(fmt: str) -> None:
     """The bounds by the oracle's decoding of every code."""
-    found = sf.get_format(fmt)
-    values = [sf.decode(code, fmt) for code in range(1 << found.width)]
+    scalar = sf.get_format(fmt)
+    values = [sf.decode(code, fmt) for code in range(1 << scalar.width)]
     finite = [float(v) for v in values if v.is_finite]
     low, high = min(0.0, *finite), max(finite)
     x = torch.tensor(
@@ -227,14 +227,14 @@ def test_clipped_gradients_of_a_scalar_format(fmt: str) -> None:
 def test_clipped_gradients_of_blocks(fmt: str, axis: int) -> None:
     """Zero for as many as the quantizer says saturated, which are the largest of their blocks."""
     x = draw((64, 64), 4)
-    made = blocks.encode(x.numpy(), fmt, axis=axis)
-    count = blocks.saturated(x.numpy(), made)
+    encoded = blocks.encode(x.numpy(), fmt, axis=axis)
+    count = blocks.saturated(x.numpy(), encoded)
     x.requires_grad_()
     fake_quantize(x, fmt, axis=axis, clip=True).sum().backward()
     zeros = x.grad == 0
     assert int(zeros.sum()) == count
     assert count > 0 or not fmt.startswith("mx")  # whose scale is a binade's; the others' follow the largest value
-    values = made.decode()
+    values = encoded.decode()
     assert (np.abs(values) <= np.abs(x.detach().numpy()))[zeros.numpy()].all()
 
 
@@ -355,9 +355,9 @@ def test_the_input_is_not_changed() -> None:
     ],
 )
 def test_bad_input_is_one_line(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(sf.Error, match=message) as found:
+    with pytest.raises(sf.Error, match=message) as error:
         fake_quantize(**{"x": torch.zeros(2, 3), **options})
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(error.value)
 
 
 def test_kinds_of_formats_here_are_all() -> None:

@@ -37,9 +37,9 @@ def draw(*shape: int, seed: int = 0) -> Any:
 def test_values_are_torchaos(name: str, rule: str, dtype: Any) -> None:
     x = draw(500, 128).to(dtype)
     expected = MXTensor.to_mx(x, ELEMENTS[name], 32, ScaleCalculationMode(rule)).dequantize()
-    found = st.fake_quantize(x, name, profile=f"torchao-{rule}")
-    assert found.dtype == expected.dtype
-    assert torch.equal(found, expected)
+    values = st.fake_quantize(x, name, profile=f"torchao-{rule}")
+    assert values.dtype == expected.dtype
+    assert torch.equal(values, expected)
 
 
 @pytest.mark.parametrize("name", ["mxfp8_e4m3", "mxfp4"])

@@ -34,14 +34,14 @@ def train(model: Any, d: Digits, epochs: int, rate: float) -> list[float]:
     order, losses = torch.Generator().manual_seed(1), []
     model.train()
     for _ in range(epochs):
-        found = []
+        steps = []
         for part in torch.randperm(len(d.x), generator=order).split(48):
             loss = torch.nn.functional.cross_entropy(model(d.x[part]), d.y[part])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            found.append(loss.item())
-        losses.append(float(np.mean(found)))
+            steps.append(loss.item())
+        losses.append(float(np.mean(steps)))
     return losses
 
 

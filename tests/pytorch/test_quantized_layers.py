@@ -46,9 +46,9 @@ def draw(*shape: int, seed: int = 0) -> Array:
     return (rng.standard_normal(shape) * 2.0 ** rng.integers(-4, 3, shape)).astype(np.float32)
 
 
-def same(found: Any, expected: Array) -> bool:
+def same(tensor: Any, expected: Array) -> bool:
     """Bit for bit."""
-    ours: Array = found.detach().contiguous().numpy()
+    ours: Array = tensor.detach().contiguous().numpy()
     return ours.shape == expected.shape and bool((ours.view(np.uint32) == expected.copy().view(np.uint32)).all())
 
 
@@ -75,13 +75,13 @@ def compare(layer: nn.Layer, module: Any, recipe: dict[str, Any], x: Array, step
         run.begin(step, training)
         module.train(training)
         module.zero_grad()
-        given = torch.from_numpy(x * np.float32(step)).requires_grad_()
-        y = module(nchw(given) if images else given)
+        leaf = torch.from_numpy(x * np.float32(step)).requires_grad_()
+        y = module(nchw(leaf) if images else leaf)
         expected = layer.forward(x * np.float32(step))
         assert same(y.permute(0, 2, 3, 1) if images else y, expected), f"output of step {step}"
         dy = draw(*expected.shape, seed=step)
         y.backward(nchw(torch.from_numpy(dy)) if images else torch.from_numpy(dy))
-        assert same(given.grad, layer.backward(dy)), f"input gradient of step {step}"
+        assert same(leaf.grad, layer.backward(dy)), f"input gradient of step {step}"
         weight = module.weight.grad
         assert same(weight.permute(0, 2, 3, 1) if images else weight, layer.grads["weight"])
         assert same(module.bias.grad, layer.grads["bias"])
@@ -153,11 +153,11 @@ def test_activation_functions(name: str, shape: tuple[int, ...]) -> None:
     layer.numerics = numerics("0", recipe, run)
     run.begin(1)
     x, images = draw(*shape), len(shape) == 4
-    given = torch.from_numpy(x).requires_grad_()
-    y = module(nchw(given) if images else given)
+    leaf = torch.from_numpy(x).requires_grad_()
+    y = module(nchw(leaf) if images else leaf)
     assert same(y.permute(0, 2, 3, 1) if images else y, layer.forward(x))
     y.sum().backward()
-    assert same(given.grad, layer.backward(np.ones(shape, np.float32)))
+    assert same(leaf.grad, layer.backward(np.ones(shape, np.float32)))
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=IDS)
@@ -260,9 +260,9 @@ def test_autocast_changes_nothing() -> None:
     model, x = network(recipe="mxfp8"), torch.from_numpy(draw(5, 24))
     expected = model(x)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        found = model(x)
-    assert found.dtype == torch.float32
-    assert torch.equal(found, expected)
+        y = model(x)
+    assert y.dtype == torch.float32
+    assert torch.equal(y, expected)
 
 
 def test_views_and_expanded_gradients() -> None:
@@ -271,10 +271,10 @@ def test_views_and_expanded_gradients() -> None:
     y = model(x)
     assert torch.equal(y, model(x.contiguous()))
     y.sum().backward()
-    found = model[0].weight.grad.clone()
+    gradient = model[0].weight.grad.clone()
     model.zero_grad()
     model(x.contiguous()).backward(torch.ones(5, 4))
-    assert torch.equal(model[0].weight.grad, found)
+    assert torch.equal(model[0].weight.grad, gradient)
 
 
 def test_the_model_itself_stays_plain() -> None:
@@ -401,14 +401,14 @@ def test_backward_twice_is_refused() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_compiled_models_have_the_same_bits() -> None:
     plain, x = network(recipe=STOCHASTIC), torch.from_numpy(draw(5, 24))
-    made = copy.deepcopy(plain)
-    compiled = torch.compile(made, backend="eager")
+    model = copy.deepcopy(plain)
+    compiled = torch.compile(model, backend="eager")
     for _ in range(3):
         y, expected = compiled(x), plain(x)
         assert torch.equal(y, expected)
         y.sum().backward()
         expected.sum().backward()
-        assert all(torch.equal(a.grad, b.grad) for a, b in zip(made.parameters(), plain.parameters(), strict=True))
+        assert all(torch.equal(a.grad, b.grad) for a, b in zip(model.parameters(), plain.parameters(), strict=True))
 
 
 def test_frozen_parameters_get_no_gradient() -> None:
@@ -428,18 +428,18 @@ def test_exempt_layers_stay_torchs() -> None:
             with pytest.raises(sf.Error, match="no layer of this model a format"):
                 st.quantized(network(), "mxfp8", exempt=exempt)
         else:
-            made = st.quantized(network(), "mxfp8", exempt=exempt)
-            assert {n for n, m in made.named_modules() if type(m) is torch.nn.Linear} == left
+            model = st.quantized(network(), "mxfp8", exempt=exempt)
+            assert {n for n, m in model.named_modules() if type(m) is torch.nn.Linear} == left
 
 
 def test_a_training_recipe_by_name() -> None:
     plain = torch.nn.Sequential(
         torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU(), torch.nn.Conv2d(4, 4, 3), torch.nn.Flatten(), torch.nn.Linear(64, 10)
     )
-    made = st.quantized(plain, "fp8-cnn-s1e5m2")  # first and last layer exempt
-    kinds = [type(m).__name__ for m in made]
+    model = st.quantized(plain, "fp8-cnn-s1e5m2")  # first and last layer exempt
+    kinds = [type(m).__name__ for m in model]
     assert kinds == ["Conv2d", "QuantReLU", "QuantConv2d", "Flatten", "Linear"]
-    assert "weight=s1e5m2" in repr(made[2])
+    assert "weight=s1e5m2" in repr(model[2])
 
 
 def test_one_format_is_that_of_the_operands() -> None:
@@ -473,9 +473,9 @@ MODEL = torch.nn.Linear(3, 4)
     ],
 )
 def test_bad_models_and_recipes_are_one_line(model: Any, recipe: Any, message: str) -> None:
-    with pytest.raises(sf.Error, match=message) as found:
+    with pytest.raises(sf.Error, match=message) as error:
         st.quantized(model, recipe)
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(error.value)
 
 
 def test_unsupported_layers_may_be_exempt() -> None:
@@ -484,9 +484,9 @@ def test_unsupported_layers_may_be_exempt() -> None:
             super().__init__()
             self.attention, self.output = torch.nn.MultiheadAttention(8, 2), torch.nn.Linear(8, 3)
 
-    made = st.quantized(Mixed(), "mxfp8", exempt=("attention*",))
-    assert isinstance(made.output, st.QuantLinear)
-    assert not isinstance(made.attention.out_proj, st.QuantLinear)
+    model = st.quantized(Mixed(), "mxfp8", exempt=("attention*",))
+    assert isinstance(model.output, st.QuantLinear)
+    assert not isinstance(model.attention.out_proj, st.QuantLinear)
 
 
 @pytest.mark.parametrize(
@@ -513,8 +513,8 @@ def test_bad_images_are_one_line(shape: tuple[int, ...]) -> None:
 def test_names_key_the_random_bits() -> None:
     recipe = {"weight": {"format": "s1e4m3", "policy": SR}}
     x = torch.from_numpy(draw(4, 24))
-    made = [st.QuantLinear(24, 8, recipe=recipe, name=n) for n in ("a", "a", "b")]
-    for layer in made:
-        layer.load_state_dict({k: v for k, v in made[0].state_dict().items() if "numerics" not in k})
-    outputs = [layer(x) for layer in made]
+    layers = [st.QuantLinear(24, 8, recipe=recipe, name=n) for n in ("a", "a", "b")]
+    for layer in layers:
+        layer.load_state_dict({k: v for k, v in layers[0].state_dict().items() if "numerics" not in k})
+    outputs = [layer(x) for layer in layers]
     assert [torch.equal(a, b) for a, b in itertools.pairwise(outputs)] == [True, False]

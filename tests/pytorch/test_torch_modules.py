@@ -104,8 +104,8 @@ def classes() -> dict[str, Any]:
     """The modules of torch.nn by name, those too that it does not export."""
     inner = [f"torch.nn.modules.{m.name}" for m in pkgutil.iter_modules(nn.modules.__path__)]
     places = [nn, *map(importlib.import_module, inner)]
-    found = {name: x for place in places for name, x in vars(place).items() if not name.startswith("_")}
-    return {name: x for name, x in found.items() if inspect.isclass(x) and issubclass(x, nn.Module)}
+    members = {name: x for place in places for name, x in vars(place).items() if not name.startswith("_")}
+    return {name: x for name, x in members.items() if inspect.isclass(x) and issubclass(x, nn.Module)}
 
 
 CLASSES = classes()
@@ -173,11 +173,11 @@ def quantized_forward(layer: Any) -> Callable[[Any], Any]:
 
 def expected(plain: Any, exempt: tuple[str, ...]) -> Any:
     """A copy of the model with such layers."""
-    made = copy.deepcopy(plain)
-    for name, module in made.named_modules():
+    model = copy.deepcopy(plain)
+    for name, module in model.named_modules():
         if type(module) in (nn.Linear, nn.Conv2d) and not any(name == p for p in exempt):
             module.forward = quantized_forward(module)
-    return made
+    return model
 
 
 def host(name: str) -> Any:
@@ -238,8 +238,8 @@ def check(name: str, exempt: tuple[str, ...]) -> None:
             continue
         ours = copy.deepcopy(tuned).train(training)
         with context():
-            found = (torch.compile(ours, backend="eager") if compiled else ours)(*entry.inputs, **entry.named)
-        assert torch.equal(found, wanted[training]), mode
+            result = (torch.compile(ours, backend="eager") if compiled else ours)(*entry.inputs, **entry.named)
+        assert torch.equal(result, wanted[training]), mode
     for training, y in wanted.items():
         assert not torch.allclose(y, unfused(plain, entry, training), rtol=1e-3, atol=1e-3)
 
@@ -265,9 +265,9 @@ def test_a_module_is_quantized(name: str) -> None:
 def test_a_module_is_refused(name: str) -> None:
     entry = TABLE[name]
     body = CLASSES[name](*copy.deepcopy(entry.args), **entry.options)
-    with pytest.raises(sf.Error, match=entry.refused) as found:
+    with pytest.raises(sf.Error, match=entry.refused) as error:
         st.quantized(Host(body, 4), RECIPE)
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE if TABLE[name].refused and TABLE[name].inputs])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from softfloat_ref.base.systemverilog import named
+from softfloat_ref.base.systemverilog import sv_name
 from softfloat_ref.export.c import c_text, header_text
 from softfloat_ref.export.words import count, words_of
 from softfloat_ref.golden.sets import VectorSet, of_unit
@@ -128,7 +128,7 @@ def _slices(ports: Iterable[Port], wire: str) -> list[str]:
     found, at = [], 0
     for p in ports:
         size = p.width * p.lanes
-        found.append(f".{named(p.name)}({wire}[{at + size - 1}:{at}])")
+        found.append(f".{sv_name(p.name)}({wire}[{at + size - 1}:{at}])")
         at += size
     return found
 

@@ -43,11 +43,11 @@ X = np.linspace(-4, 5, 64, dtype=np.float32).reshape(2, 32)
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "mxfp8", "qint8"])
 @pytest.mark.parametrize("x", [X, X.tolist(), tuple(map(tuple, X.tolist()))])
 def test_arrays_are_encoded_and_decoded(fmt: str, x: Any) -> None:
-    made = sf.encode(x, fmt)
-    assert made.fmt.name.startswith(fmt)
-    assert (sf.decode(made) == sf.quantize(X, fmt)).all()
+    encoded = sf.encode(x, fmt)
+    assert encoded.fmt.name.startswith(fmt)
+    assert (sf.decode(encoded) == sf.quantize(X, fmt)).all()
     with pytest.raises(Error, match="has its own format"):
-        sf.decode(made, fmt)
+        sf.decode(encoded, fmt)
 
 
 def test_elements_are_numbers() -> None:
@@ -62,15 +62,15 @@ def test_elements_are_numbers() -> None:
 def test_arrays_are_evaluated() -> None:
     a, b = sf.encode(X, "fp16"), sf.encode(X[:1] + 1, "fp8_e5m2")
     wanted = sf.array_ops.evaluate("mul", [a.codes, b.codes], ["fp16", "fp8_e5m2"], "fp32")
-    made = sf.evaluate("mul", (a, b), to="fp32")
-    assert (made.fmt.name, made.shape) == ("fp32", X.shape)
-    assert (made.codes == wanted).all()
-    made, raised = sf.evaluate("mul", (a, a), flags="each")
+    products = sf.evaluate("mul", (a, b), to="fp32")
+    assert (products.fmt.name, products.shape) == ("fp32", X.shape)
+    assert (products.codes == wanted).all()
+    products, raised = sf.evaluate("mul", (a, a), flags="each")
     assert (sf.array_ops.evaluate("mul", [a.codes] * 2, "fp16", flags="each")[1] == raised).all()
-    assert (sf.evaluate("mul", (a, a.codes), "fp16").codes == made.codes).all()
-    assert (sf.evaluate("mul", (a.codes, a.codes), "fp16") == made.codes).all()
+    assert (sf.evaluate("mul", (a, a.codes), "fp16").codes == products.codes).all()
+    assert (sf.evaluate("mul", (a.codes, a.codes), "fp16") == products.codes).all()
     code = sf.evaluate("mul", (int(a.codes[0, 3]), int(a.codes[0, 3])), "fp16")
-    assert code.bits == made.codes[0, 3]
+    assert code.bits == products.codes[0, 3]
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_a_device_is_checked_and_diagnosed() -> None:
     assert sf.check("add", "fp16", device=right, count=500).passed
     report = sf.check("add", "fp16", device=truncating, count=500)
     assert not report.passed
-    found = sf.diagnose(report)
-    assert found is not None
-    assert "rounding = rtz" in "\n".join(found.lines())
+    diagnosis = sf.diagnose(report)
+    assert diagnosis is not None
+    assert "rounding = rtz" in "\n".join(diagnosis.lines())
     assert sf.check("add", "fp16", device=truncating, count=150, ulp=1).passed
     assert sf.diagnose(sf.check(sf.unit("add", "fp16"), device=right, count=50)) is None
     command = f"{sys.executable} -m softfloat_ref eval add --fmt fp16 -"
@@ -236,9 +236,9 @@ def test_explanations_refuse(call: Any, message: str) -> None:
 @pytest.mark.extra("bitwuzla")
 def test_definitions_are_compared() -> None:
     assert sf.prove("add", "fp4_e2m1", equal=sf.unit("add", "fp4_e2m1", policy="arm"), flags=False).verdict == "proved"
-    found = sf.prove("mul", "fp8_e4m3", equal={"policy": {"rounding": "rtz"}})
-    assert found.verdict == "counterexample"
-    assert isinstance(found.counterexample.inputs, tuple)  # type: ignore[union-attr]
+    proof = sf.prove("mul", "fp8_e4m3", equal={"policy": {"rounding": "rtz"}})
+    assert proof.verdict == "counterexample"
+    assert isinstance(proof.counterexample.inputs, tuple)  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays.kernels import plans
 from softfloat_ref.arrays.kernels.dispatch import CHUNK, read_only
 from softfloat_ref.arrays.kernels.threads import shared
-from softfloat_ref.base import bisection
+from softfloat_ref.base.search import first_equal
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
 from softfloat_ref.oracle.blocks.quantize import scale_of, special_element
@@ -97,7 +97,7 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
         if high == low:
             thresholds.append(none)
         else:
-            guess = bisection.first_equal(begin, end, code, high, field * none + guess) - field * none
+            guess = first_equal(begin, end, code, high, field * none + guess) - field * none
             thresholds.append(guess)
     found = [start << plans.SCALE_AT | threshold for start, threshold in zip(starts, thresholds, strict=True)]
     return np.array([*found, 0], np.uint32)  # the entry of Inf and NaN, whose value does not matter

@@ -32,7 +32,7 @@ from softfloat_ref.arrays.kernels.divided_rules import (
     ZERO_SCALE,
 )
 from softfloat_ref.arrays.kernels.threads import shared
-from softfloat_ref.base import bisection
+from softfloat_ref.base.search import first_equal
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
@@ -217,7 +217,7 @@ def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
         low, high = code(begin), code(end - 1)
         turn = end
         if low != high:
-            turn = bisection.first_equal(begin, end, code, high, begin + guess // unit)
+            turn = first_equal(begin, end, code, high, begin + guess // unit)
             guess = (turn - begin) * unit
             if code(turn - 1) != low:
                 return None
@@ -232,7 +232,7 @@ def _binades() -> Iterator[tuple[int, int]]:
     yield from ((field << FP32.mantissa_bits, 1) for field in range(1, _FIELDS))
 
 
-# -- arrays ----------------------------------------------------------------------------------------------------------
+# -- arrays ------------------------------------------------------------------------------------------------------------
 
 
 def largest_finite(x: Array) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from numba import njit
 
-from softfloat_ref.base.sources import stamp
+from softfloat_ref.base.disk_cache import stamp
 
 
 def compiled(**options: Any) -> Callable[[Any], Any]:

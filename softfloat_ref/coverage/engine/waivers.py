@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.names import matches
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.coverage.engine.framework import Coverage
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Final, NamedTuple
 
-from softfloat_ref.base.bisection import first as first_that
+from softfloat_ref.base.search import first_that
 from softfloat_ref.coverage.classes import complete
 from softfloat_ref.coverage.codes import infinities, operand
 from softfloat_ref.coverage.engine.draw import significands, word

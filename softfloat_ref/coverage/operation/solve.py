@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
-from softfloat_ref.base.bisection import first as first_that
+from softfloat_ref.base.search import first_that
 from softfloat_ref.coverage.classes import complete
 from softfloat_ref.coverage.codes import below, near, operand
 from softfloat_ref.coverage.engine.draw import significands, word

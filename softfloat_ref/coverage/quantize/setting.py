@@ -7,8 +7,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final, NamedTuple
 
-from softfloat_ref.base.bisection import changes
-from softfloat_ref.base.bisection import first as first_that
+from softfloat_ref.base.search import changes, first_that
 from softfloat_ref.coverage.codes import nearest
 from softfloat_ref.coverage.engine.draw import bits
 from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from softfloat_ref.base import bisection
+from softfloat_ref.base.search import first_that
 from softfloat_ref.coverage.classes import class_of, members
 from softfloat_ref.coverage.codes import nearest
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
@@ -121,7 +121,7 @@ class Results(VectorModel):
         if wanted.is_inf or where.fmt.twos_complement:
             yield where.with_main(turn, where.padded([zero, where.vanishing]))
             return
-        rank = bisection.first(low, high, reaches)
+        rank = first_that(low, high, reaches)
         for near in (rank - 1, rank, rank + 1, rank + 3):
             if low <= near <= high:
                 yield where.with_main(turn, where.padded([zero, where.ranked(near)]))

@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from softfloat_ref.base.disk_cache import CacheKey
-from softfloat_ref.base.sources import PACKAGE
+from softfloat_ref.base.disk_cache import PACKAGE, CacheKey
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation.models import operation
 from softfloat_ref.coverage.operation.stochastic import at_the_edge

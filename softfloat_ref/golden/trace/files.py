@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import made_folder, read_bytes, write_file
+from softfloat_ref.base.files import new_folder, read_bytes, write_file
 from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, refuse_suite, to_json
 from softfloat_ref.golden.trace.model import Tensor, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
@@ -40,7 +40,7 @@ def write_trace(
     refuse_other(folder)
     if not trace.nodes:
         raise Error("a trace without operations: nothing was quantized or computed while it was recorded")
-    with made_folder(folder):
+    with new_folder(folder):
         entries = []
         for tensor in trace.tensors.values():
             data = memory_text(tensor, codes[tensor.name])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.patterns import matches
+from softfloat_ref.base.names import matches
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.trace.check import SAMPLE, Tally, check_node
 from softfloat_ref.golden.trace.check_files import read_unchanged

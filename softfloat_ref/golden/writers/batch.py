@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from softfloat_ref.base.files import opened
+from softfloat_ref.base.files import open_file
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run
 from softfloat_ref.golden.writers.layout import text_line, word_line
@@ -108,7 +108,7 @@ class Stream:
     def blocks(self) -> Iterator[bytes]:
         """The bytes, in blocks."""
         left = self.size
-        with opened(self.path) as stream:
+        with open_file(self.path) as stream:
             stream.seek(self.start)
             while left and (data := stream.read(min(_BLOCK, left))):
                 left -= len(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.systemverilog import named
+from softfloat_ref.base.systemverilog import sv_name
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
 from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
@@ -78,4 +78,4 @@ class PackageWriter(LineWriter):
 
 def _declaration(f: Field) -> str:
     lanes = f"[{f.lanes - 1}:0]" if f.lanes > 1 else ""
-    return f"logic {lanes}[{f.width - 1}:0] {named(f.name)}"
+    return f"logic {lanes}[{f.width - 1}:0] {sv_name(f.name)}"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.extensions import called, entry, is_own, parameters
+from softfloat_ref.base.names import checked_call, entry, is_own, parameters
 from softfloat_ref.nn.data.model import Dataset, batches, text_batches
 
 __all__ = ["DATA", "Data", "Dataset", "batches", "load", "text_batches"]
@@ -62,7 +62,7 @@ def load(name: str, *, seed: int, root: Path | None = None, **sizes: int) -> Dat
     given: dict[str, Path | None] = {"root": root} if "root" in taken else {}
     if root is not None and not given:
         raise Error(f"data {name!r} is generated: it takes no folder")
-    found = called(f"data {name!r}", function, seed=seed, **given, **sizes)
+    found = checked_call(f"data {name!r}", function, seed=seed, **given, **sizes)
     if not isinstance(found, Dataset):
         raise Error(f"data {name!r} makes {type(found).__name__}, not a Dataset")
     return found

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, escaped, unknown
-from softfloat_ref.base.files import opened
+from softfloat_ref.base.files import open_file
 from softfloat_ref.nn.model_files.tensors import Tensor
 
 __all__ = ["KINDS", "Tensor", "tensors"]
@@ -35,7 +35,7 @@ def tensors(path: str | Path) -> list[Tensor]:
         raise Error(f"{path}: is a folder; give its files")
     if path.suffix not in KINDS:
         raise unknown(f"kind of model {path.name!r}:", path.suffix, KINDS)
-    opened(path).close()
+    open_file(path).close()
     module: Any = importlib.import_module(f"{__name__}.{KINDS[path.suffix]}")
     found: list[Tensor] = []
     try:

@@ -13,7 +13,7 @@ import numpy as np
 from softfloat_ref.base import npz
 from softfloat_ref.base.archives import archive, data_offset
 from softfloat_ref.base.errors import Error, errors_of, escaped
-from softfloat_ref.base.files import opened
+from softfloat_ref.base.files import open_file
 from softfloat_ref.nn.model_files.tensors import Tensor, problem_of
 
 _FORMATS: Final = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}
@@ -36,7 +36,7 @@ def read(path: Path) -> Iterator[Tensor]:
 
 
 def _single(path: Path) -> Tensor:
-    with opened(path) as stream:
+    with open_file(path) as stream:
         head = npz.header(stream, "")
         offset = stream.tell()
         found = _described(path, path.stem, head, offset)

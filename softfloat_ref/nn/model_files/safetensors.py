@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import opened
+from softfloat_ref.base.files import open_file
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.nn.model_files.tensors import Tensor, package
 
@@ -28,7 +28,7 @@ _PACKED: Final = ("F4", "F6_E2M3", "F6_E3M2")
 def read_header(path: Path) -> tuple[int, dict[str, Any]]:
     """The length of a file's header, and the header. Raises Error."""
     where = f"{path}: incomplete or damaged safetensors file"
-    with opened(path) as stream:
+    with open_file(path) as stream:
         size = int.from_bytes(stream.read(8), "little")
         if size > limits.TENSOR_HEADER:
             raise Error(f"{where}: a header of {size} bytes; the limit is {limits.TENSOR_HEADER}")

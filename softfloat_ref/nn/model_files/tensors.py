@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import opened
+from softfloat_ref.base.files import open_file
 from softfloat_ref.oracle.formats import get_format
 
 Array = NDArray[Any]
@@ -77,7 +77,7 @@ class Tensor:
         else:
             dtype = np.dtype(self.order + _FLOATS.get(self.fmt, f"u{self.itemsize}"))
             try:
-                with opened(self.path) as stream:
+                with open_file(self.path) as stream:
                     stream.seek(self.offset + first * dtype.itemsize)
                     codes = np.fromfile(stream, dtype, count)
             except (OSError, Error) as e:

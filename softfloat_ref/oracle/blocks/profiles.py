@@ -206,7 +206,7 @@ def get_profile(profile: Profile | str) -> Profile:
         return profile
     if not isinstance(profile, str):
         raise Error(f"a block profile must be a name, not {profile!r}")
-    base, changes = assignments.named(profile, "block profile", _FIELDS)
+    base, changes = assignments.parse_named(profile, "block profile", _FIELDS)
     if ".toml" in base:
         found = load_definition(base, "profiles", define_profile)
     elif base in PROFILES:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.tables import LIKE, in_full, load_definition, made, read_toml, split_like
+from softfloat_ref.base.tables import LIKE, from_table, in_full, load_definition, read_toml, split_like
 from softfloat_ref.oracle.formats.catalogue import ALIASES, CATALOGUE
 from softfloat_ref.oracle.formats.families import finite, fn, fnuz, ieee, integer, p3109
 from softfloat_ref.oracle.formats.format import MAX_EXPONENT_BITS, Format
@@ -113,7 +113,7 @@ def define_format(table: object, name: str | None = None) -> Format:
     if name is not None:
         values["name"] = name
     base = None if like is None else dataclasses.replace(get_format(like), source="user definition")
-    return made(Format, values, where, base, "field", LIKE)
+    return from_table(Format, values, where, base, "field", LIKE)
 
 
 def __dir__() -> list[str]:

@@ -23,8 +23,8 @@ from fuzz.reader import Reader, in_file, put
 from softfloat_ref import encode
 from softfloat_ref.app import evaluate, serve
 from softfloat_ref.app.dot import _codes
-from softfloat_ref.app.lines import Words, answerer
-from softfloat_ref.app.quantize_input import read_npy, read_rows
+from softfloat_ref.app.quantize import read_npy, read_rows
+from softfloat_ref.app.serve import Words, answerer
 from softfloat_ref.arrays import captures, files, packing
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden import parts, suites

@@ -21,8 +21,8 @@ from fuzz.mutate import json_tree, npy_header, npz_members
 from fuzz.reader import Reader, in_file
 from softfloat_ref.app import plot_tensors
 from softfloat_ref.base import disk_cache
+from softfloat_ref.base.disk_cache import stamp
 from softfloat_ref.base.errors import HIDDEN, Error
-from softfloat_ref.base.sources import stamp
 from softfloat_ref.nn.model_files import tensors
 from softfloat_ref.proof import certificate, prove
 from softfloat_ref.proof.engine import How

@@ -17,7 +17,7 @@ from fuzz import structures
 from fuzz.files import instead, refuse
 from fuzz.mutate import json_tree, npz_members
 from fuzz.reader import Reader, in_file, put
-from softfloat_ref.app import plot
+from softfloat_ref.app import plot, plot_tensors
 from softfloat_ref.app.options import Choices
 from softfloat_ref.arrays.kernels import dispatch
 from softfloat_ref.base.errors import Error
@@ -409,7 +409,7 @@ def _archive() -> bytes:
 
 def _drawn(path: str, _: Path) -> None:
     """Their exponents are counted."""
-    plot._measured(list(plot._npz(Path(path))), [get_format("fp8_e4m3")], 1.0, Choices())
+    plot_tensors._measured(list(plot_tensors._npz(Path(path))), [get_format("fp8_e4m3")], 1.0, Choices())
 
 
 def readers(folder: Path) -> list[Reader]:

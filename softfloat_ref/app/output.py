@@ -1,18 +1,28 @@
-"""Progress of long work on stderr, with the time left; nothing if stderr is not a terminal."""
+"""What commands print: tables, and the progress of long work with the time left."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-_EVERY: Final = 0.2  # seconds between two redrawings
+_REDRAW_S: Final = 0.2  # seconds between two redrawings
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of cells, in columns as wide as their widest cells."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+# -- progress ----------------------------------------------------------------------------------------------------------
 
 
 class Progress:
-    """One line, overwritten again and again."""
+    """One line on stderr, overwritten again and again; none if stderr is not a terminal."""
 
     def __init__(self, total: int) -> None:
         self._shown = sys.stderr is not None and sys.stderr.isatty()
@@ -23,7 +33,7 @@ class Progress:
         """Add `done` to the work finished; the label names the current part."""
         self._done += done
         now = time.monotonic()
-        if self._shown and self._done and now - self._drawn >= _EVERY:
+        if self._shown and self._done and now - self._drawn >= _REDRAW_S:
             self._drawn = now
             left = (now - self._begin) * (self._total / self._done - 1)
             part = 100 * self._done // self._total

@@ -1,9 +1,10 @@
-"""Names of a registry, or of a user's own objects: `package.module:Name`."""
+"""Names: of a registry, or of a user's own objects (`package.module:Name`); patterns of names."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
@@ -12,6 +13,13 @@ from softfloat_ref.base.errors import Error, unknown
 T = TypeVar("T")
 
 SEPARATOR: Final = ":"
+MAX_PATTERN: Final = 1000  # characters; fnmatch needs quadratic time for a pattern of brackets
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a name matches an fnmatch pattern, in which * stands for any characters and ? for one; a pattern that is
+    too long matches nothing."""
+    return len(pattern) <= MAX_PATTERN and fnmatchcase(name, pattern)
 
 
 def is_own(name: object) -> bool:
@@ -28,12 +36,12 @@ def entry(what: str, name: object, known: Mapping[str, T], base: type | None = N
         if not isinstance(name, str) or name not in known:
             raise unknown(what, str(name), known)
         return known[name]
-    found: T = _imported(what, str(name))
-    fits = callable(found) if base is None else isinstance(found, type) and issubclass(found, base)
+    item: T = _imported(what, str(name))
+    fits = callable(item) if base is None else isinstance(item, type) and issubclass(item, base)
     if not fits:
-        wanted = "a class or a function" if base is None else f"a subclass of {base.__module__}.{base.__name__}"
-        raise Error(f"{what} {name!r} is not {wanted}")
-    return found
+        required = "a class or a function" if base is None else f"a subclass of {base.__module__}.{base.__name__}"
+        raise Error(f"{what} {name!r} is not {required}")
+    return item
 
 
 def _imported(what: str, name: str) -> Any:
@@ -54,7 +62,7 @@ def parameters(what: str, function: Callable[..., Any]) -> list[str]:
         raise Error(f"{what} has no known parameters: {e}") from None
 
 
-def called(what: str, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
+def checked_call(what: str, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
     """The result of a function. Raises Error if it does not take these arguments."""
     parameters(what, function)
     try:
