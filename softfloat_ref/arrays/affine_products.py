@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert
-from softfloat_ref.arrays.affine_array import AffineArray, check_out, checked_parameters, settled
+from softfloat_ref.arrays.affine_array import AffineArray, check_out, checked_parameters, store_affine
 from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
@@ -95,12 +95,12 @@ def matmul(
         raise Error("scale, zero_point and profile have no effect unless `to` is an affine format; leave them out")
     if not affine and get_format(to) == _SUMS:
         convert.check_buffer(out, sums.shape, sums.dtype)
-        return convert.stored(sums, out)
+        return convert.store(sums, out)
     pairs = _pairs(a, b, sums.shape)
     if affine:
         check_out(out, sums.shape, None)
-        found = _requantized(sums, pairs, get_affine_format(to), scale, zero_point, get_rule(profile))
-        return settled(found, out)
+        result = _requantized(sums, pairs, get_affine_format(to), scale, zero_point, get_rule(profile))
+        return store_affine(result, out)
     fmt = get_format(to)
     convert.check_buffer(out, sums.shape, convert.value_dtype(fmt))
     codes = _by_pairs(sums, pairs, lambda factor: _to_scalar(fmt, factor), 0)
@@ -133,15 +133,15 @@ def _by_pairs(sums: NDArray[np.int32], pairs: NDArray[np.uint32], code: Callable
     """The code of each sum: `code` gives for a product of scales a function of the sum. levels: the number of codes if
     it is small, for then the sums at which the code changes are found instead."""
     flat, keys = sums.reshape(-1), pairs.reshape(-1, 2)
-    found = np.zeros(flat.size, np.int64)
+    codes = np.zeros(flat.size, np.int64)
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
     order = np.argsort(inverse.reshape(-1), kind="stable")
     ends = np.searchsorted(inverse.reshape(-1)[order], np.arange(len(distinct) + 1))
     for i, scales in enumerate(distinct.tolist()):
         at = order[ends[i] : ends[i + 1]]
         factor = exact.multiply(*(decode(s, FP32) for s in scales))
-        found[at] = _codes_of(flat[at], code(factor), levels)
-    return found.reshape(sums.shape)
+        codes[at] = _codes_of(flat[at], code(factor), levels)
+    return codes.reshape(sums.shape)
 
 
 def _codes_of(sums: NDArray[np.int32], code: Code, levels: int) -> Sums:
@@ -173,10 +173,10 @@ def _requantized(
     own, policy = Parameters(int(codes), int(zeros)), element_policy(None, rule)
     if policy.random_count:
         raise Error(f"affine rule {rule.name}: products are not rounded stochastically")
-    found = _by_pairs(
+    integers = _by_pairs(
         sums,
         pairs,
         lambda factor: lambda s: quantize_value(_value(s, factor), own, fmt, rule, policy),
         1 << fmt.bits,
     )
-    return AffineArray(found.astype(np.int32), codes.view(np.float32), zeros, fmt, None, rule)
+    return AffineArray(integers.astype(np.int32), codes.view(np.float32), zeros, fmt, None, rule)

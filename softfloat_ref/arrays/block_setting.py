@@ -68,8 +68,8 @@ class Setting:
     @cached_property
     def _reach(self) -> float:
         """The largest scale times the largest element; 0 if `tensor_scale` needs the oracle for so many bits."""
-        found = exact.multiply(largest(self.fmt.scale), largest(self.fmt.element))
-        return float(found) if divided.short_bits(found) <= _SHORT and found.exponent >= 0 else 0.0
+        product = exact.multiply(largest(self.fmt.scale), largest(self.fmt.element))
+        return float(product) if divided.short_bits(product) <= _SHORT and product.exponent >= 0 else 0.0
 
     def tensor_scale(self, amax: int) -> int:
         """The FP32 code of the second-level scale for the largest magnitude (an FP32 code)."""

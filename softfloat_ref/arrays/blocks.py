@@ -24,7 +24,7 @@ from softfloat_ref.arrays.block_array import (
     BlockArray,
     from_codes,
     from_torch,
-    given_tensor_scale,
+    tensor_scale_bits,
     tensor_scale_value,
     unpack,
 )
@@ -35,7 +35,7 @@ from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided
 from softfloat_ref.arrays.kernels.threads import thread_count
 from softfloat_ref.arrays.odd import QUOTIENT_BITS, odd_quotient
-from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words, shape_of, words_at
+from softfloat_ref.arrays.random_bits import RandomBits, random_words, resolve_bits, shape_of, words_at
 from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
@@ -89,10 +89,10 @@ def quantize(
     threads: int = 1,
 ) -> NDArray[np.float32]:
     """The values of an array after quantization: encode(...).decode(out)."""
-    given: dict[str, Any] = {"axis": axis, "profile": profile, "tensor_scale": tensor_scale, "threads": threads}
-    given |= {"seed": seed, "key": key}
+    options: dict[str, Any] = {"axis": axis, "profile": profile, "tensor_scale": tensor_scale, "threads": threads}
+    options |= {"seed": seed, "key": key}
     convert.check_buffer(out, shape_of(x), np.dtype(np.float32))
-    return encode(x, fmt, policy, random_bits, **given).decode(out)
+    return encode(x, fmt, policy, random_bits, **options).decode(out)
 
 
 def encode(
@@ -118,7 +118,7 @@ def encode(
     0-dimensional array, an axis out of range, dtypes that do not fit, and an `out` of another shape or type.
     """
     chosen, threads = setting(fmt, profile, policy), thread_count(threads)
-    random_bits = given_bits(random_bits, chosen.policy, x, seed, key)
+    random_bits = resolve_bits(random_bits, chosen.policy, x, seed, key)
     return encode_by(chosen, x, random_bits, axis=axis, tensor_scale=tensor_scale, out=out, threads=threads)
 
 
@@ -142,17 +142,19 @@ def encode_by(
     words = None if drawn else random_words(policy, random_bits, source.codes.shape)
     compiled = dispatch.use_compiled_soon(source.codes.size) and source.fmt is FP32 and not convert.flushes_subnormals()
     if compiled and tensor_scale is None and chosen.plan:
-        return _settled(_compiled(source.codes, axis, chosen, places, threads), out)
+        return _store_blocks(_compiled(source.codes, axis, chosen, places, threads), out)
     factor = _tensor_scale(source, tensor_scale, chosen, compiled)
     if compiled and layout.in_order and (plan := chosen.divided(factor)):
-        given = words_at(policy, cast("RandomSource", random_bits) if drawn else words)
-        return _settled(_divided(source.codes, layout, chosen, plan, factor, given, places, threads), out)
+        word_source = words_at(policy, cast("RandomSource", random_bits) if drawn else words)
+        return _store_blocks(_divided(source.codes, layout, chosen, plan, factor, word_source, places, threads), out)
     if drawn:
         words = random_words(policy, random_bits, source.codes.shape)
     values = convert.to_float64(source, flush=policy.flush_inputs)
     job = _Job(chosen, factor, source.fmt, layout.tail)
     scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
-    return _settled(BlockArray(layout.join(codes), layout.rows_to_scales(scales), fmt, axis, profile, job.second), out)
+    return _store_blocks(
+        BlockArray(layout.join(codes), layout.rows_to_scales(scales), fmt, axis, profile, job.second), out
+    )
 
 
 def matmul(
@@ -206,18 +208,18 @@ def dot(
 def _encoded(a: Any, b: Any, fmt: Any, axis: int) -> tuple[Any, Any, list[Any]]:
     """Operands, those given as values with a block format in that format, and the formats of the others. axis: that of
     b's blocks, if it is no vector."""
-    found, left = [a, b], list(products.formats(fmt))
-    for i, along in enumerate((-1, axis)):
-        if left[i] is not None and products.is_values(found[i]) and isinstance(any_format(left[i]), BlockFormat):
-            place = along if len(shape_of(found[i])) > 1 else -1
-            found[i], left[i] = encode(found[i], left[i], axis=place), None
-    return found[0], found[1], left
+    operands, formats = [a, b], list(products.formats(fmt))
+    for i, (x, own) in enumerate(zip((a, b), formats, strict=True)):
+        if own is not None and products.is_values(x) and isinstance(any_format(own), BlockFormat):
+            place = axis if i and len(shape_of(x)) > 1 else -1
+            operands[i], formats[i] = encode(x, own, axis=place), None
+    return operands[0], operands[1], formats
 
 
 def load(path: str | Path) -> BlockArray:
     """Read a block array that `save` wrote; nothing is unpickled. Raises Error for any other file."""
-    found: BlockArray = load_kind(path, "block")
-    return found
+    array: BlockArray = load_kind(path, "block")
+    return array
 
 
 def _places(out: BlockArray | None, layout: Layout, fmt: BlockFormat) -> Places:
@@ -232,12 +234,12 @@ def _places(out: BlockArray | None, layout: Layout, fmt: BlockFormat) -> Places:
     )
 
 
-def _settled(made: BlockArray, out: BlockArray | None) -> BlockArray:
+def _store_blocks(result: BlockArray, out: BlockArray | None) -> BlockArray:
     """The result, stored in the arrays of `out` if given."""
     if out is None:
-        return made
-    codes, scales = convert.stored(made.codes, out.codes), convert.stored(made.scales, out.scales)
-    return replace(made, codes=codes, scales=scales)
+        return result
+    codes, scales = convert.store(result.codes, out.codes), convert.store(result.scales, out.scales)
+    return replace(result, codes=codes, scales=scales)
 
 
 def _compiled(bits: Codes, axis: int, chosen: Setting, places: Places, threads: int) -> BlockArray:
@@ -258,10 +260,10 @@ def _divided(
     fmt = chosen.fmt
     codes = np.empty(layout.shape, chosen.dtypes[0]) if places[0] is None else places[0]
     scales = np.empty(layout.scales_shape, chosen.dtypes[1]) if places[1] is None else places[1]
-    x, made, found = layout.in_three(bits), layout.in_three(codes), layout.in_three(scales)
-    redo = divided.quantize(x, layout.size, plan, words, made, found, threads)
+    x, elements, block_scales = layout.in_three(bits), layout.in_three(codes), layout.in_three(scales)
+    redo = divided.quantize(x, layout.size, plan, words, elements, block_scales, threads)
     if np.count_nonzero(redo):  # faster than any() for few blocks
-        _leave_to_oracle(x, 1, layout.size, redo, chosen, tensor_scale, words, made, found)
+        _leave_to_oracle(x, 1, layout.size, redo, chosen, tensor_scale, words, elements, block_scales)
     second = tensor_scale_value(tensor_scale, chosen.profile)
     return BlockArray(codes, scales, fmt, layout.axis, chosen.profile, second)
 
@@ -279,14 +281,14 @@ def _leave_to_oracle(
         values = [decode_value(code) for code in bits[part].tolist()]
         start = np.ravel_multi_index((*at[:axis], at[axis] * size, *at[axis + 1 :]), bits.shape)
         drawn = words and [int(words(start + i * step, 1)[0]) for i in range(len(values))]
-        found = chosen.block(values, drawn, factor)
-        scales[at], codes[part] = found.scale, found.codes
+        block = chosen.block(values, drawn, factor)
+        scales[at], codes[part] = block.scale, block.codes
 
 
-def _tensor_scale(source: convert.Source, given: float | None, chosen: Setting, compiled: bool) -> int:
+def _tensor_scale(source: convert.Source, value: float | None, chosen: Setting, compiled: bool) -> int:
     """The FP32 code of the second-level scale. compiled: whether compiled code may be used."""
-    if given is not None:
-        return given_tensor_scale(given)
+    if value is not None:
+        return tensor_scale_bits(value)
     if not chosen.profile.two_levels:
         return ONE
     if compiled:
@@ -369,9 +371,9 @@ class _Job:
 
     def _one(self, block: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[int, list[int]]:
         values = [to_value(v, 0) for v in block.tolist()]
-        given = None if words is None else words.tolist()
-        found = self.setting.block(values, given, self.factor)
-        return found.scale, list(found.codes)
+        drawn = None if words is None else words.tolist()
+        result = self.setting.block(values, drawn, self.factor)
+        return result.scale, list(result.codes)
 
     def _needs_oracle(self, blocks: NDArray[np.float64]) -> bool:
         """Whether inexact quotients would have too few bits for the elements."""
@@ -404,8 +406,8 @@ class _Job:
         divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # Inf and NaN scales are handled in `run`
         zero = divisors == 0
         divisors = np.where(zero, 1.0, divisors * float(self.factor))
-        found = blocks / divisors if self._exact_quotients() else odd_quotient(blocks, divisors)
-        return np.where(zero, np.copysign(0.0, blocks), found)
+        quotients = blocks / divisors if self._exact_quotients() else odd_quotient(blocks, divisors)
+        return np.where(zero, np.copysign(0.0, blocks), quotients)
 
     def _decoded(self, scales: Codes) -> NDArray[np.float64]:
         return convert.decode_float64(scales, self.fmt.scale)
@@ -415,8 +417,8 @@ class _Job:
         distinct, inverse = np.unique(scales, return_inverse=True)
         start = fp32_quotient(exact.finite(0, 1, 0), self.factor)
         decoded = map(decoder(self.fmt.scale), distinct.tolist())
-        found = [float(fp32_quotient(start, s)) if s.is_finite and not s.is_zero else 0.0 for s in decoded]
-        return np.array(found)[inverse].reshape(scales.shape)
+        reciprocals = [float(fp32_quotient(start, s)) if s.is_finite and not s.is_zero else 0.0 for s in decoded]
+        return np.array(reciprocals)[inverse].reshape(scales.shape)
 
     def _drop_signs(self, codes: Codes) -> None:
         if self.profile.negative_zero == "drop" and self.fmt.element.negative_zero:
@@ -431,8 +433,8 @@ class _Job:
 
     def _scales_by_oracle(self, amax: NDArray[np.int64]) -> Codes:
         patterns, inverse = np.unique(amax, return_inverse=True)
-        found = [_scale(int(p), self.fmt, self.profile, self.factor) for p in patterns]
-        codes: Codes = np.array(found, convert.code_dtype(self.fmt.scale))[inverse].reshape(amax.shape)
+        distinct = [_scale(int(p), self.fmt, self.profile, self.factor) for p in patterns]
+        codes: Codes = np.array(distinct, convert.code_dtype(self.fmt.scale))[inverse].reshape(amax.shape)
         return codes
 
 

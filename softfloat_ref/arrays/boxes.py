@@ -91,17 +91,17 @@ def plan(
     return Plan(view, step, two_levels, view.outer * layout.count * view.inner)
 
 
-def boxes(found: Plan, slab: int = SLAB) -> Iterator[Box]:
+def boxes(division: Plan, slab: int = SLAB) -> Iterator[Box]:
     """Boxes of about `slab` values, in order; larger where blocks are."""
-    outer, length, inner = found.view
+    outer, length, inner = division.view
     if length * inner <= slab:
         rows = slab // max(1, length * inner)
         for i in range(0, outer, rows):
             yield Box((i, min(i + rows, outer)), (0, length), (0, inner))
         return
-    step = found.step or length
+    step = division.step or length
     along = max(step, slab // inner // step * step)
-    across = max(1, slab // along) if found.cuts_inner and along * inner > slab else inner
+    across = max(1, slab // along) if division.cuts_inner and along * inner > slab else inner
     for i in range(outer):
         for j in range(0, length, along):
             for k in range(0, inner, across):

@@ -85,22 +85,22 @@ def _of_instruction(name: str, a: str, b: str, out: str) -> Capture | None:
 
 def load(path: str, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:
     """Arrays of unsigned integers from an .npz file: those needed, and those of `more` that exist. Raises Error."""
-    found = npz.load(path, (*needed, *more))
+    arrays = npz.load(path, (*needed, *more))
     for name in needed:
-        if name not in found:
+        if name not in arrays:
             raise Error(f"{path}: no array {name}; it needs {', '.join(needed)}")
-    return found
+    return arrays
 
 
 def read(path: str) -> dict[str, Any]:
     """The arrays a, b, c and d of a captures file, checked. Raises Error."""
-    found = load(path, ("a", "b", "c", "d"))
-    n = found["d"].shape
-    if len(n) != 1 or found["c"].shape != n or found["a"].shape != found["b"].shape or found["a"].shape[:1] != n:
-        raise Error(f"{path}: shapes {[x.shape for x in found.values()]}; captures have a, b [n, K] and c, d [n]")
-    if found["a"].ndim != 2 or 0 in found["a"].shape:
-        raise Error(f"{path}: a is of shape {found['a'].shape}; captures have a and b [n, K]")
-    return found
+    arrays = load(path, ("a", "b", "c", "d"))
+    n = arrays["d"].shape
+    if len(n) != 1 or arrays["c"].shape != n or arrays["a"].shape != arrays["b"].shape or arrays["a"].shape[:1] != n:
+        raise Error(f"{path}: shapes {[x.shape for x in arrays.values()]}; captures have a, b [n, K] and c, d [n]")
+    if arrays["a"].ndim != 2 or 0 in arrays["a"].shape:
+        raise Error(f"{path}: a is of shape {arrays['a'].shape}; captures have a and b [n, K]")
+    return arrays
 
 
 def code_rows(path: str) -> Iterator[dict[str, Any]]:
@@ -108,20 +108,20 @@ def code_rows(path: str) -> Iterator[dict[str, Any]]:
 
     The file's arrays are codes: a, b [n, K] or [K]; c [n] or a single code; scales_a, scales_b [n, blocks] or [blocks].
     """
-    found = load(path, ("a", "b"), ("c", "scales_a", "scales_b"))
+    arrays = load(path, ("a", "b"), ("c", "scales_a", "scales_b"))
     for name in npz.names(path):
-        if name not in found:
+        if name not in arrays:
             raise Error(f"{path}: an array {name[:40]!r}; the arrays of operands are a, b, c, scales_a and scales_b")
-    if found["a"].ndim == 1:
-        found = {name: x.reshape(1, -1) if name != "c" else x.reshape(-1) for name, x in found.items()}
-    n = len(found["a"]) if found["a"].ndim else 0
-    for name, x in found.items():
+    if arrays["a"].ndim == 1:
+        arrays = {name: x.reshape(1, -1) if name != "c" else x.reshape(-1) for name, x in arrays.items()}
+    n = len(arrays["a"]) if arrays["a"].ndim else 0
+    for name, x in arrays.items():
         if x.ndim != (1 if name == "c" else 2) or len(x) != n:
             raise Error(f"{path}: {name} is of shape {x.shape}; a, b [n, K], c [n], scales [n, blocks] must match")
     if n == 0:
-        raise Error(f"{path}: a is of shape {found['a'].shape}: there are no operands")
+        raise Error(f"{path}: a is of shape {arrays['a'].shape}: there are no operands")
     for row in range(n):
-        yield {"c": 0} | {name: int(x[row]) if name == "c" else x[row].tolist() for name, x in found.items()}
+        yield {"c": 0} | {name: int(x[row]) if name == "c" else x[row].tolist() for name, x in arrays.items()}
 
 
 def replay(

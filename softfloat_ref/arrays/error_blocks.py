@@ -62,7 +62,7 @@ class Part(NamedTuple):
     amax: float | None
 
 
-def measured(
+def measure_blocks(
     errors: Errors, values: Doubles, over: NDArray[np.bool_], q: BlockArray, part: Part, bins: int
 ) -> tuple[Errors, BlockBins | None]:
     """The errors of a box with its blocks counted; its blocks in bins, if any are wanted.
@@ -89,14 +89,16 @@ def measured(
     if not bins:
         return errors, None
     where = _numbers(amax.shape, layout, plan, part.box) * min(bins, plan.blocks) // plan.blocks
-    found = BlockBins.empty(bins, plan.blocks)
+    block_bins = BlockBins.empty(bins, plan.blocks)
     saturated, ones = (layout.split(x).sum(axis=-1) for x in (over, np.ones_like(over)))
-    np.add.at(found.values, where, ones)
-    np.add.at(found.saturated, where, saturated)
-    for low, high, numbers in ((found.low_amax, found.high_amax, amax), (found.low_scale, found.high_scale, scales)):
-        np.minimum.at(low, where[live], numbers[live])
-        np.maximum.at(high, where[live], numbers[live])
-    return errors, found
+    np.add.at(block_bins.values, where, ones)
+    np.add.at(block_bins.saturated, where, saturated)
+    at = where[live]
+    np.minimum.at(block_bins.low_amax, at, amax[live])
+    np.maximum.at(block_bins.high_amax, at, amax[live])
+    np.minimum.at(block_bins.low_scale, at, scales[live])
+    np.maximum.at(block_bins.high_scale, at, scales[live])
+    return errors, block_bins
 
 
 def _numbers(shape: tuple[int, ...], layout: Layout, plan: Plan, box: Box) -> Counts:
@@ -109,5 +111,5 @@ def _numbers(shape: tuple[int, ...], layout: Layout, plan: Plan, box: Box) -> Co
         return number.reshape(shape)
     in_row = -(-plan.view.length // layout.size)
     outer, inner = (np.arange(*ends) for ends in (box.outer, box.inner))
-    found = (outer[:, None, None] * in_row + number) * plan.view.inner + inner[:, None]
-    return found.reshape(shape)
+    numbers = (outer[:, None, None] * in_row + number) * plan.view.inner + inner[:, None]
+    return numbers.reshape(shape)

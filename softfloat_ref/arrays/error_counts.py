@@ -89,18 +89,18 @@ class Errors:
 
     def __add__(self, other: Errors) -> Errors:
         sums = ("values", "specials", "lost", "saturated", "flushed", "signal", "noise", "blocks", "nan_blocks")
-        found: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in sums}
+        totals: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in sums}
         for name in ("largest_error", "largest_relative", "amax"):
-            found[name] = max(getattr(self, name), getattr(other, name))
+            totals[name] = max(getattr(self, name), getattr(other, name))
         lows, highs = (self.low_scale, other.low_scale), (self.high_scale, other.high_scale)
         known = not math.isnan(lows[0]), not math.isnan(lows[1])
-        found["low_scale"] = min(lows) if all(known) else lows[known[1]]
-        found["high_scale"] = max(highs) if all(known) else highs[known[1]]
-        return Errors(**found)
+        totals["low_scale"] = min(lows) if all(known) else lows[known[1]]
+        totals["high_scale"] = max(highs) if all(known) else highs[known[1]]
+        return Errors(**totals)
 
 
-def compared(x: Doubles, y: Doubles) -> Errors:
-    """Values compared with their quantized values; without saturation and scales. x, y: float64, of one shape."""
+def compare_values(x: Doubles, y: Doubles) -> Errors:
+    """Values compare_values with their quantized values; without saturation and scales. x, y: float64, of one shape."""
     x, y = x.reshape(-1), y.reshape(-1)
     total = Errors()
     for start in range(0, x.size, _PIECE):
@@ -141,7 +141,7 @@ def _one_by_one(x: Doubles, y: Doubles) -> Errors:
     """`_compiled` in Python's integers and floats; with the same result."""
     specials = lost = flushed = 0
     error = relative = amax = 0.0
-    kept: list[tuple[float, float]] = []
+    pairs: list[tuple[float, float]] = []
     for a, b in zip(x.tolist(), y.tolist(), strict=True):
         if not math.isfinite(a):
             specials += 1
@@ -150,12 +150,12 @@ def _one_by_one(x: Doubles, y: Doubles) -> Errors:
         if not math.isfinite(b):
             lost += 1
             continue
-        kept.append((a, b))
+        pairs.append((a, b))
         error = max(error, abs(b - a))
         if a and b:
             relative = max(relative, abs(b - a) / abs(a))
         flushed += a != 0 and b == 0
-    signal, noise = _squares([a for a, _ in kept], [b for _, b in kept])
+    signal, noise = _squares([a for a, _ in pairs], [b for _, b in pairs])
     return Errors(x.size, specials, lost, 0, flushed, signal, noise, error, relative, amax)
 
 

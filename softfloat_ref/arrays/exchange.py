@@ -162,17 +162,17 @@ def torch_parts(tensors: Any, *names: str) -> list[Any]:
     this order. A name that begins with "?" may be missing, as None. Raises Error."""
     wanted = [name.removeprefix("?") for name in names]
     if isinstance(tensors, Tensors):
-        found = [getattr(tensors, name) for name in wanted]
+        parts = [getattr(tensors, name) for name in wanted]
         spare = [k for k, v in tensors._asdict().items() if v is not None and k not in wanted]
     else:
-        given = tensors if isinstance(tensors, (tuple, list)) else (tensors,)
-        found = [*given[: len(names)], *[None] * (len(names) - len(given))]
-        spare = [f"{len(given)} tensors"] * (len(given) > len(names))
-    missing = [name for name, x in zip(names, found, strict=True) if x is None and not name.startswith("?")]
+        sequence = tensors if isinstance(tensors, (tuple, list)) else (tensors,)
+        parts = [*sequence[: len(names)], *[None] * (len(names) - len(sequence))]
+        spare = [f"{len(sequence)} tensors"] * (len(sequence) > len(names))
+    missing = [name for name, x in zip(names, parts, strict=True) if x is None and not name.startswith("?")]
     if spare or missing:
         has = f"not {', '.join(spare)}" if spare else f"{', '.join(missing)} missing"
         raise Error(f"give the tensors {', '.join(wanted)}: {has}")
-    return found
+    return parts
 
 
 def number_to_torch(number: float) -> Any:
@@ -182,10 +182,10 @@ def number_to_torch(number: float) -> Any:
 
 def number_from_torch(tensor: Any, name: str) -> float:
     """The inverse of `number_to_torch`. Raises Error for another type or several numbers."""
-    found = array_from_torch(tensor)
-    if found.dtype != np.float32 or found.size != 1:
-        raise Error(f"{name} is one float32, not a tensor of {found.dtype} of shape {found.shape}")
-    return float(found.reshape(()))
+    array = array_from_torch(tensor)
+    if array.dtype != np.float32 or array.size != 1:
+        raise Error(f"{name} is one float32, not a tensor of {array.dtype} of shape {array.shape}")
+    return float(array.reshape(()))
 
 
 def array_to_torch(array: NDArray[Any]) -> Any:
@@ -209,10 +209,10 @@ def is_torch(x: object) -> bool:
     return type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "element_size")
 
 
-def _as_format(codes: Codes, found: Format, wanted: str | Format | None) -> tuple[Codes, Format]:
-    fmt = found if wanted is None else get_format(wanted)
-    if CATALOGUE.get(_SAME_CODES.get(fmt.name, ""), fmt) != found:
-        raise Error(f"an array of {found.name} where {fmt.name} is expected")
+def _as_format(codes: Codes, own: Format, wanted: str | Format | None) -> tuple[Codes, Format]:
+    fmt = own if wanted is None else get_format(wanted)
+    if CATALOGUE.get(_SAME_CODES.get(fmt.name, ""), fmt) != own:
+        raise Error(f"an array of {own.name} where {fmt.name} is expected")
     if codes.size and int(codes.max()) >> fmt.width:
         raise Error(f"code {int(codes.max()):x} does not fit {fmt.name}, which has {fmt.width} bits")
     return codes, fmt

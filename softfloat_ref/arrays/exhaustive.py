@@ -57,11 +57,11 @@ class Shard(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """An input's bits, the expected code and the code found."""
+    """An input's bits, the expected code and the actual one."""
 
     bits: int
     expected: int
-    found: int
+    actual: int
 
 
 class Checked(NamedTuple):
@@ -87,17 +87,17 @@ def runs(formats: Iterable[Format], roundings: Iterable[Rounding]) -> list[Run]:
 
     Raises Error for a format that has too many codes.
     """
-    found = []
+    conversions = []
     modes = list(roundings)
     for fmt in formats:
         if fmt.width > MAX_WIDTH:
             raise Error(f"{fmt.name} has {fmt.width} bits; the exhaustive test takes formats of at most {MAX_WIDTH}")
         for mode in modes:
             if mode.stochastic:
-                found += [Run(fmt, Policy(rounding=mode, sr_bits=SR_BITS), word) for word in SR_WORDS]
+                conversions += [Run(fmt, Policy(rounding=mode, sr_bits=SR_BITS), word) for word in SR_WORDS]
             else:
-                found.append(Run(fmt, Policy(rounding=mode)))
-    return found
+                conversions.append(Run(fmt, Policy(rounding=mode)))
+    return conversions
 
 
 def shards(run: Run, index: int = 1, of: int = 1) -> list[Shard]:
@@ -144,9 +144,9 @@ def steps(run: Run, low: int, high: int) -> Steps:
     starts: list[int] = []
     codes: list[int] = []
     for first, last in _parts(low, high):
-        for start, found in changes(code, first, last):
+        for start, value in changes(code, first, last):
             starts.append(start)
-            codes.append(found)
+            codes.append(value)
     return Steps(np.array(starts, np.int64), np.array(codes, convert.code_dtype(run.fmt)))
 
 
@@ -169,10 +169,10 @@ def check(shard: Shard) -> Checked:
     digest = hashlib.sha256()
     parts = []
     for low, high in _pieces(shard.blocks):
-        found = steps(shard.run, low, high)
-        digest.update(found.starts.astype("<i8").tobytes())
-        digest.update(found.codes.astype("<u4").tobytes())
-        parts += [_compare(shard.run, found, a, min(a + _CHUNK, high)) for a in range(low, high, _CHUNK)]
+        oracle = steps(shard.run, low, high)
+        digest.update(oracle.starts.astype("<i8").tobytes())
+        digest.update(oracle.codes.astype("<u4").tobytes())
+        parts += [_compare(shard.run, oracle, a, min(a + _CHUNK, high)) for a in range(low, high, _CHUNK)]
     return combine(parts)._replace(digest=digest.digest(), seconds=time.perf_counter() - begin)
 
 
@@ -188,12 +188,12 @@ def _pieces(blocks: range) -> Iterator[tuple[int, int]]:
 def _compare(run: Run, oracle: Steps, low: int, high: int) -> Checked:
     inputs = _inputs(low, high)
     words = None if run.word is None else np.full(inputs.shape, run.word, np.uint64)
-    found = convert.encode(inputs, run.fmt, run.policy, words)
+    codes = convert.encode(inputs, run.fmt, run.policy, words)
     expected = oracle.expected(low, high)
-    if np.array_equal(found, expected):
+    if np.array_equal(codes, expected):
         return Checked(inputs.size, 0, ())
-    wrong = np.flatnonzero(found != expected)
-    first = tuple(Mismatch(low + i, int(expected[i]), int(found[i])) for i in wrong[:SHOWN].tolist())
+    wrong = np.flatnonzero(codes != expected)
+    first = tuple(Mismatch(low + i, int(expected[i]), int(codes[i])) for i in wrong[:SHOWN].tolist())
     return Checked(inputs.size, wrong.size, first)
 
 

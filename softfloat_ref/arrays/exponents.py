@@ -70,10 +70,10 @@ def exponents(x: ArrayLike) -> Exponents:
     source = convert.as_source(x)
     if source.fmt not in (_FP32, _FP64):
         source = convert.as_source(convert.to_float64(source))
-    codes, found = source.codes.reshape(-1), EMPTY
+    codes, total = source.codes.reshape(-1), EMPTY
     for start in range(0, codes.size, _CHUNK):
-        found += _of_codes(Source(codes[start : start + _CHUNK], source.fmt))
-    return found
+        total += _of_codes(Source(codes[start : start + _CHUNK], source.fmt))
+    return total
 
 
 def _of_codes(source: Source) -> Exponents:
@@ -119,10 +119,10 @@ def find_format(name: str | AnyFormat) -> AnyFormat:
     """A scalar, block or affine format by name, by a type of torch, numpy or ml_dtypes, or as it is. Raises Error."""
     if is_affine(name):
         return get_affine_format(name)  # type: ignore[arg-type]
-    found = any_format(name)  # type: ignore[arg-type]
-    if not isinstance(found, (Format, BlockFormat)):
-        raise Error(f"a format must be a name, not {found!r}")
-    return found
+    fmt = any_format(name)  # type: ignore[arg-type]
+    if not isinstance(fmt, (Format, BlockFormat)):
+        raise Error(f"a format must be a name, not {fmt!r}")
+    return fmt
 
 
 def shares(
@@ -132,18 +132,18 @@ def shares(
     random_bits: RandomSource | None = None,
 ) -> Shares:
     """The counts for an array's values in a format; blocks run along the last axis. Raises Error as conversions do."""
-    found = find_format(fmt)
+    resolved = find_format(fmt)
     array = np.atleast_1d(np.asarray(x))
     values = convert.to_float64(array)
     counted = np.isfinite(values) & (values != 0)
-    if isinstance(found, Format):
-        return _scalar(array, counted, found, get_policy(policy), random_bits)
-    if isinstance(found, BlockFormat):
-        blocked = blocks.encode(array, found, axis=-1, profile=None, policy=policy, random_bits=random_bits)
+    if isinstance(resolved, Format):
+        return _scalar(array, counted, resolved, get_policy(policy), random_bits)
+    if isinstance(resolved, BlockFormat):
+        blocked = blocks.encode(array, resolved, axis=-1, profile=None, policy=policy, random_bits=random_bits)
         zero, beyond = blocked.decode() == 0, blocks.saturated(array, blocked)
     else:
         zero = (
-            affine.encode(array, found, axis=None, profile="exact", policy=policy, random_bits=random_bits).decode()
+            affine.encode(array, resolved, axis=None, profile="exact", policy=policy, random_bits=random_bits).decode()
             == 0
         )
         beyond = 0  # the scale is computed from the tensor itself

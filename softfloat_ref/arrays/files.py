@@ -84,8 +84,8 @@ def _little(array: NDArray[Any]) -> NDArray[Any]:
 def load(path: str | Path) -> QuantizedArray:
     """Read a file that `save` wrote. Raises Error for any other content."""
     try:
-        with errors_of(path), archive(path) as found:
-            return _array(_members(found))
+        with errors_of(path), archive(path) as members:
+            return _array(_members(members))
     except Error:
         raise
     except OSError as e:
@@ -97,21 +97,21 @@ def load(path: str | Path) -> QuantizedArray:
 
 def load_kind(path: str | Path, kind: str) -> Any:
     """`load` of a file whose format is of a kind: scalar, block or affine. Raises Error for another."""
-    found = load(path)
-    if not isinstance(found, _CLASSES[kind]):
-        raise Error(f"{path}: {found!r} where a {_CLASSES[kind].__name__} is expected; arrays.load reads every kind")
-    return found
+    array = load(path)
+    if not isinstance(array, _CLASSES[kind]):
+        raise Error(f"{path}: {array!r} where a {_CLASSES[kind].__name__} is expected; arrays.load reads every kind")
+    return array
 
 
-def _members(found: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
-    entries = {entry.filename: entry for entry in found.infolist()}
+def _members(members: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
+    entries = {entry.filename: entry for entry in members.infolist()}
     kinds = [{f"{name}.npy" for name in (*names, "definition")} for names in MEMBERS.values()]
     if set(entries) not in kinds:
         wanted = "; or ".join(", ".join((*names, "definition")) for names in MEMBERS.values())
         raise Error(f"an .npz of codes holds {wanted}; and nothing else")
     if any(e.compress_type != zipfile.ZIP_STORED for e in entries.values()):
         raise Error("its members are compressed; those of an .npz of codes are not compressed")
-    return {name.removesuffix(".npy"): read_array(found, entry, kinds=NUMBERS) for name, entry in entries.items()}
+    return {name.removesuffix(".npy"): read_array(members, entry, kinds=NUMBERS) for name, entry in entries.items()}
 
 
 def _array(members: dict[str, NDArray[Any]]) -> QuantizedArray:

@@ -148,17 +148,17 @@ def _fit(d: Ints, low: Floats, high: Floats, degree: int) -> list[float]:
     powers = [np.ones(d.size)]
     for _ in range(degree):
         powers.append(powers[-1] * x)
-    weights, found = np.ones(d.size), [0.0]
+    weights, coefficients = np.ones(d.size), [0.0]
     for _ in range(_LAWSON if degree < d.size - 1 else 1):
         share = weights / (width * width)
         matrix = [[_sum(share * p * q) for q in powers] for p in powers]
-        found = _solved(matrix, [_sum(share * p * middle) for p in powers])
-        off = np.abs(_polynomial(found, x) - middle) / width
+        coefficients = _solved(matrix, [_sum(share * p * middle) for p in powers])
+        off = np.abs(_polynomial(coefficients, x) - middle) / width
         if off.max() < _CLOSE:
             break
         weights = weights * off + 1e-12
         weights /= _sum(weights)
-    return [c / scale**i for i, c in enumerate(found)]
+    return [c / scale**i for i, c in enumerate(coefficients)]
 
 
 def _polynomial(coefficients: list[float], x: Floats) -> Floats:
@@ -179,11 +179,11 @@ def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
         for lower in rows[i + 1 :]:
             factor = lower[i] / row[i]
             lower[i:] = [x - factor * y for x, y in zip(lower[i:], row[i:], strict=True)]
-    found: list[float] = []
+    solution: list[float] = []
     for i in range(len(rows) - 1, -1, -1):
-        rest = math.fsum(a * x for a, x in zip(rows[i][i + 1 : -1], found, strict=True))
-        found.insert(0, (rows[i][-1] - rest) / rows[i][i])
-    return found
+        rest = math.fsum(a * x for a, x in zip(rows[i][i + 1 : -1], solution, strict=True))
+        solution.insert(0, (rows[i][-1] - rest) / rows[i][i])
+    return solution
 
 
 def _segments(side: _Side, ends: Ends, shape: Shape, degree: int) -> list[_Segment] | None:
@@ -194,19 +194,19 @@ def _segments(side: _Side, ends: Ends, shape: Shape, degree: int) -> list[_Segme
         return None
     values = convert.decode(codes, side.goal.fmt).astype(np.float64)
     steps = addresses(shape.address, shape.unit, codes, values)
-    numbers, found = steps >> shape.shift, []
+    numbers, fitted = steps >> shape.shift, []
     for number in range(int(numbers[0]), int(numbers[-1]) + 1) if codes.size else ():
         inside = slice(*np.searchsorted(numbers, (number, number + 1)))
         d, ends_ = steps[inside] & ((1 << shape.shift) - 1), (low[inside], high[inside])
         if not d.size:
-            found.append(_Segment(d, *ends_, [0.0]))
+            fitted.append(_Segment(d, *ends_, [0.0]))
             continue
         coefficients = _fit(d, *ends_, degree)
         value = _polynomial(coefficients, d.astype(np.float64))
         if not ((value > ends_[0]) & (value < ends_[1])).all():
             return None
-        found.append(_Segment(d, *ends_, coefficients))
-    return found
+        fitted.append(_Segment(d, *ends_, coefficients))
+    return fitted
 
 
 def _part(ends: Ends, segments: list[_Segment], shift: int, degree: int, guard: int, own: bool) -> Part | None:
@@ -238,9 +238,9 @@ def approximate(goal: Goal, name: str = "", address: Address | None = None) -> A
         count = _rows(goal, ends, shape)
         if count > _MOST_ROWS or (best is not None and count > fewest * _MORE_ROWS):
             break
-        made = _attempt(goal, name, symmetry, sides, ends, shape)
-        if made is not None and (best is None or made.table_bits < best.table_bits):
-            best, fewest = made, fewest or count
+        attempt = _attempt(goal, name, symmetry, sides, ends, shape)
+        if attempt is not None and (best is None or attempt.table_bits < best.table_bits):
+            best, fewest = attempt, fewest or count
     if best is None:
         raise Error(
             f"no table of degree {goal.degree} and up to {_MOST_ROWS} rows was found that meets the bound for "
@@ -262,13 +262,13 @@ def _symmetry(goal: Goal) -> Symmetry:
 
 def _shapes(goal: Goal, ends: list[Ends], address: Address | None) -> Iterator[Shape]:
     """The shapes to try, those with few segments first."""
-    found = [Shape("code", 0, shift) for shift in range(goal.fmt.mantissa_bits + 1)] if address != "value" else []
+    shapes = [Shape("code", 0, shift) for shift in range(goal.fmt.mantissa_bits + 1)] if address != "value" else []
     if address != "code":
         least = min((e.first for e in ends if e.first < e.after), default=1)
         exact = -min(goal.fmt.magnitude(max(least, 1))[1], 0)
         units = range(max(exact - 3, 0), min(exact, _UNIT) + 1)
-        found += [Shape("value", unit, shift) for unit in units for shift in range(unit + 4)]
-    yield from sorted(found, key=lambda s: (_rows(goal, ends, s), s.unit))
+        shapes += [Shape("value", unit, shift) for unit in units for shift in range(unit + 4)]
+    yield from sorted(shapes, key=lambda s: (_rows(goal, ends, s), s.unit))
 
 
 def _rows(goal: Goal, ends: list[Ends], shape: Shape) -> int:
@@ -302,12 +302,12 @@ def _attempt(
         ]
         if any(x is None for x in listed):
             return None
-        found = [p for p in parts if isinstance(p, Part)]
-        if len(found) < len(parts):
+        complete = [p for p in parts if isinstance(p, Part)]
+        if len(complete) < len(parts):
             continue
-        made = _made(goal, name, symmetry, found, shape)
-        if made and (best is None or made.table_bits < best.table_bits) and not measure(made, goal).wrong.size:
-            best = made
+        table = _made(goal, name, symmetry, complete, shape)
+        if table and (best is None or table.table_bits < best.table_bits) and not measure(table, goal).wrong.size:
+            best = table
     return best
 
 

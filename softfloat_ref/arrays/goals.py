@@ -71,8 +71,8 @@ class Goal:
     @cached_property
     def exact(self) -> Floats:
         """The function, rounded to float64."""
-        found = operations.evaluate(self.function, [self.codes], self.fmt, "fp64")
-        return np.asarray(found.view(np.float64))
+        results = operations.evaluate(self.function, [self.codes], self.fmt, "fp64")
+        return np.asarray(results.view(np.float64))
 
     @cached_property
     def levels(self) -> Floats:

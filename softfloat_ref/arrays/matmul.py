@@ -76,11 +76,11 @@ class Matrix:
     @cached_property
     def values(self) -> Floats:
         """Elements times scales as float64; exact if their significands together fit."""
-        found, spread = self.elements(), self.spread()
+        elements, spread = self.elements(), self.spread()
         if spread is None or self.scale_fmt is None:
-            return found
+            return elements
         with np.errstate(invalid="ignore"):
-            return found * convert.decode_float64(spread, self.scale_fmt)
+            return elements * convert.decode_float64(spread, self.scale_fmt)
 
     def elements(self) -> Floats:
         """The elements as float64, without scales."""
@@ -95,10 +95,10 @@ class Matrix:
 
     def rows_of(self, kind: int) -> NDArray[np.bool_]:
         """Which rows contain a value of that kind (NaN or Inf), scales included."""
-        found = _of_kind(self.codes, self.fmt, kind)
+        rows = _of_kind(self.codes, self.fmt, kind)
         if self.scales is not None and self.scale_fmt is not None:
-            return found | _of_kind(self.scales, self.scale_fmt, kind)
-        return found
+            return rows | _of_kind(self.scales, self.scale_fmt, kind)
+        return rows
 
 
 def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
@@ -131,13 +131,13 @@ def operand_matrix(x: Any, fmt: Any, axis: int, name: str) -> Matrix:
         x, fmt = x.codes, x.fmt
     if fmt is None:
         raise Error(f"{name}: give a BlockArray, or codes and fmt=")
-    found = any_format(fmt)
-    if isinstance(found, BlockFormat):
-        raise Error(f"{name}: codes of {found.name} need their scales; give a BlockArray")
-    codes = convert.checked_codes(x, found)
+    resolved = any_format(fmt)
+    if isinstance(resolved, BlockFormat):
+        raise Error(f"{name}: codes of {resolved.name} need their scales; give a BlockArray")
+    codes = convert.checked_codes(x, resolved)
     if codes.ndim != 2:
         raise Error(f"{name}: {codes.ndim} dimensions; a matrix product needs 2")
-    return Matrix(found, np.ascontiguousarray(np.moveaxis(codes, axis, 1)))
+    return Matrix(resolved, np.ascontiguousarray(np.moveaxis(codes, axis, 1)))
 
 
 def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray[np.float32]:
@@ -219,8 +219,8 @@ class _Job:
     def _repaired(self, out: NDArray[np.float32]) -> Codes:
         """The codes with one NaN, and with the oracle's results where an operand is Inf."""
         infinite = self.a.rows_of(INF)[:, np.newaxis] | self.b.rows_of(INF)
-        found: Codes = _clean(out).view(np.uint32)
-        return self._by_oracle(found, infinite) if infinite.any() else found
+        codes: Codes = _clean(out).view(np.uint32)
+        return self._by_oracle(codes, infinite) if infinite.any() else codes
 
     # -- the compiled loop ---------------------------------------------------------------------------------------
 
@@ -273,29 +273,29 @@ def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> Codes:
         return codes.astype(dtype)
     decode, encode = decoder(fmt), encoder(s.out, Policy(nan=s.accumulator.nan))
     patterns, inverse = np.unique(codes, return_inverse=True)
-    found = [encode(decode(code), 0)[0] for code in patterns.tolist()]
-    return np.array(found, dtype)[inverse].reshape(codes.shape)
+    rounded = [encode(decode(code), 0)[0] for code in patterns.tolist()]
+    return np.array(rounded, dtype)[inverse].reshape(codes.shape)
 
 
 def _integers(x: Matrix, decode: Callable[[int], Value]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """(5, rows, k): significand, negative, exponent, exponent of the scale, kind; and which rows have an Inf scale."""
-    found = _table(x.codes, x.fmt, decode)
+    integers = _table(x.codes, x.fmt, decode)
     rows = np.zeros(len(x.codes), bool)
     spread = x.spread()
     if spread is not None and x.scale_fmt is not None:
         scale = _table(spread, x.scale_fmt, decoder(x.scale_fmt))
         rows = (scale[4] == INF).any(axis=1)
-        found[4] = np.maximum(found[4], scale[4])
-        found[3] = scale[2] + x.scale_fmt.mantissa_bits
-        found[0] *= scale[0]
-        found[1] ^= scale[1]
-        found[2] += scale[2]
+        integers[4] = np.maximum(integers[4], scale[4])
+        integers[3] = scale[2] + x.scale_fmt.mantissa_bits
+        integers[0] *= scale[0]
+        integers[1] ^= scale[1]
+        integers[2] += scale[2]
     if x.tensor_scale != FP32_ONE:
         second = decoder(FP32)(x.tensor_scale)
-        found[0] *= second.significand
-        found[2] += second.exponent
-        found[3] += second.exponent + FP32.mantissa_bits
-    return found, rows
+        integers[0] *= second.significand
+        integers[2] += second.exponent
+        integers[3] += second.exponent + FP32.mantissa_bits
+    return integers, rows
 
 
 def _table(codes: NDArray[Any], fmt: Format, decode: Callable[[int], Value]) -> NDArray[np.int64]:
@@ -419,9 +419,9 @@ def _fits(a: Format, b: Format, ends: Ends, size: int) -> bool:
     high = _unit(a, ends[0]) + _unit(b, ends[1])
     lowest = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
     tops = [(a.emax, _unit(a, ends[0]))], [(b.emax, _unit(b, ends[1]))]
-    for fmt, end, found in ((a, ends[0], tops[0]), (b, ends[1], tops[1])):
+    for fmt, end, spans in ((a, ends[0], tops[0]), (b, ends[1], tops[1])):
         if end is not None:
-            found.append((end - 1, fmt.emin - fmt.mantissa_bits))
+            spans.append((end - 1, fmt.emin - fmt.mantissa_bits))
     each = all(x[0] + y[0] + extra - x[1] - y[1] <= _EXACT_BITS for x in tops[0] for y in tops[1])
     whole = a.emax + b.emax + extra - high <= _EXACT_BITS
     return each and whole and FP32.precision + 1 + high - lowest <= _EXACT_BITS

@@ -78,7 +78,7 @@ def matmul(
     elif codes.size:
         for at in np.ndindex(lead):
             codes[at] = _one(_at(x, at), _at(y, at), unit, result, added[at], extrapolate)
-    return convert.stored(final.view(np.float32) if result == FP32 else convert.decode(final, result), out)
+    return convert.store(final.view(np.float32) if result == FP32 else convert.decode(final, result), out)
 
 
 def dot(
@@ -100,9 +100,9 @@ def dot(
         )
     if c is not None:
         c = np.asarray(c)[..., np.newaxis, np.newaxis]
-    found = matmul(_raised(x, -2), _raised(y, -1), acc, c=c, to=to, extrapolate=extrapolate)[..., 0, 0]
-    convert.check_buffer(out, found.shape, found.dtype)
-    return convert.stored(found, out)
+    results = matmul(_raised(x, -2), _raised(y, -1), acc, c=c, to=to, extrapolate=extrapolate)[..., 0, 0]
+    convert.check_buffer(out, results.shape, results.dtype)
+    return convert.store(results, out)
 
 
 def _operand(x: Any, fmt: Any, name: str) -> Operand:
@@ -112,19 +112,19 @@ def _operand(x: Any, fmt: Any, name: str) -> Operand:
     if isinstance(x, (BlockArray, ScalarArray)):
         if fmt is not None:
             raise Error(f"{name}: {type(x).__name__} has its own format; leave out fmt, or give None for it")
-        found: Operand = x
+        operand: Operand = x
     elif is_values(x):
         source = convert.as_source(x)
-        found = ScalarArray(*source) if fmt is None else ScalarArray(convert.encode(x, fmt), get_format(fmt))
+        operand = ScalarArray(*source) if fmt is None else ScalarArray(convert.encode(x, fmt), get_format(fmt))
     elif fmt is None:
         raise Error(f"{name}: give a BlockArray, values, or codes and fmt=")
     elif isinstance(any_format(fmt), BlockFormat):
         raise Error(f"{name}: codes of {fmt} need their scales; give a BlockArray")
     else:
-        found = from_codes(x, fmt)
-    if not found.ndim:
+        operand = from_codes(x, fmt)
+    if not operand.ndim:
         raise Error(f"{name}: a number; give a vector or a matrix")
-    return found
+    return operand
 
 
 def _raised(x: Operand, place: int) -> Operand:

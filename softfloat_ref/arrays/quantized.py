@@ -153,15 +153,15 @@ def _same(x: Array, y: Array) -> bool:
 def _parts(index: Any, shape: tuple[int, ...]) -> tuple[Part, ...]:
     """An index of integers, slices and ... as one integer or slice per axis. Raises Error for any other index, and
     IndexError as numpy does."""
-    given = list(index) if isinstance(index, tuple) else [index]
-    if any(isinstance(x, bool) or not isinstance(x, (int, np.integer, slice, EllipsisType)) for x in given):
+    indices = list(index) if isinstance(index, tuple) else [index]
+    if any(isinstance(x, bool) or not isinstance(x, (int, np.integer, slice, EllipsisType)) for x in indices):
         raise Error("an index is made of integers, slices and ...; for others, index .codes or .decode()")
-    dots = [i for i, x in enumerate(given) if x is Ellipsis]
-    if len(dots) > 1 or len(given) - len(dots) > len(shape):
-        raise IndexError(f"{len(given)} indices for an array of {len(shape)} axes")
-    at = dots[0] if dots else len(given)
-    rest = [slice(None)] * (len(shape) - len(given) + len(dots))
-    whole = [*given[:at], *rest, *given[at + 1 :]]
+    dots = [i for i, x in enumerate(indices) if x is Ellipsis]
+    if len(dots) > 1 or len(indices) - len(dots) > len(shape):
+        raise IndexError(f"{len(indices)} indices for an array of {len(shape)} axes")
+    at = dots[0] if dots else len(indices)
+    rest = [slice(None)] * (len(shape) - len(indices) + len(dots))
+    whole = [*indices[:at], *rest, *indices[at + 1 :]]
     return tuple(x if isinstance(x, slice) else _place(int(x), n) for x, n in zip(whole, shape, strict=True))
 
 

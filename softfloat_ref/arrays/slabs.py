@@ -64,10 +64,10 @@ def by_slabs(
     for index in slabs(x.shape):
         values = np.ascontiguousarray(x[index])
         place = out[index]
-        made = place if place.flags.c_contiguous else np.empty(place.shape, place.dtype)
-        convert(values, _part(random_bits, index, first, x.shape), made)
-        if made is not place:
-            place[...] = made
+        buffer = place if place.flags.c_contiguous else np.empty(place.shape, place.dtype)
+        convert(values, _part(random_bits, index, first, x.shape), buffer)
+        if buffer is not place:
+            place[...] = buffer
         first += values.size
 
 

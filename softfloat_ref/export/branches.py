@@ -42,10 +42,10 @@ def branches(roots: Sequence[Term]) -> Branches:
     order = in_order(roots)
     selects: frozenset[Term] = frozenset()
     for _ in range(_ROUNDS):
-        found = _placed(order, roots, selects)
-        more = selects | set(_small(order, found))
+        result = _placed(order, roots, selects)
+        more = selects | set(_small(order, result))
         if more == selects:
-            return found
+            return result
         selects = more
     return _placed(order, roots, selects)
 
@@ -60,10 +60,10 @@ def _placed(order: list[Term], roots: Iterable[Term], selects: frozenset[Term]) 
 
     for t in roots:
         note(t, (), 0)
-    found = Branches(places, depths, selects)
+    result = Branches(places, depths, selects)
     for t in reversed(order):
         place, depth = places[t], depths[t]
-        group = found.group(t)
+        group = result.group(t)
         if group is None:
             for a in t.args:
                 note(a, place, depth)
@@ -72,7 +72,7 @@ def _placed(order: list[Term], roots: Iterable[Term], selects: frozenset[Term]) 
             note(condition, place, depth + 1)
             note(yes, (*place, (group, True)), depth + 1)
             note(no, (*place, (group, False)), depth + 1)
-    return found
+    return result
 
 
 def _common(a: Place, b: Place) -> Place:
@@ -82,13 +82,13 @@ def _common(a: Place, b: Place) -> Place:
     return a[:n]
 
 
-def _small(order: list[Term], found: Branches) -> Iterable[Term]:
+def _small(order: list[Term], placed: Branches) -> Iterable[Term]:
     """The choices of whose sides neither is much work."""
     work: Counter[Place] = Counter()
     for t in order:
-        for n in range(1, len(found.places[t]) + 1):
-            work[found.places[t][:n]] += _COSTS.get(t.op, 1)
+        for n in range(1, len(placed.places[t]) + 1):
+            work[placed.places[t][:n]] += _COSTS.get(t.op, 1)
     for t in order:
-        group = found.group(t)
-        if group is not None and max(work[(*found.places[t], (group, side))] for side in (True, False)) < _LEAST:
+        group = placed.group(t)
+        if group is not None and max(work[(*placed.places[t], (group, side))] for side in (True, False)) < _LEAST:
             yield t

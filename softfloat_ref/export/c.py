@@ -8,7 +8,7 @@ from typing import Final
 
 from softfloat_ref.base.systemverilog import named
 from softfloat_ref.export.branches import Branches, Group, Place, branches
-from softfloat_ref.export.plan import FLIPPED, Plan, is_atom, planned, wrapped
+from softfloat_ref.export.plan import FLIPPED, Plan, is_atom, make_plan, wrap_line
 from softfloat_ref.export.words import WORD, on_words
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, in_order
@@ -55,15 +55,15 @@ def _declarations(circuits: Iterable[Circuit]) -> Iterator[str]:
         yield "// In SystemVerilog:"
         arguments = [*(f"input {_longint(p)}" for p in on.inputs), *(f"output {_longint(p)}" for p in outs)]
         yield from _comment(f'import "DPI-C" function void {circuit.name}({", ".join(arguments)});')
-        yield from wrapped(f"{_signature(circuit.name, on.inputs, outs)};", "")
+        yield from wrap_line(f"{_signature(circuit.name, on.inputs, outs)};", "")
         if is_scalar(circuit):
             yield "// Many cases: a function for `softfloat-ref check --dut-lib`."
-            yield from wrapped(f"{_array_signature(circuit)};", "")
+            yield from wrap_line(f"{_array_signature(circuit)};", "")
         yield ""
 
 
 def _comment(text: str) -> Iterator[str]:
-    for line in wrapped(text, ""):
+    for line in wrap_line(text, ""):
         yield f"//   {line}"
 
 
@@ -81,9 +81,9 @@ def _longint(port: Port) -> str:
 
 
 def _signature(name: str, inputs: Iterable[Port], outputs: Iterable[Port]) -> str:
-    found = [f"const uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t {p.name}" for p in inputs]
-    found += [f"uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t *{p.name}" for p in outputs]
-    return f"void {name}({', '.join(found)})"
+    parameters = [f"const uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t {p.name}" for p in inputs]
+    parameters += [f"uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t *{p.name}" for p in outputs]
+    return f"void {name}({', '.join(parameters)})"
 
 
 def is_scalar(circuit: Circuit) -> bool:
@@ -103,7 +103,7 @@ def _array(circuit: Circuit) -> Iterator[str]:
     if not is_scalar(circuit):
         return
     flagged = any(p.name == "flags" for p in circuit.outputs)
-    yield from ("", *wrapped(_array_signature(circuit), ""), "{")
+    yield from ("", *wrap_line(_array_signature(circuit), ""), "{")
     yield "    for (size_t at = 0; at < count; at++) {"
     yield from ["        uint64_t raised = 0;"] if flagged else []
     outs = ["&raised" if p.name == "flags" else f"&{p.name}[at]" for p in circuit.outputs]
@@ -126,7 +126,7 @@ class _Function:
         order = in_order(circuit.roots)
         forced = [t for t in order if self.branches.group(t)]
         reserved = {*KEYWORDS, circuit.name, *(p.name for p in circuit.inputs)}
-        self.plan: Plan = planned(circuit, reserved, _needs, forced)
+        self.plan: Plan = make_plan(circuit, reserved, _needs, forced)
         self.most = _most(order)
         self.inside: dict[Place, list[Term]] = defaultdict(list)
         for t in self.plan.stated:
@@ -136,14 +136,14 @@ class _Function:
     def lines(self) -> Iterator[str]:
         """The definition."""
         circuit = self.circuit
-        yield from wrapped(_signature(circuit.name, circuit.inputs, circuit.outputs), "")
+        yield from wrap_line(_signature(circuit.name, circuit.inputs, circuit.outputs), "")
         yield "{"
         yield from self._inputs()
         yield from self._statements((), "    ")
         for port in circuit.outputs:
             for k, name in enumerate(port.names):
                 to = f"{port.name}[{k}]" if port.lanes > 1 else f"*{port.name}"
-                yield from wrapped(f"    {to} = {self.text(circuit.terms[name])};", "    ")
+                yield from wrap_line(f"    {to} = {self.text(circuit.terms[name])};", "    ")
         yield "}"
 
     def _inputs(self) -> Iterator[str]:
@@ -174,13 +174,13 @@ class _Function:
                 yield from self._choice(place, item, groups[item], indent)
             else:
                 # not const: Clang evaluates the initial value of a constant again at each use, hence of all before it
-                yield from wrapped(f"{indent}{_type(item)} {self.plan.names[item]} = {self._whole(item)};", indent)
+                yield from wrap_line(f"{indent}{_type(item)} {self.plan.names[item]} = {self._whole(item)};", indent)
 
     def _choice(self, place: Place, group: Group, terms: list[Term], indent: str) -> Iterator[str]:
         for t in terms:
             if t not in self.shared:
                 yield f"{indent}{_type(t)} {self.plan.names[t]};"
-        yield from wrapped(f"{indent}if ({self.text(group.condition)}) {{", indent)
+        yield from wrap_line(f"{indent}if ({self.text(group.condition)}) {{", indent)
         for side in (True, False):
             if not side:
                 yield f"{indent}}} else {{"
@@ -191,7 +191,7 @@ class _Function:
             for t, value in zip(terms, values, strict=True):
                 if value not in self.shared or self.plan.names[value] != self.plan.names[t]:
                     text = f"{indent}    {self.plan.names[t]} = {self.text(value)};"
-                    yield from wrapped(text, indent + "    ")
+                    yield from wrap_line(text, indent + "    ")
         yield f"{indent}}}"
 
     def _share(self, inner: Place, terms: list[Term], values: list[Term]) -> None:
@@ -245,9 +245,9 @@ def _needs(t: Term) -> Iterable[Term]:
 
 def _most(order: Iterable[Term]) -> dict[Term, int]:
     """An upper bound of each term."""
-    found: dict[Term, int] = {}
+    bounds: dict[Term, int] = {}
     for t in order:
-        a = [found[x] for x in t.args]
+        a = [bounds[x] for x in t.args]
         mask = (1 << t.width) - 1
         if t.op == "const":
             bound = t.value
@@ -265,8 +265,8 @@ def _most(order: Iterable[Term]) -> dict[Term, int]:
             bound = a[0] + a[1] if t.op == "add" else a[0] * a[1]
         else:
             bound = mask
-        found[t] = min(bound, mask)
-    return found
+        bounds[t] = min(bound, mask)
+    return bounds
 
 
 _Expression = Callable[[_Function, Term], str]

@@ -10,8 +10,8 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.systemverilog import KEYWORDS
 from softfloat_ref.export import c, smt2, sv
 from softfloat_ref.export.btor2 import btor2_text
-from softfloat_ref.export.plan import identifier, wrapped
-from softfloat_ref.export.tidy import tidied
+from softfloat_ref.export.plan import identifier, wrap_line
+from softfloat_ref.export.tidy import simplify
 from softfloat_ref.oracle.policies import POLICIES
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.paths import Unsupported
@@ -40,21 +40,21 @@ def is_name(text: str, language: str) -> bool:
     return bool(text) and identifier(text) == text and text not in _KEYWORDS.get(language, ())
 
 
-def exported(unit: Unit, name: str | None = None) -> Circuit:
+def export_circuit(unit: Unit, name: str | None = None) -> Circuit:
     """The circuit of a unit as it is printed. name: of the module or function; by default the unit's. Raises Error."""
     try:
-        found = tidied(circuit(unit, short=True))
+        tidy = simplify(circuit(unit, short=True))
     except Unsupported as e:
         raise Error(f"{unit.label} cannot be exported yet: {e}") from None
-    return replace(found, name=name or identifier(unit.name), comment=_comment(unit, found))
+    return replace(tidy, name=name or identifier(unit.name), comment=_comment(unit, tidy))
 
 
-def _comment(unit: Unit, found: Circuit) -> str:
+def _comment(unit: Unit, tidy: Circuit) -> str:
     """What it is: the unit's properties, and what its policy has other than IEEE 754's."""
     lines = [f"{unit.label}, by softfloat-ref export."]
     for part in unit.parts:
-        lines += wrapped(f"{_words(part)}.", "")
-    lines += ["Inputs for which no result is defined give any outputs."] if found.undefined is not FALSE else []
+        lines += wrap_line(f"{_words(part)}.", "")
+    lines += ["Inputs for which no result is defined give any outputs."] if tidy.undefined is not FALSE else []
     return "\n".join(lines)
 
 
@@ -64,7 +64,7 @@ def _words(part: Unit) -> str:
     return ", ".join(f"{key} = {value}" for key, value in {**own, **part.properties()}.items() if key != "width")
 
 
-def written(circuits: Sequence[Circuit], language: str, header: str | None = None) -> str:
+def source_text(circuits: Sequence[Circuit], language: str, header: str | None = None) -> str:
     """The text. header: of C, the file that declares the functions, if there is one."""
     names = [x.name for x in circuits]
     if twice := [name for name in names if names.count(name) > 1]:

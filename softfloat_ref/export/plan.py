@@ -38,8 +38,8 @@ class Plan:
 
 def identifier(text: str) -> str:
     """A text as an identifier."""
-    found = re.sub(r"\W", "_", text, flags=re.ASCII)
-    return f"_{found}" if found[:1].isdigit() else found
+    word = re.sub(r"\W", "_", text, flags=re.ASCII)
+    return f"_{word}" if word[:1].isdigit() else word
 
 
 def is_atom(text: str) -> bool:
@@ -52,20 +52,20 @@ def is_atom(text: str) -> bool:
     return True
 
 
-def wrapped(line: str, indent: str) -> list[str]:
+def wrap_line(line: str, indent: str) -> list[str]:
     """A statement, on several lines if it is long: broken behind a comma, or else between words."""
-    found = []
+    lines = []
     while len(line) > _LINE:
         comma, space = (line.rfind(x, len(indent) + 8, _LINE) for x in (", ", " "))
         at = comma + 1 if comma > _LINE // 2 else space
         if at <= 0:
             break
-        found.append(line[:at])
+        lines.append(line[:at])
         line = f"{indent}    {line[at + 1 :]}"
-    return [*found, line]
+    return [*lines, line]
 
 
-def planned(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: Iterable[Term] = ()) -> Plan:
+def make_plan(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: Iterable[Term] = ()) -> Plan:
     """The plan of a circuit: a term is stated if it has a name, is used often, or makes an expression too long.
 
     reserved: names that no term gets; needs: operands that the language can only name; forced: stated at any rate.
@@ -140,7 +140,7 @@ def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
         for a in needed:
             users[a].append(t)
     ready: dict[str, list[tuple[int, Term]]] = defaultdict(list)
-    found: list[tuple[str, list[Term]]] = []
+    stages: list[tuple[str, list[Term]]] = []
 
     def add(t: Term) -> None:
         heappush(ready[plan.stages[t]], (t.number, t))
@@ -148,26 +148,27 @@ def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
     for t in [t for t, needed in waiting.items() if not needed]:
         add(t)
     while any(ready.values()):
-        stage = found[-1][0] if found and ready[found[-1][0]] else min((x[0][0], s) for s, x in ready.items() if x)[1]
-        if not found or found[-1][0] != stage:
-            found.append((stage, []))
+        last = stages[-1][0] if stages else None
+        stage = last if last is not None and ready[last] else min((x[0][0], s) for s, x in ready.items() if x)[1]
+        if last != stage:
+            stages.append((stage, []))
         _, t = heappop(ready[stage])
-        found[-1][1].append(t)
+        stages[-1][1].append(t)
         for user in users[t]:
             waiting[user].remove(t)
             if not waiting[user]:
                 add(user)
-    return found
+    return stages
 
 
 def operands(t: Term, plan: Plan) -> set[Term]:
     """The stated terms in a term's expression."""
-    found: set[Term] = set()
+    stated: set[Term] = set()
     within = list(t.args)
     while within:
         a = within.pop()
         if a in plan.names and a.op != "var":
-            found.add(a)
+            stated.add(a)
         else:
             within.extend(a.args)
-    return found
+    return stated

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
-from softfloat_ref.export.plan import operands, planned
+from softfloat_ref.export.plan import make_plan, operands
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.smtlib import applied, literal, sort
 from softfloat_ref.symbolic.terms import Term
@@ -40,7 +40,7 @@ def _functions(circuit: Circuit) -> Iterator[str]:
 
 def _body(circuit: Circuit) -> Iterator[str]:
     """Lets, one in another, each of the terms that need only those before; last the outputs."""
-    plan = planned(circuit, {*KEYWORDS, circuit.name}, lambda t: ())
+    plan = make_plan(circuit, {*KEYWORDS, circuit.name}, lambda t: ())
     text = _Texts(plan.names)
     depth: dict[Term, int] = {}
     levels: dict[int, list[Term]] = defaultdict(list)

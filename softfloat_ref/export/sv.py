@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.base.systemverilog import KEYWORDS, named
-from softfloat_ref.export.plan import FLIPPED, Plan, by_stage, is_atom, planned, wrapped
+from softfloat_ref.export.plan import FLIPPED, Plan, by_stage, is_atom, make_plan, wrap_line
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, signed
 
@@ -29,7 +29,7 @@ def sv_text(circuits: Sequence[Circuit]) -> str:
 class _Module:
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
-        self.plan: Plan = planned(circuit, {*KEYWORDS, *_names(circuit)}, _needs)
+        self.plan: Plan = make_plan(circuit, {*KEYWORDS, *_names(circuit)}, _needs)
         self.lanes = {name: (port, k) for port in circuit.inputs for k, name in enumerate(port.names)}
 
     def lines(self) -> Iterator[str]:
@@ -46,12 +46,12 @@ class _Module:
         for stage, terms in by_stage(self.plan):
             yield from ("", f"  // {'-' * (_TITLE - len(stage))} {stage}")
             for t in terms:
-                yield from wrapped(f"  wire {_range(t.width)}{self.plan.names[t]} = {self.whole(t)};", "  ")
+                yield from wrap_line(f"  wire {_range(t.width)}{self.plan.names[t]} = {self.whole(t)};", "  ")
         yield ""
         for port in circuit.outputs:
             lanes = [self.text(circuit.terms[n]) for n in reversed(port.names)]
             value = lanes[0] if port.lanes == 1 else f"{{{', '.join(lanes)}}}"
-            yield from wrapped(f"  assign {named(port.name)} = {value};", "  ")
+            yield from wrap_line(f"  assign {named(port.name)} = {value};", "  ")
         yield "endmodule"
         yield "// verilator lint_on UNUSEDSIGNAL"
 

@@ -27,9 +27,9 @@ def synthesized(text: str, module: str) -> Synthesis:
         source.write_text(text, encoding="utf-8")
         script = f"read_verilog -sv {quoted(source)}; synth -flatten -top {module}"
         log = executed(f"{script}; tee -o {quoted(report)} stat; tee -a {quoted(report)} ltp")
-        said = read_text(report, limits.SOURCE) if report.exists() else ""
-    cells = re.search(r"^\s*(\d+) cells$", said, re.M)
-    depth = re.search(r"\(length=(\d+)\)", said)
+        statistics = read_text(report, limits.SOURCE) if report.exists() else ""
+    cells = re.search(r"^\s*(\d+) cells$", statistics, re.M)
+    depth = re.search(r"\(length=(\d+)\)", statistics)
     if depth is None:
         raise Error(f"--stat: {module}: {first_error(log)}")
     return Synthesis(int(cells[1]) if cells else 0, int(depth[1]))

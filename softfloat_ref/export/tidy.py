@@ -12,7 +12,7 @@ from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, extract, in_orde
 _NEAR: Final = 3  # operations between a choice and where its condition is looked for
 
 
-def tidied(circuit: Circuit) -> Circuit:
+def simplify(circuit: Circuit) -> Circuit:
     """The circuit with the condition of each choice known on its two sides, near it."""
     new: dict[Term, Term] = {}
     names: dict[Term, str] = {}
@@ -54,8 +54,8 @@ def _given(t: Term, known: Mapping[Term, Term], depth: int = _NEAR) -> Term:
         return known[t]
     if not depth or not t.args:
         return t
-    found = tuple(_given(a, known, depth - 1) for a in t.args)
-    return t if found == t.args else make(t.op, t.width, *found, value=t.value)
+    args = tuple(_given(a, known, depth - 1) for a in t.args)
+    return t if args == t.args else make(t.op, t.width, *args, value=t.value)
 
 
 def even_shift(t: Term) -> Term:

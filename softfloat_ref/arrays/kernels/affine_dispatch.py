@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.dispatch import as_drawn
+from softfloat_ref.arrays.kernels.dispatch import as_word_type
 from softfloat_ref.oracle.affine import AffineFormat, Rule, nan_result
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
@@ -63,15 +63,15 @@ def integers(
     channel. words: random words in x's shape, or None."""
     from softfloat_ref.arrays.kernels.affine_loops import affine_integers, stochastic_integers
 
-    made = np.empty(x.shape, np.int32)
-    values, out, n = three(x, axis), three(made, axis), policy.random_count
+    result = np.empty(x.shape, np.int32)
+    values, out, n = three(x, axis), three(result, axis), policy.random_count
     numbers = _numbers(fmt, rule, policy)
     if words is not None:
-        drawn, wide = three(as_drawn(np.ascontiguousarray(words), n), axis), scales.astype(np.float64)
+        drawn, wide = three(as_word_type(np.ascontiguousarray(words), n), axis), scales.astype(np.float64)
         stochastic_integers(values, drawn, wide, zeros, numbers, out, int(policy.rounding), n)
-        return made, 0
-    found = affine_integers(values, inverse_of(scales, rule).astype(np.float64), zeros, numbers, out)
-    return made, int(found)
+        return result, 0
+    specials = affine_integers(values, inverse_of(scales, rule).astype(np.float64), zeros, numbers, out)
+    return result, int(specials)
 
 
 @lru_cache(maxsize=64)
@@ -98,6 +98,6 @@ def dequantize(q: Array, axis: int | None, scales: Array, zeros: Array, out: Arr
     """(q - zero point) * scale, rounded to float32; in `out`, a contiguous array, if given."""
     from softfloat_ref.arrays.kernels.affine_loops import values_of_integers
 
-    made = np.empty(q.shape, np.float32) if out is None else out
-    values_of_integers(three(q, axis), scales.astype(np.float64), zeros, three(made, axis))
-    return made
+    values = np.empty(q.shape, np.float32) if out is None else out
+    values_of_integers(three(q, axis), scales.astype(np.float64), zeros, three(values, axis))
+    return values

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
 from softfloat_ref.arrays.kernels.dispatch import CHUNK, read_only
-from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.arrays.kernels.threads import run_slices
 from softfloat_ref.base import bisection
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
@@ -99,8 +99,8 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
         else:
             guess = bisection.first_equal(begin, end, code, high, field * none + guess) - field * none
             thresholds.append(guess)
-    found = [start << plans.SCALE_AT | threshold for start, threshold in zip(starts, thresholds, strict=True)]
-    return np.array([*found, 0], np.uint32)  # the entry of Inf and NaN, whose value does not matter
+    entries = [start << plans.SCALE_AT | threshold for start, threshold in zip(starts, thresholds, strict=True)]
+    return np.array([*entries, 0], np.uint32)  # the entry of Inf and NaN, whose value does not matter
 
 
 def quantize(
@@ -122,24 +122,24 @@ def quantize(
         views = [_three(array, axis) for array in (x, codes, scales, redo)]
         quantize_columns(views[0], size, *plan, *views[1:])
         return codes, scales, redo
-    kernel, given = row_loop(size, plan)
+    kernel, arguments = row_loop(size, plan)
     by32 = kernel is quantize_rows32
     if threads == 1 and by32 and x.shape[-1] % SIZE == 0:  # complete blocks only: as one row
-        row, *made = (array.reshape(1, -1) for array in (x, codes, scales, redo))
-        kernel(row, *given, *made)
+        row, *results = (array.reshape(1, -1) for array in (x, codes, scales, redo))
+        kernel(row, *arguments, *results)
         return codes, scales, redo
     views = [array.reshape(-1, array.shape[-1]) for array in (x, codes, scales, redo)]
 
     def rows(part: slice) -> None:
         taken = [view[part] for view in views]
         if by32 and x.shape[-1] % SIZE:
-            _quantize_padded(taken, given)
+            _quantize_padded(taken, arguments)
             return
         if by32:  # complete blocks only: as one row
             taken = [view.reshape(1, -1) for view in taken]
-        kernel(taken[0], *given, *taken[1:])
+        kernel(taken[0], *arguments, *taken[1:])
 
-    shared(views[0].shape[0], views[0].shape[1], threads, rows)
+    run_slices(views[0].shape[0], views[0].shape[1], threads, rows)
     return codes, scales, redo
 
 
@@ -152,7 +152,7 @@ def row_loop(size: int, plan: Plan) -> tuple[Any, tuple[Any, ...]]:
     return quantize_rows, (size, *plan[:-1])
 
 
-def _quantize_padded(views: list[Array], given: tuple[Any, ...]) -> None:
+def _quantize_padded(views: list[Array], arguments: tuple[Any, ...]) -> None:
     """quantize_rows32 of rows that end in a short block: some at a time, with zeros behind, which change nothing, so
     that the loop sees complete blocks only and is many times as fast."""
     from softfloat_ref.arrays.kernels.block_loops import quantize_rows32
@@ -160,14 +160,14 @@ def _quantize_padded(views: list[Array], given: tuple[Any, ...]) -> None:
     x, codes, scales, redo = views
     length, wide = x.shape[1], scales.shape[1] * SIZE
     step = max(1, min(CHUNK // wide, len(x)))
-    room, made = np.zeros((step, wide), np.uint32), np.empty((step, wide), np.uint8)
+    room, padded = np.zeros((step, wide), np.uint32), np.empty((step, wide), np.uint8)
     for start in range(0, len(x), step):
         part = slice(start, min(start + step, len(x)))
         count = part.stop - start
         room[:count, :length] = x[part]
-        blocks = (array.reshape(1, -1) for array in (made[:count], scales[part], redo[part]))
-        quantize_rows32(read_only(room[:count].reshape(1, -1)), *given, *blocks)
-        codes[part] = made[:count, :length]
+        blocks = (array.reshape(1, -1) for array in (padded[:count], scales[part], redo[part]))
+        quantize_rows32(read_only(room[:count].reshape(1, -1)), *arguments, *blocks)
+        codes[part] = padded[:count, :length]
 
 
 def _three(array: Array, axis: int) -> Array:
@@ -181,8 +181,8 @@ def rescale(x: Array, scales: Array, axis: int, size: int, table: Array, flush: 
     subnormal values become zeros with their sign."""
     from softfloat_ref.arrays.kernels.block_loops import rescale_values
 
-    values, blocks, made = (_three(np.ascontiguousarray(array), axis) for array in (x, scales, out))
-    rescale_values(values, blocks, size, table, flush, made)
+    values, blocks, results = (_three(np.ascontiguousarray(array), axis) for array in (x, scales, out))
+    rescale_values(values, blocks, size, table, flush, results)
 
 
 def can_dequantize(fmt: BlockFormat) -> bool:
@@ -242,13 +242,13 @@ def _dequantize_padded(views: list[Array], size: int, rows: Callable[[Array, Arr
     codes, scales, out = views
     length, wide = codes.shape[1], scales.shape[1] * size
     step = max(1, min(CHUNK // wide, len(codes)))
-    room, made = np.zeros((step, wide), codes.dtype), np.empty((step, wide), out.dtype)
+    room, padded = np.zeros((step, wide), codes.dtype), np.empty((step, wide), out.dtype)
     for start in range(0, len(codes), step):
         part = slice(start, min(start + step, len(codes)))
         count = part.stop - start
         room[:count, :length] = codes[part]
-        rows(*(array.reshape(1, -1) for array in (room[:count], scales[part], made[:count])))
-        out[part] = made[:count, :length]
+        rows(*(array.reshape(1, -1) for array in (room[:count], scales[part], padded[:count])))
+        out[part] = padded[:count, :length]
 
 
 def _decoded(fmt: Format) -> Any:

@@ -9,13 +9,13 @@ from numba import config, types
 from numba.extending import intrinsic
 
 
-def _cast(given: Any, made: Any) -> Any:
+def _cast(source: Any, to: Any) -> Any:
     @intrinsic
     def cast(context: Any, x: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.bitcast(arguments[0], context.get_value_type(made))
+            return builder.bitcast(arguments[0], context.get_value_type(to))
 
-        return made(given), generate
+        return to(source), generate
 
     return cast
 

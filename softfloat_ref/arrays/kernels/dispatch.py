@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.arrays.kernels.threads import run_slices
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import NanMissing, Policy
@@ -69,7 +69,7 @@ def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
 
 def can_flag(source: Format, fmt: Format, policy: Policy) -> bool:
     """Whether the compiled loop can return flags with the codes."""
-    return can_encode(source, fmt, policy) and plans.is_generic(fmt, policy) and nan_is_one(fmt, policy)
+    return can_encode(source, fmt, policy) and plans.is_generic(fmt, policy) and has_single_nan(fmt, policy)
 
 
 def encode(
@@ -77,24 +77,26 @@ def encode(
 ) -> None:
     """Encode a flat array of bits; requires `can_encode`."""
     x = read_only(x)
-    loop = conversion(source, fmt, policy) if words is None else None
-    patch = not nan_is_one(fmt, policy) and (source.width > 16 or words is not None)  # tables are patched already
+    loop = conversion_loop(source, fmt, policy) if words is None else None
+    patch = not has_single_nan(fmt, policy) and (source.width > 16 or words is not None)  # tables are patched already
 
     def work(part: slice) -> None:
         if loop is not None:
             loop.kernel(x[part], out[part], *loop.rest)
         elif words is not None and plans.is_stochastic(fmt, policy, source):
-            given = stochastic(source, fmt, policy)
-            given.kernel(x[part], as_drawn(words[part], policy.random_count), out[part], *given.rest)
+            loop_with_words = words_loop(source, fmt, policy)
+            loop_with_words.kernel(
+                x[part], as_word_type(words[part], policy.random_count), out[part], *loop_with_words.rest
+            )
         else:
-            rounded(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NO_FLAGS)
+            round_codes(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NO_FLAGS)
         if patch:
             _patch_nans(x[part], source, fmt, policy, out[part])
 
-    shared(x.size, 1, threads, work)
+    run_slices(x.size, 1, threads, work)
 
 
-def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) -> Array:
+def draw_words(source: RandomSource, n: int, start: int, count: int, compiled: bool) -> Array:
     """Random words of n bits from position `start`. compiled: whether compiled code may be loaded."""
     if compiled and type(source) is Philox and 0 < n <= WORD_BITS:
         from softfloat_ref.arrays.kernels.random_words import words
@@ -103,18 +105,18 @@ def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) 
     return source.array(n, start, count)
 
 
-def as_drawn(words: Array, n: int) -> Array:
-    """Random words of n bits in the type that `drawn` returns; a loop would be compiled for every other type."""
+def as_word_type(words: Array, n: int) -> Array:
+    """Random words of n bits in the type that `draw_words` returns; a loop would be compiled for every other type."""
     return words.astype(np.uint32 if n <= WORD_BITS // 2 else np.uint64, copy=False)
 
 
-def rounded(
+def round_codes(
     x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, flags: Array
 ) -> int:
     """Codes by round_pack, and flags if `flags` is not empty; returns the union of all flags."""
-    loop = packing(source, fmt, policy)
-    given = _NO_WORDS if words is None else as_drawn(words, policy.random_count)
-    return int(loop.kernel(read_only(x), out, flags, given, *loop.rest))
+    loop = generic_loop(source, fmt, policy)
+    word_array = _NO_WORDS if words is None else as_word_type(words, policy.random_count)
+    return int(loop.kernel(read_only(x), out, flags, word_array, *loop.rest))
 
 
 class Loop(NamedTuple):
@@ -124,7 +126,7 @@ class Loop(NamedTuple):
     rest: tuple[Any, ...]
 
 
-def packing(source: Format, fmt: Format, policy: Policy) -> Loop:
+def generic_loop(source: Format, fmt: Format, policy: Policy) -> Loop:
     """The loop of any conversion, by round_pack: of bits, codes, flags and words."""
     from softfloat_ref.arrays.kernels.convert import rounded_codes
 
@@ -132,14 +134,14 @@ def packing(source: Format, fmt: Format, policy: Policy) -> Loop:
     return Loop(rounded_codes, (numbers, *plans.generic(fmt, policy)))
 
 
-def stochastic(source: Format, fmt: Format, policy: Policy) -> Loop:
+def words_loop(source: Format, fmt: Format, policy: Policy) -> Loop:
     """The loop of a conversion with random words: of bits, words and codes. Requires `plans.is_stochastic`."""
     from softfloat_ref.arrays.kernels.convert import stochastic_codes32
 
     return Loop(stochastic_codes32, (_plain(fmt, policy, source), int(policy.rounding), policy.random_count))
 
 
-def conversion(source: Format, fmt: Format, policy: Policy) -> Loop:
+def conversion_loop(source: Format, fmt: Format, policy: Policy) -> Loop:
     """The loop of a conversion without random words: of bits and codes."""
     from softfloat_ref.arrays.kernels import convert
 
@@ -155,7 +157,7 @@ def conversion(source: Format, fmt: Format, policy: Policy) -> Loop:
         return Loop(kernel, (_plain(fmt, policy, source),))
     if source is FP32 and plans.fits_table(fmt, policy):
         return Loop(convert.table_codes, (_upper_table(fmt, policy),))
-    any_format = packing(source, fmt, policy)
+    any_format = generic_loop(source, fmt, policy)
     return Loop(any_format.kernel, (_NO_FLAGS, _NO_WORDS, *any_format.rest))
 
 
@@ -174,7 +176,7 @@ def _upper_table(fmt: Format, policy: Policy) -> Array:
     """The code for each upper half of a float32; an odd half stands for all values between its neighbours."""
     halves = np.arange(1 << plans.UPPER, dtype=np.uint32) << np.uint32(plans.UPPER)
     table = np.zeros(halves.size, np.uint8 if fmt.width <= 8 else np.uint16)
-    rounded(halves, FP32, fmt, policy, None, table, _NO_FLAGS)
+    round_codes(halves, FP32, fmt, policy, None, table, _NO_FLAGS)
     return table
 
 
@@ -183,8 +185,8 @@ def _code_table(source: Format, fmt: Format, policy: Policy) -> Array:
     """The codes for all codes of a source format of up to 16 bits."""
     codes = np.arange(1 << source.width, dtype=np.uint16)
     table = np.zeros(codes.size, f"u{max(1 << (fmt.width - 1).bit_length(), 8) // 8}")
-    rounded(codes, source, fmt, policy, None, table, _NO_FLAGS)
-    if not nan_is_one(fmt, policy):
+    round_codes(codes, source, fmt, policy, None, table, _NO_FLAGS)
+    if not has_single_nan(fmt, policy):
         _patch_nans(codes, source, fmt, policy, table)
     return table
 
@@ -209,10 +211,10 @@ def _nearest(fmt: Format, policy: Policy, values: bool) -> Loop | None:
     """The loop of kernels/nearest.py for a conversion from float32; None if there is none."""
     from softfloat_ref.arrays.kernels import nearest
 
-    found = plans.nearest_numbers(fmt, policy, values)
-    if found is None:
+    fields = plans.nearest_numbers(fmt, policy, values)
+    if fields is None:
         return None
-    numbers = nearest.Nearest(*found)
+    numbers = nearest.Nearest(*fields)
     if plans.is_near(fmt, policy):
         unit = 1 << (plans.FP32.mantissa_bits - fmt.mantissa_bits) if values else 1
         if numbers.inf != numbers.limit + unit or (numbers.half and numbers.beyond != numbers.inf):
@@ -252,21 +254,21 @@ def can_quantize(source: Format, fmt: Format, policy: Policy) -> bool:
 
 def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> bool:
     """Write the bits of converted float32 values to `out`; does nothing and returns False unless `can_quantize`."""
-    found = values_loop(fmt, policy) if source is FP32 else None
-    if found is None:
+    value_loop = values_loop(fmt, policy) if source is FP32 else None
+    if value_loop is None:
         return False
-    x, (kernel, rest) = read_only(x), found
+    x, (kernel, rest) = read_only(x), value_loop
     if threads == 1:
         kernel(x, out, *rest)
     else:
-        shared(x.size, 1, threads, lambda part: kernel(x[part], out[part], *rest))
+        run_slices(x.size, 1, threads, lambda part: kernel(x[part], out[part], *rest))
     return True
 
 
 @lru_cache(maxsize=64)
 def values_loop(fmt: Format, policy: Policy) -> Loop | None:
     """The loop that rounds float32 values in place: of their bits and those of the results; None if there is none."""
-    if not (plans.is_plain(fmt, policy, FP32) and nan_is_one(fmt, policy)):
+    if not (plans.is_plain(fmt, policy, FP32) and has_single_nan(fmt, policy)):
         return None
     from softfloat_ref.arrays.kernels.convert import near_values32, plain_values32
 
@@ -279,7 +281,7 @@ def values_loop(fmt: Format, policy: Policy) -> Loop | None:
 def stochastic_loop(fmt: Format, policy: Policy) -> Callable[[Array, Philox, Array, Array], None] | None:
     """A loop for the bits of float32 values, a source, the value of each code and the place of the results; None if no
     loop draws the words itself."""
-    if not (plans.is_stochastic(fmt, policy, FP32) and nan_is_one(fmt, policy)):
+    if not (plans.is_stochastic(fmt, policy, FP32) and has_single_nan(fmt, policy)):
         return None
     from softfloat_ref.arrays.kernels.stochastic import stochastic_values32
 
@@ -299,10 +301,10 @@ def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:
     from softfloat_ref.arrays.kernels.convert import table_values
 
     codes = read_only(codes)
-    shared(codes.size, 1, threads, lambda part: table_values(codes[part], out[part], table))
+    run_slices(codes.size, 1, threads, lambda part: table_values(codes[part], out[part], table))
 
 
-def nan_is_one(fmt: Format, policy: Policy) -> bool:
+def has_single_nan(fmt: Format, policy: Policy) -> bool:
     """Whether every NaN is converted to the same code and none is an error."""
     if not fmt.has_nan and (fmt.is_integer or policy.nan_missing == NanMissing.ERROR):
         return False

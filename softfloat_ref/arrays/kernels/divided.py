@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.dispatch import as_drawn, read_only
+from softfloat_ref.arrays.kernels.dispatch import as_word_type, read_only
 from softfloat_ref.arrays.kernels.divided_rules import (
     DIVIDE,
     DROP,
@@ -31,7 +31,7 @@ from softfloat_ref.arrays.kernels.divided_rules import (
     SHIFT,
     ZERO_SCALE,
 )
-from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.arrays.kernels.threads import run_slices
 from softfloat_ref.base import bisection
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -161,8 +161,8 @@ def is_moderate(*formats: Format) -> bool:
 def _near(fmt: Format, policy: Policy) -> list[int]:
     """The fields of nearest.Nearest for magnitudes; empty if its loops do not apply."""
     spare = FP32.precision - fmt.precision >= 2
-    found = plans.nearest_magnitudes(fmt, policy) if spare and plans.is_plain(fmt, policy, FP32) else None
-    return found if found and found[plans.LEAST] > FAR_BELOW and fmt.emax < RANGE else []
+    fields = plans.nearest_magnitudes(fmt, policy) if spare and plans.is_plain(fmt, policy, FP32) else None
+    return fields if fields and fields[plans.LEAST] > FAR_BELOW and fmt.emax < RANGE else []
 
 
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
@@ -177,17 +177,17 @@ def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
 
 def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Array:
     simple = profile.nan == profile.inf == "block" and profile.special_codes == "nan"
-    found = np.zeros(RULES, np.int64)
-    found[FLUSH] = policy.flush_inputs or profile.flush == "element"
-    found[ZERO_SCALE] = scale_of(None, fmt, profile)
-    found[NAN_SCALE] = fmt.scale.canonical_nan if simple else -1
+    rules = np.zeros(RULES, np.int64)
+    rules[FLUSH] = policy.flush_inputs or profile.flush == "element"
+    rules[ZERO_SCALE] = scale_of(None, fmt, profile)
+    rules[NAN_SCALE] = fmt.scale.canonical_nan if simple else -1
     zero = profile.scale_low == "zero" and fmt.scale.zero
-    found[LOWEST] = 0 if zero or kind == POWER else lowest_scale(fmt.scale, profile)
-    found[KIND], found[DROP] = kind, _SIGNS[profile.negative_zero]
-    found[NAN_CODE] = special_element(fmt, policy) if simple else 0
-    found[NEGATE] = fmt.element.twos_complement and fmt.element.signed
-    found[SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
-    return found
+    rules[LOWEST] = 0 if zero or kind == POWER else lowest_scale(fmt.scale, profile)
+    rules[KIND], rules[DROP] = kind, _SIGNS[profile.negative_zero]
+    rules[NAN_CODE] = special_element(fmt, policy) if simple else 0
+    rules[NEGATE] = fmt.element.twos_complement and fmt.element.signed
+    rules[SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
+    return rules
 
 
 def _values(scale: Format) -> Array:
@@ -207,7 +207,7 @@ def _is_cut_fp32(scale: Format) -> bool:
 def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
     """By the exponent of the largest magnitude, from FP32's smallest subnormal up: the fraction from which the scale is
     another one, and both scales. Computed by the oracle; None if a scale changes more than once in a binade."""
-    decode, none, found, guess = decoder(FP32), 1 << FP32.mantissa_bits, [], 0
+    decode, none, rows, guess = decoder(FP32), 1 << FP32.mantissa_bits, [], 0
 
     def code(bits: int) -> int:
         return scale_of(decode(bits), fmt, profile)
@@ -221,8 +221,8 @@ def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
             guess = (turn - begin) * unit
             if code(turn - 1) != low:
                 return None
-        found.append(((turn - begin) * unit, low, high))
-    return np.array(found, np.uint32)
+        rows.append(((turn - begin) * unit, low, high))
+    return np.array(rows, np.uint32)
 
 
 def _binades() -> Iterator[tuple[int, int]]:
@@ -256,10 +256,10 @@ def quantize(
     elif x.shape[2] == 1:
         one = threads == 1 and x.shape[1] % size == 0  # complete blocks only: as one row
         job = _Job(size, plan, words, *(array.reshape(1, -1) if one else array[:, :, 0] for array in arrays))
-        shared(job.x.shape[0], job.x.shape[1], threads, job.rows)
+        run_slices(job.x.shape[0], job.x.shape[1], threads, job.rows)
     else:
         job = _Job(size, plan, words, *arrays)
-        shared(x.shape[0], x.shape[1] * x.shape[2], threads, job.columns)
+        run_slices(x.shape[0], x.shape[1] * x.shape[2], threads, job.columns)
     return redo
 
 
@@ -267,7 +267,7 @@ def _whole(size: int, p: Plan, words: Words | None, x: Array, codes: Array, scal
     """Quantize a small array of complete blocks, as one row: what `_Job.rows` does, in fewer steps."""
     loops, inverse = _loops(), np.empty(scales.shape)
     loops.scales_of_rows(x, size, p.rules, p.factors, p.rounded, p.powers, p.values, scales, inverse, redo)
-    drawn = _NO_WORDS if words is None else as_drawn(words(0, x.size), p.bits).reshape(x.shape)
+    drawn = _NO_WORDS if words is None else as_word_type(words(0, x.size), p.bits).reshape(x.shape)
     loops.elements_of_rows(x, size, inverse, p.rules, p.plain, p.near, drawn, p.mode, p.bits, codes)
 
 
@@ -335,13 +335,13 @@ class _Job(NamedTuple):
         """Compute scales; returns what the elements are multiplied by."""
         x, scales, redo, p = self.x[values], self.scales[blocks], self.redo[blocks], self.plan
         inverse = np.empty(scales.shape)
-        made = [scales, inverse, redo]
+        results = [scales, inverse, redo]
         if self.x.ndim == 2 and x.shape[1] % self.size == 0:  # complete blocks only: as one row
-            x, *made = (array.reshape(1, -1) for array in (x, *made))
-        loop(x, self.size, p.rules, p.factors, p.rounded, p.powers, p.values, *made)
+            x, *results = (array.reshape(1, -1) for array in (x, *results))
+        loop(x, self.size, p.rules, p.factors, p.rounded, p.powers, p.values, *results)
         return inverse
 
     def _coded(self, loop: Any, values: Any, inverse: Array, start: int) -> None:
         x, p = self.x[values], self.plan
-        drawn = _NO_WORDS if self.words is None else as_drawn(self.words(start, x.size), p.bits).reshape(x.shape)
+        drawn = _NO_WORDS if self.words is None else as_word_type(self.words(start, x.size), p.bits).reshape(x.shape)
         loop(x, self.size, inverse, p.rules, p.plain, p.near, drawn, p.mode, p.bits, self.codes[values])

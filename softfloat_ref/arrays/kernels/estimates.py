@@ -55,12 +55,12 @@ class Plan(NamedTuple):
 
 def loop(sig: Signature, policy: Policy) -> Any:
     """A function that fills codes and flags for operands; None if the loop does not support the estimate."""
-    made = plan(sig, policy)
-    if made is None:
+    arguments = plan(sig, policy)
+    if arguments is None:
         return None
 
     def run(operands: Sequence[Ints], words: Ints | None, codes: Ints, flags: NDArray[np.uint8]) -> None:
-        look_up(*made, operands[0], codes, flags)
+        look_up(*arguments, operands[0], codes, flags)
 
     return run
 
@@ -95,26 +95,26 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
 
 def _constants(sig: Signature, policy: Policy, e: Estimate) -> Ints:
     fmt = sig.out
-    encode, found = encoder(fmt, policy), ends(sig, policy, CONSTANTS)
+    encode, constants = encoder(fmt, policy), ends(sig, policy, CONSTANTS)
     for sign in (0, 1):
         if policy.nan_rule.propagate != "no":
-            found[[QUIET, SIGNALING], sign] = 0, UNKNOWN
+            constants[[QUIET, SIGNALING], sign] = 0, UNKNOWN
         beyond = exact.inf(sign) if e.silent else exact.finite(sign, 1, fmt.emax + 1)
-        found[OVERFLOW, sign] = _signed(encode(beyond, 0))
-        found[FLUSHED, sign] = _flushed(sign, fmt, policy, e)
-    return found
+        constants[OVERFLOW, sign] = _signed(encode(beyond, 0))
+        constants[FLUSHED, sign] = _flushed(sign, fmt, policy, e)
+    return constants
 
 
 def ends(sig: Signature, policy: Policy, rows: int) -> Ints:
     """The rows of constants, with what the oracle gives for zeros, infinities, NaNs and the largest numbers."""
     fmt, run = sig.out, evaluator(sig, policy)
-    found = np.zeros((rows, 2, 2), np.int64)
+    constants = np.zeros((rows, 2, 2), np.int64)
     quiet, loud = fmt.canonical_nan & fmt.magnitude_mask, fmt.inf_code + 1
     for sign in (0, 1):
-        given = {ZERO: 0, INF: fmt.inf_code, QUIET: quiet, SIGNALING: loud, NEGATIVE: fmt.max_code}
-        for row, code in given.items():
-            found[row, sign] = _signed(run((code | fmt.sign_bit * sign,), 0))
-    return found
+        operands = {ZERO: 0, INF: fmt.inf_code, QUIET: quiet, SIGNALING: loud, NEGATIVE: fmt.max_code}
+        for row, code in operands.items():
+            constants[row, sign] = _signed(run((code | fmt.sign_bit * sign,), 0))
+    return constants
 
 
 def _flushed(sign: int, fmt: Format, policy: Policy, e: Estimate) -> tuple[int, int]:

@@ -60,10 +60,10 @@ def function_plan(sig: Signature, policy: Policy) -> FunctionPlan | None:
     """The plan of a function, or None if the compiled loop does not support its formats."""
     if sig.operation.loop is not Loop.SEGMENTS or not (_operand_fits(sig.formats[0]) and _result_fits(sig, policy)):
         return None
-    found = field_rows(sig.formats[0], policy.flush_inputs and sig.operation.flushes)
-    if found is None:
+    known_rows = field_rows(sig.formats[0], policy.flush_inputs and sig.operation.flushes)
+    if known_rows is None:
         return None
-    rows, layout = found
+    rows, layout = known_rows
     known = segments(sig.operation)
     numbers, binades = _numbers(sig, policy), known.binades
     if numbers[oc.OUTSIDE_FLAGS] == oc.UNKNOWN:
@@ -78,11 +78,11 @@ def function_plan(sig: Signature, policy: Policy) -> FunctionPlan | None:
 def _whole(rows: Table) -> Table:
     """Of each segment, and of the last one, which decides nothing, columns PLAN_*."""
     rows = np.vstack([rows, (0, 0, 0, UNBOUNDED, UNBOUNDED)])
-    made = np.empty((len(rows), 4), np.int64)
-    made[:, oc.PLAN_LOW] = rows[:, BASE] - rows[:, BELOW]
-    made[:, oc.PLAN_SPAN] = rows[:, BELOW] + rows[:, ABOVE] - 1
-    made[:, oc.PLAN_MULTIPLE], made[:, oc.PLAN_UNIT] = rows[:, MULTIPLE], rows[:, UNIT]
-    return made
+    whole = np.empty((len(rows), 4), np.int64)
+    whole[:, oc.PLAN_LOW] = rows[:, BASE] - rows[:, BELOW]
+    whole[:, oc.PLAN_SPAN] = rows[:, BELOW] + rows[:, ABOVE] - 1
+    whole[:, oc.PLAN_MULTIPLE], whole[:, oc.PLAN_UNIT] = rows[:, MULTIPLE], rows[:, UNIT]
+    return whole
 
 
 def _starts(rows: Table, layout: tuple[int, int, int], binades: Table) -> Table:
@@ -139,15 +139,15 @@ def _table(sig: Signature, policy: Policy) -> Table:
         if oc.FINITE_CLASS <= kind < oc.FIRST_SPECIAL:
             table[kind] = oc.COMPUTE, 0, 0
             continue
-        found = set()
+        answers = set()
         for code in codes:
             assert class_of(decode(code)) == kind
             try:
-                found.add(run((code,), 0))
+                answers.add(run((code,), 0))
             except Undefined:
-                found.add((0, oc.UNKNOWN))
-        if len(found) == 1 and _same_for_all(kind, policy) and not policy.random_count:
-            (answer,) = found
+                answers.add((0, oc.UNKNOWN))
+        if len(answers) == 1 and _same_for_all(kind, policy) and not policy.random_count:
+            (answer,) = answers
             table[kind] = oc.CONSTANT, signed_word(answer[0]), answer[1]
     return table
 

@@ -66,9 +66,9 @@ def _target(program: Program) -> Target:
 
 def _padded(x: Array, rows: int, k: int, empty: int) -> Array:
     """Significands with signs and exponents, (2, rows, k), with zeros added up to that shape."""
-    found = np.zeros((2, rows, k), np.int32)
-    found[1] = empty
-    own = found[:, : x.shape[1], : x.shape[2]]
+    padded = np.zeros((2, rows, k), np.int32)
+    padded[1] = empty
+    own = padded[:, : x.shape[1], : x.shape[2]]
     own[0] = np.where(x[1] != 0, -x[0], x[0])
     own[1] = np.where(x[0] != 0, x[2], empty)
-    return found
+    return padded

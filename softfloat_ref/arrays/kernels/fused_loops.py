@@ -41,8 +41,8 @@ def _add(products: Any, units: Any, cuts: Any, down: Any, totals: Any) -> None:
     for lane in range(LANES):
         value = np.int64(products[lane])
         negative = 1 if value < 0 else 0
-        kept, _ = align(negative, abs(value), np.int64(units[lane]), 62, cuts[lane], down)
-        totals[lane] += kept
+        aligned, _ = align(negative, abs(value), np.int64(units[lane]), 62, cuts[lane], down)
+        totals[lane] += aligned
 
 
 @compiled()

@@ -22,13 +22,13 @@ def compiled(**options: Any) -> Callable[[Any], Any]:
             sources = stamp(function.__module__)
         except OSError:  # for example in a zip archive
             return njit(**options)(function)
-        made = njit(cache=True, **options)(function)
-        index = getattr(getattr(made, "_cache", None), "_cache_file", None)
+        dispatcher = njit(cache=True, **options)(function)
+        index = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
         if index is None:  # no writable folder: nothing is cached
-            return made
+            return dispatcher
         if not hasattr(index, "_source_stamp"):  # a Numba that stores it elsewhere: no cache is better than a stale one
             return njit(**options)(function)
         index._source_stamp = (index._source_stamp, sources)
-        return made
+        return dispatcher
 
     return decorate

@@ -68,10 +68,10 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
     if sig.operation.loop not in _LOOPS or not _fits(sig, policy):
         return None
     flush = sig.operation.flushes and policy.flush_inputs
-    found = [field_rows(f, flush) for f in sig.formats]
-    if any(x is None for x in found):
+    fields = [field_rows(f, flush) for f in sig.formats]
+    if any(x is None for x in fields):
         return None
-    known = [x for x in found if x is not None]
+    known = [x for x in fields if x is not None]
     layouts = np.zeros((3, 4), np.int64)
     first = 0
     for i, (rows, layout) in enumerate(known):
@@ -202,12 +202,12 @@ def _table(sig: Signature, policy: Policy) -> Table:
     entry = _entries(sig, policy)
     for at, classes in enumerate(itertools.product(range(oc.CLASSES), repeat=sig.operation.arity)):
         cases = itertools.product(*(_few(codes[k], k, select) for codes, k in zip(known, classes, strict=True)))
-        found: list[list[_Entry]] = [[] for _ in range(orders)]
+        by_order: list[list[_Entry]] = [[] for _ in range(orders)]
         for case in cases:
             codes, values = zip(*case, strict=True)
             order = _order(values) if select else 0
-            found[order].append(entry(codes, values, classes))
-        for order, entries in enumerate(found):
+            by_order[order].append(entry(codes, values, classes))
+        for order, entries in enumerate(by_order):
             table[at * orders + order] = _common(entries)
     return table
 
@@ -250,7 +250,7 @@ def _order(values: Sequence[Value]) -> int:
 
 def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequence[Value], Sequence[int]], _Entry]:
     """A function that returns the action, code and flags of one case from its codes, their values and their classes."""
-    operation, given, run = sig.operation, context(sig, policy), evaluator(sig, policy)
+    operation, ctx, run = sig.operation, context(sig, policy), evaluator(sig, policy)
     ask = _Entry(oc.ORACLE)
     by_oracle = policy.nan_rule.propagate != "no"
     select = operation.loop is Loop.SELECT
@@ -261,7 +261,7 @@ def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequenc
             return ask
         chosen, raised = None, 0
         if operation.nans or not nans:
-            chosen, raised = operation.function(given, *values)
+            chosen, raised = operation.function(ctx, *values)
         zero = chosen is not None and chosen.is_zero and operation.result == "float"
         if chosen is not None and chosen.kind == FINITE and operation.result == "float":
             second = select and chosen is not values[0]

@@ -96,21 +96,21 @@ def _addend(cases: int, spare: int) -> int:
 
 def nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | None:
     """The fields of nearest.Nearest for codes, or for bits of values; None if its loops do not apply."""
-    found = None if fmt.twos_complement else _nearest_numbers(fmt, policy, values)
+    fields = None if fmt.twos_complement else _nearest_numbers(fmt, policy, values)
     sign = FP32.sign_bit if values else fmt.sign_bit
-    numbers = value_numbers(fmt, policy) if found and values else plain_numbers(fmt, policy, FP32)
+    numbers = value_numbers(fmt, policy) if fields and values else plain_numbers(fmt, policy, FP32)
     pairs = (numbers[7:9], numbers[9:11], (0, numbers[15]))
-    return found if found and sign and all(pair[1] == pair[0] | sign for pair in pairs) else None
+    return fields if fields and sign and all(pair[1] == pair[0] | sign for pair in pairs) else None
 
 
 def nearest_magnitudes(fmt: Format, policy: Policy) -> list[int] | None:
     """The same for codes of finite magnitudes, to which the caller gives their signs: -x is ~x + 1 for integers."""
-    found = _nearest_numbers(fmt, policy, False)
+    fields = _nearest_numbers(fmt, policy, False)
     numbers = plain_numbers(fmt, policy, FP32)
     mask = (1 << fmt.width) - 1
     negated = -numbers[7] & mask if fmt.twos_complement else numbers[7] | fmt.sign_bit
     zero = not fmt.signed or numbers[15] == (0 if fmt.twos_complement else fmt.sign_bit)
-    return found if found and zero and (not fmt.signed or numbers[8] == negated) else None
+    return fields if fields and zero and (not fmt.signed or numbers[8] == negated) else None
 
 
 def _nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | None:
@@ -132,12 +132,12 @@ def _symmetric_addends(table: int) -> tuple[int, int, int] | None:
     """half, extra and odd of nearest.Nearest from a truth table; None if no such numbers exist."""
     if table & 0xFF != table >> 8:
         return None
-    found = []
+    addends = []
     for cases in (table, table >> 4):
         short, longer = _addend(cases, 10), _addend(cases, 11)
         half = (longer - short) >> 9
-        found.append((half, short - (half << 9)))
-    (half, extra), (half_odd, extra_odd) = found
+        addends.append((half, short - (half << 9)))
+    (half, extra), (half_odd, extra_odd) = addends
     if half not in (0, 1) or half_odd != half or extra_odd - extra not in (0, 1):
         return None
     return half, extra % (1 << FP32.width), extra_odd - extra

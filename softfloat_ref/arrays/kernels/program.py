@@ -190,8 +190,8 @@ def compile_tree(setting: Setting, count: int, product_bits: int) -> Program:
     builder = _Builder(setting, step, product_bits - sum(f.precision for f in setting.formats))
     builder.slots = step + 2
     last = builder.terms(unit.root)[0]
-    kept = unit.root.choice(result.name).kept
-    widen = 0 if kept is None else result.mantissa_bits - kept
+    mantissa_bits = unit.root.choice(result.name).kept
+    widen = 0 if mantissa_bits is None else result.mantissa_bits - mantissa_bits
     if widen < 0 or get_format(_name(unit.root, setting)).exponent_bits != result.exponent_bits:
         raise NoProgram("a result that is not the last rounding's")
     return Program(

@@ -223,11 +223,11 @@ def _base(values: Sequence[int]) -> tuple[int, list[int]]:
 def _polynomial(rest: Sequence[int]) -> tuple[tuple[float, ...], int]:
     """Coefficients, the lowest first, and the bound of the error."""
     scale = 2.0 ** -(_FRACTION + _INVERSE_BITS)
-    found = tuple(float(sum(w * v for w, v in zip(ws, rest, strict=False))) * scale for ws in _inverse())
-    ends = (sum(p * (-1) ** k for k, p in enumerate(found)), sum(found))
+    coefficients = tuple(float(sum(w * v for w, v in zip(ws, rest, strict=False))) * scale for ws in _inverse())
+    ends = (sum(p * (-1) ** k for k, p in enumerate(coefficients)), sum(coefficients))
     missed = max(abs(v / 2.0**_FRACTION - p) for v, p in zip(rest[-2:], ends, strict=True))
-    error = int(2 * missed + LOST * _HALF_ULP * sum(map(abs, found))) + 3
-    return (found, error) if error < _USEFUL else (_NO_POLYNOMIAL, UNBOUNDED)
+    error = int(2 * missed + LOST * _HALF_ULP * sum(map(abs, coefficients))) + 3
+    return (coefficients, error) if error < _USEFUL else (_NO_POLYNOMIAL, UNBOUNDED)
 
 
 _INVERSE_BITS: Final = 80

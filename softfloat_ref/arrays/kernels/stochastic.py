@@ -23,10 +23,10 @@ def stochastic_values32(
     words, codes = np.empty(size, np.uint32), np.empty(size, np.uint32)
     for start in range(0, x.size, PART):
         end = min(start + PART, x.size)
-        drawn, made = words[: end - start], codes[: end - start]
+        drawn, chunk_codes = words[: end - start], codes[: end - start]
         if are_exact(x[start:end], p):  # which costs less than the words
             drawn[:] = 0
         else:
             fill(seed, stream, start, drop, drawn)
-        stochastic_codes32(x[start:end], drawn, made, p, mode, n)
-        table_values(made, out[start:end], table)
+        stochastic_codes32(x[start:end], drawn, chunk_codes, p, mode, n)
+        table_values(chunk_codes, out[start:end], table)

@@ -1,4 +1,4 @@
-"""Array work shared by threads: the compiled loops release the interpreter lock."""
+"""Array work run_slices by threads: the compiled loops release the interpreter lock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def thread_count(threads: Any) -> int:
     return integer(threads, "threads", 1, MAX_THREADS)
 
 
-def shared(count: int, size: int, threads: int, work: Callable[[slice], Any]) -> None:
+def run_slices(count: int, size: int, threads: int, work: Callable[[slice], Any]) -> None:
     """Run `work` on slices of `count` items of `size` elements each, in this thread and `threads` - 1 others.
 
     Each thread takes the next slice when it finishes one, and this thread starts at once, so late threads cost nothing.
