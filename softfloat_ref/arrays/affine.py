@@ -27,7 +27,7 @@ from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
 from softfloat_ref.arrays.odd import odd_quotient, odd_sum
 from softfloat_ref.arrays.random_bits import RandomBits, random_words, resolve_bits
-from softfloat_ref.arrays.slabs import SIZE
+from softfloat_ref.arrays.slabs import SLAB_SIZE
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import (
     FP32,
@@ -348,8 +348,8 @@ def _quick_values(
     scale, zero = np.array([parameters.scale], np.uint32).view(np.float32), np.array([parameters.zero_point], np.int32)
     n = policy.random_count
     if n == 0:
-        for start in range(0, row.size, SIZE):
-            part = slice(start, start + SIZE)
+        for start in range(0, row.size, SLAB_SIZE):
+            part = slice(start, start + SLAB_SIZE)
             q, _ = affine_dispatch.integers(row[part], None, scale, zero, fmt, RULES["exact"], policy, None)
             affine_dispatch.dequantize(q, None, scale, zero, out[part])
         return

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.affine_array import AffineArray, check_out, checked_parameters, store_affine
+from softfloat_ref.arrays.kernels.op_plans import signed_word
 from softfloat_ref.base.bisection import changes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
@@ -29,10 +30,9 @@ from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
 
-_LOW, _HIGH = -(1 << 31), (1 << 31) - 1
-_SUMS: Final = get_format("i32")
-_HALF: Final = 1 << 63
-_STEPS: Final = 32  # of a bisection over sums
+_LEAST_I32, _LARGEST_I32 = -(1 << 31), (1 << 31) - 1
+_I32: Final = get_format("i32")
+_BISECTION_STEPS: Final = 32  # of a bisection over sums
 
 Sums = NDArray[np.int64]
 Code = Callable[[int], int]
@@ -57,7 +57,7 @@ def accumulate(a: AffineArray, b: AffineArray, c: ArrayLike | None = None) -> ND
     except ValueError:
         shapes = f"{a.shape}, {b.shape}" + ("" if c is None else f" and {np.shape(c)} of c")
         raise Error(f"shapes {shapes} cannot be broadcast to a product") from None
-    beyond = (sums < _LOW) | (sums > _HIGH)
+    beyond = (sums < _LEAST_I32) | (sums > _LARGEST_I32)
     if beyond.any():
         raise Error(f"a sum of {int(sums[beyond][0])} is beyond 32 bits")
     return np.asarray(sums, np.int32)
@@ -93,7 +93,7 @@ def matmul(
     affine = is_affine(to)
     if not affine and (scale is not None or zero_point is not None or profile != "exact"):
         raise Error("scale, zero_point and profile have no effect unless `to` is an affine format; leave them out")
-    if not affine and get_format(to) == _SUMS:
+    if not affine and get_format(to) == _I32:
         convert.check_buffer(out, sums.shape, sums.dtype)
         return convert.store(sums, out)
     pairs = _pairs(a, b, sums.shape)
@@ -146,7 +146,7 @@ def _by_pairs(sums: NDArray[np.int32], pairs: NDArray[np.uint32], code: Callable
 
 def _codes_of(sums: NDArray[np.int32], code: Code, levels: int) -> Sums:
     patterns, inverse = np.unique(sums, return_inverse=True)
-    if levels and patterns.size > _STEPS * levels:  # codes grow with the sum
+    if levels and patterns.size > _BISECTION_STEPS * levels:  # codes grow with the sum
         low, high = int(patterns[0]), int(patterns[-1])
         starts, codes = zip(*changes(lambda s: code(s + low), 0, high - low), strict=True)
         return np.array(codes, np.int64)[np.searchsorted(np.array(starts) + low, sums, "right") - 1]
@@ -159,7 +159,7 @@ def _value(sum_: int, factor: Value) -> Value:
 
 def _to_scalar(out: Format, factor: Value) -> Code:
     encode = encoder(out, Policy())
-    return lambda s: (encode(_value(s, factor), 0)[0] + _HALF) % (2 * _HALF) - _HALF  # 64 bits, as a signed integer
+    return lambda s: signed_word(encode(_value(s, factor), 0)[0])
 
 
 def _requantized(

@@ -19,7 +19,7 @@ from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.formats import Format
 
 TABLE_BITS: Final = 16
-_CHUNK: Final = 1 << 18  # elements at a time: enough for the compiled conversions
+_CHUNK_SIZE: Final = 1 << 18  # elements at a time: enough for the compiled conversions
 
 Codes = NDArray[Any]
 
@@ -32,8 +32,8 @@ def evaluate(approximation: str | Approximation, codes: ArrayLike) -> Codes:
         return np.asarray(all_results(a)[operands])
     results = np.empty(operands.shape, convert.code_dtype(a.out))
     flat, into = operands.reshape(-1), results.reshape(-1)
-    for start in range(0, flat.size, _CHUNK):
-        into[start : start + _CHUNK] = compute(a, flat[start : start + _CHUNK])
+    for start in range(0, flat.size, _CHUNK_SIZE):
+        into[start : start + _CHUNK_SIZE] = compute(a, flat[start : start + _CHUNK_SIZE])
     return results
 
 

@@ -27,10 +27,9 @@ from softfloat_ref.oracle.formats import CATALOGUE
 
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
-ONE: Final = FP32_ONE
-_NO_FACTOR: Final = decode(ONE, FP32)
+_NO_FACTOR: Final = decode(FP32_ONE, FP32)
 MAX_DIMENSIONS: Final = 32
-_LARGEST: Final = float(np.finfo(np.float32).max)
+_MAX_FP32: Final = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,7 +189,7 @@ def _value_tables(fmt: BlockFormat, factor: float) -> block_dispatch.ValueTables
 def tensor_scale_bits(value: Any) -> int:
     """The FP32 code of a second-level scale, given as its value. Raises Error unless it is a positive finite FP32
     number."""
-    single = np.float32(value) if type(value) is float and abs(value) <= _LARGEST else None  # what an encoding has
+    single = np.float32(value) if type(value) is float and abs(value) <= _MAX_FP32 else None  # what an encoding has
     exactly = single is not None and float(single) == value
     code = int(single.view(np.uint32)) if single is not None and exactly else tensor_scale_code(value)
     if not 0 < code < FP32.inf_code:
@@ -207,7 +206,7 @@ def checked_tensor_scale(value: Any, fmt: BlockFormat, profile: Profile) -> floa
 
 def tensor_scale_value(code: int, profile: Profile) -> float | None:
     """The value of a second-level scale; None for a 1 that the profile does not ask for, which has no effect."""
-    return None if code == ONE and not profile.two_levels else _float32(code)
+    return None if code == FP32_ONE and not profile.two_levels else _float32(code)
 
 
 def _float32(code: int) -> float:

@@ -29,8 +29,8 @@ from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.oracle.policies import Policy
 
 FP32: Final = CATALOGUE["fp32"]
-_SHORT: Final = 24  # bits of a divisor for which rounding a float64 quotient to FP32 is rounding once
-_TINY: Final = 2.0**FP32.emin
+_MAX_DIVISOR_BITS: Final = 24  # bits of a divisor for which rounding a float64 quotient to FP32 is rounding once
+_MIN_NORMAL: Final = 2.0**FP32.emin
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +69,14 @@ class Setting:
     def _reach(self) -> float:
         """The largest scale times the largest element; 0 if `tensor_scale` needs the oracle for so many bits."""
         product = exact.multiply(largest(self.fmt.scale), largest(self.fmt.element))
-        return float(product) if divided.short_bits(product) <= _SHORT and product.exponent >= 0 else 0.0
+        return float(product) if divided.short_bits(product) <= _MAX_DIVISOR_BITS and product.exponent >= 0 else 0.0
 
     def tensor_scale(self, amax: int) -> int:
         """The FP32 code of the second-level scale for the largest magnitude (an FP32 code)."""
         value = float(np.uint32(amax).view(np.float32))
-        if self.policy.flush_inputs and value < _TINY:
+        if self.policy.flush_inputs and value < _MIN_NORMAL:
             value = 0.0
-        if value >= self._reach * _TINY > 0.0:  # FP32 and a divisor of few bits: float64 is on the side of the quotient
+        if value >= self._reach * _MIN_NORMAL > 0.0:  # FP32 by a divisor of few bits: float64 is on the quotient's side
             return int(np.float32(value / self._reach).view(np.uint32))
         return tensor_scale_of(to_value(value, 0) if value else None, self.fmt, self.profile)
 

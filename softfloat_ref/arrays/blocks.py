@@ -20,7 +20,6 @@ from softfloat_ref.arrays import convert, products
 from softfloat_ref.arrays.block_array import (
     FP32,
     FP64,
-    ONE,
     BlockArray,
     from_codes,
     from_torch,
@@ -43,6 +42,7 @@ from softfloat_ref.oracle.accumulate import Accumulator
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profiles import Profile
 from softfloat_ref.oracle.blocks.quantize import (
+    FP32_ONE,
     fp32_quotient,
     scale_of,
     special_element,
@@ -248,7 +248,7 @@ def _compiled(bits: Codes, axis: int, chosen: Setting, places: Places, threads: 
     assert plan is not None
     codes, scales, redo = block_dispatch.quantize(bits, axis, fmt.size, plan, *places, threads)
     if np.count_nonzero(redo):  # faster than any() for few blocks
-        _leave_to_oracle(bits, axis, fmt.size, redo, chosen, ONE, None, codes, scales)
+        _leave_to_oracle(bits, axis, fmt.size, redo, chosen, FP32_ONE, None, codes, scales)
     return BlockArray(codes, scales, fmt, axis, chosen.profile)
 
 
@@ -290,7 +290,7 @@ def _tensor_scale(source: convert.Source, value: float | None, chosen: Setting, 
     if value is not None:
         return tensor_scale_bits(value)
     if not chosen.profile.two_levels:
-        return ONE
+        return FP32_ONE
     if compiled:
         return chosen.tensor_scale(divided.largest_finite(source.codes))
     values = convert.to_float64(source, flush=chosen.policy.flush_inputs)
@@ -391,7 +391,7 @@ class _Job:
         return (
             self.fmt.scale.mantissa_bits == 0
             and divided.is_moderate(self.fmt.element, self.fmt.scale)
-            and self.tensor_scale == ONE
+            and self.tensor_scale == FP32_ONE
             and self.profile.arithmetic == "exact"
             and self.source.width <= FP32.width
         )

@@ -19,9 +19,9 @@ from softfloat_ref.oracle.flags import INEXACT
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
 
-_SPELLINGS: Final = {"e4m3": "fp8_e4m3", "e5m2": "fp8_e5m2"}
+_FORMAT_NAMES: Final = {"e4m3": "fp8_e4m3", "e5m2": "fp8_e5m2"}
 # (accumulator for fp16, bf16 and tf32; accumulator for fp8), by GPU.
-_GPUS: Final = {
+_ACCUMULATORS: Final = {
     "V100": ("nvidia-v100", ""),
     "A100": ("nvidia-a100", ""),
     "A2": ("nvidia-a100", ""),
@@ -31,9 +31,9 @@ _GPUS: Final = {
     "H200": ("nvidia-h100", "nvidia-h100-fp8-mma"),
     "B200": ("nvidia-b200", "nvidia-b200-fp8-mma"),
 }
-_HOPPER: Final = ("H100", "H200")
+_HOPPER_GPUS: Final = ("H100", "H200")
 # The accumulator for fp8 in a file that names an instruction.
-_INSTRUCTIONS: Final = {"mma": "nvidia-h100-fp8-mma", "wgmma": "nvidia-h100-fp8-wgmma"}
+_FP8_ACCUMULATORS: Final = {"mma": "nvidia-h100-fp8-mma", "wgmma": "nvidia-h100-fp8-wgmma"}
 
 
 @dataclass(frozen=True)
@@ -63,24 +63,24 @@ def capture_of(path: str) -> Capture | None:
     words = Path(path).stem.split("_")
     if len(words) == 5 and words[0] == "H100":
         return _of_instruction(*words[1:])
-    if len(words) != 3 or words[0] not in _GPUS or words[2] not in ("fp16", "fp32"):
+    if len(words) != 3 or words[0] not in _ACCUMULATORS or words[2] not in ("fp16", "fp32"):
         return None
     gpu, fmt, out = words
-    wide, narrow = _GPUS[gpu]
-    if fmt not in _SPELLINGS:
+    wide, narrow = _ACCUMULATORS[gpu]
+    if fmt not in _FORMAT_NAMES:
         return Capture(wide, fmt, out) if fmt in ("fp16", "bf16", "tf32") else None
-    if gpu in _HOPPER and out == "fp32":
-        return Capture("nvidia-h100-fp8-wgmma", _SPELLINGS[fmt], out, use_c=False)
-    return Capture(narrow, _SPELLINGS[fmt], out) if narrow else None
+    if gpu in _HOPPER_GPUS and out == "fp32":
+        return Capture("nvidia-h100-fp8-wgmma", _FORMAT_NAMES[fmt], out, use_c=False)
+    return Capture(narrow, _FORMAT_NAMES[fmt], out) if narrow else None
 
 
 def _of_instruction(name: str, a: str, b: str, out: str) -> Capture | None:
     """What a file contains that was captured by one instruction, named with its K."""
-    narrow = _INSTRUCTIONS.get(name.rstrip("0123456789"))
+    narrow = _FP8_ACCUMULATORS.get(name.rstrip("0123456789"))
     if narrow is None:
         return None
-    unit = narrow if a in _SPELLINGS else "nvidia-fp64" if a == "fp64" else "nvidia-h100"
-    return Capture(unit, f"a={_SPELLINGS.get(a, a)},b={_SPELLINGS.get(b, b)}", out)
+    unit = narrow if a in _FORMAT_NAMES else "nvidia-fp64" if a == "fp64" else "nvidia-h100"
+    return Capture(unit, f"a={_FORMAT_NAMES.get(a, a)},b={_FORMAT_NAMES.get(b, b)}", out)
 
 
 def load(path: str, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -29,10 +29,10 @@ Codes = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.floating[Any]]
 Number = TypeVar("Number", bound=np.generic)
 
-_CHUNK: Final = 1 << 16  # values at a time: the temporaries stay in the cache
+_CHUNK_SIZE: Final = 1 << 16  # values at a time: the temporaries stay in the cache
 _FP32: Final = CATALOGUE["fp32"]
 _FP64: Final = CATALOGUE["fp64"]
-_SOURCES: Final = {"f4": _FP32, "f8": _FP64}
+_BY_DTYPE: Final = {"f4": _FP32, "f8": _FP64}
 _FLOAT_NAMES: Final = ("float16", "float32", "float64", "bfloat16", "float8", "float6", "float4")
 _KEEP_NAN: Final = Policy(nan="propagate")
 MAX_INTEGER: Final = 1 << 53
@@ -231,8 +231,8 @@ def _encode_flat(flat: Source, fmt: Format, policy: Policy, target: Codes, threa
     elif flat.fmt.width <= 16 or (table := prefixes.table_for(fmt, policy, size, target.dtype)) is None:
         target[:] = _encode_distinct(flat, fmt, policy)
     else:
-        for start in range(0, size, _CHUNK):
-            part = slice(start, start + _CHUNK)
+        for start in range(0, size, _CHUNK_SIZE):
+            part = slice(start, start + _CHUNK_SIZE)
             values = to_float64(Source(flat.codes[part], flat.fmt), policy.flush_inputs)
             target[part] = table.codes[prefixes.indices(values, table)]
             nans = np.flatnonzero(np.isnan(values)) + start
@@ -259,8 +259,8 @@ def _encode_stochastic(
     encode_chunk = _with_words(flat, fmt, policy, random_bits, shape)
 
     def work(part: slice) -> None:
-        for start in range(part.start, part.stop, _CHUNK):
-            chunk = slice(start, min(start + _CHUNK, part.stop))
+        for start in range(part.start, part.stop, _CHUNK_SIZE):
+            chunk = slice(start, min(start + _CHUNK_SIZE, part.stop))
             encode_chunk(chunk, target[chunk])
 
     run_slices(target.size, 1, threads, work)
@@ -325,10 +325,10 @@ def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, th
     if fmt in (_FP32, _FP64):
         buffer.view(f"u{dtype.itemsize}")[...] = array
     elif fmt.width <= 16 and array.dtype.kind == "u" and dispatch.use_compiled(array.size):
-        table = _value_table(fmt, _SOURCES[dtype.str[1:]], False)
+        table = _value_table(fmt, _BY_DTYPE[dtype.str[1:]], False)
         dispatch.gather(np.ravel(array), table, buffer.reshape(-1), threads)
     else:
-        buffer[...] = _values(array, fmt, _SOURCES[dtype.str[1:]])
+        buffer[...] = _values(array, fmt, _BY_DTYPE[dtype.str[1:]])
     return store(buffer, out)
 
 
@@ -454,9 +454,9 @@ def _quantize_chunks(
         encode_chunk = _with_words(flat, fmt, policy, random_bits, buffer.shape)
 
     def work(part: slice) -> None:
-        codes = np.empty(min(_CHUNK, part.stop - part.start), dtype)
-        for start in range(part.start, part.stop, _CHUNK):
-            chunk = slice(start, min(start + _CHUNK, part.stop))
+        codes = np.empty(min(_CHUNK_SIZE, part.stop - part.start), dtype)
+        for start in range(part.start, part.stop, _CHUNK_SIZE):
+            chunk = slice(start, min(start + _CHUNK_SIZE, part.stop))
             own = codes[: chunk.stop - chunk.start]
             if encode_chunk is None:
                 _encode_flat(Source(flat.codes[chunk], flat.fmt), fmt, policy, own, 1)

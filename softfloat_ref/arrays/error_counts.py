@@ -18,7 +18,7 @@ from softfloat_ref.arrays.kernels import dispatch
 
 UNIT_EXPONENT: Final = 2 * (np.finfo(np.float64).minexp - 52)  # of the sums: -2148
 _ROOT_BITS: Final = 120  # more than a float shows
-_PIECE: Final = 1 << 20  # values of one call of the compiled loop; its sums hold 2^31
+_PIECE_SIZE: Final = 1 << 20  # values of one call of the compiled loop; its sums hold 2^31
 
 Doubles = NDArray[np.float64]
 
@@ -103,8 +103,8 @@ def compare_values(x: Doubles, y: Doubles) -> Errors:
     """Values compare_values with their quantized values; without saturation and scales. x, y: float64, of one shape."""
     x, y = x.reshape(-1), y.reshape(-1)
     total = Errors()
-    for start in range(0, x.size, _PIECE):
-        part = slice(start, start + _PIECE)
+    for start in range(0, x.size, _PIECE_SIZE):
+        part = slice(start, start + _PIECE_SIZE)
         one = _compiled if dispatch.use_compiled(x[part].size, dispatch.ONE_BY_ONE) else _one_by_one
         total += one(np.ascontiguousarray(x[part]), np.ascontiguousarray(y[part]))
     return total

@@ -26,8 +26,8 @@ __all__ = [
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
-_NUMPY: Final = ("float16", "float32", "float64")
-_ML_DTYPES: Final = (
+_NUMPY_TYPES: Final = ("float16", "float32", "float64")
+_ML_DTYPES_TYPES: Final = (
     "bfloat16",
     "float8_e3m4",
     "float8_e4m3",
@@ -41,8 +41,8 @@ _ML_DTYPES: Final = (
     "float6_e3m2fn",
     "float4_e2m1fn",
 )
-_TORCH: Final = (
-    *_NUMPY,
+_TORCH_TYPES: Final = (
+    *_NUMPY_TYPES,
     "bfloat16",
     "float8_e4m3fn",
     "float8_e4m3fnuz",
@@ -50,7 +50,7 @@ _TORCH: Final = (
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
 )
-_PAIRS: Final = "float4_e2m1fn_x2"  # torch's type for two FP4 codes in a byte, the even one in the low half
+_FP4_PAIRS: Final = "float4_e2m1fn_x2"  # torch's type for two FP4 codes in a byte, the even one in the low half
 # UE4M3 is E4M3 without a sign, with the same codes and values, so NVFP4's scales use the type of E4M3.
 _SAME_CODES: Final = {"ue4m3": "fp8_e4m3"}
 
@@ -73,14 +73,14 @@ def _unsigned(codes: Codes, fmt: Format, itemsize: int) -> Codes:
 
 def ml_dtype(fmt: str | Format) -> np.dtype[Any]:
     """The type of ml_dtypes or numpy with the codes of a format. Raises Error if there is none."""
-    name = _dtype_name(get_format(fmt), (*_NUMPY, *_ML_DTYPES), "ml_dtypes")
-    return np.dtype(name) if name in _NUMPY else np.dtype(getattr(_imported("ml_dtypes"), name))
+    name = _dtype_name(get_format(fmt), (*_NUMPY_TYPES, *_ML_DTYPES_TYPES), "ml_dtypes")
+    return np.dtype(name) if name in _NUMPY_TYPES else np.dtype(getattr(_imported("ml_dtypes"), name))
 
 
 def torch_dtype(fmt: str | Format) -> Any:
     """The type of torch with the codes of a format: of FP4, pairs of them. Raises Error if there is none."""
     fmt = get_format(fmt)
-    name = _PAIRS if fmt == CATALOGUE["fp4_e2m1"] else _dtype_name(fmt, _TORCH, "torch")
+    name = _FP4_PAIRS if fmt == CATALOGUE["fp4_e2m1"] else _dtype_name(fmt, _TORCH_TYPES, "torch")
     torch = _imported("torch")
     if not hasattr(torch, name):
         raise Error(f"this torch has no {name}")
@@ -103,9 +103,9 @@ def from_ml_dtypes(array: NDArray[Any], fmt: str | Format | None = None) -> tupl
     """
     array = np.asarray(array)
     name = array.dtype.name
-    if name not in (*_NUMPY, *_ML_DTYPES):
+    if name not in (*_NUMPY_TYPES, *_ML_DTYPES_TYPES):
         raise Error(f"array of {array.dtype}: not a float type of ml_dtypes or numpy")
-    native = array.astype(array.dtype.newbyteorder("="), copy=False) if name in _NUMPY else array
+    native = array.astype(array.dtype.newbyteorder("="), copy=False) if name in _NUMPY_TYPES else array
     codes = np.ascontiguousarray(native).view(f"u{array.dtype.itemsize}").reshape(array.shape)
     return _as_format(codes, get_format(name), fmt)
 
@@ -136,13 +136,13 @@ def from_torch(tensor: Any, fmt: str | Format | None = None) -> tuple[Codes, For
     if not isinstance(tensor, torch.Tensor):
         raise Error(f"{type(tensor).__name__} is not a torch tensor")
     name = str(tensor.dtype).removeprefix("torch.")
-    if name not in (*_TORCH, _PAIRS):
-        raise Error(f"tensor of {name}: use one of {', '.join(_TORCH)}, {_PAIRS}")
+    if name not in (*_TORCH_TYPES, _FP4_PAIRS):
+        raise Error(f"tensor of {name}: use one of {', '.join(_TORCH_TYPES)}, {_FP4_PAIRS}")
     size = tensor.element_size()
     signed = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
     whole = tensor.detach().cpu().contiguous().view(signed).numpy()
     codes: Codes = whole.view(f"u{size}").copy()
-    if name == _PAIRS:
+    if name == _FP4_PAIRS:
         codes = packing.ELEMENT_LAYOUTS["low-first"].unpack(codes, 2 * codes.shape[-1], 4)
         return _as_format(codes, CATALOGUE["fp4_e2m1"], fmt)
     return _as_format(codes, get_format(name), fmt)

@@ -28,9 +28,9 @@ BLOCK: Final = 1 << 16  # patterns; slices are made of whole blocks
 MAX_WIDTH: Final = 19  # tf32's: wider formats have too many thresholds
 SR_BITS: Final = 8
 SR_WORDS: Final = (0x00, 0x5B, 0xFF)
-SHOWN: Final = 8  # mismatches reported
-_SHARD: Final = 1 << 10  # blocks
-_CHUNK: Final = 1 << 18  # patterns at a time, so that the temporaries stay in the cache
+MAX_SHOWN: Final = 8  # mismatches reported
+_SHARD_BLOCKS: Final = 1 << 10  # blocks
+_CHUNK_SIZE: Final = 1 << 18  # patterns at a time, so that the temporaries stay in the cache
 _FP32: Final = CATALOGUE["fp32"]
 _INF: Final = _FP32.inf_code
 _SIGN: Final = _FP32.sign_bit
@@ -103,13 +103,13 @@ def runs(formats: Iterable[Format], roundings: Iterable[Rounding]) -> list[Run]:
 def shards(run: Run, index: int = 1, of: int = 1) -> list[Shard]:
     """The shards of a run, or of slice `index` of `of`, which has every `of`-th block."""
     blocks = range(index - 1, PATTERNS // BLOCK, of)
-    return [Shard(run, blocks[i : i + _SHARD]) for i in range(0, len(blocks), _SHARD)]
+    return [Shard(run, blocks[i : i + _SHARD_BLOCKS]) for i in range(0, len(blocks), _SHARD_BLOCKS)]
 
 
 def combine(parts: Iterable[Checked]) -> Checked:
     """The outcome of several shards, in order."""
     parts = list(parts)
-    first = tuple(x for part in parts for x in part.first)[:SHOWN]
+    first = tuple(x for part in parts for x in part.first)[:MAX_SHOWN]
     digest = hashlib.sha256(b"".join(part.digest for part in parts)).digest()
     inputs, wrong = sum(part.inputs for part in parts), sum(part.wrong for part in parts)
     return Checked(inputs, wrong, first, digest, sum(part.seconds for part in parts))
@@ -172,7 +172,7 @@ def check(shard: Shard) -> Checked:
         oracle = steps(shard.run, low, high)
         digest.update(oracle.starts.astype("<i8").tobytes())
         digest.update(oracle.codes.astype("<u4").tobytes())
-        parts += [_compare(shard.run, oracle, a, min(a + _CHUNK, high)) for a in range(low, high, _CHUNK)]
+        parts += [_compare(shard.run, oracle, a, min(a + _CHUNK_SIZE, high)) for a in range(low, high, _CHUNK_SIZE)]
     return combine(parts)._replace(digest=digest.digest(), seconds=time.perf_counter() - begin)
 
 
@@ -193,7 +193,7 @@ def _compare(run: Run, oracle: Steps, low: int, high: int) -> Checked:
     if np.array_equal(codes, expected):
         return Checked(inputs.size, 0, ())
     wrong = np.flatnonzero(codes != expected)
-    first = tuple(Mismatch(low + i, int(expected[i]), int(codes[i])) for i in wrong[:SHOWN].tolist())
+    first = tuple(Mismatch(low + i, int(expected[i]), int(codes[i])) for i in wrong[:MAX_SHOWN].tolist())
     return Checked(inputs.size, wrong.size, first)
 
 

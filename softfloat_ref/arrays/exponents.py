@@ -25,7 +25,7 @@ AnyFormat = Format | BlockFormat | AffineFormat
 
 _FP32: Final = CATALOGUE["fp32"]
 _FP64: Final = CATALOGUE["fp64"]
-_CHUNK: Final = 1 << 22  # values at a time
+_CHUNK_SIZE: Final = 1 << 22  # values at a time
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def exponents(x: ArrayLike) -> Exponents:
     if source.fmt not in (_FP32, _FP64):
         source = convert.as_source(convert.to_float64(source))
     codes, total = source.codes.reshape(-1), EMPTY
-    for start in range(0, codes.size, _CHUNK):
-        total += _of_codes(Source(codes[start : start + _CHUNK], source.fmt))
+    for start in range(0, codes.size, _CHUNK_SIZE):
+        total += _of_codes(Source(codes[start : start + _CHUNK_SIZE], source.fmt))
     return total
 
 

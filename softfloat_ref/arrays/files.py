@@ -34,7 +34,7 @@ from softfloat_ref.oracle.blocks.profiles import define_profile
 from softfloat_ref.oracle.formats import define_format
 
 KIND: Final = "softfloat_ref array 2"
-_BLOCKS: Final = "softfloat_ref blocks 1"  # files of earlier versions, whose tensor scale is an FP32 code
+_KIND_OF_BLOCKS: Final = "softfloat_ref blocks 1"  # files of earlier versions, whose tensor scale is an FP32 code
 # The members of a file by the kind of its format, besides the definition.
 MEMBERS: Final = {
     "scalar": ("codes",),
@@ -134,7 +134,7 @@ def _definition(text: NDArray[Any]) -> dict[str, Any]:
     if text.dtype != np.uint8 or text.ndim != 1 or text.size > _MAX_DEFINITION:
         raise Error("definition.npy: not JSON text")
     table = parse_json(text.tobytes(), "definition.npy")
-    if isinstance(table, dict) and table.get("kind") == _BLOCKS:
+    if isinstance(table, dict) and table.get("kind") == _KIND_OF_BLOCKS:
         table |= {"kind": KIND, "array": "block"}
     if not isinstance(table, dict) or table.pop("kind", None) != KIND or table.get("array") not in MEMBERS:
         raise Error(f"definition.npy: kind is not {KIND!r}, or array is none of {', '.join(MEMBERS)}")

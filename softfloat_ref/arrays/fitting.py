@@ -21,13 +21,13 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.approximation import SHARES, Address, Approximation, Part, Symmetry, check_name, horner
 from softfloat_ref.oracle.policies import rounding_name
 
-_GUARDS: Final = 9  # bits below the result's last one that are tried
-_LAWSON: Final = 30  # steps toward the smallest largest error
-_CLOSE: Final = 1e-3  # of a window's width: an error that needs no further step
-_MOST_ROWS: Final = 1 << 12
-_MORE_ROWS: Final = 1.3  # times the fewest rows that are enough, up to which tables may still be smaller
-_UNIT: Final = 20  # fraction bits of an address by value
-_WIDE: Final = 26  # bits of a constant, beyond which no table is sought
+_GUARD_BITS: Final = 9  # bits below the result's last one that are tried
+_LAWSON_STEPS: Final = 30  # steps toward the smallest largest error
+_CLOSE_ENOUGH: Final = 1e-3  # of a window's width: an error that needs no further step
+_MAX_ROWS: Final = 1 << 12
+_ROWS_RATIO: Final = 1.3  # times the fewest rows that are enough, up to which tables may still be smaller
+_MAX_UNIT_BITS: Final = 20  # fraction bits of an address by value
+_MAX_COEFFICIENT_BITS: Final = 26  # bits of a constant, beyond which no table is sought
 _NUDGES: Final = tuple(sorted(itertools.product((0, 1, -1, 2, -2), (0, 1, -1)), key=lambda x: abs(x[0]) + abs(x[1])))
 
 
@@ -126,7 +126,7 @@ class _Segment(NamedTuple):
         places = [exponent - i * shift for i in range(degree + 1)]
         whole = [round(float(np.ldexp(c, -p))) for c, p in zip(self.coefficients, places, strict=False)]
         whole += [0] * (degree + 1 - len(whole))
-        if max(map(abs, whole)) >> _WIDE:
+        if max(map(abs, whole)) >> _MAX_COEFFICIENT_BITS:
             return None
         for up, tilt in _NUDGES if degree else _NUDGES[:1]:
             tried = [whole[0] + up, *(c + tilt * (i == 0) for i, c in enumerate(whole[1:]))]
@@ -149,12 +149,12 @@ def _fit(d: Ints, low: Floats, high: Floats, degree: int) -> list[float]:
     for _ in range(degree):
         powers.append(powers[-1] * x)
     weights, coefficients = np.ones(d.size), [0.0]
-    for _ in range(_LAWSON if degree < d.size - 1 else 1):
+    for _ in range(_LAWSON_STEPS if degree < d.size - 1 else 1):
         share = weights / (width * width)
         matrix = [[_sum(share * p * q) for q in powers] for p in powers]
         coefficients = _solved(matrix, [_sum(share * p * middle) for p in powers])
         off = np.abs(_polynomial(coefficients, x) - middle) / width
-        if off.max() < _CLOSE:
+        if off.max() < _CLOSE_ENOUGH:
             break
         weights = weights * off + 1e-12
         weights /= _sum(weights)
@@ -236,14 +236,14 @@ def approximate(goal: Goal, name: str = "", address: Address | None = None) -> A
     fewest = 0
     for shape in _shapes(goal, ends, address):
         count = _rows(goal, ends, shape)
-        if count > _MOST_ROWS or (best is not None and count > fewest * _MORE_ROWS):
+        if count > _MAX_ROWS or (best is not None and count > fewest * _ROWS_RATIO):
             break
         attempt = _attempt(goal, name, symmetry, sides, ends, shape)
         if attempt is not None and (best is None or attempt.table_bits < best.table_bits):
             best, fewest = attempt, fewest or count
     if best is None:
         raise Error(
-            f"no table of degree {goal.degree} and up to {_MOST_ROWS} rows was found that meets the bound for "
+            f"no table of degree {goal.degree} and up to {_MAX_ROWS} rows was found that meets the bound for "
             f"{goal.function} in {goal.fmt.name}; allow more, or a higher degree"
         )
     return best
@@ -266,7 +266,7 @@ def _shapes(goal: Goal, ends: list[Ends], address: Address | None) -> Iterator[S
     if address != "code":
         least = min((e.first for e in ends if e.first < e.after), default=1)
         exact = -min(goal.fmt.magnitude(max(least, 1))[1], 0)
-        units = range(max(exact - 3, 0), min(exact, _UNIT) + 1)
+        units = range(max(exact - 3, 0), min(exact, _MAX_UNIT_BITS) + 1)
         shapes += [Shape("value", unit, shift) for unit in units for shift in range(unit + 4)]
     yield from sorted(shapes, key=lambda s: (_rows(goal, ends, s), s.unit))
 
@@ -295,7 +295,7 @@ def _attempt(
     """The smallest table of a shape that meets the bound on every operand."""
     listed = [_segments(side, e, shape, goal.degree) for side, e in zip(sides, ends, strict=True)]
     best: Approximation | None = None
-    for own, guard in itertools.product((False, True), range(_GUARDS)):
+    for own, guard in itertools.product((False, True), range(_GUARD_BITS)):
         parts = [
             None if x is None else _part(e, x, shape.shift, goal.degree, guard, own)
             for e, x in zip(ends, listed, strict=True)

@@ -33,8 +33,8 @@ FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 _EXACT_BITS: Final = FP64.precision
 KINDS: Final = (FINITE, INF, NAN)  # in the numbering of the compiled loop
-_TABLED: Final = 16  # bits of a format whose codes have a table
-_ROWS: Final = 128  # rows of the left matrix at a time: the float64 results of one block stay in the cache
+_TABLE_BITS: Final = 16  # bits of a format whose codes have a table
+_PANEL_ROWS: Final = 128  # rows of the left matrix at a time: the float64 results of one block stay in the cache
 Floats = NDArray[np.float64]
 
 
@@ -203,8 +203,8 @@ class _Job:
         size = self.setting.block
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             right = [None if x is None else np.ascontiguousarray(x.T) for x in parts.b]
-            for top in range(0, len(out), _ROWS):
-                rows = slice(top, top + _ROWS)
+            for top in range(0, len(out), _PANEL_ROWS):
+                rows = slice(top, top + _PANEL_ROWS)
                 total = out[rows]
                 for start in range(0, self.a.k, size):
                     part = slice(start, start + size)
@@ -300,7 +300,7 @@ def _integers(x: Matrix, decode: Callable[[int], Value]) -> tuple[NDArray[np.int
 
 def _table(codes: NDArray[Any], fmt: Format, decode: Callable[[int], Value]) -> NDArray[np.int64]:
     """(5, ...): the numbers of each code as in `_integers`, without a scale."""
-    if fmt.width <= _TABLED and codes.size << 2 >= 1 << fmt.width:
+    if fmt.width <= _TABLE_BITS and codes.size << 2 >= 1 << fmt.width:
         return np.take(_every(fmt, decode), codes, axis=1)
     patterns, inverse = np.unique(codes, return_inverse=True)
     return _numbers([decode(int(code)) for code in patterns])[:, inverse.reshape(codes.shape)]

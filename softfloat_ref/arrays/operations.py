@@ -38,8 +38,8 @@ CHUNK: Final = 1 << 13  # elements at a time, so that the temporaries stay in th
 COMPILED_FROM: Final = 1 << 16  # elements for which loading the compiled loop pays
 _LOADED_FROM: Final = 1 << 12  # once it is loaded: elements for which making its tables pays
 _TABLE_BITS: Final = 16
-_LOOP: Final = "softfloat_ref.arrays.kernels.operations"
-_NOTHING: Final = np.empty(0, np.int64)
+_LOOP_MODULE: Final = "softfloat_ref.arrays.kernels.operations"
+_NO_WORDS: Final = np.empty(0, np.int64)
 
 Ints = NDArray[np.int64]
 FlagBytes = NDArray[np.uint8]
@@ -242,7 +242,7 @@ class Bulk:
             return by_oracle(self.sig, self.policy, operands, words)
         size = operands[0].size
         codes, flags = np.empty(size, np.int64), np.empty(size, np.uint8)
-        self._run(operands, _NOTHING if words is None else words, codes, flags)
+        self._run(operands, _NO_WORDS if words is None else words, codes, flags)
         unknown = flags == UNKNOWN
         if unknown.any():
             left = [x[unknown] for x in operands]
@@ -256,7 +256,7 @@ Compiled = Callable[[Sequence[Ints], Ints, Ints, FlagBytes], None]  # operands, 
 
 def loop_for(sig: Signature, policy: Policy, size: int = 1 << 30) -> Compiled | None:
     """The compiled loop of an operation, or None if there is none, or so few elements do not justify loading it."""
-    if size < (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
+    if size < (_LOADED_FROM if _LOOP_MODULE in sys.modules else COMPILED_FROM):
         return None
     if sig.operation.estimate is not None:
         from softfloat_ref.arrays.kernels import estimates, interpolations
@@ -269,7 +269,7 @@ def loop_for(sig: Signature, policy: Policy, size: int = 1 << 30) -> Compiled | 
             from softfloat_ref.arrays.kernels import operations
 
             operate: Any = operations.operate
-            operate(*known, *[*operands, _NOTHING, _NOTHING][:3], words, codes, flags)
+            operate(*known, *[*operands, _NO_WORDS, _NO_WORDS][:3], words, codes, flags)
 
         return run
     if size < COMPILED_FROM or not (function := function_plan(sig, policy)):

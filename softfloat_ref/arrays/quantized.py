@@ -15,8 +15,8 @@ from softfloat_ref.base.errors import Error
 
 Array = NDArray[Any]
 Part = int | slice  # of one axis
-_CORNER: Final = 6  # rows and columns that a notebook shows
-_WHOLE: Final = 1 << 20  # elements that are decoded to show some of them
+_CORNER_SIZE: Final = 6  # rows and columns that a notebook shows
+_MAX_DECODED: Final = 1 << 20  # elements that are decoded to show some of them
 
 
 class QuantizedArray(ABC):
@@ -123,11 +123,11 @@ class QuantizedArray(ABC):
         if self.ndim not in (1, 2) or not self.size:
             return ""
         try:
-            start = self if self.size <= _WHOLE else self[:_CORNER]
-            values = np.atleast_2d(start.decode())[:_CORNER, :_CORNER]
+            start = self if self.size <= _MAX_DECODED else self[:_CORNER_SIZE]
+            values = np.atleast_2d(start.decode())[:_CORNER_SIZE, :_CORNER_SIZE]
         except Error:
             return ""
-        codes = np.atleast_2d(start.codes)[:_CORNER, :_CORNER]
+        codes = np.atleast_2d(start.codes)[:_CORNER_SIZE, :_CORNER_SIZE]
         digits = 2 * codes.dtype.itemsize
         rows = zip(values.tolist(), codes.tolist(), strict=True)
         cells = ([f"{v:.6g} ({c:0{digits}x})" for v, c in zip(*row, strict=True)] for row in rows)

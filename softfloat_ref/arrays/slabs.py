@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.oracle.sources import RandomSource, is_source
 
-SIZE: Final = 1 << 18  # elements per slab: a few MiB
+SLAB_SIZE: Final = 1 << 18  # elements per slab: a few MiB
 Index = tuple[int | slice, ...]
 
 
@@ -34,23 +34,23 @@ class From:
 
 
 def slabs(shape: tuple[int, ...]) -> Iterator[Index]:
-    """Indices of parts of at most SIZE elements, in C order."""
+    """Indices of parts of at most SLAB_SIZE elements, in C order."""
     inner = prod(shape[1:])
-    if not shape or prod(shape) <= SIZE:
+    if not shape or prod(shape) <= SLAB_SIZE:
         yield ()
-    elif len(shape) > 1 and inner >= SIZE:
+    elif len(shape) > 1 and inner >= SLAB_SIZE:
         for i in range(shape[0]):
             for rest in slabs(shape[1:]):
                 yield (i, *rest)
     else:
-        step = SIZE // inner
+        step = SLAB_SIZE // inner
         for i in range(0, shape[0], step):
             yield (slice(i, i + step),)
 
 
 def needs_copy(x: object, out: object) -> bool:
     """Whether an array is large and must be copied: it or `out` is not contiguous, or its type must be converted."""
-    if not isinstance(x, np.ndarray) or isinstance(x, np.ma.MaskedArray) or x.size <= SIZE:
+    if not isinstance(x, np.ndarray) or isinstance(x, np.ma.MaskedArray) or x.size <= SLAB_SIZE:
         return False
     scattered = isinstance(out, np.ndarray) and not out.flags.c_contiguous
     return scattered or not x.flags.c_contiguous or not x.dtype.isnative or x.dtype.kind == "i"

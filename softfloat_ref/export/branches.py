@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.symbolic.terms import Term, in_order
 
-_LEAST: Final = 12  # operations that a branch must spare
+_MIN_SPARED: Final = 12  # operations that a branch must spare
 _COSTS: Final = {"const": 0, "var": 0, "zext": 0, "mul": 3, "udiv": 25, "urem": 25}
-_ROUNDS: Final = 8
+_MAX_PASSES: Final = 8
 
 
 class Group(NamedTuple):
@@ -41,7 +41,7 @@ def branches(roots: Sequence[Term]) -> Branches:
     """The branches of a program that computes the roots."""
     order = in_order(roots)
     selects: frozenset[Term] = frozenset()
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_PASSES):
         result = _placed(order, roots, selects)
         more = selects | set(_small(order, result))
         if more == selects:
@@ -90,5 +90,5 @@ def _small(order: list[Term], placed: Branches) -> Iterable[Term]:
             work[placed.places[t][:n]] += _COSTS.get(t.op, 1)
     for t in order:
         group = placed.group(t)
-        if group is not None and max(work[(*placed.places[t], (group, side))] for side in (True, False)) < _LEAST:
+        if group is not None and max(work[(*placed.places[t], (group, side))] for side in (True, False)) < _MIN_SPARED:
             yield t

@@ -9,7 +9,7 @@ from softfloat_ref.export.tidy import even_shift
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.terms import Term, in_order
 
-_NAMES: Final = {"shl": "sll", "lshr": "srl", "ashr": "sra", "extract": "slice", "zext": "uext", "sext": "sext"}
+_OPERATORS: Final = {"shl": "sll", "lshr": "srl", "ashr": "sra", "extract": "slice", "zext": "uext", "sext": "sext"}
 _SHIFTS: Final = ("shl", "lshr", "ashr")
 
 
@@ -63,5 +63,5 @@ class _File:
         values += [t.width - t.args[0].width] if t.op in ("zext", "sext") else []
         operands = [numbers[a] for a in t.args]
         symbol = f" {name}" if name and not name.endswith(".") else ""
-        words = " ".join(map(str, (_NAMES.get(t.op, t.op), self.sort(t.width), *operands, *values)))
+        words = " ".join(map(str, (_OPERATORS.get(t.op, t.op), self.sort(t.width), *operands, *values)))
         return self.line(words + symbol)

@@ -13,18 +13,18 @@ from softfloat_ref.export.words import WORD, on_words
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, in_order
 
-_LANGUAGE: Final = """
+_C_KEYWORDS: Final = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true false
 main errno"""
-_LIBRARY: Final = """
+_LIBRARY_NAMES: Final = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh div erf erfc exp exp2 expm1 fabs fdim floor fma
 fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 logb modf nearbyint nextafter pow remainder remquo rint
 round scalbn scalbln sin sinh sqrt tan tanh tgamma trunc"""
-KEYWORDS: Final = frozenset((_LANGUAGE + _LIBRARY).split())  # and functions that compilers know
+KEYWORDS: Final = frozenset((_C_KEYWORDS + _LIBRARY_NAMES).split())  # and functions that compilers know
 _CAST: Final = "(uint64_t)"
-_HALF: Final = 32
-_SMALL: Final = 10  # constants below are decimal
+_LONG_LITERAL_BITS: Final = 32
+_MIN_HEX: Final = 10  # constants below are decimal
 
 
 def c_text(circuits: Sequence[Circuit], header: str | None = None) -> str:
@@ -234,9 +234,9 @@ def _type(t: Term) -> str:
 
 
 def _hex(value: int, unsigned: str = "u") -> str:
-    if value >= 1 << _HALF and unsigned:
+    if value >= 1 << _LONG_LITERAL_BITS and unsigned:
         return f"UINT64_C(0x{value:x})"
-    return str(value) if value < _SMALL else f"0x{value:x}{unsigned}"
+    return str(value) if value < _MIN_HEX else f"0x{value:x}{unsigned}"
 
 
 def _needs(t: Term) -> Iterable[Term]:

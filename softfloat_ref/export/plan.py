@@ -12,11 +12,11 @@ from typing import Final
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.terms import Term, in_order
 
-_LONGEST: Final = 5  # operators in an expression
-_LINE: Final = 110
+_MAX_OPERATORS: Final = 5  # operators in an expression
+_LINE_LENGTH: Final = 110
 _NO_STAGE: Final = "select"  # terms that no function names: which of the operands' classes it is
-_FREE: Final = ("extract", "not", "zext")  # as short as a name
-_WORDS: Final = {
+_SHORT_OPERATORS: Final = ("extract", "not", "zext")  # as short as a name
+_RESULT_WORDS: Final = {
     "add": "sum", "sub": "difference", "mul": "product", "udiv": "quotient", "urem": "remainder", "shl": "shifted",
     "lshr": "shifted", "ashr": "shifted", "eq": "equal", "ult": "less", "slt": "less", "ite": "chosen",
     "concat": "joined", "extract": "part", "and": "common", "or": "merged", "xor": "different", "not": "inverse",
@@ -55,9 +55,9 @@ def is_atom(text: str) -> bool:
 def wrap_line(line: str, indent: str) -> list[str]:
     """A statement, on several lines if it is long: broken behind a comma, or else between words."""
     lines = []
-    while len(line) > _LINE:
-        comma, space = (line.rfind(x, len(indent) + 8, _LINE) for x in (", ", " "))
-        at = comma + 1 if comma > _LINE // 2 else space
+    while len(line) > _LINE_LENGTH:
+        comma, space = (line.rfind(x, len(indent) + 8, _LINE_LENGTH) for x in (", ", " "))
+        at = comma + 1 if comma > _LINE_LENGTH // 2 else space
         if at <= 0:
             break
         lines.append(line[:at])
@@ -91,11 +91,11 @@ def _chosen(
     size: dict[Term, int] = {}  # operators of the expression that stands for the term
     for t in order:
         inside = sum(size[a] for a in t.args)
-        size[t] = inside if t.op in _FREE or not t.args else inside + 1
+        size[t] = inside if t.op in _SHORT_OPERATORS or not t.args else inside + 1
         if not t.args:
             continue
         often = uses[t] > 1 and size[t] > 0
-        if t in needed or often or size[t] > _LONGEST or (t in hints and size[t] > 0):
+        if t in needed or often or size[t] > _MAX_OPERATORS or (t in hints and size[t] > 0):
             chosen.add(t)
             size[t] = 0
     return chosen
@@ -128,7 +128,7 @@ def _stages(order: list[Term], hints: Mapping[Term, str]) -> dict[Term, str]:
 
 
 def _described(t: Term, stage: str) -> str:
-    word = _BIT_WORDS.get(t.op, _WORDS[t.op]) if t.width == 1 else _WORDS[t.op]
+    word = _BIT_WORDS.get(t.op, _RESULT_WORDS[t.op]) if t.width == 1 else _RESULT_WORDS[t.op]
     return f"{stage}_{word}"
 
 

@@ -12,8 +12,8 @@ from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.smtlib import applied, literal, sort
 from softfloat_ref.symbolic.terms import Term
 
-_LANGUAGE: Final = "and as assert concat distinct exists extract false forall ite let match not or par repeat true xor"
-KEYWORDS: Final = frozenset(_LANGUAGE.split())  # and functions of the logic
+_RESERVED: Final = "and as assert concat distinct exists extract false forall ite let match not or par repeat true xor"
+KEYWORDS: Final = frozenset(_RESERVED.split())  # and functions of the logic
 
 
 def smt2_text(circuits: Sequence[Circuit]) -> str:

@@ -14,8 +14,8 @@ from softfloat_ref.export.plan import FLIPPED, Plan, by_stage, is_atom, make_pla
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, signed
 
-_SMALL: Final = 10  # constants below are decimal
-_TITLE: Final = 74
+_MIN_HEX: Final = 10  # constants below are decimal
+_TITLE_LENGTH: Final = 74
 
 
 def sv_text(circuits: Sequence[Circuit]) -> str:
@@ -44,7 +44,7 @@ class _Module:
             yield f"  {_declared(direction, port)}{',' if k < len(ports) - 1 else ''}{_note(port)}"
         yield ");"
         for stage, terms in by_stage(self.plan):
-            yield from ("", f"  // {'-' * (_TITLE - len(stage))} {stage}")
+            yield from ("", f"  // {'-' * (_TITLE_LENGTH - len(stage))} {stage}")
             for t in terms:
                 yield from wrap_line(f"  wire {_range(t.width)}{self.plan.names[t]} = {self.whole(t)};", "  ")
         yield ""
@@ -121,7 +121,7 @@ def _range(width: int) -> str:
 def _number(value: int, width: int) -> str:
     if width == 1:
         return f"1'b{value}"
-    return f"{width}'d{value}" if value < _SMALL else f"{width}'h{value:x}"
+    return f"{width}'d{value}" if value < _MIN_HEX else f"{width}'h{value:x}"
 
 
 def _needs(t: Term) -> Iterable[Term]:

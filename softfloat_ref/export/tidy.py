@@ -9,7 +9,7 @@ from typing import Final
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, extract, in_order, ite, make, not_, zext
 
-_NEAR: Final = 3  # operations between a choice and where its condition is looked for
+_SEARCH_DEPTH: Final = 3  # operations between a choice and where its condition is looked for
 
 
 def simplify(circuit: Circuit) -> Circuit:
@@ -49,7 +49,7 @@ def _either_way(a: Term, b: Term) -> Term | None:
     return None
 
 
-def _given(t: Term, known: Mapping[Term, Term], depth: int = _NEAR) -> Term:
+def _given(t: Term, known: Mapping[Term, Term], depth: int = _SEARCH_DEPTH) -> Term:
     if t in known:
         return known[t]
     if not depth or not t.args:

@@ -30,8 +30,8 @@ from softfloat_ref.symbolic.terms import (
 )
 
 WORD: Final = 64
-_HALF: Final = WORD // 2
-_POSITION: Final = WORD.bit_length() - 1  # bits of a position in a word
+_HALF_WORD: Final = WORD // 2
+_POSITION_BITS: Final = WORD.bit_length() - 1  # bits of a position in a word
 Words = list[Term]  # lowest first; all but the highest have 64 bits
 
 
@@ -178,13 +178,13 @@ def _mul(t: Term, a: Words, b: Words) -> Words:
             part = make("mul", WORD, zext(x[i], WORD), zext(y[j], WORD))
             if part.is_const and part.value == 0:
                 continue
-            moved = [zext(word, WORD) for word in _joined([*[const(0, _HALF)] * (i + j), part])]
+            moved = [zext(word, WORD) for word in _joined([*[const(0, _HALF_WORD)] * (i + j), part])]
             total = _add(t, total, [*moved, *[const(0, WORD)] * n][: len(a)])
     return _cut(total, t.width)
 
 
 def _halves(words: Words) -> Words:
-    return [extract(w, low + _HALF - 1, low) for w in words for low in (0, _HALF)]
+    return [extract(w, low + _HALF_WORD - 1, low) for w in words for low in (0, _HALF_WORD)]
 
 
 def _long_division(a: Term, b: Term) -> tuple[Term, Term]:
@@ -212,14 +212,14 @@ def _shift(t: Term, a: Words, by: Words) -> Words:
     words = [*a[:-1], _joined([a[-1], *_filled(filling, WORD)])[0]]
     words = words[::-1] if t.op == "shl" else words  # from where the bits go, to where they come from
     beyond, n = FALSE, len(words)
-    for k in range(_POSITION, amount.width):
-        bit, step = extract(amount, k, k), 1 << (k - _POSITION)
+    for k in range(_POSITION_BITS, amount.width):
+        bit, step = extract(amount, k, k), 1 << (k - _POSITION_BITS)
         if step >= n:
             beyond = or_(beyond, bit)
         else:
             words = [ite(bit, words[i + step] if i + step < n else fill, words[i]) for i in range(n)]
     words = [ite(beyond, fill, w) for w in words]
-    by_bits = zext(extract(amount, min(_POSITION, amount.width) - 1, 0), _POSITION)
+    by_bits = zext(extract(amount, min(_POSITION_BITS, amount.width) - 1, 0), _POSITION_BITS)
     ends = [*words[1:], fill]
     if t.op == "shl":
         words = [_moved("shl", "lshr", x, y, by_bits) for x, y in zip(words, ends, strict=True)][::-1]

@@ -214,7 +214,7 @@ def test_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
         for v, r in views
     ]
     for size in (1, 64, 500):
-        monkeypatch.setattr(slabs, "SIZE", size)
+        monkeypatch.setattr(slabs, "SLAB_SIZE", size)
         for (v, r), (codes, values, drawn, keyed) in zip(views, wanted, strict=True):
             assert slabs.needs_copy(v, None)
             np.testing.assert_array_equal(arrays.encode(v, "fp8_e4m3", threads=2), codes)
@@ -252,7 +252,7 @@ def test_philox_is_numpys(start: int, n: int) -> None:
 
 def test_many_small_arrays_pay_for_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # of `compiled`
-    monkeypatch.setattr(dispatch, "_LOOPS", "not loaded")
+    monkeypatch.setattr(dispatch, "_LOOPS_MODULE", "not loaded")
     for weight in (1, dispatch.ONE_BY_ONE):
         monkeypatch.setattr(dispatch._Uncompiled, "values", 0)
         calls = dispatch.COMPILED_AFTER // (999 * weight)

@@ -97,7 +97,7 @@ def test_units_with_one_sum_and_one_rounding(acc: str, fmt: str, monkeypatch: py
     multiply, resolved = fused.multiply, get_format(fmt)
     unit = get_accumulator(acc).replace(zero="positive")
     monkeypatch.setattr(fused, "multiply", lambda *x: used.append(1) or multiply(*x))
-    monkeypatch.setattr(fused, "LEAST", 1)
+    monkeypatch.setattr(fused, "MIN_COLUMNS", 1)
     c = np.random.default_rng(3).integers(0, 1 << 32, (3, 5), dtype=np.uint32)
     c[0], c[1, 1:3] = [0, 1, 0x80000000, 0x7F800000, 0xFFC00000], [0x7F7FFFFF, 0x80000001]
     for kind in ("finite", "close", "tiny"):

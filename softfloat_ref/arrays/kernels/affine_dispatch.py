@@ -16,7 +16,7 @@ from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
 
 BITS: Final = 8  # widest integers that the loops support
-_ARITHMETIC: Final = {"exact": 0, "fp32": 1, "fp32-fma": 2}
+_ARITHMETIC_CODES: Final = {"exact": 0, "fp32": 1, "fp32-fma": 2}
 Array = NDArray[Any]
 
 
@@ -83,7 +83,7 @@ def _numbers(fmt: AffineFormat, rule: Rule, policy: Policy) -> Array:
     nan = nan_result(fmt, rule, 0) if nan is None else nan
     decisions = 0 if policy.random_count else plans.decisions(target(fmt.wide, policy))
     inside = rule.order == "inside"
-    return np.array([0, fmt.lowest, fmt.highest, decisions, _ARITHMETIC[rule.arithmetic], inside, nan], np.int64)
+    return np.array([0, fmt.lowest, fmt.highest, decisions, _ARITHMETIC_CODES[rule.arithmetic], inside, nan], np.int64)
 
 
 def inverse_of(scales: Array, rule: Rule) -> Array:

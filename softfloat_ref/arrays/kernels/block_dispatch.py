@@ -24,8 +24,8 @@ from softfloat_ref.oracle.policies import Policy
 FP32: Final = CATALOGUE["fp32"]
 E8M0: Final = CATALOGUE["e8m0"]
 SIZE: Final = 32  # block size of every MX format; it has loops of its own
-_WORD: Final = 32
-_FIELDS: Final = 255  # number of exponent fields of finite float32 values
+_WORD_BITS: Final = 32
+_FINITE_FIELDS: Final = 255  # number of exponent fields of finite float32 values
 Array = NDArray[Any]
 
 
@@ -88,7 +88,7 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
 
     starts, thresholds, none = [], [], 1 << FP32.mantissa_bits
     guess = 0
-    for field in range(_FIELDS):
+    for field in range(_FINITE_FIELDS):
         begin, end = max(field * none, 1), (field + 1) * none - 1
         low, high = code(begin), code(end)
         if high - low not in (0, 1):
@@ -256,7 +256,7 @@ def _decoded(fmt: Format) -> Any:
     from softfloat_ref.arrays.kernels.blocks32 import Decoded
 
     binades = fmt.emax - fmt.emin + 1
-    if not fmt.signed or fmt.twos_complement or fmt.subnormals != "gradual" or binades + fmt.mantissa_bits > _WORD:
+    if not fmt.signed or fmt.twos_complement or fmt.subnormals != "gradual" or binades + fmt.mantissa_bits > _WORD_BITS:
         return None
     decode, unit = decoder(fmt), fmt.emin - fmt.mantissa_bits
     special = fmt.max_code + 1

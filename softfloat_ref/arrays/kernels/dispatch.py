@@ -21,11 +21,11 @@ FP16: Final = CATALOGUE["fp16"]
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 COMPILED_AFTER: Final = 1 << 22  # values after which loading the loops pays; compiling them takes ten times as long
-_SLOW: Final = 1 << 16  # values that a slow call counts for
+_SLOW_CALL_VALUES: Final = 1 << 16  # values that a slow call counts for
 ONE_BY_ONE: Final = 32  # values that a value counts for which Python's integers compute
 _LOADED_FROM: Final = 256  # values for which calling a loaded loop pays
 CHUNK: Final = 1 << 16  # values at a time where temporaries are needed: they stay in the cache
-_LOOPS: Final = "softfloat_ref.arrays.kernels.convert"
+_LOOPS_MODULE: Final = "softfloat_ref.arrays.kernels.convert"
 
 Array = NDArray[Any]
 _NO_WORDS: Final = np.zeros(0, np.uint32)
@@ -41,7 +41,7 @@ class _Uncompiled:
 def use_compiled(size: int, weight: int = 1) -> bool:
     """Whether to use the compiled loops: they are loaded, or there are or were so many values that loading them pays.
     weight: the time that a value takes without them, in that of a numpy expression."""
-    if _LOOPS in sys.modules:
+    if _LOOPS_MODULE in sys.modules:
         return size >= _LOADED_FROM
     _Uncompiled.values += size * weight
     return _Uncompiled.values >= COMPILED_AFTER
@@ -49,8 +49,8 @@ def use_compiled(size: int, weight: int = 1) -> bool:
 
 def use_compiled_soon(size: int) -> bool:
     """The same for conversions that take hundreds of microseconds without the loops, however small the array is."""
-    if _LOOPS not in sys.modules:
-        _Uncompiled.values += _SLOW
+    if _LOOPS_MODULE not in sys.modules:
+        _Uncompiled.values += _SLOW_CALL_VALUES
     return use_compiled(size)
 
 

@@ -55,15 +55,15 @@ FAR_BELOW: Final = 26  # as nearest.ALL
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 SLAB: Final = 1 << 17  # values
-FEW: Final = 1 << 14  # values for which the steps of a job would take longer than the loops
+SMALL_SIZE: Final = 1 << 14  # values for which the steps of a job would take longer than the loops
 _ONE: Final = exact.finite(0, 1, 0)
-_POWERS: Final = ("floor", "ceil", "even", "nearest")
+_POWER_RULES: Final = ("floor", "ceil", "even", "nearest")
 _ROUNDINGS: Final = {"rne": Rounding.RNE, "amax": Rounding.RNE, "rceil": Rounding.RUP}
-_SIDES: Final = 42  # bits of a midpoint times a divisor for which a product with the reciprocal is on the right side
-_QUOTIENT: Final = 51  # the same for a quotient
-_MODERATE: Final = 300  # an exponent
-_FIELDS: Final = 255  # exponent fields of finite float32 values
-_SIGNS: Final = {"keep": KEEP, "drop-given": DROP_GIVEN, "drop": DROP_ALL}
+_MAX_PRODUCT_BITS: Final = 42  # of a midpoint times a divisor, so that a product with the reciprocal is on its side
+_MAX_QUOTIENT_BITS: Final = 51  # the same for a quotient
+_MODERATE_EXPONENT: Final = 300  # an exponent
+_FINITE_FIELDS: Final = 255  # exponent fields of finite float32 values
+_ZERO_SIGNS: Final = {"keep": KEEP, "drop-given": DROP_GIVEN, "drop": DROP_ALL}
 _NO_POWERS: Final = np.zeros((0, 3), np.uint32)
 _NO_WORDS: Final = np.zeros((1, 0), np.uint32)
 Array = NDArray[Any]
@@ -93,10 +93,10 @@ def plan(fixed: Plan, tensor_scale: int) -> Plan | None:
         return None
     second, added = _single(tensor_scale)
     of_scale, of_element = fixed.shorts[0] + added, fixed.shorts[1] + added
-    if kind == QUOTIENT and max(of_element, of_scale) > _QUOTIENT:
+    if kind == QUOTIENT and max(of_element, of_scale) > _MAX_QUOTIENT_BITS:
         return None
     rules = fixed.rules
-    if kind != RECIPROCAL and of_element > _SIDES:
+    if kind != RECIPROCAL and of_element > _MAX_PRODUCT_BITS:
         rules = rules.copy()
         rules[DIVIDE] = 1
     top, _, limit = fixed.factors.tolist()
@@ -155,7 +155,7 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
 def is_moderate(*formats: Format) -> bool:
     """Whether exponents are so small that quotients of float32 values, second-level scales and such numbers are normal
     numbers of float64."""
-    return max(abs(x) for fmt in formats for x in (fmt.emin, fmt.emax)) <= _MODERATE
+    return max(abs(x) for fmt in formats for x in (fmt.emin, fmt.emax)) <= _MODERATE_EXPONENT
 
 
 def _near(fmt: Format, policy: Policy) -> list[int]:
@@ -168,7 +168,7 @@ def _near(fmt: Format, policy: Policy) -> list[int]:
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
     """How the loops find the scale; None if they cannot."""
     scale = fmt.scale
-    if profile.arithmetic == "fp32-reciprocal" or not (scale.mantissa_bits == 0 or profile.scale_rule in _POWERS):
+    if profile.arithmetic == "fp32-reciprocal" or not (scale.mantissa_bits == 0 or profile.scale_rule in _POWER_RULES):
         plain = plans.is_plain(scale, scale_policy(Rounding.RNE, True), FP64) and not scale.twos_complement
         fits = plain and profile.scale_high != "nan"
         return (RECIPROCAL if profile.arithmetic == "fp32-reciprocal" else QUOTIENT) if fits else None
@@ -183,7 +183,7 @@ def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Arr
     rules[NAN_SCALE] = fmt.scale.canonical_nan if simple else -1
     zero = profile.scale_low == "zero" and fmt.scale.zero
     rules[LOWEST] = 0 if zero or kind == POWER else lowest_scale(fmt.scale, profile)
-    rules[KIND], rules[DROP] = kind, _SIGNS[profile.negative_zero]
+    rules[KIND], rules[DROP] = kind, _ZERO_SIGNS[profile.negative_zero]
     rules[NAN_CODE] = special_element(fmt, policy) if simple else 0
     rules[NEGATE] = fmt.element.twos_complement and fmt.element.signed
     rules[SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
@@ -229,7 +229,7 @@ def _binades() -> Iterator[tuple[int, int]]:
     """The first code of each binade of FP32, and the difference of two fractions there, in units of a normal number's
     last place."""
     yield from ((1 << k, 1 << (FP32.mantissa_bits - k)) for k in range(FP32.mantissa_bits))
-    yield from ((field << FP32.mantissa_bits, 1) for field in range(1, _FIELDS))
+    yield from ((field << FP32.mantissa_bits, 1) for field in range(1, _FINITE_FIELDS))
 
 
 # -- arrays ----------------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def quantize(
     """
     redo = np.zeros(scales.shape, np.uint8)
     arrays = read_only(x), codes, scales, redo
-    if threads == 1 and x.shape[2] == 1 and 0 < x.size <= FEW and x.shape[1] % size == 0:
+    if threads == 1 and x.shape[2] == 1 and 0 < x.size <= SMALL_SIZE and x.shape[1] % size == 0:
         _whole(size, plan, words, *(array.reshape(1, -1) for array in arrays))
     elif x.shape[2] == 1:
         one = threads == 1 and x.shape[1] % size == 0  # complete blocks only: as one row

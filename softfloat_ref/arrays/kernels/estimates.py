@@ -14,6 +14,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.op_plans import signed_word
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -125,8 +126,7 @@ def _flushed(sign: int, fmt: Format, policy: Policy, e: Estimate) -> tuple[int, 
 
 
 def _signed(answer: tuple[int, int]) -> tuple[int, int]:
-    code, flags = answer
-    return (code - (1 << 64) if code >> 63 else code), flags
+    return signed_word(answer[0]), answer[1]
 
 
 @compiled(nogil=True)

@@ -36,9 +36,9 @@ from softfloat_ref.oracle.operations import Signature, context, evaluator
 from softfloat_ref.oracle.operations.table import Loop
 from softfloat_ref.oracle.policies import Policy
 
-_OPERAND_BITS: Final = 53  # of a significand, so that binary64 holds a place within a segment
-_RESULT_BITS: Final = 42  # of the prefix that a rounding needs: more would often leave the answer to the oracle
-_ROOM: Final = 62
+_MAX_OPERAND_BITS: Final = 53  # of a significand, so that binary64 holds a place within a segment
+_MAX_PREFIX_BITS: Final = 42  # of the prefix that a rounding needs: more would often leave the answer to the oracle
+_MAX_BITS: Final = 62
 
 
 class FunctionPlan(NamedTuple):
@@ -101,7 +101,7 @@ def _starts(rows: Table, layout: tuple[int, int, int], binades: Table) -> Table:
 
 
 def _operand_fits(fmt: Format) -> bool:
-    if fmt.width > 64 or (fmt.precision if fmt.exponent_bits else fmt.width) > _OPERAND_BITS:
+    if fmt.width > 64 or (fmt.precision if fmt.exponent_bits else fmt.width) > _MAX_OPERAND_BITS:
         return False
     decode = decoder(fmt)
     tops = [exact.top(x) for x in map(decode, (max(fmt.min_code, 1 - int(fmt.gap)), fmt.max_code)) if x.significand]
@@ -113,7 +113,7 @@ def _result_fits(sig: Signature, policy: Policy) -> bool:
     format, also for its random bits."""
     out, bits = sig.out, context(sig, policy).bits
     t = target(out, policy)
-    if out.width > _ROOM or bits > _RESULT_BITS or (out.gap and bits + out.precision > _ROOM):
+    if out.width > _MAX_BITS or bits > _MAX_PREFIX_BITS or (out.gap and bits + out.precision > _MAX_BITS):
         return False
     return t.emax < FAR and t.emin - t.mantissa_bits - policy.random_count - 1 > -FAR
 

@@ -13,9 +13,9 @@ from softfloat_ref.arrays.kernels.program import FUSE, NEVER, ROUND, Program
 from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.oracle.rounding import Target
 
-LEAST: Final = 16  # columns for which computing many at once pays
-_MOST: Final = 1 << 31  # a product's significand is below
-_FARTHEST: Final = 400  # exponents of operands, for which sums are normal numbers of float64
+MIN_COLUMNS: Final = 16  # columns for which computing many at once pays
+_PRODUCT_LIMIT: Final = 1 << 31  # a product's significand is below
+_EXPONENT_LIMIT: Final = 400  # exponents of operands, for which sums are normal numbers of float64
 FP64: Final = CATALOGUE["fp64"]
 Array = NDArray[Any]
 
@@ -23,7 +23,7 @@ Array = NDArray[Any]
 def fits(program: Program, left: Array, right: Array) -> bool:
     """Whether a program is one fused sum of the products and the running result with one rounding, and whether the
     operands, as of `loops.dot_matrix`, are finite and narrow. left: (5, rows, k), right: (5, columns, k)."""
-    if program.code[:, 0].tolist() != [FUSE, ROUND] or right.shape[1] < LEAST:
+    if program.code[:, 0].tolist() != [FUSE, ROUND] or right.shape[1] < MIN_COLUMNS:
         return False
     slots, terms = program.inputs[:, 0], program.inputs[:, 1:]
     whole = sorted(slots.tolist()) == list(range(program.step + 1))
@@ -32,9 +32,9 @@ def fits(program: Program, left: Array, right: Array) -> bool:
     plain = target._replace(**{**PLAIN_TARGET, "mode": target.mode}) == target
     if not (whole and same and plain) or left[4].any() or right[4].any():
         return False
-    near = all(np.abs(x[2]).max(initial=0) < _FARTHEST for x in (left, right))
+    near = all(np.abs(x[2]).max(initial=0) < _EXPONENT_LIMIT for x in (left, right))
     short = int(terms[0, 0]) + 3 + program.step.bit_length() <= FP64.precision  # a sum; a product has 2 integer bits
-    return bool(near and short and int(left[0].max(initial=0)) * int(right[0].max(initial=0)) < _MOST)
+    return bool(near and short and int(left[0].max(initial=0)) * int(right[0].max(initial=0)) < _PRODUCT_LIMIT)
 
 
 def multiply(

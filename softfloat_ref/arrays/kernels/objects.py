@@ -22,9 +22,9 @@ from typing import Any, Final, cast
 
 from softfloat_ref.base import disk_cache
 
-_ELSEWHERE: Final = {"memcpy", "memmove", "memset"}
-_SYSTEM: Final = ("linux", "x86_64")  # with which this is tested
-_LOADING: Final = Lock()
+_C_LIBRARY: Final = {"memcpy", "memmove", "memset"}
+_TESTED_SYSTEM: Final = ("linux", "x86_64")  # with which this is tested
+_LOAD_LOCK: Final = Lock()
 _POINTER: Final = ctypes.c_void_p
 _SIZE: Final = ctypes.c_ssize_t
 
@@ -47,7 +47,7 @@ class Loop:
         key = tuple((x.dtype.str, x.ndim) for x in arrays)
         run = self._loaded.get(key)
         if run is None:
-            with _LOADING:
+            with _LOAD_LOCK:
                 run = self._loaded.setdefault(key, self._load(key))
         run(*arrays)
 
@@ -66,7 +66,7 @@ class Loop:
         return getattr(import_module(self.module), self.name)
 
     def _place(self, key: Key) -> Path | None:
-        if not hasattr(os, "uname") or (sys.platform, os.uname().machine) != _SYSTEM:
+        if not hasattr(os, "uname") or (sys.platform, os.uname().machine) != _TESTED_SYSTEM:
             return None
         import llvmlite
         from llvmlite import binding
@@ -107,7 +107,7 @@ def _object_code(function: Any, key: Key) -> dict[str, str] | None:
     passes.getModulePassManager().run(module, passes)
     symbols = (*module.functions, *module.global_variables)
     outside = {x.name for x in symbols if x.is_declaration and not x.name.startswith("llvm.")}
-    if outside - _ELSEWHERE:
+    if outside - _C_LIBRARY:
         return None
     return {"name": c_function.native_name, "object": base64.b64encode(machine.emit_object(module)).decode("ascii")}
 

@@ -43,11 +43,11 @@ _LOOPS: Final = {
     Loop.LOGB: oc.LOGB,
     Loop.SELECT: oc.SELECT,
 }
-_FULL: Final = 12  # a format of up to this many bits has one row per code
-_MOST_FULL: Final = 16
-_TERM: Final = 57  # bits of a term of a sum
-_ROOM: Final = 62
-_ENDS: Final = 60  # bits of a quotient or root
+_FULL_BITS: Final = 12  # a format of up to this many bits has one row per code
+_MAX_FULL_BITS: Final = 16
+_MAX_TERM_BITS: Final = 57  # bits of a term of a sum
+_MAX_BITS: Final = 62
+_MAX_QUOTIENT_BITS: Final = 60  # bits of a quotient or root
 
 Table = NDArray[np.int64]
 
@@ -104,7 +104,8 @@ def _fits(sig: Signature, policy: Policy) -> bool:
     if operation.integral:  # the cut bits lie below the complete significand
         terms = [bits[0] + policy.random_count + 1]
     least = out.precision + policy.random_count + 4
-    return max(terms) <= _TERM and least <= _ENDS and (not out.gap or least + out.precision <= _ROOM)
+    in_gap = out.gap and least + out.precision > _MAX_BITS
+    return max(terms) <= _MAX_TERM_BITS and least <= _MAX_QUOTIENT_BITS and not in_gap
 
 
 def _numbers(sig: Signature, policy: Policy, loop: Loop) -> Table:
@@ -112,7 +113,7 @@ def _numbers(sig: Signature, policy: Policy, loop: Loop) -> Table:
     ctx = context(sig, policy)
     encode = encoder(sig.out, policy)
     numbers[oc.KIND] = _LOOPS[loop]
-    numbers[oc.LONGEST] = ctx.bits if sig.out.gap else _ROOM + 1
+    numbers[oc.LONGEST] = ctx.bits if sig.out.gap else _MAX_BITS + 1
     numbers[oc.BITS], numbers[oc.ZERO_SIGN] = ctx.bits, ctx.zero_sign
     numbers[oc.MODE], numbers[oc.RANDOM] = int(policy.rounding), policy.random_count
     numbers[oc.PLAIN] = is_plain(target(sig.out, policy))
@@ -145,9 +146,11 @@ def field_rows(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] |
     shifts = []
     if fmt.twos_complement and fmt.width < 64:
         shifts.append(fmt.width - int(fmt.signed))
-    elif fmt.nan == "ieee" and _FULL < fmt.width <= 64 and fmt.mantissa_bits > 1 and fmt.exponent_bits <= _FULL:
+    elif (
+        fmt.nan == "ieee" and _FULL_BITS < fmt.width <= 64 and fmt.mantissa_bits > 1 and fmt.exponent_bits <= _FULL_BITS
+    ):
         shifts.append(fmt.mantissa_bits)
-    if fmt.width <= _MOST_FULL:
+    if fmt.width <= _MAX_FULL_BITS:
         shifts.append(0)
     for shift in shifts:
         mask = (1 << shift) - 1

@@ -44,15 +44,15 @@ OUTSIDE: Final = -2 << 20  # the operands are outside the domain
 FIRST, STEPS, FLIP = 0, 1, 2  # columns of `binades`: the first row less 2^k, k, whether the sign is turned
 BASE, MULTIPLE, UNIT, BELOW, ABOVE = 0, 1, 2, 3, 4  # columns of `whole`
 _UNIT_BITS: Final = 61
-_BITS: Final = 160
-_FRACTION: Final = 64
+_VALUE_BITS: Final = 160
+_FRACTION_BITS: Final = 64
 _MOST_STEPS: Final = 10
-_GOAL: Final = 1 << 12  # units
-_NEAR: Final = 44  # bits of the difference from a constant of 8 bits that the function has as its limit
+_ERROR_GOAL: Final = 1 << 12  # units
+_NEAR_BITS: Final = 44  # bits of the difference from a constant of 8 bits that the function has as its limit
 UNBOUNDED: Final = 1 << 58  # a bound that decides nothing
 HUGE: Final = 1 << 20  # exponent of the unit of results that are only known to be huge, or tiny
-_USEFUL: Final = 1 << 16  # a wider bound is that of a singularity, where it says little: the oracle answers
-_CLOSE: Final = 1 << 10  # units; if a function is nearer to the base than that, the polynomial is left out
+_MAX_USEFUL_ERROR: Final = 1 << 16  # a wider bound is that of a singularity, where it says little: the oracle answers
+_MAX_CLOSE: Final = 1 << 10  # units; if a function is nearer to the base than that, the polynomial is left out
 _HALF_ULP: Final = 2.0**-53
 _PLACES: Final = (-64277, -54491, -36410, -12785, 12785, 36410, 54491, 64277)  # Chebyshev's, in units of 2^-16
 DEGREE: Final = len(_PLACES) - 1
@@ -130,7 +130,7 @@ def _made(operation: Operation) -> tuple[Any, list[Whole], list[tuple[float, ...
 class _Table:
     def __init__(self, operation: Operation) -> None:
         self.function = operation.function
-        self.context = context(signature(operation, "fp32"), Policy())._replace(bits=_BITS)
+        self.context = context(signature(operation, "fp32"), Policy())._replace(bits=_VALUE_BITS)
         self.binades = np.zeros((2, BINADES, 3), np.int64)
         self.whole: list[Whole] = []
         self.parts: list[tuple[float, ...]] = []
@@ -181,9 +181,9 @@ class _Table:
 
 
 def _scaled(x: Value, unit: int) -> int:
-    """A value in units of 2^(unit - _FRACTION); half a unit more in the last place if it was cut."""
+    """A value in units of 2^(unit - _FRACTION_BITS); half a unit more in the last place if it was cut."""
     significand = 2 * x.significand + x.sticky
-    shift = x.exponent - 1 - unit + _FRACTION
+    shift = x.exponent - 1 - unit + _FRACTION_BITS
     size = significand << shift if shift >= 0 else significand >> -shift | 1
     return -size if x.sign else size
 
@@ -191,7 +191,7 @@ def _scaled(x: Value, unit: int) -> int:
 def _interpolated(place: Place, values: Sequence[int], unit: int) -> Row:
     """The segment whose function has these values at the eight places and at the ends."""
     base, multiple = 0, 0
-    operands = [place.at(u).significand << _FRACTION for u in (*_PLACES, -1 << 16, 1 << 16)]
+    operands = [place.at(u).significand << _FRACTION_BITS for u in (*_PLACES, -1 << 16, 1 << 16)]
     sign = -1 if values[0] < 0 else 1
     near_operand = all(abs(sign * v - x) < x >> 9 for v, x in zip(values, operands, strict=True))
     if near_operand:
@@ -200,34 +200,34 @@ def _interpolated(place: Place, values: Sequence[int], unit: int) -> Row:
     else:
         base, rest = _base(values)
     sizes = [*map(abs, rest)]
-    near = max(sizes) >> _FRACTION + _NEAR == 0 and (near_operand or base & ((1 << 54) - 1) == 0)
-    if near and max(sizes) >> _FRACTION < _CLOSE and (all(x > 0 for x in rest) or all(x < 0 for x in rest)):
-        beyond = 2 * _CLOSE
+    near = max(sizes) >> _FRACTION_BITS + _NEAR_BITS == 0 and (near_operand or base & ((1 << 54) - 1) == 0)
+    if near and max(sizes) >> _FRACTION_BITS < _MAX_CLOSE and (all(x > 0 for x in rest) or all(x < 0 for x in rest)):
+        beyond = 2 * _MAX_CLOSE
         return Row((base, multiple, unit, *((0, beyond) if rest[0] > 0 else (beyond, 0))), _NO_POLYNOMIAL, True)
     parts, error = _polynomial(rest)
-    allowed = min(_GOAL, min(sizes) >> _FRACTION + 2) if near else _GOAL
+    allowed = min(_ERROR_GOAL, min(sizes) >> _FRACTION_BITS + 2) if near else _ERROR_GOAL
     return Row((base, multiple, unit, error, error), parts, error <= allowed)
 
 
 def _base(values: Sequence[int]) -> tuple[int, list[int]]:
     """The base, and what is left of the values: a number of 8 bits where all are near it, else one in the middle."""
     middle = (values[3] + values[4]) // 2
-    short = (middle >> _FRACTION + 53) + 1 >> 1 << 54
-    rest = [v - (short << _FRACTION) for v in values]
-    if max(map(abs, rest)) >> _FRACTION + _NEAR:
-        short = middle >> _FRACTION
-        rest = [v - (short << _FRACTION) for v in values]
+    short = (middle >> _FRACTION_BITS + 53) + 1 >> 1 << 54
+    rest = [v - (short << _FRACTION_BITS) for v in values]
+    if max(map(abs, rest)) >> _FRACTION_BITS + _NEAR_BITS:
+        short = middle >> _FRACTION_BITS
+        rest = [v - (short << _FRACTION_BITS) for v in values]
     return short, rest
 
 
 def _polynomial(rest: Sequence[int]) -> tuple[tuple[float, ...], int]:
     """Coefficients, the lowest first, and the bound of the error."""
-    scale = 2.0 ** -(_FRACTION + _INVERSE_BITS)
+    scale = 2.0 ** -(_FRACTION_BITS + _INVERSE_BITS)
     coefficients = tuple(float(sum(w * v for w, v in zip(ws, rest, strict=False))) * scale for ws in _inverse())
     ends = (sum(p * (-1) ** k for k, p in enumerate(coefficients)), sum(coefficients))
-    missed = max(abs(v / 2.0**_FRACTION - p) for v, p in zip(rest[-2:], ends, strict=True))
+    missed = max(abs(v / 2.0**_FRACTION_BITS - p) for v, p in zip(rest[-2:], ends, strict=True))
     error = int(2 * missed + LOST * _HALF_ULP * sum(map(abs, coefficients))) + 3
-    return (coefficients, error) if error < _USEFUL else (_NO_POLYNOMIAL, UNBOUNDED)
+    return (coefficients, error) if error < _MAX_USEFUL_ERROR else (_NO_POLYNOMIAL, UNBOUNDED)
 
 
 _INVERSE_BITS: Final = 80

@@ -12,7 +12,7 @@ from softfloat_ref.base.numbers import integer
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-SHARE: Final = 1 << 18  # elements that a thread takes at a time
+SHARE_SIZE: Final = 1 << 18  # elements that a thread takes at a time
 MAX_THREADS: Final = 1024
 
 
@@ -26,7 +26,7 @@ def run_slices(count: int, size: int, threads: int, work: Callable[[slice], Any]
 
     Each thread takes the next slice when it finishes one, and this thread starts at once, so late threads cost nothing.
     """
-    step = max(1, SHARE // max(size, 1))
+    step = max(1, SHARE_SIZE // max(size, 1))
     if threads <= 1 or count < 2 * step:
         work(slice(0, count))
         return
