@@ -19,7 +19,7 @@ from softfloat_ref.oracle.literals import shortest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from softfloat_ref.arrays.exponents import AnyFormat, Exponents, Shares
+    from softfloat_ref.arrays.exponents import AnyFormat, ExponentCounts, Shares
 
 GRADIENTS: Final = "gradients.npz"
 LOG: Final = "log.jsonl"
@@ -128,7 +128,7 @@ def _npz(path: Path) -> Iterator[Tensor]:
 
 def _measured(
     tensors: Sequence[Tensor], formats: Sequence[AnyFormat], scale: float, choices: Choices
-) -> tuple[Exponents, list[Shares]]:
+) -> tuple[ExponentCounts, list[Shares]]:
     from softfloat_ref.arrays import convert
     from softfloat_ref.arrays.exponents import EMPTY, NOTHING, exponents, shares
 
@@ -142,7 +142,7 @@ def _measured(
     return total, found
 
 
-def _lines(name: str, found: Exponents, shares: Sequence[Shares], formats: Sequence[AnyFormat]) -> Iterator[str]:
+def _lines(name: str, found: ExponentCounts, shares: Sequence[Shares], formats: Sequence[AnyFormat]) -> Iterator[str]:
     zeros = f"{found.zeros} zero" + (f", {found.specials} Inf or NaN" if found.specials else "")
     span = f"; exponents {found.first} to {found.last}" if found.nonzero else ""
     yield f"{name}: {found.total} values, {zeros}{span}"

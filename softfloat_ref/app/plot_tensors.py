@@ -89,7 +89,7 @@ def blocks(
     """
     from softfloat_ref.app import plots
     from softfloat_ref.app.report_rows import Report, table
-    from softfloat_ref.arrays.errors import Measure
+    from softfloat_ref.arrays.errors import ErrorMeasure
     from softfloat_ref.base.executors import Workers
     from softfloat_ref.nn.model_errors import Work
     from softfloat_ref.oracle.blocks.formats import get_block_format
@@ -98,7 +98,7 @@ def blocks(
     found = get_block_format(fmt)
     choices = choices.of(found, profile)
     choices.check_seed()
-    measure = Measure.make(found, choices.typed_policy, choices.source, axis, profile)
+    measure = ErrorMeasure.make(found, choices.typed_policy, choices.source, axis, profile)
     chosen = _one(model, tensor)
     (row,) = Work([chosen], [measure], _BINS).rows(Workers())
     if row.problem:

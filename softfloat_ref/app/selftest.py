@@ -25,7 +25,7 @@ from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, parse_rounding
 from softfloat_ref.oracle.rounding import Rounding
 
 if TYPE_CHECKING:
-    from softfloat_ref.arrays.exhaustive import Checked, Run
+    from softfloat_ref.arrays.exhaustive import ConversionRun, ShardResult
 
 FORMATS: Final = ("fp8_e5m2", "fp16", "bf16", "fp32", "fp64")
 CASES: Final = 2000
@@ -165,7 +165,7 @@ def _slice(text: str | None) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _report(one: Run, found: Checked) -> None:
+def _report(one: ConversionRun, found: ShardResult) -> None:
     print(f"{one.name}: {found.inputs} inputs, {found.wrong} wrong, sha256 {found.digest.hex()[:16]}")
     digits = -(-one.fmt.width // 4)
     for bits, expected, code in found.first:

@@ -13,7 +13,7 @@ from softfloat_ref.arrays import convert, exchange, packing
 from softfloat_ref.arrays.block_layout import check_axis
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
-from softfloat_ref.arrays.quantized import Part, QuantizedArray, axis_after
+from softfloat_ref.arrays.quantized import AxisIndex, QuantizedArray, axis_after
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.affine import FP32, RULES, AffineFormat, Rule, get_affine_format, get_rule
@@ -59,7 +59,7 @@ class AffineArray(QuantizedArray):
         """The array with its axes in reverse order."""
         return replace(self, integers=self.integers.T, axis=None if self.axis is None else self.ndim - 1 - self.axis)
 
-    def _part(self, parts: tuple[Part, ...]) -> AffineArray:
+    def _part(self, parts: tuple[AxisIndex, ...]) -> AffineArray:
         integers = np.asarray(self.integers[parts])
         if self.axis is None:
             return replace(self, integers=integers)

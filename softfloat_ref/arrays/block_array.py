@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert, exchange, packing
-from softfloat_ref.arrays.block_layout import Layout, check_axis
+from softfloat_ref.arrays.block_layout import BlockLayout, check_axis
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch
-from softfloat_ref.arrays.quantized import Part, QuantizedArray, axis_after
+from softfloat_ref.arrays.quantized import AxisIndex, QuantizedArray, axis_after
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.numbers import integer
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat, get_block_format
@@ -57,8 +57,8 @@ class BlockArray(QuantizedArray):
         return {k: getattr(self, k) for k in ("fmt", "axis", "profile", "tensor_scale")}
 
     @property
-    def _layout(self) -> Layout:
-        return Layout(self.shape, self.axis, self.fmt, self.profile)
+    def _layout(self) -> BlockLayout:
+        return BlockLayout(self.shape, self.axis, self.fmt, self.profile)
 
     @property
     def T(self) -> BlockArray:  # noqa: N802
@@ -72,7 +72,7 @@ class BlockArray(QuantizedArray):
     def _spans_rows(self) -> bool:
         return self.profile.tail == "flatten" and self.fmt.size not in (AXIS, TENSOR)
 
-    def _part(self, parts: tuple[Part, ...]) -> BlockArray:
+    def _part(self, parts: tuple[AxisIndex, ...]) -> BlockArray:
         axis, codes = axis_after(parts, self.axis), self.codes[parts]
         if self.fmt.size == TENSOR and codes.ndim:
             count = min(codes.size, 1)
@@ -227,7 +227,7 @@ def from_codes(
     fmt, profile = resolve(get_block_format(fmt), profile)
     codes, scales = convert.checked_codes(codes, fmt.element), convert.checked_codes(scales, fmt.scale)
     axis = check_axis(codes, axis)
-    shape = Layout(codes.shape, axis, fmt, profile).scales_shape
+    shape = BlockLayout(codes.shape, axis, fmt, profile).scales_shape
     if scales.shape != shape:
         raise Error(f"scales of shape {scales.shape}; codes of shape {codes.shape} have scales of shape {shape}")
     second = checked_tensor_scale(tensor_scale, fmt, profile)
@@ -265,7 +265,7 @@ def unpack(
     if len(shape) > MAX_DIMENSIONS or math.prod(shape) > 8 * whole.size:
         raise impossible
     axis = check_axis(np.broadcast_to(np.uint8(0), shape), axis)
-    blocks = Layout(shape, axis, fmt, profile)
+    blocks = BlockLayout(shape, axis, fmt, profile)
     lead = () if blocks.flat else blocks.moved[:-1]
     widths = fmt.element.width, fmt.scale.width
     codes, block_scales = packing.unpack(whole, apart, (*lead, blocks.count, blocks.size), *widths, layout)

@@ -25,7 +25,7 @@ def check_axis(values: NDArray[Any], axis: int) -> int:
     return axis % values.ndim
 
 
-class Layout:
+class BlockLayout:
     """How an array is divided into blocks and put back together."""
 
     def __init__(self, shape: tuple[int, ...], axis: int, fmt: BlockFormat, profile: Profile) -> None:

@@ -27,8 +27,8 @@ from softfloat_ref.arrays.block_array import (
     tensor_scale_value,
     unpack,
 )
-from softfloat_ref.arrays.block_layout import Layout, check_axis
-from softfloat_ref.arrays.block_setting import Setting, setting
+from softfloat_ref.arrays.block_layout import BlockLayout, check_axis
+from softfloat_ref.arrays.block_setting import BlockSetting, setting
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided
@@ -123,7 +123,7 @@ def encode(
 
 
 def encode_by(
-    chosen: Setting,
+    chosen: BlockSetting,
     x: ArrayLike,
     random_bits: ArrayLike | RandomSource | None = None,
     *,
@@ -136,7 +136,7 @@ def encode_by(
     fmt, profile, policy = chosen.fmt, chosen.profile, chosen.policy
     source = convert.as_source(x)
     axis = check_axis(source.codes, axis)
-    layout = Layout(source.codes.shape, axis, fmt, profile)
+    layout = BlockLayout(source.codes.shape, axis, fmt, profile)
     places = _places(out, layout, fmt)
     drawn = policy.random_count > 0 and is_source(random_bits)  # by _divided, a slab at a time
     words = None if drawn else random_words(policy, random_bits, source.codes.shape)
@@ -150,7 +150,7 @@ def encode_by(
     if drawn:
         words = random_words(policy, random_bits, source.codes.shape)
     values = convert.to_float64(source, flush=policy.flush_inputs)
-    job = _Job(chosen, factor, source.fmt, layout.tail)
+    job = _BlockJob(chosen, factor, source.fmt, layout.tail)
     scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
     return _store_blocks(
         BlockArray(layout.join(codes), layout.rows_to_scales(scales), fmt, axis, profile, job.second), out
@@ -222,7 +222,7 @@ def load(path: str | Path) -> BlockArray:
     return array
 
 
-def _places(out: BlockArray | None, layout: Layout, fmt: BlockFormat) -> Places:
+def _places(out: BlockArray | None, layout: BlockLayout, fmt: BlockFormat) -> Places:
     """The buffers of `out` for codes and scales; None without `out`. Raises Error for arrays that do not fit."""
     if out is None:
         return None, None
@@ -242,7 +242,7 @@ def _store_blocks(result: BlockArray, out: BlockArray | None) -> BlockArray:
     return replace(result, codes=codes, scales=scales)
 
 
-def _compiled(bits: Codes, axis: int, chosen: Setting, places: Places, threads: int) -> BlockArray:
+def _compiled(bits: Codes, axis: int, chosen: BlockSetting, places: Places, threads: int) -> BlockArray:
     """Quantize in the compiled loop; the oracle computes the blocks that the loop does not support."""
     fmt, plan = chosen.fmt, chosen.plan
     assert plan is not None
@@ -253,8 +253,8 @@ def _compiled(bits: Codes, axis: int, chosen: Setting, places: Places, threads: 
 
 
 def _divided(
-    bits: Codes, layout: Layout, chosen: Setting, plan: divided.Plan, tensor_scale: int, words: divided.Words | None,
-    places: Places, threads: int,
+    bits: Codes, layout: BlockLayout, chosen: BlockSetting, plan: divided.DividedPlan, tensor_scale: int,
+    words: divided.Words | None, places: Places, threads: int,
 ) -> BlockArray:  # fmt: skip
     """The same in the compiled loop for scales of any format and stochastic roundings."""
     fmt = chosen.fmt
@@ -269,8 +269,8 @@ def _divided(
 
 
 def _leave_to_oracle(
-    bits: Codes, axis: int, size: int, redo: Codes, chosen: Setting, tensor_scale: int, words: divided.Words | None,
-    codes: Codes, scales: Codes,
+    bits: Codes, axis: int, size: int, redo: Codes, chosen: BlockSetting, tensor_scale: int,
+    words: divided.Words | None, codes: Codes, scales: Codes,
 ) -> None:  # fmt: skip
     """Quantize by the oracle the blocks along an axis that a compiled loop does not support."""
     decode_value, factor = decoder(FP32, chosen.policy.flush_inputs), decode(tensor_scale, FP32)
@@ -285,7 +285,7 @@ def _leave_to_oracle(
         scales[at], codes[part] = block.scale, block.codes
 
 
-def _tensor_scale(source: convert.Source, value: float | None, chosen: Setting, compiled: bool) -> int:
+def _tensor_scale(source: convert.Source, value: float | None, chosen: BlockSetting, compiled: bool) -> int:
     """The FP32 code of the second-level scale. compiled: whether compiled code may be used."""
     if value is not None:
         return tensor_scale_bits(value)
@@ -300,10 +300,10 @@ def _tensor_scale(source: convert.Source, value: float | None, chosen: Setting, 
 
 
 @dataclass(frozen=True)
-class _Job:
+class _BlockJob:
     """The quantization of one array of float64 values of shape (..., blocks, size)."""
 
-    setting: Setting
+    setting: BlockSetting
     tensor_scale: int  # the FP32 code
     source: Format  # the format of the input before its conversion to float64
     tail: int  # values in the last block of each row

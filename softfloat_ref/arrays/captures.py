@@ -47,7 +47,7 @@ class Capture:
 
 
 @dataclass(frozen=True)
-class Mismatch:
+class RowMismatch:
     """A row on which model and hardware differ."""
 
     row: int
@@ -126,7 +126,7 @@ def code_rows(path: str) -> Iterator[dict[str, Any]]:
 
 def replay(
     path: str, accumulator: Accumulator, fmt: str, out: str, *, use_c: bool = True, extrapolate: bool = False
-) -> tuple[int, list[Mismatch]]:
+) -> tuple[int, list[RowMismatch]]:
     """Replay a captures file: the number of rows, and the rows on which the model differs. Raises Error.
 
     fmt: of A and B, or a=..,b=... The file's a, b and c are codes where their integers are as wide as the formats',
@@ -146,7 +146,7 @@ def replay(
         s = setting(a, b, accumulator, result, extrapolate=extrapolate)
         bits = run(s, a, b, check_c(s, c)).bits
         if bits != int(arrays["d"][row]):
-            wrong.append(Mismatch(row, bits, int(arrays["d"][row])))
+            wrong.append(RowMismatch(row, bits, int(arrays["d"][row])))
     return len(arrays["d"]), wrong
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.block_array import BlockArray
-from softfloat_ref.arrays.block_layout import Layout
-from softfloat_ref.arrays.boxes import Box, Plan
+from softfloat_ref.arrays.block_layout import BlockLayout
+from softfloat_ref.arrays.boxes import Box, BoxPlan
 from softfloat_ref.arrays.error_counts import Errors
 
 Doubles = NDArray[np.float64]
@@ -54,22 +54,22 @@ class BlockBins:
         )
 
 
-class Part(NamedTuple):
+class PlacedBox(NamedTuple):
     """A box of an array, its plan, and the largest magnitude of the array if all of it is one block."""
 
-    plan: Plan
+    plan: BoxPlan
     box: Box
     amax: float | None
 
 
 def measure_blocks(
-    errors: Errors, values: Doubles, over: NDArray[np.bool_], q: BlockArray, part: Part, bins: int
+    errors: Errors, values: Doubles, over: NDArray[np.bool_], q: BlockArray, part: PlacedBox, bins: int
 ) -> tuple[Errors, BlockBins | None]:
     """The errors of a box with its blocks counted; its blocks in bins, if any are wanted.
 
     values: of the box, in its shape; over: which of them are beyond the largest of their block.
     """
-    layout, plan = Layout(q.shape, q.axis, q.fmt, q.profile), part.plan
+    layout, plan = BlockLayout(q.shape, q.axis, q.fmt, q.profile), part.plan
     magnitude = np.where(np.isfinite(values), np.abs(values), 0.0)
     amax = layout.split(magnitude).max(axis=-1, initial=0.0)
     if part.amax is not None:
@@ -101,7 +101,7 @@ def measure_blocks(
     return errors, block_bins
 
 
-def _numbers(shape: tuple[int, ...], layout: Layout, plan: Plan, box: Box) -> Counts:
+def _numbers(shape: tuple[int, ...], layout: BlockLayout, plan: BoxPlan, box: Box) -> Counts:
     """The number in the array of each block of a box. shape: (outer, inner, blocks) without axes that are not there."""
     if plan.blocks == 1 or plan.shape is not None:
         return np.arange(np.prod(shape), dtype=np.int64).reshape(shape)

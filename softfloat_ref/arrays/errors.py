@@ -34,7 +34,7 @@ Array = NDArray[Any]
 Reader = Callable[[int, int], Array]  # values from a position on, of the array in C order
 
 
-class Range(NamedTuple):
+class ValueRange(NamedTuple):
     """What a scale of a whole array depends on: the ends of its finite values, if there are any, NaN and Inf."""
 
     low: float = math.inf
@@ -42,9 +42,9 @@ class Range(NamedTuple):
     nan: bool = False
     inf: bool = False
 
-    def __add__(self, other: Range) -> Range:  # type: ignore[override]
+    def __add__(self, other: ValueRange) -> ValueRange:  # type: ignore[override]
         ends = min(self.low, other.low), max(self.high, other.high)
-        return Range(*ends, self.nan or other.nan, self.inf or other.inf)
+        return ValueRange(*ends, self.nan or other.nan, self.inf or other.inf)
 
     @property
     def amax(self) -> float:
@@ -57,19 +57,19 @@ class Range(NamedTuple):
         return ends + [math.nan] * self.nan + [math.inf] * self.inf
 
 
-class Measured(NamedTuple):
+class MeasuredErrors(NamedTuple):
     """The errors of an array or a box, and what a picture of its blocks needs, if that was wanted."""
 
     errors: Errors
     bins: BlockBins | None = None
 
-    def __add__(self, other: Measured) -> Measured:  # type: ignore[override]
+    def __add__(self, other: MeasuredErrors) -> MeasuredErrors:  # type: ignore[override]
         bins = self.bins + other.bins if self.bins and other.bins else self.bins or other.bins
-        return Measured(self.errors + other.errors, bins)
+        return MeasuredErrors(self.errors + other.errors, bins)
 
 
 @dataclass(frozen=True)
-class Measure:
+class ErrorMeasure:
     """A quantization whose errors are measured. axis: of blocks (None: the last), or of an affine format's channels
     (None: one scale); profile: of a block format, or an affine format's rule."""
 
@@ -86,7 +86,7 @@ class Measure:
         source: RandomSource | None = None,
         axis: int | None = None,
         profile: Any = None,
-    ) -> Measure:
+    ) -> ErrorMeasure:
         """With format and profile resolved. Raises Error for names that do not exist, and for arguments without effect
         on the format."""
         resolved = find_format(fmt)
@@ -96,22 +96,24 @@ class Measure:
             profile = get_rule("exact" if profile is None else profile)
         elif profile is not None or axis is not None:
             raise Error(f"{'axis' if profile is None else 'profile'}: {resolved.name} is a scalar format and has none")
-        return Measure(resolved, policy, source, axis, profile)
+        return ErrorMeasure(resolved, policy, source, axis, profile)
 
-    def plan(self, shape: tuple[int, ...]) -> boxes.Plan:
+    def plan(self, shape: tuple[int, ...]) -> boxes.BoxPlan:
         """How an array is divided. Raises Error for a shape that the format does not take."""
         if self.axis is not None or isinstance(self.fmt, BlockFormat):
             check_axis(np.broadcast_to(np.uint8(0), shape), -1 if self.axis is None else self.axis)
         return boxes.plan(shape, self.fmt, self.axis, self.profile if isinstance(self.fmt, BlockFormat) else None)
 
-    def range_of(self, x: Array) -> Range:
+    def range_of(self, x: Array) -> ValueRange:
         """The range of a part of an array."""
         values = convert.to_float64(x, flush=get_policy(self.policy).flush_inputs)
         finite = values[np.isfinite(values)]
         ends = (float(finite.min()), float(finite.max())) if finite.size else (math.inf, -math.inf)
-        return Range(*ends, bool(np.isnan(values).any()), bool(np.isinf(values).any()))
+        return ValueRange(*ends, bool(np.isnan(values).any()), bool(np.isinf(values).any()))
 
-    def box(self, read: Reader, plan: boxes.Plan, box: Box, whole: Range | None = None, bins: int = 0) -> Measured:
+    def box(
+        self, read: Reader, plan: boxes.BoxPlan, box: Box, whole: ValueRange | None = None, bins: int = 0
+    ) -> MeasuredErrors:
         """The errors of a box. whole: the range of the array, if the plan is ranged and this is not its only box."""
         runs = list(box.runs(plan.view))
         x, words = _joined(read(*run) for run in runs), None
@@ -126,11 +128,11 @@ class Measure:
         over = quantized.beyond(values)
         errors = replace(errors, saturated=int(over.sum()))
         if quantized.blocked is None:
-            return Measured(errors)
-        part = error_blocks.Part(plan, box, whole.amax if whole and plan.blocks == 1 else None)
-        return Measured(*error_blocks.measure_blocks(errors, values, over, quantized.blocked, part, bins))
+            return MeasuredErrors(errors)
+        part = error_blocks.PlacedBox(plan, box, whole.amax if whole and plan.blocks == 1 else None)
+        return MeasuredErrors(*error_blocks.measure_blocks(errors, values, over, quantized.blocked, part, bins))
 
-    def _quantized(self, x: Array, words: Array | None, plan: boxes.Plan, whole: Range | None) -> _Quantized:
+    def _quantized(self, x: Array, words: Array | None, plan: boxes.BoxPlan, whole: ValueRange | None) -> _Quantized:
         fmt = self.fmt
         if isinstance(fmt, Format):
             return _Quantized(convert.quantize(x, fmt, self.policy, words), *reach(fmt))
@@ -156,7 +158,7 @@ class Measure:
             blocked = replace(blocked, scales=blocked.scales.reshape((1,) * x.ndim))
         return _Quantized(blocked.decode(), blocked=blocked)
 
-    def _tensor_scale(self, fmt: BlockFormat, whole: Range) -> float | None:
+    def _tensor_scale(self, fmt: BlockFormat, whole: ValueRange) -> float | None:
         if not self.profile.two_levels:
             return None
         return float(decode(tensor_scale_of(to_value(whole.amax, 0) if whole.amax else None, fmt, self.profile), _FP32))
@@ -189,7 +191,7 @@ def _joined(parts: Iterable[Array]) -> Array:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _with_witnesses(x: Array, words: Array | None, whole: Range) -> tuple[Array, Array | None]:
+def _with_witnesses(x: Array, words: Array | None, whole: ValueRange) -> tuple[Array, Array | None]:
     """A flat array, and its random words, with values behind it that give it the range of the whole array."""
     more = np.array(whole.witnesses()).astype(x.dtype)
     extended = None if words is None else np.concatenate([words.reshape(-1), np.zeros(more.size, words.dtype)])
@@ -197,14 +199,14 @@ def _with_witnesses(x: Array, words: Array | None, whole: Range) -> tuple[Array,
 
 
 def measure_errors(
-    measure: Measure, read: Reader, shape: tuple[int, ...], slab: int = boxes.SLAB, bins: int = 0
-) -> Measured:
+    measure: ErrorMeasure, read: Reader, shape: tuple[int, ...], slab: int = boxes.SLAB, bins: int = 0
+) -> MeasuredErrors:
     """The errors of an array that is read in parts. Raises Error as quantization does."""
     plan = measure.plan(shape)
     parts, whole = list(boxes.boxes(plan, slab)), None
     if plan.ranged and len(parts) > 1:
-        whole = sum((measure.range_of(read(*run)) for box in parts for run in box.runs(plan.view)), start=Range())
-    total = Measured(Errors())
+        whole = sum((measure.range_of(read(*run)) for box in parts for run in box.runs(plan.view)), start=ValueRange())
+    total = MeasuredErrors(Errors())
     for box in parts:
         total += measure.box(read, plan, box, whole, bins)
     return total
@@ -233,7 +235,7 @@ def quantization_error(
     if not array.size:
         raise Error(f"an empty array of shape {array.shape} has no errors")
     flat = array.reshape(-1)
-    measure = Measure.make(fmt, policy, random_bits, axis, profile)
+    measure = ErrorMeasure.make(fmt, policy, random_bits, axis, profile)
     return measure_errors(measure, lambda first, count: flat[first : first + count], array.shape or (1,)).errors
 
 

@@ -1,6 +1,6 @@
 """Exponents of an array's values, and how many values become zero, subnormal or too large in a format.
 
-Exponents are read from the bits; the counts come from the conversion itself, so they match what hardware does.
+ExponentCounts are read from the bits; the counts come from the conversion itself, so they match what hardware does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHUNK_SIZE: Final = 1 << 22  # values at a time
 
 
 @dataclass(frozen=True)
-class Exponents:
+class ExponentCounts:
     """How many values have each exponent floor(log2 |x|): counts[i] nonzero finite values have exponent first + i."""
 
     first: int
@@ -52,20 +52,20 @@ class Exponents:
         """The largest exponent; below `first` if there is no value."""
         return self.first + len(self.counts) - 1
 
-    def __add__(self, other: Exponents) -> Exponents:
+    def __add__(self, other: ExponentCounts) -> ExponentCounts:
         zeros, specials = self.zeros + other.zeros, self.specials + other.specials
         parts = [x for x in (self, other) if len(x.counts)]
         first, last = min((x.first for x in parts), default=0), max((x.last for x in parts), default=-1)
         counts = np.zeros(last - first + 1, np.int64)
         for x in parts:
             counts[x.first - first : x.last - first + 1] += x.counts
-        return Exponents(first, counts, zeros, specials)
+        return ExponentCounts(first, counts, zeros, specials)
 
 
-EMPTY: Final = Exponents(0, np.zeros(0, np.int64), 0, 0)
+EMPTY: Final = ExponentCounts(0, np.zeros(0, np.int64), 0, 0)
 
 
-def exponents(x: ArrayLike) -> Exponents:
+def exponents(x: ArrayLike) -> ExponentCounts:
     """The exponents of an array of floats or integers; also of subnormals. Raises Error for other dtypes."""
     source = convert.as_source(x)
     if source.fmt not in (_FP32, _FP64):
@@ -76,7 +76,7 @@ def exponents(x: ArrayLike) -> Exponents:
     return total
 
 
-def _of_codes(source: Source) -> Exponents:
+def _of_codes(source: Source) -> ExponentCounts:
     """The exponents of FP32 or FP64 codes, from the exponent field or, for subnormals, from the leading one."""
     codes, fmt = source
     magnitude = codes & codes.dtype.type(fmt.magnitude_mask)
@@ -90,9 +90,9 @@ def _of_codes(source: Source) -> Exponents:
     zeros, specials = int(counts[0]) - len(small), int(counts[top])
     used = np.flatnonzero(whole)
     if not used.size:
-        return Exponents(0, np.zeros(0, np.int64), zeros, specials)
+        return ExponentCounts(0, np.zeros(0, np.int64), zeros, specials)
     first = fmt.emin - fmt.mantissa_bits
-    return Exponents(first + int(used[0]), whole[used[0] : used[-1] + 1].astype(np.int64), zeros, specials)
+    return ExponentCounts(first + int(used[0]), whole[used[0] : used[-1] + 1].astype(np.int64), zeros, specials)
 
 
 class Shares(NamedTuple):

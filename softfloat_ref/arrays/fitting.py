@@ -98,7 +98,7 @@ class _Side(NamedTuple):
 # -- segments ------------------------------------------------------------------------------------------------------
 
 
-class Shape(NamedTuple):
+class TableShape(NamedTuple):
     """How segments are addressed."""
 
     address: Address
@@ -186,7 +186,7 @@ def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
     return solution
 
 
-def _segments(side: _Side, ends: Ends, shape: Shape, degree: int) -> list[_Segment] | None:
+def _segments(side: _Side, ends: Ends, shape: TableShape, degree: int) -> list[_Segment] | None:
     """The segments of one side; None if some function is too curved for polynomials of that degree."""
     codes = np.arange(ends.first, ends.after)
     low, high = (x[side.places[codes]] for x in side.goal.windows)
@@ -260,18 +260,18 @@ def _symmetry(goal: Goal) -> Symmetry:
     return "odd" if (plus == minus ^ goal.out.sign_bit).all() else "none"
 
 
-def _shapes(goal: Goal, ends: list[Ends], address: Address | None) -> Iterator[Shape]:
+def _shapes(goal: Goal, ends: list[Ends], address: Address | None) -> Iterator[TableShape]:
     """The shapes to try, those with few segments first."""
-    shapes = [Shape("code", 0, shift) for shift in range(goal.fmt.mantissa_bits + 1)] if address != "value" else []
+    shapes = [TableShape("code", 0, shift) for shift in range(goal.fmt.mantissa_bits + 1)] if address != "value" else []
     if address != "code":
         least = min((e.first for e in ends if e.first < e.after), default=1)
         exact = -min(goal.fmt.magnitude(max(least, 1))[1], 0)
         units = range(max(exact - 3, 0), min(exact, _MAX_UNIT_BITS) + 1)
-        shapes += [Shape("value", unit, shift) for unit in units for shift in range(unit + 4)]
+        shapes += [TableShape("value", unit, shift) for unit in units for shift in range(unit + 4)]
     yield from sorted(shapes, key=lambda s: (_rows(goal, ends, s), s.unit))
 
 
-def _rows(goal: Goal, ends: list[Ends], shape: Shape) -> int:
+def _rows(goal: Goal, ends: list[Ends], shape: TableShape) -> int:
     """The number of segments of a shape."""
     count = 0
     for e in ends:
@@ -281,7 +281,7 @@ def _rows(goal: Goal, ends: list[Ends], shape: Shape) -> int:
     return count
 
 
-def _step(goal: Goal, magnitude: int, shape: Shape) -> int:
+def _step(goal: Goal, magnitude: int, shape: TableShape) -> int:
     if shape.address == "code":
         return magnitude
     significand, exponent = goal.fmt.magnitude(magnitude)
@@ -290,7 +290,7 @@ def _step(goal: Goal, magnitude: int, shape: Shape) -> int:
 
 
 def _attempt(
-    goal: Goal, name: str, symmetry: Symmetry, sides: list[_Side], ends: list[Ends], shape: Shape
+    goal: Goal, name: str, symmetry: Symmetry, sides: list[_Side], ends: list[Ends], shape: TableShape
 ) -> Approximation | None:
     """The smallest table of a shape that meets the bound on every operand."""
     listed = [_segments(side, e, shape, goal.degree) for side, e in zip(sides, ends, strict=True)]
@@ -311,7 +311,7 @@ def _attempt(
     return best
 
 
-def _made(goal: Goal, name: str, symmetry: Symmetry, parts: list[Part], shape: Shape) -> Approximation | None:
+def _made(goal: Goal, name: str, symmetry: Symmetry, parts: list[Part], shape: TableShape) -> Approximation | None:
     rows = [row for p in parts for row in p.rows]
     columns = zip(*rows, strict=True) if rows else [[0]] * (goal.degree + 1)
     widths = tuple(max(max(c, -c - 1).bit_length() + 1 for c in map(int, column)) for column in columns)

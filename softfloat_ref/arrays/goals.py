@@ -123,7 +123,7 @@ class Goal:
         return np.where(self.finite, ends[0], 1.0), np.where(self.finite, ends[1], -1.0)
 
 
-class Measured(NamedTuple):
+class ApproximationErrors(NamedTuple):
     """How far an approximation is from its function: kappa (None: NaN or infinities do not match), the largest error in
     ulp, with operands that have them; and the error of every code with a finite result."""
 
@@ -135,7 +135,7 @@ class Measured(NamedTuple):
     wrong: NDArray[Any]
 
 
-def measure(a: Approximation, goal: Goal) -> Measured:
+def measure(a: Approximation, goal: Goal) -> ApproximationErrors:
     """The errors of an approximation over every code."""
     got = approximations.evaluate(a, goal.codes)
     away = np.abs(goal.ranks(got) - goal.ranks(goal.expected))
@@ -149,7 +149,7 @@ def measure(a: Approximation, goal: Goal) -> Measured:
     low, high = goal.allowed
     rank = goal.ranks(got)
     wrong = unlike | (goal.finite & ((rank < low) | (rank > high)))
-    return Measured(
+    return ApproximationErrors(
         None if unlike.any() else int(away.max()),
         int(np.argmax(np.where(unlike, 1 << 40, away))),
         float(errors.max()),

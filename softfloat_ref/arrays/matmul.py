@@ -147,11 +147,11 @@ def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray
 
 def product(a: Matrix, b: Matrix, s: Setting, c: Codes) -> Codes:
     """The product of checked matrices: codes of the result's format. c: codes of its own."""
-    return _Job(a, b, s, c).run()
+    return _ProductJob(a, b, s, c).run()
 
 
 @dataclass(frozen=True)
-class _Job:
+class _ProductJob:
     """One matrix product."""
 
     a: Matrix

@@ -175,7 +175,7 @@ SCALE_LAYOUTS: Final[dict[str, str]] = {
 }
 
 
-class Layout(NamedTuple):
+class PackingLayout(NamedTuple):
     """A parsed layout."""
 
     elements: ElementLayout
@@ -194,9 +194,9 @@ class Layout(NamedTuple):
         return self.scales in ("front", "behind")
 
 
-def get_layout(name: str | Layout) -> Layout:
+def get_layout(name: str | PackingLayout) -> PackingLayout:
     """A layout from "ELEMENTS" (scales stored separately) or "ELEMENTS+SCALES". Raises Error."""
-    if isinstance(name, Layout):
+    if isinstance(name, PackingLayout):
         return name
     if not isinstance(name, str):
         raise Error(f"a layout must be a name, for example low-first+swizzled, not {name!r}")
@@ -205,13 +205,13 @@ def get_layout(name: str | Layout) -> Layout:
         raise unknown("layout of elements", elements, ELEMENT_LAYOUTS)
     if (scales or "apart") not in SCALE_LAYOUTS:
         raise unknown("layout of scales", scales, SCALE_LAYOUTS)
-    return Layout(ELEMENT_LAYOUTS[elements], scales or "apart")
+    return PackingLayout(ELEMENT_LAYOUTS[elements], scales or "apart")
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def pack(codes: Codes, scales: Codes, width: int, scale_width: int, layout: str | Layout = "dense") -> Packed:
+def pack(codes: Codes, scales: Codes, width: int, scale_width: int, layout: str | PackingLayout = "dense") -> Packed:
     """Pack codes (..., blocks, size) of `width` bits and scales (..., blocks) of `scale_width` bits.
 
     data is (..., blocks * bytes per block). scales is (..., blocks * bytes per scale), or one-dimensional if swizzled,
@@ -237,7 +237,7 @@ def unpack(
     shape: tuple[int, ...],
     width: int,
     scale_width: int,
-    layout: str | Layout = "dense",
+    layout: str | PackingLayout = "dense",
 ) -> tuple[Codes, Codes]:
     """The inverse of `pack`: codes of `shape`, (..., blocks, size), and scales (..., blocks).
 
@@ -270,14 +270,14 @@ def unpack(
 # -- codes without scales of blocks ----------------------------------------------------------------------------------
 
 
-def pack_rows(codes: Codes, width: int, layout: str | Layout, name: str) -> Bytes:
+def pack_rows(codes: Codes, width: int, layout: str | PackingLayout, name: str) -> Bytes:
     """Pack codes of `width` bits, each row of the last axis in whole bytes. Raises Error for a layout that does not
     support this width, and for a place of scales, which these codes do not have."""
     whole = np.atleast_1d(codes)
     return np.ascontiguousarray(_layout_of_rows(layout, width, name).elements.pack(whole, width))
 
 
-def unpack_rows(data: ArrayLike, shape: tuple[int, ...], width: int, layout: str | Layout, name: str) -> Codes:
+def unpack_rows(data: ArrayLike, shape: tuple[int, ...], width: int, layout: str | PackingLayout, name: str) -> Codes:
     """The inverse of `pack_rows`: codes of that shape. Raises Error for another number of bytes."""
     elements = _layout_of_rows(layout, width, name).elements
     rows = shape or (1,)
@@ -287,7 +287,7 @@ def unpack_rows(data: ArrayLike, shape: tuple[int, ...], width: int, layout: str
     return elements.unpack(parts, rows[-1], width).reshape(shape)
 
 
-def _layout_of_rows(layout: str | Layout, width: int, name: str) -> Layout:
+def _layout_of_rows(layout: str | PackingLayout, width: int, name: str) -> PackingLayout:
     resolved = get_layout(layout)
     if resolved.scales != "apart":
         raise Error(f"layout {resolved.elements.name}+{resolved.scales} places scales of blocks; {name} has none")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from softfloat_ref.base.errors import Error
 
 Array = NDArray[Any]
-Part = int | slice  # of one axis
+AxisIndex = int | slice  # of one axis
 _CORNER_SIZE: Final = 6  # rows and columns that a notebook shows
 _MAX_DECODED: Final = 1 << 20  # elements that are decoded to show some of them
 
@@ -46,7 +46,7 @@ class QuantizedArray(ABC):
         return self._settings()
 
     @abstractmethod
-    def _part(self, parts: tuple[Part, ...]) -> Self:
+    def _part(self, parts: tuple[AxisIndex, ...]) -> Self:
         """The part for one integer or slice per axis. Raises Error for one that cuts a block."""
 
     @property
@@ -150,7 +150,7 @@ def _same(x: Array, y: Array) -> bool:
     return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
 
 
-def _parts(index: Any, shape: tuple[int, ...]) -> tuple[Part, ...]:
+def _parts(index: Any, shape: tuple[int, ...]) -> tuple[AxisIndex, ...]:
     """An index of integers, slices and ... as one integer or slice per axis. Raises Error for any other index, and
     IndexError as numpy does."""
     indices = list(index) if isinstance(index, tuple) else [index]
@@ -171,6 +171,6 @@ def _place(i: int, n: int) -> int:
     return i % n
 
 
-def axis_after(parts: tuple[Part, ...], axis: int) -> int | None:
+def axis_after(parts: tuple[AxisIndex, ...], axis: int) -> int | None:
     """The number of an axis after an index; None if an integer dropped it."""
     return None if isinstance(parts[axis], int) else sum(isinstance(x, slice) for x in parts[:axis])

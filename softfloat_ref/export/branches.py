@@ -14,27 +14,27 @@ _COSTS: Final = {"const": 0, "var": 0, "zext": 0, "mul": 3, "udiv": 25, "urem": 
 _MAX_PASSES: Final = 8
 
 
-class Group(NamedTuple):
+class ChoiceGroup(NamedTuple):
     """Choices on one condition, made together: with `if`, not with operators. Those of a smaller depth come later."""
 
     condition: Term
     depth: int
 
 
-Place = tuple[tuple[Group, bool], ...]  # the branches around a statement, outermost first
+BranchPath = tuple[tuple[ChoiceGroup, bool], ...]  # the branches around a statement, outermost first
 
 
 @dataclass(frozen=True)
 class Branches:
     """places: of each term; depths: a term depends on terms of no smaller depth; selects: choices made by operators."""
 
-    places: dict[Term, Place]
+    places: dict[Term, BranchPath]
     depths: dict[Term, int]
     selects: frozenset[Term]
 
-    def group(self, t: Term) -> Group | None:
+    def group(self, t: Term) -> ChoiceGroup | None:
         """The group of a choice; None for other terms."""
-        return Group(t.args[0], self.depths[t]) if t.op == "ite" and t not in self.selects else None
+        return ChoiceGroup(t.args[0], self.depths[t]) if t.op == "ite" and t not in self.selects else None
 
 
 def branches(roots: Sequence[Term]) -> Branches:
@@ -51,10 +51,10 @@ def branches(roots: Sequence[Term]) -> Branches:
 
 
 def _placed(order: list[Term], roots: Iterable[Term], selects: frozenset[Term]) -> Branches:
-    places: dict[Term, Place] = {}
+    places: dict[Term, BranchPath] = {}
     depths: dict[Term, int] = {}
 
-    def note(t: Term, place: Place, depth: int) -> None:
+    def note(t: Term, place: BranchPath, depth: int) -> None:
         places[t] = _common(places[t], place) if t in places else place
         depths[t] = max(depths.get(t, 0), depth)
 
@@ -75,7 +75,7 @@ def _placed(order: list[Term], roots: Iterable[Term], selects: frozenset[Term]) 
     return result
 
 
-def _common(a: Place, b: Place) -> Place:
+def _common(a: BranchPath, b: BranchPath) -> BranchPath:
     n = 0
     while n < min(len(a), len(b)) and a[n] == b[n]:
         n += 1
@@ -84,7 +84,7 @@ def _common(a: Place, b: Place) -> Place:
 
 def _small(order: list[Term], placed: Branches) -> Iterable[Term]:
     """The choices of whose sides neither is much work."""
-    work: Counter[Place] = Counter()
+    work: Counter[BranchPath] = Counter()
     for t in order:
         for n in range(1, len(placed.places[t]) + 1):
             work[placed.places[t][:n]] += _COSTS.get(t.op, 1)

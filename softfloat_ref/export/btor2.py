@@ -15,14 +15,14 @@ _SHIFTS: Final = ("shl", "lshr", "ashr")
 
 def btor2_text(circuits: Sequence[Circuit]) -> str:
     """The lines. Inputs and outputs of several circuits are told apart by the circuits' names."""
-    file = _File()
+    file = _Btor2File()
     file.lines += ["; SPDX-License-Identifier: 0BSD"]
     for circuit in circuits:
         file.add(circuit, f"{circuit.name}." if len(circuits) > 1 else "")
     return "\n".join([*file.lines, ""])
 
 
-class _File:
+class _Btor2File:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.last = 0

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.base.systemverilog import named
-from softfloat_ref.export.branches import Branches, Group, Place, branches
-from softfloat_ref.export.plan import FLIPPED, Plan, is_atom, make_plan, wrap_line
+from softfloat_ref.export.branches import Branches, ChoiceGroup, BranchPath, branches
+from softfloat_ref.export.plan import FLIPPED, PrintPlan, is_atom, make_plan, wrap_line
 from softfloat_ref.export.words import WORD, on_words
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, in_order
@@ -32,7 +32,7 @@ def c_text(circuits: Sequence[Circuit], header: str | None = None) -> str:
     lines = ["// SPDX-License-Identifier: 0BSD", "#include <stdbool.h>", "#include <stddef.h>", "#include <stdint.h>"]
     lines += [f'#include "{header}"', ""] if header else ["", *_declarations(circuits)]
     for circuit in circuits:
-        lines += [*_Function(on_words(circuit)).lines(), *_array(circuit), ""]
+        lines += [*_CFunction(on_words(circuit)).lines(), *_array(circuit), ""]
     return "\n".join(lines)
 
 
@@ -117,7 +117,7 @@ def _array(circuit: Circuit) -> Iterator[str]:
 # -- the body ------------------------------------------------------------------------------------------------------
 
 
-class _Function:
+class _CFunction:
     """The function of a circuit on words."""
 
     def __init__(self, circuit: Circuit) -> None:
@@ -126,9 +126,9 @@ class _Function:
         order = in_order(circuit.roots)
         forced = [t for t in order if self.branches.group(t)]
         reserved = {*KEYWORDS, circuit.name, *(p.name for p in circuit.inputs)}
-        self.plan: Plan = make_plan(circuit, reserved, _needs, forced)
+        self.plan: PrintPlan = make_plan(circuit, reserved, _needs, forced)
         self.most = _most(order)
-        self.inside: dict[Place, list[Term]] = defaultdict(list)
+        self.inside: dict[BranchPath, list[Term]] = defaultdict(list)
         for t in self.plan.stated:
             self.inside[self.branches.places[t]].append(t)
         self.shared: set[Term] = set()  # choices whose variable is that of an outer choice
@@ -158,10 +158,10 @@ class _Function:
                 lanes = [(k, name) for k, name in enumerate(port.names) if name in used]
                 yield from (f"    uint64_t {name} = {port.name}[{k}]{mask};" for k, name in lanes)
 
-    def _statements(self, place: Place, indent: str) -> Iterator[str]:
+    def _statements(self, place: BranchPath, indent: str) -> Iterator[str]:
         """What is computed at a place, without the branches' values."""
-        groups: dict[Group, list[Term]] = defaultdict(list)
-        items: list[tuple[tuple[int, bool, int], Group | Term]] = []
+        groups: dict[ChoiceGroup, list[Term]] = defaultdict(list)
+        items: list[tuple[tuple[int, bool, int], ChoiceGroup | Term]] = []
         for t in self.inside[place]:
             group = self.branches.group(t)
             if group is None:
@@ -170,13 +170,13 @@ class _Function:
                 groups[group].append(t)
         items += [((-g.depth, False, terms[0].number), g) for g, terms in groups.items()]
         for _, item in sorted(items, key=lambda x: x[0]):
-            if isinstance(item, Group):
+            if isinstance(item, ChoiceGroup):
                 yield from self._choice(place, item, groups[item], indent)
             else:
                 # not const: Clang evaluates the initial value of a constant again at each use, hence of all before it
                 yield from wrap_line(f"{indent}{_type(item)} {self.plan.names[item]} = {self._whole(item)};", indent)
 
-    def _choice(self, place: Place, group: Group, terms: list[Term], indent: str) -> Iterator[str]:
+    def _choice(self, place: BranchPath, group: ChoiceGroup, terms: list[Term], indent: str) -> Iterator[str]:
         for t in terms:
             if t not in self.shared:
                 yield f"{indent}{_type(t)} {self.plan.names[t]};"
@@ -194,7 +194,7 @@ class _Function:
                     yield from wrap_line(text, indent + "    ")
         yield f"{indent}}}"
 
-    def _share(self, inner: Place, terms: list[Term], values: list[Term]) -> None:
+    def _share(self, inner: BranchPath, terms: list[Term], values: list[Term]) -> None:
         """A choice that is all of an outer one's side is assigned to its variable."""
         for t, value in zip(terms, values, strict=True):
             if self.branches.group(value) and self.branches.places[value] == inner and value not in self.shared:
@@ -269,25 +269,25 @@ def _most(order: Iterable[Term]) -> dict[Term, int]:
     return bounds
 
 
-_Expression = Callable[[_Function, Term], str]
+_Expression = Callable[[_CFunction, Term], str]
 
 
 def _infix(sign: str, of_bits: str = "") -> _Expression:
-    def text(f: _Function, t: Term) -> str:
+    def text(f: _CFunction, t: Term) -> str:
         own = of_bits if of_bits and t.width == 1 else sign
         return f" {own} ".join(f.atom(a) for a in t.args) if own not in FLIPPED else _compared(f, t, own)
 
     return text
 
 
-def _compared(f: _Function, t: Term, sign: str) -> str:
+def _compared(f: _CFunction, t: Term, sign: str) -> str:
     a, b = t.args
     if a.is_const:
         a, b, sign = b, a, FLIPPED[sign]
     return f" {sign} ".join(f"({x})" if x.startswith("!") else x for x in (f.atom(a), f.atom(b)))
 
 
-def _not(f: _Function, t: Term) -> str:
+def _not(f: _CFunction, t: Term) -> str:
     a = t.args[0]
     if t.width == 1:
         if a not in f.plan.names and a.op in ("eq", "ult"):
@@ -296,26 +296,26 @@ def _not(f: _Function, t: Term) -> str:
     return f"~{f.atom(a)}" if t.width == WORD else f"{f.atom(a)} ^ {_hex((1 << t.width) - 1)}"
 
 
-def _add(f: _Function, t: Term) -> str:
+def _add(f: _CFunction, t: Term) -> str:
     a, b = t.args
     return f.cut(t, f"{f.wide(a)} + {f.wide(b)}", f.most[a] + f.most[b])
 
 
-def _mul(f: _Function, t: Term) -> str:
+def _mul(f: _CFunction, t: Term) -> str:
     a, b = t.args
     return f.cut(t, f"{f.wide(a)} * {f.wide(b)}", f.most[a] * f.most[b])
 
 
-def _sub(f: _Function, t: Term) -> str:
+def _sub(f: _CFunction, t: Term) -> str:
     a, b = t.args
     return f.cut(t, f"{f.wide(a)} - {f.wide(b)}", 1 << WORD)
 
 
-def _neg(f: _Function, t: Term) -> str:
+def _neg(f: _CFunction, t: Term) -> str:
     return f.cut(t, f"0 - {f.wide(t.args[0])}", 1 << WORD)
 
 
-def _divided(f: _Function, t: Term) -> str:
+def _divided(f: _CFunction, t: Term) -> str:
     a, b = t.args
     text = f"{f.atom(a)} {'/' if t.op == 'udiv' else '%'} {f.atom(b)}"
     if b.is_const and b.value:
@@ -324,7 +324,7 @@ def _divided(f: _Function, t: Term) -> str:
     return f"{f.atom(b)} == 0 ? {other} : {text}"
 
 
-def _shift(f: _Function, t: Term) -> str:
+def _shift(f: _CFunction, t: Term) -> str:
     a, by = t.args
     text = f"{f.wide(a)} {'<<' if t.op == 'shl' else '>>'} {f.atom(by)}"
     if t.op == "shl":
@@ -332,13 +332,13 @@ def _shift(f: _Function, t: Term) -> str:
     return text if f.most[by] < WORD else f"{f.atom(by)} < {WORD} ? {text} : 0"
 
 
-def _concat(f: _Function, t: Term) -> str:
+def _concat(f: _CFunction, t: Term) -> str:
     high, low = t.args
     moved = f"{f.wide(high)} << {low.width}"
     return moved if low.is_const and low.value == 0 else f"{moved} | {f.wide(low)}"
 
 
-def _extract(f: _Function, t: Term) -> str:
+def _extract(f: _CFunction, t: Term) -> str:
     a, low = t.args[0], t.value[1]
     moved = f"{f.atom(a)} >> {low}" if low else f.text(a)
     mask = (1 << t.width) - 1
@@ -347,11 +347,11 @@ def _extract(f: _Function, t: Term) -> str:
     return f"({moved}) & {_hex(mask)}" if " " in moved else f"{moved} & {_hex(mask)}"
 
 
-def _zext(f: _Function, t: Term) -> str:
+def _zext(f: _CFunction, t: Term) -> str:
     return f.wide(t.args[0]) if t.args[0].width == 1 else f.text(t.args[0])
 
 
-def _ite(f: _Function, t: Term) -> str:
+def _ite(f: _CFunction, t: Term) -> str:
     c, a, b = t.args
     yes = f.wide(a) if a.is_const and b.is_const and t.width > 1 else f.atom(a)
     return f"{f.atom(c)} ? {yes} : {f.atom(b)}"

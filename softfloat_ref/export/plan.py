@@ -28,7 +28,7 @@ Needs = Callable[[Term], Iterable[Term]]  # the arguments of a term that must ha
 
 
 @dataclass(frozen=True)
-class Plan:
+class PrintPlan:
     """names: of the variables and of the stated terms, which are in order; stages: of all terms."""
 
     names: dict[Term, str]
@@ -65,7 +65,7 @@ def wrap_line(line: str, indent: str) -> list[str]:
     return [*lines, line]
 
 
-def make_plan(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: Iterable[Term] = ()) -> Plan:
+def make_plan(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: Iterable[Term] = ()) -> PrintPlan:
     """The plan of a circuit: a term is stated if it has a name, is used often, or makes an expression too long.
 
     reserved: names that no term gets; needs: operands that the language can only name; forced: stated at any rate.
@@ -80,7 +80,7 @@ def make_plan(circuit: Circuit, reserved: Collection[str], needs: Needs, forced:
     unique = _Unique({*reserved, *names.values(), *(n for p in circuit.outputs for n in (p.name, *p.names))})
     for t in stated:
         names[t] = unique(hints.get(t) or _described(t, stages[t]))
-    return Plan(names, stated, stages)
+    return PrintPlan(names, stated, stages)
 
 
 def _chosen(
@@ -132,7 +132,7 @@ def _described(t: Term, stage: str) -> str:
     return f"{stage}_{word}"
 
 
-def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
+def by_stage(plan: PrintPlan) -> list[tuple[str, list[Term]]]:
     """The stated terms with their stages: operands first, but those of a stage together as far as that goes."""
     waiting = {t: operands(t, plan) for t in plan.stated}
     users: dict[Term, list[Term]] = defaultdict(list)
@@ -161,7 +161,7 @@ def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
     return stages
 
 
-def operands(t: Term, plan: Plan) -> set[Term]:
+def operands(t: Term, plan: PrintPlan) -> set[Term]:
     """The stated terms in a term's expression."""
     stated: set[Term] = set()
     within = list(t.args)

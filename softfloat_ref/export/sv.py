@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.base.systemverilog import KEYWORDS, named
-from softfloat_ref.export.plan import FLIPPED, Plan, by_stage, is_atom, make_plan, wrap_line
+from softfloat_ref.export.plan import FLIPPED, PrintPlan, by_stage, is_atom, make_plan, wrap_line
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, signed
 
@@ -29,7 +29,7 @@ def sv_text(circuits: Sequence[Circuit]) -> str:
 class _Module:
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
-        self.plan: Plan = make_plan(circuit, {*KEYWORDS, *_names(circuit)}, _needs)
+        self.plan: PrintPlan = make_plan(circuit, {*KEYWORDS, *_names(circuit)}, _needs)
         self.lanes = {name: (port, k) for port in circuit.inputs for k, name in enumerate(port.names)}
 
     def lines(self) -> Iterator[str]:

@@ -17,7 +17,7 @@ from volume import FULL, cases
 
 import softfloat_ref as sf
 from softfloat_ref import affine, arrays, blocks
-from softfloat_ref.arrays.block_setting import Setting
+from softfloat_ref.arrays.block_setting import BlockSetting
 from softfloat_ref.arrays.kernels import prefixes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format, get_block_format
@@ -377,7 +377,7 @@ def test_stochastic_blocks_by_compiled_loops(fmt: str, rounding: str, monkeypatc
     for x, axis, profile in ((plain, 0, None), (wide, 1, None), (wide, 0, "torchao-even"), (wide / 2**100, 1, None)):
         result = blocks.encode(x, fmt, axis=axis, profile=profile, policy=policy, random_bits=source)
         with monkeypatch.context() as context:
-            context.setattr(Setting, "divided", lambda *_: None)
+            context.setattr(BlockSetting, "divided", lambda *_: None)
             expected = blocks.encode(x, fmt, axis=axis, profile=profile, policy=policy, random_bits=source)
         assert (result.codes == expected.codes).all()
         assert (result.scales == expected.scales).all()

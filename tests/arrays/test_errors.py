@@ -61,7 +61,7 @@ def test_errors_are_exact_and_do_not_depend_on_the_boxes(
         (counted & (x != 0) & (y == 0)).sum(),
     )
     assert total.largest_error == np.abs(x[counted].astype(float) - y[counted]).max(initial=0)
-    measure, flat = errors.Measure.make(fmt, axis=axis), x.reshape(-1)
+    measure, flat = errors.ErrorMeasure.make(fmt, axis=axis), x.reshape(-1)
     whole = errors.measure_errors(measure, lambda first, n: flat[first : first + n], shape, bins=5)
     assert same(whole.errors, total)
     for slab in (1, 40, 100):
@@ -80,7 +80,7 @@ def test_random_words_belong_to_positions(fmt: str) -> None:
     signal, noise = by_definition(x, sf.quantize(x, fmt, policy, source))
     assert total.noise * Fraction(2) ** UNIT_EXPONENT == noise > 0
     assert signal > 0
-    measure, flat = errors.Measure.make(fmt, policy, source), x.reshape(-1)
+    measure, flat = errors.ErrorMeasure.make(fmt, policy, source), x.reshape(-1)
     assert same(errors.measure_errors(measure, lambda i, n: flat[i : i + n], x.shape, 50).errors, total)
 
 

@@ -13,7 +13,7 @@ from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.convert import code_dtype, decode
 from softfloat_ref.arrays.kernels import fused
 from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
-from softfloat_ref.arrays.matmul import _ends, _Job, operand_matrix
+from softfloat_ref.arrays.matmul import _ends, _ProductJob, operand_matrix
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
@@ -246,7 +246,7 @@ def test_what_has_a_fast_way() -> None:
     a = block_array("mxfp8_e5m2", (2, 32), 1, 1, "close")
     x, y = operand_matrix(a, None, 1, "a"), operand_matrix(a, None, 1, "b")
     s = setting(x.vector(0), y.vector(0), get_accumulator("mx-fp32"), FP32)
-    assert _Job(x, y, s, np.zeros((2, 2), np.uint32))._panels() is not None
+    assert _ProductJob(x, y, s, np.zeros((2, 2), np.uint32))._panels() is not None
 
 
 def test_bad_operands() -> None:

@@ -29,7 +29,7 @@ _FINITE_FIELDS: Final = 255  # number of exponent fields of finite float32 value
 Array = NDArray[Any]
 
 
-class Plan(NamedTuple):
+class PowerPlan(NamedTuple):
     """The arguments of the loops of a block conversion: see block_loops.quantize_rows."""
 
     emin: int
@@ -39,14 +39,14 @@ class Plan(NamedTuple):
     near: Array  # the fields of the elements' nearest.Nearest; empty if its loops do not support them
 
 
-def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> Plan | None:
+def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> PowerPlan | None:
     """The plan of a block conversion, or None if the loops do not support it. They need float32 input, E8M0 scales,
     exact quotients, and a profile that handles specials per block."""
     return _plan(fmt, profile, policy) if source is FP32 else None
 
 
 @lru_cache(maxsize=64)
-def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
+def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> PowerPlan | None:
     done = (
         fmt.scale == E8M0
         and fmt.size > 0
@@ -69,7 +69,7 @@ def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
     numbers[3] = int(policy.flush_inputs or profile.flush == "element")
     highest = fmt.element.emin + (int(table.max()) >> plans.SCALE_AT) + 1  # at least the lowest binade of any block
     near = plans.nearest_numbers(fmt.element, policy, False) if highest < plans.FAR else None
-    return Plan(fmt.element.emin, table, np.array(rules, np.int64), _array(numbers), _array(near or []))
+    return PowerPlan(fmt.element.emin, table, np.array(rules, np.int64), _array(numbers), _array(near or []))
 
 
 def _array(numbers: list[int]) -> Array:
@@ -104,7 +104,7 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
 
 
 def quantize(
-    x: Array, axis: int, size: int, plan: Plan, codes: Array | None = None, scales: Array | None = None,
+    x: Array, axis: int, size: int, plan: PowerPlan, codes: Array | None = None, scales: Array | None = None,
     threads: int = 1,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Quantize contiguous float32 bits in blocks of `size` along an axis, into `codes` and `scales` if given.
@@ -143,7 +143,7 @@ def quantize(
     return codes, scales, redo
 
 
-def row_loop(size: int, plan: Plan) -> tuple[Any, tuple[Any, ...]]:
+def row_loop(size: int, plan: PowerPlan) -> tuple[Any, tuple[Any, ...]]:
     """The loop of blocks along rows, and its arguments between the values and the places of the results."""
     from softfloat_ref.arrays.kernels.block_loops import quantize_rows, quantize_rows32
 

@@ -119,46 +119,46 @@ def round_codes(
     return int(loop.kernel(read_only(x), out, flags, word_array, *loop.rest))
 
 
-class Loop(NamedTuple):
+class ConversionLoop(NamedTuple):
     """A compiled loop, and its arguments after the arrays of operands and results."""
 
     kernel: Any
     rest: tuple[Any, ...]
 
 
-def generic_loop(source: Format, fmt: Format, policy: Policy) -> Loop:
+def generic_loop(source: Format, fmt: Format, policy: Policy) -> ConversionLoop:
     """The loop of any conversion, by round_pack: of bits, codes, flags and words."""
     from softfloat_ref.arrays.kernels.convert import rounded_codes
 
     numbers = np.array([source.mantissa_bits, source.bias, source.width, policy.flush_inputs], np.int64)
-    return Loop(rounded_codes, (numbers, *plans.generic(fmt, policy)))
+    return ConversionLoop(rounded_codes, (numbers, *plans.generic(fmt, policy)))
 
 
-def words_loop(source: Format, fmt: Format, policy: Policy) -> Loop:
+def words_loop(source: Format, fmt: Format, policy: Policy) -> ConversionLoop:
     """The loop of a conversion with random words: of bits, words and codes. Requires `plans.is_stochastic`."""
     from softfloat_ref.arrays.kernels.convert import stochastic_codes32
 
-    return Loop(stochastic_codes32, (_plain(fmt, policy, source), int(policy.rounding), policy.random_count))
+    return ConversionLoop(stochastic_codes32, (_plain(fmt, policy, source), int(policy.rounding), policy.random_count))
 
 
-def conversion_loop(source: Format, fmt: Format, policy: Policy) -> Loop:
+def conversion_loop(source: Format, fmt: Format, policy: Policy) -> ConversionLoop:
     """The loop of a conversion without random words: of bits and codes."""
     from softfloat_ref.arrays.kernels import convert
 
     if source.width <= 16:
-        return Loop(convert.table_values, (_code_table(source, fmt, policy),))
+        return ConversionLoop(convert.table_values, (_code_table(source, fmt, policy),))
     nearest = _nearest(fmt, policy, False) if source is FP32 else None
     if nearest is not None:
         return nearest
     if source is FP32 and plans.is_near(fmt, policy):
-        return Loop(convert.near_codes32, (_near(fmt, policy, False),))
+        return ConversionLoop(convert.near_codes32, (_near(fmt, policy, False),))
     if source in (FP32, FP64) and plans.is_plain(fmt, policy, source):
         kernel = convert.plain_codes32 if source is FP32 else convert.plain_codes64
-        return Loop(kernel, (_plain(fmt, policy, source),))
+        return ConversionLoop(kernel, (_plain(fmt, policy, source),))
     if source is FP32 and plans.fits_table(fmt, policy):
-        return Loop(convert.table_codes, (_upper_table(fmt, policy),))
+        return ConversionLoop(convert.table_codes, (_upper_table(fmt, policy),))
     any_format = generic_loop(source, fmt, policy)
-    return Loop(any_format.kernel, (_NO_FLAGS, _NO_WORDS, *any_format.rest))
+    return ConversionLoop(any_format.kernel, (_NO_FLAGS, _NO_WORDS, *any_format.rest))
 
 
 def _patch_nans(x: Array, source: Format, fmt: Format, policy: Policy, out: Array) -> None:
@@ -207,7 +207,7 @@ def _near(fmt: Format, policy: Policy, values: bool) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _nearest(fmt: Format, policy: Policy, values: bool) -> Loop | None:
+def _nearest(fmt: Format, policy: Policy, values: bool) -> ConversionLoop | None:
     """The loop of kernels/nearest.py for a conversion from float32; None if there is none."""
     from softfloat_ref.arrays.kernels import nearest
 
@@ -229,7 +229,7 @@ def _nearest(fmt: Format, policy: Policy, values: bool) -> Loop | None:
     else:
         wide = fmt.mantissa_bits > 0 and fmt.emax - fmt.emin > nearest.WIDE  # the wide loop needs a parity bit
         loop = nearest.wide_codes32 if wide else nearest.nearest_codes32
-    return Loop(loop, (np.array(numbers, np.uint32),))
+    return ConversionLoop(loop, (np.array(numbers, np.uint32),))
 
 
 def _is_the_processors(numbers: Any) -> bool:
@@ -266,15 +266,15 @@ def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, 
 
 
 @lru_cache(maxsize=64)
-def values_loop(fmt: Format, policy: Policy) -> Loop | None:
+def values_loop(fmt: Format, policy: Policy) -> ConversionLoop | None:
     """The loop that rounds float32 values in place: of their bits and those of the results; None if there is none."""
     if not (plans.is_plain(fmt, policy, FP32) and has_single_nan(fmt, policy)):
         return None
     from softfloat_ref.arrays.kernels.convert import near_values32, plain_values32
 
     if plans.is_near(fmt, policy):
-        return _nearest(fmt, policy, True) or Loop(near_values32, (_near(fmt, policy, True),))
-    return _nearest(fmt, policy, True) or Loop(plain_values32, (_value_numbers(fmt, policy),))
+        return _nearest(fmt, policy, True) or ConversionLoop(near_values32, (_near(fmt, policy, True),))
+    return _nearest(fmt, policy, True) or ConversionLoop(plain_values32, (_value_numbers(fmt, policy),))
 
 
 @lru_cache(maxsize=256)

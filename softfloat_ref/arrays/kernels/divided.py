@@ -70,7 +70,7 @@ Array = NDArray[Any]
 Words = Callable[[int, int], Array]
 
 
-class Plan(NamedTuple):
+class DividedPlan(NamedTuple):
     """The arguments of the loops; see divided_loops."""
 
     rules: Array
@@ -86,7 +86,7 @@ class Plan(NamedTuple):
     shorts: tuple[int, int]  # bits of a midpoint times its divisor, for scales and elements, without those of a factor
 
 
-def plan(fixed: Plan, tensor_scale: int) -> Plan | None:
+def plan(fixed: DividedPlan, tensor_scale: int) -> DividedPlan | None:
     """The plan for a second-level scale (an FP32 code); None if the loops do not support it. fixed: of `fixed_plan`."""
     kind = fixed.kind
     if kind == POWER and tensor_scale != FP32_ONE:
@@ -116,7 +116,7 @@ def short_bits(x: Value) -> int:
     return x.significand.bit_length() - ((x.significand & -x.significand).bit_length() - 1)
 
 
-def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
+def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> DividedPlan | None:
     """The parts of a plan for float32 values that do not depend on the second-level scale, or None if the loops do not
     support the conversion."""
     element, scale, n = fmt.element, fmt.scale, policy.random_count
@@ -137,7 +137,7 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
     if kind == RECIPROCAL and near and near[plans.INF] != near[plans.BEYOND]:
         near = []  # a product in FP32 may be Inf, which those loops count as a large number
     top = _ONE if profile.scale_rule == "amax" else largest(element)
-    return Plan(
+    return DividedPlan(
         _rules(fmt, profile, policy, kind),
         np.array([float(top), 1.0, float(largest(element))]),
         np.array([] if kind == POWER else plans.plain_numbers(scale, rounded, FP64), np.uint64),
@@ -241,7 +241,7 @@ def largest_finite(x: Array) -> int:
 
 
 def quantize(
-    x: Array, size: int, plan: Plan, words: Words | None, codes: Array, scales: Array, threads: int = 1
+    x: Array, size: int, plan: DividedPlan, words: Words | None, codes: Array, scales: Array, threads: int = 1
 ) -> Array:
     """Quantize float32 bits of shape (outer, length, inner) in blocks of `size` along the middle axis, into `codes` of
     that shape and `scales` (outer, blocks, inner).
@@ -255,16 +255,16 @@ def quantize(
         _whole(size, plan, words, *(array.reshape(1, -1) for array in arrays))
     elif x.shape[2] == 1:
         one = threads == 1 and x.shape[1] % size == 0  # complete blocks only: as one row
-        job = _Job(size, plan, words, *(array.reshape(1, -1) if one else array[:, :, 0] for array in arrays))
+        job = _SlabJob(size, plan, words, *(array.reshape(1, -1) if one else array[:, :, 0] for array in arrays))
         run_slices(job.x.shape[0], job.x.shape[1], threads, job.rows)
     else:
-        job = _Job(size, plan, words, *arrays)
+        job = _SlabJob(size, plan, words, *arrays)
         run_slices(x.shape[0], x.shape[1] * x.shape[2], threads, job.columns)
     return redo
 
 
-def _whole(size: int, p: Plan, words: Words | None, x: Array, codes: Array, scales: Array, redo: Array) -> None:
-    """Quantize a small array of complete blocks, as one row: what `_Job.rows` does, in fewer steps."""
+def _whole(size: int, p: DividedPlan, words: Words | None, x: Array, codes: Array, scales: Array, redo: Array) -> None:
+    """Quantize a small array of complete blocks, as one row: what `_SlabJob.rows` does, in fewer steps."""
     loops, inverse = _loops(), np.empty(scales.shape)
     loops.scales_of_rows(x, size, p.rules, p.factors, p.rounded, p.powers, p.values, scales, inverse, redo)
     drawn = _NO_WORDS if words is None else as_word_type(words(0, x.size), p.bits).reshape(x.shape)
@@ -278,11 +278,11 @@ def _loops() -> Any:
     return divided_loops
 
 
-class _Job(NamedTuple):
+class _SlabJob(NamedTuple):
     """The quantization of one array, slab by slab."""
 
     size: int
-    plan: Plan
+    plan: DividedPlan
     words: Words | None
     x: Array
     codes: Array

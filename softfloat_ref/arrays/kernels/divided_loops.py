@@ -47,7 +47,7 @@ _ABOVE: Final = U64((1 << 64) - (1 << 29))
 _ODD: Final = U64(1 << 29)
 LOW: Final = F64(2.0**-RANGE)  # nonzero quotients below it round like it, those beyond 1 / LOW like that
 SUBNORMAL: Final = I32(1023 - 149)  # float64's exponent field of the smallest float32
-DIVISOR, SECOND, FIRST = 0, 1, 2  # fields of a divided.Plan's `factors`
+DIVISOR, SECOND, FIRST = 0, 1, 2  # fields of a divided.DividedPlan's `factors`
 NEGATIVE_ZERO: Final = convert.Plain._fields.index("zero")
 MASK: Final = convert.Plain._fields.index("mask")
 

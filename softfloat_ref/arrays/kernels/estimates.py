@@ -40,7 +40,7 @@ CONSTANTS: Final = 7
 Ints = NDArray[np.int64]
 
 
-class Plan(NamedTuple):
+class EstimatePlan(NamedTuple):
     """The arguments of `look_up` that precede the operands."""
 
     mantissa_bits: int
@@ -67,7 +67,7 @@ def loop(sig: Signature, policy: Policy) -> Any:
 
 
 @lru_cache(maxsize=32)
-def plan(sig: Signature, policy: Policy) -> Plan | None:
+def plan(sig: Signature, policy: Policy) -> EstimatePlan | None:
     """The plan of an estimate from a format of at most 64 bits with IEEE 754's encoding to itself; else None."""
     e, fmt = sig.operation.estimate, sig.out
     plain = fmt.nan == "ieee" and fmt.subnormals == "gradual" and fmt.infinity and fmt.signed and not fmt.p3109
@@ -81,7 +81,7 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
         return None
     zeros = int(e.flushed or (sig.operation.flushes and policy.flush_inputs))
     table = np.array(e.table, np.int64)
-    return Plan(
+    return EstimatePlan(
         fmt.mantissa_bits,
         fmt.exponent_bits,
         int(e.root),

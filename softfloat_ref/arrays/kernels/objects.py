@@ -31,7 +31,7 @@ _SIZE: Final = ctypes.c_ssize_t
 Key = tuple[tuple[str, int], ...]  # of each argument: type and dimensions
 
 
-class Loop:
+class ObjectLoop:
     """A compiled function of a module, whose arguments are contiguous numpy arrays; what it returns is not passed on.
 
     It must neither allocate memory nor raise exceptions. Calls release the interpreter lock.

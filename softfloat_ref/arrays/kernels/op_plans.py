@@ -52,7 +52,7 @@ _MAX_QUOTIENT_BITS: Final = 60  # bits of a quotient or root
 Table = NDArray[np.int64]
 
 
-class Plan(NamedTuple):
+class OperationPlan(NamedTuple):
     """The arguments of `operate` that precede the operands."""
 
     numbers: Table
@@ -63,7 +63,7 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def plan(sig: Signature, policy: Policy) -> Plan | None:
+def plan(sig: Signature, policy: Policy) -> OperationPlan | None:
     """The plan of an operation, or None if the compiled loop does not support it."""
     if sig.operation.loop not in _LOOPS or not _fits(sig, policy):
         return None
@@ -77,7 +77,7 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
     for i, (rows, layout) in enumerate(known):
         layouts[i] = first, *layout
         first += len(rows)
-    return Plan(
+    return OperationPlan(
         _numbers(sig, policy, sig.operation.loop),
         np.concatenate([rows for rows, _ in known]),
         layouts,
@@ -205,7 +205,7 @@ def _table(sig: Signature, policy: Policy) -> Table:
     entry = _entries(sig, policy)
     for at, classes in enumerate(itertools.product(range(oc.CLASSES), repeat=sig.operation.arity)):
         cases = itertools.product(*(_few(codes[k], k, select) for codes, k in zip(known, classes, strict=True)))
-        by_order: list[list[_Entry]] = [[] for _ in range(orders)]
+        by_order: list[list[_ClassEntry]] = [[] for _ in range(orders)]
         for case in cases:
             codes, values = zip(*case, strict=True)
             order = _order(values) if select else 0
@@ -215,7 +215,7 @@ def _table(sig: Signature, policy: Policy) -> Table:
     return table
 
 
-class _Entry(NamedTuple):
+class _ClassEntry(NamedTuple):
     """The action for one case. zero: the result is an exact zero, which the exact computation may also give."""
 
     action: int
@@ -224,7 +224,7 @@ class _Entry(NamedTuple):
     zero: bool = False
 
 
-def _common(entries: Sequence[_Entry]) -> tuple[int, int, int]:
+def _common(entries: Sequence[_ClassEntry]) -> tuple[int, int, int]:
     """The action, code and flags common to all cases; ORACLE if they differ or there are no cases."""
     distinct = {x[:3] for x in entries}
     if len(distinct) > 1:  # sums: some are zero
@@ -251,14 +251,14 @@ def _order(values: Sequence[Value]) -> int:
     return 1 + exact.compare(finite[0], finite[1])
 
 
-def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequence[Value], Sequence[int]], _Entry]:
+def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequence[Value], Sequence[int]], _ClassEntry]:
     """A function that returns the action, code and flags of one case from its codes, their values and their classes."""
     operation, ctx, run = sig.operation, context(sig, policy), evaluator(sig, policy)
-    ask = _Entry(oc.ORACLE)
+    ask = _ClassEntry(oc.ORACLE)
     by_oracle = policy.nan_rule.propagate != "no"
     select = operation.loop is Loop.SELECT
 
-    def entry(case: Sequence[int], values: Sequence[Value], classes: Sequence[int]) -> _Entry:
+    def entry(case: Sequence[int], values: Sequence[Value], classes: Sequence[int]) -> _ClassEntry:
         nans = any(x.kind == NAN for x in values)
         if nans and by_oracle:
             return ask
@@ -269,11 +269,11 @@ def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequenc
         if chosen is not None and chosen.kind == FINITE and operation.result == "float":
             second = select and chosen is not values[0]
             if not zero or all(oc.FINITE_CLASS <= k < oc.FIRST_SPECIAL for k in classes):
-                return _Entry(oc.SECOND if second else oc.COMPUTE, 0, raised if select else 0)
+                return _ClassEntry(oc.SECOND if second else oc.COMPUTE, 0, raised if select else 0)
         try:
             code, flags = run(case, 0)
         except Undefined:
             return ask
-        return _Entry(oc.CONSTANT, signed_word(code), flags, zero)
+        return _ClassEntry(oc.CONSTANT, signed_word(code), flags, zero)
 
     return entry

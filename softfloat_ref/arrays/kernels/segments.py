@@ -62,7 +62,7 @@ _PATTERN: Final = 0x1555555555555555  # a huge or tiny result: no rounding bound
 Ints = NDArray[np.int64]
 
 
-class Segments(NamedTuple):
+class SegmentTables(NamedTuple):
     """A function's tables: of each sign and binade; of each segment, integers and floating-point numbers."""
 
     binades: Ints
@@ -74,7 +74,7 @@ Whole = tuple[int, int, int, int, int]
 _NO_POLYNOMIAL: Final = (0.0,) * (DEGREE + 1)
 
 
-class Row(NamedTuple):
+class SegmentRow(NamedTuple):
     """A segment: base, multiple, unit and bounds; coefficients, the lowest first."""
 
     whole: Whole
@@ -82,7 +82,7 @@ class Row(NamedTuple):
     good: bool
 
 
-class Place(NamedTuple):
+class SegmentPlace(NamedTuple):
     """A segment's operands: sign, exponent of the binade, k, and its number of 2^k."""
 
     sign: int
@@ -98,7 +98,7 @@ class Place(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def segments(operation: Operation) -> Segments:
+def segments(operation: Operation) -> SegmentTables:
     """The tables of a function of one operand. They are kept on disk."""
     known = OPERATIONS.get(operation.name) is operation  # a function that a diagnosis or a test made up is not
     file = disk_cache.path_for(disk_cache.CacheKey(__name__, json.dumps(operation.name)) if known else None, "segments")
@@ -109,11 +109,11 @@ def segments(operation: Operation) -> Segments:
         if time.perf_counter() - start >= disk_cache.WORTH_S:
             disk_cache.store(file, stored)
     binades, whole, parts = stored
-    return Segments(np.array(binades, np.int64), np.array(whole, np.int64), np.array(parts, np.float64))
+    return SegmentTables(np.array(binades, np.int64), np.array(whole, np.int64), np.array(parts, np.float64))
 
 
 def _made(operation: Operation) -> tuple[Any, list[Whole], list[tuple[float, ...]]]:
-    """The columns of `Segments`, as lists."""
+    """The columns of `SegmentTables`, as lists."""
     table = _Table(operation)
     curve = operation.curve
     parity = curve.parity if curve else ""
@@ -136,14 +136,14 @@ class _Table:
         self.parts: list[tuple[float, ...]] = []
         self.steps = 0
 
-    def value(self, place: Place, u: int) -> Outcome:
+    def value(self, place: SegmentPlace, u: int) -> Outcome:
         outcome: Outcome = self.function(self.context, place.at(u))
         return outcome
 
     def add(self, sign: int, at: int) -> None:
         """A binade, with as few segments as reach the goal, or with the most."""
         binade = at + LEAST
-        known = [self.value(Place(sign, binade, 0, 0), u)[0] for u in (-1 << 16, *_PLACES)]
+        known = [self.value(SegmentPlace(sign, binade, 0, 0), u)[0] for u in (-1 << 16, *_PLACES)]
         if not all(x.kind == FINITE and x.significand for x in known[1:]):
             outside = all(x == exact.GENERATED for x in known)
             self.binades[sign, at] = (OUTSIDE if outside else ASK), 0, 0
@@ -157,25 +157,25 @@ class _Table:
         self.whole += [row.whole for row in rows]
         self.parts += [row.parts for row in rows]
 
-    def _rows(self, sign: int, binade: int, steps: int) -> list[Row]:
+    def _rows(self, sign: int, binade: int, steps: int) -> list[SegmentRow]:
         """The segments of a binade; nothing if one is not good and there may be more."""
         rows = []
         for index in range(1 << steps):
-            row = self._row(Place(sign, binade, steps, index))
+            row = self._row(SegmentPlace(sign, binade, steps, index))
             if not row.good and steps < _MOST_STEPS:
                 return []
             rows.append(row)
         return rows
 
-    def _row(self, place: Place) -> Row:
+    def _row(self, place: SegmentPlace) -> SegmentRow:
         known = [self.value(place, u)[0] for u in (*_PLACES, -1 << 16, 1 << 16)]
         if not all(x.kind == FINITE for x in known) or not all(x.significand for x in known[:-2]):
-            return Row((0, 0, 0, UNBOUNDED, UNBOUNDED), _NO_POLYNOMIAL, False)
+            return SegmentRow((0, 0, 0, UNBOUNDED, UNBOUNDED), _NO_POLYNOMIAL, False)
         tops = [exact.top(x) for x in known if x.significand]
         for far, unit in ((min(tops) > FAR, HUGE), (max(tops) < -FAR, -HUGE)):
             if far:
                 turned = -_PATTERN if known[0].sign else _PATTERN
-                return Row((turned, 0, unit, 1, 1), _NO_POLYNOMIAL, True)
+                return SegmentRow((turned, 0, unit, 1, 1), _NO_POLYNOMIAL, True)
         unit = max(tops[: len(_PLACES)]) - _UNIT_BITS
         return _interpolated(place, [_scaled(x, unit) for x in known], unit)
 
@@ -188,7 +188,7 @@ def _scaled(x: Value, unit: int) -> int:
     return -size if x.sign else size
 
 
-def _interpolated(place: Place, values: Sequence[int], unit: int) -> Row:
+def _interpolated(place: SegmentPlace, values: Sequence[int], unit: int) -> SegmentRow:
     """The segment whose function has these values at the eight places and at the ends."""
     base, multiple = 0, 0
     operands = [place.at(u).significand << _FRACTION_BITS for u in (*_PLACES, -1 << 16, 1 << 16)]
@@ -203,10 +203,10 @@ def _interpolated(place: Place, values: Sequence[int], unit: int) -> Row:
     near = max(sizes) >> _FRACTION_BITS + _NEAR_BITS == 0 and (near_operand or base & ((1 << 54) - 1) == 0)
     if near and max(sizes) >> _FRACTION_BITS < _MAX_CLOSE and (all(x > 0 for x in rest) or all(x < 0 for x in rest)):
         beyond = 2 * _MAX_CLOSE
-        return Row((base, multiple, unit, *((0, beyond) if rest[0] > 0 else (beyond, 0))), _NO_POLYNOMIAL, True)
+        return SegmentRow((base, multiple, unit, *((0, beyond) if rest[0] > 0 else (beyond, 0))), _NO_POLYNOMIAL, True)
     parts, error = _polynomial(rest)
     allowed = min(_ERROR_GOAL, min(sizes) >> _FRACTION_BITS + 2) if near else _ERROR_GOAL
-    return Row((base, multiple, unit, error, error), parts, error <= allowed)
+    return SegmentRow((base, multiple, unit, error, error), parts, error <= allowed)
 
 
 def _base(values: Sequence[int]) -> tuple[int, list[int]]:
