@@ -65,7 +65,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _print_synthesis(text: str, modules: list[str]) -> None:
-    from softfloat_ref.export.synthesis import synthesized
+    from softfloat_ref.export.languages import synthesized
 
     for module in modules:
         found = synthesized(text, module)

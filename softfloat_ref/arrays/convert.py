@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import exchange, slabs
 from softfloat_ref.arrays.kernels import dispatch, prefixes
-from softfloat_ref.arrays.kernels.threads import run_slices, thread_count
 from softfloat_ref.arrays.random_bits import RandomBits, random_words, resolve_bits, shape_of
+from softfloat_ref.arrays.slabs import run_slices, thread_count
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random, decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format

@@ -22,7 +22,6 @@ from softfloat_ref.arrays.kernels.program import NoProgram, Program, compile_tre
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate.dots import Operand, Setting, run
-from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, encode, encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
@@ -109,35 +108,21 @@ def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
     return np.asarray((kinds == KINDS.index(kind)).any(axis=-1), np.bool_)
 
 
-def operand_matrix(x: Any, fmt: Any, axis: int, name: str) -> Matrix:
-    """A Matrix from a BlockArray with blocks along `axis`, from a ScalarArray, or from codes and a scalar format.
-    Raises Error."""
-    if isinstance(x, BlockArray):
-        if fmt is not None:
-            raise Error(f"{name}: a block array has its own format; leave out fmt, or give None for it")
-        if x.ndim != 2:
-            raise Error(f"{name}: {x.ndim} dimensions; a matrix product needs 2")
-        if x.axis != axis:
-            raise Error(f"{name}: its blocks run along axis {x.axis}; in a product they must run along axis {axis}")
-        if x.fmt.size < 1 or x.profile.tail == "flatten":
-            raise Error(
-                f"{name}: one scale for a whole {x.fmt.size_name}, or for blocks that span rows, is not supported; "
-                "decode, or use blocks"
-            )
-        codes, scales = (np.ascontiguousarray(np.moveaxis(m, axis, 1)) for m in (x.codes, x.scales))
-        second = FP32_ONE if x.tensor_scale is None else encode(x.tensor_scale, FP32).bits
-        return Matrix(x.fmt.element, codes, x.fmt.scale, scales, x.fmt.size, second)
+def operand_matrix(x: BlockArray | ScalarArray, axis: int, name: str) -> Matrix:
+    """An array of two dimensions as vectors along `axis`. Raises Error for blocks that do not run along it."""
     if isinstance(x, ScalarArray):
-        x, fmt = x.codes, x.fmt
-    if fmt is None:
-        raise Error(f"{name}: give a BlockArray, or codes and fmt=")
-    resolved = any_format(fmt)
-    if isinstance(resolved, BlockFormat):
-        raise Error(f"{name}: codes of {resolved.name} need their scales; give a BlockArray")
-    codes = convert.checked_codes(x, resolved)
-    if codes.ndim != 2:
-        raise Error(f"{name}: {codes.ndim} dimensions; a matrix product needs 2")
-    return Matrix(resolved, np.ascontiguousarray(np.moveaxis(codes, axis, 1)))
+        codes = convert.checked_codes(x.codes, x.fmt)
+        return Matrix(x.fmt, np.ascontiguousarray(np.moveaxis(codes, axis, 1)))
+    if x.axis != axis:
+        raise Error(f"{name}: its blocks run along axis {x.axis}; in a product they must run along axis {axis}")
+    if x.fmt.size < 1 or x.profile.tail == "flatten":
+        raise Error(
+            f"{name}: one scale for a whole {x.fmt.size_name}, or for blocks that span rows, is not supported; "
+            "decode, or use blocks"
+        )
+    codes, scales = (np.ascontiguousarray(np.moveaxis(m, axis, 1)) for m in (x.codes, x.scales))
+    second = FP32_ONE if x.tensor_scale is None else encode(x.tensor_scale, FP32).bits
+    return Matrix(x.fmt.element, codes, x.fmt.scale, scales, x.fmt.size, second)
 
 
 def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray[np.float32]:

@@ -1,18 +1,27 @@
-"""Slabs: large arrays that must be copied, because of strides or another type, are copied one slab at a time."""
+"""Large arrays in parts: slabs, which are copied one at a time if strides or another type require a copy, and slices,
+which threads share (the compiled loops release the interpreter lock)."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref.base.numbers import integer
 from softfloat_ref.oracle.sources import RandomSource, is_source
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
 SLAB_SIZE: Final = 1 << 18  # elements per slab: a few MiB
+SHARE_SIZE: Final = 1 << 18  # elements that a thread takes at a time
+MAX_THREADS: Final = 1024
 Index = tuple[int | slice, ...]
 
 
@@ -76,3 +85,45 @@ def _part(random_bits: Any, index: Index, first: int, shape: tuple[int, ...]) ->
         return From(random_bits, first)
     fits = isinstance(random_bits, np.ndarray) and random_bits.shape == shape
     return random_bits[index] if fits else random_bits
+
+
+# -- threads ----------------------------------------------------------------------------------------------------------
+
+
+def thread_count(threads: Any) -> int:
+    """A number of threads. Raises Error for anything else."""
+    return integer(threads, "threads", 1, MAX_THREADS)
+
+
+def run_slices(count: int, size: int, threads: int, work: Callable[[slice], Any]) -> None:
+    """Run `work` on slices of `count` items of `size` elements each, in this thread and `threads` - 1 others.
+
+    Each thread takes the next slice when it finishes one, and this thread starts at once, so late threads cost nothing.
+    """
+    step = max(1, SHARE_SIZE // max(size, 1))
+    if threads <= 1 or count < 2 * step:
+        work(slice(0, count))
+        return
+    starts = iter(range(0, count, step))  # next() on a range iterator is atomic
+
+    def drain() -> None:
+        for at in starts:
+            work(slice(at, min(at + step, count)))
+
+    others = [_pool(threads - 1, os.getpid()).submit(drain) for _ in range(threads - 1)]
+    try:
+        drain()
+    finally:
+        for _ in starts:  # if this thread failed, the others stop after their slice
+            pass
+        waited = [other for other in others if not other.cancel()]
+    for other in waited:
+        other.result()
+
+
+@lru_cache(maxsize=4)
+def _pool(threads: int, process: int) -> ThreadPoolExecutor:
+    """Threads kept for later calls; a forked process gets its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(threads)

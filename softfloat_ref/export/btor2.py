@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from softfloat_ref.export.tidy import even_shift
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import Term, extract, in_order, make, zext
 
 _OPERATORS: Final = {"shl": "sll", "lshr": "srl", "ashr": "sra", "extract": "slice", "zext": "uext", "sext": "sext"}
 _SHIFTS: Final = ("shl", "lshr", "ashr")
@@ -65,3 +64,11 @@ class _Btor2File:
         symbol = f" {name}" if name and not name.endswith(".") else ""
         words = " ".join(map(str, (_OPERATORS.get(t.op, t.op), self.sort(t.width), *operands, *values)))
         return self.line(words + symbol)
+
+
+def even_shift(t: Term) -> Term:
+    """A shift by as many bits as it moves, as BTOR2 has it: a term of shifts and extensions."""
+    a, by = t.args
+    width = max(t.width, by.width)
+    a = make("sext" if t.op == "ashr" else "zext", width, a)
+    return extract(make(t.op, width, a, zext(by, width)), t.width - 1, 0)

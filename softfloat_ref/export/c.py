@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.base.systemverilog import named
-from softfloat_ref.export.branches import Branches, ChoiceGroup, BranchPath, branches
+from softfloat_ref.export.branches import Branches, BranchPath, ChoiceGroup, branches
 from softfloat_ref.export.plan import FLIPPED, PrintPlan, is_atom, make_plan, wrap_line
 from softfloat_ref.export.words import WORD, on_words
 from softfloat_ref.symbolic.circuit import Circuit, Port

@@ -1,17 +1,22 @@
-"""The languages in which a unit is exported."""
+"""The languages in which a unit is exported, and what Yosys makes of an exported module."""
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.files import read_text
 from softfloat_ref.base.systemverilog import KEYWORDS
+from softfloat_ref.base.yosys import executed, first_error, quoted
 from softfloat_ref.export import c, smt2, sv
 from softfloat_ref.export.btor2 import btor2_text
-from softfloat_ref.export.plan import identifier, wrap_line
-from softfloat_ref.export.tidy import simplify
+from softfloat_ref.export.plan import identifier, simplify, wrap_line
 from softfloat_ref.oracle.policies import POLICIES
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.paths import Unsupported
@@ -70,3 +75,25 @@ def source_text(circuits: Sequence[Circuit], language: str, header: str | None =
     if twice := [name for name in names if names.count(name) > 1]:
         raise Error(f"{twice[0]} would be exported twice")
     return c.c_text(circuits, header) if language == "c" else LANGUAGES[language](circuits)
+
+
+class Synthesis(NamedTuple):
+    """cells: gates of two inputs, inverters, multiplexers; depth: of them, on the longest way from input to output."""
+
+    cells: int
+    depth: int
+
+
+def synthesized(text: str, module: str) -> Synthesis:
+    """A module's cells and depth after Yosys' `synth`, without a cell library. Raises Error."""
+    with tempfile.TemporaryDirectory() as name:
+        source, report = (Path(name).resolve() / file for file in ("module.sv", "report.txt"))
+        source.write_text(text, encoding="utf-8")
+        script = f"read_verilog -sv {quoted(source)}; synth -flatten -top {module}"
+        log = executed(f"{script}; tee -o {quoted(report)} stat; tee -a {quoted(report)} ltp")
+        statistics = read_text(report, limits.SOURCE) if report.exists() else ""
+    cells = re.search(r"^\s*(\d+) cells$", statistics, re.M)
+    depth = re.search(r"\(length=(\d+)\)", statistics)
+    if depth is None:
+        raise Error(f"--stat: {module}: {first_error(log)}")
+    return Synthesis(int(cells[1]) if cells else 0, int(depth[1]))

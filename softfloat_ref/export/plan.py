@@ -1,16 +1,16 @@
-"""Which terms are stated under a name of their own, and which stand within the expressions that use them."""
+"""How a circuit is prepared for printing: it is simplified, and its plan says which terms get a name of their own."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Final
 
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, in_order, ite, make, not_
 
 _MAX_OPERATORS: Final = 5  # operators in an expression
 _LINE_LENGTH: Final = 110
@@ -23,6 +23,7 @@ _RESULT_WORDS: Final = {
     "neg": "negated", "zext": "extended", "sext": "extended",
 }  # fmt: skip
 _BIT_WORDS: Final = {"and": "both", "or": "either"}
+_SEARCH_DEPTH: Final = 3  # operations between a choice and where its condition is looked for
 FLIPPED: Final = {"==": "==", "!=": "!=", "<": ">", ">=": "<="}  # comparisons with their sides exchanged
 Needs = Callable[[Term], Iterable[Term]]  # the arguments of a term that must have names
 
@@ -63,6 +64,52 @@ def wrap_line(line: str, indent: str) -> list[str]:
         lines.append(line[:at])
         line = f"{indent}    {line[at + 1 :]}"
     return [*lines, line]
+
+
+def simplify(circuit: Circuit) -> Circuit:
+    """The circuit with the condition of each choice known on its two sides, near it."""
+    new: dict[Term, Term] = {}
+    names: dict[Term, str] = {}
+    for t in in_order(circuit.roots):
+        new[t] = _made(t, [new[a] for a in t.args])
+        if t in circuit.names:
+            names.setdefault(new[t], circuit.names[t])
+    return replace(circuit, terms={name: new[t] for name, t in circuit.terms.items()}, names=names)
+
+
+def _made(t: Term, args: list[Term]) -> Term:
+    if not args:
+        return t
+    if t.op == "ite":
+        c, a, b = args
+        known = {c: TRUE}
+        if c.op == "eq" and c.args[1].is_const:
+            known[c.args[0]] = c.args[1]
+        return ite(c, _given(a, known), _given(b, {c: FALSE}))
+    if t.op == "eq" and args[0].op == "ite" and args[1].is_const and any(x.is_const for x in args[0].args[1:]):
+        c, a, b = args[0].args
+        return ite(c, eq(a, args[1]), eq(b, args[1]))
+    if t.op == "or" and t.width == 1 and (common := _either_way(*args)) is not None:
+        return common
+    return make(t.op, t.width, *args, value=t.value)
+
+
+def _either_way(a: Term, b: Term) -> Term | None:
+    """x, of (x and y) or (x and not y)."""
+    if a.op == b.op == "and":
+        for x, y in (a.args, a.args[::-1]):
+            if x in b.args and not_(y) in b.args:
+                return x
+    return None
+
+
+def _given(t: Term, known: Mapping[Term, Term], depth: int = _SEARCH_DEPTH) -> Term:
+    if t in known:
+        return known[t]
+    if not depth or not t.args:
+        return t
+    args = tuple(_given(a, known, depth - 1) for a in t.args)
+    return t if args == t.args else make(t.op, t.width, *args, value=t.value)
 
 
 def make_plan(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: Iterable[Term] = ()) -> PrintPlan:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import affine, blocks, convert
 from softfloat_ref.arrays.affine_array import spread_along
+from softfloat_ref.arrays.block_encoding import encode_by
 from softfloat_ref.arrays.block_setting import BlockSetting, setting
 from softfloat_ref.arrays.errors import reach
 from softfloat_ref.arrays.kernels import dispatch
@@ -207,7 +208,7 @@ class BlockQuantizer(Quantizer):
         key = bits is None  # with and without random bits, found once: of small tensors, that would be much of the work
         if key not in self._settings:
             self._settings[key] = setting(self.fmt, self.profile, policy)
-        return blocks.encode_by(self._settings[key], np.ascontiguousarray(x), bits, axis=axis)
+        return encode_by(self._settings[key], np.ascontiguousarray(x), bits, axis=axis)
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         return self._array(x, source, axis).decode()

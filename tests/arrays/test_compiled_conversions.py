@@ -11,9 +11,9 @@ from volume import cases
 
 from softfloat_ref import arrays, blocks
 from softfloat_ref.arrays import slabs
-from softfloat_ref.arrays.kernels import casts, convert, dispatch, nearest, plans
+from softfloat_ref.arrays.kernels import convert, dispatch, jit, nearest, plans
 from softfloat_ref.arrays.kernels.random_words import words
-from softfloat_ref.arrays.kernels.threads import run_slices
+from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
@@ -286,7 +286,7 @@ def lone() -> np.ndarray:
 @pytest.fixture
 def without_half(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As on a processor without F16C."""
-    monkeypatch.setattr(casts, "has_half", lambda: False)
+    monkeypatch.setattr(jit, "has_half", lambda: False)
     dispatch._nearest.cache_clear()
     yield
     dispatch._nearest.cache_clear()
@@ -332,7 +332,7 @@ def test_the_loops_for_nearest_are_the_general_ones(name: str) -> None:
     if name in ("fp16", "fp8_e4m3", "bf16"):
         first = {"fp16": "wide", "fp8_e4m3": "nearest", "bf16": "same_exponents"}[name]
         second = "nearest" if name == "fp16" else first
-        half = {"half_codes32"} if name == "fp16" and casts.has_half() else set()
+        half = {"half_codes32"} if name == "fp16" and jit.has_half() else set()
         assert kinds == {f"{first}_codes32", f"{second}_values32"} | half
 
 
@@ -360,7 +360,7 @@ def test_an_error_in_a_thread_is_seen() -> None:
 
 def test_the_processor_s_conversion_to_fp16_is_the_loop_s() -> None:
     """Of all exponents, and with SOFTFLOAT_FULL=1 of all 2^32 operands."""
-    if not casts.has_half():
+    if not jit.has_half():
         pytest.skip("this processor has no F16C")
     fmt, size = CATALOGUE["fp16"], 1 << 16
     loop, (numbers,) = dispatch._nearest(fmt, Policy(), False) or (None, (None,))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from volume import FULL
 
-from softfloat_ref import blocks
+from softfloat_ref import arrays, blocks
 from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.convert import code_dtype, decode
 from softfloat_ref.arrays.kernels import fused
@@ -56,7 +56,8 @@ def same_as_the_oracle(
     a: object, b: object, acc: str | Accumulator, fmt: str | None = None, c: np.ndarray | None = None
 ) -> np.ndarray:
     got = matmul(a, b, acc, fmt=fmt, c=c)
-    x, y = operand_matrix(a, fmt, 1, "a"), operand_matrix(b, fmt, 0, "b")
+    p, q = (x if fmt is None else arrays.from_codes(x, fmt) for x in (a, b))  # type: ignore[arg-type]
+    x, y = operand_matrix(p, 1, "a"), operand_matrix(q, 0, "b")  # type: ignore[arg-type]
     s = setting(x.vector(0), y.vector(0), get_accumulator(acc), FP32)
     start = np.zeros(got.shape, np.uint32) if c is None else c.view(np.uint32)
     wanted = [
@@ -102,12 +103,8 @@ def test_units_with_one_sum_and_one_rounding(acc: str, fmt: str, monkeypatch: py
     c[0], c[1, 1:3] = [0, 1, 0x80000000, 0x7F800000, 0xFFC00000], [0x7F7FFFFF, 0x80000001]
     for kind in ("finite", "close", "tiny"):
         a, b = codes(resolved, (3, 35), 1, kind), codes(resolved, (35, 5), 2, kind)
-        a[0], b[:, 0], a[1, :8], a[2] = (
-            0,
-            resolved.sign_bit if resolved.negative_zero else 0,
-            0,
-            a[2] | resolved.sign_bit,
-        )
+        a[0], b[:, 0], a[1, :8] = 0, resolved.sign_bit if resolved.negative_zero else 0, 0
+        a[2] |= np.uint64(resolved.sign_bit)
         same_as_the_oracle(a, b, unit, fmt, c.view(np.float32))
         same_as_the_oracle(a, b, unit, fmt, (c & np.uint32(0x80FFFFFF)).view(np.float32))
     a, b = codes(resolved, (20, 99), 1, "finite"), codes(resolved, (99, 70), 2, "finite")
@@ -235,7 +232,7 @@ def test_what_has_a_fast_way() -> None:
     """No accumulator falls back to the oracle unnoticed: those that do are these."""
     slow = set()
     for name, fmt in SCALAR:
-        x = operand_matrix(np.ones((1, 64), np.uint8), fmt, 1, "a")
+        x = operand_matrix(arrays.from_codes(np.ones((1, 64), np.uint8), fmt), 1, "a")
         s = setting(x.vector(0), x.vector(0), get_accumulator(name), FP32)
         try:
             compile_tree(s, 64, 2 * get_format(fmt).precision)
@@ -244,7 +241,7 @@ def test_what_has_a_fast_way() -> None:
     assert {name for name, _ in slow} == {"amd-cdna3", "amd-cdna3-fp8"}
     assert _ends(*[CATALOGUE["fp8_e5m2"]] * 2, 32) is not None
     a = block_array("mxfp8_e5m2", (2, 32), 1, 1, "close")
-    x, y = operand_matrix(a, None, 1, "a"), operand_matrix(a, None, 1, "b")
+    x, y = operand_matrix(a, 1, "a"), operand_matrix(a, 1, "b")
     s = setting(x.vector(0), y.vector(0), get_accumulator("mx-fp32"), FP32)
     assert _ProductJob(x, y, s, np.zeros((2, 2), np.uint32))._panels() is not None
 

@@ -148,7 +148,7 @@ def _threads(x: NDArray[np.float32]) -> str:
     import numpy as np
 
     from softfloat_ref.arrays import blocks, convert
-    from softfloat_ref.arrays.kernels.threads import run_slices
+    from softfloat_ref.arrays.slabs import run_slices
 
     out, rows = np.empty_like(x), x.reshape(-1, 1024)
     result = blocks.encode(rows, MX8)

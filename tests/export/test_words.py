@@ -8,7 +8,8 @@ import random
 import pytest
 from random_circuits import random_circuit, random_inputs
 
-from softfloat_ref.export.tidy import even_shift, simplify
+from softfloat_ref.export.btor2 import even_shift
+from softfloat_ref.export.plan import simplify
 from softfloat_ref.export.words import on_words, words_of
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import (

@@ -8,9 +8,8 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from softfloat_ref.arrays.kernels.casts import double, double_bits
 from softfloat_ref.arrays.kernels.convert import I32, U32, U64, right, rounds_up
-from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.jit import compiled, double, double_bits
 
 FRACTION: Final = 18  # fraction bits of a quotient, above its sticky bit
 LARGEST: Final = np.float32(np.finfo(np.float32).max)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
 from softfloat_ref.arrays.kernels.dispatch import CHUNK, read_only
-from softfloat_ref.arrays.kernels.threads import run_slices
+from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base import bisection
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.threads import run_slices
+from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import NanMissing, Policy
@@ -234,10 +234,10 @@ def _nearest(fmt: Format, policy: Policy, values: bool) -> ConversionLoop | None
 
 def _is_the_processors(numbers: Any) -> bool:
     """Whether that is the processor's conversion to FP16, but for the code of NaN."""
-    from softfloat_ref.arrays.kernels import casts, nearest
+    from softfloat_ref.arrays.kernels import jit, nearest
 
     half = nearest.Nearest(*(plans.nearest_numbers(FP16, Policy(), False) or ()))
-    return casts.has_half() and bool(numbers._replace(nan=half.nan) == half)
+    return jit.has_half() and bool(numbers._replace(nan=half.nan) == half)
 
 
 @lru_cache(maxsize=64)
@@ -283,7 +283,7 @@ def stochastic_loop(fmt: Format, policy: Policy) -> Callable[[Array, Philox, Arr
     loop draws the words itself."""
     if not (plans.is_stochastic(fmt, policy, FP32) and has_single_nan(fmt, policy)):
         return None
-    from softfloat_ref.arrays.kernels.stochastic import stochastic_values32
+    from softfloat_ref.arrays.kernels.random_words import stochastic_values32
 
     numbers = np.array(plans.plain_numbers(fmt, policy, FP32), np.uint32)
     n, mode = policy.random_count, int(policy.rounding)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
 from softfloat_ref.arrays.kernels.dispatch import as_word_type, read_only
-from softfloat_ref.arrays.kernels.divided_rules import (
+from softfloat_ref.arrays.kernels.plans import (
     DIVIDE,
     DROP,
     DROP_ALL,
@@ -31,7 +31,7 @@ from softfloat_ref.arrays.kernels.divided_rules import (
     SHIFT,
     ZERO_SCALE,
 )
-from softfloat_ref.arrays.kernels.threads import run_slices
+from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base import bisection
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat

@@ -13,9 +13,10 @@ import numpy as np
 
 from softfloat_ref.arrays.kernels import convert, nearest
 from softfloat_ref.arrays.kernels.block_loops import larger, largest_of_blocks, repeat, rows_together
-from softfloat_ref.arrays.kernels.casts import double, double_bits, single, single_bits
 from softfloat_ref.arrays.kernels.convert import I32, U32, U64
-from softfloat_ref.arrays.kernels.divided_rules import (
+from softfloat_ref.arrays.kernels.jit import compiled, double, double_bits, single, single_bits
+from softfloat_ref.arrays.kernels.nearest import FRACTION, HIDDEN, INF, MAGNITUDE, SIGN
+from softfloat_ref.arrays.kernels.plans import (
     DIVIDE,
     DROP,
     DROP_ALL,
@@ -32,8 +33,6 @@ from softfloat_ref.arrays.kernels.divided_rules import (
     SHIFT,
     ZERO_SCALE,
 )
-from softfloat_ref.arrays.kernels.jit import compiled
-from softfloat_ref.arrays.kernels.nearest import FRACTION, HIDDEN, INF, MAGNITUDE, SIGN
 
 F32: Final = np.float32
 F64: Final = np.float64

@@ -1,4 +1,4 @@
-"""The numbers and tables of kernels/convert.py for a format under a policy, computed by the scalar oracle."""
+"""The numbers and tables of the compiled loops for a format under a policy, computed by the scalar oracle."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ UPPER: Final = 16  # upper bits of a float32 that index a table
 FAR: Final = 1 << (FP32.width - 1 - FP32.mantissa_bits)  # above all binades of float32; nearest.py accepts none higher
 SCALE_AT: Final = FP32.mantissa_bits + 1  # in an entry of block_dispatch's table, the bit where the scale begins
 LEAST, BEYOND, INF = 2, 7, 8  # fields of nearest.Nearest
+# Of kernels/divided_loops.py:
+RANGE: Final = 120  # quotients beyond 2^+-RANGE are limited to it
+RULES: Final = 10  # fields of DividedPlan.rules:
+FLUSH, ZERO_SCALE, NAN_SCALE, LOWEST, KIND, DROP, NAN_CODE, DIVIDE, SHIFT, NEGATE = range(RULES)
+# flush subnormals; the scale of a block of zeros; that of a block with specials (-1: left to the oracle), and its
+# elements' code; the least other scale; the kind of scales; the sign of zeros; whether elements are divided, not
+# multiplied; mantissa bits that FP32 has and the scale lacks; whether -x is ~x + 1
+QUOTIENT, POWER, RECIPROCAL = range(3)  # kinds of scales
+KEEP, DROP_GIVEN, DROP_ALL = range(3)  # signs of zeros: as they are; none of zeros that were given; none
 _KEEP_NAN: Final = Policy(nan="propagate")
 
 
