@@ -118,9 +118,8 @@ def encode_by(
     values = convert.to_float64(source, flush=policy.flush_inputs)
     job = _BlockJob(chosen, factor, source.fmt, layout.tail)
     scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
-    return _store_blocks(
-        BlockArray(layout.join(codes), layout.rows_to_scales(scales), fmt, axis, profile, job.second), out
-    )
+    second = tensor_scale_value(factor, profile)
+    return _store_blocks(BlockArray(layout.join(codes), layout.rows_to_scales(scales), fmt, axis, profile, second), out)
 
 
 def _places(out: BlockArray | None, layout: BlockLayout, fmt: BlockFormat) -> Places:
@@ -214,11 +213,6 @@ class _BlockJob:
         return decode(self.tensor_scale, FP32)
 
     @property
-    def second(self) -> float | None:
-        """The second-level scale as the result has it."""
-        return tensor_scale_value(self.tensor_scale, self.profile)
-
-    @property
     def fmt(self) -> BlockFormat:
         return self.setting.fmt
 
@@ -245,10 +239,11 @@ class _BlockJob:
             clean = np.where(special[..., np.newaxis], 0.0, blocks) if special.any() else blocks
             quotients = self._divided(clean, scales)
             codes = convert.encode(quotients, self.fmt.element, self.policy, words)
-            self._drop_signs(codes)
+            if self.profile.negative_zero == "drop" and self.fmt.element.negative_zero:
+                codes[codes == self.fmt.element.sign_bit] = 0
             # Besides blocks with specials: a scale that overflowed to Inf or NaN, and a NaN that 0 * Inf produced.
             odd = ~np.isfinite(self._decoded(scales)) | np.isnan(quotients).any(axis=-1)
-            by_oracle = special & (not self._simple_specials()) | ~special & odd
+            by_oracle = special & (not divided.marks_blocks(self.profile)) | ~special & odd
         simple = special & ~by_oracle
         scales[simple] = max(self.fmt.scale.canonical_nan, 0)
         codes[simple] = special_element(self.fmt, self.policy)
@@ -265,10 +260,6 @@ class _BlockJob:
         if self.profile.flush == "block":
             tiny = np.broadcast_to(tiny.all(axis=-1, keepdims=True), tiny.shape)
         return np.where(tiny, np.copysign(0.0, blocks), blocks)
-
-    def _simple_specials(self) -> bool:
-        profile = self.profile
-        return profile.nan == profile.inf == "block" and profile.special_codes == "nan"
 
     def _one(self, block: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[int, list[int]]:
         values = [to_value(v, 0) for v in block.tolist()]
@@ -320,10 +311,6 @@ class _BlockJob:
         decoded = map(decoder(self.fmt.scale), distinct.tolist())
         reciprocals = [float(fp32_quotient(start, s)) if s.is_finite and not s.is_zero else 0.0 for s in decoded]
         return np.array(reciprocals)[inverse].reshape(scales.shape)
-
-    def _drop_signs(self, codes: Codes) -> None:
-        if self.profile.negative_zero == "drop" and self.fmt.element.negative_zero:
-            codes[codes == self.fmt.element.sign_bit] = 0
 
     def _scales(self, amax: NDArray[np.int64]) -> Codes:
         """The codes of the scales for largest magnitudes, which are given as float64 bits."""

@@ -153,7 +153,8 @@ def replay(
 def _reader(array: Any, fmt: Format, where: str, *, rounded: bool = False) -> Callable[[int, int], int]:
     """The function that gives the code for an entry in a row. rounded: FP32 bits need not be those of a code."""
     width = array.dtype.itemsize
-    if width == _code_bytes(fmt):
+    own = find_first(n for n in (1, 2, 4, 8, 16, 32) if fmt.width <= 8 * n)
+    if width == own and fmt.width != 19:  # tf32's registers hold FP32 bits
         return lambda bits, row: check_code(bits, fmt)
     if width != 4:
         raise Error(f"{where}: integers of {counted(width, 'byte')} are neither codes of {fmt.name} nor FP32 bits")
@@ -161,11 +162,6 @@ def _reader(array: Any, fmt: Format, where: str, *, rounded: bool = False) -> Ca
     if rounded:
         return lambda bits, row: convert(bits)[0]
     return lambda bits, row: _exact(convert(bits), bits, fmt, where, row)
-
-
-def _code_bytes(fmt: Format) -> int:
-    """The bytes of an integer of codes; 0 for tf32, whose registers hold FP32 bits."""
-    return 0 if fmt.width == 19 else find_first(n for n in (1, 2, 4, 8, 16, 32) if fmt.width <= 8 * n)
 
 
 def _from_fp32(fmt: Format) -> Any:

@@ -71,17 +71,12 @@ def as_source(x: ArrayLike) -> Source:
         raise Error("rows of different lengths do not form an array") from None
     name = array.dtype.name
     if array.dtype.kind in "iub" or name.startswith(("int", "uint")):  # ml_dtypes' integers have no such kind
-        array = _exact_float64(array)
-        name = array.dtype.name
+        _check_integers(array)
+        array, name = array.astype(np.float64), "float64"
     if not name.startswith(_FLOAT_NAMES):
         raise Error(f"array of {array.dtype}: use float16, float32, float64, bfloat16 or an integer type")
     native = np.ascontiguousarray(array, array.dtype.newbyteorder("=") if array.dtype.kind == "f" else None)
     return Source(native.view(f"u{array.dtype.itemsize}").reshape(array.shape), get_format(name))
-
-
-def _exact_float64(array: NDArray[Any]) -> NDArray[np.float64]:
-    _check_integers(array)
-    return array.astype(np.float64)
 
 
 def _check_integers(array: NDArray[Any]) -> None:
@@ -171,11 +166,11 @@ def encode_flags(
     if compiled:
         dispatch.round_codes(flat, source.fmt, fmt, policy, drawn, codes, flags)
     else:
-        _flag_one_by_one(Source(flat, source.fmt), fmt, policy, drawn, codes, flags)
+        _encode_one_by_one(Source(flat, source.fmt), fmt, policy, drawn, codes, flags)
     return codes.reshape(source.codes.shape), flags.reshape(source.codes.shape)
 
 
-def _flag_one_by_one(
+def _encode_one_by_one(
     source: Source, fmt: Format, policy: Policy, words: NDArray[Any] | None, codes: Codes, flags: Codes
 ) -> None:
     decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
@@ -293,15 +288,10 @@ def _with_words(
         if compiled:
             dispatch.encode(flat.codes[chunk], flat.fmt, fmt, policy, drawn, target)
         else:
-            _encode_one_by_one(Source(flat.codes[chunk], flat.fmt), fmt, policy, drawn, target)
+            flags = np.empty(target.size, np.uint8)
+            _encode_one_by_one(Source(flat.codes[chunk], flat.fmt), fmt, policy, drawn, target, flags)
 
     return encode_chunk
-
-
-def _encode_one_by_one(source: Source, fmt: Format, policy: Policy, words: NDArray[Any], target: Codes) -> None:
-    decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
-    pairs = zip(source.codes.tolist(), words.tolist(), strict=True)
-    target[:] = [encode_value(decode_value(code), r)[0] for code, r in pairs]
 
 
 def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:

@@ -51,17 +51,18 @@ def save(path: str | Path, array: QuantizedArray) -> None:
     kind = next((k for k, c in _CLASSES.items() if isinstance(array, c)), None)
     if kind is None:
         raise Error(f"{type(array).__name__} is not an array of codes with a format; from_codes makes one of codes")
-    members = {name: _little(_member(array, name)) for name in MEMBERS[kind]}
+    members = {name: _member(array, name) for name in MEMBERS[kind]}
     text = json.dumps({"kind": KIND, "array": kind, **_defined(array)}, sort_keys=True)
     members["definition"] = np.frombuffer(text.encode(), np.uint8)
     write_file(path, lambda stream: np.savez(stream, **members))  # type: ignore[arg-type]
 
 
 def _member(array: Any, name: str) -> NDArray[Any]:
+    """An array of the file, low byte first."""
     value = getattr(array, name)
     if name == "tensor_scale":
-        return np.array(1 if value is None else value, np.float32)
-    return np.asarray(value)
+        value = np.array(1 if value is None else value, np.float32)
+    return np.ascontiguousarray(value, value.dtype.newbyteorder("<")).reshape(value.shape)
 
 
 def _defined(array: Any) -> dict[str, Any]:
@@ -75,10 +76,6 @@ def _defined(array: Any) -> dict[str, Any]:
     if ".toml" in array.fmt.profile:  # the profile that was used is stored in full anyway
         fmt["profile"] = "ocp"
     return {"format": fmt, **rest}
-
-
-def _little(array: NDArray[Any]) -> NDArray[Any]:
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
 
 
 def load(path: str | Path) -> QuantizedArray:

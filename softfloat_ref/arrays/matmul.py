@@ -204,7 +204,8 @@ class _ProductJob:
     def _repaired(self, out: NDArray[np.float32]) -> Codes:
         """The codes with one NaN, and with the oracle's results where an operand is Inf."""
         infinite = self.a.rows_of(INF)[:, np.newaxis] | self.b.rows_of(INF)
-        codes: Codes = _clean(out).view(np.uint32)
+        codes: Codes = out.view(np.uint32)
+        codes[np.isnan(out)] = FP32.canonical_nan
         return self._by_oracle(codes, infinite) if infinite.any() else codes
 
     # -- the compiled loop ---------------------------------------------------------------------------------------
@@ -300,14 +301,6 @@ def _every(fmt: Format, decode: Callable[[int], Value]) -> NDArray[np.int64]:
 def _numbers(values: list[Value]) -> NDArray[np.int64]:
     rows = [(v.significand if v.kind == FINITE else 0, v.sign, v.exponent, 0, KINDS.index(v.kind)) for v in values]
     return np.ascontiguousarray(np.array(rows, np.int64).T)
-
-
-def _clean(out: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The array with the canonical NaN in place of every NaN."""
-    nan = np.isnan(out)
-    if nan.any():
-        out.view(np.uint32)[nan] = FP32.canonical_nan
-    return out
 
 
 # -- exact sums in float64 -----------------------------------------------------------------------------------------

@@ -335,9 +335,7 @@ class _LazyTable:
         self.known[index] = True
 
 
-@lru_cache(maxsize=32)
-def _lazy_table(sig: Signature, policy: Policy) -> _LazyTable:
-    return _LazyTable(sig, policy)
+_lazy_table = lru_cache(maxsize=32)(_LazyTable)
 
 
 def __dir__() -> list[str]:

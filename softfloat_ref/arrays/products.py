@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert, exchange
 from softfloat_ref.arrays.affine_array import AffineArray
@@ -202,10 +201,5 @@ def _in_epilogue(a: Matrix, b: Matrix, unit: Accumulator, out: Format, c: Codes)
     results = product(left, right, s, np.zeros(c.shape, np.uint32))
     scales = [convert.decode_float64(np.array([m.tensor_scale]), FP32) for m in (a, b)]
     alpha = convert.to_float64(convert.quantize(scales[0] * scales[1], FP32))
-    return _scaled(results, alpha, out)
-
-
-def _scaled(results: NDArray[Any], alpha: NDArray[np.float64], out: Format) -> Codes:
-    """FP32 results times an FP32 number, exact in float64, rounded once."""
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # the products are exact in float64
         return convert.encode(convert.decode_float64(results, FP32) * alpha, out)

@@ -54,17 +54,13 @@ def _declarations(circuits: Iterable[Circuit]) -> Iterator[str]:
         yield from _port_notes(circuit)
         yield "// In SystemVerilog:"
         arguments = [*(f"input {_longint(p)}" for p in on.inputs), *(f"output {_longint(p)}" for p in outs)]
-        yield from _comment(f'import "DPI-C" function void {circuit.name}({", ".join(arguments)});')
+        declaration = f'import "DPI-C" function void {circuit.name}({", ".join(arguments)});'
+        yield from (f"//   {line}" for line in wrap_line(declaration, ""))
         yield from wrap_line(f"{_signature(circuit.name, on.inputs, outs)};", "")
         if is_scalar(circuit):
             yield "// Many cases: a function for `softfloat-ref check --dut-lib`."
             yield from wrap_line(f"{_array_signature(circuit)};", "")
         yield ""
-
-
-def _comment(text: str) -> Iterator[str]:
-    for line in wrap_line(text, ""):
-        yield f"//   {line}"
 
 
 def _port_notes(circuit: Circuit) -> Iterator[str]:

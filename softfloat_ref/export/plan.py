@@ -124,9 +124,9 @@ def make_plan(circuit: Circuit, reserved: Collection[str], needs: Needs, forced:
     stated = [t for t in order if t in chosen]
     stages = _stages(order, circuit.names)
     names = {t: t.value for t in order if t.op == "var"}
-    unique = _Unique({*reserved, *names.values(), *(n for p in circuit.outputs for n in (p.name, *p.names))})
+    used = {*reserved, *names.values(), *(n for p in circuit.outputs for n in (p.name, *p.names))}
     for t in stated:
-        names[t] = unique(hints.get(t) or _described(t, stages[t]))
+        names[t] = _unique(hints.get(t) or _described(t, stages[t]), used)
     return PrintPlan(names, stated, stages)
 
 
@@ -148,18 +148,15 @@ def _chosen(
     return chosen
 
 
-class _Unique:
-    def __init__(self, used: set[str]) -> None:
-        self.used = used
-
-    def __call__(self, hint: str) -> str:
-        base, k = identifier(hint), 1
-        name = base
-        while name in self.used:
-            k += 1
-            name = f"{base}_{k}"
-        self.used.add(name)
-        return name
+def _unique(hint: str, used: set[str]) -> str:
+    """The hint as a name that is not used yet; it is noted."""
+    base, k = identifier(hint), 1
+    name = base
+    while name in used:
+        k += 1
+        name = f"{base}_{k}"
+    used.add(name)
+    return name
 
 
 def _stages(order: list[Term], hints: Mapping[Term, str]) -> dict[Term, str]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.dispatch import as_word_type
+from softfloat_ref.arrays.kernels.dispatch import as_word_type, in_three
 from softfloat_ref.oracle.affine import AffineFormat, Rule, nan_result
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
@@ -28,18 +27,11 @@ def can_quantize(fmt: AffineFormat, rule: Rule, policy: Policy) -> bool:
     return fmt.bits <= BITS and plain and policy.random_count <= MAX_RANDOM and not policy.flush_inputs
 
 
-def three(array: Array, axis: int | None) -> Array:
-    """A contiguous array in shape (outer, channels, inner); without an axis all values are of one channel."""
-    if axis is None:
-        return array.reshape(1, 1, -1)
-    return array.reshape(prod(array.shape[:axis]), array.shape[axis], prod(array.shape[axis + 1 :]))
-
-
 def ranges(x: Array, axis: int | None) -> tuple[Array, Array]:
     """The ends of each channel's range (its finite values and 0), as float32 with one entry per channel."""
     from softfloat_ref.arrays.kernels.affine_loops import ranges
 
-    values = three(x, axis)
+    values = in_three(x, axis)
     low, high = np.zeros((2, values.shape[1]), np.float32)
     ranges(values, low, high)
     return low, high
@@ -64,10 +56,10 @@ def integers(
     from softfloat_ref.arrays.kernels.affine_loops import affine_integers, stochastic_integers
 
     result = np.empty(x.shape, np.int32)
-    values, out, n = three(x, axis), three(result, axis), policy.random_count
+    values, out, n = in_three(x, axis), in_three(result, axis), policy.random_count
     numbers = _numbers(fmt, rule, policy)
     if words is not None:
-        drawn, wide = three(as_word_type(np.ascontiguousarray(words), n), axis), scales.astype(np.float64)
+        drawn, wide = in_three(as_word_type(np.ascontiguousarray(words), n), axis), scales.astype(np.float64)
         stochastic_integers(values, drawn, wide, zeros, numbers, out, int(policy.rounding), n)
         return result, 0
     specials = affine_integers(values, inverse_of(scales, rule).astype(np.float64), zeros, numbers, out)
@@ -99,5 +91,5 @@ def dequantize(q: Array, axis: int | None, scales: Array, zeros: Array, out: Arr
     from softfloat_ref.arrays.kernels.affine_loops import values_of_integers
 
     values = np.empty(q.shape, np.float32) if out is None else out
-    values_of_integers(three(q, axis), scales.astype(np.float64), zeros, three(values, axis))
+    values_of_integers(in_three(q, axis), scales.astype(np.float64), zeros, in_three(values, axis))
     return values

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.dispatch import CHUNK, read_only
+from softfloat_ref.arrays.kernels.dispatch import CHUNK, in_three, read_only
 from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base import bisection
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -119,7 +118,7 @@ def quantize(
     scales = np.empty(shape, np.uint8) if scales is None else scales
     redo = np.zeros(shape, np.uint8)
     if axis != x.ndim - 1:
-        views = [_three(array, axis) for array in (x, codes, scales, redo)]
+        views = [in_three(array, axis) for array in (x, codes, scales, redo)]
         quantize_columns(views[0], size, *plan, *views[1:])
         return codes, scales, redo
     kernel, arguments = row_loop(size, plan)
@@ -133,7 +132,12 @@ def quantize(
     def rows(part: slice) -> None:
         taken = [view[part] for view in views]
         if by32 and x.shape[-1] % SIZE:
-            _quantize_padded(taken, arguments)
+            values, elements, *blocks = taken
+
+            def padded(row: Array, own: Array, some: slice) -> None:
+                kernel(read_only(row), *arguments, own, *(array[some].reshape(1, -1) for array in blocks))
+
+            _padded(values, blocks[0].shape[1] * SIZE, elements, padded)
             return
         if by32:  # complete blocks only: as one row
             taken = [view.reshape(1, -1) for view in taken]
@@ -152,28 +156,19 @@ def row_loop(size: int, plan: PowerPlan) -> tuple[Any, tuple[Any, ...]]:
     return quantize_rows, (size, *plan[:-1])
 
 
-def _quantize_padded(views: list[Array], arguments: tuple[Any, ...]) -> None:
-    """quantize_rows32 of rows that end in a short block: some at a time, with zeros behind, which change nothing, so
-    that the loop sees complete blocks only and is many times as fast."""
-    from softfloat_ref.arrays.kernels.block_loops import quantize_rows32
-
-    x, codes, scales, redo = views
-    length, wide = x.shape[1], scales.shape[1] * SIZE
-    step = max(1, min(CHUNK // wide, len(x)))
-    room, padded = np.zeros((step, wide), np.uint32), np.empty((step, wide), np.uint8)
-    for start in range(0, len(x), step):
-        part = slice(start, min(start + step, len(x)))
+def _padded(rows: Array, wide: int, out: Array, loop: Callable[[Array, Array, slice], None]) -> None:
+    """Call loop(values, results, rows) for rows that end in a short block: some at a time, with zeros behind, which
+    change nothing, so that the loop sees complete blocks only, as one row, and is many times as fast. wide: the length
+    with those zeros."""
+    length = rows.shape[1]
+    step = max(1, min(CHUNK // wide, len(rows)))
+    values, results = np.zeros((step, wide), rows.dtype), np.empty((step, wide), out.dtype)
+    for start in range(0, len(rows), step):
+        part = slice(start, min(start + step, len(rows)))
         count = part.stop - start
-        room[:count, :length] = x[part]
-        blocks = (array.reshape(1, -1) for array in (padded[:count], scales[part], redo[part]))
-        quantize_rows32(read_only(room[:count].reshape(1, -1)), *arguments, *blocks)
-        codes[part] = padded[:count, :length]
-
-
-def _three(array: Array, axis: int) -> Array:
-    """A contiguous array reshaped to (outer, axis, inner)."""
-    outer = math.prod(array.shape[:axis])
-    return array.reshape(outer, array.shape[axis], math.prod(array.shape[axis + 1 :]))
+        values[:count, :length] = rows[part]
+        loop(values[:count].reshape(1, -1), results[:count].reshape(1, -1), part)
+        out[part] = results[:count, :length]
 
 
 def rescale(x: Array, scales: Array, axis: int, size: int, table: Array, flush: bool, out: Array) -> None:
@@ -181,7 +176,7 @@ def rescale(x: Array, scales: Array, axis: int, size: int, table: Array, flush: 
     subnormal values become zeros with their sign."""
     from softfloat_ref.arrays.kernels.block_loops import rescale_values
 
-    values, blocks, results = (_three(np.ascontiguousarray(array), axis) for array in (x, scales, out))
+    values, blocks, results = (in_three(np.ascontiguousarray(array), axis) for array in (x, scales, out))
     rescale_values(values, blocks, size, table, flush, results)
 
 
@@ -220,35 +215,22 @@ def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables:
     from softfloat_ref.arrays.kernels.block_loops import dequantize_columns, dequantize_rows, dequantize_rows32
 
     elements, factors, short, single, units, decoded = tables
-    views = [_three(array, axis) for array in (codes, scales, out)]
+    views = [in_three(array, axis) for array in (codes, scales, out)]
     if axis != codes.ndim - 1:
         dequantize_columns(views[0], views[1], fmt.size, elements, factors, short, single, views[2])
         return
 
-    def rows(codes: Array, scales: Array, out: Array) -> None:
+    def rows(codes: Array, out: Array, scales: Array) -> None:
         if decoded is not None:
             dequantize_rows32(codes, scales, elements, factors, units, decoded, short, single, out)
         else:
             dequantize_rows(codes, scales, fmt.size, elements, factors, short, single, out)
 
     if codes.shape[-1] % fmt.size == 0:  # complete blocks only: as one row
-        rows(*(view.reshape(1, -1) for view in views))
-    else:
-        _dequantize_padded([view[:, :, 0] for view in views], fmt.size, rows)
-
-
-def _dequantize_padded(views: list[Array], size: int, rows: Callable[[Array, Array, Array], None]) -> None:
-    """The same of rows that end in a short block, as `_quantize_padded`: behind them are codes of zero."""
-    codes, scales, out = views
-    length, wide = codes.shape[1], scales.shape[1] * size
-    step = max(1, min(CHUNK // wide, len(codes)))
-    room, padded = np.zeros((step, wide), codes.dtype), np.empty((step, wide), out.dtype)
-    for start in range(0, len(codes), step):
-        part = slice(start, min(start + step, len(codes)))
-        count = part.stop - start
-        room[:count, :length] = codes[part]
-        rows(*(array.reshape(1, -1) for array in (room[:count], scales[part], padded[:count])))
-        out[part] = padded[:count, :length]
+        rows(*(view.reshape(1, -1) for view in (views[0], views[2], views[1])))
+        return
+    elements, blocks, values = (view[:, :, 0] for view in views)
+    _padded(elements, blocks.shape[1] * fmt.size, values, lambda x, y, some: rows(x, y, blocks[some].reshape(1, -1)))
 
 
 def _decoded(fmt: Format) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -59,6 +60,13 @@ def read_only(x: Array) -> Array:
     view = x.view()
     view.flags.writeable = False
     return view
+
+
+def in_three(array: Array, axis: int | None) -> Array:
+    """A contiguous array in shape (outer, axis, inner); without an axis (1, 1, size)."""
+    if axis is None:
+        return array.reshape(1, 1, -1)
+    return array.reshape(prod(array.shape[:axis]), array.shape[axis], prod(array.shape[axis + 1 :]))
 
 
 def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:

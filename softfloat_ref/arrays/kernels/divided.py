@@ -11,26 +11,6 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
 from softfloat_ref.arrays.kernels.dispatch import as_word_type, read_only
-from softfloat_ref.arrays.kernels.plans import (
-    DIVIDE,
-    DROP,
-    DROP_ALL,
-    DROP_GIVEN,
-    FLUSH,
-    KEEP,
-    KIND,
-    LOWEST,
-    NAN_CODE,
-    NAN_SCALE,
-    NEGATE,
-    POWER,
-    QUOTIENT,
-    RANGE,
-    RECIPROCAL,
-    RULES,
-    SHIFT,
-    ZERO_SCALE,
-)
 from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base import bisection
 from softfloat_ref.oracle import exact
@@ -63,7 +43,7 @@ _MAX_PRODUCT_BITS: Final = 42  # of a midpoint times a divisor, so that a produc
 _MAX_QUOTIENT_BITS: Final = 51  # the same for a quotient
 _MODERATE_EXPONENT: Final = 300  # an exponent
 _FINITE_FIELDS: Final = 255  # exponent fields of finite float32 values
-_ZERO_SIGNS: Final = {"keep": KEEP, "drop-given": DROP_GIVEN, "drop": DROP_ALL}
+_ZERO_SIGNS: Final = {"keep": plans.KEEP, "drop-given": plans.DROP_GIVEN, "drop": plans.DROP_ALL}
 _NO_POWERS: Final = np.zeros((0, 3), np.uint32)
 _NO_WORDS: Final = np.zeros((1, 0), np.uint32)
 Array = NDArray[Any]
@@ -89,18 +69,20 @@ class DividedPlan(NamedTuple):
 def plan(fixed: DividedPlan, tensor_scale: int) -> DividedPlan | None:
     """The plan for a second-level scale (an FP32 code); None if the loops do not support it. fixed: of `fixed_plan`."""
     kind = fixed.kind
-    if kind == POWER and tensor_scale != FP32_ONE:
+    if kind == plans.POWER and tensor_scale != FP32_ONE:
         return None
     second, added = _single(tensor_scale)
     of_scale, of_element = fixed.shorts[0] + added, fixed.shorts[1] + added
-    if kind == QUOTIENT and max(of_element, of_scale) > _MAX_QUOTIENT_BITS:
+    if kind == plans.QUOTIENT and max(of_element, of_scale) > _MAX_QUOTIENT_BITS:
         return None
     rules = fixed.rules
-    if kind != RECIPROCAL and of_element > _MAX_PRODUCT_BITS:
+    if kind != plans.RECIPROCAL and of_element > _MAX_PRODUCT_BITS:
         rules = rules.copy()
-        rules[DIVIDE] = 1
+        rules[plans.DIVIDE] = 1
     top, _, limit = fixed.factors.tolist()
-    divisor = float(fp32_quotient(_ONE, decoder(FP32)(tensor_scale))) if kind == RECIPROCAL else top * second  # exact
+    divisor = top * second  # exact
+    if kind == plans.RECIPROCAL:
+        divisor = float(fp32_quotient(_ONE, decoder(FP32)(tensor_scale)))
     return fixed._replace(rules=rules, factors=np.array([divisor, second, limit]))
 
 
@@ -121,26 +103,27 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> DividedPla
     support the conversion."""
     element, scale, n = fmt.element, fmt.scale, policy.random_count
     regular = plans.is_stochastic(element, policy, FP32) if n else plans.is_plain(element, policy, FP32)
-    near_one = element.emax < RANGE and element.emin - element.mantissa_bits - n - 3 > -RANGE and is_moderate(scale)
+    lowest = element.emin - element.mantissa_bits - n - 3
+    near_one = element.emax < plans.RANGE and lowest > -plans.RANGE and is_moderate(scale)
     narrow = element.width <= 16 and element.precision + n + 2 < FP32.precision
     readable = scale.width <= 16 or _is_cut_fp32(scale)
     flushes = profile.flush == "never" or (profile.flush == "element" and profile.flush_below == FP32.emin)
     kind = _kind(fmt, profile)
     if not (regular and near_one and narrow and readable and flushes and kind is not None):
         return None
-    powers = _powers(fmt, profile) if kind == POWER else _NO_POWERS
+    powers = _powers(fmt, profile) if kind == plans.POWER else _NO_POWERS
     if powers is None:
         return None
-    rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == QUOTIENT else Rounding.RNE
+    rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == plans.QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
     near = _near(element, policy) if element.signed and not n else []  # those loops drop no negative values
-    if kind == RECIPROCAL and near and near[plans.INF] != near[plans.BEYOND]:
+    if kind == plans.RECIPROCAL and near and near[plans.INF] != near[plans.BEYOND]:
         near = []  # a product in FP32 may be Inf, which those loops count as a large number
     top = _ONE if profile.scale_rule == "amax" else largest(element)
     return DividedPlan(
         _rules(fmt, profile, policy, kind),
         np.array([float(top), 1.0, float(largest(element))]),
-        np.array([] if kind == POWER else plans.plain_numbers(scale, rounded, FP64), np.uint64),
+        np.array([] if kind == plans.POWER else plans.plain_numbers(scale, rounded, FP64), np.uint64),
         powers,
         _values(scale),
         np.array(plans.plain_numbers(element, policy, FP32), np.uint32),
@@ -162,7 +145,7 @@ def _near(fmt: Format, policy: Policy) -> list[int]:
     """The fields of nearest.Nearest for magnitudes; empty if its loops do not apply."""
     spare = FP32.precision - fmt.precision >= 2
     fields = plans.nearest_magnitudes(fmt, policy) if spare and plans.is_plain(fmt, policy, FP32) else None
-    return fields if fields and fields[plans.LEAST] > FAR_BELOW and fmt.emax < RANGE else []
+    return fields if fields and fields[plans.LEAST] > FAR_BELOW and fmt.emax < plans.RANGE else []
 
 
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
@@ -171,22 +154,27 @@ def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
     if profile.arithmetic == "fp32-reciprocal" or not (scale.mantissa_bits == 0 or profile.scale_rule in _POWER_RULES):
         plain = plans.is_plain(scale, scale_policy(Rounding.RNE, True), FP64) and not scale.twos_complement
         fits = plain and profile.scale_high != "nan"
-        return (RECIPROCAL if profile.arithmetic == "fp32-reciprocal" else QUOTIENT) if fits else None
-    return POWER
+        return (plans.RECIPROCAL if profile.arithmetic == "fp32-reciprocal" else plans.QUOTIENT) if fits else None
+    return plans.POWER
+
+
+def marks_blocks(profile: Profile) -> bool:
+    """Whether a NaN or Inf makes its whole block NaN."""
+    return profile.nan == profile.inf == "block" and profile.special_codes == "nan"
 
 
 def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Array:
-    simple = profile.nan == profile.inf == "block" and profile.special_codes == "nan"
-    rules = np.zeros(RULES, np.int64)
-    rules[FLUSH] = policy.flush_inputs or profile.flush == "element"
-    rules[ZERO_SCALE] = scale_of(None, fmt, profile)
-    rules[NAN_SCALE] = fmt.scale.canonical_nan if simple else -1
+    simple = marks_blocks(profile)
+    rules = np.zeros(plans.RULES, np.int64)
+    rules[plans.FLUSH] = policy.flush_inputs or profile.flush == "element"
+    rules[plans.ZERO_SCALE] = scale_of(None, fmt, profile)
+    rules[plans.NAN_SCALE] = fmt.scale.canonical_nan if simple else -1
     zero = profile.scale_low == "zero" and fmt.scale.zero
-    rules[LOWEST] = 0 if zero or kind == POWER else lowest_scale(fmt.scale, profile)
-    rules[KIND], rules[DROP] = kind, _ZERO_SIGNS[profile.negative_zero]
-    rules[NAN_CODE] = special_element(fmt, policy) if simple else 0
-    rules[NEGATE] = fmt.element.twos_complement and fmt.element.signed
-    rules[SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
+    rules[plans.LOWEST] = 0 if zero or kind == plans.POWER else lowest_scale(fmt.scale, profile)
+    rules[plans.KIND], rules[plans.DROP] = kind, _ZERO_SIGNS[profile.negative_zero]
+    rules[plans.NAN_CODE] = special_element(fmt, policy) if simple else 0
+    rules[plans.NEGATE] = fmt.element.twos_complement and fmt.element.signed
+    rules[plans.SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
     return rules
 
 

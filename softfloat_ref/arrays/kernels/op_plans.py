@@ -204,7 +204,10 @@ def _table(sig: Signature, policy: Policy) -> Table:
     known = [_decoded(f, sig.operation.flushes and policy.flush_inputs) for f in sig.formats]
     entry = _entries(sig, policy)
     for at, classes in enumerate(itertools.product(range(oc.CLASSES), repeat=sig.operation.arity)):
-        cases = itertools.product(*(_few(codes[k], k, select) for codes, k in zip(known, classes, strict=True)))
+        chosen = [
+            codes[k] if select or k >= oc.QUIET_CLASS else codes[k][:2] for codes, k in zip(known, classes, strict=True)
+        ]
+        cases = itertools.product(*chosen)
         by_order: list[list[_ClassEntry]] = [[] for _ in range(orders)]
         for case in cases:
             codes, values = zip(*case, strict=True)
@@ -239,10 +242,6 @@ def _decoded(fmt: Format, flush: bool) -> tuple[tuple[tuple[int, Value], ...], .
     """The representatives with their values."""
     decode = decoder(fmt, flush)
     return tuple(tuple((code, decode(code)) for code in codes) for codes in representatives(fmt, flush))
-
-
-def _few(codes: tuple[tuple[int, Value], ...], kind: int, select: bool) -> tuple[tuple[int, Value], ...]:
-    return codes if select or kind >= oc.QUIET_CLASS else codes[:2]
 
 
 def _order(values: Sequence[Value]) -> int:

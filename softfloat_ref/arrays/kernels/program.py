@@ -7,7 +7,7 @@ with anything that instructions cannot express, or that does not fit 64 bits, ha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,8 +209,3 @@ def compile_tree(setting: Setting, count: int, product_bits: int) -> Program:
 def _name(root: Round, setting: Setting) -> str:
     to = root.choice(setting.result.name)
     return setting.result.name if to.fmt == RESULT else to.fmt
-
-
-def info(program: Program) -> dict[str, Any]:
-    """The size of a program, for reports."""
-    return {"step": program.step, "instructions": len(program.code), "inputs": len(program.inputs)}
