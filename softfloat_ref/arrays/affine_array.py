@@ -199,10 +199,10 @@ def unpack(
     fmt = get_affine_format(fmt)
     if isinstance(data, packing.Packed):
         if scales is not None or zero_points is not None:
-            raise Error("a Packed has its own scales and zero points; leave out those")
+            raise Error("a Packed has its own scales and zero points; leave out scales and zero_points")
         packing.check_parts(data, fmt.name, "scales", "zero_points")
         if data.scales is None or data.zero_points is None:
-            raise Error(f"this Packed has no scales or no zero points; those of {fmt.name} have both")
+            raise Error(f"this Packed has no scales or no zero points; {fmt.name} needs both")
         channels = channel_shape(shape, axis)
         scales = packing.words(data.scales, "<f4", channels, "scales")
         zero_points = packing.words(data.zero_points, "<i4", channels, "zero points")

@@ -111,7 +111,9 @@ def code_rows(path: str) -> Iterator[dict[str, Any]]:
     arrays = load(path, ("a", "b"), ("c", "scales_a", "scales_b"))
     for name in npz.names(path):
         if name not in arrays:
-            raise Error(f"{path}: an array {name[:40]!r}; the arrays of operands are a, b, c, scales_a and scales_b")
+            raise Error(
+                f"{path}: unknown array {name[:40]!r}; the arrays of operands are a, b, c, scales_a and scales_b"
+            )
     if arrays["a"].ndim == 1:
         arrays = {name: x.reshape(1, -1) if name != "c" else x.reshape(-1) for name, x in arrays.items()}
     n = len(arrays["a"]) if arrays["a"].ndim else 0

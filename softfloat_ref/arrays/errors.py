@@ -230,7 +230,7 @@ def quantization_error(
     """
     random_bits = resolve_bits(random_bits, get_policy(policy), x, seed, key)  # type: ignore[assignment]
     if random_bits is not None and not is_source(random_bits):
-        raise Error("random_bits of an error are a random source, as sources.Philox(seed)")
+        raise Error("random_bits must be a random source, for example sources.Philox(seed)")
     array = _as_array(x)
     if not array.size:
         raise Error(f"an empty array of shape {array.shape} has no errors")

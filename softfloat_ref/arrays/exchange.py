@@ -201,7 +201,7 @@ def array_from_torch(tensor: Any) -> NDArray[Any]:
     try:
         return np.array(tensor.detach().cpu().numpy())
     except TypeError:
-        raise Error(f"a tensor of {tensor.dtype}, where numbers of a type of numpy are expected") from None
+        raise Error(f"a tensor of {tensor.dtype}; use a type that numpy has, too") from None
 
 
 def is_torch(x: object) -> bool:

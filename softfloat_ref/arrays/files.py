@@ -50,7 +50,7 @@ def save(path: str | Path, array: QuantizedArray) -> None:
     writing fails."""
     kind = next((k for k, c in _CLASSES.items() if isinstance(array, c)), None)
     if kind is None:
-        raise Error(f"{type(array).__name__} is not an array of codes with a format; from_codes makes one of codes")
+        raise Error(f"{type(array).__name__} is not an array of codes with a format; use from_codes")
     members = {name: _member(array, name) for name in MEMBERS[kind]}
     text = json.dumps({"kind": KIND, "array": kind, **_defined(array)}, sort_keys=True)
     members["definition"] = np.frombuffer(text.encode(), np.uint8)
@@ -137,9 +137,7 @@ def _definition(text: NDArray[Any]) -> dict[str, Any]:
         raise Error(f"definition.npy: kind is not {KIND!r}, or array is none of {', '.join(MEMBERS)}")
     wanted = {"array", "format"} | (set() if table["array"] == "scalar" else {"axis", "profile"})
     if set(table) != wanted:
-        raise Error(
-            f"definition.npy: it has {', '.join(sorted(wanted))}; format, profile or axis missing, or others there"
-        )
+        raise Error(f"definition.npy: its entries must be {', '.join(sorted(wanted))}; one is missing, or unknown")
     if "profile" in table and (not isinstance(table["profile"], dict) or "name" not in table["profile"]):
         raise Error("definition.npy: the profile is not given in full")
     return table

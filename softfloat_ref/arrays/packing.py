@@ -41,7 +41,7 @@ def check_parts(packed: Packed, name: str, *parts: str) -> None:
     """Raise Error if packed data has other parts than these besides its bytes."""
     spare = [k for k, v in packed._asdict().items() if v is not None and k not in ("data", *parts)]
     if spare:
-        raise Error(f"this Packed has {' and '.join(spare)}, which {name} has not")
+        raise Error(f"this Packed has {' and '.join(spare)}, which {name} does not have")
 
 
 @dataclass(frozen=True)

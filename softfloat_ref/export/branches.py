@@ -15,7 +15,7 @@ _MAX_PASSES: Final = 8
 
 
 class ChoiceGroup(NamedTuple):
-    """Choices on one condition, made together: with `if`, not with operators. Those of a smaller depth come later."""
+    """Choices on one condition, printed as one `if`. Groups of a smaller depth come later."""
 
     condition: Term
     depth: int
@@ -83,7 +83,7 @@ def _common(a: BranchPath, b: BranchPath) -> BranchPath:
 
 
 def _small(order: list[Term], placed: Branches) -> Iterable[Term]:
-    """The choices of whose sides neither is much work."""
+    """The choices neither side of which is much work: an operator is cheaper than a branch."""
     work: Counter[BranchPath] = Counter()
     for t in order:
         for n in range(1, len(placed.places[t]) + 1):

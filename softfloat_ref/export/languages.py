@@ -55,7 +55,7 @@ def export_circuit(unit: Unit, name: str | None = None) -> Circuit:
 
 
 def _comment(unit: Unit, tidy: Circuit) -> str:
-    """What it is: the unit's properties, and what its policy has other than IEEE 754's."""
+    """What the circuit computes: the unit's properties, and where its policy differs from IEEE 754's."""
     lines = [f"{unit.label}, by softfloat-ref export."]
     for part in unit.parts:
         lines += wrap_line(f"{_words(part)}.", "")

@@ -1,4 +1,4 @@
-"""A circuit as SMT-LIB 2 functions, in the logic QF_BV: no variable and no command, which are the user's."""
+"""A circuit as SMT-LIB 2 functions, in the logic QF_BV, without variables and commands, which the user adds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A circuit on words of 64 bits with unsigned operations only: what C prints, and any machine computes quickly.
 
-A wider term becomes words, lowest first; operations on two's complement numbers become unsigned ones. Words that
-nothing uses vanish, as all terms are made anew.
+A wider term becomes words, lowest first; operations on two's complement numbers become unsigned ones. All terms are
+rebuilt, so unused words disappear.
 """
 
 from __future__ import annotations

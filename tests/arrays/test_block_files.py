@@ -98,7 +98,7 @@ def written(tmp_path: Path, **changed: object) -> Path:
         ({"definition": {"axis": True}}, "axis missing"),
         ({"definition": {"array": "affine"}}, "the array is affine, but the file holds"),
         ({"definition": {"array": "other"}}, "array is none of scalar, block, affine"),
-        ({"definition": {"more": 1}}, "or others there"),
+        ({"definition": {"more": 1}}, "one is missing, or unknown"),
         ({"definition": {"profile": "ocp"}}, "profile is not given in full"),
         ({"definition": {"format.element": "fp4_e2m1"}}, "is given in full"),
         ({"definition": {"format.element": {"like": "/etc/x.toml", "name": "x"}}}, "is given in full"),

@@ -53,8 +53,8 @@ MASK: Final = convert.Plain._fields.index("mask")
 
 @compiled(forceinline=True)
 def _odd(quotient: Any) -> Any:
-    """A float64 as the bits of float32, rounded to odd: truncated, and the last bit set if inexact. Bits of no
-    account are dropped first: an exact quotient has fewer, so that rounding restores it."""
+    """A float64 as the bits of float32, rounded to odd: truncated, and the last bit set if inexact. The
+    lowest bits, in which the quotient may be wrong, are rounded away first; this restores exact quotients."""
     bits = U64(double_bits(quotient) + _HALF)
     return single_bits(F32(double((bits & _ABOVE) | (_ODD if (bits & _BELOW) != U64(0) else U64(0)))))
 

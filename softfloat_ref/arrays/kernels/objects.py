@@ -102,7 +102,7 @@ def _object_code(function: Any, key: Key) -> dict[str, str] | None:
     machine, module = _machine(), binding.parse_assembly(c_function.inspect_llvm())
     for x in (*module.functions, *module.global_variables):
         if not x.is_declaration and x.name != c_function.native_name:
-            x.linkage = "internal"  # so that what is not called is removed: the ways out of errors, which it has not
+            x.linkage = "internal"  # so that code that is never called is removed: here all error handling
     passes = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=2))
     passes.getModulePassManager().run(module, passes)
     symbols = (*module.functions, *module.global_variables)

@@ -30,7 +30,7 @@ FLUSH, ZERO_SCALE, NAN_SCALE, LOWEST, KIND, DROP, NAN_CODE, DIVIDE, SHIFT, NEGAT
 # elements' code; the least other scale; the kind of scales; the sign of zeros; whether elements are divided, not
 # multiplied; mantissa bits that FP32 has and the scale lacks; whether -x is ~x + 1
 QUOTIENT, POWER, RECIPROCAL = range(3)  # kinds of scales
-KEEP, DROP_GIVEN, DROP_ALL = range(3)  # signs of zeros: as they are; none of zeros that were given; none
+KEEP, DROP_GIVEN, DROP_ALL = range(3)  # signs of zeros: all kept; those of input zeros dropped; all dropped
 _KEEP_NAN: Final = Policy(nan="propagate")
 
 
