@@ -110,7 +110,7 @@ class BlockArray(QuantizedArray):
 
     def to_torch(self) -> exchange.Tensors:
         """Elements, scales and second-level scale as torch tensors. Raises Error as `exchange.to_torch` does."""
-        second = None if self.tensor_scale is None else exchange.number_to_torch(self.tensor_scale)
+        second = self.tensor_scale and exchange.array_to_torch(np.array(self.tensor_scale, np.float32))
         elements = exchange.to_torch(self.codes, self.fmt.element)
         return exchange.Tensors(elements, exchange.to_torch(self.scales, self.fmt.scale), tensor_scale=second)
 

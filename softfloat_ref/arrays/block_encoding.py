@@ -28,7 +28,14 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
-from softfloat_ref.oracle.blocks.quantize import FP32_ONE, fp32_quotient, scale_of, special_element, tensor_scale_of
+from softfloat_ref.oracle.blocks.quantize import (
+    FP32_ONE,
+    fp32_quotient,
+    quantize_block,
+    scale_of,
+    special_element,
+    tensor_scale_of,
+)
 from softfloat_ref.oracle.codec import decode, decoder, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
@@ -116,7 +123,7 @@ def encode_by(
     if drawn:
         words = random_words(policy, random_bits, source.codes.shape)
     values = convert.to_float64(source, flush=policy.flush_inputs)
-    job = _BlockJob(chosen, factor, source.fmt, layout.tail)
+    job = _BlockJob(fmt, profile, policy, factor, source.fmt, layout.tail)
     scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
     second = tensor_scale_value(factor, profile)
     return _store_blocks(BlockArray(layout.join(codes), layout.rows_to_scales(scales), fmt, axis, profile, second), out)
@@ -203,7 +210,9 @@ def _tensor_scale(source: convert.Source, value: float | None, chosen: BlockSett
 class _BlockJob:
     """The quantization of one array of float64 values of shape (..., blocks, size)."""
 
-    setting: BlockSetting
+    fmt: BlockFormat
+    profile: Profile
+    policy: Policy
     tensor_scale: int  # the FP32 code
     source: Format  # the format of the input before its conversion to float64
     tail: int  # values in the last block of each row
@@ -211,18 +220,6 @@ class _BlockJob:
     @cached_property
     def factor(self) -> Value:
         return decode(self.tensor_scale, FP32)
-
-    @property
-    def fmt(self) -> BlockFormat:
-        return self.setting.fmt
-
-    @property
-    def profile(self) -> Profile:
-        return self.setting.profile
-
-    @property
-    def policy(self) -> Policy:
-        return self.setting.policy
 
     def run(self, blocks: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[Codes, Codes]:
         """Scales (..., blocks) and codes (..., blocks, size)."""
@@ -264,7 +261,7 @@ class _BlockJob:
     def _one(self, block: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[int, list[int]]:
         values = [to_value(v, 0) for v in block.tolist()]
         drawn = None if words is None else words.tolist()
-        result = self.setting.block(values, drawn, self.factor)
+        result = quantize_block(values, self.fmt, self.profile, self.policy, drawn, self.factor)
         return result.scale, list(result.codes)
 
     def _needs_oracle(self, blocks: NDArray[np.float64]) -> bool:
@@ -314,16 +311,12 @@ class _BlockJob:
 
     def _scales(self, amax: NDArray[np.int64]) -> Codes:
         """The codes of the scales for largest magnitudes, which are given as float64 bits."""
-        if self.fmt.scale.width > 8 or amax.size < 256:
-            return self._scales_by_oracle(amax)
-        starts, codes = _thresholds(self.fmt, self.profile, self.tensor_scale)
-        return codes[np.searchsorted(starts, amax, "right")]
-
-    def _scales_by_oracle(self, amax: NDArray[np.int64]) -> Codes:
+        if self.fmt.scale.width <= 8 and amax.size >= 256:
+            starts, codes = _thresholds(self.fmt, self.profile, self.tensor_scale)
+            return codes[np.searchsorted(starts, amax, "right")]
         patterns, inverse = np.unique(amax, return_inverse=True)
         distinct = [_scale(int(p), self.fmt, self.profile, self.factor) for p in patterns]
-        codes: Codes = np.array(distinct, convert.code_dtype(self.fmt.scale))[inverse].reshape(amax.shape)
-        return codes
+        return np.array(distinct, convert.code_dtype(self.fmt.scale))[inverse].reshape(amax.shape)
 
 
 def _scale(bits: int, fmt: BlockFormat, profile: Profile, factor: Value) -> int:

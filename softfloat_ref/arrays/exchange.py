@@ -175,13 +175,8 @@ def torch_parts(tensors: Any, *names: str) -> list[Any]:
     return parts
 
 
-def number_to_torch(number: float) -> Any:
-    """An FP32 number as a tensor of no dimensions."""
-    return array_to_torch(np.array(number, np.float32))
-
-
 def number_from_torch(tensor: Any, name: str) -> float:
-    """The inverse of `number_to_torch`. Raises Error for another type or several numbers."""
+    """A tensor of one FP32 number. Raises Error for another type or several numbers."""
     array = array_from_torch(tensor)
     if array.dtype != np.float32 or array.size != 1:
         raise Error(f"{name} is one float32, not a tensor of {array.dtype} of shape {array.shape}")

@@ -49,10 +49,6 @@ class _Side(NamedTuple):
     goal: Goal
     places: Ints
 
-    @staticmethod
-    def of(goal: Goal, negative: int) -> _Side:
-        return _Side(goal, np.arange(goal.fmt.max_code + 1) | goal.fmt.sign_bit * negative)
-
     def ends(self) -> Ends:
         """The longest stretches at both ends where the operand or a constant is good enough."""
         good = {text: self._good(text) for text in (*SHARES, *self._constants())}
@@ -230,7 +226,8 @@ def approximate(goal: Goal, name: str = "", address: Address | None = None) -> A
     name = name or f"{goal.function}_{goal.fmt.name}".replace(".", "_")
     check_name(name)
     symmetry = _symmetry(goal)
-    sides = [_Side.of(goal, negative) for negative in range(2 if symmetry == "none" and goal.fmt.signed else 1)]
+    magnitudes, signs = np.arange(goal.fmt.max_code + 1), range(2 if symmetry == "none" and goal.fmt.signed else 1)
+    sides = [_Side(goal, magnitudes | goal.fmt.sign_bit * sign) for sign in signs]
     ends = [side.ends() for side in sides]
     best: Approximation | None = None
     fewest = 0
