@@ -70,7 +70,10 @@ class _Side(NamedTuple):
             fits = right == int(self._converted(np.array([code]), large)[0])
         else:
             fits = int(large, 16) == right or (goal.finite[code] and self._good(large)[-1])
-        return large if fits or goal.out.is_nan(right) else max((f"{right:x}",), key=lambda x: back.setdefault(x, 0))
+        if fits or goal.out.is_nan(right):
+            return large
+        back.setdefault(f"{right:x}", 0)
+        return f"{right:x}"
 
     def _constants(self) -> list[str]:
         expected = self.goal.expected[self.places]

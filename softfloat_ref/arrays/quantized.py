@@ -100,7 +100,7 @@ class QuantizedArray(ABC):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("the values are computed from the codes, which makes a copy; leave out copy=False")
+            raise ValueError("the values are computed from the codes and cannot be given without a copy")
         values = self.decode()
         return values if dtype is None else values.astype(dtype, copy=False)
 

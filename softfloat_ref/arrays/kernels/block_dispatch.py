@@ -38,16 +38,13 @@ class PowerPlan(NamedTuple):
     near: Array  # the fields of the elements' nearest.Nearest; empty if its loops do not support them
 
 
+@lru_cache(maxsize=64)
 def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> PowerPlan | None:
     """The plan of a block conversion, or None if the loops do not support it. They need float32 input, E8M0 scales,
     exact quotients, and a profile that handles specials per block."""
-    return _plan(fmt, profile, policy) if source is FP32 else None
-
-
-@lru_cache(maxsize=64)
-def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> PowerPlan | None:
-    done = (
-        fmt.scale == E8M0
+    supported = (
+        source == FP32
+        and fmt.scale == E8M0
         and fmt.size > 0
         and fmt.element.width <= 8
         and profile.tail != "flatten"
@@ -60,7 +57,7 @@ def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> PowerPlan | Non
         and policy.random_count == 0
         and plans.is_plain(fmt.element, policy, FP32)
     )
-    table = _scales(fmt, profile) if done else None
+    table = _scales(fmt, profile) if supported else None
     if table is None:
         return None
     rules = [scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)]
