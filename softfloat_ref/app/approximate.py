@@ -14,7 +14,7 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 
 if TYPE_CHECKING:
-    from softfloat_ref.arrays.goals import Goal, Measured
+    from softfloat_ref.arrays.goals import ApproximationErrors, Goal
     from softfloat_ref.oracle.approximation import Approximation
 
 _FUNCTIONS: Final = [name for name, row in OPERATIONS.items() if row.arity == 1 and row.curve]
@@ -97,7 +97,7 @@ def command(
     return 0
 
 
-def _report(a: Approximation, goal: Goal, measured: Measured) -> list[str]:
+def _report(a: Approximation, goal: Goal, measured: ApproximationErrors) -> list[str]:
     symmetry = "" if a.symmetry == "none" else f", {a.symmetry}"
     rows = " + ".join(str(len(p.rows)) for p in a.parts)
     where = "equal parts of binades" if a.address == "code" else f"equal width, 2^{a.shift - a.unit}"

@@ -12,7 +12,7 @@ from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.export.c import header_text
-from softfloat_ref.export.languages import LANGUAGES, exported, find_language, is_name, written
+from softfloat_ref.export.languages import LANGUAGES, export_circuit, find_language, is_name, source_text
 
 
 @click.command("export")
@@ -46,9 +46,9 @@ def command(
     units = [request.circuit_unit(op) for op in ops]
     if not units:
         raise Error("give the operation and --fmt, such as `export fma --fmt fp16 --lang sv`")
-    circuits = [exported(unit, _name(name, output, lang, len(units))) for unit in units]
+    circuits = [export_circuit(unit, _name(name, output, lang, len(units))) for unit in units]
     header = Path(output).with_suffix(".h").name if lang == "c" and output != "-" else None
-    text = written(circuits, lang, header)
+    text = source_text(circuits, lang, header)
     if output == "-":
         sys.stdout.write(text)
     else:
@@ -65,7 +65,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _print_synthesis(text: str, modules: list[str]) -> None:
-    from softfloat_ref.export.synthesis import synthesized
+    from softfloat_ref.export.languages import synthesized
 
     for module in modules:
         synthesis = synthesized(text, module)

@@ -16,7 +16,7 @@ from softfloat_ref.oracle.literals import shortest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from softfloat_ref.arrays.exponents import AnyFormat, Exponents, Shares
+    from softfloat_ref.arrays.exponents import AnyFormat, Shares
     from softfloat_ref.nn.model_files import Tensor
 
 TITLE: Final = click.option("--title", default="", help="Title of the picture.")
@@ -113,7 +113,7 @@ def _npz(path: Path) -> Iterator[NamedArray]:
 
 def _measured(
     tensors: Sequence[NamedArray], formats: Sequence[AnyFormat], scale: float, choices: Choices
-) -> tuple[Exponents, list[Shares]]:
+) -> tuple[ExponentCounts, list[Shares]]:
     from softfloat_ref.arrays import convert
     from softfloat_ref.arrays.exponents import EMPTY, NOTHING, exponents, shares
 
@@ -127,7 +127,9 @@ def _measured(
     return total, sums
 
 
-def _lines(name: str, exponents: Exponents, shares: Sequence[Shares], formats: Sequence[AnyFormat]) -> Iterator[str]:
+def _lines(
+    name: str, exponents: ExponentCounts, shares: Sequence[Shares], formats: Sequence[AnyFormat]
+) -> Iterator[str]:
     zeros = f"{exponents.zeros} zero" + (f", {exponents.specials} Inf or NaN" if exponents.specials else "")
     span = f"; exponents {exponents.first} to {exponents.last}" if exponents.nonzero else ""
     yield f"{name}: {exponents.total} values, {zeros}{span}"
@@ -225,7 +227,7 @@ def blocks(
     """
     from softfloat_ref.app import plots, plots_formats
     from softfloat_ref.app.report_rows import ModelReport, table
-    from softfloat_ref.arrays.errors import Measure
+    from softfloat_ref.arrays.errors import ErrorMeasure
     from softfloat_ref.base.executors import Workers
     from softfloat_ref.nn.model_errors import Work
     from softfloat_ref.oracle.blocks.formats import get_block_format
@@ -235,7 +237,7 @@ def blocks(
     block_format = get_block_format(fmt)
     choices = choices.of(block_format, profile)
     choices.check_seed()
-    measure = Measure.make(block_format, choices.typed_policy, choices.source, axis, profile)
+    measure = ErrorMeasure.make(block_format, choices.typed_policy, choices.source, axis, profile)
     model_tensor = _one(model, tensor)
     (row,) = Work([model_tensor], [measure], _BINS).rows(Workers())
     if row.problem:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from softfloat_ref.arrays.exponents import AnyFormat, Exponents, Shares
+from softfloat_ref.arrays.exponents import AnyFormat, ExponentCounts, Shares
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import write_data
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -115,7 +115,7 @@ class TensorHistogram(NamedTuple):
     """A histogram's input: its name, its exponents, and its shares in each format."""
 
     name: str
-    exponents: Exponents
+    exponents: ExponentCounts
     shares: Sequence[Shares]
 
 

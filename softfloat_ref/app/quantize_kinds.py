@@ -258,10 +258,10 @@ class BlockKind(Kind):
         return Arrays(parts["codes"], parts["values"], parts, block_array)
 
     def pieces(self, x: Array, axis: int | None) -> Pieces | None:
-        from softfloat_ref.arrays.block_layout import Layout, check_axis
+        from softfloat_ref.arrays.block_layout import BlockLayout, check_axis
 
         along = check_axis(x, -1 if axis is None else axis)
-        Layout(x.shape, along, self.fmt, self.profile)  # refuses an axis by its length
+        BlockLayout(x.shape, along, self.fmt, self.profile)  # refuses an axis by its length
         if along != x.ndim - 1 or self.fmt.size == TENSOR:
             return None
         length = x.size if self.profile.tail == "flatten" and self.fmt.size != AXIS else x.shape[-1]

@@ -14,7 +14,7 @@ from softfloat_ref.base.names import matches
 
 if TYPE_CHECKING:
     from softfloat_ref.app.report_rows import ModelReport
-    from softfloat_ref.arrays.errors import Measure
+    from softfloat_ref.arrays.errors import ErrorMeasure
     from softfloat_ref.nn.model_errors import Row
     from softfloat_ref.nn.model_files import Tensor
 
@@ -101,9 +101,9 @@ def _check(sort: str, outputs: Sequence[str], choices: Choices) -> None:
             plots.figure(1, 1)  # raises Error without matplotlib
 
 
-def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profile: str | None) -> list[Measure]:
+def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profile: str | None) -> list[ErrorMeasure]:
     """One quantization per format. Raises Error, also for an axis or a profile that no format has."""
-    from softfloat_ref.arrays.errors import Measure
+    from softfloat_ref.arrays.errors import ErrorMeasure
     from softfloat_ref.arrays.exponents import find_format
     from softfloat_ref.oracle.formats import Format
 
@@ -114,7 +114,7 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
                 names = ", ".join(x.name for x in targets)
                 raise Error(f"{option} is for block formats; scalar: {names}")
     return [
-        Measure.make(x, chosen.typed_policy, chosen.source, *(() if isinstance(x, Format) else (axis, profile)))
+        ErrorMeasure.make(x, chosen.typed_policy, chosen.source, *(() if isinstance(x, Format) else (axis, profile)))
         for x in targets
         if (chosen := choices.of(x, profile))
     ]
@@ -152,7 +152,7 @@ def _named(files: Sequence[tuple[str, list[Tensor]]]) -> Iterator[Tensor]:
 
 def _rows(
     tensors: Sequence[Tensor],
-    measures: Sequence[Measure],
+    measures: Sequence[ErrorMeasure],
     outputs: Sequence[str],
     jobs: int | None,
     scheduler: str | None,

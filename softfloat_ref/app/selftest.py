@@ -25,7 +25,7 @@ from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, parse_rounding
 from softfloat_ref.oracle.rounding import Rounding
 
 if TYPE_CHECKING:
-    from softfloat_ref.arrays.exhaustive import Checked, Run
+    from softfloat_ref.arrays.exhaustive import ConversionRun, ShardResult
 
 FORMATS: Final = ("fp8_e5m2", "fp16", "bf16", "fp32", "fp64")
 CASES: Final = 2000
@@ -169,7 +169,7 @@ def _slice(text: str | None) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def _report(run: Run, combined: Checked) -> None:
+def _report(run: ConversionRun, combined: ShardResult) -> None:
     print(f"{run.name}: {combined.inputs} inputs, {combined.wrong} wrong, sha256 {combined.digest.hex()[:16]}")
     digits = -(-run.fmt.width // 4)
     for bits, expected, code in combined.first:

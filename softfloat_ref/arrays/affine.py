@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.affine_array import (
     AffineArray,
+    channel_shape,
     check_out,
     checked_parameters,
     from_codes,
     from_torch,
     is_compiled,
-    settled,
     spread_along,
+    store_affine,
     unpack,
 )
 from softfloat_ref.arrays.affine_products import accumulate, matmul
@@ -25,8 +26,8 @@ from softfloat_ref.arrays.block_layout import check_axis
 from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
 from softfloat_ref.arrays.odd import odd_quotient, odd_sum
-from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words
-from softfloat_ref.arrays.slabs import SIZE
+from softfloat_ref.arrays.random_bits import RandomBits, random_words, resolve_bits
+from softfloat_ref.arrays.slabs import SLAB_SIZE
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import (
     FP32,
@@ -92,27 +93,30 @@ def encode(
         raise Error(f"affine rule {rule.name}: steps in FP32 take arrays of FP32 or narrower, not {source.fmt.name}")
     axis = None if axis is None else check_axis(source.codes, axis)
     check_out(out, source.codes.shape, axis)
-    random_bits = given_bits(random_bits, policy, x, seed, key)
+    random_bits = resolve_bits(random_bits, policy, x, seed, key)
     words = random_words(policy, random_bits, source.codes.shape)
     if (scale is None) != (zero_point is None):
         raise Error("give both scale and zero_point, or neither")
     if source.fmt is FP32 and source.codes.ndim and is_compiled(source.codes.size):
         quick = _quick_array(source.codes.view(np.float32), fmt, axis, rule, policy, words, scale, zero_point)
         if quick is not None:
-            return settled(quick, out)
+            return store_affine(quick, out)
     values = convert.to_float64(source, flush=policy.flush_inputs)
-    made = _observed(values, fmt, axis, rule) if scale is None else _given(scale, zero_point, fmt, values, axis)
-    for code in np.unique(made[0]).tolist():
+    if scale is None:
+        scales, zeros = _observed(values, fmt, axis, rule)
+    else:
+        scales, zeros = checked_parameters(scale, zero_point, fmt, channel_shape(values.shape, axis))
+    for code in np.unique(scales).tolist():
         check_scale(decode(code, FP32), rule)
     spread = spread_along(values.ndim, axis)
-    q = _integers(values, spread(made[0]), spread(made[1]), fmt, rule, policy, words)
-    return settled(AffineArray(q, made[0].view(np.float32), made[1], fmt, axis, rule), out)
+    q = _integers(values, spread(scales), spread(zeros), fmt, rule, policy, words)
+    return store_affine(AffineArray(q, scales.view(np.float32), zeros, fmt, axis, rule), out)
 
 
 def load(path: str | Path) -> AffineArray:
     """Read an affine array that `save` wrote; nothing is unpickled. Raises Error for any other file."""
-    found: AffineArray = load_kind(path, "affine")
-    return found
+    array: AffineArray = load_kind(path, "affine")
+    return array
 
 
 def _quick_array(
@@ -126,10 +130,10 @@ def _quick_array(
     if not finite:
         return None  # stochastic rounding of specials, or an error
     if scale is None:
-        made = _quick_parameters(*affine_dispatch.ranges(x, axis), fmt, rule)
+        parameters = _quick_parameters(*affine_dispatch.ranges(x, axis), fmt, rule)
     else:
-        made = _given(scale, zero_point, fmt, x, axis)
-    scales, zeros = (part.reshape(-1) for part in made)
+        parameters = checked_parameters(scale, zero_point, fmt, channel_shape(x.shape, axis))
+    scales, zeros = (part.reshape(-1) for part in parameters)
     if rule.arithmetic != "exact":
         for code in scales[np.isinf(affine_dispatch.inverse_of(scales.view(np.float32), rule))].tolist():
             check_scale(decode(code, FP32), rule)
@@ -138,7 +142,7 @@ def _quick_array(
         nan_result(fmt, rule, 0)
     if specials & 2 and rule.inf == "error":
         raise Error(f"an Inf, which affine rule {rule.name} refuses")
-    shape = () if axis is None else (x.shape[axis],)
+    shape = channel_shape(x.shape, axis)
     return AffineArray(q, scales.view(np.float32).reshape(shape), zeros.reshape(shape), fmt, axis, rule)
 
 
@@ -182,19 +186,12 @@ def parameters(
 
 
 def _chosen(low: NDArray[Any], high: NDArray[Any], fmt: AffineFormat, rule: Rule) -> ParameterArrays:
-    found = [
+    chosen = [
         choose(to_value(a, 0), to_value(b, 0), fmt, rule)
         for a, b in zip(low.reshape(-1).tolist(), high.reshape(-1).tolist(), strict=True)
     ]
-    scales = np.array([p.scale for p in found], np.uint32).reshape(low.shape)
-    return scales, np.array([p.zero_point for p in found], np.int32).reshape(low.shape)
-
-
-def _given(
-    scale: ArrayLike, zero_point: ArrayLike | None, fmt: AffineFormat, values: NDArray[Any], axis: int | None
-) -> ParameterArrays:
-    """The caller's parameters, checked, in the form that `_observed` returns."""
-    return checked_parameters(scale, zero_point, fmt, () if axis is None else (values.shape[axis],))
+    scales = np.array([p.scale for p in chosen], np.uint32).reshape(low.shape)
+    return scales, np.array([p.zero_point for p in chosen], np.int32).reshape(low.shape)
 
 
 def _integers(
@@ -239,11 +236,11 @@ def _by_oracle(
     words: NDArray[Any],
 ) -> NDArray[np.int32]:
     parts = (x.reshape(-1).tolist() for x in (values, scales, zeros, words))
-    found = [
+    integers = [
         quantize_value(to_value(v, 0), Parameters(s, z), fmt, rule, policy, w)
         for v, s, z, w in zip(*parts, strict=True)
     ]
-    return np.array(found, np.int32).reshape(values.shape)
+    return np.array(integers, np.int32).reshape(values.shape)
 
 
 def _quotients(
@@ -251,8 +248,8 @@ def _quotients(
 ) -> NDArray[np.float64]:
     """x / scale + offset, accurate enough that rounding it to an integer gives the correctly rounded result."""
     if rule.arithmetic == "exact":
-        found = odd_quotient(x, np.broadcast_to(convert.decode_float64(scales, FP32), x.shape))
-        return _fixed(found, fmt) + offset  # exact: 30 bits below the point, at most 18 above
+        quotients = odd_quotient(x, np.broadcast_to(convert.decode_float64(scales, FP32), x.shape))
+        return _fixed(quotients, fmt) + offset  # exact: 30 bits below the point, at most 18 above
     patterns, inverse = np.unique(scales, return_inverse=True)
     table = np.array([float(reciprocal(decode(s, FP32))) for s in patterns.tolist()])
     products = x * table[inverse].reshape(scales.shape)  # products of two FP32 numbers: exact
@@ -267,8 +264,8 @@ def _fixed(x: NDArray[np.float64], fmt: AffineFormat) -> NDArray[np.float64]:
     scaled = np.ldexp(np.clip(np.abs(x), None, limit), _FRACTION)
     units = scaled.astype(np.int64)
     units |= units != scaled
-    found: NDArray[np.float64] = np.copysign(np.ldexp(units.astype(np.float64), -_FRACTION), x)
-    return found
+    fixed: NDArray[np.float64] = np.copysign(np.ldexp(units.astype(np.float64), -_FRACTION), x)
+    return fixed
 
 
 # -- the values at once ----------------------------------------------------------------------------------------------
@@ -293,24 +290,24 @@ def quantize(
     does."""
     fmt, rule = get_affine_format(fmt), get_rule(profile)
     chosen = element_policy(policy, rule)
-    random_bits = given_bits(random_bits, chosen, x, seed, key)
+    random_bits = resolve_bits(random_bits, chosen, x, seed, key)
     quick = _quick_rows(x, fmt, axis, rule, chosen)
     if quick is None or (scale is None) != (zero_point is None):
-        given: dict[str, Any] = {"scale": scale, "zero_point": zero_point}
-        return encode(x, fmt, policy, random_bits, axis=axis, profile=rule, **given).decode(out)
+        quantized = encode(x, fmt, policy, random_bits, axis=axis, profile=rule, scale=scale, zero_point=zero_point)
+        return quantized.decode(out)
     array = np.asarray(x)
-    made = convert.output_buffer(out, array.shape, np.dtype(np.float32))
+    buffer = convert.output_buffer(out, array.shape, np.dtype(np.float32))
     words = _words(chosen, random_bits, array.shape)
     if scale is None:
         codes, zeros = _quick_parameters(quick.min(axis=1, initial=0), quick.max(axis=1, initial=0), fmt, rule)
     else:
-        codes, zeros = _given(scale, zero_point, fmt, array, axis)
-    spread = [np.broadcast_to(part, len(quick)).tolist() for part in (codes, zeros)]
-    found = [Parameters(s, z) for s, z in zip(*spread, strict=True)]
-    targets, drawn = made.reshape(len(quick), -1), words.reshape(len(quick), -1) if words.size else [words] * len(quick)
-    for row, word, parameters, place in zip(quick, drawn, found, targets, strict=True):
-        _quick_values(row, word, parameters, fmt, chosen, place)
-    return convert.stored(made, out)
+        codes, zeros = checked_parameters(scale, zero_point, fmt, channel_shape(array.shape, axis))
+    count = len(quick)
+    spread = [np.broadcast_to(part, count).tolist() for part in (codes, zeros)]
+    drawn = words.reshape(count, -1) if words.size else [words] * count
+    for row, word, *pair, place in zip(quick, drawn, *spread, buffer.reshape(count, -1), strict=True):
+        _quick_values(row, word, Parameters(*pair), fmt, chosen, place)
+    return convert.store(buffer, out)
 
 
 def _quick_rows(
@@ -333,7 +330,7 @@ def _quick_rows(
 def _words(policy: Policy, random_bits: ArrayLike | RandomSource | None, shape: tuple[int, ...]) -> NDArray[Any]:
     # of a protocol, isinstance is slow
     if policy.random_count and is_source(random_bits):
-        return dispatch.drawn(random_bits, policy.random_count, 0, int(np.prod(shape)), True)
+        return dispatch.draw_words(random_bits, policy.random_count, 0, int(np.prod(shape)), True)
     words = random_words(policy, random_bits, shape)
     return np.zeros(0, np.uint32) if words is None else words.reshape(-1)
 
@@ -351,8 +348,8 @@ def _quick_values(
     scale, zero = np.array([parameters.scale], np.uint32).view(np.float32), np.array([parameters.zero_point], np.int32)
     n = policy.random_count
     if n == 0:
-        for start in range(0, row.size, SIZE):
-            part = slice(start, start + SIZE)
+        for start in range(0, row.size, SLAB_SIZE):
+            part = slice(start, start + SLAB_SIZE)
             q, _ = affine_dispatch.integers(row[part], None, scale, zero, fmt, RULES["exact"], policy, None)
             affine_dispatch.dequantize(q, None, scale, zero, out[part])
         return

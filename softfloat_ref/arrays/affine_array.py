@@ -13,7 +13,7 @@ from softfloat_ref.arrays import convert, exchange, packing
 from softfloat_ref.arrays.block_layout import check_axis
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
-from softfloat_ref.arrays.quantized import Part, QuantizedArray, axis_after
+from softfloat_ref.arrays.quantized import AxisIndex, QuantizedArray, axis_after
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.affine import FP32, RULES, AffineFormat, Rule, get_affine_format, get_rule
@@ -59,7 +59,7 @@ class AffineArray(QuantizedArray):
         """The array with its axes in reverse order."""
         return replace(self, integers=self.integers.T, axis=None if self.axis is None else self.ndim - 1 - self.axis)
 
-    def _part(self, parts: tuple[Part, ...]) -> AffineArray:
+    def _part(self, parts: tuple[AxisIndex, ...]) -> AffineArray:
         integers = np.asarray(self.integers[parts])
         if self.axis is None:
             return replace(self, integers=integers)
@@ -79,11 +79,7 @@ class AffineArray(QuantizedArray):
         spread = spread_along(self.ndim, self.axis)
         scale = convert.decode_float64(self.scales.view(np.uint32), FP32)
         steps = self.integers.astype(np.float64) - spread(self.zero_points)
-        values = convert.round_to_fp32(steps * spread(scale))
-        if out is None:
-            return values
-        out[...] = values
-        return out
+        return convert.store(convert.round_to_fp32(steps * spread(scale)), out)
 
     def pack(self, layout: str = "dense") -> packing.Packed:
         """The bytes of the codes, each row of the last axis in whole bytes, of the scales (FP32) and of the zero points
@@ -101,13 +97,18 @@ class AffineArray(QuantizedArray):
         return exchange.Tensors(elements, scales, zeros)
 
 
+def channel_shape(shape: tuple[int, ...], axis: int | None) -> tuple[int, ...]:
+    """The shape of the parameters of an array: (), or with an axis one per channel."""
+    return () if axis is None else (shape[axis],)
+
+
 def check_out(out: AffineArray | None, shape: tuple[int, ...], axis: int | None) -> None:
     """Raise Error for an `out` that does not fit."""
     if out is None:
         return
     if not isinstance(out, AffineArray):
         raise Error(f"out must be an AffineArray, not {type(out).__name__}")
-    channels = () if axis is None else (shape[axis],)
+    channels = channel_shape(shape, axis)
     for place, wanted, dtype in (
         (out.integers, shape, np.int32),
         (out.scales, channels, np.float32),
@@ -116,14 +117,14 @@ def check_out(out: AffineArray | None, shape: tuple[int, ...], axis: int | None)
         convert.check_buffer(place, wanted, np.dtype(dtype))
 
 
-def settled(made: AffineArray, out: AffineArray | None) -> AffineArray:
+def store_affine(result: AffineArray, out: AffineArray | None) -> AffineArray:
     """The result, stored in the arrays of `out` if given."""
     if out is None:
-        return made
+        return result
     places = (out.integers, out.scales, out.zero_points)
-    for place, found in zip(places, (made.integers, made.scales, made.zero_points), strict=True):
-        place[...] = found
-    return replace(made, integers=places[0], scales=places[1], zero_points=places[2])
+    for place, array in zip(places, (result.integers, result.scales, result.zero_points), strict=True):
+        place[...] = array
+    return replace(result, integers=places[0], scales=places[1], zero_points=places[2])
 
 
 def is_compiled(size: int) -> bool:
@@ -162,8 +163,7 @@ def from_codes(
     if wide.size and not fmt.lowest <= wide.min() <= wide.max() <= fmt.highest:
         raise Error(f"integers of {fmt.name} are {fmt.lowest} to {fmt.highest}, not {wide.min()} to {wide.max()}")
     axis = None if axis is None else check_axis(array, axis)
-    shape = () if axis is None else (array.shape[axis],)
-    patterns, zeros = checked_parameters(scales, zero_points, fmt, shape)
+    patterns, zeros = checked_parameters(scales, zero_points, fmt, channel_shape(array.shape, axis))
     return AffineArray(wide.astype(np.int32), patterns.view(np.float32), zeros, fmt, axis, rule)
 
 
@@ -199,14 +199,13 @@ def unpack(
     fmt = get_affine_format(fmt)
     if isinstance(data, packing.Packed):
         if scales is not None or zero_points is not None:
-            raise Error("a Packed has its own scales and zero points; leave out those")
+            raise Error("a Packed has its own scales and zero points; leave out scales and zero_points")
         packing.check_parts(data, fmt.name, "scales", "zero_points")
         if data.scales is None or data.zero_points is None:
-            raise Error(f"this Packed has no scales or no zero points; those of {fmt.name} have both")
-        count = 1 if axis is None else shape[axis]
-        one = () if axis is None else (count,)
-        scales = packing.words(data.scales, "<f4", count, "scales").reshape(one)
-        zero_points = packing.words(data.zero_points, "<i4", count, "zero points").reshape(one)
+            raise Error(f"this Packed has no scales or no zero points; {fmt.name} needs both")
+        channels = channel_shape(shape, axis)
+        scales = packing.words(data.scales, "<f4", channels, "scales")
+        zero_points = packing.words(data.zero_points, "<i4", channels, "zero points")
         data = data.data
     if scales is None or zero_points is None:
         raise Error(f"bytes of {fmt.name} need scales= and zero_points=")

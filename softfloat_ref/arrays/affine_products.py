@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert
-from softfloat_ref.arrays.affine_array import AffineArray, check_out, checked_parameters, settled
+from softfloat_ref.arrays.affine_array import AffineArray, check_out, checked_parameters, store_affine
+from softfloat_ref.arrays.kernels.op_plans import signed_word
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import changes
 from softfloat_ref.oracle import exact
@@ -29,10 +30,9 @@ from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
 
-_LOW, _HIGH = -(1 << 31), (1 << 31) - 1
-_SUMS: Final = get_format("i32")
-_HALF: Final = 1 << 63
-_STEPS: Final = 32  # of a bisection over sums
+_LEAST_I32, _LARGEST_I32 = -(1 << 31), (1 << 31) - 1
+_I32: Final = get_format("i32")
+_BISECTION_STEPS: Final = 32  # of a bisection over sums
 
 Sums = NDArray[np.int64]
 Code = Callable[[int], int]
@@ -57,7 +57,7 @@ def accumulate(a: AffineArray, b: AffineArray, c: ArrayLike | None = None) -> ND
     except ValueError:
         shapes = f"{a.shape}, {b.shape}" + ("" if c is None else f" and {np.shape(c)} of c")
         raise Error(f"shapes {shapes} cannot be broadcast to a product") from None
-    beyond = (sums < _LOW) | (sums > _HIGH)
+    beyond = (sums < _LEAST_I32) | (sums > _LARGEST_I32)
     if beyond.any():
         raise Error(f"a sum of {int(sums[beyond][0])} is beyond 32 bits")
     return np.asarray(sums, np.int32)
@@ -93,14 +93,14 @@ def matmul(
     affine = is_affine(to)
     if not affine and (scale is not None or zero_point is not None or profile != "exact"):
         raise Error("scale, zero_point and profile have no effect unless `to` is an affine format; leave them out")
-    if not affine and get_format(to) == _SUMS:
+    if not affine and get_format(to) == _I32:
         convert.check_buffer(out, sums.shape, sums.dtype)
-        return convert.stored(sums, out)
+        return convert.store(sums, out)
     pairs = _pairs(a, b, sums.shape)
     if affine:
         check_out(out, sums.shape, None)
-        found = _requantized(sums, pairs, get_affine_format(to), scale, zero_point, get_rule(profile))
-        return settled(found, out)
+        result = _requantized(sums, pairs, get_affine_format(to), scale, zero_point, get_rule(profile))
+        return store_affine(result, out)
     fmt = get_format(to)
     convert.check_buffer(out, sums.shape, convert.value_dtype(fmt))
     codes = _by_pairs(sums, pairs, lambda factor: _to_scalar(fmt, factor), 0)
@@ -133,20 +133,20 @@ def _by_pairs(sums: NDArray[np.int32], pairs: NDArray[np.uint32], code: Callable
     """The code of each sum: `code` gives for a product of scales a function of the sum. levels: the number of codes if
     it is small, for then the sums at which the code changes are found instead."""
     flat, keys = sums.reshape(-1), pairs.reshape(-1, 2)
-    found = np.zeros(flat.size, np.int64)
+    codes = np.zeros(flat.size, np.int64)
     distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
     order = np.argsort(inverse.reshape(-1), kind="stable")
     ends = np.searchsorted(inverse.reshape(-1)[order], np.arange(len(distinct) + 1))
     for i, scales in enumerate(distinct.tolist()):
         at = order[ends[i] : ends[i + 1]]
         factor = exact.multiply(*(decode(s, FP32) for s in scales))
-        found[at] = _codes_of(flat[at], code(factor), levels)
-    return found.reshape(sums.shape)
+        codes[at] = _codes_of(flat[at], code(factor), levels)
+    return codes.reshape(sums.shape)
 
 
 def _codes_of(sums: NDArray[np.int32], code: Code, levels: int) -> Sums:
     patterns, inverse = np.unique(sums, return_inverse=True)
-    if levels and patterns.size > _STEPS * levels:  # codes grow with the sum
+    if levels and patterns.size > _BISECTION_STEPS * levels:  # codes grow with the sum
         low, high = int(patterns[0]), int(patterns[-1])
         starts, codes = zip(*changes(lambda s: code(s + low), 0, high - low), strict=True)
         return np.array(codes, np.int64)[np.searchsorted(np.array(starts) + low, sums, "right") - 1]
@@ -159,7 +159,7 @@ def _value(sum_: int, factor: Value) -> Value:
 
 def _to_scalar(out: Format, factor: Value) -> Code:
     encode = encoder(out, Policy())
-    return lambda s: (encode(_value(s, factor), 0)[0] + _HALF) % (2 * _HALF) - _HALF  # 64 bits, as a signed integer
+    return lambda s: signed_word(encode(_value(s, factor), 0)[0])
 
 
 def _requantized(
@@ -173,10 +173,10 @@ def _requantized(
     own, policy = Parameters(int(codes), int(zeros)), element_policy(None, rule)
     if policy.random_count:
         raise Error(f"affine rule {rule.name}: products are not rounded stochastically")
-    found = _by_pairs(
+    integers = _by_pairs(
         sums,
         pairs,
         lambda factor: lambda s: quantize_value(_value(s, factor), own, fmt, rule, policy),
         1 << fmt.bits,
     )
-    return AffineArray(found.astype(np.int32), codes.view(np.float32), zeros, fmt, None, rule)
+    return AffineArray(integers.astype(np.int32), codes.view(np.float32), zeros, fmt, None, rule)

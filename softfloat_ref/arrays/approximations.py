@@ -19,7 +19,7 @@ from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.formats import Format
 
 TABLE_BITS: Final = 16
-_CHUNK: Final = 1 << 18  # elements at a time: enough for the compiled conversions
+_CHUNK_SIZE: Final = 1 << 18  # elements at a time: enough for the compiled conversions
 
 Codes = NDArray[Any]
 
@@ -27,30 +27,30 @@ Codes = NDArray[Any]
 def evaluate(approximation: str | Approximation, codes: ArrayLike) -> Codes:
     """The results for codes of the approximation's format, in their shape. Raises Error for codes that do not fit."""
     a = get_approximation(approximation)
-    given = convert.checked_codes(codes, a.fmt)
+    operands = convert.checked_codes(codes, a.fmt)
     if a.fmt.width <= TABLE_BITS:
-        return np.asarray(all_results(a)[given])
-    found = np.empty(given.shape, convert.code_dtype(a.out))
-    flat, into = given.reshape(-1), found.reshape(-1)
-    for start in range(0, flat.size, _CHUNK):
-        into[start : start + _CHUNK] = computed(a, flat[start : start + _CHUNK])
-    return found
+        return np.asarray(all_results(a)[operands])
+    results = np.empty(operands.shape, convert.code_dtype(a.out))
+    flat, into = operands.reshape(-1), results.reshape(-1)
+    for start in range(0, flat.size, _CHUNK_SIZE):
+        into[start : start + _CHUNK_SIZE] = compute(a, flat[start : start + _CHUNK_SIZE])
+    return results
 
 
 @lru_cache(maxsize=16)
 def all_results(a: Approximation) -> Codes:
     """The results for every code of a narrow format."""
-    found = computed(a, np.arange(1 << a.fmt.width))
-    found.flags.writeable = False
-    return found
+    results = compute(a, np.arange(1 << a.fmt.width))
+    results.flags.writeable = False
+    return results
 
 
-def computed(a: Approximation, codes: Codes) -> Codes:
+def compute(a: Approximation, codes: Codes) -> Codes:
     """The results for flat codes, without a table."""
     exactly = values(a, codes)
-    found = operations.evaluate("convert", [exactly.view(np.uint64)], "fp64", a.out, a.policy)
-    found[np.isnan(exactly)] = a.nan_code
-    return found
+    results = operations.evaluate("convert", [exactly.view(np.uint64)], "fp64", a.out, a.policy)
+    results[np.isnan(exactly)] = a.nan_code
+    return results
 
 
 def values(a: Approximation, codes: Codes) -> NDArray[np.float64]:
@@ -59,13 +59,13 @@ def values(a: Approximation, codes: Codes) -> NDArray[np.float64]:
     magnitudes = codes.astype(np.int64) & a.fmt.magnitude_mask
     negative = (codes.astype(np.int64) & a.fmt.sign_bit) != 0
     if a.negative is not None:
-        found = np.where(negative, _of_part(a, a.negative, magnitudes, x), _of_part(a, a.positive, magnitudes, x))
-        return np.where(np.isnan(x), x, found)
-    found = _of_part(a, a.positive, magnitudes, np.abs(x))
+        results = np.where(negative, _of_part(a, a.negative, magnitudes, x), _of_part(a, a.positive, magnitudes, x))
+        return np.where(np.isnan(x), x, results)
+    results = _of_part(a, a.positive, magnitudes, np.abs(x))
     if a.symmetry in ("odd", "complement"):
-        other = -found if a.symmetry == "odd" else odd_sum(np.ones_like(found), -found)
-        found = np.where(negative, other, found)
-    return np.where(np.isnan(x), x, found)
+        other = -results if a.symmetry == "odd" else odd_sum(np.ones_like(results), -results)
+        results = np.where(negative, other, results)
+    return np.where(np.isnan(x), x, results)
 
 
 def _decoded(codes: Codes, fmt: Format) -> NDArray[np.float64]:
@@ -74,15 +74,15 @@ def _decoded(codes: Codes, fmt: Format) -> NDArray[np.float64]:
 
 
 def _of_part(a: Approximation, part: Part, magnitudes: Codes, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    found = np.where(magnitudes < part.first, _outside(a, part.small, x), _outside(a, part.large, x))
+    results = np.where(magnitudes < part.first, _outside(a, part.small, x), _outside(a, part.large, x))
     inside = (magnitudes >= part.first) & (magnitudes < part.after)
     steps = addresses(a.address, a.unit, magnitudes[inside], x[inside])
     rows = (steps >> a.shift) - a.row(part.first) if steps.size else steps
     table = np.array(part.rows, np.int64).reshape(-1, len(a.widths))
     total = horner([column[rows] for column in table.T], steps & ((1 << a.shift) - 1), a.cuts)
     exponents = np.array(part.exponents, np.int64)
-    found[inside] = np.ldexp(total.astype(np.float64), exponents[rows if exponents.size > 1 else 0])
-    return found
+    results[inside] = np.ldexp(total.astype(np.float64), exponents[rows if exponents.size > 1 else 0])
+    return results
 
 
 def addresses(address: Address, unit: int, magnitudes: Codes, x: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert, exchange, packing
-from softfloat_ref.arrays.block_layout import Layout, check_axis
+from softfloat_ref.arrays.block_layout import BlockLayout, check_axis
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch
-from softfloat_ref.arrays.quantized import Part, QuantizedArray, axis_after
+from softfloat_ref.arrays.quantized import AxisIndex, QuantizedArray, axis_after
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.numbers import integer
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat, get_block_format
@@ -27,10 +27,9 @@ from softfloat_ref.oracle.formats import CATALOGUE
 
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
-ONE: Final = FP32_ONE
-_NO_FACTOR: Final = decode(ONE, FP32)
+_NO_FACTOR: Final = decode(FP32_ONE, FP32)
 MAX_DIMENSIONS: Final = 32
-_LARGEST: Final = float(np.finfo(np.float32).max)
+_MAX_FP32: Final = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,7 +48,7 @@ class BlockArray(QuantizedArray):
     @property
     def factor(self) -> Value:
         """The second-level scale as an exact value; 1 if there is none."""
-        return _NO_FACTOR if self.tensor_scale is None else decode(given_tensor_scale(self.tensor_scale), FP32)
+        return _NO_FACTOR if self.tensor_scale is None else decode(tensor_scale_bits(self.tensor_scale), FP32)
 
     def _arrays(self) -> tuple[Codes, ...]:
         return self.codes, self.scales
@@ -58,8 +57,8 @@ class BlockArray(QuantizedArray):
         return {k: getattr(self, k) for k in ("fmt", "axis", "profile", "tensor_scale")}
 
     @property
-    def _layout(self) -> Layout:
-        return Layout(self.shape, self.axis, self.fmt, self.profile)
+    def _layout(self) -> BlockLayout:
+        return BlockLayout(self.shape, self.axis, self.fmt, self.profile)
 
     @property
     def T(self) -> BlockArray:  # noqa: N802
@@ -73,7 +72,7 @@ class BlockArray(QuantizedArray):
     def _spans_rows(self) -> bool:
         return self.profile.tail == "flatten" and self.fmt.size not in (AXIS, TENSOR)
 
-    def _part(self, parts: tuple[Part, ...]) -> BlockArray:
+    def _part(self, parts: tuple[AxisIndex, ...]) -> BlockArray:
         axis, codes = axis_after(parts, self.axis), self.codes[parts]
         if self.fmt.size == TENSOR and codes.ndim:
             count = min(codes.size, 1)
@@ -111,12 +110,9 @@ class BlockArray(QuantizedArray):
 
     def to_torch(self) -> exchange.Tensors:
         """Elements, scales and second-level scale as torch tensors. Raises Error as `exchange.to_torch` does."""
-        elements, scales = (
-            exchange.to_torch(self.codes, self.fmt.element),
-            exchange.to_torch(self.scales, self.fmt.scale),
-        )
-        second = None if self.tensor_scale is None else exchange.number_to_torch(self.tensor_scale)
-        return exchange.Tensors(elements, scales, tensor_scale=second)
+        second = self.tensor_scale and exchange.array_to_torch(np.array(self.tensor_scale, np.float32))
+        elements = exchange.to_torch(self.codes, self.fmt.element)
+        return exchange.Tensors(elements, exchange.to_torch(self.scales, self.fmt.scale), tensor_scale=second)
 
     def spread_scales(self) -> Codes:
         """The scale of each element, in the shape of the codes."""
@@ -135,11 +131,7 @@ class BlockArray(QuantizedArray):
         """The values: each exact product of scale and element, rounded to FP32.
 
         out: the buffer for the result. Raises Error for a buffer of another shape or type."""
-        made = self._decoded(convert.output_buffer(out, self.shape, np.dtype(np.float32)))
-        if out is None or made is out:
-            return made
-        out[...] = made
-        return out
+        return convert.store(self._decoded(convert.output_buffer(out, self.shape, np.dtype(np.float32))), out)
 
     def _decoded(self, place: NDArray[np.float32]) -> NDArray[np.float32]:
         """The values, in `place` or in a new array."""
@@ -147,7 +139,7 @@ class BlockArray(QuantizedArray):
         bits = FP64.precision - element.precision - scale.precision  # of a factor that leaves products exact
         if bits < FP32.precision and self.factor.significand.bit_length() > bits:
             return self._decoded_by_oracle(self.spread_scales(), self.factor)
-        factor = 1.0 if self.tensor_scale is None else _float32(given_tensor_scale(self.tensor_scale))
+        factor = 1.0 if self.tensor_scale is None else _float32(tensor_scale_bits(self.tensor_scale))
         if self._is_compiled():
             return self._decoded_compiled(factor, place)
         spread = self.spread_scales()
@@ -181,8 +173,8 @@ class BlockArray(QuantizedArray):
 
     def _decoded_by_oracle(self, spread: Codes, factor: Value) -> NDArray[np.float32]:
         pairs = zip(spread.reshape(-1).tolist(), self.codes.reshape(-1).tolist(), strict=True)
-        found = [dequantize_to_fp32(s, [c], self.fmt, self.profile, factor)[0] for s, c in pairs]
-        return np.array(found, np.uint32).view(np.float32).reshape(self.shape)
+        values = [dequantize_to_fp32(s, [c], self.fmt, self.profile, factor)[0] for s, c in pairs]
+        return np.array(values, np.uint32).view(np.float32).reshape(self.shape)
 
 
 @lru_cache(maxsize=32)
@@ -194,27 +186,27 @@ def _value_tables(fmt: BlockFormat, factor: float) -> block_dispatch.ValueTables
     return block_dispatch.value_tables(fmt, elements, factors)
 
 
-def given_tensor_scale(given: Any) -> int:
+def tensor_scale_bits(value: Any) -> int:
     """The FP32 code of a second-level scale, given as its value. Raises Error unless it is a positive finite FP32
     number."""
-    single = np.float32(given) if type(given) is float and abs(given) <= _LARGEST else None  # what an encoding has
-    exactly = single is not None and float(single) == given
-    code = int(single.view(np.uint32)) if single is not None and exactly else tensor_scale_code(given)
+    single = np.float32(value) if type(value) is float and abs(value) <= _MAX_FP32 else None  # what an encoding has
+    exactly = single is not None and float(single) == value
+    code = int(single.view(np.uint32)) if single is not None and exactly else tensor_scale_code(value)
     if not 0 < code < FP32.inf_code:
-        raise Error(f"a tensor scale must be a positive finite number, not {given!r}")
+        raise Error(f"a tensor scale must be a positive finite number, not {value!r}")
     return code
 
 
-def kept_tensor_scale(given: Any, fmt: BlockFormat, profile: Profile) -> float | None:
+def checked_tensor_scale(value: Any, fmt: BlockFormat, profile: Profile) -> float | None:
     """The second-level scale of codes that exist, checked. Raises Error if it is missing."""
-    if given is None and profile.two_levels:
+    if value is None and profile.two_levels:
         raise Error(f"{fmt.name} has a scale for the tensor besides those of blocks; give its value as tensor_scale=")
-    return None if given is None else tensor_scale_value(given_tensor_scale(given), profile)
+    return None if value is None else tensor_scale_value(tensor_scale_bits(value), profile)
 
 
 def tensor_scale_value(code: int, profile: Profile) -> float | None:
     """The value of a second-level scale; None for a 1 that the profile does not ask for, which has no effect."""
-    return None if code == ONE and not profile.two_levels else _float32(code)
+    return None if code == FP32_ONE and not profile.two_levels else _float32(code)
 
 
 def _float32(code: int) -> float:
@@ -235,10 +227,10 @@ def from_codes(
     fmt, profile = resolve(get_block_format(fmt), profile)
     codes, scales = convert.checked_codes(codes, fmt.element), convert.checked_codes(scales, fmt.scale)
     axis = check_axis(codes, axis)
-    shape = Layout(codes.shape, axis, fmt, profile).scales_shape
+    shape = BlockLayout(codes.shape, axis, fmt, profile).scales_shape
     if scales.shape != shape:
         raise Error(f"scales of shape {scales.shape}; codes of shape {codes.shape} have scales of shape {shape}")
-    second = kept_tensor_scale(tensor_scale, fmt, profile)
+    second = checked_tensor_scale(tensor_scale, fmt, profile)
     kinds = convert.code_dtype(fmt.element), convert.code_dtype(fmt.scale)
     return BlockArray(codes.astype(kinds[0]), scales.astype(kinds[1]), fmt, axis, profile, second)
 
@@ -273,13 +265,12 @@ def unpack(
     if len(shape) > MAX_DIMENSIONS or math.prod(shape) > 8 * whole.size:
         raise impossible
     axis = check_axis(np.broadcast_to(np.uint8(0), shape), axis)
-    blocks = Layout(shape, axis, fmt, profile)
+    blocks = BlockLayout(shape, axis, fmt, profile)
     lead = () if blocks.flat else blocks.moved[:-1]
     widths = fmt.element.width, fmt.scale.width
-    codes, found = packing.unpack(whole, apart, (*lead, blocks.count, blocks.size), *widths, layout)
-    return from_codes(
-        blocks.join(codes), blocks.rows_to_scales(found), fmt, axis=axis, profile=profile, tensor_scale=tensor_scale
-    )
+    codes, block_scales = packing.unpack(whole, apart, (*lead, blocks.count, blocks.size), *widths, layout)
+    elements, own = blocks.join(codes), blocks.rows_to_scales(block_scales)
+    return from_codes(elements, own, fmt, axis=axis, profile=profile, tensor_scale=tensor_scale)
 
 
 def from_torch(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.convert import Codes
+from softfloat_ref.arrays.kernels.dispatch import in_three
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.numbers import integer
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat
@@ -25,7 +26,7 @@ def check_axis(values: NDArray[Any], axis: int) -> int:
     return axis % values.ndim
 
 
-class Layout:
+class BlockLayout:
     """How an array is divided into blocks and put back together."""
 
     def __init__(self, shape: tuple[int, ...], axis: int, fmt: BlockFormat, profile: Profile) -> None:
@@ -74,10 +75,7 @@ class Layout:
 
     def in_three(self, array: NDArray[Any]) -> NDArray[Any]:
         """Contiguous values or scales in shape (outer, axis, inner); blocks run along the middle."""
-        if self.flat:
-            return array.reshape(1, -1, 1)
-        inner = math.prod(self.shape[self.axis + 1 :])
-        return array.reshape(math.prod(self.shape[: self.axis]), array.shape[self.axis], inner)
+        return array.reshape(1, -1, 1) if self.flat else in_three(array, self.axis)
 
     @property
     def scales_shape(self) -> tuple[int, ...]:

@@ -29,12 +29,12 @@ from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.oracle.policies import Policy
 
 FP32: Final = CATALOGUE["fp32"]
-_SHORT: Final = 24  # bits of a divisor for which rounding a float64 quotient to FP32 is rounding once
-_TINY: Final = 2.0**FP32.emin
+_MAX_DIVISOR_BITS: Final = 24  # bits of a divisor for which rounding a float64 quotient to FP32 is rounding once
+_MIN_NORMAL: Final = 2.0**FP32.emin
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class BlockSetting:
     """How blocks are quantized. There is one object for each combination, so that it is found and hashed quickly."""
 
     fmt: BlockFormat
@@ -47,19 +47,19 @@ class Setting:
         return code_dtype(self.fmt.element), code_dtype(self.fmt.scale)
 
     @cached_property
-    def plan(self) -> block_dispatch.Plan | None:
+    def plan(self) -> block_dispatch.PowerPlan | None:
         """The plan of the loops for power-of-two scales."""
         return block_dispatch.plan(self.fmt, self.profile, self.policy, FP32)
 
     @cached_property
-    def _fixed(self) -> divided.Plan | None:
+    def _fixed(self) -> divided.DividedPlan | None:
         return divided.fixed_plan(self.fmt, self.profile, self.policy)
 
     @cached_property
-    def _usual(self) -> divided.Plan | None:
+    def _usual(self) -> divided.DividedPlan | None:
         return self._fixed and divided.plan(self._fixed, FP32_ONE)
 
-    def divided(self, tensor_scale: int) -> divided.Plan | None:
+    def divided(self, tensor_scale: int) -> divided.DividedPlan | None:
         """The plan of the loops for scales of any format."""
         if tensor_scale == FP32_ONE or self._fixed is None:
             return self._usual
@@ -68,15 +68,15 @@ class Setting:
     @cached_property
     def _reach(self) -> float:
         """The largest scale times the largest element; 0 if `tensor_scale` needs the oracle for so many bits."""
-        found = exact.multiply(largest(self.fmt.scale), largest(self.fmt.element))
-        return float(found) if divided.short_bits(found) <= _SHORT and found.exponent >= 0 else 0.0
+        product = exact.multiply(largest(self.fmt.scale), largest(self.fmt.element))
+        return float(product) if divided.short_bits(product) <= _MAX_DIVISOR_BITS and product.exponent >= 0 else 0.0
 
     def tensor_scale(self, amax: int) -> int:
         """The FP32 code of the second-level scale for the largest magnitude (an FP32 code)."""
         value = float(np.uint32(amax).view(np.float32))
-        if self.policy.flush_inputs and value < _TINY:
+        if self.policy.flush_inputs and value < _MIN_NORMAL:
             value = 0.0
-        if value >= self._reach * _TINY > 0.0:  # FP32 and a divisor of few bits: float64 is on the side of the quotient
+        if value >= self._reach * _MIN_NORMAL > 0.0:  # FP32 by a divisor of few bits: float64 is on the quotient's side
             return int(np.float32(value / self._reach).view(np.uint32))
         return tensor_scale_of(to_value(value, 0) if value else None, self.fmt, self.profile)
 
@@ -85,7 +85,7 @@ class Setting:
         return quantize_block(values, self.fmt, self.profile, self.policy, words, factor)
 
 
-def setting(fmt: str | BlockFormat, profile: str | Profile | None, policy: Policy | str | None) -> Setting:
+def setting(fmt: str | BlockFormat, profile: str | Profile | None, policy: Policy | str | None) -> BlockSetting:
     """The setting of a format, a profile (default: the format's own) and a policy. Raises Error."""
     if type(fmt) is str and profile is None and policy is None and ".toml" not in fmt:
         return _named(fmt, None, None)
@@ -95,15 +95,15 @@ def setting(fmt: str | BlockFormat, profile: str | Profile | None, policy: Polic
 
 
 @lru_cache(maxsize=256)
-def _named(fmt: str, profile: str | None, policy: Policy | str | None) -> Setting:
+def _named(fmt: str, profile: str | None, policy: Policy | str | None) -> BlockSetting:
     return _found(fmt, profile, policy)
 
 
-def _found(fmt: str | BlockFormat, profile: str | Profile | None, policy: Policy | str | None) -> Setting:
+def _found(fmt: str | BlockFormat, profile: str | Profile | None, policy: Policy | str | None) -> BlockSetting:
     resolved, chosen = resolve(get_block_format(fmt), profile)
     return _one(resolved, chosen, element_policy(policy, chosen))
 
 
 @lru_cache(maxsize=256)
-def _one(fmt: BlockFormat, profile: Profile, policy: Policy) -> Setting:
-    return Setting(fmt, profile, policy)
+def _one(fmt: BlockFormat, profile: Profile, policy: Policy) -> BlockSetting:
+    return BlockSetting(fmt, profile, policy)

@@ -19,9 +19,9 @@ from softfloat_ref.oracle.flags import INEXACT
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
 
-_SPELLINGS: Final = {"e4m3": "fp8_e4m3", "e5m2": "fp8_e5m2"}
+_FORMAT_NAMES: Final = {"e4m3": "fp8_e4m3", "e5m2": "fp8_e5m2"}
 # (accumulator for fp16, bf16 and tf32; accumulator for fp8), by GPU.
-_GPUS: Final = {
+_ACCUMULATORS: Final = {
     "V100": ("nvidia-v100", ""),
     "A100": ("nvidia-a100", ""),
     "A2": ("nvidia-a100", ""),
@@ -31,9 +31,9 @@ _GPUS: Final = {
     "H200": ("nvidia-h100", "nvidia-h100-fp8-mma"),
     "B200": ("nvidia-b200", "nvidia-b200-fp8-mma"),
 }
-_HOPPER: Final = ("H100", "H200")
+_HOPPER_GPUS: Final = ("H100", "H200")
 # The accumulator for fp8 in a file that names an instruction.
-_INSTRUCTIONS: Final = {"mma": "nvidia-h100-fp8-mma", "wgmma": "nvidia-h100-fp8-wgmma"}
+_FP8_ACCUMULATORS: Final = {"mma": "nvidia-h100-fp8-mma", "wgmma": "nvidia-h100-fp8-wgmma"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Capture:
 
 
 @dataclass(frozen=True)
-class Mismatch:
+class RowMismatch:
     """A row on which model and hardware differ."""
 
     row: int
@@ -63,44 +63,44 @@ def capture_of(path: str) -> Capture | None:
     words = Path(path).stem.split("_")
     if len(words) == 5 and words[0] == "H100":
         return _of_instruction(*words[1:])
-    if len(words) != 3 or words[0] not in _GPUS or words[2] not in ("fp16", "fp32"):
+    if len(words) != 3 or words[0] not in _ACCUMULATORS or words[2] not in ("fp16", "fp32"):
         return None
     gpu, fmt, out = words
-    wide, narrow = _GPUS[gpu]
-    if fmt not in _SPELLINGS:
+    wide, narrow = _ACCUMULATORS[gpu]
+    if fmt not in _FORMAT_NAMES:
         return Capture(wide, fmt, out) if fmt in ("fp16", "bf16", "tf32") else None
-    if gpu in _HOPPER and out == "fp32":
-        return Capture("nvidia-h100-fp8-wgmma", _SPELLINGS[fmt], out, use_c=False)
-    return Capture(narrow, _SPELLINGS[fmt], out) if narrow else None
+    if gpu in _HOPPER_GPUS and out == "fp32":
+        return Capture("nvidia-h100-fp8-wgmma", _FORMAT_NAMES[fmt], out, use_c=False)
+    return Capture(narrow, _FORMAT_NAMES[fmt], out) if narrow else None
 
 
 def _of_instruction(name: str, a: str, b: str, out: str) -> Capture | None:
     """What a file contains that was captured by one instruction, named with its K."""
-    narrow = _INSTRUCTIONS.get(name.rstrip("0123456789"))
+    narrow = _FP8_ACCUMULATORS.get(name.rstrip("0123456789"))
     if narrow is None:
         return None
-    unit = narrow if a in _SPELLINGS else "nvidia-fp64" if a == "fp64" else "nvidia-h100"
-    return Capture(unit, f"a={_SPELLINGS.get(a, a)},b={_SPELLINGS.get(b, b)}", out)
+    unit = narrow if a in _FORMAT_NAMES else "nvidia-fp64" if a == "fp64" else "nvidia-h100"
+    return Capture(unit, f"a={_FORMAT_NAMES.get(a, a)},b={_FORMAT_NAMES.get(b, b)}", out)
 
 
 def load(path: str, needed: tuple[str, ...], more: tuple[str, ...] = ()) -> dict[str, Any]:
     """Arrays of unsigned integers from an .npz file: those needed, and those of `more` that exist. Raises Error."""
-    found = npz.load(path, (*needed, *more))
+    arrays = npz.load(path, (*needed, *more))
     for name in needed:
-        if name not in found:
+        if name not in arrays:
             raise Error(f"{path}: no array {name}; it needs {', '.join(needed)}")
-    return found
+    return arrays
 
 
 def read(path: str) -> dict[str, Any]:
     """The arrays a, b, c and d of a captures file, checked. Raises Error."""
-    found = load(path, ("a", "b", "c", "d"))
-    n = found["d"].shape
-    if len(n) != 1 or found["c"].shape != n or found["a"].shape != found["b"].shape or found["a"].shape[:1] != n:
-        raise Error(f"{path}: shapes {[x.shape for x in found.values()]}; captures have a, b [n, K] and c, d [n]")
-    if found["a"].ndim != 2 or 0 in found["a"].shape:
-        raise Error(f"{path}: a is of shape {found['a'].shape}; captures have a and b [n, K]")
-    return found
+    arrays = load(path, ("a", "b", "c", "d"))
+    n = arrays["d"].shape
+    if len(n) != 1 or arrays["c"].shape != n or arrays["a"].shape != arrays["b"].shape or arrays["a"].shape[:1] != n:
+        raise Error(f"{path}: shapes {[x.shape for x in arrays.values()]}; captures have a, b [n, K] and c, d [n]")
+    if arrays["a"].ndim != 2 or 0 in arrays["a"].shape:
+        raise Error(f"{path}: a is of shape {arrays['a'].shape}; captures have a and b [n, K]")
+    return arrays
 
 
 def code_rows(path: str) -> Iterator[dict[str, Any]]:
@@ -108,25 +108,27 @@ def code_rows(path: str) -> Iterator[dict[str, Any]]:
 
     The file's arrays are codes: a, b [n, K] or [K]; c [n] or a single code; scales_a, scales_b [n, blocks] or [blocks].
     """
-    found = load(path, ("a", "b"), ("c", "scales_a", "scales_b"))
+    arrays = load(path, ("a", "b"), ("c", "scales_a", "scales_b"))
     for name in npz.names(path):
-        if name not in found:
-            raise Error(f"{path}: an array {name[:40]!r}; the arrays of operands are a, b, c, scales_a and scales_b")
-    if found["a"].ndim == 1:
-        found = {name: x.reshape(1, -1) if name != "c" else x.reshape(-1) for name, x in found.items()}
-    n = len(found["a"]) if found["a"].ndim else 0
-    for name, x in found.items():
+        if name not in arrays:
+            raise Error(
+                f"{path}: unknown array {name[:40]!r}; the arrays of operands are a, b, c, scales_a and scales_b"
+            )
+    if arrays["a"].ndim == 1:
+        arrays = {name: x.reshape(1, -1) if name != "c" else x.reshape(-1) for name, x in arrays.items()}
+    n = len(arrays["a"]) if arrays["a"].ndim else 0
+    for name, x in arrays.items():
         if x.ndim != (1 if name == "c" else 2) or len(x) != n:
             raise Error(f"{path}: {name} is of shape {x.shape}; a, b [n, K], c [n], scales [n, blocks] must match")
     if n == 0:
-        raise Error(f"{path}: a is of shape {found['a'].shape}: there are no operands")
+        raise Error(f"{path}: a is of shape {arrays['a'].shape}: there are no operands")
     for row in range(n):
-        yield {"c": 0} | {name: int(x[row]) if name == "c" else x[row].tolist() for name, x in found.items()}
+        yield {"c": 0} | {name: int(x[row]) if name == "c" else x[row].tolist() for name, x in arrays.items()}
 
 
 def replay(
     path: str, accumulator: Accumulator, fmt: str, out: str, *, use_c: bool = True, extrapolate: bool = False
-) -> tuple[int, list[Mismatch]]:
+) -> tuple[int, list[RowMismatch]]:
     """Replay a captures file: the number of rows, and the rows on which the model differs. Raises Error.
 
     fmt: of A and B, or a=..,b=... The file's a, b and c are codes where their integers are as wide as the formats',
@@ -146,14 +148,15 @@ def replay(
         s = setting(a, b, accumulator, result, extrapolate=extrapolate)
         bits = run(s, a, b, check_c(s, c)).bits
         if bits != int(arrays["d"][row]):
-            wrong.append(Mismatch(row, bits, int(arrays["d"][row])))
+            wrong.append(RowMismatch(row, bits, int(arrays["d"][row])))
     return len(arrays["d"]), wrong
 
 
 def _reader(array: Any, fmt: Format, where: str, *, rounded: bool = False) -> Callable[[int, int], int]:
     """The function that gives the code for an entry in a row. rounded: FP32 bits need not be those of a code."""
     width = array.dtype.itemsize
-    if width == _code_bytes(fmt):
+    own = find_first(n for n in (1, 2, 4, 8, 16, 32) if fmt.width <= 8 * n)
+    if width == own and fmt.width != 19:  # tf32's registers hold FP32 bits
         return lambda bits, row: check_code(bits, fmt)
     if width != 4:
         raise Error(f"{where}: integers of {counted(width, 'byte')} are neither codes of {fmt.name} nor FP32 bits")
@@ -161,11 +164,6 @@ def _reader(array: Any, fmt: Format, where: str, *, rounded: bool = False) -> Ca
     if rounded:
         return lambda bits, row: convert(bits)[0]
     return lambda bits, row: _exact(convert(bits), bits, fmt, where, row)
-
-
-def _code_bytes(fmt: Format) -> int:
-    """The bytes of an integer of codes; 0 for tf32, whose registers hold FP32 bits."""
-    return 0 if fmt.width == 19 else find_first(n for n in (1, 2, 4, 8, 16, 32) if fmt.width <= 8 * n)
 
 
 def _from_fp32(fmt: Format) -> Any:

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import exchange, slabs
 from softfloat_ref.arrays.kernels import dispatch, prefixes
-from softfloat_ref.arrays.kernels.threads import shared, thread_count
-from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words, shape_of
+from softfloat_ref.arrays.random_bits import RandomBits, random_words, resolve_bits, shape_of
+from softfloat_ref.arrays.slabs import run_slices, thread_count
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import check_random, decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
@@ -29,10 +29,10 @@ Codes = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.floating[Any]]
 Number = TypeVar("Number", bound=np.generic)
 
-_CHUNK: Final = 1 << 16  # values at a time: the temporaries stay in the cache
+_CHUNK_SIZE: Final = 1 << 16  # values at a time: the temporaries stay in the cache
 _FP32: Final = CATALOGUE["fp32"]
 _FP64: Final = CATALOGUE["fp64"]
-_SOURCES: Final = {"f4": _FP32, "f8": _FP64}
+_BY_DTYPE: Final = {"f4": _FP32, "f8": _FP64}
 _FLOAT_NAMES: Final = ("float16", "float32", "float64", "bfloat16", "float8", "float6", "float4")
 _KEEP_NAN: Final = Policy(nan="propagate")
 MAX_INTEGER: Final = 1 << 53
@@ -71,17 +71,12 @@ def as_source(x: ArrayLike) -> Source:
         raise Error("rows of different lengths do not form an array") from None
     name = array.dtype.name
     if array.dtype.kind in "iub" or name.startswith(("int", "uint")):  # ml_dtypes' integers have no such kind
-        array = _exact_float64(array)
-        name = array.dtype.name
+        _check_integers(array)
+        array, name = array.astype(np.float64), "float64"
     if not name.startswith(_FLOAT_NAMES):
         raise Error(f"array of {array.dtype}: use float16, float32, float64, bfloat16 or an integer type")
     native = np.ascontiguousarray(array, array.dtype.newbyteorder("=") if array.dtype.kind == "f" else None)
     return Source(native.view(f"u{array.dtype.itemsize}").reshape(array.shape), get_format(name))
-
-
-def _exact_float64(array: NDArray[Any]) -> NDArray[np.float64]:
-    _check_integers(array)
-    return array.astype(np.float64)
 
 
 def _check_integers(array: NDArray[Any]) -> None:
@@ -131,20 +126,20 @@ def encode(
     an `out` that do not fit.
     """
     fmt, policy, threads = get_format(fmt), get_policy(policy), thread_count(threads)
-    random_bits = given_bits(random_bits, policy, x, seed, key)
+    random_bits = resolve_bits(random_bits, policy, x, seed, key)
     if slabs.needs_copy(x, out):
         return _by_slabs(
             x, random_bits, out, code_dtype(fmt), lambda v, r, o: encode(v, fmt, policy, r, out=o, threads=threads)
         )
     source = as_source(x)
-    made = output_buffer(out, source.codes.shape, code_dtype(fmt))
-    target = made.reshape(-1)  # a view: it is contiguous
+    buffer = output_buffer(out, source.codes.shape, code_dtype(fmt))
+    target = buffer.reshape(-1)  # a view: it is contiguous
     flat = Source(source.codes.reshape(-1), source.fmt)
     if policy.random_count == 0 and random_bits is None:
         _encode_flat(flat, fmt, policy, target, threads)
     else:
         _encode_stochastic(flat, fmt, policy, random_bits, source.codes.shape, target, threads)
-    return stored(made, out)
+    return store(buffer, out)
 
 
 def encode_flags(
@@ -161,7 +156,7 @@ def encode_flags(
     Raises Error as `encode` does.
     """
     fmt, policy = get_format(fmt), get_policy(policy)
-    random_bits = given_bits(random_bits, policy, x, seed, key)
+    random_bits = resolve_bits(random_bits, policy, x, seed, key)
     source = as_source(x)
     flat = source.codes.reshape(-1)
     words = random_words(policy, random_bits, source.codes.shape)
@@ -169,13 +164,13 @@ def encode_flags(
     codes, flags = np.empty(flat.size, code_dtype(fmt)), np.zeros(flat.size, np.uint8)
     compiled = dispatch.use_compiled(flat.size, dispatch.ONE_BY_ONE) and dispatch.can_flag(source.fmt, fmt, policy)
     if compiled:
-        dispatch.rounded(flat, source.fmt, fmt, policy, drawn, codes, flags)
+        dispatch.round_codes(flat, source.fmt, fmt, policy, drawn, codes, flags)
     else:
-        _flag_one_by_one(Source(flat, source.fmt), fmt, policy, drawn, codes, flags)
+        _encode_one_by_one(Source(flat, source.fmt), fmt, policy, drawn, codes, flags)
     return codes.reshape(source.codes.shape), flags.reshape(source.codes.shape)
 
 
-def _flag_one_by_one(
+def _encode_one_by_one(
     source: Source, fmt: Format, policy: Policy, words: NDArray[Any] | None, codes: Codes, flags: Codes
 ) -> None:
     decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
@@ -196,9 +191,9 @@ def _by_slabs(x: Any, random_bits: Any, out: Any, dtype: np.dtype[Any], convert:
         if random_bits.shape != x.shape:
             raise Error(f"random bits must be integers of shape {x.shape}, not of shape {random_bits.shape}")
     check_buffer(out, x.shape, dtype)
-    made = np.empty(x.shape, dtype) if out is None else out
-    slabs.by_slabs(x, random_bits, made, convert)
-    return made
+    buffer = np.empty(x.shape, dtype) if out is None else out
+    slabs.by_slabs(x, random_bits, buffer, convert)
+    return buffer
 
 
 def output_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
@@ -210,17 +205,17 @@ def output_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dt
 def check_buffer(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
     """Raise Error if `out` is given and is no writable array of that shape and type."""
     if out is not None and (not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype):
-        found = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
-        raise Error(f"out must be an array of {dtype} of shape {shape}, not {found}")
+        kind = f"{out.dtype} of shape {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise Error(f"out must be an array of {dtype} of shape {shape}, not {kind}")
     if out is not None and not out.flags.writeable:
         raise Error("out is read-only; give a writable array")
 
 
-def stored(made: NDArray[Number], out: NDArray[Number] | None) -> NDArray[Number]:
+def store(result: NDArray[Number], out: NDArray[Number] | None) -> NDArray[Number]:
     """A result in the buffer that was given for it and checked, if any."""
-    if out is None or made is out:
-        return made
-    out[...] = made
+    if out is None or result is out:
+        return result
+    out[...] = result
     return out
 
 
@@ -231,8 +226,8 @@ def _encode_flat(flat: Source, fmt: Format, policy: Policy, target: Codes, threa
     elif flat.fmt.width <= 16 or (table := prefixes.table_for(fmt, policy, size, target.dtype)) is None:
         target[:] = _encode_distinct(flat, fmt, policy)
     else:
-        for start in range(0, size, _CHUNK):
-            part = slice(start, start + _CHUNK)
+        for start in range(0, size, _CHUNK_SIZE):
+            part = slice(start, start + _CHUNK_SIZE)
             values = to_float64(Source(flat.codes[part], flat.fmt), policy.flush_inputs)
             target[part] = table.codes[prefixes.indices(values, table)]
             nans = np.flatnonzero(np.isnan(values)) + start
@@ -259,11 +254,11 @@ def _encode_stochastic(
     encode_chunk = _with_words(flat, fmt, policy, random_bits, shape)
 
     def work(part: slice) -> None:
-        for start in range(part.start, part.stop, _CHUNK):
-            chunk = slice(start, min(start + _CHUNK, part.stop))
+        for start in range(part.start, part.stop, _CHUNK_SIZE):
+            chunk = slice(start, min(start + _CHUNK_SIZE, part.stop))
             encode_chunk(chunk, target[chunk])
 
-    shared(target.size, 1, threads, work)
+    run_slices(target.size, 1, threads, work)
 
 
 def _with_words(
@@ -278,30 +273,25 @@ def _with_words(
     if n == 0:
         check_random(policy, 0)
     if not is_source(random_bits):
-        given = random_words(policy, random_bits, shape)
-        assert given is not None  # random_words raises if they are missing
-        words = given.reshape(-1)
+        checked = random_words(policy, random_bits, shape)
+        assert checked is not None  # random_words raises if they are missing
+        words = checked.reshape(-1)
     possible = dispatch.can_encode(flat.fmt, fmt, policy)
     compiled = possible and dispatch.use_compiled(flat.codes.size, dispatch.ONE_BY_ONE)
 
     def encode_chunk(chunk: slice, target: Codes) -> None:
         if is_source(random_bits):
-            drawn = dispatch.drawn(random_bits, n, chunk.start, chunk.stop - chunk.start, compiled)
+            drawn = dispatch.draw_words(random_bits, n, chunk.start, chunk.stop - chunk.start, compiled)
         else:
             assert words is not None
             drawn = words[chunk]
         if compiled:
             dispatch.encode(flat.codes[chunk], flat.fmt, fmt, policy, drawn, target)
         else:
-            _encode_one_by_one(Source(flat.codes[chunk], flat.fmt), fmt, policy, drawn, target)
+            flags = np.empty(target.size, np.uint8)
+            _encode_one_by_one(Source(flat.codes[chunk], flat.fmt), fmt, policy, drawn, target, flags)
 
     return encode_chunk
-
-
-def _encode_one_by_one(source: Source, fmt: Format, policy: Policy, words: NDArray[Any], target: Codes) -> None:
-    decode_value, encode_value = decoder(source.fmt, policy.flush_inputs), encoder(fmt, policy)
-    pairs = zip(source.codes.tolist(), words.tolist(), strict=True)
-    target[:] = [encode_value(decode_value(code), r)[0] for code, r in pairs]
 
 
 def _encode_distinct(source: Source, fmt: Format, policy: Policy) -> Codes:
@@ -321,15 +311,15 @@ def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, th
     fmt, threads = get_format(fmt), thread_count(threads)
     dtype = value_dtype(fmt)
     array = checked_codes(codes, fmt)
-    made = output_buffer(out, array.shape, dtype)
+    buffer = output_buffer(out, array.shape, dtype)
     if fmt in (_FP32, _FP64):
-        made.view(f"u{dtype.itemsize}")[...] = array
+        buffer.view(f"u{dtype.itemsize}")[...] = array
     elif fmt.width <= 16 and array.dtype.kind == "u" and dispatch.use_compiled(array.size):
-        table = _value_table(fmt, _SOURCES[dtype.str[1:]], False)
-        dispatch.gather(np.ravel(array), table, made.reshape(-1), threads)
+        table = _value_table(fmt, _BY_DTYPE[dtype.str[1:]], False)
+        dispatch.gather(np.ravel(array), table, buffer.reshape(-1), threads)
     else:
-        made[...] = _values(array, fmt, _SOURCES[dtype.str[1:]])
-    return stored(made, out)
+        buffer[...] = _values(array, fmt, _BY_DTYPE[dtype.str[1:]])
+    return store(buffer, out)
 
 
 def decode_float64(codes: ArrayLike, fmt: str | Format) -> NDArray[np.float64]:
@@ -377,12 +367,12 @@ def round_to_fp32(values: NDArray[np.float64]) -> NDArray[np.float32]:
     """float64 values rounded to FP32 (nearest, ties to even) by a cast. The oracle computes the FP32 subnormals,
     because -ffast-math libraries may make this process flush them."""
     with np.errstate(over="ignore", under="ignore"):
-        found: NDArray[np.float32] = values.astype(np.float32)
+        rounded: NDArray[np.float32] = values.astype(np.float32)
     small = (values != 0) & (np.abs(values) < 2.0**_FP32.emin)
     if small.any():
         codes = _encode_distinct(as_source(values[small]), _FP32, Policy())
-        found.view(np.uint32)[small] = codes
-    return found
+        rounded.view(np.uint32)[small] = codes
+    return rounded
 
 
 def through_fp32(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -422,21 +412,21 @@ def quantize(
     out, threads: as for `encode`.
     """
     fmt, policy, threads = get_format(fmt), get_policy(policy), thread_count(threads)
-    random_bits = given_bits(random_bits, policy, x, seed, key)
+    random_bits = resolve_bits(random_bits, policy, x, seed, key)
     dtype = value_dtype(fmt)
     if slabs.needs_copy(x, out):
         return _by_slabs(
             x, random_bits, out, dtype, lambda v, r, o: quantize(v, fmt, policy, r, out=o, threads=threads)
         )
     source = as_source(x)
-    made = output_buffer(out, source.codes.shape, dtype)
-    size, target = made.size, made.reshape(-1)
+    buffer = output_buffer(out, source.codes.shape, dtype)
+    size, target = buffer.size, buffer.reshape(-1)
     plain = policy.random_count == 0 and random_bits is None and dtype == np.float32
     flat = Source(source.codes.reshape(-1), source.fmt)
     fast = plain and _use_compiled(flat, fmt, policy)
     if not (fast and dispatch.quantize(*flat, fmt, policy, target.view(np.uint32), threads)) and size:
-        _quantize_chunks(flat, fmt, policy, random_bits, made, threads)
-    return stored(made, out)
+        _quantize_chunks(flat, fmt, policy, random_bits, buffer, threads)
+    return store(buffer, out)
 
 
 def _quantize_chunks(
@@ -444,19 +434,19 @@ def _quantize_chunks(
     fmt: Format,
     policy: Policy,
     random_bits: ArrayLike | RandomSource | None,
-    made: Floats,
+    buffer: Floats,
     threads: int,
 ) -> None:
     """Encode and decode a chunk at a time, so that the codes stay in the cache."""
-    target, dtype = made.reshape(-1), code_dtype(fmt)
+    target, dtype = buffer.reshape(-1), code_dtype(fmt)
     encode_chunk = None
     if policy.random_count or random_bits is not None:
-        encode_chunk = _with_words(flat, fmt, policy, random_bits, made.shape)
+        encode_chunk = _with_words(flat, fmt, policy, random_bits, buffer.shape)
 
     def work(part: slice) -> None:
-        codes = np.empty(min(_CHUNK, part.stop - part.start), dtype)
-        for start in range(part.start, part.stop, _CHUNK):
-            chunk = slice(start, min(start + _CHUNK, part.stop))
+        codes = np.empty(min(_CHUNK_SIZE, part.stop - part.start), dtype)
+        for start in range(part.start, part.stop, _CHUNK_SIZE):
+            chunk = slice(start, min(start + _CHUNK_SIZE, part.stop))
             own = codes[: chunk.stop - chunk.start]
             if encode_chunk is None:
                 _encode_flat(Source(flat.codes[chunk], flat.fmt), fmt, policy, own, 1)
@@ -464,4 +454,4 @@ def _quantize_chunks(
                 encode_chunk(chunk, own)
             decode(own, fmt, out=target[chunk])
 
-    shared(target.size, 1, threads, work)
+    run_slices(target.size, 1, threads, work)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.block_array import BlockArray
-from softfloat_ref.arrays.block_layout import Layout
-from softfloat_ref.arrays.boxes import Box, Plan
+from softfloat_ref.arrays.block_layout import BlockLayout
+from softfloat_ref.arrays.boxes import Box, BoxPlan
 from softfloat_ref.arrays.error_counts import Errors
 
 Doubles = NDArray[np.float64]
@@ -54,22 +54,22 @@ class BlockBins:
         )
 
 
-class Part(NamedTuple):
+class PlacedBox(NamedTuple):
     """A box of an array, its plan, and the largest magnitude of the array if all of it is one block."""
 
-    plan: Plan
+    plan: BoxPlan
     box: Box
     amax: float | None
 
 
-def measured(
-    errors: Errors, values: Doubles, over: NDArray[np.bool_], q: BlockArray, part: Part, bins: int
+def measure_blocks(
+    errors: Errors, values: Doubles, over: NDArray[np.bool_], q: BlockArray, part: PlacedBox, bins: int
 ) -> tuple[Errors, BlockBins | None]:
     """The errors of a box with its blocks counted; its blocks in bins, if any are wanted.
 
     values: of the box, in its shape; over: which of them are beyond the largest of their block.
     """
-    layout, plan = Layout(q.shape, q.axis, q.fmt, q.profile), part.plan
+    layout, plan = BlockLayout(q.shape, q.axis, q.fmt, q.profile), part.plan
     magnitude = np.where(np.isfinite(values), np.abs(values), 0.0)
     amax = layout.split(magnitude).max(axis=-1, initial=0.0)
     if part.amax is not None:
@@ -89,17 +89,19 @@ def measured(
     if not bins:
         return errors, None
     where = _numbers(amax.shape, layout, plan, part.box) * min(bins, plan.blocks) // plan.blocks
-    found = BlockBins.empty(bins, plan.blocks)
+    block_bins = BlockBins.empty(bins, plan.blocks)
     saturated, ones = (layout.split(x).sum(axis=-1) for x in (over, np.ones_like(over)))
-    np.add.at(found.values, where, ones)
-    np.add.at(found.saturated, where, saturated)
-    for low, high, numbers in ((found.low_amax, found.high_amax, amax), (found.low_scale, found.high_scale, scales)):
-        np.minimum.at(low, where[live], numbers[live])
-        np.maximum.at(high, where[live], numbers[live])
-    return errors, found
+    np.add.at(block_bins.values, where, ones)
+    np.add.at(block_bins.saturated, where, saturated)
+    at = where[live]
+    np.minimum.at(block_bins.low_amax, at, amax[live])
+    np.maximum.at(block_bins.high_amax, at, amax[live])
+    np.minimum.at(block_bins.low_scale, at, scales[live])
+    np.maximum.at(block_bins.high_scale, at, scales[live])
+    return errors, block_bins
 
 
-def _numbers(shape: tuple[int, ...], layout: Layout, plan: Plan, box: Box) -> Counts:
+def _numbers(shape: tuple[int, ...], layout: BlockLayout, plan: BoxPlan, box: Box) -> Counts:
     """The number in the array of each block of a box. shape: (outer, inner, blocks) without axes that are not there."""
     if plan.blocks == 1 or plan.shape is not None:
         return np.arange(np.prod(shape), dtype=np.int64).reshape(shape)
@@ -109,5 +111,5 @@ def _numbers(shape: tuple[int, ...], layout: Layout, plan: Plan, box: Box) -> Co
         return number.reshape(shape)
     in_row = -(-plan.view.length // layout.size)
     outer, inner = (np.arange(*ends) for ends in (box.outer, box.inner))
-    found = (outer[:, None, None] * in_row + number) * plan.view.inner + inner[:, None]
-    return found.reshape(shape)
+    numbers = (outer[:, None, None] * in_row + number) * plan.view.inner + inner[:, None]
+    return numbers.reshape(shape)

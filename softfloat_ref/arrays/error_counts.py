@@ -18,7 +18,7 @@ from softfloat_ref.arrays.kernels import dispatch
 
 UNIT_EXPONENT: Final = 2 * (np.finfo(np.float64).minexp - 52)  # of the sums: -2148
 _ROOT_BITS: Final = 120  # more than a float shows
-_PIECE: Final = 1 << 20  # values of one call of the compiled loop; its sums hold 2^31
+_PIECE_SIZE: Final = 1 << 20  # values of one call of the compiled loop; its sums hold 2^31
 
 Doubles = NDArray[np.float64]
 
@@ -89,22 +89,22 @@ class Errors:
 
     def __add__(self, other: Errors) -> Errors:
         sums = ("values", "specials", "lost", "saturated", "flushed", "signal", "noise", "blocks", "nan_blocks")
-        found: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in sums}
+        totals: dict[str, Any] = {name: getattr(self, name) + getattr(other, name) for name in sums}
         for name in ("largest_error", "largest_relative", "amax"):
-            found[name] = max(getattr(self, name), getattr(other, name))
+            totals[name] = max(getattr(self, name), getattr(other, name))
         lows, highs = (self.low_scale, other.low_scale), (self.high_scale, other.high_scale)
         known = not math.isnan(lows[0]), not math.isnan(lows[1])
-        found["low_scale"] = min(lows) if all(known) else lows[known[1]]
-        found["high_scale"] = max(highs) if all(known) else highs[known[1]]
-        return Errors(**found)
+        totals["low_scale"] = min(lows) if all(known) else lows[known[1]]
+        totals["high_scale"] = max(highs) if all(known) else highs[known[1]]
+        return Errors(**totals)
 
 
-def compared(x: Doubles, y: Doubles) -> Errors:
-    """Values compared with their quantized values; without saturation and scales. x, y: float64, of one shape."""
+def compare_values(x: Doubles, y: Doubles) -> Errors:
+    """Values compare_values with their quantized values; without saturation and scales. x, y: float64, of one shape."""
     x, y = x.reshape(-1), y.reshape(-1)
     total = Errors()
-    for start in range(0, x.size, _PIECE):
-        part = slice(start, start + _PIECE)
+    for start in range(0, x.size, _PIECE_SIZE):
+        part = slice(start, start + _PIECE_SIZE)
         one = _compiled if dispatch.use_compiled(x[part].size, dispatch.ONE_BY_ONE) else _one_by_one
         total += one(np.ascontiguousarray(x[part]), np.ascontiguousarray(y[part]))
     return total
@@ -141,7 +141,7 @@ def _one_by_one(x: Doubles, y: Doubles) -> Errors:
     """`_compiled` in Python's integers and floats; with the same result."""
     specials = lost = flushed = 0
     error = relative = amax = 0.0
-    kept: list[tuple[float, float]] = []
+    pairs: list[tuple[float, float]] = []
     for a, b in zip(x.tolist(), y.tolist(), strict=True):
         if not math.isfinite(a):
             specials += 1
@@ -150,12 +150,12 @@ def _one_by_one(x: Doubles, y: Doubles) -> Errors:
         if not math.isfinite(b):
             lost += 1
             continue
-        kept.append((a, b))
+        pairs.append((a, b))
         error = max(error, abs(b - a))
         if a and b:
             relative = max(relative, abs(b - a) / abs(a))
         flushed += a != 0 and b == 0
-    signal, noise = _squares([a for a, _ in kept], [b for _, b in kept])
+    signal, noise = _squares([a for a, _ in pairs], [b for _, b in pairs])
     return Errors(x.size, specials, lost, 0, flushed, signal, noise, error, relative, amax)
 
 

@@ -15,9 +15,9 @@ from softfloat_ref.arrays.block_array import BlockArray
 from softfloat_ref.arrays.block_layout import check_axis
 from softfloat_ref.arrays.boxes import Box
 from softfloat_ref.arrays.error_blocks import BlockBins
-from softfloat_ref.arrays.error_counts import Errors, compared
+from softfloat_ref.arrays.error_counts import Errors, compare_values
 from softfloat_ref.arrays.exponents import AnyFormat, find_format
-from softfloat_ref.arrays.random_bits import given_bits
+from softfloat_ref.arrays.random_bits import resolve_bits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import AffineFormat, get_rule
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -34,7 +34,7 @@ Array = NDArray[Any]
 Reader = Callable[[int, int], Array]  # values from a position on, of the array in C order
 
 
-class Range(NamedTuple):
+class ValueRange(NamedTuple):
     """What a scale of a whole array depends on: the ends of its finite values, if there are any, NaN and Inf."""
 
     low: float = math.inf
@@ -42,9 +42,9 @@ class Range(NamedTuple):
     nan: bool = False
     inf: bool = False
 
-    def __add__(self, other: Range) -> Range:  # type: ignore[override]
+    def __add__(self, other: ValueRange) -> ValueRange:  # type: ignore[override]
         ends = min(self.low, other.low), max(self.high, other.high)
-        return Range(*ends, self.nan or other.nan, self.inf or other.inf)
+        return ValueRange(*ends, self.nan or other.nan, self.inf or other.inf)
 
     @property
     def amax(self) -> float:
@@ -53,23 +53,23 @@ class Range(NamedTuple):
 
     def witnesses(self) -> list[float]:
         """Values that have this range."""
-        found = [self.low, self.high] if self.low <= self.high else []
-        return found + [math.nan] * self.nan + [math.inf] * self.inf
+        ends = [self.low, self.high] if self.low <= self.high else []
+        return ends + [math.nan] * self.nan + [math.inf] * self.inf
 
 
-class Measured(NamedTuple):
+class MeasuredErrors(NamedTuple):
     """The errors of an array or a box, and what a picture of its blocks needs, if that was wanted."""
 
     errors: Errors
     bins: BlockBins | None = None
 
-    def __add__(self, other: Measured) -> Measured:  # type: ignore[override]
+    def __add__(self, other: MeasuredErrors) -> MeasuredErrors:  # type: ignore[override]
         bins = self.bins + other.bins if self.bins and other.bins else self.bins or other.bins
-        return Measured(self.errors + other.errors, bins)
+        return MeasuredErrors(self.errors + other.errors, bins)
 
 
 @dataclass(frozen=True)
-class Measure:
+class ErrorMeasure:
     """A quantization whose errors are measured. axis: of blocks (None: the last), or of an affine format's channels
     (None: one scale); profile: of a block format, or an affine format's rule."""
 
@@ -86,32 +86,34 @@ class Measure:
         source: RandomSource | None = None,
         axis: int | None = None,
         profile: Any = None,
-    ) -> Measure:
+    ) -> ErrorMeasure:
         """With format and profile resolved. Raises Error for names that do not exist, and for arguments without effect
         on the format."""
-        found = find_format(fmt)
-        if isinstance(found, BlockFormat):
-            found, profile = resolve(found, profile)
-        elif isinstance(found, AffineFormat):
+        resolved = find_format(fmt)
+        if isinstance(resolved, BlockFormat):
+            resolved, profile = resolve(resolved, profile)
+        elif isinstance(resolved, AffineFormat):
             profile = get_rule("exact" if profile is None else profile)
         elif profile is not None or axis is not None:
-            raise Error(f"{'axis' if profile is None else 'profile'}: {found.name} is a scalar format and has none")
-        return Measure(found, policy, source, axis, profile)
+            raise Error(f"{'axis' if profile is None else 'profile'}: {resolved.name} is a scalar format and has none")
+        return ErrorMeasure(resolved, policy, source, axis, profile)
 
-    def plan(self, shape: tuple[int, ...]) -> boxes.Plan:
+    def plan(self, shape: tuple[int, ...]) -> boxes.BoxPlan:
         """How an array is divided. Raises Error for a shape that the format does not take."""
         if self.axis is not None or isinstance(self.fmt, BlockFormat):
             check_axis(np.broadcast_to(np.uint8(0), shape), -1 if self.axis is None else self.axis)
         return boxes.plan(shape, self.fmt, self.axis, self.profile if isinstance(self.fmt, BlockFormat) else None)
 
-    def range_of(self, x: Array) -> Range:
+    def range_of(self, x: Array) -> ValueRange:
         """The range of a part of an array."""
         values = convert.to_float64(x, flush=get_policy(self.policy).flush_inputs)
         finite = values[np.isfinite(values)]
         ends = (float(finite.min()), float(finite.max())) if finite.size else (math.inf, -math.inf)
-        return Range(*ends, bool(np.isnan(values).any()), bool(np.isinf(values).any()))
+        return ValueRange(*ends, bool(np.isnan(values).any()), bool(np.isinf(values).any()))
 
-    def box(self, read: Reader, plan: boxes.Plan, box: Box, whole: Range | None = None, bins: int = 0) -> Measured:
+    def box(
+        self, read: Reader, plan: boxes.BoxPlan, box: Box, whole: ValueRange | None = None, bins: int = 0
+    ) -> MeasuredErrors:
         """The errors of a box. whole: the range of the array, if the plan is ranged and this is not its only box."""
         runs = list(box.runs(plan.view))
         x, words = _joined(read(*run) for run in runs), None
@@ -120,43 +122,43 @@ class Measure:
             words = _joined(source.array(n, *run) for run in runs)
         shape = plan.shape or (box.shape if plan.view.inner > 1 else box.shape[:2])
         x, words = x.reshape(shape), None if words is None else words.reshape(shape)
-        found = self._quantized(x, words, plan, whole)
+        quantized = self._quantized(x, words, plan, whole)
         values = convert.to_float64(x)
-        errors = compared(values, found.values.astype(np.float64))
-        over = found.beyond(values)
+        errors = compare_values(values, quantized.values.astype(np.float64))
+        over = quantized.beyond(values)
         errors = replace(errors, saturated=int(over.sum()))
-        if found.blocked is None:
-            return Measured(errors)
-        part = error_blocks.Part(plan, box, whole.amax if whole and plan.blocks == 1 else None)
-        return Measured(*error_blocks.measured(errors, values, over, found.blocked, part, bins))
+        if quantized.blocked is None:
+            return MeasuredErrors(errors)
+        part = error_blocks.PlacedBox(plan, box, whole.amax if whole and plan.blocks == 1 else None)
+        return MeasuredErrors(*error_blocks.measure_blocks(errors, values, over, quantized.blocked, part, bins))
 
-    def _quantized(self, x: Array, words: Array | None, plan: boxes.Plan, whole: Range | None) -> _Quantized:
+    def _quantized(self, x: Array, words: Array | None, plan: boxes.BoxPlan, whole: ValueRange | None) -> _Quantized:
         fmt = self.fmt
         if isinstance(fmt, Format):
             return _Quantized(convert.quantize(x, fmt, self.policy, words), *reach(fmt))
         shared = whole is not None and (isinstance(fmt, AffineFormat) or fmt.size < 1)
-        array, given = _with_witnesses(x, words, whole) if shared and whole else (x, words)
+        array, drawn = _with_witnesses(x, words, whole) if shared and whole else (x, words)
         if isinstance(fmt, AffineFormat):
             axis = None if self.axis is None else self.axis if plan.shape else 1
-            q = affine.encode(array, fmt, axis=axis, profile=self.profile, policy=self.policy, random_bits=given)
+            q = affine.encode(array, fmt, axis=axis, profile=self.profile, policy=self.policy, random_bits=drawn)
             return _Quantized(q.decode().reshape(-1)[: x.size].reshape(x.shape) if shared else q.decode())
         axis = 1 if plan.shape is None else -1 if self.axis is None else self.axis
         factor = None if whole is None else self._tensor_scale(fmt, whole)
-        found = blocks.encode(
+        blocked = blocks.encode(
             array,
             fmt,
             axis=0 if shared else axis,
             profile=self.profile,
             policy=self.policy,
-            random_bits=given,
+            random_bits=drawn,
             tensor_scale=factor,
         )
         if shared:
-            found = replace(found, codes=found.codes[: x.size].reshape(x.shape), axis=1)
-            found = replace(found, scales=found.scales.reshape((1,) * x.ndim))
-        return _Quantized(found.decode(), blocked=found)
+            blocked = replace(blocked, codes=blocked.codes[: x.size].reshape(x.shape), axis=1)
+            blocked = replace(blocked, scales=blocked.scales.reshape((1,) * x.ndim))
+        return _Quantized(blocked.decode(), blocked=blocked)
 
-    def _tensor_scale(self, fmt: BlockFormat, whole: Range) -> float | None:
+    def _tensor_scale(self, fmt: BlockFormat, whole: ValueRange) -> float | None:
         if not self.profile.two_levels:
             return None
         return float(decode(tensor_scale_of(to_value(whole.amax, 0) if whole.amax else None, fmt, self.profile), _FP32))
@@ -174,8 +176,8 @@ class _Quantized(NamedTuple):
         """Which values saturated; an affine format's scale covers all."""
         if self.blocked is not None:
             return blocks.beyond(x, self.blocked)
-        found: NDArray[np.bool_] = np.isfinite(self.values) & ((x > self.high) | (x < self.low))
-        return found
+        saturated: NDArray[np.bool_] = np.isfinite(self.values) & ((x > self.high) | (x < self.low))
+        return saturated
 
 
 def reach(fmt: Format) -> tuple[float, float]:
@@ -185,27 +187,29 @@ def reach(fmt: Format) -> tuple[float, float]:
 
 
 def _joined(parts: Iterable[Array]) -> Array:
-    found = list(parts)
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    arrays = list(parts)
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _with_witnesses(x: Array, words: Array | None, whole: Range) -> tuple[Array, Array | None]:
+def _with_witnesses(x: Array, words: Array | None, whole: ValueRange) -> tuple[Array, Array | None]:
     """A flat array, and its random words, with values behind it that give it the range of the whole array."""
     more = np.array(whole.witnesses()).astype(x.dtype)
-    given = None if words is None else np.concatenate([words.reshape(-1), np.zeros(more.size, words.dtype)])
-    return np.concatenate([x.reshape(-1), more]), given
+    extended = None if words is None else np.concatenate([words.reshape(-1), np.zeros(more.size, words.dtype)])
+    return np.concatenate([x.reshape(-1), more]), extended
 
 
-def measured(measure: Measure, read: Reader, shape: tuple[int, ...], slab: int = boxes.SLAB, bins: int = 0) -> Measured:
+def measure_errors(
+    measure: ErrorMeasure, read: Reader, shape: tuple[int, ...], slab: int = boxes.SLAB, bins: int = 0
+) -> MeasuredErrors:
     """The errors of an array that is read in parts. Raises Error as quantization does."""
     plan = measure.plan(shape)
     parts, whole = list(boxes.boxes(plan, slab)), None
     if plan.ranged and len(parts) > 1:
-        whole = sum((measure.range_of(read(*run)) for box in parts for run in box.runs(plan.view)), start=Range())
-    found = Measured(Errors())
+        whole = sum((measure.range_of(read(*run)) for box in parts for run in box.runs(plan.view)), start=ValueRange())
+    total = MeasuredErrors(Errors())
     for box in parts:
-        found += measure.box(read, plan, box, whole, bins)
-    return found
+        total += measure.box(read, plan, box, whole, bins)
+    return total
 
 
 def quantization_error(
@@ -224,15 +228,15 @@ def quantization_error(
     Arguments as for `quantize`; random_bits: a random source or its text. The result does not depend on how the array
     is stored. Raises Error as `quantize` does, and for an empty array.
     """
-    random_bits = given_bits(random_bits, get_policy(policy), x, seed, key)  # type: ignore[assignment]
+    random_bits = resolve_bits(random_bits, get_policy(policy), x, seed, key)  # type: ignore[assignment]
     if random_bits is not None and not is_source(random_bits):
-        raise Error("random_bits of an error are a random source, as sources.Philox(seed)")
+        raise Error("random_bits must be a random source, for example sources.Philox(seed)")
     array = _as_array(x)
     if not array.size:
         raise Error(f"an empty array of shape {array.shape} has no errors")
     flat = array.reshape(-1)
-    measure = Measure.make(fmt, policy, random_bits, axis, profile)
-    return measured(measure, lambda first, count: flat[first : first + count], array.shape or (1,)).errors
+    measure = ErrorMeasure.make(fmt, policy, random_bits, axis, profile)
+    return measure_errors(measure, lambda first, count: flat[first : first + count], array.shape or (1,)).errors
 
 
 def _as_array(x: ArrayLike) -> Array:

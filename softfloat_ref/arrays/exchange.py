@@ -26,8 +26,8 @@ __all__ = [
 
 Codes = NDArray[np.unsignedinteger[Any]]
 
-_NUMPY: Final = ("float16", "float32", "float64")
-_ML_DTYPES: Final = (
+_NUMPY_TYPES: Final = ("float16", "float32", "float64")
+_ML_DTYPES_TYPES: Final = (
     "bfloat16",
     "float8_e3m4",
     "float8_e4m3",
@@ -41,8 +41,8 @@ _ML_DTYPES: Final = (
     "float6_e3m2fn",
     "float4_e2m1fn",
 )
-_TORCH: Final = (
-    *_NUMPY,
+_TORCH_TYPES: Final = (
+    *_NUMPY_TYPES,
     "bfloat16",
     "float8_e4m3fn",
     "float8_e4m3fnuz",
@@ -50,7 +50,7 @@ _TORCH: Final = (
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
 )
-_PAIRS: Final = "float4_e2m1fn_x2"  # torch's type for two FP4 codes in a byte, the even one in the low half
+_FP4_PAIRS: Final = "float4_e2m1fn_x2"  # torch's type for two FP4 codes in a byte, the even one in the low half
 # UE4M3 is E4M3 without a sign, with the same codes and values, so NVFP4's scales use the type of E4M3.
 _SAME_CODES: Final = {"ue4m3": "fp8_e4m3"}
 
@@ -73,14 +73,14 @@ def _unsigned(codes: Codes, fmt: Format, itemsize: int) -> Codes:
 
 def ml_dtype(fmt: str | Format) -> np.dtype[Any]:
     """The type of ml_dtypes or numpy with the codes of a format. Raises Error if there is none."""
-    name = _dtype_name(get_format(fmt), (*_NUMPY, *_ML_DTYPES), "ml_dtypes")
-    return np.dtype(name) if name in _NUMPY else np.dtype(getattr(_imported("ml_dtypes"), name))
+    name = _dtype_name(get_format(fmt), (*_NUMPY_TYPES, *_ML_DTYPES_TYPES), "ml_dtypes")
+    return np.dtype(name) if name in _NUMPY_TYPES else np.dtype(getattr(_imported("ml_dtypes"), name))
 
 
 def torch_dtype(fmt: str | Format) -> Any:
     """The type of torch with the codes of a format: of FP4, pairs of them. Raises Error if there is none."""
     fmt = get_format(fmt)
-    name = _PAIRS if fmt == CATALOGUE["fp4_e2m1"] else _dtype_name(fmt, _TORCH, "torch")
+    name = _FP4_PAIRS if fmt == CATALOGUE["fp4_e2m1"] else _dtype_name(fmt, _TORCH_TYPES, "torch")
     torch = _imported("torch")
     if not hasattr(torch, name):
         raise Error(f"this torch has no {name}")
@@ -103,9 +103,9 @@ def from_ml_dtypes(array: NDArray[Any], fmt: str | Format | None = None) -> tupl
     """
     array = np.asarray(array)
     name = array.dtype.name
-    if name not in (*_NUMPY, *_ML_DTYPES):
+    if name not in (*_NUMPY_TYPES, *_ML_DTYPES_TYPES):
         raise Error(f"array of {array.dtype}: not a float type of ml_dtypes or numpy")
-    native = array.astype(array.dtype.newbyteorder("="), copy=False) if name in _NUMPY else array
+    native = array.astype(array.dtype.newbyteorder("="), copy=False) if name in _NUMPY_TYPES else array
     codes = np.ascontiguousarray(native).view(f"u{array.dtype.itemsize}").reshape(array.shape)
     return _as_format(codes, get_format(name), fmt)
 
@@ -136,13 +136,13 @@ def from_torch(tensor: Any, fmt: str | Format | None = None) -> tuple[Codes, For
     if not isinstance(tensor, torch.Tensor):
         raise Error(f"{type(tensor).__name__} is not a torch tensor")
     name = str(tensor.dtype).removeprefix("torch.")
-    if name not in (*_TORCH, _PAIRS):
-        raise Error(f"tensor of {name}: use one of {', '.join(_TORCH)}, {_PAIRS}")
+    if name not in (*_TORCH_TYPES, _FP4_PAIRS):
+        raise Error(f"tensor of {name}: use one of {', '.join(_TORCH_TYPES)}, {_FP4_PAIRS}")
     size = tensor.element_size()
     signed = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
     whole = tensor.detach().cpu().contiguous().view(signed).numpy()
     codes: Codes = whole.view(f"u{size}").copy()
-    if name == _PAIRS:
+    if name == _FP4_PAIRS:
         codes = packing.ELEMENT_LAYOUTS["low-first"].unpack(codes, 2 * codes.shape[-1], 4)
         return _as_format(codes, CATALOGUE["fp4_e2m1"], fmt)
     return _as_format(codes, get_format(name), fmt)
@@ -162,30 +162,25 @@ def torch_parts(tensors: Any, *names: str) -> list[Any]:
     this order. A name that begins with "?" may be missing, as None. Raises Error."""
     wanted = [name.removeprefix("?") for name in names]
     if isinstance(tensors, Tensors):
-        found = [getattr(tensors, name) for name in wanted]
+        parts = [getattr(tensors, name) for name in wanted]
         spare = [k for k, v in tensors._asdict().items() if v is not None and k not in wanted]
     else:
-        given = tensors if isinstance(tensors, (tuple, list)) else (tensors,)
-        found = [*given[: len(names)], *[None] * (len(names) - len(given))]
-        spare = [f"{len(given)} tensors"] * (len(given) > len(names))
-    missing = [name for name, x in zip(names, found, strict=True) if x is None and not name.startswith("?")]
+        sequence = tensors if isinstance(tensors, (tuple, list)) else (tensors,)
+        parts = [*sequence[: len(names)], *[None] * (len(names) - len(sequence))]
+        spare = [f"{len(sequence)} tensors"] * (len(sequence) > len(names))
+    missing = [name for name, x in zip(names, parts, strict=True) if x is None and not name.startswith("?")]
     if spare or missing:
         has = f"not {', '.join(spare)}" if spare else f"{', '.join(missing)} missing"
         raise Error(f"give the tensors {', '.join(wanted)}: {has}")
-    return found
-
-
-def number_to_torch(number: float) -> Any:
-    """An FP32 number as a tensor of no dimensions."""
-    return array_to_torch(np.array(number, np.float32))
+    return parts
 
 
 def number_from_torch(tensor: Any, name: str) -> float:
-    """The inverse of `number_to_torch`. Raises Error for another type or several numbers."""
-    found = array_from_torch(tensor)
-    if found.dtype != np.float32 or found.size != 1:
-        raise Error(f"{name} is one float32, not a tensor of {found.dtype} of shape {found.shape}")
-    return float(found.reshape(()))
+    """A tensor of one FP32 number. Raises Error for another type or several numbers."""
+    array = array_from_torch(tensor)
+    if array.dtype != np.float32 or array.size != 1:
+        raise Error(f"{name} is one float32, not a tensor of {array.dtype} of shape {array.shape}")
+    return float(array.reshape(()))
 
 
 def array_to_torch(array: NDArray[Any]) -> Any:
@@ -201,7 +196,7 @@ def array_from_torch(tensor: Any) -> NDArray[Any]:
     try:
         return np.array(tensor.detach().cpu().numpy())
     except TypeError:
-        raise Error(f"a tensor of {tensor.dtype}, where numbers of a type of numpy are expected") from None
+        raise Error(f"a tensor of {tensor.dtype}; use a type that numpy has, too") from None
 
 
 def is_torch(x: object) -> bool:
@@ -209,10 +204,10 @@ def is_torch(x: object) -> bool:
     return type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "element_size")
 
 
-def _as_format(codes: Codes, found: Format, wanted: str | Format | None) -> tuple[Codes, Format]:
-    fmt = found if wanted is None else get_format(wanted)
-    if CATALOGUE.get(_SAME_CODES.get(fmt.name, ""), fmt) != found:
-        raise Error(f"an array of {found.name} where {fmt.name} is expected")
+def _as_format(codes: Codes, own: Format, wanted: str | Format | None) -> tuple[Codes, Format]:
+    fmt = own if wanted is None else get_format(wanted)
+    if CATALOGUE.get(_SAME_CODES.get(fmt.name, ""), fmt) != own:
+        raise Error(f"an array of {own.name} where {fmt.name} is expected")
     if codes.size and int(codes.max()) >> fmt.width:
         raise Error(f"code {int(codes.max()):x} does not fit {fmt.name}, which has {fmt.width} bits")
     return codes, fmt

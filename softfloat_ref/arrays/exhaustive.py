@@ -28,15 +28,15 @@ BLOCK: Final = 1 << 16  # patterns; slices are made of whole blocks
 MAX_WIDTH: Final = 19  # tf32's: wider formats have too many thresholds
 SR_BITS: Final = 8
 SR_WORDS: Final = (0x00, 0x5B, 0xFF)
-SHOWN: Final = 8  # mismatches reported
-_SHARD: Final = 1 << 10  # blocks
-_CHUNK: Final = 1 << 18  # patterns at a time, so that the temporaries stay in the cache
+MAX_SHOWN: Final = 8  # mismatches reported
+_SHARD_BLOCKS: Final = 1 << 10  # blocks
+_CHUNK_SIZE: Final = 1 << 18  # patterns at a time, so that the temporaries stay in the cache
 _FP32: Final = CATALOGUE["fp32"]
 _INF: Final = _FP32.inf_code
 _SIGN: Final = _FP32.sign_bit
 
 
-class Run(NamedTuple):
+class ConversionRun(NamedTuple):
     """One conversion to check: a format, a policy, and the random word of a stochastic rounding."""
 
     fmt: Format
@@ -49,27 +49,27 @@ class Run(NamedTuple):
         return f"{self.fmt.name} {mode}" + ("" if self.word is None else f" r={self.word:02x}/{SR_BITS}")
 
 
-class Shard(NamedTuple):
+class RunShard(NamedTuple):
     """Some blocks of the patterns of a run."""
 
-    run: Run
+    run: ConversionRun
     blocks: range
 
 
-class Mismatch(NamedTuple):
-    """An input's bits, the expected code and the code found."""
+class CodeMismatch(NamedTuple):
+    """An input's bits, the expected code and the actual one."""
 
     bits: int
     expected: int
-    found: int
+    actual: int
 
 
-class Checked(NamedTuple):
+class ShardResult(NamedTuple):
     """The outcome of a shard. digest: a hash of the patterns at which the code changes and of the codes."""
 
     inputs: int
     wrong: int
-    first: tuple[Mismatch, ...]
+    first: tuple[CodeMismatch, ...]
     digest: bytes = b""
     seconds: float = 0.0  # worker time
 
@@ -82,37 +82,37 @@ def default_formats() -> list[Format]:
     return [f for f in CATALOGUE.values() if f.width <= 8] + [CATALOGUE[n] for n in ("bf16", "fp16", "tf32")]
 
 
-def runs(formats: Iterable[Format], roundings: Iterable[Rounding]) -> list[Run]:
+def runs(formats: Iterable[Format], roundings: Iterable[Rounding]) -> list[ConversionRun]:
     """The runs of each format under each rounding; a stochastic rounding has one run per fixed random word.
 
     Raises Error for a format that has too many codes.
     """
-    found = []
+    conversions = []
     modes = list(roundings)
     for fmt in formats:
         if fmt.width > MAX_WIDTH:
             raise Error(f"{fmt.name} has {fmt.width} bits; the exhaustive test takes formats of at most {MAX_WIDTH}")
         for mode in modes:
             if mode.stochastic:
-                found += [Run(fmt, Policy(rounding=mode, sr_bits=SR_BITS), word) for word in SR_WORDS]
+                conversions += [ConversionRun(fmt, Policy(rounding=mode, sr_bits=SR_BITS), word) for word in SR_WORDS]
             else:
-                found.append(Run(fmt, Policy(rounding=mode)))
-    return found
+                conversions.append(ConversionRun(fmt, Policy(rounding=mode)))
+    return conversions
 
 
-def shards(run: Run, index: int = 1, of: int = 1) -> list[Shard]:
+def shards(run: ConversionRun, index: int = 1, of: int = 1) -> list[RunShard]:
     """The shards of a run, or of slice `index` of `of`, which has every `of`-th block."""
     blocks = range(index - 1, PATTERNS // BLOCK, of)
-    return [Shard(run, blocks[i : i + _SHARD]) for i in range(0, len(blocks), _SHARD)]
+    return [RunShard(run, blocks[i : i + _SHARD_BLOCKS]) for i in range(0, len(blocks), _SHARD_BLOCKS)]
 
 
-def combine(parts: Iterable[Checked]) -> Checked:
+def combine(parts: Iterable[ShardResult]) -> ShardResult:
     """The outcome of several shards, in order."""
     parts = list(parts)
-    first = tuple(x for part in parts for x in part.first)[:SHOWN]
+    first = tuple(x for part in parts for x in part.first)[:MAX_SHOWN]
     digest = hashlib.sha256(b"".join(part.digest for part in parts)).digest()
     inputs, wrong = sum(part.inputs for part in parts), sum(part.wrong for part in parts)
-    return Checked(inputs, wrong, first, digest, sum(part.seconds for part in parts))
+    return ShardResult(inputs, wrong, first, digest, sum(part.seconds for part in parts))
 
 
 # -- the oracle's codes ------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class Steps(NamedTuple):
         return codes
 
 
-def steps(run: Run, low: int, high: int) -> Steps:
+def steps(run: ConversionRun, low: int, high: int) -> Steps:
     """The oracle's codes of the float32 patterns from low to high - 1."""
     decode, encode, word = decoder(_FP32), encoder(run.fmt, run.policy), run.word or 0
 
@@ -144,9 +144,9 @@ def steps(run: Run, low: int, high: int) -> Steps:
     starts: list[int] = []
     codes: list[int] = []
     for first, last in _parts(low, high):
-        for start, found in changes(code, first, last):
+        for start, value in changes(code, first, last):
             starts.append(start)
-            codes.append(found)
+            codes.append(value)
     return Steps(np.array(starts, np.int64), np.array(codes, convert.code_dtype(run.fmt)))
 
 
@@ -163,16 +163,16 @@ def _parts(low: int, high: int) -> Iterator[tuple[int, int]]:
 # -- the comparison ----------------------------------------------------------------------------------------------------
 
 
-def check(shard: Shard) -> Checked:
+def check(shard: RunShard) -> ShardResult:
     """Run a shard's patterns through `convert.encode` and compare with the oracle's codes."""
     begin = time.perf_counter()
     digest = hashlib.sha256()
     parts = []
     for low, high in _pieces(shard.blocks):
-        found = steps(shard.run, low, high)
-        digest.update(found.starts.astype("<i8").tobytes())
-        digest.update(found.codes.astype("<u4").tobytes())
-        parts += [_compare(shard.run, found, a, min(a + _CHUNK, high)) for a in range(low, high, _CHUNK)]
+        oracle = steps(shard.run, low, high)
+        digest.update(oracle.starts.astype("<i8").tobytes())
+        digest.update(oracle.codes.astype("<u4").tobytes())
+        parts += [_compare(shard.run, oracle, a, min(a + _CHUNK_SIZE, high)) for a in range(low, high, _CHUNK_SIZE)]
     return combine(parts)._replace(digest=digest.digest(), seconds=time.perf_counter() - begin)
 
 
@@ -185,16 +185,16 @@ def _pieces(blocks: range) -> Iterator[tuple[int, int]]:
             yield block * BLOCK, (block + 1) * BLOCK
 
 
-def _compare(run: Run, oracle: Steps, low: int, high: int) -> Checked:
+def _compare(run: ConversionRun, oracle: Steps, low: int, high: int) -> ShardResult:
     inputs = _inputs(low, high)
     words = None if run.word is None else np.full(inputs.shape, run.word, np.uint64)
-    found = convert.encode(inputs, run.fmt, run.policy, words)
+    codes = convert.encode(inputs, run.fmt, run.policy, words)
     expected = oracle.expected(low, high)
-    if np.array_equal(found, expected):
-        return Checked(inputs.size, 0, ())
-    wrong = np.flatnonzero(found != expected)
-    first = tuple(Mismatch(low + i, int(expected[i]), int(found[i])) for i in wrong[:SHOWN].tolist())
-    return Checked(inputs.size, wrong.size, first)
+    if np.array_equal(codes, expected):
+        return ShardResult(inputs.size, 0, ())
+    wrong = np.flatnonzero(codes != expected)
+    first = tuple(CodeMismatch(low + i, int(expected[i]), int(codes[i])) for i in wrong[:MAX_SHOWN].tolist())
+    return ShardResult(inputs.size, wrong.size, first)
 
 
 def _inputs(low: int, high: int) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """Exponents of an array's values, and how many values become zero, subnormal or too large in a format.
 
-Exponents are read from the bits; the counts come from the conversion itself, so they match what hardware does.
+ExponentCounts are read from the bits; the counts come from the conversion itself, so they match what hardware does.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ AnyFormat = Format | BlockFormat | AffineFormat
 
 _FP32: Final = CATALOGUE["fp32"]
 _FP64: Final = CATALOGUE["fp64"]
-_CHUNK: Final = 1 << 22  # values at a time
+_CHUNK_SIZE: Final = 1 << 22  # values at a time
 
 
 @dataclass(frozen=True)
-class Exponents:
+class ExponentCounts:
     """How many values have each exponent floor(log2 |x|): counts[i] nonzero finite values have exponent first + i."""
 
     first: int
@@ -52,31 +52,31 @@ class Exponents:
         """The largest exponent; below `first` if there is no value."""
         return self.first + len(self.counts) - 1
 
-    def __add__(self, other: Exponents) -> Exponents:
+    def __add__(self, other: ExponentCounts) -> ExponentCounts:
         zeros, specials = self.zeros + other.zeros, self.specials + other.specials
         parts = [x for x in (self, other) if len(x.counts)]
         first, last = min((x.first for x in parts), default=0), max((x.last for x in parts), default=-1)
         counts = np.zeros(last - first + 1, np.int64)
         for x in parts:
             counts[x.first - first : x.last - first + 1] += x.counts
-        return Exponents(first, counts, zeros, specials)
+        return ExponentCounts(first, counts, zeros, specials)
 
 
-EMPTY: Final = Exponents(0, np.zeros(0, np.int64), 0, 0)
+EMPTY: Final = ExponentCounts(0, np.zeros(0, np.int64), 0, 0)
 
 
-def exponents(x: ArrayLike) -> Exponents:
+def exponents(x: ArrayLike) -> ExponentCounts:
     """The exponents of an array of floats or integers; also of subnormals. Raises Error for other dtypes."""
     source = convert.as_source(x)
     if source.fmt not in (_FP32, _FP64):
         source = convert.as_source(convert.to_float64(source))
-    codes, found = source.codes.reshape(-1), EMPTY
-    for start in range(0, codes.size, _CHUNK):
-        found += _of_codes(Source(codes[start : start + _CHUNK], source.fmt))
-    return found
+    codes, total = source.codes.reshape(-1), EMPTY
+    for start in range(0, codes.size, _CHUNK_SIZE):
+        total += _of_codes(Source(codes[start : start + _CHUNK_SIZE], source.fmt))
+    return total
 
 
-def _of_codes(source: Source) -> Exponents:
+def _of_codes(source: Source) -> ExponentCounts:
     """The exponents of FP32 or FP64 codes, from the exponent field or, for subnormals, from the leading one."""
     codes, fmt = source
     magnitude = codes & codes.dtype.type(fmt.magnitude_mask)
@@ -90,9 +90,9 @@ def _of_codes(source: Source) -> Exponents:
     zeros, specials = int(counts[0]) - len(small), int(counts[top])
     used = np.flatnonzero(whole)
     if not used.size:
-        return Exponents(0, np.zeros(0, np.int64), zeros, specials)
+        return ExponentCounts(0, np.zeros(0, np.int64), zeros, specials)
     first = fmt.emin - fmt.mantissa_bits
-    return Exponents(first + int(used[0]), whole[used[0] : used[-1] + 1].astype(np.int64), zeros, specials)
+    return ExponentCounts(first + int(used[0]), whole[used[0] : used[-1] + 1].astype(np.int64), zeros, specials)
 
 
 class Shares(NamedTuple):
@@ -119,10 +119,10 @@ def find_format(name: str | AnyFormat) -> AnyFormat:
     """A scalar, block or affine format by name, by a type of torch, numpy or ml_dtypes, or as it is. Raises Error."""
     if is_affine(name):
         return get_affine_format(name)  # type: ignore[arg-type]
-    found = any_format(name)  # type: ignore[arg-type]
-    if not isinstance(found, (Format, BlockFormat)):
-        raise Error(f"a format must be a name, not {found!r}")
-    return found
+    fmt = any_format(name)  # type: ignore[arg-type]
+    if not isinstance(fmt, (Format, BlockFormat)):
+        raise Error(f"a format must be a name, not {fmt!r}")
+    return fmt
 
 
 def shares(
@@ -132,18 +132,18 @@ def shares(
     random_bits: RandomSource | None = None,
 ) -> Shares:
     """The counts for an array's values in a format; blocks run along the last axis. Raises Error as conversions do."""
-    found = find_format(fmt)
+    resolved = find_format(fmt)
     array = np.atleast_1d(np.asarray(x))
     values = convert.to_float64(array)
     counted = np.isfinite(values) & (values != 0)
-    if isinstance(found, Format):
-        return _scalar(array, counted, found, get_policy(policy), random_bits)
-    if isinstance(found, BlockFormat):
-        blocked = blocks.encode(array, found, axis=-1, profile=None, policy=policy, random_bits=random_bits)
+    if isinstance(resolved, Format):
+        return _scalar(array, counted, resolved, get_policy(policy), random_bits)
+    if isinstance(resolved, BlockFormat):
+        blocked = blocks.encode(array, resolved, axis=-1, profile=None, policy=policy, random_bits=random_bits)
         zero, beyond = blocked.decode() == 0, blocks.saturated(array, blocked)
     else:
         zero = (
-            affine.encode(array, found, axis=None, profile="exact", policy=policy, random_bits=random_bits).decode()
+            affine.encode(array, resolved, axis=None, profile="exact", policy=policy, random_bits=random_bits).decode()
             == 0
         )
         beyond = 0  # the scale is computed from the tensor itself

@@ -34,7 +34,7 @@ from softfloat_ref.oracle.blocks.profiles import define_profile
 from softfloat_ref.oracle.formats import define_format
 
 KIND: Final = "softfloat_ref array 2"
-_BLOCKS: Final = "softfloat_ref blocks 1"  # files of earlier versions, whose tensor scale is an FP32 code
+_KIND_OF_BLOCKS: Final = "softfloat_ref blocks 1"  # files of earlier versions, whose tensor scale is an FP32 code
 # The members of a file by the kind of its format, besides the definition.
 MEMBERS: Final = {
     "scalar": ("codes",),
@@ -50,18 +50,19 @@ def save(path: str | Path, array: QuantizedArray) -> None:
     writing fails."""
     kind = next((k for k, c in _CLASSES.items() if isinstance(array, c)), None)
     if kind is None:
-        raise Error(f"{type(array).__name__} is not an array of codes with a format; from_codes makes one of codes")
-    members = {name: _little(_member(array, name)) for name in MEMBERS[kind]}
+        raise Error(f"{type(array).__name__} is not an array of codes with a format; use from_codes")
+    members = {name: _member(array, name) for name in MEMBERS[kind]}
     text = json.dumps({"kind": KIND, "array": kind, **_defined(array)}, sort_keys=True)
     members["definition"] = np.frombuffer(text.encode(), np.uint8)
     write_file(path, lambda stream: np.savez(stream, **members))  # type: ignore[arg-type]
 
 
 def _member(array: Any, name: str) -> NDArray[Any]:
+    """An array of the file, low byte first."""
     value = getattr(array, name)
     if name == "tensor_scale":
-        return np.array(1 if value is None else value, np.float32)
-    return np.asarray(value)
+        value = np.array(1 if value is None else value, np.float32)
+    return np.ascontiguousarray(value, value.dtype.newbyteorder("<")).reshape(value.shape)
 
 
 def _defined(array: Any) -> dict[str, Any]:
@@ -77,15 +78,11 @@ def _defined(array: Any) -> dict[str, Any]:
     return {"format": fmt, **rest}
 
 
-def _little(array: NDArray[Any]) -> NDArray[Any]:
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
-
-
 def load(path: str | Path) -> QuantizedArray:
     """Read a file that `save` wrote. Raises Error for any other content."""
     try:
-        with errors_of(path), archive(path) as found:
-            return _array(_members(found))
+        with errors_of(path), archive(path) as members:
+            return _array(_members(members))
     except Error:
         raise
     except OSError as e:
@@ -97,21 +94,21 @@ def load(path: str | Path) -> QuantizedArray:
 
 def load_kind(path: str | Path, kind: str) -> Any:
     """`load` of a file whose format is of a kind: scalar, block or affine. Raises Error for another."""
-    found = load(path)
-    if not isinstance(found, _CLASSES[kind]):
-        raise Error(f"{path}: {found!r} where a {_CLASSES[kind].__name__} is expected; arrays.load reads every kind")
-    return found
+    array = load(path)
+    if not isinstance(array, _CLASSES[kind]):
+        raise Error(f"{path}: {array!r} where a {_CLASSES[kind].__name__} is expected; arrays.load reads every kind")
+    return array
 
 
-def _members(found: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
-    entries = {entry.filename: entry for entry in found.infolist()}
+def _members(members: zipfile.ZipFile) -> dict[str, NDArray[Any]]:
+    entries = {entry.filename: entry for entry in members.infolist()}
     kinds = [{f"{name}.npy" for name in (*names, "definition")} for names in MEMBERS.values()]
     if set(entries) not in kinds:
         wanted = "; or ".join(", ".join((*names, "definition")) for names in MEMBERS.values())
         raise Error(f"an .npz of codes holds {wanted}; and nothing else")
     if any(e.compress_type != zipfile.ZIP_STORED for e in entries.values()):
         raise Error("its members are compressed; those of an .npz of codes are not compressed")
-    return {name.removesuffix(".npy"): read_array(found, entry, kinds=NUMBERS) for name, entry in entries.items()}
+    return {name.removesuffix(".npy"): read_array(members, entry, kinds=NUMBERS) for name, entry in entries.items()}
 
 
 def _array(members: dict[str, NDArray[Any]]) -> QuantizedArray:
@@ -134,15 +131,13 @@ def _definition(text: NDArray[Any]) -> dict[str, Any]:
     if text.dtype != np.uint8 or text.ndim != 1 or text.size > _MAX_DEFINITION:
         raise Error("definition.npy: not JSON text")
     table = parse_json(text.tobytes(), "definition.npy")
-    if isinstance(table, dict) and table.get("kind") == _BLOCKS:
+    if isinstance(table, dict) and table.get("kind") == _KIND_OF_BLOCKS:
         table |= {"kind": KIND, "array": "block"}
     if not isinstance(table, dict) or table.pop("kind", None) != KIND or table.get("array") not in MEMBERS:
         raise Error(f"definition.npy: kind is not {KIND!r}, or array is none of {', '.join(MEMBERS)}")
     wanted = {"array", "format"} | (set() if table["array"] == "scalar" else {"axis", "profile"})
     if set(table) != wanted:
-        raise Error(
-            f"definition.npy: it has {', '.join(sorted(wanted))}; format, profile or axis missing, or others there"
-        )
+        raise Error(f"definition.npy: its entries must be {', '.join(sorted(wanted))}; one is missing, or unknown")
     if "profile" in table and (not isinstance(table["profile"], dict) or "name" not in table["profile"]):
         raise Error("definition.npy: the profile is not given in full")
     return table

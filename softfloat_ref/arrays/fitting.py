@@ -21,13 +21,13 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.approximation import SHARES, Address, Approximation, Part, Symmetry, check_name, horner
 from softfloat_ref.oracle.policies import rounding_name
 
-_GUARDS: Final = 9  # bits below the result's last one that are tried
-_LAWSON: Final = 30  # steps toward the smallest largest error
-_CLOSE: Final = 1e-3  # of a window's width: an error that needs no further step
-_MOST_ROWS: Final = 1 << 12
-_MORE_ROWS: Final = 1.3  # times the fewest rows that are enough, up to which tables may still be smaller
-_UNIT: Final = 20  # fraction bits of an address by value
-_WIDE: Final = 26  # bits of a constant, beyond which no table is sought
+_GUARD_BITS: Final = 9  # bits below the result's last one that are tried
+_LAWSON_STEPS: Final = 30  # steps toward the smallest largest error
+_CLOSE_ENOUGH: Final = 1e-3  # of a window's width: an error that needs no further step
+_MAX_ROWS: Final = 1 << 12
+_ROWS_RATIO: Final = 1.3  # times the fewest rows that are enough, up to which tables may still be smaller
+_MAX_UNIT_BITS: Final = 20  # fraction bits of an address by value
+_MAX_COEFFICIENT_BITS: Final = 26  # bits of a constant, beyond which no table is sought
 _NUDGES: Final = tuple(sorted(itertools.product((0, 1, -1, 2, -2), (0, 1, -1)), key=lambda x: abs(x[0]) + abs(x[1])))
 
 
@@ -48,10 +48,6 @@ class _Side(NamedTuple):
 
     goal: Goal
     places: Ints
-
-    @staticmethod
-    def of(goal: Goal, negative: int) -> _Side:
-        return _Side(goal, np.arange(goal.fmt.max_code + 1) | goal.fmt.sign_bit * negative)
 
     def ends(self) -> Ends:
         """The longest stretches at both ends where the operand or a constant is good enough."""
@@ -74,7 +70,10 @@ class _Side(NamedTuple):
             fits = right == int(self._converted(np.array([code]), large)[0])
         else:
             fits = int(large, 16) == right or (goal.finite[code] and self._good(large)[-1])
-        return large if fits or goal.out.is_nan(right) else max((f"{right:x}",), key=lambda x: back.setdefault(x, 0))
+        if fits or goal.out.is_nan(right):
+            return large
+        back.setdefault(f"{right:x}", 0)
+        return f"{right:x}"
 
     def _constants(self) -> list[str]:
         expected = self.goal.expected[self.places]
@@ -98,7 +97,7 @@ class _Side(NamedTuple):
 # -- segments ------------------------------------------------------------------------------------------------------
 
 
-class Shape(NamedTuple):
+class TableShape(NamedTuple):
     """How segments are addressed."""
 
     address: Address
@@ -126,7 +125,7 @@ class _Segment(NamedTuple):
         places = [exponent - i * shift for i in range(degree + 1)]
         whole = [round(float(np.ldexp(c, -p))) for c, p in zip(self.coefficients, places, strict=False)]
         whole += [0] * (degree + 1 - len(whole))
-        if max(map(abs, whole)) >> _WIDE:
+        if max(map(abs, whole)) >> _MAX_COEFFICIENT_BITS:
             return None
         for up, tilt in _NUDGES if degree else _NUDGES[:1]:
             tried = [whole[0] + up, *(c + tilt * (i == 0) for i, c in enumerate(whole[1:]))]
@@ -148,17 +147,17 @@ def _fit(d: Ints, low: Floats, high: Floats, degree: int) -> list[float]:
     powers = [np.ones(d.size)]
     for _ in range(degree):
         powers.append(powers[-1] * x)
-    weights, found = np.ones(d.size), [0.0]
-    for _ in range(_LAWSON if degree < d.size - 1 else 1):
+    weights, coefficients = np.ones(d.size), [0.0]
+    for _ in range(_LAWSON_STEPS if degree < d.size - 1 else 1):
         share = weights / (width * width)
         matrix = [[_sum(share * p * q) for q in powers] for p in powers]
-        found = _solved(matrix, [_sum(share * p * middle) for p in powers])
-        off = np.abs(_polynomial(found, x) - middle) / width
-        if off.max() < _CLOSE:
+        coefficients = _solved(matrix, [_sum(share * p * middle) for p in powers])
+        off = np.abs(_polynomial(coefficients, x) - middle) / width
+        if off.max() < _CLOSE_ENOUGH:
             break
         weights = weights * off + 1e-12
         weights /= _sum(weights)
-    return [c / scale**i for i, c in enumerate(found)]
+    return [c / scale**i for i, c in enumerate(coefficients)]
 
 
 def _polynomial(coefficients: list[float], x: Floats) -> Floats:
@@ -179,14 +178,14 @@ def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
         for lower in rows[i + 1 :]:
             factor = lower[i] / row[i]
             lower[i:] = [x - factor * y for x, y in zip(lower[i:], row[i:], strict=True)]
-    found: list[float] = []
+    solution: list[float] = []
     for i in range(len(rows) - 1, -1, -1):
-        rest = math.fsum(a * x for a, x in zip(rows[i][i + 1 : -1], found, strict=True))
-        found.insert(0, (rows[i][-1] - rest) / rows[i][i])
-    return found
+        rest = math.fsum(a * x for a, x in zip(rows[i][i + 1 : -1], solution, strict=True))
+        solution.insert(0, (rows[i][-1] - rest) / rows[i][i])
+    return solution
 
 
-def _segments(side: _Side, ends: Ends, shape: Shape, degree: int) -> list[_Segment] | None:
+def _segments(side: _Side, ends: Ends, shape: TableShape, degree: int) -> list[_Segment] | None:
     """The segments of one side; None if some function is too curved for polynomials of that degree."""
     codes = np.arange(ends.first, ends.after)
     low, high = (x[side.places[codes]] for x in side.goal.windows)
@@ -194,19 +193,19 @@ def _segments(side: _Side, ends: Ends, shape: Shape, degree: int) -> list[_Segme
         return None
     values = convert.decode(codes, side.goal.fmt).astype(np.float64)
     steps = addresses(shape.address, shape.unit, codes, values)
-    numbers, found = steps >> shape.shift, []
+    numbers, fitted = steps >> shape.shift, []
     for number in range(int(numbers[0]), int(numbers[-1]) + 1) if codes.size else ():
         inside = slice(*np.searchsorted(numbers, (number, number + 1)))
         d, ends_ = steps[inside] & ((1 << shape.shift) - 1), (low[inside], high[inside])
         if not d.size:
-            found.append(_Segment(d, *ends_, [0.0]))
+            fitted.append(_Segment(d, *ends_, [0.0]))
             continue
         coefficients = _fit(d, *ends_, degree)
         value = _polynomial(coefficients, d.astype(np.float64))
         if not ((value > ends_[0]) & (value < ends_[1])).all():
             return None
-        found.append(_Segment(d, *ends_, coefficients))
-    return found
+        fitted.append(_Segment(d, *ends_, coefficients))
+    return fitted
 
 
 def _part(ends: Ends, segments: list[_Segment], shift: int, degree: int, guard: int, own: bool) -> Part | None:
@@ -230,20 +229,21 @@ def approximate(goal: Goal, name: str = "", address: Address | None = None) -> A
     name = name or f"{goal.function}_{goal.fmt.name}".replace(".", "_")
     check_name(name)
     symmetry = _symmetry(goal)
-    sides = [_Side.of(goal, negative) for negative in range(2 if symmetry == "none" and goal.fmt.signed else 1)]
+    magnitudes, signs = np.arange(goal.fmt.max_code + 1), range(2 if symmetry == "none" and goal.fmt.signed else 1)
+    sides = [_Side(goal, magnitudes | goal.fmt.sign_bit * sign) for sign in signs]
     ends = [side.ends() for side in sides]
     best: Approximation | None = None
     fewest = 0
     for shape in _shapes(goal, ends, address):
         count = _rows(goal, ends, shape)
-        if count > _MOST_ROWS or (best is not None and count > fewest * _MORE_ROWS):
+        if count > _MAX_ROWS or (best is not None and count > fewest * _ROWS_RATIO):
             break
-        made = _attempt(goal, name, symmetry, sides, ends, shape)
-        if made is not None and (best is None or made.table_bits < best.table_bits):
-            best, fewest = made, fewest or count
+        attempt = _attempt(goal, name, symmetry, sides, ends, shape)
+        if attempt is not None and (best is None or attempt.table_bits < best.table_bits):
+            best, fewest = attempt, fewest or count
     if best is None:
         raise Error(
-            f"no table of degree {goal.degree} and up to {_MOST_ROWS} rows was found that meets the bound for "
+            f"no table of degree {goal.degree} and up to {_MAX_ROWS} rows was found that meets the bound for "
             f"{goal.function} in {goal.fmt.name}; allow more, or a higher degree"
         )
     return best
@@ -260,18 +260,18 @@ def _symmetry(goal: Goal) -> Symmetry:
     return "odd" if (plus == minus ^ goal.out.sign_bit).all() else "none"
 
 
-def _shapes(goal: Goal, ends: list[Ends], address: Address | None) -> Iterator[Shape]:
+def _shapes(goal: Goal, ends: list[Ends], address: Address | None) -> Iterator[TableShape]:
     """The shapes to try, those with few segments first."""
-    found = [Shape("code", 0, shift) for shift in range(goal.fmt.mantissa_bits + 1)] if address != "value" else []
+    shapes = [TableShape("code", 0, shift) for shift in range(goal.fmt.mantissa_bits + 1)] if address != "value" else []
     if address != "code":
         least = min((e.first for e in ends if e.first < e.after), default=1)
         exact = -min(goal.fmt.magnitude(max(least, 1))[1], 0)
-        units = range(max(exact - 3, 0), min(exact, _UNIT) + 1)
-        found += [Shape("value", unit, shift) for unit in units for shift in range(unit + 4)]
-    yield from sorted(found, key=lambda s: (_rows(goal, ends, s), s.unit))
+        units = range(max(exact - 3, 0), min(exact, _MAX_UNIT_BITS) + 1)
+        shapes += [TableShape("value", unit, shift) for unit in units for shift in range(unit + 4)]
+    yield from sorted(shapes, key=lambda s: (_rows(goal, ends, s), s.unit))
 
 
-def _rows(goal: Goal, ends: list[Ends], shape: Shape) -> int:
+def _rows(goal: Goal, ends: list[Ends], shape: TableShape) -> int:
     """The number of segments of a shape."""
     count = 0
     for e in ends:
@@ -281,7 +281,7 @@ def _rows(goal: Goal, ends: list[Ends], shape: Shape) -> int:
     return count
 
 
-def _step(goal: Goal, magnitude: int, shape: Shape) -> int:
+def _step(goal: Goal, magnitude: int, shape: TableShape) -> int:
     if shape.address == "code":
         return magnitude
     significand, exponent = goal.fmt.magnitude(magnitude)
@@ -290,28 +290,28 @@ def _step(goal: Goal, magnitude: int, shape: Shape) -> int:
 
 
 def _attempt(
-    goal: Goal, name: str, symmetry: Symmetry, sides: list[_Side], ends: list[Ends], shape: Shape
+    goal: Goal, name: str, symmetry: Symmetry, sides: list[_Side], ends: list[Ends], shape: TableShape
 ) -> Approximation | None:
     """The smallest table of a shape that meets the bound on every operand."""
     listed = [_segments(side, e, shape, goal.degree) for side, e in zip(sides, ends, strict=True)]
     best: Approximation | None = None
-    for own, guard in itertools.product((False, True), range(_GUARDS)):
+    for own, guard in itertools.product((False, True), range(_GUARD_BITS)):
         parts = [
             None if x is None else _part(e, x, shape.shift, goal.degree, guard, own)
             for e, x in zip(ends, listed, strict=True)
         ]
         if any(x is None for x in listed):
             return None
-        found = [p for p in parts if isinstance(p, Part)]
-        if len(found) < len(parts):
+        complete = [p for p in parts if isinstance(p, Part)]
+        if len(complete) < len(parts):
             continue
-        made = _made(goal, name, symmetry, found, shape)
-        if made and (best is None or made.table_bits < best.table_bits) and not measure(made, goal).wrong.size:
-            best = made
+        table = _made(goal, name, symmetry, complete, shape)
+        if table and (best is None or table.table_bits < best.table_bits) and not measure(table, goal).wrong.size:
+            best = table
     return best
 
 
-def _made(goal: Goal, name: str, symmetry: Symmetry, parts: list[Part], shape: Shape) -> Approximation | None:
+def _made(goal: Goal, name: str, symmetry: Symmetry, parts: list[Part], shape: TableShape) -> Approximation | None:
     rows = [row for p in parts for row in p.rows]
     columns = zip(*rows, strict=True) if rows else [[0]] * (goal.degree + 1)
     widths = tuple(max(max(c, -c - 1).bit_length() + 1 for c in map(int, column)) for column in columns)

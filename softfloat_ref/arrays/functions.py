@@ -23,21 +23,21 @@ _NO_WORDS: Final = np.empty(0, np.int64)
 Floats = NDArray[np.float32]
 
 
-def rounded(op: str, x: Floats) -> Floats:
+def correctly_rounded(op: str, x: Floats) -> Floats:
     """The results of a function that has the compiled loop."""
     from softfloat_ref.arrays.kernels.exponentials import LOOPS
 
-    given, made = read_only(np.ascontiguousarray(x).reshape(-1)), np.empty(x.shape, np.float32)
-    flat, codes = made.reshape(-1), given.view(np.uint32)
+    operands, out = read_only(np.ascontiguousarray(x).reshape(-1)), np.empty(x.shape, np.float32)
+    flat, codes = out.reshape(-1), operands.view(np.uint32)
     quick = OPERATIONS[op].quick
     if quick is None:
         _settle(op, codes, flat.view(np.uint32))
-    elif LOOPS[quick](given, flat):
+    elif LOOPS[quick](operands, flat):
         left = np.flatnonzero(np.isnan(flat))
-        found = np.empty(left.size, np.uint32)
-        _settle(op, read_only(codes[left]), found)
-        flat.view(np.uint32)[left] = found
-    return made
+        results = np.empty(left.size, np.uint32)
+        _settle(op, read_only(codes[left]), results)
+        flat.view(np.uint32)[left] = results
+    return out
 
 
 def lstm_gates(sums: Floats) -> Floats:
@@ -45,31 +45,33 @@ def lstm_gates(sums: Floats) -> Floats:
     of the cell gate, which is the third."""
     from softfloat_ref.arrays.kernels.lstm_loops import gates_of
 
-    made = np.empty(sums.shape, np.float32)
-    if gates_of(read_only(np.ascontiguousarray(sums)), made):
+    gates = np.empty(sums.shape, np.float32)
+    if gates_of(read_only(np.ascontiguousarray(sums)), gates):
         width = sums.shape[1] // 4
         for i, part in enumerate(range(0, 4 * width, width)):
-            made[:, part : part + width] = rounded("tanh" if i == 2 else "sigmoid", sums[:, part : part + width])
-    return made
+            gates[:, part : part + width] = correctly_rounded(
+                "tanh" if i == 2 else "sigmoid", sums[:, part : part + width]
+            )
+    return gates
 
 
 def lstm_gate_errors(gates: Floats, before: Floats, bounded: Floats, dc: Floats, dh: Floats) -> Floats:
     """The errors of the gates' sums: see lstm_loops.gate_errors."""
     from softfloat_ref.arrays.kernels.lstm_loops import gate_errors
 
-    made = np.empty_like(gates)
-    gate_errors(gates, before, bounded, dc, dh, made)
-    return made
+    errors = np.empty_like(gates)
+    gate_errors(gates, before, bounded, dc, dh, errors)
+    return errors
 
 
-def _settle(op: str, given: NDArray[np.uint32], codes: NDArray[np.uint32]) -> None:
+def _settle(op: str, operands: NDArray[np.uint32], codes: NDArray[np.uint32]) -> None:
     """The codes of the results, by the loop of all functions, or by the oracle."""
     from softfloat_ref.arrays.kernels import functions
 
-    flags = np.empty(given.size, np.uint8)
-    if functions.evaluate(*_plan(op), given, _NO_WORDS, codes, flags) & UNKNOWN:
+    flags = np.empty(operands.size, np.uint8)
+    if functions.evaluate(*_plan(op), operands, _NO_WORDS, codes, flags) & UNKNOWN:
         left = np.flatnonzero(flags == UNKNOWN)
-        codes[left], _ = by_oracle(signature(op, "fp32"), _POLICY, [given[left].astype(np.int64)])
+        codes[left], _ = by_oracle(signature(op, "fp32"), _POLICY, [operands[left].astype(np.int64)])
 
 
 @lru_cache(maxsize=64)

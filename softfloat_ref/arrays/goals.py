@@ -20,8 +20,8 @@ from softfloat_ref.oracle.operations.on_codes import rank_of
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
 
-WIDEST: Final = 16  # bits of operands, of which every one is tried
-_NEAREST: Final = (Rounding.RNE, Rounding.RNA, Rounding.RNU, Rounding.RHZ)
+MAX_OPERAND_BITS: Final = 16  # bits of operands, of which every one is tried
+_NEAREST_ROUNDINGS: Final = (Rounding.RNE, Rounding.RNA, Rounding.RNU, Rounding.RHZ)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,10 +45,9 @@ class Goal:
             raise Error(f"{self.function} is not a function of one operand")
         if not 0 <= self.degree <= 3:
             raise Error(f"degree {self.degree}; use 0 to 3")
-        if self.fmt.width > WIDEST or not self.fmt.exponent_bits:
-            raise Error(
-                f"{self.fmt.name}: every operand is tried; use a floating-point format of at most {WIDEST} bits"
-            )
+        if self.fmt.width > MAX_OPERAND_BITS or not self.fmt.exponent_bits:
+            most = f"a floating-point format of at most {MAX_OPERAND_BITS} bits"
+            raise Error(f"{self.fmt.name}: every operand is tried; use {most}")
         if self.out.width > 32 or not self.out.exponent_bits or not (self.out.signed and self.out.zero):
             raise Error(f"{self.out.name} is not a result's format here; use a signed one of at most 32 bits")
         if (self.kappa is None) == (self.ulp is None):
@@ -71,8 +70,8 @@ class Goal:
     @cached_property
     def exact(self) -> Floats:
         """The function, rounded to float64."""
-        found = operations.evaluate(self.function, [self.codes], self.fmt, "fp64")
-        return np.asarray(found.view(np.float64))
+        results = operations.evaluate(self.function, [self.codes], self.fmt, "fp64")
+        return np.asarray(results.view(np.float64))
 
     @cached_property
     def levels(self) -> Floats:
@@ -117,14 +116,14 @@ class Goal:
         beyond = levels[-1] + (levels[-1] - levels[-2])
         padded = np.concatenate([[-beyond], levels, [beyond]])
         at = np.clip(low, -most, most) + most + 1, np.clip(high, -most, most) + most + 1
-        if self.policy.rounding in _NEAREST:
+        if self.policy.rounding in _NEAREST_ROUNDINGS:
             ends = (padded[at[0] - 1] + padded[at[0]]) / 2, (padded[at[1]] + padded[at[1] + 1]) / 2
         else:
             ends = padded[at[0]], padded[at[1]]
         return np.where(self.finite, ends[0], 1.0), np.where(self.finite, ends[1], -1.0)
 
 
-class Measured(NamedTuple):
+class ApproximationErrors(NamedTuple):
     """How far an approximation is from its function: kappa (None: NaN or infinities do not match), the largest error in
     ulp, with operands that have them; and the error of every code with a finite result."""
 
@@ -136,7 +135,7 @@ class Measured(NamedTuple):
     wrong: NDArray[Any]
 
 
-def measure(a: Approximation, goal: Goal) -> Measured:
+def measure(a: Approximation, goal: Goal) -> ApproximationErrors:
     """The errors of an approximation over every code."""
     got = approximations.evaluate(a, goal.codes)
     away = np.abs(goal.ranks(got) - goal.ranks(goal.expected))
@@ -150,7 +149,7 @@ def measure(a: Approximation, goal: Goal) -> Measured:
     low, high = goal.allowed
     rank = goal.ranks(got)
     wrong = unlike | (goal.finite & ((rank < low) | (rank > high)))
-    return Measured(
+    return ApproximationErrors(
         None if unlike.any() else int(away.max()),
         int(np.argmax(np.where(unlike, 1 << 40, away))),
         float(errors.max()),

@@ -28,14 +28,14 @@ OPTIONS: Final[dict[type[AnyFormat], tuple[str, tuple[str, ...]]]] = {
 }
 
 
-def given_options(fmt: AnyFormat, **options: Any) -> dict[str, Any]:
+def check_options(fmt: AnyFormat, **options: Any) -> dict[str, Any]:
     """The options that are not None. Raises Error for one that has no effect on this kind of format."""
     kind, taken = OPTIONS[type(fmt)]
-    given = {k: v for k, v in options.items() if v is not None}
-    for name in given:
+    chosen = {k: v for k, v in options.items() if v is not None}
+    for name in chosen:
         if name not in taken:
             raise Error(f"{name} has no effect on {fmt.name}, which is {kind}; leave it out")
-    return given
+    return chosen
 
 
 def encode(
@@ -61,19 +61,18 @@ def encode(
     a block format. scale, zero_point: of an affine format. out: an earlier result, whose arrays are overwritten. Raises
     Error as the encode of the kind does, and for options without effect.
     """
-    found = find_format(fmt)
-    given = given_options(
-        found, axis=axis, profile=profile, tensor_scale=tensor_scale, scale=scale, zero_point=zero_point
+    fmt = find_format(fmt)
+    options = check_options(
+        fmt, axis=axis, profile=profile, tensor_scale=tensor_scale, scale=scale, zero_point=zero_point
     )
-    given |= {"seed": seed, "key": key}
-    if isinstance(found, AffineFormat):
-        return affine.encode(x, found, policy, random_bits, out=out, **given)
-    if isinstance(found, BlockFormat):
-        return blocks.encode(x, found, policy, random_bits, out=out, **given)
+    if isinstance(fmt, AffineFormat):
+        return affine.encode(x, fmt, policy, random_bits, seed=seed, key=key, out=out, **options)
+    if isinstance(fmt, BlockFormat):
+        return blocks.encode(x, fmt, policy, random_bits, seed=seed, key=key, out=out, **options)
     if not isinstance(out, (ScalarArray, NoneType)):
         raise Error(f"out must be a ScalarArray, not {type(out).__name__}")
     codes = None if out is None else out.codes
-    return ScalarArray(convert.encode(x, found, policy, random_bits, out=codes, **given), found)
+    return ScalarArray(convert.encode(x, fmt, policy, random_bits, seed=seed, key=key, out=codes), fmt)
 
 
 def quantize(
@@ -95,13 +94,12 @@ def quantize(
 
     Arguments as for `encode`. out: the buffer for the result. Raises Error as `encode` does.
     """
-    found = find_format(fmt)
-    given = given_options(
-        found, axis=axis, profile=profile, tensor_scale=tensor_scale, scale=scale, zero_point=zero_point
+    fmt = find_format(fmt)
+    options = check_options(
+        fmt, axis=axis, profile=profile, tensor_scale=tensor_scale, scale=scale, zero_point=zero_point
     )
-    given |= {"seed": seed, "key": key}
-    if isinstance(found, AffineFormat):
-        return affine.quantize(x, found, policy, random_bits, out=out, **given)
-    if isinstance(found, BlockFormat):
-        return blocks.quantize(x, found, policy, random_bits, out=out, **given)
-    return convert.quantize(x, found, policy, random_bits, out=out, **given)
+    if isinstance(fmt, AffineFormat):
+        return affine.quantize(x, fmt, policy, random_bits, seed=seed, key=key, out=out, **options)
+    if isinstance(fmt, BlockFormat):
+        return blocks.quantize(x, fmt, policy, random_bits, seed=seed, key=key, out=out, **options)
+    return convert.quantize(x, fmt, policy, random_bits, seed=seed, key=key, out=out)

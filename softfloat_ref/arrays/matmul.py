@@ -22,7 +22,6 @@ from softfloat_ref.arrays.kernels.program import NoProgram, Program, compile_tre
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate.dots import Operand, Setting, run
-from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, encode, encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
@@ -33,8 +32,8 @@ FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 _EXACT_BITS: Final = FP64.precision
 KINDS: Final = (FINITE, INF, NAN)  # in the numbering of the compiled loop
-_TABLED: Final = 16  # bits of a format whose codes have a table
-_ROWS: Final = 128  # rows of the left matrix at a time: the float64 results of one block stay in the cache
+_TABLE_BITS: Final = 16  # bits of a format whose codes have a table
+_PANEL_ROWS: Final = 128  # rows of the left matrix at a time: the float64 results of one block stay in the cache
 Floats = NDArray[np.float64]
 
 
@@ -76,11 +75,11 @@ class Matrix:
     @cached_property
     def values(self) -> Floats:
         """Elements times scales as float64; exact if their significands together fit."""
-        found, spread = self.elements(), self.spread()
+        elements, spread = self.elements(), self.spread()
         if spread is None or self.scale_fmt is None:
-            return found
+            return elements
         with np.errstate(invalid="ignore"):
-            return found * convert.decode_float64(spread, self.scale_fmt)
+            return elements * convert.decode_float64(spread, self.scale_fmt)
 
     def elements(self) -> Floats:
         """The elements as float64, without scales."""
@@ -95,10 +94,10 @@ class Matrix:
 
     def rows_of(self, kind: int) -> NDArray[np.bool_]:
         """Which rows contain a value of that kind (NaN or Inf), scales included."""
-        found = _of_kind(self.codes, self.fmt, kind)
+        rows = _of_kind(self.codes, self.fmt, kind)
         if self.scales is not None and self.scale_fmt is not None:
-            return found | _of_kind(self.scales, self.scale_fmt, kind)
-        return found
+            return rows | _of_kind(self.scales, self.scale_fmt, kind)
+        return rows
 
 
 def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
@@ -109,35 +108,21 @@ def _of_kind(codes: NDArray[Any], fmt: Format, kind: int) -> NDArray[np.bool_]:
     return np.asarray((kinds == KINDS.index(kind)).any(axis=-1), np.bool_)
 
 
-def operand_matrix(x: Any, fmt: Any, axis: int, name: str) -> Matrix:
-    """A Matrix from a BlockArray with blocks along `axis`, from a ScalarArray, or from codes and a scalar format.
-    Raises Error."""
-    if isinstance(x, BlockArray):
-        if fmt is not None:
-            raise Error(f"{name}: a block array has its own format; leave out fmt, or give None for it")
-        if x.ndim != 2:
-            raise Error(f"{name}: {x.ndim} dimensions; a matrix product needs 2")
-        if x.axis != axis:
-            raise Error(f"{name}: its blocks run along axis {x.axis}; in a product they must run along axis {axis}")
-        if x.fmt.size < 1 or x.profile.tail == "flatten":
-            raise Error(
-                f"{name}: one scale for a whole {x.fmt.size_name}, or for blocks that span rows, is not supported; "
-                "decode, or use blocks"
-            )
-        codes, scales = (np.ascontiguousarray(np.moveaxis(m, axis, 1)) for m in (x.codes, x.scales))
-        second = FP32_ONE if x.tensor_scale is None else encode(x.tensor_scale, FP32).bits
-        return Matrix(x.fmt.element, codes, x.fmt.scale, scales, x.fmt.size, second)
+def operand_matrix(x: BlockArray | ScalarArray, axis: int, name: str) -> Matrix:
+    """An array of two dimensions as vectors along `axis`. Raises Error for blocks that do not run along it."""
     if isinstance(x, ScalarArray):
-        x, fmt = x.codes, x.fmt
-    if fmt is None:
-        raise Error(f"{name}: give a BlockArray, or codes and fmt=")
-    found = any_format(fmt)
-    if isinstance(found, BlockFormat):
-        raise Error(f"{name}: codes of {found.name} need their scales; give a BlockArray")
-    codes = convert.checked_codes(x, found)
-    if codes.ndim != 2:
-        raise Error(f"{name}: {codes.ndim} dimensions; a matrix product needs 2")
-    return Matrix(found, np.ascontiguousarray(np.moveaxis(codes, axis, 1)))
+        codes = convert.checked_codes(x.codes, x.fmt)
+        return Matrix(x.fmt, np.ascontiguousarray(np.moveaxis(codes, axis, 1)))
+    if x.axis != axis:
+        raise Error(f"{name}: its blocks run along axis {x.axis}; in a product they must run along axis {axis}")
+    if x.fmt.size < 1 or x.profile.tail == "flatten":
+        raise Error(
+            f"{name}: one scale for a whole {x.fmt.size_name}, or for blocks that span rows, is not supported; "
+            "decode, or use blocks"
+        )
+    codes, scales = (np.ascontiguousarray(np.moveaxis(m, axis, 1)) for m in (x.codes, x.scales))
+    second = FP32_ONE if x.tensor_scale is None else encode(x.tensor_scale, FP32).bits
+    return Matrix(x.fmt.element, codes, x.fmt.scale, scales, x.fmt.size, second)
 
 
 def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray[np.float32]:
@@ -147,11 +132,11 @@ def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray
 
 def product(a: Matrix, b: Matrix, s: Setting, c: Codes) -> Codes:
     """The product of checked matrices: codes of the result's format. c: codes of its own."""
-    return _Job(a, b, s, c).run()
+    return _ProductJob(a, b, s, c).run()
 
 
 @dataclass(frozen=True)
-class _Job:
+class _ProductJob:
     """One matrix product."""
 
     a: Matrix
@@ -203,8 +188,8 @@ class _Job:
         size = self.setting.block
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             right = [None if x is None else np.ascontiguousarray(x.T) for x in parts.b]
-            for top in range(0, len(out), _ROWS):
-                rows = slice(top, top + _ROWS)
+            for top in range(0, len(out), _PANEL_ROWS):
+                rows = slice(top, top + _PANEL_ROWS)
                 total = out[rows]
                 for start in range(0, self.a.k, size):
                     part = slice(start, start + size)
@@ -219,8 +204,9 @@ class _Job:
     def _repaired(self, out: NDArray[np.float32]) -> Codes:
         """The codes with one NaN, and with the oracle's results where an operand is Inf."""
         infinite = self.a.rows_of(INF)[:, np.newaxis] | self.b.rows_of(INF)
-        found: Codes = _clean(out).view(np.uint32)
-        return self._by_oracle(found, infinite) if infinite.any() else found
+        codes: Codes = out.view(np.uint32)
+        codes[np.isnan(out)] = FP32.canonical_nan
+        return self._by_oracle(codes, infinite) if infinite.any() else codes
 
     # -- the compiled loop ---------------------------------------------------------------------------------------
 
@@ -273,34 +259,34 @@ def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> Codes:
         return codes.astype(dtype)
     decode, encode = decoder(fmt), encoder(s.out, Policy(nan=s.accumulator.nan))
     patterns, inverse = np.unique(codes, return_inverse=True)
-    found = [encode(decode(code), 0)[0] for code in patterns.tolist()]
-    return np.array(found, dtype)[inverse].reshape(codes.shape)
+    rounded = [encode(decode(code), 0)[0] for code in patterns.tolist()]
+    return np.array(rounded, dtype)[inverse].reshape(codes.shape)
 
 
 def _integers(x: Matrix, decode: Callable[[int], Value]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """(5, rows, k): significand, negative, exponent, exponent of the scale, kind; and which rows have an Inf scale."""
-    found = _table(x.codes, x.fmt, decode)
+    integers = _table(x.codes, x.fmt, decode)
     rows = np.zeros(len(x.codes), bool)
     spread = x.spread()
     if spread is not None and x.scale_fmt is not None:
         scale = _table(spread, x.scale_fmt, decoder(x.scale_fmt))
         rows = (scale[4] == INF).any(axis=1)
-        found[4] = np.maximum(found[4], scale[4])
-        found[3] = scale[2] + x.scale_fmt.mantissa_bits
-        found[0] *= scale[0]
-        found[1] ^= scale[1]
-        found[2] += scale[2]
+        integers[4] = np.maximum(integers[4], scale[4])
+        integers[3] = scale[2] + x.scale_fmt.mantissa_bits
+        integers[0] *= scale[0]
+        integers[1] ^= scale[1]
+        integers[2] += scale[2]
     if x.tensor_scale != FP32_ONE:
         second = decoder(FP32)(x.tensor_scale)
-        found[0] *= second.significand
-        found[2] += second.exponent
-        found[3] += second.exponent + FP32.mantissa_bits
-    return found, rows
+        integers[0] *= second.significand
+        integers[2] += second.exponent
+        integers[3] += second.exponent + FP32.mantissa_bits
+    return integers, rows
 
 
 def _table(codes: NDArray[Any], fmt: Format, decode: Callable[[int], Value]) -> NDArray[np.int64]:
     """(5, ...): the numbers of each code as in `_integers`, without a scale."""
-    if fmt.width <= _TABLED and codes.size << 2 >= 1 << fmt.width:
+    if fmt.width <= _TABLE_BITS and codes.size << 2 >= 1 << fmt.width:
         return np.take(_every(fmt, decode), codes, axis=1)
     patterns, inverse = np.unique(codes, return_inverse=True)
     return _numbers([decode(int(code)) for code in patterns])[:, inverse.reshape(codes.shape)]
@@ -315,14 +301,6 @@ def _every(fmt: Format, decode: Callable[[int], Value]) -> NDArray[np.int64]:
 def _numbers(values: list[Value]) -> NDArray[np.int64]:
     rows = [(v.significand if v.kind == FINITE else 0, v.sign, v.exponent, 0, KINDS.index(v.kind)) for v in values]
     return np.ascontiguousarray(np.array(rows, np.int64).T)
-
-
-def _clean(out: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The array with the canonical NaN in place of every NaN."""
-    nan = np.isnan(out)
-    if nan.any():
-        out.view(np.uint32)[nan] = FP32.canonical_nan
-    return out
 
 
 # -- exact sums in float64 -----------------------------------------------------------------------------------------
@@ -419,9 +397,9 @@ def _fits(a: Format, b: Format, ends: Ends, size: int) -> bool:
     high = _unit(a, ends[0]) + _unit(b, ends[1])
     lowest = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
     tops = [(a.emax, _unit(a, ends[0]))], [(b.emax, _unit(b, ends[1]))]
-    for fmt, end, found in ((a, ends[0], tops[0]), (b, ends[1], tops[1])):
+    for fmt, end, spans in ((a, ends[0], tops[0]), (b, ends[1], tops[1])):
         if end is not None:
-            found.append((end - 1, fmt.emin - fmt.mantissa_bits))
+            spans.append((end - 1, fmt.emin - fmt.mantissa_bits))
     each = all(x[0] + y[0] + extra - x[1] - y[1] <= _EXACT_BITS for x in tops[0] for y in tops[1])
     whole = a.emax + b.emax + extra - high <= _EXACT_BITS
     return each and whole and FP32.precision + 1 + high - lowest <= _EXACT_BITS

@@ -46,5 +46,5 @@ def odd_quotient(x: NDArray[np.float64], divisors: NDArray[np.float64]) -> NDArr
     bits -= np.where(product > fractions, unit, 0)
     bits |= np.where(product != fractions, unit >> 2, 0)
     places = np.clip(exponents - shifts, -_EXPONENT_LIMIT, _EXPONENT_LIMIT)
-    found = np.where(fractions == 0, 0.0, np.ldexp(bits.view(np.float64), places))
-    return np.copysign(found, x)
+    quotient = np.where(fractions == 0, 0.0, np.ldexp(bits.view(np.float64), places))
+    return np.copysign(quotient, x)

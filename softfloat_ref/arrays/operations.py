@@ -16,11 +16,11 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from softfloat_ref.arrays.convert import Codes, check_buffer, code_dtype, stored
+from softfloat_ref.arrays.convert import Codes, check_buffer, code_dtype, store
 from softfloat_ref.arrays.kernels.function_plans import function_plan
 from softfloat_ref.arrays.kernels.op_plans import plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
-from softfloat_ref.arrays.random_bits import RandomBits, given_bits, random_words
+from softfloat_ref.arrays.random_bits import RandomBits, random_words, resolve_bits
 from softfloat_ref.base.errors import Error, Undefined, counted
 from softfloat_ref.oracle.codec import FLAGS, check_random
 from softfloat_ref.oracle.flags import Flags
@@ -38,8 +38,8 @@ CHUNK: Final = 1 << 13  # elements at a time, so that the temporaries stay in th
 COMPILED_FROM: Final = 1 << 16  # elements for which loading the compiled loop pays
 _LOADED_FROM: Final = 1 << 12  # once it is loaded: elements for which making its tables pays
 _TABLE_BITS: Final = 16
-_LOOP: Final = "softfloat_ref.arrays.kernels.operations"
-_NOTHING: Final = np.empty(0, np.int64)
+_LOOP_MODULE: Final = "softfloat_ref.arrays.kernels.operations"
+_NO_WORDS: Final = np.empty(0, np.int64)
 
 Ints = NDArray[np.int64]
 FlagBytes = NDArray[np.uint8]
@@ -122,7 +122,7 @@ def evaluate(
     codes = np.empty(arrays[0].shape, code_dtype(sig.out))
     check_buffer(out, codes.shape, codes.dtype)
     each = np.empty(codes.shape if flags == "each" else 0, np.uint8)
-    random_bits = given_bits(random_bits, policy, codes, seed, key)
+    random_bits = resolve_bits(random_bits, policy, codes, seed, key)
     source = random_bits if is_source(random_bits) else None
     words = None if source else random_words(policy, random_bits, codes.shape)
     if source:
@@ -136,16 +136,16 @@ def evaluate(
             drawn = parts.pop()
         for part, f in zip(parts, sig.formats, strict=True):
             _check(part, f)
-        found, raised = bulk(parts, drawn)
+        results, raised = bulk(parts, drawn)
         if raised.size and int(raised.max()) == UNKNOWN:
             _refuse(sig, policy, parts, drawn, raised, start)
-        places[0][...] = found
+        places[0][...] = results
         if flags == "each":
             places[1][...] = raised
         elif flags == "any":
             seen |= int(np.bitwise_or.reduce(raised))
         start += size
-    codes = stored(codes, out)
+    codes = store(codes, out)
     if flags == "none":
         return codes
     return (codes, each) if flags == "each" else (codes, FLAGS[seen])
@@ -242,7 +242,7 @@ class Bulk:
             return by_oracle(self.sig, self.policy, operands, words)
         size = operands[0].size
         codes, flags = np.empty(size, np.int64), np.empty(size, np.uint8)
-        self._run(operands, _NOTHING if words is None else words, codes, flags)
+        self._run(operands, _NO_WORDS if words is None else words, codes, flags)
         unknown = flags == UNKNOWN
         if unknown.any():
             left = [x[unknown] for x in operands]
@@ -256,20 +256,20 @@ Compiled = Callable[[Sequence[Ints], Ints, Ints, FlagBytes], None]  # operands, 
 
 def loop_for(sig: Signature, policy: Policy, size: int = 1 << 30) -> Compiled | None:
     """The compiled loop of an operation, or None if there is none, or so few elements do not justify loading it."""
-    if size < (_LOADED_FROM if _LOOP in sys.modules else COMPILED_FROM):
+    if size < (_LOADED_FROM if _LOOP_MODULE in sys.modules else COMPILED_FROM):
         return None
     if sig.operation.estimate is not None:
         from softfloat_ref.arrays.kernels import estimates, interpolations
 
-        found: Compiled | None = estimates.loop(sig, policy) or interpolations.loop(sig, policy)
-        return found
+        estimate_loop: Compiled | None = estimates.loop(sig, policy) or interpolations.loop(sig, policy)
+        return estimate_loop
     if known := plan(sig, policy):
 
         def run(operands: Sequence[Ints], words: Ints, codes: Ints, flags: FlagBytes) -> None:
             from softfloat_ref.arrays.kernels import operations
 
             operate: Any = operations.operate
-            operate(*known, *[*operands, _NOTHING, _NOTHING][:3], words, codes, flags)
+            operate(*known, *[*operands, _NO_WORDS, _NO_WORDS][:3], words, codes, flags)
 
         return run
     if size < COMPILED_FROM or not (function := function_plan(sig, policy)):
@@ -292,7 +292,7 @@ def by_oracle(
     masks = [np.uint64((1 << f.width) - 1) for f in sig.formats]
     columns = [(x.view(np.uint64) & mask).tolist() for x, mask in zip(operands, masks, strict=True)]
     columns.append([0] * operands[0].size if words is None else words.view(np.uint64).tolist())
-    found = []
+    answers = []
     for case in zip(*columns, strict=True):
         answer = memory.get(case)
         if answer is None:
@@ -301,9 +301,9 @@ def by_oracle(
             except Undefined:
                 answer = 0, UNKNOWN
             memory[case] = answer
-        found.append(answer)
-    codes = np.array([code for code, _ in found], np.uint64).view(np.int64)
-    return codes, np.array([flags for _, flags in found], np.uint8)
+        answers.append(answer)
+    codes = np.array([code for code, _ in answers], np.uint64).view(np.int64)
+    return codes, np.array([flags for _, flags in answers], np.uint8)
 
 
 class _LazyTable:
@@ -335,9 +335,7 @@ class _LazyTable:
         self.known[index] = True
 
 
-@lru_cache(maxsize=32)
-def _lazy_table(sig: Signature, policy: Policy) -> _LazyTable:
-    return _LazyTable(sig, policy)
+_lazy_table = lru_cache(maxsize=32)(_LazyTable)
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -40,7 +41,7 @@ def check_parts(packed: Packed, name: str, *parts: str) -> None:
     """Raise Error if packed data has other parts than these besides its bytes."""
     spare = [k for k, v in packed._asdict().items() if v is not None and k not in ("data", *parts)]
     if spare:
-        raise Error(f"this Packed has {' and '.join(spare)}, which {name} has not")
+        raise Error(f"this Packed has {' and '.join(spare)}, which {name} does not have")
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ SCALE_LAYOUTS: Final[dict[str, str]] = {
 }
 
 
-class Layout(NamedTuple):
+class PackingLayout(NamedTuple):
     """A parsed layout."""
 
     elements: ElementLayout
@@ -193,9 +194,9 @@ class Layout(NamedTuple):
         return self.scales in ("front", "behind")
 
 
-def get_layout(name: str | Layout) -> Layout:
+def get_layout(name: str | PackingLayout) -> PackingLayout:
     """A layout from "ELEMENTS" (scales stored separately) or "ELEMENTS+SCALES". Raises Error."""
-    if isinstance(name, Layout):
+    if isinstance(name, PackingLayout):
         return name
     if not isinstance(name, str):
         raise Error(f"a layout must be a name, for example low-first+swizzled, not {name!r}")
@@ -204,13 +205,13 @@ def get_layout(name: str | Layout) -> Layout:
         raise unknown("layout of elements", elements, ELEMENT_LAYOUTS)
     if (scales or "apart") not in SCALE_LAYOUTS:
         raise unknown("layout of scales", scales, SCALE_LAYOUTS)
-    return Layout(ELEMENT_LAYOUTS[elements], scales or "apart")
+    return PackingLayout(ELEMENT_LAYOUTS[elements], scales or "apart")
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------
 
 
-def pack(codes: Codes, scales: Codes, width: int, scale_width: int, layout: str | Layout = "dense") -> Packed:
+def pack(codes: Codes, scales: Codes, width: int, scale_width: int, layout: str | PackingLayout = "dense") -> Packed:
     """Pack codes (..., blocks, size) of `width` bits and scales (..., blocks) of `scale_width` bits.
 
     data is (..., blocks * bytes per block). scales is (..., blocks * bytes per scale), or one-dimensional if swizzled,
@@ -236,7 +237,7 @@ def unpack(
     shape: tuple[int, ...],
     width: int,
     scale_width: int,
-    layout: str | Layout = "dense",
+    layout: str | PackingLayout = "dense",
 ) -> tuple[Codes, Codes]:
     """The inverse of `pack`: codes of `shape`, (..., blocks, size), and scales (..., blocks).
 
@@ -250,7 +251,7 @@ def unpack(
         raise Error(f"layout {layout.elements.name}+{layout.scales} has its scales {where}")
     blocks, n = shape[:-1], shape[-1]
     each, own = layout.elements.size(n, width), _bytes_size(1, scale_width)
-    count = _product(blocks)
+    count = prod(blocks)
     total = each + own if layout.together else each
     parts = _checked(data, count * total, "data").reshape(*blocks, total)
     if layout.together:
@@ -258,7 +259,7 @@ def unpack(
         scale_bytes = parts[..., :own] if start else parts[..., each:]
         parts = parts[..., start : start + each]
     elif layout.scales == "swizzled":
-        rows = _product(blocks[:-1]), blocks[-1]
+        rows = prod(blocks[:-1]), blocks[-1]
         flat = _checked(scales, swizzled_size(*rows), "scales")
         scale_bytes = unswizzle(flat, *rows).reshape(*blocks, 1)
     else:
@@ -269,49 +270,42 @@ def unpack(
 # -- codes without scales of blocks ----------------------------------------------------------------------------------
 
 
-def pack_rows(codes: Codes, width: int, layout: str | Layout, name: str) -> Bytes:
+def pack_rows(codes: Codes, width: int, layout: str | PackingLayout, name: str) -> Bytes:
     """Pack codes of `width` bits, each row of the last axis in whole bytes. Raises Error for a layout that does not
     support this width, and for a place of scales, which these codes do not have."""
     whole = np.atleast_1d(codes)
     return np.ascontiguousarray(_layout_of_rows(layout, width, name).elements.pack(whole, width))
 
 
-def unpack_rows(data: ArrayLike, shape: tuple[int, ...], width: int, layout: str | Layout, name: str) -> Codes:
+def unpack_rows(data: ArrayLike, shape: tuple[int, ...], width: int, layout: str | PackingLayout, name: str) -> Codes:
     """The inverse of `pack_rows`: codes of that shape. Raises Error for another number of bytes."""
     elements = _layout_of_rows(layout, width, name).elements
     rows = shape or (1,)
     _check_shape(rows)
     each = elements.size(rows[-1], width)
-    parts = _checked(data, _product(rows[:-1]) * each, "data").reshape(*rows[:-1], each)
+    parts = _checked(data, prod(rows[:-1]) * each, "data").reshape(*rows[:-1], each)
     return elements.unpack(parts, rows[-1], width).reshape(shape)
 
 
-def _layout_of_rows(layout: str | Layout, width: int, name: str) -> Layout:
-    found = get_layout(layout)
-    if found.scales != "apart":
-        raise Error(f"layout {found.elements.name}+{found.scales} places scales of blocks; {name} has none")
-    found.check(width, 0)
-    return found
+def _layout_of_rows(layout: str | PackingLayout, width: int, name: str) -> PackingLayout:
+    resolved = get_layout(layout)
+    if resolved.scales != "apart":
+        raise Error(f"layout {resolved.elements.name}+{resolved.scales} places scales of blocks; {name} has none")
+    resolved.check(width, 0)
+    return resolved
 
 
-def words(data: ArrayLike, dtype: str, count: int, what: str) -> NDArray[Any]:
+def words(data: ArrayLike, dtype: str, shape: tuple[int, ...], what: str) -> NDArray[Any]:
     """Bytes as numbers of a type, in the order of this machine. Raises Error for another number of bytes."""
     kind = np.dtype(dtype)
-    found = _checked(data, count * kind.itemsize, what).reshape(-1).view(kind)
-    return found.astype(kind.newbyteorder("="))
+    numbers = _checked(data, prod(shape) * kind.itemsize, what).reshape(-1).view(kind)
+    return numbers.astype(kind.newbyteorder("=")).reshape(shape)
 
 
 def _check_shape(shape: tuple[int, ...]) -> None:
     """Raise Error for a shape that is too large for numpy, which may happen even without any blocks."""
-    if not shape or min(shape) < 0 or _product(tuple(max(n, 1) for n in shape)) > _MAX_SIZE:
+    if not shape or min(shape) < 0 or prod(tuple(max(n, 1) for n in shape)) > _MAX_SIZE:
         raise Error(f"an array cannot have the shape {shape}; give the shape that was packed, (..., blocks, size)")
-
-
-def _product(numbers: tuple[int, ...]) -> int:
-    found = 1
-    for n in numbers:
-        found *= n
-    return found
 
 
 def _checked(data: ArrayLike | None, size: int, what: str) -> Bytes:
@@ -332,7 +326,7 @@ def _code_dtype(width: int) -> np.dtype[Any]:
 
 
 def _as_rows(scales: Bytes) -> Bytes:
-    return scales.reshape(_product(scales.shape[:-1]), scales.shape[-1])
+    return scales.reshape(prod(scales.shape[:-1]), scales.shape[-1])
 
 
 def swizzled_size(rows: int, columns: int) -> int:

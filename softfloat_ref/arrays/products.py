@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert, exchange
 from softfloat_ref.arrays.affine_array import AffineArray
 from softfloat_ref.arrays.block_array import BlockArray
+from softfloat_ref.arrays.block_encoding import encode
 from softfloat_ref.arrays.convert import Codes, Floats
 from softfloat_ref.arrays.matmul import FP32, Matrix, operand_matrix, product
+from softfloat_ref.arrays.random_bits import shape_of
 from softfloat_ref.arrays.scalar_array import ScalarArray, from_codes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate import Accumulator, default_accumulator, get_accumulator
@@ -23,25 +24,6 @@ from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.formats import Format, get_format
 
 Operand = BlockArray | ScalarArray
-
-
-def is_values(x: Any) -> bool:
-    """Whether an operand is given as values: an array of floats (of numpy, ml_dtypes or torch), or lists of them."""
-    if isinstance(x, (BlockArray, ScalarArray, AffineArray)):
-        return False
-    if exchange.is_torch(x):
-        return bool(x.is_floating_point())
-    dtype = np.asarray(x).dtype
-    return dtype.kind not in "iub" and not dtype.name.startswith(("int", "uint"))
-
-
-def formats(fmt: Any) -> tuple[Any, Any]:
-    """The formats of a and b from one for both or a pair. Raises Error."""
-    if not isinstance(fmt, (tuple, list)):
-        return fmt, fmt
-    if len(fmt) != 2:
-        raise Error(f"fmt has {len(fmt)} formats; give one for both operands, or a pair")
-    return fmt[0], fmt[1]
 
 
 def matmul(
@@ -55,8 +37,21 @@ def matmul(
     extrapolate: bool = False,
     out: Floats | None = None,
 ) -> Floats:
-    """a @ b + c, each result accumulated in the order and with the roundings of an accumulator; see `blocks.matmul`."""
-    x, y = (_operand(v, f, name) for v, f, name in zip((a, b), formats(fmt), "ab", strict=True))
+    """a @ b + c, each result accumulated in the order and with the roundings of an accumulator, by default mx-fp32 for
+    blocks, else fp32-sequential.
+
+    a: (..., m, k) or (k), b: (..., k, n) or (k): BlockArrays whose blocks run along k, ScalarArrays, codes, or values
+    (floats). Leading dimensions broadcast, as for `numpy.matmul`. fmt: for codes, a scalar format; for values, the
+    scalar or block format that they are first rounded to (default: that of their type); one, or a pair. c: values of
+    the format `to`, broadcast to the result, default +0. extrapolate: apply a unit's model to formats that it does not
+    support.
+
+    Second-level scales are factors of the products, as in `dot`. A unit that takes only scales of blocks, as
+    nvidia-b200-fp4, has its FP32 results multiplied by the product of both scales, rounded to FP32: an epilogue; then
+    there is no c. Returns the values, float32 (float64 if float32 does not hold `to`), in the buffer `out` if given.
+    Raises Error if the arguments do not fit together.
+    """
+    x, y = _operands(a, b, fmt, -2)
     vectors = x.ndim == 1, y.ndim == 1
     x, y = _raised(x, -2) if vectors[0] else x, _raised(y, -1) if vectors[1] else y
     k = x.shape[-1], y.shape[-2]
@@ -78,7 +73,7 @@ def matmul(
     elif codes.size:
         for at in np.ndindex(lead):
             codes[at] = _one(_at(x, at), _at(y, at), unit, result, added[at], extrapolate)
-    return convert.stored(final.view(np.float32) if result == FP32 else convert.decode(final, result), out)
+    return convert.store(final.view(np.float32) if result == FP32 else convert.decode(final, result), out)
 
 
 def dot(
@@ -92,39 +87,61 @@ def dot(
     extrapolate: bool = False,
     out: Floats | None = None,
 ) -> Floats:
-    """Dot products along the last axis of a and b, whose other dimensions broadcast; see `blocks.dot`."""
-    x, y = (_operand(v, f, name) for v, f, name in zip((a, b), formats(fmt), "ab", strict=True))
+    """Dot products along the last axis of a and b, (..., k), whose other dimensions broadcast: (...).
+
+    Arguments as for `matmul`. `softfloat_ref.dot` is the dot product of two vectors of codes, with flags.
+    """
+    x, y = _operands(a, b, fmt, -1)
     if x.shape[-1] != y.shape[-1]:
         raise Error(
             f"a has {x.shape[-1]} elements along its last axis, b has {y.shape[-1]}; a dot product needs the same"
         )
     if c is not None:
         c = np.asarray(c)[..., np.newaxis, np.newaxis]
-    found = matmul(_raised(x, -2), _raised(y, -1), acc, c=c, to=to, extrapolate=extrapolate)[..., 0, 0]
-    convert.check_buffer(out, found.shape, found.dtype)
-    return convert.stored(found, out)
+    results = matmul(_raised(x, -2), _raised(y, -1), acc, c=c, to=to, extrapolate=extrapolate)[..., 0, 0]
+    convert.check_buffer(out, results.shape, results.dtype)
+    return convert.store(results, out)
 
 
-def _operand(x: Any, fmt: Any, name: str) -> Operand:
-    """An operand as codes with their format. Raises Error."""
+def _operands(a: Any, b: Any, fmt: Any, axis: int) -> tuple[Operand, Operand]:
+    """Both operands as codes with their formats. axis: of the blocks that values of b become, unless b is a vector."""
+    pair = fmt if isinstance(fmt, (tuple, list)) else (fmt, fmt)
+    if len(pair) != 2:
+        raise Error(f"fmt has {len(pair)} formats; give one for both operands, or a pair")
+    return _operand(a, pair[0], "a", -1), _operand(b, pair[1], "b", axis)
+
+
+def _is_values(x: Any) -> bool:
+    """Whether an operand is given as values: an array of floats (of numpy, ml_dtypes or torch), or lists of them."""
+    if isinstance(x, (BlockArray, ScalarArray, AffineArray)):
+        return False
+    if exchange.is_torch(x):
+        return bool(x.is_floating_point())
+    dtype = np.asarray(x).dtype
+    return dtype.kind not in "iub" and not dtype.name.startswith(("int", "uint"))
+
+
+def _operand(x: Any, fmt: Any, name: str, axis: int) -> Operand:
     if isinstance(x, AffineArray):
         raise Error(f"{name}: affine integers are multiplied by affine.matmul")
     if isinstance(x, (BlockArray, ScalarArray)):
         if fmt is not None:
             raise Error(f"{name}: {type(x).__name__} has its own format; leave out fmt, or give None for it")
-        found: Operand = x
-    elif is_values(x):
+        operand: Operand = x
+    elif _is_values(x) and fmt is not None and isinstance(any_format(fmt), BlockFormat):
+        operand = encode(x, fmt, axis=axis if len(shape_of(x)) > 1 else -1)
+    elif _is_values(x):
         source = convert.as_source(x)
-        found = ScalarArray(*source) if fmt is None else ScalarArray(convert.encode(x, fmt), get_format(fmt))
+        operand = ScalarArray(*source) if fmt is None else ScalarArray(convert.encode(x, fmt), get_format(fmt))
     elif fmt is None:
         raise Error(f"{name}: give a BlockArray, values, or codes and fmt=")
     elif isinstance(any_format(fmt), BlockFormat):
         raise Error(f"{name}: codes of {fmt} need their scales; give a BlockArray")
     else:
-        found = from_codes(x, fmt)
-    if not found.ndim:
+        operand = from_codes(x, fmt)
+    if not operand.ndim:
         raise Error(f"{name}: a number; give a vector or a matrix")
-    return found
+    return operand
 
 
 def _raised(x: Operand, place: int) -> Operand:
@@ -165,7 +182,7 @@ def _addend(c: Any, out: Format, shape: tuple[int, ...], squeezed: tuple[int, ..
 
 def _one(x: Operand, y: Operand, unit: Accumulator, out: Format, c: Codes, extrapolate: bool) -> Codes:
     """The codes of the product of two matrices."""
-    left, right = operand_matrix(x, None, 1, "a"), operand_matrix(y, None, 0, "b")
+    left, right = operand_matrix(x, 1, "a"), operand_matrix(y, 0, "b")
     scales = left.tensor_scale, right.tensor_scale
     if unit.scales == "block" and scales != (FP32_ONE, FP32_ONE) and not extrapolate:
         return _in_epilogue(left, right, unit, out, c)
@@ -184,10 +201,5 @@ def _in_epilogue(a: Matrix, b: Matrix, unit: Accumulator, out: Format, c: Codes)
     results = product(left, right, s, np.zeros(c.shape, np.uint32))
     scales = [convert.decode_float64(np.array([m.tensor_scale]), FP32) for m in (a, b)]
     alpha = convert.to_float64(convert.quantize(scales[0] * scales[1], FP32))
-    return _scaled(results, alpha, out)
-
-
-def _scaled(results: NDArray[Any], alpha: NDArray[np.float64], out: Format) -> Codes:
-    """FP32 results times an FP32 number, exact in float64, rounded once."""
-    with np.errstate(invalid="ignore", over="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # the products are exact in float64
         return convert.encode(convert.decode_float64(results, FP32) * alpha, out)

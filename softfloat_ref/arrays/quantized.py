@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from softfloat_ref.base.errors import Error
 
 Array = NDArray[Any]
-Part = int | slice  # of one axis
-_CORNER: Final = 6  # rows and columns that a notebook shows
-_WHOLE: Final = 1 << 20  # elements that are decoded to show some of them
+AxisIndex = int | slice  # of one axis
+_CORNER_SIZE: Final = 6  # rows and columns that a notebook shows
+_MAX_DECODED: Final = 1 << 20  # elements that are decoded to show some of them
 
 
 class QuantizedArray(ABC):
@@ -46,7 +46,7 @@ class QuantizedArray(ABC):
         return self._settings()
 
     @abstractmethod
-    def _part(self, parts: tuple[Part, ...]) -> Self:
+    def _part(self, parts: tuple[AxisIndex, ...]) -> Self:
         """The part for one integer or slice per axis. Raises Error for one that cuts a block."""
 
     @property
@@ -100,7 +100,7 @@ class QuantizedArray(ABC):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if copy is False:
-            raise ValueError("the values of codes are computed: they cannot be had without a copy")
+            raise ValueError("the values are computed from the codes and cannot be given without a copy")
         values = self.decode()
         return values if dtype is None else values.astype(dtype, copy=False)
 
@@ -123,11 +123,11 @@ class QuantizedArray(ABC):
         if self.ndim not in (1, 2) or not self.size:
             return ""
         try:
-            start = self if self.size <= _WHOLE else self[:_CORNER]
-            values = np.atleast_2d(start.decode())[:_CORNER, :_CORNER]
+            start = self if self.size <= _MAX_DECODED else self[:_CORNER_SIZE]
+            values = np.atleast_2d(start.decode())[:_CORNER_SIZE, :_CORNER_SIZE]
         except Error:
             return ""
-        codes = np.atleast_2d(start.codes)[:_CORNER, :_CORNER]
+        codes = np.atleast_2d(start.codes)[:_CORNER_SIZE, :_CORNER_SIZE]
         digits = 2 * codes.dtype.itemsize
         rows = zip(values.tolist(), codes.tolist(), strict=True)
         cells = ([f"{v:.6g} ({c:0{digits}x})" for v, c in zip(*row, strict=True)] for row in rows)
@@ -150,18 +150,18 @@ def _same(x: Array, y: Array) -> bool:
     return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
 
 
-def _parts(index: Any, shape: tuple[int, ...]) -> tuple[Part, ...]:
+def _parts(index: Any, shape: tuple[int, ...]) -> tuple[AxisIndex, ...]:
     """An index of integers, slices and ... as one integer or slice per axis. Raises Error for any other index, and
     IndexError as numpy does."""
-    given = list(index) if isinstance(index, tuple) else [index]
-    if any(isinstance(x, bool) or not isinstance(x, (int, np.integer, slice, EllipsisType)) for x in given):
+    indices = list(index) if isinstance(index, tuple) else [index]
+    if any(isinstance(x, bool) or not isinstance(x, (int, np.integer, slice, EllipsisType)) for x in indices):
         raise Error("an index is made of integers, slices and ...; for others, index .codes or .decode()")
-    dots = [i for i, x in enumerate(given) if x is Ellipsis]
-    if len(dots) > 1 or len(given) - len(dots) > len(shape):
-        raise IndexError(f"{len(given)} indices for an array of {len(shape)} axes")
-    at = dots[0] if dots else len(given)
-    rest = [slice(None)] * (len(shape) - len(given) + len(dots))
-    whole = [*given[:at], *rest, *given[at + 1 :]]
+    dots = [i for i, x in enumerate(indices) if x is Ellipsis]
+    if len(dots) > 1 or len(indices) - len(dots) > len(shape):
+        raise IndexError(f"{len(indices)} indices for an array of {len(shape)} axes")
+    at = dots[0] if dots else len(indices)
+    rest = [slice(None)] * (len(shape) - len(indices) + len(dots))
+    whole = [*indices[:at], *rest, *indices[at + 1 :]]
     return tuple(x if isinstance(x, slice) else _place(int(x), n) for x, n in zip(whole, shape, strict=True))
 
 
@@ -171,6 +171,6 @@ def _place(i: int, n: int) -> int:
     return i % n
 
 
-def axis_after(parts: tuple[Part, ...], axis: int) -> int | None:
+def axis_after(parts: tuple[AxisIndex, ...], axis: int) -> int | None:
     """The number of an axis after an index; None if an integer dropped it."""
     return None if isinstance(parts[axis], int) else sum(isinstance(x, slice) for x in parts[:axis])

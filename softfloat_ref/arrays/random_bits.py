@@ -25,7 +25,7 @@ def shape_of(x: Any) -> tuple[int, ...]:
         raise Error("rows of different lengths do not form an array") from None
 
 
-def given_bits(
+def resolve_bits(
     random_bits: RandomBits | None, policy: Policy, x: Any, seed: int | None, key: str | None
 ) -> ArrayLike | RandomSource | None:
     """Random bits as conversions take them, integers in x's shape or a source, from what a caller may give: also the
@@ -72,7 +72,7 @@ def words_at(
         return None
     if is_source(random_bits):
         source = random_bits
-        dispatch.drawn(source, n, 0, 1, True)  # raises Error if it has too few bits
-        return lambda start, count: dispatch.drawn(source, n, start, count, True)
+        dispatch.draw_words(source, n, 0, 1, True)  # raises Error if it has too few bits
+        return lambda start, count: dispatch.draw_words(source, n, start, count, True)
     flat = np.asarray(random_bits).reshape(-1)
     return lambda start, count: flat[start : start + count]

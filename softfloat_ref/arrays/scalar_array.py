@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from softfloat_ref.arrays import convert, exchange, packing
 from softfloat_ref.arrays.convert import Codes, Floats
-from softfloat_ref.arrays.quantized import Part, QuantizedArray
+from softfloat_ref.arrays.quantized import AxisIndex, QuantizedArray
 from softfloat_ref.oracle.formats import Format, get_format
 
 
@@ -38,7 +38,7 @@ class ScalarArray(QuantizedArray):
         """The array with its axes in reverse order."""
         return replace(self, codes=self.codes.T)
 
-    def _part(self, parts: tuple[Part, ...]) -> ScalarArray:
+    def _part(self, parts: tuple[AxisIndex, ...]) -> ScalarArray:
         return replace(self, codes=np.asarray(self.codes[parts]))
 
     def decode(self, out: Floats | None = None) -> Floats:

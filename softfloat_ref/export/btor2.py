@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from softfloat_ref.export.tidy import even_shift
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import Term, extract, in_order, make, zext
 
-_NAMES: Final = {"shl": "sll", "lshr": "srl", "ashr": "sra", "extract": "slice", "zext": "uext", "sext": "sext"}
+_OPERATORS: Final = {"shl": "sll", "lshr": "srl", "ashr": "sra", "extract": "slice", "zext": "uext", "sext": "sext"}
 _SHIFTS: Final = ("shl", "lshr", "ashr")
 
 
 def btor2_text(circuits: Sequence[Circuit]) -> str:
     """The lines. Inputs and outputs of several circuits are told apart by the circuits' names."""
-    file = _File()
+    file = _Btor2File()
     file.lines += ["; SPDX-License-Identifier: 0BSD"]
     for circuit in circuits:
         file.add(circuit, f"{circuit.name}." if len(circuits) > 1 else "")
     return "\n".join([*file.lines, ""])
 
 
-class _File:
+class _Btor2File:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.last = 0
@@ -63,5 +62,13 @@ class _File:
         values += [t.width - t.args[0].width] if t.op in ("zext", "sext") else []
         operands = [numbers[a] for a in t.args]
         symbol = f" {name}" if name and not name.endswith(".") else ""
-        words = " ".join(map(str, (_NAMES.get(t.op, t.op), self.sort(t.width), *operands, *values)))
+        words = " ".join(map(str, (_OPERATORS.get(t.op, t.op), self.sort(t.width), *operands, *values)))
         return self.line(words + symbol)
+
+
+def even_shift(t: Term) -> Term:
+    """A shift by as many bits as it moves, as BTOR2 has it: a term of shifts and extensions."""
+    a, by = t.args
+    width = max(t.width, by.width)
+    a = make("sext" if t.op == "ashr" else "zext", width, a)
+    return extract(make(t.op, width, a, zext(by, width)), t.width - 1, 0)

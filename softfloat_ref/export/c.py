@@ -7,24 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.base.systemverilog import sv_name
-from softfloat_ref.export.branches import Branches, Group, Place, branches
-from softfloat_ref.export.plan import FLIPPED, Plan, is_atom, planned, wrapped
+from softfloat_ref.export.branches import Branches, BranchPath, ChoiceGroup, branches
+from softfloat_ref.export.plan import FLIPPED, PrintPlan, is_atom, make_plan, wrap_line
 from softfloat_ref.export.words import WORD, on_words
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, in_order
 
-_LANGUAGE: Final = """
+_C_KEYWORDS: Final = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while bool true false
 main errno"""
-_LIBRARY: Final = """
+_LIBRARY_NAMES: Final = """
 abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh div erf erfc exp exp2 expm1 fabs fdim floor fma
 fmax fmin fmod frexp hypot ldexp lgamma log log10 log1p log2 logb modf nearbyint nextafter pow remainder remquo rint
 round scalbn scalbln sin sinh sqrt tan tanh tgamma trunc"""
-KEYWORDS: Final = frozenset((_LANGUAGE + _LIBRARY).split())  # and functions that compilers know
+KEYWORDS: Final = frozenset((_C_KEYWORDS + _LIBRARY_NAMES).split())  # and functions that compilers know
 _CAST: Final = "(uint64_t)"
-_HALF: Final = 32
-_SMALL: Final = 10  # constants below are decimal
+_LONG_LITERAL_BITS: Final = 32
+_MIN_HEX: Final = 10  # constants below are decimal
 
 
 def c_text(circuits: Sequence[Circuit], header: str | None = None) -> str:
@@ -32,7 +32,7 @@ def c_text(circuits: Sequence[Circuit], header: str | None = None) -> str:
     lines = ["// SPDX-License-Identifier: 0BSD", "#include <stdbool.h>", "#include <stddef.h>", "#include <stdint.h>"]
     lines += [f'#include "{header}"', ""] if header else ["", *_declarations(circuits)]
     for circuit in circuits:
-        lines += [*_Function(on_words(circuit)).lines(), *_array(circuit), ""]
+        lines += [*_CFunction(on_words(circuit)).lines(), *_array(circuit), ""]
     return "\n".join(lines)
 
 
@@ -54,17 +54,13 @@ def _declarations(circuits: Iterable[Circuit]) -> Iterator[str]:
         yield from _port_notes(circuit)
         yield "// In SystemVerilog:"
         arguments = [*(f"input {_longint(p)}" for p in on.inputs), *(f"output {_longint(p)}" for p in outs)]
-        yield from _comment(f'import "DPI-C" function void {circuit.name}({", ".join(arguments)});')
-        yield from wrapped(f"{_signature(circuit.name, on.inputs, outs)};", "")
+        declaration = f'import "DPI-C" function void {circuit.name}({", ".join(arguments)});'
+        yield from (f"//   {line}" for line in wrap_line(declaration, ""))
+        yield from wrap_line(f"{_signature(circuit.name, on.inputs, outs)};", "")
         if is_scalar(circuit):
             yield "// Many cases: a function for `softfloat-ref check --dut-lib`."
-            yield from wrapped(f"{_array_signature(circuit)};", "")
+            yield from wrap_line(f"{_array_signature(circuit)};", "")
         yield ""
-
-
-def _comment(text: str) -> Iterator[str]:
-    for line in wrapped(text, ""):
-        yield f"//   {line}"
 
 
 def _port_notes(circuit: Circuit) -> Iterator[str]:
@@ -81,9 +77,9 @@ def _longint(port: Port) -> str:
 
 
 def _signature(name: str, inputs: Iterable[Port], outputs: Iterable[Port]) -> str:
-    found = [f"const uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t {p.name}" for p in inputs]
-    found += [f"uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t *{p.name}" for p in outputs]
-    return f"void {name}({', '.join(found)})"
+    parameters = [f"const uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t {p.name}" for p in inputs]
+    parameters += [f"uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t *{p.name}" for p in outputs]
+    return f"void {name}({', '.join(parameters)})"
 
 
 def is_scalar(circuit: Circuit) -> bool:
@@ -103,7 +99,7 @@ def _array(circuit: Circuit) -> Iterator[str]:
     if not is_scalar(circuit):
         return
     flagged = any(p.name == "flags" for p in circuit.outputs)
-    yield from ("", *wrapped(_array_signature(circuit), ""), "{")
+    yield from ("", *wrap_line(_array_signature(circuit), ""), "{")
     yield "    for (size_t at = 0; at < count; at++) {"
     yield from ["        uint64_t raised = 0;"] if flagged else []
     outs = ["&raised" if p.name == "flags" else f"&{p.name}[at]" for p in circuit.outputs]
@@ -117,7 +113,7 @@ def _array(circuit: Circuit) -> Iterator[str]:
 # -- the body ------------------------------------------------------------------------------------------------------
 
 
-class _Function:
+class _CFunction:
     """The function of a circuit on words."""
 
     def __init__(self, circuit: Circuit) -> None:
@@ -126,9 +122,9 @@ class _Function:
         order = in_order(circuit.roots)
         forced = [t for t in order if self.branches.group(t)]
         reserved = {*KEYWORDS, circuit.name, *(p.name for p in circuit.inputs)}
-        self.plan: Plan = planned(circuit, reserved, _needs, forced)
+        self.plan: PrintPlan = make_plan(circuit, reserved, _needs, forced)
         self.most = _most(order)
-        self.inside: dict[Place, list[Term]] = defaultdict(list)
+        self.inside: dict[BranchPath, list[Term]] = defaultdict(list)
         for t in self.plan.stated:
             self.inside[self.branches.places[t]].append(t)
         self.shared: set[Term] = set()  # choices whose variable is that of an outer choice
@@ -136,14 +132,14 @@ class _Function:
     def lines(self) -> Iterator[str]:
         """The definition."""
         circuit = self.circuit
-        yield from wrapped(_signature(circuit.name, circuit.inputs, circuit.outputs), "")
+        yield from wrap_line(_signature(circuit.name, circuit.inputs, circuit.outputs), "")
         yield "{"
         yield from self._inputs()
         yield from self._statements((), "    ")
         for port in circuit.outputs:
             for k, name in enumerate(port.names):
                 to = f"{port.name}[{k}]" if port.lanes > 1 else f"*{port.name}"
-                yield from wrapped(f"    {to} = {self.text(circuit.terms[name])};", "    ")
+                yield from wrap_line(f"    {to} = {self.text(circuit.terms[name])};", "    ")
         yield "}"
 
     def _inputs(self) -> Iterator[str]:
@@ -158,10 +154,10 @@ class _Function:
                 lanes = [(k, name) for k, name in enumerate(port.names) if name in used]
                 yield from (f"    uint64_t {name} = {port.name}[{k}]{mask};" for k, name in lanes)
 
-    def _statements(self, place: Place, indent: str) -> Iterator[str]:
+    def _statements(self, place: BranchPath, indent: str) -> Iterator[str]:
         """What is computed at a place, without the branches' values."""
-        groups: dict[Group, list[Term]] = defaultdict(list)
-        items: list[tuple[tuple[int, bool, int], Group | Term]] = []
+        groups: dict[ChoiceGroup, list[Term]] = defaultdict(list)
+        items: list[tuple[tuple[int, bool, int], ChoiceGroup | Term]] = []
         for t in self.inside[place]:
             group = self.branches.group(t)
             if group is None:
@@ -170,17 +166,17 @@ class _Function:
                 groups[group].append(t)
         items += [((-g.depth, False, terms[0].number), g) for g, terms in groups.items()]
         for _, item in sorted(items, key=lambda x: x[0]):
-            if isinstance(item, Group):
+            if isinstance(item, ChoiceGroup):
                 yield from self._choice(place, item, groups[item], indent)
             else:
                 # not const: Clang evaluates the initial value of a constant again at each use, hence of all before it
-                yield from wrapped(f"{indent}{_type(item)} {self.plan.names[item]} = {self._whole(item)};", indent)
+                yield from wrap_line(f"{indent}{_type(item)} {self.plan.names[item]} = {self._whole(item)};", indent)
 
-    def _choice(self, place: Place, group: Group, terms: list[Term], indent: str) -> Iterator[str]:
+    def _choice(self, place: BranchPath, group: ChoiceGroup, terms: list[Term], indent: str) -> Iterator[str]:
         for t in terms:
             if t not in self.shared:
                 yield f"{indent}{_type(t)} {self.plan.names[t]};"
-        yield from wrapped(f"{indent}if ({self.text(group.condition)}) {{", indent)
+        yield from wrap_line(f"{indent}if ({self.text(group.condition)}) {{", indent)
         for side in (True, False):
             if not side:
                 yield f"{indent}}} else {{"
@@ -191,10 +187,10 @@ class _Function:
             for t, value in zip(terms, values, strict=True):
                 if value not in self.shared or self.plan.names[value] != self.plan.names[t]:
                     text = f"{indent}    {self.plan.names[t]} = {self.text(value)};"
-                    yield from wrapped(text, indent + "    ")
+                    yield from wrap_line(text, indent + "    ")
         yield f"{indent}}}"
 
-    def _share(self, inner: Place, terms: list[Term], values: list[Term]) -> None:
+    def _share(self, inner: BranchPath, terms: list[Term], values: list[Term]) -> None:
         """A choice that is all of an outer one's side is assigned to its variable."""
         for t, value in zip(terms, values, strict=True):
             if self.branches.group(value) and self.branches.places[value] == inner and value not in self.shared:
@@ -234,9 +230,9 @@ def _type(t: Term) -> str:
 
 
 def _hex(value: int, unsigned: str = "u") -> str:
-    if value >= 1 << _HALF and unsigned:
+    if value >= 1 << _LONG_LITERAL_BITS and unsigned:
         return f"UINT64_C(0x{value:x})"
-    return str(value) if value < _SMALL else f"0x{value:x}{unsigned}"
+    return str(value) if value < _MIN_HEX else f"0x{value:x}{unsigned}"
 
 
 def _needs(t: Term) -> Iterable[Term]:
@@ -245,9 +241,9 @@ def _needs(t: Term) -> Iterable[Term]:
 
 def _most(order: Iterable[Term]) -> dict[Term, int]:
     """An upper bound of each term."""
-    found: dict[Term, int] = {}
+    bounds: dict[Term, int] = {}
     for t in order:
-        a = [found[x] for x in t.args]
+        a = [bounds[x] for x in t.args]
         mask = (1 << t.width) - 1
         if t.op == "const":
             bound = t.value
@@ -265,29 +261,29 @@ def _most(order: Iterable[Term]) -> dict[Term, int]:
             bound = a[0] + a[1] if t.op == "add" else a[0] * a[1]
         else:
             bound = mask
-        found[t] = min(bound, mask)
-    return found
+        bounds[t] = min(bound, mask)
+    return bounds
 
 
-_Expression = Callable[[_Function, Term], str]
+_Expression = Callable[[_CFunction, Term], str]
 
 
 def _infix(sign: str, of_bits: str = "") -> _Expression:
-    def text(f: _Function, t: Term) -> str:
+    def text(f: _CFunction, t: Term) -> str:
         own = of_bits if of_bits and t.width == 1 else sign
         return f" {own} ".join(f.atom(a) for a in t.args) if own not in FLIPPED else _compared(f, t, own)
 
     return text
 
 
-def _compared(f: _Function, t: Term, sign: str) -> str:
+def _compared(f: _CFunction, t: Term, sign: str) -> str:
     a, b = t.args
     if a.is_const:
         a, b, sign = b, a, FLIPPED[sign]
     return f" {sign} ".join(f"({x})" if x.startswith("!") else x for x in (f.atom(a), f.atom(b)))
 
 
-def _not(f: _Function, t: Term) -> str:
+def _not(f: _CFunction, t: Term) -> str:
     a = t.args[0]
     if t.width == 1:
         if a not in f.plan.names and a.op in ("eq", "ult"):
@@ -296,26 +292,26 @@ def _not(f: _Function, t: Term) -> str:
     return f"~{f.atom(a)}" if t.width == WORD else f"{f.atom(a)} ^ {_hex((1 << t.width) - 1)}"
 
 
-def _add(f: _Function, t: Term) -> str:
+def _add(f: _CFunction, t: Term) -> str:
     a, b = t.args
     return f.cut(t, f"{f.wide(a)} + {f.wide(b)}", f.most[a] + f.most[b])
 
 
-def _mul(f: _Function, t: Term) -> str:
+def _mul(f: _CFunction, t: Term) -> str:
     a, b = t.args
     return f.cut(t, f"{f.wide(a)} * {f.wide(b)}", f.most[a] * f.most[b])
 
 
-def _sub(f: _Function, t: Term) -> str:
+def _sub(f: _CFunction, t: Term) -> str:
     a, b = t.args
     return f.cut(t, f"{f.wide(a)} - {f.wide(b)}", 1 << WORD)
 
 
-def _neg(f: _Function, t: Term) -> str:
+def _neg(f: _CFunction, t: Term) -> str:
     return f.cut(t, f"0 - {f.wide(t.args[0])}", 1 << WORD)
 
 
-def _divided(f: _Function, t: Term) -> str:
+def _divided(f: _CFunction, t: Term) -> str:
     a, b = t.args
     text = f"{f.atom(a)} {'/' if t.op == 'udiv' else '%'} {f.atom(b)}"
     if b.is_const and b.value:
@@ -324,7 +320,7 @@ def _divided(f: _Function, t: Term) -> str:
     return f"{f.atom(b)} == 0 ? {other} : {text}"
 
 
-def _shift(f: _Function, t: Term) -> str:
+def _shift(f: _CFunction, t: Term) -> str:
     a, by = t.args
     text = f"{f.wide(a)} {'<<' if t.op == 'shl' else '>>'} {f.atom(by)}"
     if t.op == "shl":
@@ -332,13 +328,13 @@ def _shift(f: _Function, t: Term) -> str:
     return text if f.most[by] < WORD else f"{f.atom(by)} < {WORD} ? {text} : 0"
 
 
-def _concat(f: _Function, t: Term) -> str:
+def _concat(f: _CFunction, t: Term) -> str:
     high, low = t.args
     moved = f"{f.wide(high)} << {low.width}"
     return moved if low.is_const and low.value == 0 else f"{moved} | {f.wide(low)}"
 
 
-def _extract(f: _Function, t: Term) -> str:
+def _extract(f: _CFunction, t: Term) -> str:
     a, low = t.args[0], t.value[1]
     moved = f"{f.atom(a)} >> {low}" if low else f.text(a)
     mask = (1 << t.width) - 1
@@ -347,11 +343,11 @@ def _extract(f: _Function, t: Term) -> str:
     return f"({moved}) & {_hex(mask)}" if " " in moved else f"{moved} & {_hex(mask)}"
 
 
-def _zext(f: _Function, t: Term) -> str:
+def _zext(f: _CFunction, t: Term) -> str:
     return f.wide(t.args[0]) if t.args[0].width == 1 else f.text(t.args[0])
 
 
-def _ite(f: _Function, t: Term) -> str:
+def _ite(f: _CFunction, t: Term) -> str:
     c, a, b = t.args
     yes = f.wide(a) if a.is_const and b.is_const and t.width > 1 else f.atom(a)
     return f"{f.atom(c)} ? {yes} : {f.atom(b)}"

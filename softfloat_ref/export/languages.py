@@ -1,17 +1,21 @@
-"""The languages in which a unit is exported."""
+"""The languages in which a unit is exported, and what Yosys makes of an exported module."""
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.systemverilog import KEYWORDS
+from softfloat_ref.base.files import read_text
+from softfloat_ref.base.systemverilog import KEYWORDS, first_error, run_yosys, yosys_path
 from softfloat_ref.export import c, smt2, sv
 from softfloat_ref.export.btor2 import btor2_text
-from softfloat_ref.export.plan import identifier, wrapped
-from softfloat_ref.export.tidy import tidied
+from softfloat_ref.export.plan import identifier, simplify, wrap_line
 from softfloat_ref.oracle.policies import POLICIES
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.paths import Unsupported
@@ -40,21 +44,21 @@ def is_name(text: str, language: str) -> bool:
     return bool(text) and identifier(text) == text and text not in _KEYWORDS.get(language, ())
 
 
-def exported(unit: Unit, name: str | None = None) -> Circuit:
+def export_circuit(unit: Unit, name: str | None = None) -> Circuit:
     """The circuit of a unit as it is printed. name: of the module or function; by default the unit's. Raises Error."""
     try:
-        found = tidied(circuit(unit, short=True))
+        tidy = simplify(circuit(unit, short=True))
     except Unsupported as e:
         raise Error(f"{unit.label} cannot be exported yet: {e}") from None
-    return replace(found, name=name or identifier(unit.name), comment=_comment(unit, found))
+    return replace(tidy, name=name or identifier(unit.name), comment=_comment(unit, tidy))
 
 
-def _comment(unit: Unit, found: Circuit) -> str:
-    """What it is: the unit's properties, and what its policy has other than IEEE 754's."""
+def _comment(unit: Unit, tidy: Circuit) -> str:
+    """What the circuit computes: the unit's properties, and where its policy differs from IEEE 754's."""
     lines = [f"{unit.label}, by softfloat-ref export."]
     for part in unit.parts:
-        lines += wrapped(f"{_words(part)}.", "")
-    lines += ["Inputs for which no result is defined give any outputs."] if found.undefined is not FALSE else []
+        lines += wrap_line(f"{_words(part)}.", "")
+    lines += ["Inputs for which no result is defined give any outputs."] if tidy.undefined is not FALSE else []
     return "\n".join(lines)
 
 
@@ -64,9 +68,31 @@ def _words(part: Unit) -> str:
     return ", ".join(f"{key} = {value}" for key, value in {**own, **part.properties()}.items() if key != "width")
 
 
-def written(circuits: Sequence[Circuit], language: str, header: str | None = None) -> str:
+def source_text(circuits: Sequence[Circuit], language: str, header: str | None = None) -> str:
     """The text. header: of C, the file that declares the functions, if there is one."""
     names = [x.name for x in circuits]
     if twice := [name for name in names if names.count(name) > 1]:
         raise Error(f"{twice[0]} would be exported twice")
     return c.c_text(circuits, header) if language == "c" else LANGUAGES[language](circuits)
+
+
+class Synthesis(NamedTuple):
+    """cells: gates of two inputs, inverters, multiplexers; depth: of them, on the longest way from input to output."""
+
+    cells: int
+    depth: int
+
+
+def synthesized(text: str, module: str) -> Synthesis:
+    """A module's cells and depth after Yosys' `synth`, without a cell library. Raises Error."""
+    with tempfile.TemporaryDirectory() as name:
+        source, report = (Path(name).resolve() / file for file in ("module.sv", "report.txt"))
+        source.write_text(text, encoding="utf-8")
+        script = f"read_verilog -sv {yosys_path(source)}; synth -flatten -top {module}"
+        log = run_yosys(f"{script}; tee -o {yosys_path(report)} stat; tee -a {yosys_path(report)} ltp")
+        statistics = read_text(report, limits.SOURCE) if report.exists() else ""
+    cells = re.search(r"^\s*(\d+) cells$", statistics, re.M)
+    depth = re.search(r"\(length=(\d+)\)", statistics)
+    if depth is None:
+        raise Error(f"--stat: {module}: {first_error(log)}")
+    return Synthesis(int(cells[1]) if cells else 0, int(depth[1]))

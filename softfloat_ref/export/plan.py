@@ -1,34 +1,35 @@
-"""Which terms are stated under a name of their own, and which stand within the expressions that use them."""
+"""How a circuit is prepared for printing: it is simplified, and its plan says which terms get a name of their own."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Final
 
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, in_order, ite, make, not_
 
-_LONGEST: Final = 5  # operators in an expression
-_LINE: Final = 110
+_MAX_OPERATORS: Final = 5  # operators in an expression
+_LINE_LENGTH: Final = 110
 _NO_STAGE: Final = "select"  # terms that no function names: which of the operands' classes it is
-_FREE: Final = ("extract", "not", "zext")  # as short as a name
-_WORDS: Final = {
+_SHORT_OPERATORS: Final = ("extract", "not", "zext")  # as short as a name
+_RESULT_WORDS: Final = {
     "add": "sum", "sub": "difference", "mul": "product", "udiv": "quotient", "urem": "remainder", "shl": "shifted",
     "lshr": "shifted", "ashr": "shifted", "eq": "equal", "ult": "less", "slt": "less", "ite": "chosen",
     "concat": "joined", "extract": "part", "and": "common", "or": "merged", "xor": "different", "not": "inverse",
     "neg": "negated", "zext": "extended", "sext": "extended",
 }  # fmt: skip
 _BIT_WORDS: Final = {"and": "both", "or": "either"}
+_SEARCH_DEPTH: Final = 3  # operations between a choice and where its condition is looked for
 FLIPPED: Final = {"==": "==", "!=": "!=", "<": ">", ">=": "<="}  # comparisons with their sides exchanged
 Needs = Callable[[Term], Iterable[Term]]  # the arguments of a term that must have names
 
 
 @dataclass(frozen=True)
-class Plan:
+class PrintPlan:
     """names: of the variables and of the stated terms, which are in order; stages: of all terms."""
 
     names: dict[Term, str]
@@ -38,8 +39,8 @@ class Plan:
 
 def identifier(text: str) -> str:
     """A text as an identifier."""
-    found = re.sub(r"\W", "_", text, flags=re.ASCII)
-    return f"_{found}" if found[:1].isdigit() else found
+    word = re.sub(r"\W", "_", text, flags=re.ASCII)
+    return f"_{word}" if word[:1].isdigit() else word
 
 
 def is_atom(text: str) -> bool:
@@ -52,20 +53,66 @@ def is_atom(text: str) -> bool:
     return True
 
 
-def wrapped(line: str, indent: str) -> list[str]:
+def wrap_line(line: str, indent: str) -> list[str]:
     """A statement, on several lines if it is long: broken behind a comma, or else between words."""
-    found = []
-    while len(line) > _LINE:
-        comma, space = (line.rfind(x, len(indent) + 8, _LINE) for x in (", ", " "))
-        at = comma + 1 if comma > _LINE // 2 else space
+    lines = []
+    while len(line) > _LINE_LENGTH:
+        comma, space = (line.rfind(x, len(indent) + 8, _LINE_LENGTH) for x in (", ", " "))
+        at = comma + 1 if comma > _LINE_LENGTH // 2 else space
         if at <= 0:
             break
-        found.append(line[:at])
+        lines.append(line[:at])
         line = f"{indent}    {line[at + 1 :]}"
-    return [*found, line]
+    return [*lines, line]
 
 
-def planned(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: Iterable[Term] = ()) -> Plan:
+def simplify(circuit: Circuit) -> Circuit:
+    """The circuit with the condition of each choice known on its two sides, near it."""
+    new: dict[Term, Term] = {}
+    names: dict[Term, str] = {}
+    for t in in_order(circuit.roots):
+        new[t] = _made(t, [new[a] for a in t.args])
+        if t in circuit.names:
+            names.setdefault(new[t], circuit.names[t])
+    return replace(circuit, terms={name: new[t] for name, t in circuit.terms.items()}, names=names)
+
+
+def _made(t: Term, args: list[Term]) -> Term:
+    if not args:
+        return t
+    if t.op == "ite":
+        c, a, b = args
+        known = {c: TRUE}
+        if c.op == "eq" and c.args[1].is_const:
+            known[c.args[0]] = c.args[1]
+        return ite(c, _given(a, known), _given(b, {c: FALSE}))
+    if t.op == "eq" and args[0].op == "ite" and args[1].is_const and any(x.is_const for x in args[0].args[1:]):
+        c, a, b = args[0].args
+        return ite(c, eq(a, args[1]), eq(b, args[1]))
+    if t.op == "or" and t.width == 1 and (common := _either_way(*args)) is not None:
+        return common
+    return make(t.op, t.width, *args, value=t.value)
+
+
+def _either_way(a: Term, b: Term) -> Term | None:
+    """x, of (x and y) or (x and not y)."""
+    if a.op == b.op == "and":
+        for x, y in (a.args, a.args[::-1]):
+            if x in b.args and not_(y) in b.args:
+                return x
+    return None
+
+
+def _given(t: Term, known: Mapping[Term, Term], depth: int = _SEARCH_DEPTH) -> Term:
+    if t in known:
+        return known[t]
+    if not depth or not t.args:
+        return t
+    args = tuple(_given(a, known, depth - 1) for a in t.args)
+    return t if args == t.args else make(t.op, t.width, *args, value=t.value)
+
+
+def make_plan(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: Iterable[Term] = ()) -> PrintPlan:
     """The plan of a circuit: a term is stated if it has a name, is used often, or makes an expression too long.
 
     reserved: names that no term gets; needs: operands that the language can only name; forced: stated at any rate.
@@ -77,10 +124,10 @@ def planned(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: I
     stated = [t for t in order if t in chosen]
     stages = _stages(order, circuit.names)
     names = {t: t.value for t in order if t.op == "var"}
-    unique = _Unique({*reserved, *names.values(), *(n for p in circuit.outputs for n in (p.name, *p.names))})
+    used = {*reserved, *names.values(), *(n for p in circuit.outputs for n in (p.name, *p.names))}
     for t in stated:
-        names[t] = unique(hints.get(t) or _described(t, stages[t]))
-    return Plan(names, stated, stages)
+        names[t] = _unique(hints.get(t) or _described(t, stages[t]), used)
+    return PrintPlan(names, stated, stages)
 
 
 def _chosen(
@@ -91,28 +138,25 @@ def _chosen(
     size: dict[Term, int] = {}  # operators of the expression that stands for the term
     for t in order:
         inside = sum(size[a] for a in t.args)
-        size[t] = inside if t.op in _FREE or not t.args else inside + 1
+        size[t] = inside if t.op in _SHORT_OPERATORS or not t.args else inside + 1
         if not t.args:
             continue
         often = uses[t] > 1 and size[t] > 0
-        if t in needed or often or size[t] > _LONGEST or (t in hints and size[t] > 0):
+        if t in needed or often or size[t] > _MAX_OPERATORS or (t in hints and size[t] > 0):
             chosen.add(t)
             size[t] = 0
     return chosen
 
 
-class _Unique:
-    def __init__(self, used: set[str]) -> None:
-        self.used = used
-
-    def __call__(self, hint: str) -> str:
-        base, k = identifier(hint), 1
-        name = base
-        while name in self.used:
-            k += 1
-            name = f"{base}_{k}"
-        self.used.add(name)
-        return name
+def _unique(hint: str, used: set[str]) -> str:
+    """The hint as a name that is not used yet; it is noted."""
+    base, k = identifier(hint), 1
+    name = base
+    while name in used:
+        k += 1
+        name = f"{base}_{k}"
+    used.add(name)
+    return name
 
 
 def _stages(order: list[Term], hints: Mapping[Term, str]) -> dict[Term, str]:
@@ -128,11 +172,11 @@ def _stages(order: list[Term], hints: Mapping[Term, str]) -> dict[Term, str]:
 
 
 def _described(t: Term, stage: str) -> str:
-    word = _BIT_WORDS.get(t.op, _WORDS[t.op]) if t.width == 1 else _WORDS[t.op]
+    word = _BIT_WORDS.get(t.op, _RESULT_WORDS[t.op]) if t.width == 1 else _RESULT_WORDS[t.op]
     return f"{stage}_{word}"
 
 
-def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
+def by_stage(plan: PrintPlan) -> list[tuple[str, list[Term]]]:
     """The stated terms with their stages: operands first, but those of a stage together as far as that goes."""
     waiting = {t: operands(t, plan) for t in plan.stated}
     users: dict[Term, list[Term]] = defaultdict(list)
@@ -140,7 +184,7 @@ def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
         for a in needed:
             users[a].append(t)
     ready: dict[str, list[tuple[int, Term]]] = defaultdict(list)
-    found: list[tuple[str, list[Term]]] = []
+    stages: list[tuple[str, list[Term]]] = []
 
     def add(t: Term) -> None:
         heappush(ready[plan.stages[t]], (t.number, t))
@@ -148,26 +192,27 @@ def by_stage(plan: Plan) -> list[tuple[str, list[Term]]]:
     for t in [t for t, needed in waiting.items() if not needed]:
         add(t)
     while any(ready.values()):
-        stage = found[-1][0] if found and ready[found[-1][0]] else min((x[0][0], s) for s, x in ready.items() if x)[1]
-        if not found or found[-1][0] != stage:
-            found.append((stage, []))
+        last = stages[-1][0] if stages else None
+        stage = last if last is not None and ready[last] else min((x[0][0], s) for s, x in ready.items() if x)[1]
+        if last != stage:
+            stages.append((stage, []))
         _, t = heappop(ready[stage])
-        found[-1][1].append(t)
+        stages[-1][1].append(t)
         for user in users[t]:
             waiting[user].remove(t)
             if not waiting[user]:
                 add(user)
-    return found
+    return stages
 
 
-def operands(t: Term, plan: Plan) -> set[Term]:
+def operands(t: Term, plan: PrintPlan) -> set[Term]:
     """The stated terms in a term's expression."""
-    found: set[Term] = set()
+    stated: set[Term] = set()
     within = list(t.args)
     while within:
         a = within.pop()
         if a in plan.names and a.op != "var":
-            found.add(a)
+            stated.add(a)
         else:
             within.extend(a.args)
-    return found
+    return stated

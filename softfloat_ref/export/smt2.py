@@ -1,4 +1,4 @@
-"""A circuit as SMT-LIB 2 functions, in the logic QF_BV: no variable and no command, which are the user's."""
+"""A circuit as SMT-LIB 2 functions, in the logic QF_BV, without variables and commands, which the user adds."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
-from softfloat_ref.export.plan import operands, planned
+from softfloat_ref.export.plan import make_plan, operands
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.smtlib import applied, literal, sort
 from softfloat_ref.symbolic.terms import Term
 
-_LANGUAGE: Final = "and as assert concat distinct exists extract false forall ite let match not or par repeat true xor"
-KEYWORDS: Final = frozenset(_LANGUAGE.split())  # and functions of the logic
+_RESERVED: Final = "and as assert concat distinct exists extract false forall ite let match not or par repeat true xor"
+KEYWORDS: Final = frozenset(_RESERVED.split())  # and functions of the logic
 
 
 def smt2_text(circuits: Sequence[Circuit]) -> str:
@@ -40,7 +40,7 @@ def _functions(circuit: Circuit) -> Iterator[str]:
 
 def _body(circuit: Circuit) -> Iterator[str]:
     """Lets, one in another, each of the terms that need only those before; last the outputs."""
-    plan = planned(circuit, {*KEYWORDS, circuit.name}, lambda t: ())
+    plan = make_plan(circuit, {*KEYWORDS, circuit.name}, lambda t: ())
     text = _Texts(plan.names)
     depth: dict[Term, int] = {}
     levels: dict[int, list[Term]] = defaultdict(list)

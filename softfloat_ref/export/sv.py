@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.base.systemverilog import KEYWORDS, sv_name
-from softfloat_ref.export.plan import FLIPPED, Plan, by_stage, is_atom, planned, wrapped
+from softfloat_ref.export.plan import FLIPPED, PrintPlan, by_stage, is_atom, make_plan, wrap_line
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import Term, signed
 
-_SMALL: Final = 10  # constants below are decimal
-_TITLE: Final = 74
+_MIN_HEX: Final = 10  # constants below are decimal
+_TITLE_LENGTH: Final = 74
 
 
 def sv_text(circuits: Sequence[Circuit]) -> str:
@@ -29,7 +29,7 @@ def sv_text(circuits: Sequence[Circuit]) -> str:
 class _Module:
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
-        self.plan: Plan = planned(circuit, {*KEYWORDS, *_names(circuit)}, _needs)
+        self.plan: PrintPlan = make_plan(circuit, {*KEYWORDS, *_names(circuit)}, _needs)
         self.lanes = {name: (port, k) for port in circuit.inputs for k, name in enumerate(port.names)}
 
     def lines(self) -> Iterator[str]:
@@ -44,14 +44,14 @@ class _Module:
             yield f"  {_declared(direction, port)}{',' if k < len(ports) - 1 else ''}{_note(port)}"
         yield ");"
         for stage, terms in by_stage(self.plan):
-            yield from ("", f"  // {'-' * (_TITLE - len(stage))} {stage}")
+            yield from ("", f"  // {'-' * (_TITLE_LENGTH - len(stage))} {stage}")
             for t in terms:
-                yield from wrapped(f"  wire {_range(t.width)}{self.plan.names[t]} = {self.whole(t)};", "  ")
+                yield from wrap_line(f"  wire {_range(t.width)}{self.plan.names[t]} = {self.whole(t)};", "  ")
         yield ""
         for port in circuit.outputs:
             lanes = [self.text(circuit.terms[n]) for n in reversed(port.names)]
             value = lanes[0] if port.lanes == 1 else f"{{{', '.join(lanes)}}}"
-            yield from wrapped(f"  assign {sv_name(port.name)} = {value};", "  ")
+            yield from wrap_line(f"  assign {sv_name(port.name)} = {value};", "  ")
         yield "endmodule"
         yield "// verilator lint_on UNUSEDSIGNAL"
 
@@ -121,7 +121,7 @@ def _range(width: int) -> str:
 def _number(value: int, width: int) -> str:
     if width == 1:
         return f"1'b{value}"
-    return f"{width}'d{value}" if value < _SMALL else f"{width}'h{value:x}"
+    return f"{width}'d{value}" if value < _MIN_HEX else f"{width}'h{value:x}"
 
 
 def _needs(t: Term) -> Iterable[Term]:

@@ -1,7 +1,7 @@
 """A circuit on words of 64 bits with unsigned operations only: what C prints, and any machine computes quickly.
 
-A wider term becomes words, lowest first; operations on two's complement numbers become unsigned ones. Words that
-nothing uses vanish, as all terms are made anew.
+A wider term becomes words, lowest first; operations on two's complement numbers become unsigned ones. All terms are
+rebuilt, so unused words disappear.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from softfloat_ref.symbolic.terms import (
 )
 
 WORD: Final = 64
-_HALF: Final = WORD // 2
-_POSITION: Final = WORD.bit_length() - 1  # bits of a position in a word
+_HALF_WORD: Final = WORD // 2
+_POSITION_BITS: Final = WORD.bit_length() - 1  # bits of a position in a word
 Words = list[Term]  # lowest first; all but the highest have 64 bits
 
 
@@ -51,9 +51,9 @@ def on_words(circuit: Circuit) -> Circuit:
             terms |= zip(_word_names(port, lane), words.of(circuit.terms[lane]), strict=True)
     names: dict[Term, str] = {}
     for term, hint in circuit.names.items():
-        found = words.found.get(term, [])
-        for k, word in enumerate(found):
-            names.setdefault(word, hint if len(found) == 1 or hint.endswith(".") else f"{hint}_w{k}")
+        parts = words.known.get(term, [])
+        for k, word in enumerate(parts):
+            names.setdefault(word, hint if len(parts) == 1 or hint.endswith(".") else f"{hint}_w{k}")
     ins, outs = (tuple(map(_port, ports)) for ports in (circuit.inputs, circuit.outputs))
     return Circuit(circuit.name, ins, outs, terms, names, circuit.comment)
 
@@ -73,19 +73,19 @@ def _word_names(port: Port, lane: str) -> list[str]:
 
 
 class _Words:
-    """Terms as words. found: of each term, once it is known."""
+    """Terms as words. known: those of each term that was asked for, and of its arguments."""
 
     def __init__(self, inputs: dict[str, tuple[int, list[str]]]) -> None:
         self.inputs = inputs
-        self.found: dict[Term, Words] = {}
+        self.known: dict[Term, Words] = {}
 
     def of(self, root: Term) -> Words:
         """The words of a term."""
         for t in in_order([root]):
-            if t not in self.found:
-                self.found[t] = self._of(t)
-                assert sum(word.width for word in self.found[t]) == t.width, t.op
-        return self.found[root]
+            if t not in self.known:
+                self.known[t] = self._of(t)
+                assert sum(word.width for word in self.known[t]) == t.width, t.op
+        return self.known[root]
 
     def _of(self, t: Term) -> Words:
         if t.op == "const":
@@ -95,7 +95,7 @@ class _Words:
             return [var(names[0], width)] if len(names) == 1 else _cut([var(n, WORD) for n in names], width)
         if t.op in ("udiv", "urem") and t.width > WORD:
             return self.of(_long_division(*t.args)[t.op == "urem"])
-        return _RULES[t.op](t, *(self.found[a] for a in t.args))
+        return _RULES[t.op](t, *(self.known[a] for a in t.args))
 
 
 def _cut(words: Words, width: int) -> Words:
@@ -111,16 +111,16 @@ def _full(words: Words) -> Words:
 
 def _joined(pieces: Iterable[Term]) -> Words:
     """Pieces of up to 64 bits, lowest first, side by side as words."""
-    found: Words = []
+    words: Words = []
     for piece in pieces:
-        room = WORD - found[-1].width if found else 0
+        room = WORD - words[-1].width if words else 0
         if room:
             low = min(room, piece.width)
-            found[-1] = concat(extract(piece, low - 1, 0), found[-1])
-            found += [extract(piece, piece.width - 1, low)] if low < piece.width else []
+            words[-1] = concat(extract(piece, low - 1, 0), words[-1])
+            words += [extract(piece, piece.width - 1, low)] if low < piece.width else []
         else:
-            found.append(piece)
-    return found
+            words.append(piece)
+    return words
 
 
 def _filled(bit: Term, width: int) -> Words:
@@ -143,21 +143,21 @@ def _bitwise(t: Term, *args: Words) -> Words:
 
 
 def _add(t: Term, a: Words, b: Words) -> Words:
-    found, carry = [], FALSE
+    sums, carry = [], FALSE
     for x, y in zip(a, b, strict=True):
         first = make("add", x.width, x, y)
-        found.append(make("add", x.width, first, zext(carry, x.width)))
-        carry = or_(make("ult", 1, first, x), make("ult", 1, found[-1], first)) if len(found) < len(a) else FALSE
-    return found
+        sums.append(make("add", x.width, first, zext(carry, x.width)))
+        carry = or_(make("ult", 1, first, x), make("ult", 1, sums[-1], first)) if len(sums) < len(a) else FALSE
+    return sums
 
 
 def _sub(t: Term, a: Words, b: Words) -> Words:
-    found, borrow = [], FALSE
+    differences, borrow = [], FALSE
     for x, y in zip(a, b, strict=True):
         first, less = make("sub", x.width, x, y), zext(borrow, x.width)
-        found.append(make("sub", x.width, first, less))
-        borrow = or_(make("ult", 1, x, y), make("ult", 1, first, less)) if len(found) < len(a) else FALSE
-    return found
+        differences.append(make("sub", x.width, first, less))
+        borrow = or_(make("ult", 1, x, y), make("ult", 1, first, less)) if len(differences) < len(a) else FALSE
+    return differences
 
 
 def _neg(t: Term, a: Words) -> Words:
@@ -178,13 +178,13 @@ def _mul(t: Term, a: Words, b: Words) -> Words:
             part = make("mul", WORD, zext(x[i], WORD), zext(y[j], WORD))
             if part.is_const and part.value == 0:
                 continue
-            moved = [zext(word, WORD) for word in _joined([*[const(0, _HALF)] * (i + j), part])]
+            moved = [zext(word, WORD) for word in _joined([*[const(0, _HALF_WORD)] * (i + j), part])]
             total = _add(t, total, [*moved, *[const(0, WORD)] * n][: len(a)])
     return _cut(total, t.width)
 
 
 def _halves(words: Words) -> Words:
-    return [extract(w, low + _HALF - 1, low) for w in words for low in (0, _HALF)]
+    return [extract(w, low + _HALF_WORD - 1, low) for w in words for low in (0, _HALF_WORD)]
 
 
 def _long_division(a: Term, b: Term) -> tuple[Term, Term]:
@@ -212,14 +212,14 @@ def _shift(t: Term, a: Words, by: Words) -> Words:
     words = [*a[:-1], _joined([a[-1], *_filled(filling, WORD)])[0]]
     words = words[::-1] if t.op == "shl" else words  # from where the bits go, to where they come from
     beyond, n = FALSE, len(words)
-    for k in range(_POSITION, amount.width):
-        bit, step = extract(amount, k, k), 1 << (k - _POSITION)
+    for k in range(_POSITION_BITS, amount.width):
+        bit, step = extract(amount, k, k), 1 << (k - _POSITION_BITS)
         if step >= n:
             beyond = or_(beyond, bit)
         else:
             words = [ite(bit, words[i + step] if i + step < n else fill, words[i]) for i in range(n)]
     words = [ite(beyond, fill, w) for w in words]
-    by_bits = zext(extract(amount, min(_POSITION, amount.width) - 1, 0), _POSITION)
+    by_bits = zext(extract(amount, min(_POSITION_BITS, amount.width) - 1, 0), _POSITION_BITS)
     ends = [*words[1:], fill]
     if t.op == "shl":
         words = [_moved("shl", "lshr", x, y, by_bits) for x, y in zip(words, ends, strict=True)][::-1]
@@ -258,10 +258,10 @@ def _eq(t: Term, a: Words, b: Words) -> Words:
 
 
 def _ult(t: Term, a: Words, b: Words) -> Words:
-    found = FALSE
+    less = FALSE
     for x, y in zip(a, b, strict=True):
-        found = or_(make("ult", 1, x, y), and_(eq(x, y), found))
-    return [found]
+        less = or_(make("ult", 1, x, y), and_(eq(x, y), less))
+    return [less]
 
 
 def _slt(t: Term, a: Words, b: Words) -> Words:

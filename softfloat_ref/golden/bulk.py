@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.arrays.kernels.objects import Loop
+from softfloat_ref.arrays.kernels.objects import ObjectLoop
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.arrays.operations import Bulk
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
@@ -23,7 +23,7 @@ CHUNK: Final = 1 << 13
 STREAM: Final = 1  # of the cases' random words
 WORDS_A_CODE: Final = 2
 _PADDING: Final = 8  # bytes after a text, for surplus digits
-_as_words: Final = Loop("softfloat_ref.golden.compiled", "as_words")
+_as_words: Final = ObjectLoop("softfloat_ref.golden.compiled", "as_words")
 
 Table = NDArray[np.int64]
 

@@ -8,21 +8,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.arrays.kernels.objects import Loop
-from softfloat_ref.arrays.kernels.op_plans import Plan, plan
+from softfloat_ref.arrays.kernels.objects import ObjectLoop
+from softfloat_ref.arrays.kernels.op_plans import OperationPlan, plan
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import bulk
 from softfloat_ref.golden.bulk import Place
 
 TOGETHER: Final = 4  # chunks made in one call, except where directed cases meet random ones
 _BLOCK: Final = 512  # lines at a time: their columns and words stay in the first cache
-_loop: Final = Loop("softfloat_ref.golden.compiled", "operation_lines")
+_loop: Final = ObjectLoop("softfloat_ref.golden.compiled", "operation_lines")
 
 
 class Texts:
     """The text of any cases of a set, by their place."""
 
-    def __init__(self, vectors: Any, given: Plan) -> None:
+    def __init__(self, vectors: Any, given: OperationPlan) -> None:
         formats, self.vectors, self.plan = vectors.unit.formats, vectors, given
         self.digits = np.array([f.digits for f in vectors.fields], np.int64)
         kinds = [bulk.kinds(f) for f in formats]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from softfloat_ref.arrays.boxes import SLAB, Box, Plan, boxes
+from softfloat_ref.arrays.boxes import SLAB, Box, BoxPlan, boxes
 from softfloat_ref.arrays.error_counts import Errors
-from softfloat_ref.arrays.errors import Measure, Measured, Range
+from softfloat_ref.arrays.errors import ErrorMeasure, MeasuredErrors, ValueRange
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.nn.model_files.tensors import Tensor, Unreadable
@@ -19,8 +19,8 @@ class Row(NamedTuple):
     """A tensor in a format. problem: why there is no result."""
 
     tensor: Tensor
-    measure: Measure
-    found: Measured
+    measure: ErrorMeasure
+    found: MeasuredErrors
     problem: str = ""
 
 
@@ -29,7 +29,7 @@ class Work:
     """What is measured: the tensors, each in every format. bins: of blocks, for pictures; slab: values of a box."""
 
     tensors: Sequence[Tensor]
-    measures: Sequence[Measure]
+    measures: Sequence[ErrorMeasure]
     bins: int = 0
     slab: int = SLAB
 
@@ -47,35 +47,35 @@ class Work:
         tasks = [
             (i, _Task(jobs[i], plan, part, ranges[i]))
             for i, plan in enumerate(plans)
-            if isinstance(plan, Plan)
+            if isinstance(plan, BoxPlan)
             for part in self._parts(jobs[i], plan)
         ]
         results = zip(tasks, in_order(pool, _measured, (task for _, task in tasks)), strict=True)
         waiting = next(results, None)
         for i, job in enumerate(jobs):
-            found, problem = Measured(Errors()), "" if isinstance(plans[i], Plan) else str(plans[i])
+            found, problem = MeasuredErrors(Errors()), "" if isinstance(plans[i], BoxPlan) else str(plans[i])
             while waiting is not None and waiting[0][0] == i:
                 (_, task), part = waiting
                 done(job.tensor.name, sum(prod(box.shape) for box in task.parts))
-                if isinstance(part, Measured):
+                if isinstance(part, MeasuredErrors):
                     found += part
                 else:
                     problem = problem or part
                 waiting = next(results, None)
-            yield Row(job.tensor, job.measure, Measured(Errors()) if problem else found, problem)
+            yield Row(job.tensor, job.measure, MeasuredErrors(Errors()) if problem else found, problem)
 
-    def _parts(self, job: _Job, plan: Plan) -> Iterator[tuple[Box, ...]]:
+    def _parts(self, job: _Job, plan: BoxPlan) -> Iterator[tuple[Box, ...]]:
         """The boxes of each task; values in memory are sent to a worker only once."""
         found = tuple(boxes(plan, self.slab))
         yield from [found] if job.tensor.data is not None else ((box,) for box in found)
 
-    def _ranges(self, pool: Workers, jobs: Sequence[_Job], plans: Sequence[Plan | str]) -> list[Range | None]:
+    def _ranges(self, pool: Workers, jobs: Sequence[_Job], plans: Sequence[BoxPlan | str]) -> list[ValueRange | None]:
         """The ranges of the tensors that are divided, where the format has a scale of the whole tensor."""
-        found: list[Range | None] = [None] * len(jobs)
+        found: list[ValueRange | None] = [None] * len(jobs)
         tasks = []
         for i, plan in enumerate(plans):
-            if isinstance(plan, Plan) and plan.ranged and len(list(boxes(plan, self.slab))) > 1:
-                found[i] = Range()
+            if isinstance(plan, BoxPlan) and plan.ranged and len(list(boxes(plan, self.slab))) > 1:
+                found[i] = ValueRange()
                 tasks += [(i, _Task(jobs[i], plan, part, None)) for part in self._parts(jobs[i], plan)]
         for (i, _), part in zip(tasks, in_order(pool, _range, [task for _, task in tasks]), strict=True):
             known = found[i]
@@ -89,7 +89,7 @@ class _Job:
     """One tensor in one format."""
 
     tensor: Tensor
-    measure: Measure
+    measure: ErrorMeasure
     bins: int
 
 
@@ -98,21 +98,21 @@ class _Task:
     """Some boxes of a job, for a worker."""
 
     job: _Job
-    plan: Plan
+    plan: BoxPlan
     parts: tuple[Box, ...]
-    whole: Range | None
+    whole: ValueRange | None
 
 
-def _planned(job: _Job) -> Plan | str:
+def _planned(job: _Job) -> BoxPlan | str:
     try:
         return job.measure.plan(job.tensor.shape)
     except Error as e:
         return str(e)
 
 
-def _measured(task: _Task) -> Measured | str:
+def _measured(task: _Task) -> MeasuredErrors | str:
     """The errors of the boxes, or why the format refuses them."""
-    found, job = Measured(Errors()), task.job
+    found, job = MeasuredErrors(Errors()), task.job
     try:
         for box in task.parts:
             found += job.measure.box(job.tensor.read, task.plan, box, task.whole, job.bins)
@@ -123,8 +123,8 @@ def _measured(task: _Task) -> Measured | str:
     return found
 
 
-def _range(task: _Task) -> Range:
-    found, job = Range(), task.job
+def _range(task: _Task) -> ValueRange:
+    found, job = ValueRange(), task.job
     for box in task.parts:
         for run in box.runs(task.plan.view):
             found += job.measure.range_of(job.tensor.read(*run))

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import affine, blocks, convert
 from softfloat_ref.arrays.affine_array import spread_along
-from softfloat_ref.arrays.block_setting import Setting, setting
+from softfloat_ref.arrays.block_encoding import encode_by
+from softfloat_ref.arrays.block_setting import BlockSetting, setting
 from softfloat_ref.arrays.errors import reach
 from softfloat_ref.arrays.kernels import dispatch
 from softfloat_ref.base.errors import Error
@@ -197,7 +198,7 @@ class BlockQuantizer(Quantizer):
         self.fmt, self.profile = resolve(fmt, spec.profile)
         own = spec.policy is not None
         self.policy = spec.resolved_policy() if own else get_policy(None, rounding=self.profile.rounding)
-        self._settings: dict[bool, Setting] = {}
+        self._settings: dict[bool, BlockSetting] = {}
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
         return self._array(x, source, axis), None
@@ -207,7 +208,7 @@ class BlockQuantizer(Quantizer):
         key = bits is None  # with and without random bits, found once: of small tensors, that would be much of the work
         if key not in self._settings:
             self._settings[key] = setting(self.fmt, self.profile, policy)
-        return blocks.encode_by(self._settings[key], np.ascontiguousarray(x), bits, axis=axis)
+        return encode_by(self._settings[key], np.ascontiguousarray(x), bits, axis=axis)
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
         return self._array(x, source, axis).decode()

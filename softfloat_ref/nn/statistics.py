@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.arrays.error_counts import Errors, compared
+from softfloat_ref.arrays.error_counts import Errors, compare_values
 from softfloat_ref.nn.trainer import Trainer
 from softfloat_ref.nn.watched import Seen
 
@@ -32,7 +32,7 @@ class Tally:
         """Count one more tensor."""
         before, after = (x.reshape(-1).astype(np.float64) for x in (seen.before, seen.after))
         saturated = np.isfinite(after) & seen.beyond().reshape(-1)
-        self.errors += replace(compared(before, after), saturated=int(saturated.sum()))
+        self.errors += replace(compare_values(before, after), saturated=int(saturated.sum()))
         self.zeros += int((before == 0).sum())
         kept = np.isfinite(before) & np.isfinite(after) & (before != 0) & (after != 0)
         before, after = before[kept], after[kept]

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from softfloat_ref.arrays import affine, blocks, convert
 from softfloat_ref.arrays.exponents import AnyFormat
-from softfloat_ref.arrays.kinds import given_options
+from softfloat_ref.arrays.kinds import check_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import Format
@@ -90,7 +90,7 @@ def values_in(
 
     inside: also say which values were within the range; options: those of the kind that are given. Raises Error.
     """
-    options = given_options(fmt, **options)
+    options = check_options(fmt, **options)
     if isinstance(fmt, Format):
         values = convert.quantize(x, fmt, policy, random_bits)
         limits = bounds(fmt)

@@ -26,7 +26,7 @@ from softfloat_ref.app.main import cli
 from softfloat_ref.app.requests import request_options
 from softfloat_ref.app.serve import Server, _opened
 from softfloat_ref.base.errors import Error
-from softfloat_ref.export.languages import exported
+from softfloat_ref.export.languages import export_circuit
 from softfloat_ref.golden.suites import read_suite
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.operations import OPERATIONS
@@ -202,10 +202,10 @@ def test_prove_and_export(asked: Asked, tmp_path: Path) -> None:
 
     def note(unit: Unit, name: str | None) -> Any:
         seen.append(unit)
-        return exported(sf.unit("neg", "fp8_e4m3"), name)
+        return export_circuit(sf.unit("neg", "fp8_e4m3"), name)
 
     with pytest.MonkeyPatch.context() as patched:  # making large circuits takes long
-        patched.setattr("softfloat_ref.app.export.exported", note)
+        patched.setattr("softfloat_ref.app.export.export_circuit", note)
         answered("export", *asked.words, "--lang", "c", "-o", "x.c", cwd=tmp_path)
     assert seen == [asked.unit]
 

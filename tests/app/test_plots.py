@@ -31,7 +31,7 @@ def by_definition(values: list[float]) -> dict[int, int]:
     return counts
 
 
-def shown(x: ex.Exponents) -> dict[int, int]:
+def shown(x: ex.ExponentCounts) -> dict[int, int]:
     return {x.first + i: n for i, n in enumerate(x.counts.tolist()) if n}
 
 

@@ -15,7 +15,7 @@ from command import ok, refused
 
 import softfloat_ref as sf
 from softfloat_ref.arrays.error_counts import Errors
-from softfloat_ref.arrays.errors import Measure
+from softfloat_ref.arrays.errors import ErrorMeasure
 from softfloat_ref.base.executors import Workers
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.model_errors import Work
@@ -54,7 +54,7 @@ def test_a_report_has_the_errors_of_each_tensor(model: dict[str, np.ndarray], np
     text = ok("report", str(npz), *OPTIONS, "-o", str(tmp_path / "r.json"), "-o", str(tmp_path / "r.csv"))
     rows = {(x["tensor"], x["format"]): x for x in json.loads((tmp_path / "r.json").read_text())["rows"]}
     weights = {name: x for name, x in model.items() if name != "step"}
-    names = [Measure.make(f).fmt.name for f in FORMATS]
+    names = [ErrorMeasure.make(f).fmt.name for f in FORMATS]
     assert list(rows) == [(tensor, fmt) for tensor in weights for fmt in names]
     for (tensor, fmt), row in rows.items():
         errors = sf.quantization_error(weights[tensor], fmt)
@@ -132,7 +132,7 @@ def test_memory_is_that_of_a_slab(tmp_path: Path) -> None:
         )
         for i in range(1 << 4):
             np.random.default_rng(i).standard_normal(1 << 17, np.float32).tofile(stream)
-    measures = [Measure.make(x) for x in ("mxfp8", "fp8_e4m3@e8m0/tensor", "fp8_e4m3")]
+    measures = [ErrorMeasure.make(x) for x in ("mxfp8", "fp8_e4m3@e8m0/tensor", "fp8_e4m3")]
     stored = tensors(tmp_path / "x.npy")
     small = np.zeros(1 << 16, np.float32)
     for measure in measures:

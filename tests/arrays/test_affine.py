@@ -195,7 +195,7 @@ def test_parameters_are_the_definition(name: str) -> None:
         a, b = sorted((rng.standard_normal(2) * 2.0 ** rng.integers(-30, 30, 2)).astype(np.float32).tolist())
         if trial % 4 == 0:
             a, b = min(a, 0.0), 0.0
-        found = choose(to_value(a, 0), to_value(b, 0), fmt)
+        chosen = choose(to_value(a, 0), to_value(b, 0), fmt)
         bottom, top = min(Fraction(a), Fraction(0)), max(Fraction(b), Fraction(0))
         if "sym" in name:
             scale = fp32(2 * max(-bottom, top) / (high - low))
@@ -205,9 +205,9 @@ def test_parameters_are_the_definition(name: str) -> None:
             z = min(max(low - round(bottom / scale), low), high) if scale else low
         if scale == 0:
             continue
-        assert (decode(found.scale, "fp32").as_fraction(), found.zero_point) == (scale, z)
+        assert (decode(chosen.scale, "fp32").as_fraction(), chosen.zero_point) == (scale, z)
         # what the range is for: its ends are hardly clamped, zero is exact
-        assert dequantize_value(z, found) == 0
+        assert dequantize_value(z, chosen) == 0
     other = choose(to_value(-1.0, 0), to_value(2.0, 0), "qint8_sym", "exact,symmetric_scale=highest")
     assert decode(other.scale, "fp32").as_fraction() == fp32(Fraction(2, 127))
 
@@ -362,18 +362,15 @@ def test_the_top_level() -> None:
     assert (sf.quantize(x, "fp8_e4m3") == sf.arrays.quantize(x, "fp8_e4m3")).all()
 
 
-# -- the command line ------------------------------------------------------------------------------------------------
-
-
 # -- torch -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def torch() -> object:
-    found = pytest.importorskip("torch")
-    if found.backends.quantized.engine not in ("x86", "fbgemm"):
+    module = pytest.importorskip("torch")
+    if module.backends.quantized.engine not in ("x86", "fbgemm"):
         pytest.skip("needs an x86-64 processor; the rules are those of torch there")
-    return found
+    return module
 
 
 def torch_cases(signed: bool, seed: int, count: int):
@@ -395,10 +392,10 @@ def test_torch_quantize(torch: object, signed: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for scale, z, x in torch_cases(signed, 1, 120):
-            given = {"scale": scale, "zero_point": z}
+            parameters = {"scale": scale, "zero_point": z}
             tensor = t.from_numpy(x)  # type: ignore[attr-defined]
             q = t.quantize_per_tensor(tensor, float(scale), z, dtype)  # type: ignore[attr-defined]
-            ours = affine.encode(x, name, profile="torch", **given)
+            ours = affine.encode(x, name, profile="torch", **parameters)
             assert (q.int_repr().numpy() == ours.integers).all()
             assert (q.dequantize().numpy().view(np.uint32) == ours.decode().view(np.uint32)).all()
             scales, zeros = t.full((2,), float(scale), dtype=t.float64), t.full((2,), z)  # type: ignore[attr-defined]
@@ -415,7 +412,7 @@ def test_torch_quantize(torch: object, signed: bool) -> None:
                 )
                 assert (q.int_repr().numpy() == ours.integers).all()
             fake = t.fake_quantize_per_tensor_affine(tensor, float(scale), z, low, high)  # type: ignore[attr-defined]
-            assert np.array_equal(fake.numpy(), affine.encode(x, name, profile="torch-fake", **given).decode())
+            assert np.array_equal(fake.numpy(), affine.encode(x, name, profile="torch-fake", **parameters).decode())
 
 
 @pytest.mark.extra

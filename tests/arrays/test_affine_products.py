@@ -70,8 +70,8 @@ def test_many_sums_use_thresholds() -> None:
 
 def test_a_layer_is_near_the_product_of_its_values() -> None:
     a, b = operands("quint8", "qint8_sym", True)
-    found = affine.matmul(a, b, to="quint8", scale=np.float32(0.2), zero_point=128).decode()
-    assert np.abs(found - np.clip(X @ W, -25.6, 25.4)).max() < 0.5
+    layer = affine.matmul(a, b, to="quint8", scale=np.float32(0.2), zero_point=128).decode()
+    assert np.abs(layer - np.clip(X @ W, -25.6, 25.4)).max() < 0.5
 
 
 @pytest.mark.parametrize(

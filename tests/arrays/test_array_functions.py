@@ -52,11 +52,11 @@ def agree(op: str, fmt: str, out: str, policy: Policy, codes: np.ndarray) -> int
     assert run is not None
     n = policy.random_count
     words = np.random.default_rng(3).integers(0, 1 << n, codes.size) if n else np.empty(0, np.int64)
-    found, flags = np.empty(codes.size, np.int64), np.empty(codes.size, np.uint8)
-    run([codes], words, found, flags)
+    results, flags = np.empty(codes.size, np.int64), np.empty(codes.size, np.uint8)
+    run([codes], words, results, flags)
     wanted, raised = by_oracle(sig, policy, [codes], words if n else None)
     known = flags != UNKNOWN
-    wrong = np.flatnonzero(known & ((found != wanted) | (flags != raised)))
+    wrong = np.flatnonzero(known & ((results != wanted) | (flags != raised)))
     assert not wrong.size, (op, fmt, out, policy, [hex(codes[i]) for i in wrong[:3]])
     return int((~known).sum())
 
@@ -99,9 +99,9 @@ def test_hard_cases_are_left_to_the_oracle_or_right() -> None:
 def test_bounds_that_are_too_narrow_give_wrong_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison can fail: a polynomial that is off by more than its bounds say."""
     sig = signature("exp", "fp32")
-    made = function_plan(sig, Policy())
-    assert made is not None
-    moved = made._replace(whole=made.whole + np.array([1 << 40, 0, 0, 0]))
+    plan = function_plan(sig, Policy())
+    assert plan is not None
+    moved = plan._replace(whole=plan.whole + np.array([1 << 40, 0, 0, 0]))
     monkeypatch.setattr("softfloat_ref.arrays.operations.function_plan", lambda *_: moved)
     with pytest.raises(AssertionError, match="exp"):
         agree("exp", "fp32", "fp32", Policy(), operands("fp32", 1, 2000))
@@ -110,9 +110,9 @@ def test_bounds_that_are_too_narrow_give_wrong_bits(monkeypatch: pytest.MonkeyPa
 def test_plans_have_the_proved_bounds() -> None:
     """Those of segments.py, as the least integer and a span; the last row decides nothing."""
     proved = segments.segments(OPERATIONS["tanh"]).whole
-    made = function_plan(signature("tanh", "fp32"), Policy())
-    assert made is not None
-    low, high = made.whole[:, PLAN_LOW], made.whole[:, PLAN_LOW] + made.whole[:, PLAN_SPAN] + 1
+    plan = function_plan(signature("tanh", "fp32"), Policy())
+    assert plan is not None
+    low, high = plan.whole[:, PLAN_LOW], plan.whole[:, PLAN_LOW] + plan.whole[:, PLAN_SPAN] + 1
     assert (low[:-1] == proved[:, segments.BASE] - proved[:, segments.BELOW]).all()
     assert (high[:-1] == proved[:, segments.BASE] + proved[:, segments.ABOVE]).all()
     assert low[-1] < 0 < high[-1] - 1

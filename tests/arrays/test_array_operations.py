@@ -51,13 +51,14 @@ def columns(listed, arity: int) -> list[np.ndarray]:  # type: ignore[no-untyped-
 def differences(sig: Signature, policy: Policy, listed, words=None) -> int:  # type: ignore[no-untyped-def]
     """Compare the compiled loop with the oracle on a list of cases; returns how many were compared."""
     arrays = columns(listed, len(sig.formats))
-    found = compiled(sig, policy, arrays, words)
-    if found is None:
+    results = compiled(sig, policy, arrays, words)
+    if results is None:
         return 0
     expected = by_oracle(sig, policy, arrays, words)
-    wrong = np.flatnonzero((found[0] != expected[0]) | (found[1] != expected[1]))
+    wrong = np.flatnonzero((results[0] != expected[0]) | (results[1] != expected[1]))
     shown = [
-        (*(hex(x[i]) for x in arrays), *(hex(y[0][i]) + f"/{y[1][i]:x}" for y in (found, expected))) for i in wrong[:3]
+        (*(hex(x[i]) for x in arrays), *(hex(y[0][i]) + f"/{y[1][i]:x}" for y in (results, expected)))
+        for i in wrong[:3]
     ]
     assert not wrong.size, (sig.operation.name, [f.name for f in sig.formats], sig.out.name, policy, shown)
     return len(listed)
@@ -181,9 +182,9 @@ def test_agrees_with_softfloat(op: str, fmt: str) -> None:
     soft.set_tininess_mode(soft.TininessMode.AFTER_ROUNDING)
     for rounding, mode in modes.items():
         soft.set_rounding_mode(getattr(soft.RoundingMode, mode))
-        found = compiled(sig, Policy(rounding), columns(listed, len(sig.formats)))
-        assert found is not None
-        for case, code, flags in zip(listed, found[0].tolist(), found[1].tolist(), strict=True):
+        results = compiled(sig, Policy(rounding), columns(listed, len(sig.formats)))
+        assert results is not None
+        for case, code, flags in zip(listed, results[0].tolist(), results[1].tolist(), strict=True):
             soft.set_exception_flags(0)
             result = function(*(make(x.to_bytes(size, "big")) for x in case), *more)
             bits = int(result) if isinstance(result, bool) else int.from_bytes(result.to_bytes(), "big")
@@ -197,10 +198,10 @@ def test_long_significands_leave_no_room_for_many_random_bits() -> None:
     assert plan(sig, policy) is None
     assert plan(sig, Policy("rne")) is not None
     codes, words = np.full(70_000, 0xC320000000100001, np.uint64), np.arange(70_000) % (1 << 13)
-    found = evaluate("round_to_integral_exact", [codes], "fp64", None, policy, words, flags="each")
+    results = evaluate("round_to_integral_exact", [codes], "fp64", None, policy, words, flags="each")
     run = evaluator(sig, policy)
     for i in range(0, 9000, 100):
-        assert (int(found[0][i]), int(found[1][i])) == run((0xC320000000100001,), int(words[i]))
+        assert (int(results[0][i]), int(results[1][i])) == run((0xC320000000100001,), int(words[i]))
 
 
 @pytest.mark.full
@@ -210,8 +211,8 @@ def test_every_fp16_code() -> None:
     for op in ("sqrt", "round_to_integral_exact", "logb", "next_up", "class", "neg", "rsqrt"):
         sig = signature(op, "fp16")
         run = evaluator(sig, Policy())
-        found, flags = evaluate(op, [codes], "fp16", flags="each")
-        assert list(zip(found.tolist(), flags.tolist(), strict=True)) == [run((c,), 0) for c in range(1 << 16)]
+        results, flags = evaluate(op, [codes], "fp16", flags="each")
+        assert list(zip(results.tolist(), flags.tolist(), strict=True)) == [run((c,), 0) for c in range(1 << 16)]
 
 
 @pytest.mark.full(keep=18)
@@ -223,9 +224,9 @@ def test_every_operation(op: str) -> None:
         listed = list(itertools.islice(crossed(sig.formats, 5000), 2000)) + list(random_cases(sig.formats, 3, 300))
         run = evaluator(sig, get_policy(None))
         expected = [run(case, 0) for case in listed]
-        found, flags = evaluate(op, columns(listed, len(sig.formats)), fmt, flags="each")
-        assert list(zip(found.tolist(), flags.tolist(), strict=True)) == expected
-        assert found.dtype == array_ops.code_dtype(sig.out)
+        results, flags = evaluate(op, columns(listed, len(sig.formats)), fmt, flags="each")
+        assert list(zip(results.tolist(), flags.tolist(), strict=True)) == expected
+        assert results.dtype == array_ops.code_dtype(sig.out)
 
 
 def test_the_three_ways_agree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,12 +248,12 @@ def test_the_three_ways_agree(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_codes_are_read_as_the_oracle_reads_them(fmt, flush: bool) -> None:  # type: ignore[no-untyped-def]
     """A field's row, applied to each of its codes, is the decoder's value and class."""
     sig = signature("convert", fmt, "fp64" if fmt.mantissa_bits < 50 else fmt)
-    found = plan(sig, Policy(flush_inputs=flush))
-    assert found is not None
-    first, shift, mask, quiet = (int(x) for x in found.layouts[0])
+    tables = plan(sig, Policy(flush_inputs=flush))
+    assert tables is not None
+    first, shift, mask, quiet = (int(x) for x in tables.layouts[0])
     decode = decoder(fmt, flush)
     for code in range(1 << fmt.width):
-        value, row = decode(code), found.fields[first + (code >> shift)]
+        value, row = decode(code), tables.fields[first + (code >> shift)]
         kind, low = int(row[opcodes.CLASS]), code & mask
         significand = int(row[opcodes.BASE] + row[opcodes.FACTOR] * low)
         if kind >= opcodes.FIRST_SPECIAL:
@@ -274,8 +275,8 @@ def test_shapes_and_strides() -> None:
     whole, flags = evaluate("add", [a, b], "fp16", flags="each")
     assert whole.shape == flags.shape == (60, 40)
     for cut in (np.s_[::2, ::-3], np.s_[5], np.s_[:, 7], np.s_[:0], np.s_[3:4, ::5]):
-        found, raised = evaluate("add", [a[cut], b[cut]], "fp16", flags="each")
-        assert np.array_equal(found, whole[cut])
+        results, raised = evaluate("add", [a[cut], b[cut]], "fp16", flags="each")
+        assert np.array_equal(results, whole[cut])
         assert np.array_equal(raised, flags[cut])
     assert np.array_equal(evaluate("add", [a.T, b.T], "fp16"), whole.T)
     assert np.array_equal(evaluate("add", [np.asfortranarray(a), b], "fp16"), whole)
@@ -293,14 +294,14 @@ def test_large_arrays_with_strides() -> None:
     a = rng.integers(0, 1 << 32, (300, 301), dtype=np.uint32)
     policy = Policy("sr", sr_bits=9)
     words = Philox(4).array(9, 0, a.size).reshape(a.shape)
-    given = evaluate("convert", [a], "fp32", "fp16", policy, words)
+    results = evaluate("convert", [a], "fp32", "fp16", policy, words)
     drawn = evaluate("convert", [a], "fp32", "fp16", policy, Philox(4))
     turned = evaluate("convert", [a.T], "fp32", "fp16", policy, words.T)
-    assert np.array_equal(given, drawn)
-    assert np.array_equal(given, turned.T)
+    assert np.array_equal(results, drawn)
+    assert np.array_equal(results, turned.T)
     run = evaluator(signature("convert", "fp32", "fp16"), policy)
     for i in range(0, a.size, 997):
-        assert given.flat[i] == run((int(a.flat[i]),), int(words.flat[i]))[0]
+        assert results.flat[i] == run((int(a.flat[i]),), int(words.flat[i]))[0]
 
 
 def test_flags_modes() -> None:

@@ -58,8 +58,8 @@ def written(tmp_path: Path, **changed: object) -> Path:
     """A good file, some members of which are replaced (None: left out)."""
     q = random_array("mxfp4", (2, 64), -1)
     blocks.save(tmp_path / "good.npz", q)
-    with np.load(tmp_path / "good.npz") as found:
-        members = {name: found[name] for name in found.files}
+    with np.load(tmp_path / "good.npz") as file:
+        members = {name: file[name] for name in file.files}
     if "definition" in changed and isinstance(changed["definition"], dict):
         table = json.loads(members["definition"].tobytes())
         for key, value in changed["definition"].items():
@@ -98,7 +98,7 @@ def written(tmp_path: Path, **changed: object) -> Path:
         ({"definition": {"axis": True}}, "axis missing"),
         ({"definition": {"array": "affine"}}, "the array is affine, but the file holds"),
         ({"definition": {"array": "other"}}, "array is none of scalar, block, affine"),
-        ({"definition": {"more": 1}}, "or others there"),
+        ({"definition": {"more": 1}}, "one is missing, or unknown"),
         ({"definition": {"profile": "ocp"}}, "profile is not given in full"),
         ({"definition": {"format.element": "fp4_e2m1"}}, "is given in full"),
         ({"definition": {"format.element": {"like": "/etc/x.toml", "name": "x"}}}, "is given in full"),
@@ -124,8 +124,8 @@ def test_bombs_and_lies(tmp_path: Path) -> None:
     blocks.save(tmp_path / "good.npz", random_array("mxfp4", (2, 64), -1))
     whole = (tmp_path / "good.npz").read_bytes()
     bad = tmp_path / "bad.npz"
-    with np.load(tmp_path / "good.npz") as found:
-        np.savez_compressed(bad, **{name: found[name] for name in found.files})
+    with np.load(tmp_path / "good.npz") as members:
+        np.savez_compressed(bad, **{name: members[name] for name in members.files})
     with pytest.raises(Error, match="compressed"):
         blocks.load(bad)
     lie = io.BytesIO()

@@ -17,7 +17,7 @@ from volume import FULL, cases
 
 import softfloat_ref as sf
 from softfloat_ref import affine, arrays, blocks
-from softfloat_ref.arrays.block_setting import Setting
+from softfloat_ref.arrays.block_setting import BlockSetting
 from softfloat_ref.arrays.kernels import prefixes
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format, get_block_format
@@ -163,8 +163,8 @@ def test_stochastic_blocks() -> None:
                 random_bits=words[r * 70 + part.start : r * 70 + part.stop],
             )
             assert list(block.codes) == quantized.codes[r, part].tolist()
-    given = np.array(words).reshape(x.shape)
-    assert (blocks.encode(x, "mxfp4", policy=policy, random_bits=given).codes == quantized.codes).all()
+    word_array = np.array(words).reshape(x.shape)
+    assert (blocks.encode(x, "mxfp4", policy=policy, random_bits=word_array).codes == quantized.codes).all()
 
 
 @pytest.mark.parametrize("nan", ["propagate", "propagate,negative", "canonical"])
@@ -173,10 +173,10 @@ def test_a_nan_that_no_input_has(nan: str) -> None:
     fmt = get_block_format("s1e3m6@fp32/2")
     profile, policy = get_profile("nvfp4-torchao,tail=pad"), Policy(nan=nan)
     x = np.array([[0, 0, 1, -3]], np.float32)
-    found = blocks.encode(x, fmt, profile=profile, policy=policy)
-    zero = quantize_block([to_value(0.0, 0)] * 2, fmt, profile, policy, None, found.factor)
+    result = blocks.encode(x, fmt, profile=profile, policy=policy)
+    zero = quantize_block([to_value(0.0, 0)] * 2, fmt, profile, policy, None, result.factor)
     assert fmt.element.is_nan(zero.codes[0])
-    assert found.codes[0, :2].tolist() == list(zero.codes)
+    assert result.codes[0, :2].tolist() == list(zero.codes)
 
 
 SCALARS = [f for f in CATALOGUE.values() if f.width <= 16] + [
@@ -375,9 +375,9 @@ def test_stochastic_blocks_by_compiled_loops(fmt: str, rounding: str, monkeypatc
     wide = np.where(np.isfinite(patterns), patterns, 0).astype(np.float32)
     policy, source = Policy(rounding=rounding, sr_bits=16), Philox(4)
     for x, axis, profile in ((plain, 0, None), (wide, 1, None), (wide, 0, "torchao-even"), (wide / 2**100, 1, None)):
-        found = blocks.encode(x, fmt, axis=axis, profile=profile, policy=policy, random_bits=source)
+        result = blocks.encode(x, fmt, axis=axis, profile=profile, policy=policy, random_bits=source)
         with monkeypatch.context() as context:
-            context.setattr(Setting, "divided", lambda *_: None)
+            context.setattr(BlockSetting, "divided", lambda *_: None)
             expected = blocks.encode(x, fmt, axis=axis, profile=profile, policy=policy, random_bits=source)
-        assert (found.codes == expected.codes).all()
-        assert (found.scales == expected.scales).all()
+        assert (result.codes == expected.codes).all()
+        assert (result.scales == expected.scales).all()

@@ -42,23 +42,23 @@ def inputs(rng: np.random.Generator) -> dict[str, np.ndarray]:
     }
 
 
-def outcome(x: np.ndarray, fmt: str, axis: int | None, **given: Any) -> Any:
+def outcome(x: np.ndarray, fmt: str, axis: int | None, **options: Any) -> Any:
     """Everything that encode and decode return, as bytes, or the error."""
     with np.errstate(invalid="ignore", over="ignore"):  # signalling NaNs; the products of wild values
         try:
-            made = affine.encode(x, fmt, axis=axis, **given)
+            result = affine.encode(x, fmt, axis=axis, **options)
         except Error as e:
             return str(e)
-        parts = (made.integers, made.scales, made.zero_points, made.decode())
+        parts = (result.integers, result.scales, result.zero_points, result.decode())
     return [(part.shape, str(part.dtype), part.tobytes()) for part in parts]
 
 
-def check(x: np.ndarray, fmt: str, axis: int | None, **given: Any) -> None:
-    found = outcome(x, fmt, axis, **given)
+def check(x: np.ndarray, fmt: str, axis: int | None, **options: Any) -> None:
+    compiled = outcome(x, fmt, axis, **options)
     with pytest.MonkeyPatch.context() as patched:
         for module in (affine, affine_array):
             patched.setattr(module, "is_compiled", lambda _: False)
-        assert found == outcome(x, fmt, axis, **given)
+        assert compiled == outcome(x, fmt, axis, **options)
 
 
 @pytest.mark.full(keep=35)

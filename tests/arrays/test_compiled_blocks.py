@@ -50,15 +50,15 @@ def test_blocks_overwrite_an_earlier_result(name: str, rounding: str, axis: int,
     scattered = dataclasses.replace(out, codes=np.empty((50, 140), np.uint8)[:, ::2])
     fresh = blocks.encode(x, name, axis=axis, policy=policy, random_bits=drawn)
     assert not np.array_equal(fresh.codes, out.codes)
-    for given in (out, scattered):
-        made = blocks.encode(x, name, axis=axis, policy=policy, random_bits=drawn, out=given)
-        assert made.codes is given.codes
-        assert made.scales is given.scales
-        assert np.array_equal(made.codes, fresh.codes)
-        assert np.array_equal(made.scales, fresh.scales)
-        assert made.tensor_scale == fresh.tensor_scale
+    for earlier in (out, scattered):
+        result = blocks.encode(x, name, axis=axis, policy=policy, random_bits=drawn, out=earlier)
+        assert result.codes is earlier.codes
+        assert result.scales is earlier.scales
+        assert np.array_equal(result.codes, fresh.codes)
+        assert np.array_equal(result.scales, fresh.scales)
+        assert result.tensor_scale == fresh.tensor_scale
     plain = policy.replace(rounding="rne", sr_bits=None)
-    assert (block_dispatch.plan(made.fmt, made.profile, plain, FP32) is not None) == (way == "compiled")
+    assert (block_dispatch.plan(result.fmt, result.profile, plain, FP32) is not None) == (way == "compiled")
 
 
 def test_bad_random_words_leave_an_earlier_result_as_it_was() -> None:
@@ -86,12 +86,12 @@ def test_elements_of_any_bias(element: str, rule: str, axis: int) -> None:
     large = np.where(rng.random((64, 32)) < 0.5, 0x7F7FFFFF, rng.integers(0, 1 << 24, (64, 32))).astype(np.uint32)
     bits = np.concatenate([wild(rng, 64), large, sparse(rng, 64), close(rng, 64)])
     turned = bits if axis else bits.T.copy()
-    made, decode = blocks.encode(turned.view(np.float32), fmt, axis=axis, profile=profile), decoder(FP32)
-    codes, scales, values = (array if axis else array.T for array in (made.codes, made.scales, made.decode()))
-    for given, own, scale, back in zip(bits.tolist(), codes.tolist(), scales.tolist(), values, strict=True):
-        found = quantize_block([decode(code) for code in given], fmt, profile)
-        assert (found.scale, list(found.codes)) == (scale[0], own), given
-        assert dequantize_to_fp32(found.scale, found.codes, fmt, profile) == back.copy().view(np.uint32).tolist()
+    result, decode = blocks.encode(turned.view(np.float32), fmt, axis=axis, profile=profile), decoder(FP32)
+    codes, scales, values = (array if axis else array.T for array in (result.codes, result.scales, result.decode()))
+    for operands, own, scale, back in zip(bits.tolist(), codes.tolist(), scales.tolist(), values, strict=True):
+        block = quantize_block([decode(code) for code in operands], fmt, profile)
+        assert (block.scale, list(block.codes)) == (scale[0], own), operands
+        assert dequantize_to_fp32(block.scale, block.codes, fmt, profile) == back.copy().view(np.uint32).tolist()
 
 
 def test_blocks_do_not_fit_their_place() -> None:
@@ -144,12 +144,12 @@ def test_many_blocks(name: str, kind: Callable[[np.random.Generator, int], np.nd
         rows = int(rng.choice([1, 2, 8, 70, 128]))
         bits = kind(rng, rows * -(-min(left, 1000) // rows))
         left -= bits.shape[0]
-        made = blocks.encode(bits.view(np.float32).reshape(-1, 32 * rows), fmt)
-        codes, scales = made.codes.reshape(-1, 32).tolist(), made.scales.reshape(-1).tolist()
-        values = made.decode().view(np.uint32).reshape(-1, 32).tolist()
-        for given, own, scale, back in zip(bits.tolist(), codes, scales, values, strict=True):
-            found = quantize_block([decode(code) for code in given], fmt, "ocp")
-            assert (found.scale, list(found.codes)) == (scale, own), given
+        result = blocks.encode(bits.view(np.float32).reshape(-1, 32 * rows), fmt)
+        codes, scales = result.codes.reshape(-1, 32).tolist(), result.scales.reshape(-1).tolist()
+        values = result.decode().view(np.uint32).reshape(-1, 32).tolist()
+        for operands, own, scale, back in zip(bits.tolist(), codes, scales, values, strict=True):
+            block = quantize_block([decode(code) for code in operands], fmt, "ocp")
+            assert (block.scale, list(block.codes)) == (scale, own), operands
             assert dequantize_to_fp32(scale, own, fmt) == back
 
 
@@ -192,10 +192,10 @@ def test_values_of_rows_of_32(name: str, monkeypatch: pytest.MonkeyPatch) -> Non
     rows = np.concatenate([np.minimum(every, 3), every | np.uint8(1), every], axis=1)
     scales = np.repeat(np.arange(256, dtype=np.uint8)[:, np.newaxis], 24, axis=1)
     scales[:, 9::5] = 120
-    found = [_values(rows, scales, fmt, size, monkeypatch) for size in (32, 0)]
-    np.testing.assert_array_equal(*found)
+    both = [_values(rows, scales, fmt, size, monkeypatch) for size in (32, 0)]
+    np.testing.assert_array_equal(*both)
     code = rows[200, 300]
-    assert found[0][200, 300] == dequantize_to_fp32(int(scales[200, 300 // 32]), [int(code)], fmt)[0]
+    assert both[0][200, 300] == dequantize_to_fp32(int(scales[200, 300 // 32]), [int(code)], fmt)[0]
 
 
 def _values(
@@ -260,10 +260,10 @@ def test_narrow_arrays_and_short_rows(name: str, shape: tuple[int, ...]) -> None
     x[rng.random(shape) < 0.0005] = np.nan
     x[rng.random(shape) < 0.0005] = np.inf
     for axis in range(x.ndim):
-        made, wanted = blocks.encode(x, name, axis=axis), blocks.encode(x.astype(np.float64), name, axis=axis)
-        np.testing.assert_array_equal(made.codes, wanted.codes)
-        np.testing.assert_array_equal(made.scales, wanted.scales)
-        other = dataclasses.replace(made, codes=np.asfortranarray(made.codes))
-        assert made._is_compiled() or name == "fp8_e4m3@fp32/128"
+        result, wanted = blocks.encode(x, name, axis=axis), blocks.encode(x.astype(np.float64), name, axis=axis)
+        np.testing.assert_array_equal(result.codes, wanted.codes)
+        np.testing.assert_array_equal(result.scales, wanted.scales)
+        other = dataclasses.replace(result, codes=np.asfortranarray(result.codes))
+        assert result._is_compiled() or name == "fp8_e4m3@fp32/128"
         assert not other._is_compiled()
-        np.testing.assert_array_equal(made.decode().view(np.uint32), other.decode().view(np.uint32))
+        np.testing.assert_array_equal(result.decode().view(np.uint32), other.decode().view(np.uint32))

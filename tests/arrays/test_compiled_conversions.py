@@ -11,9 +11,9 @@ from volume import cases
 
 from softfloat_ref import arrays, blocks
 from softfloat_ref.arrays import slabs
-from softfloat_ref.arrays.kernels import casts, convert, dispatch, nearest, plans
+from softfloat_ref.arrays.kernels import convert, dispatch, jit, nearest, plans
 from softfloat_ref.arrays.kernels.random_words import words
-from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
@@ -197,12 +197,12 @@ def test_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strided arrays and places, a slab at a time: the same codes, values and random words."""
     rng = np.random.default_rng(5)
     x = rng.standard_normal((7, 20, 30)).astype(np.float32)
-    policy, given = Policy("sr", sr_bits=8), rng.integers(0, 256, x.shape)
+    policy, words = Policy("sr", sr_bits=8), rng.integers(0, 256, x.shape)
     views = [
-        (x.T, given.T),
-        (x[::2, :, ::-3], given[::2, :, ::-3]),
-        (x.astype(">f4"), given),
-        (rng.integers(-500, 500, x.shape), given),
+        (x.T, words.T),
+        (x[::2, :, ::-3], words[::2, :, ::-3]),
+        (x.astype(">f4"), words),
+        (rng.integers(-500, 500, x.shape), words),
     ]
     wanted = [
         (
@@ -214,7 +214,7 @@ def test_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
         for v, r in views
     ]
     for size in (1, 64, 500):
-        monkeypatch.setattr(slabs, "SIZE", size)
+        monkeypatch.setattr(slabs, "SLAB_SIZE", size)
         for (v, r), (codes, values, drawn, keyed) in zip(views, wanted, strict=True):
             assert slabs.needs_copy(v, None)
             np.testing.assert_array_equal(arrays.encode(v, "fp8_e4m3", threads=2), codes)
@@ -224,7 +224,7 @@ def test_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(arrays.encode(v, "bf16", policy, r), drawn)
             np.testing.assert_array_equal(arrays.quantize(v, "bf16", policy, Philox(3)), keyed)
         with pytest.raises(Error, match="random bits"):
-            arrays.encode(x.T, "bf16", policy, given)
+            arrays.encode(x.T, "bf16", policy, words)
         with pytest.raises(Error, match="beyond 2\\^53"):
             arrays.encode(np.full((200, 2), 1 << 60).T, "bf16")
         monkeypatch.undo()
@@ -252,7 +252,7 @@ def test_philox_is_numpys(start: int, n: int) -> None:
 
 def test_many_small_arrays_pay_for_the_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # of `compiled`
-    monkeypatch.setattr(dispatch, "_LOOPS", "not loaded")
+    monkeypatch.setattr(dispatch, "_LOOPS_MODULE", "not loaded")
     for weight in (1, dispatch.ONE_BY_ONE):
         monkeypatch.setattr(dispatch._Uncompiled, "values", 0)
         calls = dispatch.COMPILED_AFTER // (999 * weight)
@@ -286,7 +286,7 @@ def lone() -> np.ndarray:
 @pytest.fixture
 def without_half(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As on a processor without F16C."""
-    monkeypatch.setattr(casts, "has_half", lambda: False)
+    monkeypatch.setattr(jit, "has_half", lambda: False)
     dispatch._nearest.cache_clear()
     yield
     dispatch._nearest.cache_clear()
@@ -318,10 +318,10 @@ def test_the_loops_for_nearest_are_the_general_ones(name: str) -> None:
             if not plans.is_plain(fmt, policy, FP32):
                 continue
             for values in (False, True):
-                found = dispatch._nearest(fmt, policy, values)
-                if found is None:
+                chosen = dispatch._nearest(fmt, policy, values)
+                if chosen is None:
                     continue
-                loop, rest = found
+                loop, rest = chosen
                 loop(x, got, *rest)
                 if values:
                     convert.plain_values32(x, wanted, dispatch._value_numbers(fmt, policy))
@@ -332,7 +332,7 @@ def test_the_loops_for_nearest_are_the_general_ones(name: str) -> None:
     if name in ("fp16", "fp8_e4m3", "bf16"):
         first = {"fp16": "wide", "fp8_e4m3": "nearest", "bf16": "same_exponents"}[name]
         second = "nearest" if name == "fp16" else first
-        half = {"half_codes32"} if name == "fp16" and casts.has_half() else set()
+        half = {"half_codes32"} if name == "fp16" and jit.has_half() else set()
         assert kinds == {f"{first}_codes32", f"{second}_values32"} | half
 
 
@@ -345,7 +345,7 @@ def test_threads_share_every_element_once(count: int, size: int, threads: int) -
     def work(part: slice) -> None:
         seen[part] += 1
 
-    shared(count, size, threads, work)
+    run_slices(count, size, threads, work)
     assert seen.min() == seen.max() == 1
 
 
@@ -355,21 +355,21 @@ def test_an_error_in_a_thread_is_seen() -> None:
             raise Error("here")
 
     with pytest.raises(Error, match="here"):
-        shared(1 << 20, 1, 2, work)
+        run_slices(1 << 20, 1, 2, work)
 
 
 def test_the_processor_s_conversion_to_fp16_is_the_loop_s() -> None:
     """Of all exponents, and with SOFTFLOAT_FULL=1 of all 2^32 operands."""
-    if not casts.has_half():
+    if not jit.has_half():
         pytest.skip("this processor has no F16C")
     fmt, size = CATALOGUE["fp16"], 1 << 16
     loop, (numbers,) = dispatch._nearest(fmt, Policy(), False) or (None, (None,))
     assert loop is nearest.half_codes32
-    made, known = np.empty(size, np.uint16), np.empty(size, np.uint16)
+    codes, known = np.empty(size, np.uint16), np.empty(size, np.uint16)
     for start in range(0, 1 << 32, size * cases(64, 1)):
         x = np.arange(start, start + size, dtype=np.uint64).astype(np.uint32)
-        loop(x, made, numbers)
+        loop(x, codes, numbers)
         nearest.nearest_codes32(x, known, numbers)
-        np.testing.assert_array_equal(made, known)
+        np.testing.assert_array_equal(codes, known)
     for other in (Policy(rounding="rtz"), Policy(overflow="sat-finite")):  # type: ignore[arg-type]
         assert (dispatch._nearest(fmt, other, False) or (None,))[0] is not loop

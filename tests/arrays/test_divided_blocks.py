@@ -114,49 +114,53 @@ CASES: list[tuple[str, str | None, dict[str, Any]]] = [
 ]
 
 
-def check(bits: Bits, words: Any, made: blocks.BlockArray, policy: Policy | None, factor: Any) -> None:
+def check(bits: Bits, words: Any, result: blocks.BlockArray, policy: Policy | None, factor: Any) -> None:
     """Every block, which is a row, against the oracle."""
     decode_value = decoder(FP32)
-    rows = zip(bits.tolist(), made.codes.tolist(), made.scales.tolist(), strict=True)
-    for i, (given, codes, scales) in enumerate(rows):
+    rows = zip(bits.tolist(), result.codes.tolist(), result.scales.tolist(), strict=True)
+    for i, (operands, codes, scales) in enumerate(rows):
         drawn = None if words is None else words[i].tolist()
-        values = [decode_value(code) for code in given]
-        found = quantize_block(values, made.fmt, made.profile, policy, drawn, factor)
-        assert (found.scale, list(found.codes)) == (scales[0], codes), [hex(code) for code in given]
+        values = [decode_value(code) for code in operands]
+        block = quantize_block(values, result.fmt, result.profile, policy, drawn, factor)
+        assert (block.scale, list(block.codes)) == (scales[0], codes), [hex(code) for code in operands]
 
 
 @pytest.mark.full(keep=7)
 @pytest.mark.parametrize(("name", "profile", "chosen"), CASES)
 @pytest.mark.parametrize("axis", [1, 0])
-@pytest.mark.parametrize("given", [None, float(np.float32(0.37))])
+@pytest.mark.parametrize("tensor_scale", [None, float(np.float32(0.37))])
 def test_blocks_against_the_oracle(
-    name: str, profile: str | None, chosen: dict[str, Any], axis: int, given: float | None, monkeypatch: Any
+    name: str, profile: str | None, chosen: dict[str, Any], axis: int, tensor_scale: float | None, monkeypatch: Any
 ) -> None:
     fmt, rng = get_block_format(name), np.random.default_rng(5)
     policy = Policy(**chosen) if chosen else None
-    if given and (name[0] != "n" or "tensor_scale=none" in str(profile)):
-        given = 4.0
+    if tensor_scale and (name[0] != "n" or "tensor_scale=none" in str(profile)):
+        tensor_scale = 4.0
     left = watched(monkeypatch)
     for kind in KINDS:
         bits = kind(rng, (max(MANY, -(-VALUES // fmt.size)), fmt.size))
         words = rng.integers(0, 1 << policy.random_count, bits.shape) if policy and policy.random_count else None
         turned, drawn = (x if axis or x is None else np.ascontiguousarray(x.T) for x in (bits, words))
-        made = blocks.encode(
+        result = blocks.encode(
             turned.view(np.float32),
             fmt,
             axis=axis,
             profile=profile,
             policy=policy,
             random_bits=drawn,
-            tensor_scale=given,
+            tensor_scale=tensor_scale,
         )
         rows = blocks.BlockArray(
-            *(x if axis else x.T for x in (made.codes, made.scales)), made.fmt, 1, made.profile, made.tensor_scale
+            *(x if axis else x.T for x in (result.codes, result.scales)),
+            result.fmt,
+            1,
+            result.profile,
+            result.tensor_scale,
         )
         few = slice(MANY)
-        part = blocks.BlockArray(rows.codes[few], rows.scales[few], made.fmt, 1, made.profile)
-        check(bits[few], None if words is None else words[few], part, policy, made.factor)
-        if kind is normal and (given is None or name == "nvfp4"):
+        part = blocks.BlockArray(rows.codes[few], rows.scales[few], result.fmt, 1, result.profile)
+        check(bits[few], None if words is None else words[few], part, policy, result.factor)
+        if kind is normal and (tensor_scale is None or name == "nvfp4"):
             assert left[-1] == 0, "the oracle computed some blocks"
 
 
@@ -165,8 +169,8 @@ def against_the_oracle(fmt: BlockFormat, profile: str, policy: Policy, factor: f
     rng = np.random.default_rng(11)
     for kind in kinds:
         bits = kind(rng, (VALUES // fmt.size, fmt.size))
-        made = blocks.encode(bits.view(np.float32), fmt, policy, profile=profile, tensor_scale=factor)
-        check(bits, None, made, policy.replace(overflow=made.profile.overflow), made.factor)
+        result = blocks.encode(bits.view(np.float32), fmt, policy, profile=profile, tensor_scale=factor)
+        check(bits, None, result, policy.replace(overflow=result.profile.overflow), result.factor)
 
 
 @pytest.mark.parametrize("width", [2, 6, 10, 13])
@@ -227,15 +231,20 @@ def test_slabs_and_threads_do_not_change_bits(
     x = np.random.default_rng(3).standard_normal(shape, np.float32)
     policy = Policy(rounding, sr_bits=6 if rounding == "sr" else None)  # type: ignore[arg-type]
     drawn = Philox(7) if rounding == "sr" else None
-    given = None if drawn is None else drawn.array(6, 0, x.size).reshape(shape)
+    word_array = None if drawn is None else drawn.array(6, 0, x.size).reshape(shape)
     for axis in range(len(shape)):
-        want = blocks.encode(x.astype(np.float64), name, axis=axis, policy=policy, random_bits=given)
-        for slab, words, threads in ((1 << 17, drawn, 1), (700, drawn, 1), (64, given, 1), (1 << 17, given, 3)):
+        want = blocks.encode(x.astype(np.float64), name, axis=axis, policy=policy, random_bits=word_array)
+        for slab, words, threads in (
+            (1 << 17, drawn, 1),
+            (700, drawn, 1),
+            (64, word_array, 1),
+            (1 << 17, word_array, 3),
+        ):
             monkeypatch.setattr(divided, "SLAB", slab)
-            made = blocks.encode(x, name, axis=axis, policy=policy, random_bits=words, threads=threads)
-            assert np.array_equal(made.codes, want.codes)
-            assert np.array_equal(made.scales, want.scales)
-            assert made.tensor_scale == want.tensor_scale
+            result = blocks.encode(x, name, axis=axis, policy=policy, random_bits=words, threads=threads)
+            assert np.array_equal(result.codes, want.codes)
+            assert np.array_equal(result.scales, want.scales)
+            assert result.tensor_scale == want.tensor_scale
 
 
 @pytest.mark.full(keep=1)
@@ -246,12 +255,12 @@ def test_every_bf16_under_every_scale(name: str) -> None:
     for top in (1.0, 3.1, 1e-30, 7e30, 2.0**-130):
         block = np.full((1 << 16, 16), top, np.float32)
         block.view(np.uint32)[:, 3] = every
-        made = blocks.encode(block, name, tensor_scale=1.5)
+        result = blocks.encode(block, name, tensor_scale=1.5)
         with np.errstate(invalid="ignore"):  # signalling NaNs
             wide = block.astype(np.float64)
         want = blocks.encode(wide, name, tensor_scale=1.5)
-        assert np.array_equal(made.scales, want.scales)
-        assert np.array_equal(made.codes, want.codes)
+        assert np.array_equal(result.scales, want.scales)
+        assert np.array_equal(result.codes, want.codes)
 
 
 def test_tensor_scales_of_any_largest_magnitude() -> None:

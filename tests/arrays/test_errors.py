@@ -51,18 +51,22 @@ def test_errors_are_exact_and_do_not_depend_on_the_boxes(
     axis = None if fmt in SCALARS else axis
     x = drawn(shape, specials)
     y = sf.quantize(x, fmt, axis=axis)
-    found = sf.quantization_error(x, fmt, axis=axis)
+    total = sf.quantization_error(x, fmt, axis=axis)
     signal, noise = by_definition(x, y)
-    assert (found.signal * Fraction(2) ** UNIT_EXPONENT, found.noise * Fraction(2) ** UNIT_EXPONENT) == (signal, noise)
-    kept = np.isfinite(x) & np.isfinite(y)
-    assert (found.values, found.counted, found.flushed) == (x.size, kept.sum(), (kept & (x != 0) & (y == 0)).sum())
-    assert found.largest_error == np.abs(x[kept].astype(float) - y[kept]).max(initial=0)
-    measure, flat = errors.Measure.make(fmt, axis=axis), x.reshape(-1)
-    whole = errors.measured(measure, lambda first, n: flat[first : first + n], shape, bins=5)
-    assert same(whole.errors, found)
+    assert (total.signal * Fraction(2) ** UNIT_EXPONENT, total.noise * Fraction(2) ** UNIT_EXPONENT) == (signal, noise)
+    counted = np.isfinite(x) & np.isfinite(y)
+    assert (total.values, total.counted, total.flushed) == (
+        x.size,
+        counted.sum(),
+        (counted & (x != 0) & (y == 0)).sum(),
+    )
+    assert total.largest_error == np.abs(x[counted].astype(float) - y[counted]).max(initial=0)
+    measure, flat = errors.ErrorMeasure.make(fmt, axis=axis), x.reshape(-1)
+    whole = errors.measure_errors(measure, lambda first, n: flat[first : first + n], shape, bins=5)
+    assert same(whole.errors, total)
     for slab in (1, 40, 100):
-        parts = errors.measured(measure, lambda first, n: flat[first : first + n], shape, slab, bins=5)
-        assert same(parts.errors, found), slab
+        parts = errors.measure_errors(measure, lambda first, n: flat[first : first + n], shape, slab, bins=5)
+        assert same(parts.errors, total), slab
         if whole.bins is not None and parts.bins is not None:
             assert all(np.array_equal(a, b) for a, b in zip(astuple(whole.bins), astuple(parts.bins), strict=True))
 
@@ -72,12 +76,12 @@ def test_random_words_belong_to_positions(fmt: str) -> None:
     """An error is that of the quantization with the same source, and the same in any boxes."""
     x, source = drawn((6, 64), False), Philox(5)
     policy = sf.Policy(rounding="sr", sr_bits=8)
-    found = sf.quantization_error(x, fmt, policy, source)
+    total = sf.quantization_error(x, fmt, policy, source)
     signal, noise = by_definition(x, sf.quantize(x, fmt, policy, source))
-    assert found.noise * Fraction(2) ** UNIT_EXPONENT == noise > 0
+    assert total.noise * Fraction(2) ** UNIT_EXPONENT == noise > 0
     assert signal > 0
-    measure, flat = errors.Measure.make(fmt, policy, source), x.reshape(-1)
-    assert same(errors.measured(measure, lambda i, n: flat[i : i + n], x.shape, 50).errors, found)
+    measure, flat = errors.ErrorMeasure.make(fmt, policy, source), x.reshape(-1)
+    assert same(errors.measure_errors(measure, lambda i, n: flat[i : i + n], x.shape, 50).errors, total)
 
 
 def test_compiled_and_by_definition() -> None:
@@ -108,8 +112,8 @@ def test_decibels() -> None:
 
 def test_counts() -> None:
     x = [500.0, -449.0, 448.0, 1e-9, 0.0, math.inf]
-    found = sf.quantization_error(x, "fp8_e4m3")
-    assert (found.saturated, found.flushed, found.specials, found.lost) == (3, 1, 1, 0)
+    errors = sf.quantization_error(x, "fp8_e4m3")
+    assert (errors.saturated, errors.flushed, errors.specials, errors.lost) == (3, 1, 1, 0)
     assert sf.quantization_error(x, "fp8_e5m2").lost == 0
     lost = sf.quantization_error([1e6, 1.0], "fp16")
     assert (lost.lost, lost.counted, lost.saturated) == (1, 1, 0)

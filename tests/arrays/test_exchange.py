@@ -22,8 +22,8 @@ def test_ml_dtypes_are_views(name: str) -> None:
     assert theirs.dtype == np.dtype(getattr(ml_dtypes, name, name))
     with np.errstate(invalid="ignore"):
         assert np.array_equal(theirs.astype(np.float64), sf.arrays.decode_float64(codes, fmt), equal_nan=True)
-    back, found = exchange.from_ml_dtypes(theirs)
-    assert found == fmt
+    back, own = exchange.from_ml_dtypes(theirs)
+    assert own == fmt
     assert (back == codes).all()
 
 
@@ -55,8 +55,8 @@ def test_torch_tensors_are_views() -> None:
         assert tensor.dtype == getattr(torch, name)
         values = tensor.to(torch.float64).numpy()
         assert np.array_equal(values, sf.arrays.decode_float64(codes, fmt), equal_nan=True)
-        back, found = exchange.from_torch(tensor)
-        assert found == fmt
+        back, own = exchange.from_torch(tensor)
+        assert own == fmt
         assert (back == codes).all()
     codes = np.random.default_rng(1).integers(0, 16, (4, 64), dtype=np.uint8)
     tensor = exchange.to_torch(codes, "fp4_e2m1")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from volume import FULL
 
-from softfloat_ref import blocks
+from softfloat_ref import arrays, blocks
 from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.convert import code_dtype, decode
 from softfloat_ref.arrays.kernels import fused
 from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
-from softfloat_ref.arrays.matmul import _ends, _Job, operand_matrix
+from softfloat_ref.arrays.matmul import _ends, _ProductJob, operand_matrix
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
@@ -39,24 +39,25 @@ BLOCK = [
 def codes(fmt: Format, shape: tuple[int, int], seed: int, kind: str) -> np.ndarray:
     """Random codes: `any`; `finite` ones; `close`, of a few binades, so that sums round and cancel; or `tiny` ones."""
     rng = np.random.default_rng(seed)
-    found = rng.integers(0, 1 << fmt.width, shape, dtype=np.uint64)
+    array = rng.integers(0, 1 << fmt.width, shape, dtype=np.uint64)
     if kind == "any":
-        return found
-    magnitude = found & np.uint64(fmt.magnitude_mask)
+        return array
+    magnitude = array & np.uint64(fmt.magnitude_mask)
     if kind == "close":
         span = np.uint64(6 << fmt.mantissa_bits)
         magnitude = np.uint64(max((fmt.max_code + 1) // 2 - (3 << fmt.mantissa_bits), 0)) + magnitude % span
     if kind == "tiny":
         magnitude %= np.uint64(2 << fmt.mantissa_bits)
     magnitude = np.minimum(magnitude, np.uint64(fmt.max_code))
-    return magnitude | (found & np.uint64(fmt.sign_bit))
+    return magnitude | (array & np.uint64(fmt.sign_bit))
 
 
 def same_as_the_oracle(
     a: object, b: object, acc: str | Accumulator, fmt: str | None = None, c: np.ndarray | None = None
 ) -> np.ndarray:
     got = matmul(a, b, acc, fmt=fmt, c=c)
-    x, y = operand_matrix(a, fmt, 1, "a"), operand_matrix(b, fmt, 0, "b")
+    p, q = (x if fmt is None else arrays.from_codes(x, fmt) for x in (a, b))  # type: ignore[arg-type]
+    x, y = operand_matrix(p, 1, "a"), operand_matrix(q, 0, "b")  # type: ignore[arg-type]
     s = setting(x.vector(0), y.vector(0), get_accumulator(acc), FP32)
     start = np.zeros(got.shape, np.uint32) if c is None else c.view(np.uint32)
     wanted = [
@@ -72,10 +73,10 @@ def same_as_the_oracle(
 @pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))
 @pytest.mark.parametrize("kind", ["any", "finite", "close"])
 def test_scalar_operands(acc: str, fmt: str, kind: str) -> None:
-    found = get_format(fmt)
+    resolved = get_format(fmt)
     rows, columns = (5, 9) if FULL else (2, 4)
-    a, b = codes(found, (rows, 67), 1, kind), codes(found, (67, columns), 2, kind)
-    a[0], b[:, 0] = 0, found.sign_bit if found.negative_zero else 0
+    a, b = codes(resolved, (rows, 67), 1, kind), codes(resolved, (67, columns), 2, kind)
+    a[0], b[:, 0] = 0, resolved.sign_bit if resolved.negative_zero else 0
     same_as_the_oracle(a, b, acc, fmt)
     c = np.random.default_rng(3).integers(0, 1 << 32, (rows, columns), dtype=np.uint32)
     same_as_the_oracle(a, b, acc, fmt, c.view(np.float32))
@@ -94,18 +95,19 @@ FLOORED = ["fuse(16+c,F=6,rd,floor=-20,floor_when=always)->fp32:rne", "fuse(4+c,
 def test_units_with_one_sum_and_one_rounding(acc: str, fmt: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By the loop for many columns; a running result that is not finite, and results in FP16, too."""
     used: list[int] = []
-    multiply, found = fused.multiply, get_format(fmt)
+    multiply, resolved = fused.multiply, get_format(fmt)
     unit = get_accumulator(acc).replace(zero="positive")
     monkeypatch.setattr(fused, "multiply", lambda *x: used.append(1) or multiply(*x))
-    monkeypatch.setattr(fused, "LEAST", 1)
+    monkeypatch.setattr(fused, "MIN_COLUMNS", 1)
     c = np.random.default_rng(3).integers(0, 1 << 32, (3, 5), dtype=np.uint32)
     c[0], c[1, 1:3] = [0, 1, 0x80000000, 0x7F800000, 0xFFC00000], [0x7F7FFFFF, 0x80000001]
     for kind in ("finite", "close", "tiny"):
-        a, b = codes(found, (3, 35), 1, kind), codes(found, (35, 5), 2, kind)
-        a[0], b[:, 0], a[1, :8], a[2] = 0, found.sign_bit if found.negative_zero else 0, 0, a[2] | found.sign_bit
+        a, b = codes(resolved, (3, 35), 1, kind), codes(resolved, (35, 5), 2, kind)
+        a[0], b[:, 0], a[1, :8] = 0, resolved.sign_bit if resolved.negative_zero else 0, 0
+        a[2] |= np.uint64(resolved.sign_bit)
         same_as_the_oracle(a, b, unit, fmt, c.view(np.float32))
         same_as_the_oracle(a, b, unit, fmt, (c & np.uint32(0x80FFFFFF)).view(np.float32))
-    a, b = codes(found, (20, 99), 1, "finite"), codes(found, (99, 70), 2, "finite")
+    a, b = codes(resolved, (20, 99), 1, "finite"), codes(resolved, (99, 70), 2, "finite")
     got = [matmul(a, b, unit, fmt=fmt, to=to) for to in ("fp32", "fp16")]
     assert len(used) == 8
     monkeypatch.setattr(fused, "fits", lambda *x: False)
@@ -116,31 +118,33 @@ def test_units_with_one_sum_and_one_rounding(acc: str, fmt: str, monkeypatch: py
 @pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))
 def test_nan_that_the_unit_makes(acc: str, fmt: str) -> None:
     """0 x Inf and Inf - Inf, in the first step, in the middle and in the last."""
-    found = get_format(fmt)
-    if not found.infinity:
+    resolved = get_format(fmt)
+    if not resolved.infinity:
         pytest.skip(f"{fmt} has no Inf")
-    one, minus = found.bias << found.mantissa_bits, found.sign_bit
+    one, minus = resolved.bias << resolved.mantissa_bits, resolved.sign_bit
     a = np.full((3, 67), one, np.uint64)
     a[0], a[1, ::2] = 0, one | minus
     b = np.full((67, 6), one, np.uint64)
     for column, places in enumerate([(0,), (33,), (66,), (0, 66), (64, 66), ()]):
         for sign, place in enumerate(places):
-            b[place, column] = found.inf_code | minus * sign
-    got = same_as_the_oracle(a.astype(code_dtype(found)), b.astype(code_dtype(found)), acc, fmt)
+            b[place, column] = resolved.inf_code | minus * sign
+    got = same_as_the_oracle(a.astype(code_dtype(resolved)), b.astype(code_dtype(resolved)), acc, fmt)
     assert np.isnan(got[0, :5]).all()
     assert not np.isnan(got[:, 5]).any()
 
 
 def block_array(fmt: str, shape: tuple[int, int], axis: int, seed: int, kind: str) -> blocks.BlockArray:
-    found = get_block_format(fmt)
-    element = codes(found.element, shape, seed, kind).astype(np.uint8)
+    resolved = get_block_format(fmt)
+    element = codes(resolved.element, shape, seed, kind).astype(np.uint8)
     count = list(shape)
-    count[axis] = -(-shape[axis] // found.size)
+    count[axis] = -(-shape[axis] // resolved.size)
     rng = np.random.default_rng(seed + 10)
-    scales = rng.integers(0, 1 << found.scale.width, count, dtype=np.uint8)
+    scales = rng.integers(0, 1 << resolved.scale.width, count, dtype=np.uint8)
     if kind != "any":
-        scales = rng.integers(found.scale.max_code // 2 - 6, found.scale.max_code // 2 + 6, count).astype(np.uint8)
-    return blocks.BlockArray(element, scales, found, axis)
+        scales = rng.integers(resolved.scale.max_code // 2 - 6, resolved.scale.max_code // 2 + 6, count).astype(
+            np.uint8
+        )
+    return blocks.BlockArray(element, scales, resolved, axis)
 
 
 @pytest.mark.full(keep=46)
@@ -228,7 +232,7 @@ def test_what_has_a_fast_way() -> None:
     """No accumulator falls back to the oracle unnoticed: those that do are these."""
     slow = set()
     for name, fmt in SCALAR:
-        x = operand_matrix(np.ones((1, 64), np.uint8), fmt, 1, "a")
+        x = operand_matrix(arrays.from_codes(np.ones((1, 64), np.uint8), fmt), 1, "a")
         s = setting(x.vector(0), x.vector(0), get_accumulator(name), FP32)
         try:
             compile_tree(s, 64, 2 * get_format(fmt).precision)
@@ -237,9 +241,9 @@ def test_what_has_a_fast_way() -> None:
     assert {name for name, _ in slow} == {"amd-cdna3", "amd-cdna3-fp8"}
     assert _ends(*[CATALOGUE["fp8_e5m2"]] * 2, 32) is not None
     a = block_array("mxfp8_e5m2", (2, 32), 1, 1, "close")
-    x, y = operand_matrix(a, None, 1, "a"), operand_matrix(a, None, 1, "b")
+    x, y = operand_matrix(a, 1, "a"), operand_matrix(a, 1, "b")
     s = setting(x.vector(0), y.vector(0), get_accumulator("mx-fp32"), FP32)
-    assert _Job(x, y, s, np.zeros((2, 2), np.uint32))._panels() is not None
+    assert _ProductJob(x, y, s, np.zeros((2, 2), np.uint32))._panels() is not None
 
 
 def test_bad_operands() -> None:
@@ -272,10 +276,10 @@ def small(fmt: Format, shape: tuple[int, int], rng: np.random.Generator) -> np.n
     """Codes next to zero and to the ends of a format, one NaN in three arrays."""
     ends = {0, 1, 2, 3, fmt.max_code - 1, fmt.max_code, fmt.sign_bit | 2, 1 << fmt.width - 1}
     some = [x & ((1 << fmt.width) - 1) for x in sorted(ends) if not fmt.is_nan(x)]
-    found = rng.choice(np.array(some, code_dtype(fmt)), shape)
+    array = rng.choice(np.array(some, code_dtype(fmt)), shape)
     if fmt.has_nan and not rng.integers(3):
-        found[0, 0] = fmt.canonical_nan
-    return found
+        array[0, 0] = fmt.canonical_nan
+    return array
 
 
 @pytest.mark.full(keep=26)
@@ -283,10 +287,10 @@ def small(fmt: Format, shape: tuple[int, int], rng: np.random.Generator) -> np.n
 @pytest.mark.parametrize("fmt", SMALL if FULL else ["fp4_e2m1", "fp8_e5m2", "i16", "u64", "s1e4m3finite"])
 def test_operands_and_results_of_every_kind_of_format(acc: str, fmt: str) -> None:
     """Equal to the oracle, or refused in the same words."""
-    found, rng = get_format(fmt), np.random.default_rng(len(acc) + len(fmt))
+    resolved, rng = get_format(fmt), np.random.default_rng(len(acc) + len(fmt))
     for to in (x for x in SMALL if x not in ("i64", "u64")):  # which values in float64 do not hold
         out, k = get_format(to), int(rng.integers(1, 40))
-        a, b = small(found, (2, k), rng), small(found, (k, 2), rng)
+        a, b = small(resolved, (2, k), rng), small(resolved, (k, 2), rng)
         try:
             wanted = [[dot(x, y, fmt, acc=acc, to=to, extrapolate=True).bits for y in b.T] for x in a]
         except Error as e:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from softfloat_ref.arrays.kernels import objects
-from softfloat_ref.arrays.kernels.objects import Loop
+from softfloat_ref.arrays.kernels.objects import ObjectLoop
 from softfloat_ref.base import disk_cache
 from softfloat_ref.golden import compiled
 
@@ -32,15 +32,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kept"
 
 
-def words_by(loop: Loop) -> bytes:
+def words_by(loop: ObjectLoop) -> bytes:
     out = np.empty_like(TEXT)
     loop(TEXT, out)
     return out.tobytes()
 
 
-def stored() -> Loop:
+def stored() -> ObjectLoop:
     """A loop that has nothing but what is kept."""
-    loop = Loop(MODULE, "as_words")
+    loop = ObjectLoop(MODULE, "as_words")
 
     def absent() -> Any:
         raise AssertionError("asked of Numba")
@@ -50,14 +50,14 @@ def stored() -> Loop:
 
 
 def test_object_code_is_kept_and_used(folder: Path) -> None:
-    assert words_by(Loop(MODULE, "as_words")) == WORDS
+    assert words_by(ObjectLoop(MODULE, "as_words")) == WORDS
     assert len(list(folder.iterdir())) == 1
     assert words_by(stored()) == WORDS
 
 
 @pytest.mark.parametrize("change", ["damage", "owner", "setting", "processor"])
 def test_other_object_code_is_not_used(change: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert words_by(Loop(MODULE, "as_words")) == WORDS
+    assert words_by(ObjectLoop(MODULE, "as_words")) == WORDS
     (file,) = folder.iterdir()
     if change == "damage":
         text = file.read_bytes()
@@ -72,12 +72,12 @@ def test_other_object_code_is_not_used(change: str, folder: Path, monkeypatch: p
         monkeypatch.setattr(binding, "get_host_cpu_name", lambda: "another")
     with pytest.raises(AssertionError, match="asked of Numba"):
         words_by(stored())
-    assert words_by(Loop(MODULE, "as_words")) == WORDS
+    assert words_by(ObjectLoop(MODULE, "as_words")) == WORDS
 
 
 def test_nothing_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(disk_cache.VARIABLE, "off")
-    assert words_by(Loop(MODULE, "as_words")) == WORDS
+    assert words_by(ObjectLoop(MODULE, "as_words")) == WORDS
     assert not folder.exists()
 
 
@@ -92,20 +92,20 @@ def another_processor(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("change", [an_older_llvmlite, another_processor])
 def test_numbas_own_code(change: Callable[[pytest.MonkeyPatch], None], folder: Path, monkeypatch: Any) -> None:
     change(monkeypatch)
-    assert words_by(Loop(MODULE, "as_words")) == WORDS
+    assert words_by(ObjectLoop(MODULE, "as_words")) == WORDS
     assert not folder.exists()
 
 
 def test_a_loop_that_allocates_is_numbas_own(folder: Path) -> None:
     columns, digits, out = np.array([[0xAB]]), np.array([2]), np.zeros(11, np.uint8)
-    Loop(MODULE, "text_lines")(columns, digits, out)
+    ObjectLoop(MODULE, "text_lines")(columns, digits, out)
     assert out[:3].tobytes() == b"AB\n"
     assert not folder.exists()
 
 
 def test_arrays_that_the_code_could_not_read_are_refused() -> None:
     with pytest.raises(ValueError, match="not contiguous"):
-        Loop(MODULE, "as_words")(TEXT[::2], TEXT[::2])
+        ObjectLoop(MODULE, "as_words")(TEXT[::2], TEXT[::2])
 
 
 @pytest.mark.full

@@ -92,17 +92,17 @@ def test_layouts_are_the_definition(fmt: str) -> None:
 @pytest.mark.full(keep=6)
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_every_layout_comes_back(fmt: str) -> None:
-    found = get_block_format(fmt)
+    block_format = get_block_format(fmt)
     for shape in SHAPES:
         for axis in range(-1, len(shape) - 1):
             q = random_array(fmt, shape, axis)
-            for name in layouts(found.element.width):
-                if name.endswith("swizzled") and found.scale.width > 8:
+            for name in layouts(block_format.element.width):
+                if name.endswith("swizzled") and block_format.scale.width > 8:
                     continue
                 packed = q.pack(name)
-                assert same(blocks.unpack(packed, found, shape, axis=axis, layout=name), q)
+                assert same(blocks.unpack(packed, block_format, shape, axis=axis, layout=name), q)
                 own = {"scales": packed.scales, "tensor_scale": packed.tensor_scale}
-                again = blocks.unpack(packed.data.reshape(-1), found, shape, axis=axis, layout=name, **own)
+                again = blocks.unpack(packed.data.reshape(-1), block_format, shape, axis=axis, layout=name, **own)
                 assert same(again, q)
 
 

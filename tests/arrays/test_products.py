@@ -24,33 +24,33 @@ def matrices(fmt: str, shape: tuple[int, ...]) -> Any:
 @pytest.mark.parametrize("acc", ["mx-fp32", "fp32-sequential", "exact"])
 @pytest.mark.parametrize("fmt", ["mxfp8", "nvfp4", "fp8_e4m3"])
 def test_leading_dimensions_broadcast(fmt: str, acc: str) -> None:
-    given = {} if fmt == "fp8_e4m3" else {"axis": -2}
-    a, b = sf.encode(A, fmt), sf.encode(B, fmt, **given)  # type: ignore[arg-type]
-    found = blocks.matmul(a, b, acc)
-    assert found.shape == (2, 5, 3, 4)
+    options = {} if fmt == "fp8_e4m3" else {"axis": -2}
+    a, b = sf.encode(A, fmt), sf.encode(B, fmt, **options)  # type: ignore[arg-type]
+    results = blocks.matmul(a, b, acc)
+    assert results.shape == (2, 5, 3, 4)
     for i, j in np.ndindex(2, 5):
-        assert (found[i, j] == blocks.matmul(a[i, 0], b[j], acc)).all()
+        assert (results[i, j] == blocks.matmul(a[i, 0], b[j], acc)).all()
     c = RNG.standard_normal((5, 1, 4)).astype(np.float32)
     added = blocks.matmul(a, b, acc, c=c)
     assert (added[1, 2] == blocks.matmul(a[1, 0], b[2], acc, c=np.broadcast_to(c[2], (3, 4)))).all()
     row = blocks.matmul(a[1, 0, 2], b[3], acc)
     assert row.shape == (4,)
-    assert (row == found[1, 3, 2]).all()
+    assert (row == results[1, 3, 2]).all()
 
 
 @pytest.mark.parametrize("fmt", ["mxfp4", "nvfp4", "fp16", "fp8_e5m2"])
 def test_vectors_are_dot_products(fmt: str) -> None:
     x, y = (sf.encode(RNG.standard_normal((2, 3, 70)).astype(np.float32), fmt) for _ in range(2))
-    found = blocks.dot(x, y, "fp32-sequential")
-    assert found.shape == (2, 3)
+    results = blocks.dot(x, y, "fp32-sequential")
+    assert results.shape == (2, 3)
     for at in np.ndindex(2, 3):
         a: Any = x[at[0]][at[1]]
         b: Any = y[at[0]][at[1]]
-        given = {"fmt": fmt} if isinstance(a, arrays.ScalarArray) else {}
-        p, q = (v.codes if given else v for v in (a, b))
-        bits = sf.dot(p, q, acc="fp32-sequential", **given).bits  # type: ignore[arg-type]
-        assert int(found[at].view(np.uint32)) == bits
-        assert blocks.dot(a, b, "fp32-sequential") == blocks.matmul(a, b, "fp32-sequential") == found[at]
+        options = {"fmt": fmt} if isinstance(a, arrays.ScalarArray) else {}
+        p, q = (v.codes if options else v for v in (a, b))
+        bits = sf.dot(p, q, acc="fp32-sequential", **options).bits  # type: ignore[arg-type]
+        assert int(results[at].view(np.uint32)) == bits
+        assert blocks.dot(a, b, "fp32-sequential") == blocks.matmul(a, b, "fp32-sequential") == results[at]
     assert blocks.dot(x[0], y[0, :1]).shape == (3,)
     c = np.float32([1, 2, 3])
     assert blocks.dot(x, y, c=c)[1, 2] == blocks.dot(x[1, 2] if fmt[0] == "f" else x[1][2], y[1][2], c=np.float32(3))
@@ -60,8 +60,8 @@ def test_vectors_are_dot_products(fmt: str) -> None:
 def test_values_are_rounded_to_the_formats(fmt: Any) -> None:
     left, right = fmt if isinstance(fmt, tuple) else (fmt, fmt)
     x, y = A[0, 0], B[0]
-    given = {"axis": 0} if isinstance(sf.encode(y, right), blocks.BlockArray) else {}
-    a, b = sf.encode(x, left), sf.encode(y, right, **given)  # type: ignore[arg-type]
+    options = {"axis": 0} if isinstance(sf.encode(y, right), blocks.BlockArray) else {}
+    a, b = sf.encode(x, left), sf.encode(y, right, **options)  # type: ignore[arg-type]
     expected = blocks.matmul(a, b, "fp32-pairwise")
     assert (blocks.matmul(x, y, "fp32-pairwise", fmt=fmt) == expected).all()
     assert (blocks.matmul(x.tolist(), b, "fp32-pairwise", fmt=(left, None)) == expected).all()
@@ -88,10 +88,10 @@ def test_results_in_other_formats(acc: str, to: str) -> None:
         with pytest.raises(Error):
             blocks.matmul(a, b, acc, to=to)
         return
-    found = blocks.matmul(a, b, acc, to=to)
+    results = blocks.matmul(a, b, acc, to=to)
     expected = arrays.decode(np.array(wanted, np.uint64), to)
-    assert found.dtype == expected.dtype
-    assert (found == expected).all()
+    assert results.dtype == expected.dtype
+    assert (results == expected).all()
     c = arrays.quantize(RNG.standard_normal((3, 4)), to)
     codes = arrays.encode(c, to).tolist()
     wanted = [
@@ -111,8 +111,8 @@ def test_tensor_scales_in_an_epilogue() -> None:
     factor = sf.decode(alpha.bits, "fp32").as_fraction()
     raw = blocks.matmul(*ones, "nvidia-b200-fp4")
     for to in ("fp32", "bf16"):
-        found = blocks.matmul(a, b, "nvidia-b200-fp4", to=to)
-        for x, y in zip(raw.reshape(-1).tolist(), found.reshape(-1).tolist(), strict=True):
+        results = blocks.matmul(a, b, "nvidia-b200-fp4", to=to)
+        for x, y in zip(raw.reshape(-1).tolist(), results.reshape(-1).tolist(), strict=True):
             assert y == float(sf.decode(sf.encode(Fraction(x) * factor, to).bits, to))
     with pytest.raises(Error, match="would scale c too"):
         blocks.matmul(a, b, "nvidia-b200-fp4", c=np.ones((3, 4), np.float32))

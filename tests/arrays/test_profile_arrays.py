@@ -151,11 +151,11 @@ def test_random_bits_by_position() -> None:
 @pytest.mark.parametrize("scale", [1.0, 0.3, 2.0**-149, 2.0**-128, 2.0**-127, 2.0**100, 3.0, 3.4028234663852886e38])
 @pytest.mark.parametrize("profile", ["nvfp4", "nvfp4-torchao", "nvfp4,scale_low=smallest", "p3109", "ocp"])
 def test_tensor_scales(profile: str, scale: float) -> None:
-    given = float(np.float32(scale))
+    tensor_scale = float(np.float32(scale))
     x = np.concatenate([tensor(np.float32), tensor(np.float32) * np.float32(2.0**-60)])
     for name in ("nvfp4", "mxfp8", "fp6_e3m2@ue5m3/16"):
-        assert check_array(x, blocks.encode(x, name, profile=profile, tensor_scale=given))
-        d = defined(name, profile, Fraction(given))
+        assert check_array(x, blocks.encode(x, name, profile=profile, tensor_scale=tensor_scale))
+        d = defined(name, profile, Fraction(tensor_scale))
         for block in cases(d, np.random.default_rng(8), 10, wide=False):
             check(d, block)
 

@@ -71,10 +71,10 @@ def test_files_of_every_format_come_back(fmt: str, tmp_path: Path) -> None:
     for seed, (shape, axis) in enumerate((((70,), None), ((3, 35), 1), ((2, 0, 3), 0), ((2, 33, 3), 1))):
         q = random_array(fmt, shape, axis, seed)
         arrays.save(tmp_path / "q.npz", q)
-        found = arrays.load(tmp_path / "q.npz")
-        assert found == q
+        array = arrays.load(tmp_path / "q.npz")
+        assert array == q
         first = (tmp_path / "q.npz").read_bytes()
-        arrays.save(tmp_path / "q.npz", found)
+        arrays.save(tmp_path / "q.npz", array)
         assert (tmp_path / "q.npz").read_bytes() == first
 
 

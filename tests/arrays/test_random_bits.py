@@ -32,9 +32,9 @@ def test_every_way_is_the_same_words(fmt: str, size: int) -> None:
     words = source.array(BITS, 0, x.size).reshape(x.shape)
     expected = sf.encode(x, fmt, POLICY, words)
     ways: list[dict[str, Any]] = [{"random_bits": source}, {"random_bits": source.spec()}, {"seed": 7, "key": "w"}]
-    for given in [*ways, {"seed": np.int64(7), "key": "w"}]:
-        assert sf.encode(x, fmt, POLICY, **given) == expected
-        assert (sf.quantize(x, fmt, POLICY, **given) == expected.decode()).all()
+    for options in [*ways, {"seed": np.int64(7), "key": "w"}]:
+        assert sf.encode(x, fmt, POLICY, **options) == expected
+        assert (sf.quantize(x, fmt, POLICY, **options) == expected.decode()).all()
     strided = np.asfortranarray(x)
     assert (sf.quantize(strided, fmt, POLICY, seed=7, key="w") == expected.decode()).all()
 
@@ -49,8 +49,8 @@ def test_tensors_of_one_seed_have_words_of_their_own(fmt: str) -> None:
 
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_generators_draw_integers(fmt: str) -> None:
-    made = np.random.default_rng(5)
-    first, second = (sf.encode(X, fmt, POLICY, made) for _ in range(2))
+    generator = np.random.default_rng(5)
+    first, second = (sf.encode(X, fmt, POLICY, generator) for _ in range(2))
     again = np.random.default_rng(5)
     for q in (first, second):
         words = again.integers(0, (1 << BITS) - 1, X.shape, np.uint64, endpoint=True)
@@ -67,15 +67,15 @@ def test_generators_draw_up_to_64_bits() -> None:
 def test_flags_and_operations() -> None:
     words = keyed(3, "w").array(BITS, 0, X.size).reshape(X.shape)
     expected = arrays.encode_flags(X, "fp8_e4m3", POLICY, words)
-    for found, wanted in zip(arrays.encode_flags(X, "fp8_e4m3", POLICY, seed=3, key="w"), expected, strict=True):
-        assert (found == wanted).all()
+    for result, wanted in zip(arrays.encode_flags(X, "fp8_e4m3", POLICY, seed=3, key="w"), expected, strict=True):
+        assert (result == wanted).all()
     codes = X.view(np.uint32)
     sums = array_ops.evaluate("add", [codes, codes], "fp32", "fp8_e5m2", POLICY, words)
     assert (array_ops.evaluate("add", [codes, codes], "fp32", "fp8_e5m2", POLICY, seed=3, key="w") == sums).all()
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         ({"seed": 1}, "seed=1 needs key=, the name of this tensor"),
         ({"key": "w"}, "key= has no effect without seed="),
@@ -88,18 +88,22 @@ def test_flags_and_operations() -> None:
     ],
 )
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "mxfp4", "qint8"])
-def test_refused(fmt: str, given: dict[str, Any], message: str) -> None:
+def test_refused(fmt: str, options: dict[str, Any], message: str) -> None:
     for work in (sf.encode, sf.quantize):
         with pytest.raises(Error) as e:
-            work(X, fmt, POLICY, **given)
+            work(X, fmt, POLICY, **options)
         assert message in str(e.value)
 
 
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "mxfp4", "qint8"])
 def test_random_bits_without_effect_are_refused(fmt: str) -> None:
-    for given in ({"seed": 1, "key": "w"}, {"random_bits": "philox:seed=1"}, {"random_bits": np.random.default_rng(1)}):
+    for options in (
+        {"seed": 1, "key": "w"},
+        {"random_bits": "philox:seed=1"},
+        {"random_bits": np.random.default_rng(1)},
+    ):
         with pytest.raises(Error, match="no random bits"):
-            sf.quantize(X, fmt, **given)  # type: ignore[arg-type]
+            sf.quantize(X, fmt, **options)  # type: ignore[arg-type]
 
 
 def test_errors() -> None:

@@ -148,21 +148,21 @@ def _threads(x: NDArray[np.float32]) -> str:
     import numpy as np
 
     from softfloat_ref.arrays import blocks, convert
-    from softfloat_ref.arrays.kernels.threads import shared
+    from softfloat_ref.arrays.slabs import run_slices
 
     out, rows = np.empty_like(x), x.reshape(-1, 1024)
-    made = blocks.encode(rows, MX8)
+    result = blocks.encode(rows, MX8)
     ways: dict[str, Callable[[int], Any]] = {
-        "a copy": lambda n: shared(x.size, 1, n, lambda part: np.copyto(out[part], x[part])),
+        "a copy": lambda n: run_slices(x.size, 1, n, lambda part: np.copyto(out[part], x[part])),
         "fp8_e4m3 and back": lambda n: convert.quantize(x, "fp8_e4m3", out=out, threads=n),
         "fp16 and back": lambda n: convert.quantize(x, "fp16", out=out, threads=n),
-        f"{MX8} codes and scales": lambda n: blocks.encode(rows, MX8, out=made, threads=n),
+        f"{MX8} codes and scales": lambda n: blocks.encode(rows, MX8, out=result, threads=n),
     }
-    found = []
+    ratios = []
     for name, way in ways.items():
         one, two = _each(lambda way=way: way(1), lambda way=way: way(2))  # type: ignore[misc]
-        found.append(f"{name} {one / two:.2f} x")
-    return f"two threads against one, {x.size} values: {', '.join(found)}"
+        ratios.append(f"{name} {one / two:.2f} x")
+    return f"two threads against one, {x.size} values: {', '.join(ratios)}"
 
 
 def _curve() -> str:
@@ -171,11 +171,11 @@ def _curve() -> str:
 
     from softfloat_ref.arrays import convert
 
-    found = []
+    lines = []
     for power in SIZES:
         x = np.random.default_rng(2).standard_normal(1 << power, np.float32)
         out = np.empty_like(x)
         repeat = max(1, (1 << 18) >> power)
         took = _seconds(lambda: [convert.quantize(x, "fp8_e4m3", out=out) for _ in range(repeat)])  # noqa: B023
-        found.append(f"  2^{power}: {took / repeat / x.size * 1e9:.3f}")
-    return "\n".join(found)
+        lines.append(f"  2^{power}: {took / repeat / x.size * 1e9:.3f}")
+    return "\n".join(lines)

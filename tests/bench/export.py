@@ -48,11 +48,11 @@ def run() -> None:
 def _export(source: Path) -> None:
     """As `export fma --fmt fp16 --lang c -o fp16_fma.c`."""
     from softfloat_ref.export.c import header_text
-    from softfloat_ref.export.languages import exported, written
+    from softfloat_ref.export.languages import export_circuit, source_text
     from softfloat_ref.units import make_unit
 
-    circuits, header = [exported(make_unit("fma", "fp16"), NAME)], source.with_suffix(".h")
-    source.write_text(written(circuits, "c", header.name))
+    circuits, header = [export_circuit(make_unit("fma", "fp16"), NAME)], source.with_suffix(".h")
+    source.write_text(source_text(circuits, "c", header.name))
     header.write_text(header_text(circuits))
 
 

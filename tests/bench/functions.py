@@ -77,7 +77,7 @@ def _wide(op: str) -> list[Row]:
 def _peers(op: str, x: NDArray[np.float32]) -> dict[str, Callable[[], Any]]:
     import numpy as np
 
-    found: dict[str, Callable[[], Any]] = {
+    peers: dict[str, Callable[[], Any]] = {
         "numpy": {
             "exp": lambda: np.exp(x),
             "tanh": lambda: np.tanh(x),
@@ -88,8 +88,8 @@ def _peers(op: str, x: NDArray[np.float32]) -> dict[str, Callable[[], Any]]:
     torch = torch_module()
     if torch is not None:
         t = torch.from_numpy(x)
-        found["torch"] = lambda: getattr(torch, op)(t)
-    return found
+        peers["torch"] = lambda: getattr(torch, op)(t)
+    return peers
 
 
 def _mpfr(op: str, numbers: list[float]) -> Callable[[], Any]:
@@ -100,5 +100,5 @@ def _mpfr(op: str, numbers: list[float]) -> Callable[[], Any]:
     if op == "sigmoid":
         return lambda: [context.div(1, context.add(1, context.exp(-x))) for x in numbers]
     function = getattr(context, {"rsqrt": "rec_sqrt"}.get(op, op))
-    given = [gmpy2.mpfr(x) for x in numbers]
-    return lambda: [function(x) for x in given]
+    operands = [gmpy2.mpfr(x) for x in numbers]
+    return lambda: [function(x) for x in operands]

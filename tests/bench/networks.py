@@ -19,8 +19,8 @@ def mlp(torch: Any, inputs: int, hidden: Sequence[int], classes: int) -> Network
     for width in hidden:
         layers += [torch.nn.Linear(inputs, width), torch.nn.ReLU()]
         inputs = width
-    made = torch.nn.Sequential(*layers, torch.nn.Linear(inputs, classes))
-    return Network(made, list(made.parameters()))
+    network = torch.nn.Sequential(*layers, torch.nn.Linear(inputs, classes))
+    return Network(network, list(network.parameters()))
 
 
 def cnn(torch: Any, inputs: int, channels: Sequence[int], classes: int) -> Network:
@@ -31,8 +31,8 @@ def cnn(torch: Any, inputs: int, channels: Sequence[int], classes: int) -> Netwo
         layers += [torch.nn.ReLU()] + ([torch.nn.MaxPool2d(2)] if stage < len(channels) - 1 else [])
         inputs = width
     ends = [torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(inputs, classes)]
-    made = torch.nn.Sequential(*layers, *ends)
-    return Network(lambda x: made(x.permute(0, 3, 1, 2)), list(made.parameters()))
+    network = torch.nn.Sequential(*layers, *ends)
+    return Network(lambda x: network(x.permute(0, 3, 1, 2)), list(network.parameters()))
 
 
 def lstm(torch: Any, symbols: int, width: int, layers: int) -> Network:
@@ -59,8 +59,8 @@ def transformer(torch: Any, symbols: int, model: Mapping[str, Any]) -> Network:
     def attention(x: Any, inputs: Any, output: Any) -> Any:
         time, batch, _ = x.shape
         q, k, v = inputs(x).reshape(time, batch, 3, heads, width // heads).permute(2, 1, 3, 0, 4)
-        made = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return output(made.permute(2, 0, 1, 3).reshape(x.shape))
+        attended = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return output(attended.permute(2, 0, 1, 3).reshape(x.shape))
 
     def forward(indices: Any) -> Any:
         x = table(indices) + positions[: len(indices)]

@@ -91,7 +91,7 @@ def _lines(op: str, fmt: str, out: str | None) -> Row:
 
     def work() -> None:
         stream = io.BytesIO()
-        for given in batches(vectors):
-            stream.write(given.batch.text)
+        for numbered in batches(vectors):
+            stream.write(numbered.batch.text)
 
     return Row(f"lines to a pipe: {_named(op, fmt, out)}", median_rate(LINES, work), "lines/s")

@@ -35,24 +35,24 @@ def casts(x: NDArray[np.float32]) -> dict[str, Peers]:
     """Conversions of float32 to E4M3, to it and back, to it stochastically and back, to BF16 and to FP16."""
     import numpy as np
 
-    found: dict[str, Peers] = {"e4m3": {}, "back": {}, "sr": {}, "bf16": {}, "fp16": {}}
-    found["fp16"]["numpy"] = lambda: x.astype(np.float16)
+    peers: dict[str, Peers] = {"e4m3": {}, "back": {}, "sr": {}, "bf16": {}, "fp16": {}}
+    peers["fp16"]["numpy"] = lambda: x.astype(np.float16)
     torch = torch_module()
     if torch is not None:
         t = torch.from_numpy(x)
-        found["e4m3"]["torch"] = lambda: t.to(torch.float8_e4m3fn)
-        found["back"]["torch"] = lambda: t.to(torch.float8_e4m3fn).to(torch.float32)
-        found["bf16"]["torch"] = lambda: t.to(torch.bfloat16)
-        found["fp16"]["torch"] = lambda: t.to(torch.float16)
+        peers["e4m3"]["torch"] = lambda: t.to(torch.float8_e4m3fn)
+        peers["back"]["torch"] = lambda: t.to(torch.float8_e4m3fn).to(torch.float32)
+        peers["bf16"]["torch"] = lambda: t.to(torch.bfloat16)
+        peers["fp16"]["torch"] = lambda: t.to(torch.float16)
         quantize = _qtorch()
         if quantize is not None:
-            found["back"]["qtorch"] = lambda: quantize(t, 4, 3, rounding="nearest")
-            found["sr"]["qtorch"] = lambda: quantize(t, 4, 3, rounding="stochastic")
+            peers["back"]["qtorch"] = lambda: quantize(t, 4, 3, rounding="nearest")
+            peers["sr"]["qtorch"] = lambda: quantize(t, 4, 3, rounding="stochastic")
     if installed("ml_dtypes"):
         import ml_dtypes
 
-        found["e4m3"]["ml_dtypes"] = lambda: x.astype(ml_dtypes.float8_e4m3fn)
-    return found
+        peers["e4m3"]["ml_dtypes"] = lambda: x.astype(ml_dtypes.float8_e4m3fn)
+    return peers
 
 
 def _qtorch() -> Any:
@@ -68,20 +68,20 @@ def _qtorch() -> Any:
 
 def blocks(x: NDArray[np.float32]) -> dict[str, Peers]:
     """Rows to MXFP8 E4M3 and to MXFP4."""
-    found: dict[str, Peers] = {"mxfp8": {}, "mxfp4": {}}
+    peers: dict[str, Peers] = {"mxfp8": {}, "mxfp4": {}}
     torch = torch_module()
     if torch is None:
-        return found
+        return peers
     rows = torch.from_numpy(x)
-    found["mxfp8"]["microxcaling's method"] = lambda: microxcaling(torch, rows, 3, 8, 448.0)
-    found["mxfp4"]["microxcaling's method"] = lambda: microxcaling(torch, rows, 1, 2, 6.0)
+    peers["mxfp8"]["microxcaling's method"] = lambda: microxcaling(torch, rows, 3, 8, 448.0)
+    peers["mxfp4"]["microxcaling's method"] = lambda: microxcaling(torch, rows, 1, 2, 6.0)
     if installed("torchao"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from torchao.prototype.mx_formats.mx_tensor import to_mx
-        found["mxfp8"]["torchao"] = lambda: to_mx(rows, torch.float8_e4m3fn, BLOCK)
-        found["mxfp4"]["torchao"] = lambda: to_mx(rows, torch.float4_e2m1fn_x2, BLOCK)
-    return found
+        peers["mxfp8"]["torchao"] = lambda: to_mx(rows, torch.float8_e4m3fn, BLOCK)
+        peers["mxfp4"]["torchao"] = lambda: to_mx(rows, torch.float4_e2m1fn_x2, BLOCK)
+    return peers
 
 
 def microxcaling(torch: Any, x: Any, mantissa_bits: int, emax: int, largest: float) -> Any:

@@ -72,12 +72,12 @@ def _scales(x: NDArray[np.float32]) -> Iterator[Goal]:
         yield Goal(f"{name}, axis 0", x.size, _into(x, name, 0), {}, ("the last axis", _into(x, name)))
 
 
-def _into(x: NDArray[np.float32], name: str, axis: int = -1, *given: Any) -> Work:
+def _into(x: NDArray[np.float32], name: str, axis: int = -1, *arguments: Any) -> Work:
     """Quantization into the arrays of an earlier result."""
     from softfloat_ref.arrays import blocks
 
-    out = blocks.encode(x, name, *given, axis=axis)
-    return lambda: blocks.encode(x, name, *given, axis=axis, out=out)
+    out = blocks.encode(x, name, *arguments, axis=axis)
+    return lambda: blocks.encode(x, name, *arguments, axis=axis, out=out)
 
 
 def _torch_steps(x: NDArray[np.float32]) -> dict[str, Peers]:
@@ -162,8 +162,8 @@ def _stochastic(x: NDArray[np.float32]) -> Iterator[Goal]:
     policy = Policy(rounding="sr", sr_bits=8)  # type: ignore[arg-type]
     words = np.random.default_rng(5).integers(0, 256, x.shape, np.uint32)
     for name in ("mxfp8_e4m3", "nvfp4", "fp8_e4m3@fp32/128"):
-        for how, given in (("words given", words), ("Philox", Philox(1))):
-            ours = _into(x, name, -1, policy, given)
+        for how, words_or_source in (("words in an array", words), ("Philox", Philox(1))):
+            ours = _into(x, name, -1, policy, words_or_source)
             yield Goal(f"{name}, sr, {how}", x.size, ours, {}, ("rne", _into(x, name)))
 
 

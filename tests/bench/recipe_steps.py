@@ -50,11 +50,11 @@ def show(recipes: Mapping[str, Recipe], torch: Any = None, rounds: int = ROUNDS)
 
 def groups(recipes: Mapping[str, Recipe]) -> Iterator[dict[str, Recipe]]:
     """Recipes of one network, data and minibatch, by name."""
-    found: dict[str, dict[str, Recipe]] = {}
+    by_settings: dict[str, dict[str, Recipe]] = {}
     for name, recipe in recipes.items():
         same = (dict(recipe.model), dict(recipe.data), recipe.training.batch, recipe.training.length)
-        found.setdefault(repr(same), {})[name] = recipe
-    yield from found.values()
+        by_settings.setdefault(repr(same), {})[name] = recipe
+    yield from by_settings.values()
 
 
 def fp32(recipe: Recipe) -> Recipe:
@@ -102,7 +102,7 @@ def medians(steps: Mapping[str, Step], rounds: int) -> dict[str, float]:
     for _ in range(rounds):
         for name, step in steps.items():
             times[name].append(_seconds(step, counts[name]))
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {name: statistics.median(durations) for name, durations in times.items()}
 
 
 def _count(step: Step) -> int:

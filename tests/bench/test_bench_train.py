@@ -20,9 +20,9 @@ SMALL: dict[str, Any] = {
 
 def test_every_recipe_is_compared_with_fp32_of_its_network() -> None:
     recipes = {name: load_recipe(name) for name in recipe_files()}
-    found = list(recipe_steps.groups(recipes))
-    assert sorted(name for group in found for name in group) == sorted(recipes)
-    names = next(group for group in found if "fp32-lstm" in group)
+    groups = list(recipe_steps.groups(recipes))
+    assert sorted(name for group in groups for name in group) == sorted(recipes)
+    names = next(group for group in groups if "fp32-lstm" in group)
     assert {n for n in names if n.startswith("fp32")} == {"fp32-lstm"}
     assert set(names) == {n for n in recipes if "lstm" in n and "layers" not in n}
     assert not recipe_steps.formatted(recipes["fp32-cnn"])

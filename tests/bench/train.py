@@ -133,9 +133,9 @@ def _step(network: Layer, x: Any, y: Any) -> Callable[[], None]:
 def _timed(product: Callable[..., Any], spent: list[float]) -> Callable[..., Any]:
     def timed(*args: Any) -> Any:
         begin = time.process_time()
-        found = product(*args)
+        result = product(*args)
         spent[0] += time.process_time() - begin
-        return found
+        return result
 
     return timed
 

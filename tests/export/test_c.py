@@ -12,7 +12,7 @@ from exports import QUANTIZER, SETS, STRICT, Called, cases, compiled
 from random_circuits import random_circuit, random_inputs
 
 from softfloat_ref.export.c import c_text
-from softfloat_ref.export.languages import exported
+from softfloat_ref.export.languages import export_circuit
 from softfloat_ref.export.words import words_of
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import make, var
@@ -44,7 +44,7 @@ def test_shifts_by_more_than_a_word(tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("most", [3000, pytest.param(1 << 16, marks=pytest.mark.sim)])
 def test_units(most: int, tmp_path: Path) -> None:
-    circuits = [exported(vectors.unit, f"unit_{name}") for name, vectors in SETS.items()]
+    circuits = [export_circuit(vectors.unit, f"unit_{name}") for name, vectors in SETS.items()]
     library = compiled(circuits, tmp_path, COMPILERS[0], "-fsanitize=undefined", "-fno-sanitize-recover")
     for circuit, vectors in zip(circuits, SETS.values(), strict=True):
         called = Called(library, circuit)
@@ -55,7 +55,7 @@ def test_units(most: int, tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.sim
 def test_quantizer(tmp_path: Path) -> None:
-    circuit = exported(QUANTIZER.unit)
+    circuit = export_circuit(QUANTIZER.unit)
     for compiler in COMPILERS:
         called = Called(compiled([circuit], tmp_path, compiler), circuit)
         for inputs, outputs in cases(QUANTIZER):
@@ -63,7 +63,7 @@ def test_quantizer(tmp_path: Path) -> None:
 
 
 def test_bits_above_a_port_are_ignored(tmp_path: Path) -> None:
-    circuit = exported(SETS["add"].unit)
+    circuit = export_circuit(SETS["add"].unit)
     called = Called(compiled([circuit], tmp_path, COMPILERS[0]), circuit)
     assert called([0x3C, 0x3C]) == [0x40, 0]
     assert called([0xABC3C, -1 << 32 | 0x3C]) == [0x40, 0]
@@ -71,7 +71,7 @@ def test_bits_above_a_port_are_ignored(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_the_header_is_for_cpp_too_and_the_file_stands_alone(tmp_path: Path) -> None:
-    circuits = [exported(SETS[name].unit) for name in ("add", "dequantize")]
+    circuits = [export_circuit(SETS[name].unit) for name in ("add", "dequantize")]
     compiled(circuits, tmp_path, COMPILERS[0])
     (tmp_path / "both.cpp").write_text('#include "exported.h"\n#include "exported.h"\nint main() { return 0; }\n')
     (tmp_path / "alone.c").write_text(c_text(circuits))

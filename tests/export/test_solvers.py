@@ -11,7 +11,7 @@ from exports import SETS, cases
 from random_circuits import random_circuit, random_inputs
 
 from softfloat_ref.export.btor2 import btor2_text
-from softfloat_ref.export.languages import exported
+from softfloat_ref.export.languages import export_circuit
 from softfloat_ref.export.smt2 import smt2_text
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.terms import signed
@@ -29,13 +29,13 @@ def test_btor2_of_random_circuits() -> None:
 @pytest.mark.full
 def test_btor2_of_units() -> None:
     for name in ("convert", "dot", "mixed"):
-        text = btor2_text([exported(SETS[name].unit)])
+        text = btor2_text([export_circuit(SETS[name].unit)])
         for inputs, outputs in cases(SETS[name], 100):
             assert evaluated(text, inputs) == outputs
 
 
 def test_btor2_of_several_circuits_has_their_names() -> None:
-    text = btor2_text([exported(SETS[name].unit, name) for name in ("convert", "add")])
+    text = btor2_text([export_circuit(SETS[name].unit, name) for name in ("convert", "add")])
     assert [line.split()[-1] for line in text.splitlines() if " output " in line] == [
         "convert.result",
         "convert.flags",
@@ -136,24 +136,24 @@ SOLVERS: list[Any] = [
 ]
 
 
-def claims(circuit: Circuit, given: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[str]:
+def claims(circuit: Circuit, cases: Sequence[tuple[Sequence[int], Sequence[int]]]) -> list[str]:
     """That the functions have these values."""
     ins, outs = ([(n, p.width) for p in ports for n in p.names] for ports in (circuit.inputs, circuit.outputs))
-    found = []
-    for codes, results in given:
+    assertions = []
+    for codes, results in cases:
         arguments = " ".join(f"(_ bv{x} {w})" for x, (_, w) in zip(codes, ins, strict=True))
-        found += [
+        assertions += [
             f"(= ({circuit.name}_{n} {arguments}) (_ bv{x} {w}))" for x, (n, w) in zip(results, outs, strict=True)
         ]
-    return found
+    return assertions
 
 
-@pytest.mark.parametrize("says", SOLVERS)
-def test_smt2(says: Callable[[str], str]) -> None:
-    circuits = [*CIRCUITS, *(exported(SETS[name].unit) for name in ("convert", "dot", "mixed"))]
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_smt2(solver: Callable[[str], str]) -> None:
+    circuits = [*CIRCUITS, *(export_circuit(SETS[name].unit) for name in ("convert", "dot", "mixed"))]
     text, all_claims = smt2_text(circuits), []
     for seed, circuit in enumerate(circuits):
         function = circuit.function()
         all_claims += claims(circuit, [(x, function(x)) for x in random_inputs(circuit, seed, 4)])
-    assert says(f"{text}(assert (not (and {' '.join(all_claims)})))") == "unsat"
-    assert says(f"{text}(assert (and {' '.join(all_claims)}))") == "sat"
+    assert solver(f"{text}(assert (not (and {' '.join(all_claims)})))") == "unsat"
+    assert solver(f"{text}(assert (and {' '.join(all_claims)}))") == "sat"

@@ -13,7 +13,7 @@ from exports import QUANTIZER, SETS, bench, cases, packed
 from random_circuits import random_circuit, random_inputs
 
 from softfloat_ref.base.systemverilog import run_yosys, yosys_path
-from softfloat_ref.export.languages import exported
+from softfloat_ref.export.languages import export_circuit
 from softfloat_ref.export.sv import sv_text
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.symbolic.circuit import Circuit
@@ -24,14 +24,14 @@ LARGE = ("affine", "roundings", "wide_add", "wide_fma")  # which Verilator takes
 def linted(circuits: list[Circuit], folder: Path) -> str:
     """What Verilator says of modules, of all its warnings: nothing, for good ones."""
     simulator = find("verilator")
-    said = ""
+    warnings = ""
     for circuit in circuits:
         (folder / f"{circuit.name}.sv").write_text(sv_text([circuit]))
         command = [str(simulator.executable), "--lint-only", "-Wall", f"{circuit.name}.sv"]
         variables = {**os.environ, **simulator.variables}
         done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
-        said += done.stderr
-    return said
+        warnings += done.stderr
+    return warnings
 
 
 def test_no_warning_of_random_circuits(tmp_path: Path) -> None:
@@ -41,7 +41,8 @@ def test_no_warning_of_random_circuits(tmp_path: Path) -> None:
 def test_no_warning_of_units(tmp_path: Path) -> None:
     assert (
         linted(
-            [exported(SETS[name].unit) for name in ("convert", "add", "stochastic", "sqrt", "affine_back")], tmp_path
+            [export_circuit(SETS[name].unit) for name in ("convert", "add", "stochastic", "sqrt", "affine_back")],
+            tmp_path,
         )
         == ""
     )
@@ -53,8 +54,8 @@ def test_no_warning_of_units(tmp_path: Path) -> None:
 def test_random_circuits(simulator: str, tmp_path: Path) -> None:
     count = 40 if simulator == "icarus" else 12  # which builds so many times faster
     circuits = [random_circuit(seed, f"random_{seed}", divided=40) for seed in range(count)]
-    given = [list(random_inputs(c, seed, 15)) for seed, c in enumerate(circuits)]
-    assert simulated(circuits, given, simulator, tmp_path).startswith("0 wrong")
+    inputs = [list(random_inputs(c, seed, 15)) for seed, c in enumerate(circuits)]
+    assert simulated(circuits, inputs, simulator, tmp_path).startswith("0 wrong")
 
 
 @pytest.mark.full
@@ -62,18 +63,18 @@ def test_random_circuits(simulator: str, tmp_path: Path) -> None:
 def test_units(tmp_path: Path) -> None:
     left = ("div", "sqrt", "add", *(() if HAS_ICARUS else LARGE))
     sets = {name: vectors for name, vectors in SETS.items() if name not in left} | {"mx": QUANTIZER}
-    circuits = [exported(vectors.unit, f"unit_{name}") for name, vectors in sets.items()]
-    given = []
+    circuits = [export_circuit(vectors.unit, f"unit_{name}") for name, vectors in sets.items()]
+    stimuli = []
     for circuit, vectors in zip(circuits, sets.values(), strict=True):
-        found, function = cases(vectors, 300), circuit.function()
-        assert all(function(inputs) == outputs for inputs, outputs in found[:100])
-        given.append([inputs for inputs, _ in found])
-    assert simulated(circuits, given, CHEAP, tmp_path).startswith("0 wrong")
+        lines, function = cases(vectors, 300), circuit.function()
+        assert all(function(inputs) == outputs for inputs, outputs in lines[:100])
+        stimuli.append([inputs for inputs, _ in lines])
+    assert simulated(circuits, stimuli, CHEAP, tmp_path).startswith("0 wrong")
 
 
-def simulated(circuits: list[Circuit], given: list[list[list[int]]], simulator: str, folder: Path) -> str:
+def simulated(circuits: list[Circuit], stimuli: list[list[list[int]]], simulator: str, folder: Path) -> str:
     (folder / "modules.sv").write_text(sv_text(circuits))
-    (folder / "bench.sv").write_text(bench("bench", circuits, given))
+    (folder / "bench.sv").write_text(bench("bench", circuits, stimuli))
     return find(simulator).run([folder / "modules.sv", folder / "bench.sv"], "bench", work_dir=folder / "work").output
 
 
@@ -93,5 +94,5 @@ def test_yosys_reads_the_same(tmp_path: Path) -> None:
             expected += [(p.name, f"{v:0{p.width * p.lanes}b}") for p, v in outputs]
         script.append("cd ..")
     (tmp_path / "all.ys").write_text("\n".join(script))
-    said = run_yosys(f"tee -o {yosys_path(tmp_path / 'log')} script {yosys_path(tmp_path / 'all.ys')}")
-    assert re.findall(r"Eval result: \\(\w+) = \d+'([01x]+)", (tmp_path / "log").read_text()) == expected, said
+    log = run_yosys(f"tee -o {yosys_path(tmp_path / 'log')} script {yosys_path(tmp_path / 'all.ys')}")
+    assert re.findall(r"Eval result: \\(\w+) = \d+'([01x]+)", (tmp_path / "log").read_text()) == expected, log

@@ -1,4 +1,4 @@
-"""Circuits on words of 64 bits, and tidied ones, compute the same; a word has no signed operations."""
+"""Circuits on words of 64 bits, and simplified ones, compute the same; a word has no signed operations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import random
 import pytest
 from random_circuits import random_circuit, random_inputs
 
-from softfloat_ref.export.tidy import even_shift, tidied
+from softfloat_ref.export.btor2 import even_shift
+from softfloat_ref.export.plan import simplify
 from softfloat_ref.export.words import on_words, words_of
 from softfloat_ref.symbolic.circuit import Circuit, Port
 from softfloat_ref.symbolic.terms import (
@@ -30,7 +31,7 @@ from softfloat_ref.symbolic.terms import (
 @pytest.mark.parametrize("seed", range(40))
 def test_random_circuits(seed: int) -> None:
     circuit = random_circuit(seed, "random", divided=20 if seed % 10 else 150)
-    words, tidy, function = on_words(circuit), tidied(circuit).function(), circuit.function()
+    words, tidy, function = on_words(circuit), simplify(circuit).function(), circuit.function()
     assert all(t.width <= 64 and t.op not in ("ashr", "slt", "sext") for t in in_order(words.roots))
     for codes in random_inputs(circuit, seed, 20):
         expected = function(codes)
@@ -45,7 +46,7 @@ def test_products_with_constants(width: int) -> None:
     factors = [1 << k for k in range(0, width, 23)] + [3 << width // 2, (1 << width) - 1, 0x5_0000_0000]
     terms = {f"by_{k}": make("mul", width, a, const(x, width)) for k, x in enumerate(factors)}
     circuit = Circuit("products", (Port("a", width),), tuple(Port(name, width) for name in terms), terms)
-    words, tidy, function = on_words(circuit).function(), tidied(circuit).function(), circuit.function()
+    words, tidy, function = on_words(circuit).function(), simplify(circuit).function(), circuit.function()
     for code in (0, 1, (1 << width) - 1, *(rnd.getrandbits(width) for _ in range(20))):
         expected = [code * x % (1 << width) for x in factors]
         assert function([code]) == tidy([code]) == expected
@@ -71,7 +72,7 @@ def test_a_condition_is_known_on_both_sides() -> None:
     }
     ports = tuple(Port(name, t.width) for name, t in terms.items())
     circuit = Circuit("known", (Port("c", 1), Port("x", 4), Port("y", 4)), ports, terms)
-    tidy = tidied(circuit)
+    tidy = simplify(circuit)
     assert tidy.terms["either"] is zext(c, 5)
     assert c not in in_order([tidy.terms["bit"].args[1], tidy.terms["bit"].args[2]])
     assert x not in in_order([tidy.terms["equal"].args[1]])

@@ -125,7 +125,7 @@ class Kernel(Problem):
         nan = or_(*(is_in("nan", var(f.name, f.width), fmt) for f, fmt in operands))
         if self.kind == "operation" and policy.nan_rule.propagate != "no" and one.flags is not None:
             return and_(nan, eq(one.flags, const(UNKNOWN, one.flags.width)))
-        return nan if self.kind == "codes" and not dispatch.nan_is_one(unit.out, policy) else FALSE
+        return nan if self.kind == "codes" and not dispatch.has_single_nan(unit.out, policy) else FALSE
 
     @cached_property
     def made(self) -> tuple[Sequence[Made], Term]:
@@ -272,7 +272,7 @@ def _codes(unit: OperationUnit, given: _Given) -> Call:
     source, fmt, policy = unit.formats[0], unit.out, unit.policy
     if policy.rounding.stochastic and not plans.is_stochastic(fmt, policy, source):
         return _codes_and_flags(unit, given)
-    made = (dispatch.stochastic if policy.rounding.stochastic else dispatch.conversion)(source, fmt, policy)
+    made = (dispatch.words_loop if policy.rounding.stochastic else dispatch.conversion_loop)(source, fmt, policy)
     if made.kernel is nearest.half_codes32:  # the processor's own conversion, which takes the place of this loop
         made = made._replace(kernel=nearest.nearest_codes32)
     count = _COUNTS.get(made.kernel.__name__, _LANES)
@@ -288,7 +288,7 @@ _COUNTS: Final = {"wide_codes32": _FEW, "rounded_codes": 1, "table_codes": 1, "t
 def _codes_and_flags(unit: OperationUnit, given: _Given) -> Call:
     """Of a conversion to codes and flags: an element at a time, since its ways are many."""
     source, fmt = unit.formats[0], unit.out
-    made = dispatch.packing(source, fmt, unit.policy)
+    made = dispatch.generic_loop(source, fmt, unit.policy)
     words = _words(unit, given, 1) if unit.random_field else np.zeros(0, np.uint32)
     flags, out = np.zeros(1, np.uint8), np.zeros(1, code_dtype(fmt))
     return Call(made.kernel, (given(0, code_dtype(source), 1), out, flags, words, *made.rest), (1, 2))
@@ -325,5 +325,5 @@ _CALLS: Final[dict[str, Callable[[OperationUnit, _Given], Call]]] = {
 
 
 def _words(unit: OperationUnit, given: _Given, count: int) -> Any:
-    dtype = dispatch.as_drawn(np.zeros(0, np.uint64), unit.policy.random_count).dtype
+    dtype = dispatch.as_word_type(np.zeros(0, np.uint64), unit.policy.random_count).dtype
     return given(1, dtype, count)

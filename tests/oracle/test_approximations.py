@@ -13,7 +13,7 @@ import pytest
 from command import ok, refused
 
 from softfloat_ref.arrays import fitting
-from softfloat_ref.arrays.approximations import computed, evaluate
+from softfloat_ref.arrays.approximations import compute, evaluate
 from softfloat_ref.arrays.fitting import approximate
 from softfloat_ref.arrays.goals import Goal, goal_of, measure
 from softfloat_ref.base.errors import Error
@@ -111,7 +111,7 @@ def test_arrays(name: str) -> None:
         [codes, near, near | a.fmt.sign_bit, [0, a.fmt.sign_bit, a.fmt.inf_code, a.fmt.canonical_nan]]
     )
     expected = [a.answer(int(c)) for c in codes]
-    assert computed(a, codes).tolist() == expected
+    assert compute(a, codes).tolist() == expected
     assert evaluate(a, codes.reshape(2, -1)).tolist() == np.reshape(expected, (2, -1)).tolist()
 
 

@@ -107,7 +107,7 @@ SERIES: dict[str, Any] = {
 class Claim:
     """A segment of a function, and what its row says."""
 
-    def __init__(self, name: str, place: sg.Place, whole: Any, parts: Any) -> None:
+    def __init__(self, name: str, place: sg.SegmentPlace, whole: Any, parts: Any) -> None:
         self.name, self.place = name, place
         self.base, self.multiple, self.unit, self.below, self.above = map(int, whole)
         self.parts = [float(p) for p in parts]
@@ -210,7 +210,7 @@ def claims(operation: Operation) -> Any:
                 row = first + (1 << steps) + index
                 yield Claim(
                     operation.name,
-                    sg.Place(sign, at + sg.LEAST, steps, index),
+                    sg.SegmentPlace(sign, at + sg.LEAST, steps, index),
                     known.whole[row],
                     known.parts[row],
                 )

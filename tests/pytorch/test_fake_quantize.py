@@ -152,14 +152,14 @@ def test_random_bits_by_seed_source_text_and_array(fmt: str) -> None:
     source = keyed(11, "x")
     expected = torch.from_numpy(np.asarray(sf.quantize(x.numpy(), fmt, policy, source)))
     words = source.array(9, 0, x.numel()).reshape(x.shape)
-    for given_bits in (
+    for resolve_bits in (
         {"seed": 11, "key": "x"},
         {"random_bits": source},
         {"random_bits": source.spec()},
         {"random_bits": words},
         {"random_bits": torch.from_numpy(words.astype(np.int64))},
     ):
-        assert torch.equal(fake_quantize(x, fmt, policy=policy, **given_bits), expected)
+        assert torch.equal(fake_quantize(x, fmt, policy=policy, **resolve_bits), expected)
     assert not torch.equal(fake_quantize(x, fmt, policy=policy, seed=11, key="y"), expected)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from random_blocks import FORMATS as BLOCKS
 
 from softfloat_ref import affine, arrays, blocks
-from softfloat_ref.arrays.block_layout import Layout
+from softfloat_ref.arrays.block_layout import BlockLayout
 from softfloat_ref.arrays.exponents import find_format
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -34,7 +34,7 @@ def random_array(fmt: str, shape: tuple[int, ...], axis: int | None, seed: int) 
         return arrays.from_codes(_words(rng, shape, found.width), found)
     resolved, profile = resolve(found, None)
     at = (0 if axis is None else axis) % len(shape)
-    scales = _words(rng, Layout(shape, at, resolved, profile).scales_shape, found.scale.width)
+    scales = _words(rng, BlockLayout(shape, at, resolved, profile).scales_shape, found.scale.width)
     second = float(np.float32(np.exp2(rng.uniform(-100, 100)))) if profile.tensor_scale != "none" else None
     return blocks.from_codes(_words(rng, shape, found.element.width), scales, found, axis=at, tensor_scale=second)
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.dispatch import as_drawn
+from softfloat_ref.arrays.kernels.dispatch import as_word_type, in_three
 from softfloat_ref.oracle.affine import AffineFormat, Rule, nan_result
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
 
 BITS: Final = 8  # widest integers that the loops support
-_ARITHMETIC: Final = {"exact": 0, "fp32": 1, "fp32-fma": 2}
+_ARITHMETIC_CODES: Final = {"exact": 0, "fp32": 1, "fp32-fma": 2}
 Array = NDArray[Any]
 
 
@@ -28,18 +27,11 @@ def can_quantize(fmt: AffineFormat, rule: Rule, policy: Policy) -> bool:
     return fmt.bits <= BITS and plain and policy.random_count <= MAX_RANDOM and not policy.flush_inputs
 
 
-def three(array: Array, axis: int | None) -> Array:
-    """A contiguous array in shape (outer, channels, inner); without an axis all values are of one channel."""
-    if axis is None:
-        return array.reshape(1, 1, -1)
-    return array.reshape(prod(array.shape[:axis]), array.shape[axis], prod(array.shape[axis + 1 :]))
-
-
 def ranges(x: Array, axis: int | None) -> tuple[Array, Array]:
     """The ends of each channel's range (its finite values and 0), as float32 with one entry per channel."""
     from softfloat_ref.arrays.kernels.affine_loops import ranges
 
-    values = three(x, axis)
+    values = in_three(x, axis)
     low, high = np.zeros((2, values.shape[1]), np.float32)
     ranges(values, low, high)
     return low, high
@@ -63,15 +55,15 @@ def integers(
     channel. words: random words in x's shape, or None."""
     from softfloat_ref.arrays.kernels.affine_loops import affine_integers, stochastic_integers
 
-    made = np.empty(x.shape, np.int32)
-    values, out, n = three(x, axis), three(made, axis), policy.random_count
+    result = np.empty(x.shape, np.int32)
+    values, out, n = in_three(x, axis), in_three(result, axis), policy.random_count
     numbers = _numbers(fmt, rule, policy)
     if words is not None:
-        drawn, wide = three(as_drawn(np.ascontiguousarray(words), n), axis), scales.astype(np.float64)
+        drawn, wide = in_three(as_word_type(np.ascontiguousarray(words), n), axis), scales.astype(np.float64)
         stochastic_integers(values, drawn, wide, zeros, numbers, out, int(policy.rounding), n)
-        return made, 0
-    found = affine_integers(values, inverse_of(scales, rule).astype(np.float64), zeros, numbers, out)
-    return made, int(found)
+        return result, 0
+    specials = affine_integers(values, inverse_of(scales, rule).astype(np.float64), zeros, numbers, out)
+    return result, int(specials)
 
 
 @lru_cache(maxsize=64)
@@ -83,7 +75,7 @@ def _numbers(fmt: AffineFormat, rule: Rule, policy: Policy) -> Array:
     nan = nan_result(fmt, rule, 0) if nan is None else nan
     decisions = 0 if policy.random_count else plans.decisions(target(fmt.wide, policy))
     inside = rule.order == "inside"
-    return np.array([0, fmt.lowest, fmt.highest, decisions, _ARITHMETIC[rule.arithmetic], inside, nan], np.int64)
+    return np.array([0, fmt.lowest, fmt.highest, decisions, _ARITHMETIC_CODES[rule.arithmetic], inside, nan], np.int64)
 
 
 def inverse_of(scales: Array, rule: Rule) -> Array:
@@ -98,6 +90,6 @@ def dequantize(q: Array, axis: int | None, scales: Array, zeros: Array, out: Arr
     """(q - zero point) * scale, rounded to float32; in `out`, a contiguous array, if given."""
     from softfloat_ref.arrays.kernels.affine_loops import values_of_integers
 
-    made = np.empty(q.shape, np.float32) if out is None else out
-    values_of_integers(three(q, axis), scales.astype(np.float64), zeros, three(made, axis))
-    return made
+    values = np.empty(q.shape, np.float32) if out is None else out
+    values_of_integers(in_three(q, axis), scales.astype(np.float64), zeros, in_three(values, axis))
+    return values

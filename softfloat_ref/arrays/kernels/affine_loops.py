@@ -8,9 +8,8 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from softfloat_ref.arrays.kernels.casts import double, double_bits
 from softfloat_ref.arrays.kernels.convert import I32, U32, U64, right, rounds_up
-from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.jit import compiled, double, double_bits
 
 FRACTION: Final = 18  # fraction bits of a quotient, above its sticky bit
 LARGEST: Final = np.float32(np.finfo(np.float32).max)
@@ -52,11 +51,11 @@ def stochastic_affine_values(
         total = _total(x[i], scale, numbers)
         negative = 1 if total < 0 else 0
         magnitude = abs(total)
-        kept, rest = magnitude >> (FRACTION + 1), magnitude & ((1 << (FRACTION + 1)) - 1)
+        whole, rest = magnitude >> (FRACTION + 1), magnitude & ((1 << (FRACTION + 1)) - 1)
         sticky = 1 if rest & ((1 << below) - 1) else 0
-        up = rounds_up(mode, negative, kept & 1, rest >> below, sticky, n, np.int64(words[i]))
-        kept += 1 if up else 0
-        out[i] = table[min(max(-kept if negative else kept, lowest), highest) - lowest]
+        up = rounds_up(mode, negative, whole & 1, rest >> below, sticky, n, np.int64(words[i]))
+        whole += 1 if up else 0
+        out[i] = table[min(max(-whole if negative else whole, lowest), highest) - lowest]
 
 
 # -- integers --------------------------------------------------------------------------------------------------------
@@ -121,26 +120,26 @@ def _rounded(wide: Any, zeros: Any, numbers: Any, out: Any) -> None:
         total = I32(I32(signed) + I32(I32(zeros[i] * before) * I32(1 << (FRACTION + 1))))
         negative = total < I32(0)
         magnitude = U32(abs(total))
-        kept = right(magnitude, U32(FRACTION + 1))
-        case = U32(U32(8) if negative else U32(0)) | U32(U32(kept & U32(1)) << U32(2))
+        whole = right(magnitude, U32(FRACTION + 1))
+        case = U32(U32(8) if negative else U32(0)) | U32(U32(whole & U32(1)) << U32(2))
         case = U32(case | U32(U32((magnitude & _GUARD) != U32(0)) << U32(1)) | U32((magnitude & _STICKY) != U32(0)))
-        kept = U32(kept + U32(right(decisions, case) & U32(1)))
-        found = I32(I32(-I32(kept) if negative else I32(kept)) + I32(zeros[i] * after))
-        out[i] = min(max(found, lowest), highest)
+        whole = U32(whole + U32(right(decisions, case) & U32(1)))
+        integer = I32(I32(-I32(whole) if negative else I32(whole)) + I32(zeros[i] * after))
+        out[i] = min(max(integer, lowest), highest)
 
 
 @compiled()
 def _patched(x: Any, zeros: Any, numbers: Any, out: Any) -> Any:
     """Set the integers of Inf and NaN; returns 1 if there was a NaN, plus 2 if there was an Inf."""
-    found = 0
+    specials = 0
     for i in range(x.size):
         if np.isnan(x[i]):
             out[i] = zeros[i] if numbers[NAN_CODE] == ZERO_POINT else numbers[NAN_CODE]
-            found |= 1
+            specials |= 1
         elif np.isinf(x[i]):
             out[i] = numbers[HIGHEST] if x[i] > 0 else numbers[LOWEST]
-            found |= 2
-    return found
+            specials |= 2
+    return specials
 
 
 @compiled()
@@ -157,21 +156,21 @@ def _part(x: Any, inverse: Any, zeros: Any, numbers: Any, wide: Any, out: Any) -
 def affine_integers(x: Any, inverse: Any, zeros: Any, numbers: Any, out: Any) -> Any:
     """out = clamp(round(x / scale + zero point)) for float32 x (outer, channels, inner); one inverse and one zero point
     (int32) per channel. Returns 1 if there was a NaN, plus 2 if there was an Inf."""
-    wide, found = np.empty(PART, np.float64), 0
+    wide, specials = np.empty(PART, np.float64), 0
     factors, middles = np.empty(PART, np.float64), np.empty(PART, np.int32)
     for outer in range(x.shape[0]):
         if x.shape[2] == 1:
-            values, made = x[outer, :, 0], out[outer, :, 0]
+            values, integers = x[outer, :, 0], out[outer, :, 0]
             for left in range(0, x.shape[1], PART):
                 part = slice(left, min(left + PART, x.shape[1]))
-                found |= _part(values[part], inverse[part], zeros[part], numbers, wide, made[part])
+                specials |= _part(values[part], inverse[part], zeros[part], numbers, wide, integers[part])
             continue
         for c in range(x.shape[1]):
             factors[:], middles[:] = inverse[c], zeros[c]
             for left in range(0, x.shape[2], PART):
                 part = slice(left, min(left + PART, x.shape[2]))
-                found |= _part(x[outer, c, part], factors, middles, numbers, wide, out[outer, c, part])
-    return found
+                specials |= _part(x[outer, c, part], factors, middles, numbers, wide, out[outer, c, part])
+    return specials
 
 
 @compiled(nogil=True)
@@ -185,11 +184,11 @@ def stochastic_integers(x: Any, words: Any, scales: Any, zeros: Any, numbers: An
             for i in range(x.shape[2]):
                 total = _total(x[outer, c, i], scale, own)
                 negative, magnitude = 1 if total < 0 else 0, abs(total)
-                kept, rest = magnitude >> (FRACTION + 1), magnitude & ((1 << (FRACTION + 1)) - 1)
+                whole, rest = magnitude >> (FRACTION + 1), magnitude & ((1 << (FRACTION + 1)) - 1)
                 sticky = 1 if rest & ((1 << below) - 1) else 0
                 word = np.int64(words[outer, c, i])
-                kept += 1 if rounds_up(mode, negative, kept & 1, rest >> below, sticky, n, word) else 0
-                out[outer, c, i] = min(max(-kept if negative else kept, lowest), highest)
+                whole += 1 if rounds_up(mode, negative, whole & 1, rest >> below, sticky, n, word) else 0
+                out[outer, c, i] = min(max(-whole if negative else whole, lowest), highest)
 
 
 @compiled()

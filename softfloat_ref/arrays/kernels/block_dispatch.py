@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -11,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.dispatch import CHUNK, read_only
-from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.arrays.kernels.dispatch import CHUNK, in_three, read_only
+from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base.search import first_equal
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
@@ -24,12 +23,12 @@ from softfloat_ref.oracle.policies import Policy
 FP32: Final = CATALOGUE["fp32"]
 E8M0: Final = CATALOGUE["e8m0"]
 SIZE: Final = 32  # block size of every MX format; it has loops of its own
-_WORD: Final = 32
-_FIELDS: Final = 255  # number of exponent fields of finite float32 values
+_WORD_BITS: Final = 32
+_FINITE_FIELDS: Final = 255  # number of exponent fields of finite float32 values
 Array = NDArray[Any]
 
 
-class Plan(NamedTuple):
+class PowerPlan(NamedTuple):
     """The arguments of the loops of a block conversion: see block_loops.quantize_rows."""
 
     emin: int
@@ -39,16 +38,13 @@ class Plan(NamedTuple):
     near: Array  # the fields of the elements' nearest.Nearest; empty if its loops do not support them
 
 
-def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> Plan | None:
+@lru_cache(maxsize=64)
+def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> PowerPlan | None:
     """The plan of a block conversion, or None if the loops do not support it. They need float32 input, E8M0 scales,
     exact quotients, and a profile that handles specials per block."""
-    return _plan(fmt, profile, policy) if source is FP32 else None
-
-
-@lru_cache(maxsize=64)
-def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
-    done = (
-        fmt.scale == E8M0
+    supported = (
+        source == FP32
+        and fmt.scale == E8M0
         and fmt.size > 0
         and fmt.element.width <= 8
         and profile.tail != "flatten"
@@ -61,7 +57,7 @@ def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
         and policy.random_count == 0
         and plans.is_plain(fmt.element, policy, FP32)
     )
-    table = _scales(fmt, profile) if done else None
+    table = _scales(fmt, profile) if supported else None
     if table is None:
         return None
     rules = [scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)]
@@ -69,7 +65,7 @@ def _plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
     numbers[3] = int(policy.flush_inputs or profile.flush == "element")
     highest = fmt.element.emin + (int(table.max()) >> plans.SCALE_AT) + 1  # at least the lowest binade of any block
     near = plans.nearest_numbers(fmt.element, policy, False) if highest < plans.FAR else None
-    return Plan(fmt.element.emin, table, np.array(rules, np.int64), _array(numbers), _array(near or []))
+    return PowerPlan(fmt.element.emin, table, np.array(rules, np.int64), _array(numbers), _array(near or []))
 
 
 def _array(numbers: list[int]) -> Array:
@@ -88,7 +84,7 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
 
     starts, thresholds, none = [], [], 1 << FP32.mantissa_bits
     guess = 0
-    for field in range(_FIELDS):
+    for field in range(_FINITE_FIELDS):
         begin, end = max(field * none, 1), (field + 1) * none - 1
         low, high = code(begin), code(end)
         if high - low not in (0, 1):
@@ -99,12 +95,12 @@ def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
         else:
             guess = first_equal(begin, end, code, high, field * none + guess) - field * none
             thresholds.append(guess)
-    found = [start << plans.SCALE_AT | threshold for start, threshold in zip(starts, thresholds, strict=True)]
-    return np.array([*found, 0], np.uint32)  # the entry of Inf and NaN, whose value does not matter
+    entries = [start << plans.SCALE_AT | threshold for start, threshold in zip(starts, thresholds, strict=True)]
+    return np.array([*entries, 0], np.uint32)  # the entry of Inf and NaN, whose value does not matter
 
 
 def quantize(
-    x: Array, axis: int, size: int, plan: Plan, codes: Array | None = None, scales: Array | None = None,
+    x: Array, axis: int, size: int, plan: PowerPlan, codes: Array | None = None, scales: Array | None = None,
     threads: int = 1,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """Quantize contiguous float32 bits in blocks of `size` along an axis, into `codes` and `scales` if given.
@@ -119,31 +115,36 @@ def quantize(
     scales = np.empty(shape, np.uint8) if scales is None else scales
     redo = np.zeros(shape, np.uint8)
     if axis != x.ndim - 1:
-        views = [_three(array, axis) for array in (x, codes, scales, redo)]
+        views = [in_three(array, axis) for array in (x, codes, scales, redo)]
         quantize_columns(views[0], size, *plan, *views[1:])
         return codes, scales, redo
-    kernel, given = row_loop(size, plan)
+    kernel, arguments = row_loop(size, plan)
     by32 = kernel is quantize_rows32
     if threads == 1 and by32 and x.shape[-1] % SIZE == 0:  # complete blocks only: as one row
-        row, *made = (array.reshape(1, -1) for array in (x, codes, scales, redo))
-        kernel(row, *given, *made)
+        row, *results = (array.reshape(1, -1) for array in (x, codes, scales, redo))
+        kernel(row, *arguments, *results)
         return codes, scales, redo
     views = [array.reshape(-1, array.shape[-1]) for array in (x, codes, scales, redo)]
 
     def rows(part: slice) -> None:
         taken = [view[part] for view in views]
         if by32 and x.shape[-1] % SIZE:
-            _quantize_padded(taken, given)
+            values, elements, *blocks = taken
+
+            def padded(row: Array, own: Array, some: slice) -> None:
+                kernel(read_only(row), *arguments, own, *(array[some].reshape(1, -1) for array in blocks))
+
+            _padded(values, blocks[0].shape[1] * SIZE, elements, padded)
             return
         if by32:  # complete blocks only: as one row
             taken = [view.reshape(1, -1) for view in taken]
-        kernel(taken[0], *given, *taken[1:])
+        kernel(taken[0], *arguments, *taken[1:])
 
-    shared(views[0].shape[0], views[0].shape[1], threads, rows)
+    run_slices(views[0].shape[0], views[0].shape[1], threads, rows)
     return codes, scales, redo
 
 
-def row_loop(size: int, plan: Plan) -> tuple[Any, tuple[Any, ...]]:
+def row_loop(size: int, plan: PowerPlan) -> tuple[Any, tuple[Any, ...]]:
     """The loop of blocks along rows, and its arguments between the values and the places of the results."""
     from softfloat_ref.arrays.kernels.block_loops import quantize_rows, quantize_rows32
 
@@ -152,28 +153,19 @@ def row_loop(size: int, plan: Plan) -> tuple[Any, tuple[Any, ...]]:
     return quantize_rows, (size, *plan[:-1])
 
 
-def _quantize_padded(views: list[Array], given: tuple[Any, ...]) -> None:
-    """quantize_rows32 of rows that end in a short block: some at a time, with zeros behind, which change nothing, so
-    that the loop sees complete blocks only and is many times as fast."""
-    from softfloat_ref.arrays.kernels.block_loops import quantize_rows32
-
-    x, codes, scales, redo = views
-    length, wide = x.shape[1], scales.shape[1] * SIZE
-    step = max(1, min(CHUNK // wide, len(x)))
-    room, made = np.zeros((step, wide), np.uint32), np.empty((step, wide), np.uint8)
-    for start in range(0, len(x), step):
-        part = slice(start, min(start + step, len(x)))
+def _padded(rows: Array, wide: int, out: Array, loop: Callable[[Array, Array, slice], None]) -> None:
+    """Call loop(values, results, rows) for rows that end in a short block: some at a time, with zeros behind, which
+    change nothing, so that the loop sees complete blocks only, as one row, and is many times as fast. wide: the length
+    with those zeros."""
+    length = rows.shape[1]
+    step = max(1, min(CHUNK // wide, len(rows)))
+    values, results = np.zeros((step, wide), rows.dtype), np.empty((step, wide), out.dtype)
+    for start in range(0, len(rows), step):
+        part = slice(start, min(start + step, len(rows)))
         count = part.stop - start
-        room[:count, :length] = x[part]
-        blocks = (array.reshape(1, -1) for array in (made[:count], scales[part], redo[part]))
-        quantize_rows32(read_only(room[:count].reshape(1, -1)), *given, *blocks)
-        codes[part] = made[:count, :length]
-
-
-def _three(array: Array, axis: int) -> Array:
-    """A contiguous array reshaped to (outer, axis, inner)."""
-    outer = math.prod(array.shape[:axis])
-    return array.reshape(outer, array.shape[axis], math.prod(array.shape[axis + 1 :]))
+        values[:count, :length] = rows[part]
+        loop(values[:count].reshape(1, -1), results[:count].reshape(1, -1), part)
+        out[part] = results[:count, :length]
 
 
 def rescale(x: Array, scales: Array, axis: int, size: int, table: Array, flush: bool, out: Array) -> None:
@@ -181,8 +173,8 @@ def rescale(x: Array, scales: Array, axis: int, size: int, table: Array, flush: 
     subnormal values become zeros with their sign."""
     from softfloat_ref.arrays.kernels.block_loops import rescale_values
 
-    values, blocks, made = (_three(np.ascontiguousarray(array), axis) for array in (x, scales, out))
-    rescale_values(values, blocks, size, table, flush, made)
+    values, blocks, results = (in_three(np.ascontiguousarray(array), axis) for array in (x, scales, out))
+    rescale_values(values, blocks, size, table, flush, results)
 
 
 def can_dequantize(fmt: BlockFormat) -> bool:
@@ -220,35 +212,22 @@ def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables:
     from softfloat_ref.arrays.kernels.block_loops import dequantize_columns, dequantize_rows, dequantize_rows32
 
     elements, factors, short, single, units, decoded = tables
-    views = [_three(array, axis) for array in (codes, scales, out)]
+    views = [in_three(array, axis) for array in (codes, scales, out)]
     if axis != codes.ndim - 1:
         dequantize_columns(views[0], views[1], fmt.size, elements, factors, short, single, views[2])
         return
 
-    def rows(codes: Array, scales: Array, out: Array) -> None:
+    def rows(codes: Array, out: Array, scales: Array) -> None:
         if decoded is not None:
             dequantize_rows32(codes, scales, elements, factors, units, decoded, short, single, out)
         else:
             dequantize_rows(codes, scales, fmt.size, elements, factors, short, single, out)
 
     if codes.shape[-1] % fmt.size == 0:  # complete blocks only: as one row
-        rows(*(view.reshape(1, -1) for view in views))
-    else:
-        _dequantize_padded([view[:, :, 0] for view in views], fmt.size, rows)
-
-
-def _dequantize_padded(views: list[Array], size: int, rows: Callable[[Array, Array, Array], None]) -> None:
-    """The same of rows that end in a short block, as `_quantize_padded`: behind them are codes of zero."""
-    codes, scales, out = views
-    length, wide = codes.shape[1], scales.shape[1] * size
-    step = max(1, min(CHUNK // wide, len(codes)))
-    room, made = np.zeros((step, wide), codes.dtype), np.empty((step, wide), out.dtype)
-    for start in range(0, len(codes), step):
-        part = slice(start, min(start + step, len(codes)))
-        count = part.stop - start
-        room[:count, :length] = codes[part]
-        rows(*(array.reshape(1, -1) for array in (room[:count], scales[part], made[:count])))
-        out[part] = made[:count, :length]
+        rows(*(view.reshape(1, -1) for view in (views[0], views[2], views[1])))
+        return
+    elements, blocks, values = (view[:, :, 0] for view in views)
+    _padded(elements, blocks.shape[1] * fmt.size, values, lambda x, y, some: rows(x, y, blocks[some].reshape(1, -1)))
 
 
 def _decoded(fmt: Format) -> Any:
@@ -256,7 +235,7 @@ def _decoded(fmt: Format) -> Any:
     from softfloat_ref.arrays.kernels.blocks32 import Decoded
 
     binades = fmt.emax - fmt.emin + 1
-    if not fmt.signed or fmt.twos_complement or fmt.subnormals != "gradual" or binades + fmt.mantissa_bits > _WORD:
+    if not fmt.signed or fmt.twos_complement or fmt.subnormals != "gradual" or binades + fmt.mantissa_bits > _WORD_BITS:
         return None
     decode, unit = decoder(fmt), fmt.emin - fmt.mantissa_bits
     special = fmt.max_code + 1

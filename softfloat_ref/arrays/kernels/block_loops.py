@@ -49,7 +49,7 @@ def quantize_rows(
         for early in range(0, scales.shape[1], step):
             late = min(early + step, scales.shape[1])
             begin, end = early * size, min(late * size, length)
-            values, made = x[row, begin:end], codes[row, begin:end]  # indices start at 0, so the loop vectorises
+            values, elements = x[row, begin:end], codes[row, begin:end]  # indices start at 0, so the loop vectorises
             largest_of_blocks(values, size, largest)
             special = False
             for block in range(late - early):
@@ -58,11 +58,11 @@ def quantize_rows(
                 scales[row, early + block] = scale
                 special |= scale == nan_scale or emin + scale < 1
                 least[block * size : (block + 1) * size] = I32(emin + scale)
-            _elements(values, made, least, p)
+            _elements(values, elements, least, p)
             for block in range(late - early if special else 0):
                 scale, part = scales[row, early + block], slice(block * size, min((block + 1) * size, values.size))
                 if scale == nan_scale:
-                    made[part] = nan_code
+                    elements[part] = nan_code
                 elif emin + scale < 1 and not p.flush:
                     redo[row, early + block] = _has_subnormal(values[part])
 
@@ -81,17 +81,17 @@ def quantize_rows32(
         for early in range(0, complete, step):
             late = min(early + step, complete)
             part, some = slice(early * size, late * size), slice(early, late)
-            values, made = x[row, part], codes[row, part]
+            values, elements = x[row, part], codes[row, part]
             blocks32.largest_of_blocks(values, late - early, largest)
             if blocks32.scales_of_blocks(largest, late - early, table, rules[0], emin, scales[row, some], least):
-                blocks32.elements(values, made, least, late - early, fields)
+                blocks32.elements(values, elements, least, late - early, fields)
             else:
-                given = (x[only, part], size, emin, table, rules, numbers)
-                quantize_rows(*given, codes[only, part], scales[only, some], redo[only, some])
+                arguments = (x[only, part], size, emin, table, rules, numbers)
+                quantize_rows(*arguments, codes[only, part], scales[only, some], redo[only, some])
         if complete < scales.shape[1]:
             part, some = slice(complete * size, x.shape[1]), slice(complete, complete + 1)
-            given = (x[only, part], size, emin, table, rules, numbers)
-            quantize_rows(*given, codes[only, part], scales[only, some], redo[only, some])
+            arguments = (x[only, part], size, emin, table, rules, numbers)
+            quantize_rows(*arguments, codes[only, part], scales[only, some], redo[only, some])
 
 
 @compiled(forceinline=True)
@@ -124,18 +124,18 @@ def _has_subnormal(values: Any) -> bool:
 
 
 @compiled()
-def _elements(values: Any, made: Any, least: Any, p: Any) -> None:
+def _elements(values: Any, out: Any, least: Any, p: Any) -> None:
     """Codes of values, each with its block's lowest binade: one loop over many blocks, long enough to be vectorised."""
     for k in range(values.size):
-        made[k] = finite_code32(values[k], least[k], p)
+        out[k] = finite_code32(values[k], least[k], p)
 
 
 @compiled()
-def _near_elements(values: Any, made: Any, least: Any, p: Any) -> None:
+def _near_elements(values: Any, out: Any, least: Any, p: Any) -> None:
     """The same, for p a nearest.Nearest and binades above float32's subnormals."""
     for k in range(values.size):
         code = magnitude_code(values[k], least[k], p)
-        made[k] = signed(p.beyond if code > p.limit else code, values[k], p)
+        out[k] = signed(p.beyond if code > p.limit else code, values[k], p)
 
 
 @compiled(nogil=True)
@@ -175,11 +175,11 @@ def quantize_columns(
                 repeat(least, width, min(together, end - first))
                 for k in range(first, end, together):
                     part = slice(k * columns + left, (min(k + together, end) - 1) * columns + left + width)
-                    values, made = flat[part], coded[part]
+                    values, elements = flat[part], coded[part]
                     if is_near:
-                        _near_elements(values, made, least, fields)
+                        _near_elements(values, elements, least, fields)
                     else:
-                        _elements(values, made, least, p)
+                        _elements(values, elements, least, p)
                 for c in range(width):
                     if special[c]:
                         for k in range(first, end):

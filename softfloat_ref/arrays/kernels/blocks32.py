@@ -87,14 +87,14 @@ def scales_of_blocks(largest: Any, count: int, table: Any, zero_scale: int, emin
 
 
 @compiled()
-def elements(values: Any, made: Any, least: Any, count: int, p: Any) -> None:
+def elements(values: Any, out: Any, least: Any, count: int, p: Any) -> None:
     """Codes of complete blocks, each with its own lowest binade. p: a nearest.Nearest."""
     for block in range(count):
         lowest = least[block]
         for i in range(SIZE):
             at = _AT(_AT(_AT(block) * _AT(SIZE)) + _AT(i))
             code = magnitude_code(values[at], lowest, p)
-            made[at] = signed(p.beyond if code > p.limit else code, values[at], p)
+            out[at] = signed(p.beyond if code > p.limit else code, values[at], p)
 
 
 class Decoded(NamedTuple):
@@ -108,10 +108,10 @@ class Decoded(NamedTuple):
 @compiled()
 def largest_code(codes: Any, mask: Any) -> Any:
     """The largest of the masked codes."""
-    found = U8(0)
+    largest = U8(0)
     for i in range(codes.size):
-        found = max(found, U8(codes[i] & mask))
-    return found
+        largest = max(largest, U8(codes[i] & mask))
+    return largest
 
 
 @compiled()

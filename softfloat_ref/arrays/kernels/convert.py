@@ -118,8 +118,8 @@ def finite_code32(bits: Any, least: Any, p: Any) -> Any:
     _, exponent, significand = parts32(bits, p)
     below = U32(max(I32(I32(least) - I32(exponent)), I32(0)))
     shift = U32(min(U32(p.spare + below), U32(25)))
-    kept = U32(right(significand, shift) + grows32(significand, shift, negative, p))
-    code = U32(left(U32(U32(exponent + below) - U32(least)), p.mantissa_bits) + kept)
+    rounded = U32(right(significand, shift) + grows32(significand, shift, negative, p))
+    code = U32(left(U32(U32(exponent + below) - U32(least)), p.mantissa_bits) + rounded)
     code = U32(0) if significand == U32(0) else code
     return U32(signed_code(code, negative, p))
 
@@ -202,12 +202,12 @@ def plain_codes64(x: Any, out: Any, p: Any) -> None:
             significand = U64(0)
         below = max(p.least, exponent) - exponent
         shift = min(p.spare + below, U64(54))
-        kept = significand >> shift
+        truncated = significand >> shift
         rest = significand << (U64(64) - shift)
         sticky = U64((rest << U64(1)) != U64(0))
-        case = (((negative << U64(1)) | (kept & U64(1))) << U64(2)) | ((rest >> U64(63)) << U64(1)) | sticky
+        case = (((negative << U64(1)) | (truncated & U64(1))) << U64(2)) | ((rest >> U64(63)) << U64(1)) | sticky
         up = (p.decisions >> case) & U64(1)
-        code = ((exponent + below - p.least) << p.mantissa_bits) + kept + up
+        code = ((exponent + below - p.least) << p.mantissa_bits) + truncated + up
         full = signed_code(code, negative, p)
         special = p.inf_negative if negative else p.inf_positive
         full = special if magnitude == U64(0x7FF0000000000000) else full
@@ -250,8 +250,8 @@ def _stochastic(x: Any, words: Any, out: Any, p: Any, mode: int, n: int) -> None
         wide = longer >> shift  # the kept bits and n + 1 discarded bits
         sticky, discarded = np.int64((wide << shift) != longer), np.int64(wide & U64((2 << n) - 1))
         up = rounds_up(mode, 0, 0, discarded, sticky, n, np.int64(words[i]))
-        kept = U32(U32(wide >> U64(n + 1)) + U32(up))
-        code = U32(left(U32(U32(exponent + below) - p.least), p.mantissa_bits) + kept)
+        rounded = U32(U32(wide >> U64(n + 1)) + U32(up))
+        code = U32(left(U32(U32(exponent + below) - p.least), p.mantissa_bits) + rounded)
         full = U32(signed_code(code, negative, p))
         special = p.inf_negative if negative else p.inf_positive
         full = special if magnitude == U32(0x7F800000) else full

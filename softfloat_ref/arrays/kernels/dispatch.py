@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import NanMissing, Policy
@@ -21,11 +22,11 @@ FP16: Final = CATALOGUE["fp16"]
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 COMPILED_AFTER: Final = 1 << 22  # values after which loading the loops pays; compiling them takes ten times as long
-_SLOW: Final = 1 << 16  # values that a slow call counts for
+_SLOW_CALL_VALUES: Final = 1 << 16  # values that a slow call counts for
 ONE_BY_ONE: Final = 32  # values that a value counts for which Python's integers compute
 _LOADED_FROM: Final = 256  # values for which calling a loaded loop pays
 CHUNK: Final = 1 << 16  # values at a time where temporaries are needed: they stay in the cache
-_LOOPS: Final = "softfloat_ref.arrays.kernels.convert"
+_LOOPS_MODULE: Final = "softfloat_ref.arrays.kernels.convert"
 
 Array = NDArray[Any]
 _NO_WORDS: Final = np.zeros(0, np.uint32)
@@ -41,7 +42,7 @@ class _Uncompiled:
 def use_compiled(size: int, weight: int = 1) -> bool:
     """Whether to use the compiled loops: they are loaded, or there are or were so many values that loading them pays.
     weight: the time that a value takes without them, in that of a numpy expression."""
-    if _LOOPS in sys.modules:
+    if _LOOPS_MODULE in sys.modules:
         return size >= _LOADED_FROM
     _Uncompiled.values += size * weight
     return _Uncompiled.values >= COMPILED_AFTER
@@ -49,8 +50,8 @@ def use_compiled(size: int, weight: int = 1) -> bool:
 
 def use_compiled_soon(size: int) -> bool:
     """The same for conversions that take hundreds of microseconds without the loops, however small the array is."""
-    if _LOOPS not in sys.modules:
-        _Uncompiled.values += _SLOW
+    if _LOOPS_MODULE not in sys.modules:
+        _Uncompiled.values += _SLOW_CALL_VALUES
     return use_compiled(size)
 
 
@@ -61,6 +62,13 @@ def read_only(x: Array) -> Array:
     return view
 
 
+def in_three(array: Array, axis: int | None) -> Array:
+    """A contiguous array in shape (outer, axis, inner); without an axis (1, 1, size)."""
+    if axis is None:
+        return array.reshape(1, 1, -1)
+    return array.reshape(prod(array.shape[:axis]), array.shape[axis], prod(array.shape[axis + 1 :]))
+
+
 def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
     """Whether a compiled loop converts the source (an IEEE format of up to 64 bits) to the format."""
     ieee = source.nan == "ieee" and source.subnormals == "gradual" and source.mantissa_bits > 1
@@ -69,7 +77,7 @@ def can_encode(source: Format, fmt: Format, policy: Policy) -> bool:
 
 def can_flag(source: Format, fmt: Format, policy: Policy) -> bool:
     """Whether the compiled loop can return flags with the codes."""
-    return can_encode(source, fmt, policy) and plans.is_generic(fmt, policy) and nan_is_one(fmt, policy)
+    return can_encode(source, fmt, policy) and plans.is_generic(fmt, policy) and has_single_nan(fmt, policy)
 
 
 def encode(
@@ -77,24 +85,26 @@ def encode(
 ) -> None:
     """Encode a flat array of bits; requires `can_encode`."""
     x = read_only(x)
-    loop = conversion(source, fmt, policy) if words is None else None
-    patch = not nan_is_one(fmt, policy) and (source.width > 16 or words is not None)  # tables are patched already
+    loop = conversion_loop(source, fmt, policy) if words is None else None
+    patch = not has_single_nan(fmt, policy) and (source.width > 16 or words is not None)  # tables are patched already
 
     def work(part: slice) -> None:
         if loop is not None:
             loop.kernel(x[part], out[part], *loop.rest)
         elif words is not None and plans.is_stochastic(fmt, policy, source):
-            given = stochastic(source, fmt, policy)
-            given.kernel(x[part], as_drawn(words[part], policy.random_count), out[part], *given.rest)
+            loop_with_words = words_loop(source, fmt, policy)
+            loop_with_words.kernel(
+                x[part], as_word_type(words[part], policy.random_count), out[part], *loop_with_words.rest
+            )
         else:
-            rounded(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NO_FLAGS)
+            round_codes(x[part], source, fmt, policy, None if words is None else words[part], out[part], _NO_FLAGS)
         if patch:
             _patch_nans(x[part], source, fmt, policy, out[part])
 
-    shared(x.size, 1, threads, work)
+    run_slices(x.size, 1, threads, work)
 
 
-def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) -> Array:
+def draw_words(source: RandomSource, n: int, start: int, count: int, compiled: bool) -> Array:
     """Random words of n bits from position `start`. compiled: whether compiled code may be loaded."""
     if compiled and type(source) is Philox and 0 < n <= WORD_BITS:
         from softfloat_ref.arrays.kernels.random_words import words
@@ -103,60 +113,60 @@ def drawn(source: RandomSource, n: int, start: int, count: int, compiled: bool) 
     return source.array(n, start, count)
 
 
-def as_drawn(words: Array, n: int) -> Array:
-    """Random words of n bits in the type that `drawn` returns; a loop would be compiled for every other type."""
+def as_word_type(words: Array, n: int) -> Array:
+    """Random words of n bits in the type that `draw_words` returns; a loop would be compiled for every other type."""
     return words.astype(np.uint32 if n <= WORD_BITS // 2 else np.uint64, copy=False)
 
 
-def rounded(
+def round_codes(
     x: Array, source: Format, fmt: Format, policy: Policy, words: Array | None, out: Array, flags: Array
 ) -> int:
     """Codes by round_pack, and flags if `flags` is not empty; returns the union of all flags."""
-    loop = packing(source, fmt, policy)
-    given = _NO_WORDS if words is None else as_drawn(words, policy.random_count)
-    return int(loop.kernel(read_only(x), out, flags, given, *loop.rest))
+    loop = generic_loop(source, fmt, policy)
+    word_array = _NO_WORDS if words is None else as_word_type(words, policy.random_count)
+    return int(loop.kernel(read_only(x), out, flags, word_array, *loop.rest))
 
 
-class Loop(NamedTuple):
+class ConversionLoop(NamedTuple):
     """A compiled loop, and its arguments after the arrays of operands and results."""
 
     kernel: Any
     rest: tuple[Any, ...]
 
 
-def packing(source: Format, fmt: Format, policy: Policy) -> Loop:
+def generic_loop(source: Format, fmt: Format, policy: Policy) -> ConversionLoop:
     """The loop of any conversion, by round_pack: of bits, codes, flags and words."""
     from softfloat_ref.arrays.kernels.convert import rounded_codes
 
     numbers = np.array([source.mantissa_bits, source.bias, source.width, policy.flush_inputs], np.int64)
-    return Loop(rounded_codes, (numbers, *plans.generic(fmt, policy)))
+    return ConversionLoop(rounded_codes, (numbers, *plans.generic(fmt, policy)))
 
 
-def stochastic(source: Format, fmt: Format, policy: Policy) -> Loop:
+def words_loop(source: Format, fmt: Format, policy: Policy) -> ConversionLoop:
     """The loop of a conversion with random words: of bits, words and codes. Requires `plans.is_stochastic`."""
     from softfloat_ref.arrays.kernels.convert import stochastic_codes32
 
-    return Loop(stochastic_codes32, (_plain(fmt, policy, source), int(policy.rounding), policy.random_count))
+    return ConversionLoop(stochastic_codes32, (_plain(fmt, policy, source), int(policy.rounding), policy.random_count))
 
 
-def conversion(source: Format, fmt: Format, policy: Policy) -> Loop:
+def conversion_loop(source: Format, fmt: Format, policy: Policy) -> ConversionLoop:
     """The loop of a conversion without random words: of bits and codes."""
     from softfloat_ref.arrays.kernels import convert
 
     if source.width <= 16:
-        return Loop(convert.table_values, (_code_table(source, fmt, policy),))
+        return ConversionLoop(convert.table_values, (_code_table(source, fmt, policy),))
     nearest = _nearest(fmt, policy, False) if source is FP32 else None
     if nearest is not None:
         return nearest
     if source is FP32 and plans.is_near(fmt, policy):
-        return Loop(convert.near_codes32, (_near(fmt, policy, False),))
+        return ConversionLoop(convert.near_codes32, (_near(fmt, policy, False),))
     if source in (FP32, FP64) and plans.is_plain(fmt, policy, source):
         kernel = convert.plain_codes32 if source is FP32 else convert.plain_codes64
-        return Loop(kernel, (_plain(fmt, policy, source),))
+        return ConversionLoop(kernel, (_plain(fmt, policy, source),))
     if source is FP32 and plans.fits_table(fmt, policy):
-        return Loop(convert.table_codes, (_upper_table(fmt, policy),))
-    any_format = packing(source, fmt, policy)
-    return Loop(any_format.kernel, (_NO_FLAGS, _NO_WORDS, *any_format.rest))
+        return ConversionLoop(convert.table_codes, (_upper_table(fmt, policy),))
+    any_format = generic_loop(source, fmt, policy)
+    return ConversionLoop(any_format.kernel, (_NO_FLAGS, _NO_WORDS, *any_format.rest))
 
 
 def _patch_nans(x: Array, source: Format, fmt: Format, policy: Policy, out: Array) -> None:
@@ -174,7 +184,7 @@ def _upper_table(fmt: Format, policy: Policy) -> Array:
     """The code for each upper half of a float32; an odd half stands for all values between its neighbours."""
     halves = np.arange(1 << plans.UPPER, dtype=np.uint32) << np.uint32(plans.UPPER)
     table = np.zeros(halves.size, np.uint8 if fmt.width <= 8 else np.uint16)
-    rounded(halves, FP32, fmt, policy, None, table, _NO_FLAGS)
+    round_codes(halves, FP32, fmt, policy, None, table, _NO_FLAGS)
     return table
 
 
@@ -183,8 +193,8 @@ def _code_table(source: Format, fmt: Format, policy: Policy) -> Array:
     """The codes for all codes of a source format of up to 16 bits."""
     codes = np.arange(1 << source.width, dtype=np.uint16)
     table = np.zeros(codes.size, f"u{max(1 << (fmt.width - 1).bit_length(), 8) // 8}")
-    rounded(codes, source, fmt, policy, None, table, _NO_FLAGS)
-    if not nan_is_one(fmt, policy):
+    round_codes(codes, source, fmt, policy, None, table, _NO_FLAGS)
+    if not has_single_nan(fmt, policy):
         _patch_nans(codes, source, fmt, policy, table)
     return table
 
@@ -205,14 +215,14 @@ def _near(fmt: Format, policy: Policy, values: bool) -> Any:
 
 
 @lru_cache(maxsize=64)
-def _nearest(fmt: Format, policy: Policy, values: bool) -> Loop | None:
+def _nearest(fmt: Format, policy: Policy, values: bool) -> ConversionLoop | None:
     """The loop of kernels/nearest.py for a conversion from float32; None if there is none."""
     from softfloat_ref.arrays.kernels import nearest
 
-    found = plans.nearest_numbers(fmt, policy, values)
-    if found is None:
+    fields = plans.nearest_numbers(fmt, policy, values)
+    if fields is None:
         return None
-    numbers = nearest.Nearest(*found)
+    numbers = nearest.Nearest(*fields)
     if plans.is_near(fmt, policy):
         unit = 1 << (plans.FP32.mantissa_bits - fmt.mantissa_bits) if values else 1
         if numbers.inf != numbers.limit + unit or (numbers.half and numbers.beyond != numbers.inf):
@@ -227,15 +237,15 @@ def _nearest(fmt: Format, policy: Policy, values: bool) -> Loop | None:
     else:
         wide = fmt.mantissa_bits > 0 and fmt.emax - fmt.emin > nearest.WIDE  # the wide loop needs a parity bit
         loop = nearest.wide_codes32 if wide else nearest.nearest_codes32
-    return Loop(loop, (np.array(numbers, np.uint32),))
+    return ConversionLoop(loop, (np.array(numbers, np.uint32),))
 
 
 def _is_the_processors(numbers: Any) -> bool:
     """Whether that is the processor's conversion to FP16, but for the code of NaN."""
-    from softfloat_ref.arrays.kernels import casts, nearest
+    from softfloat_ref.arrays.kernels import jit, nearest
 
     half = nearest.Nearest(*(plans.nearest_numbers(FP16, Policy(), False) or ()))
-    return casts.has_half() and bool(numbers._replace(nan=half.nan) == half)
+    return jit.has_half() and bool(numbers._replace(nan=half.nan) == half)
 
 
 @lru_cache(maxsize=64)
@@ -252,36 +262,36 @@ def can_quantize(source: Format, fmt: Format, policy: Policy) -> bool:
 
 def quantize(x: Array, source: Format, fmt: Format, policy: Policy, out: Array, threads: int = 1) -> bool:
     """Write the bits of converted float32 values to `out`; does nothing and returns False unless `can_quantize`."""
-    found = values_loop(fmt, policy) if source is FP32 else None
-    if found is None:
+    value_loop = values_loop(fmt, policy) if source is FP32 else None
+    if value_loop is None:
         return False
-    x, (kernel, rest) = read_only(x), found
+    x, (kernel, rest) = read_only(x), value_loop
     if threads == 1:
         kernel(x, out, *rest)
     else:
-        shared(x.size, 1, threads, lambda part: kernel(x[part], out[part], *rest))
+        run_slices(x.size, 1, threads, lambda part: kernel(x[part], out[part], *rest))
     return True
 
 
 @lru_cache(maxsize=64)
-def values_loop(fmt: Format, policy: Policy) -> Loop | None:
+def values_loop(fmt: Format, policy: Policy) -> ConversionLoop | None:
     """The loop that rounds float32 values in place: of their bits and those of the results; None if there is none."""
-    if not (plans.is_plain(fmt, policy, FP32) and nan_is_one(fmt, policy)):
+    if not (plans.is_plain(fmt, policy, FP32) and has_single_nan(fmt, policy)):
         return None
     from softfloat_ref.arrays.kernels.convert import near_values32, plain_values32
 
     if plans.is_near(fmt, policy):
-        return _nearest(fmt, policy, True) or Loop(near_values32, (_near(fmt, policy, True),))
-    return _nearest(fmt, policy, True) or Loop(plain_values32, (_value_numbers(fmt, policy),))
+        return _nearest(fmt, policy, True) or ConversionLoop(near_values32, (_near(fmt, policy, True),))
+    return _nearest(fmt, policy, True) or ConversionLoop(plain_values32, (_value_numbers(fmt, policy),))
 
 
 @lru_cache(maxsize=256)
 def stochastic_loop(fmt: Format, policy: Policy) -> Callable[[Array, Philox, Array, Array], None] | None:
     """A loop for the bits of float32 values, a source, the value of each code and the place of the results; None if no
     loop draws the words itself."""
-    if not (plans.is_stochastic(fmt, policy, FP32) and nan_is_one(fmt, policy)):
+    if not (plans.is_stochastic(fmt, policy, FP32) and has_single_nan(fmt, policy)):
         return None
-    from softfloat_ref.arrays.kernels.stochastic import stochastic_values32
+    from softfloat_ref.arrays.kernels.random_words import stochastic_values32
 
     numbers = np.array(plans.plain_numbers(fmt, policy, FP32), np.uint32)
     n, mode = policy.random_count, int(policy.rounding)
@@ -299,10 +309,10 @@ def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:
     from softfloat_ref.arrays.kernels.convert import table_values
 
     codes = read_only(codes)
-    shared(codes.size, 1, threads, lambda part: table_values(codes[part], out[part], table))
+    run_slices(codes.size, 1, threads, lambda part: table_values(codes[part], out[part], table))
 
 
-def nan_is_one(fmt: Format, policy: Policy) -> bool:
+def has_single_nan(fmt: Format, policy: Policy) -> bool:
     """Whether every NaN is converted to the same code and none is an error."""
     if not fmt.has_nan and (fmt.is_integer or policy.nan_missing == NanMissing.ERROR):
         return False

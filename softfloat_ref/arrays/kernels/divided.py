@@ -10,28 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
-from softfloat_ref.arrays.kernels.dispatch import as_drawn, read_only
-from softfloat_ref.arrays.kernels.divided_rules import (
-    DIVIDE,
-    DROP,
-    DROP_ALL,
-    DROP_GIVEN,
-    FLUSH,
-    KEEP,
-    KIND,
-    LOWEST,
-    NAN_CODE,
-    NAN_SCALE,
-    NEGATE,
-    POWER,
-    QUOTIENT,
-    RANGE,
-    RECIPROCAL,
-    RULES,
-    SHIFT,
-    ZERO_SCALE,
-)
-from softfloat_ref.arrays.kernels.threads import shared
+from softfloat_ref.arrays.kernels.dispatch import as_word_type, read_only
+from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base.search import first_equal
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -55,22 +35,22 @@ FAR_BELOW: Final = 26  # as nearest.ALL
 FP32: Final = CATALOGUE["fp32"]
 FP64: Final = CATALOGUE["fp64"]
 SLAB: Final = 1 << 17  # values
-FEW: Final = 1 << 14  # values for which the steps of a job would take longer than the loops
+SMALL_SIZE: Final = 1 << 14  # values for which the steps of a job would take longer than the loops
 _ONE: Final = exact.finite(0, 1, 0)
-_POWERS: Final = ("floor", "ceil", "even", "nearest")
+_POWER_RULES: Final = ("floor", "ceil", "even", "nearest")
 _ROUNDINGS: Final = {"rne": Rounding.RNE, "amax": Rounding.RNE, "rceil": Rounding.RUP}
-_SIDES: Final = 42  # bits of a midpoint times a divisor for which a product with the reciprocal is on the right side
-_QUOTIENT: Final = 51  # the same for a quotient
-_MODERATE: Final = 300  # an exponent
-_FIELDS: Final = 255  # exponent fields of finite float32 values
-_SIGNS: Final = {"keep": KEEP, "drop-given": DROP_GIVEN, "drop": DROP_ALL}
+_MAX_PRODUCT_BITS: Final = 42  # of a midpoint times a divisor, so that a product with the reciprocal is on its side
+_MAX_QUOTIENT_BITS: Final = 51  # the same for a quotient
+_MODERATE_EXPONENT: Final = 300  # an exponent
+_FINITE_FIELDS: Final = 255  # exponent fields of finite float32 values
+_ZERO_SIGNS: Final = {"keep": plans.KEEP, "drop-given": plans.DROP_GIVEN, "drop": plans.DROP_ALL}
 _NO_POWERS: Final = np.zeros((0, 3), np.uint32)
 _NO_WORDS: Final = np.zeros((1, 0), np.uint32)
 Array = NDArray[Any]
 Words = Callable[[int, int], Array]
 
 
-class Plan(NamedTuple):
+class DividedPlan(NamedTuple):
     """The arguments of the loops; see divided_loops."""
 
     rules: Array
@@ -86,21 +66,23 @@ class Plan(NamedTuple):
     shorts: tuple[int, int]  # bits of a midpoint times its divisor, for scales and elements, without those of a factor
 
 
-def plan(fixed: Plan, tensor_scale: int) -> Plan | None:
+def plan(fixed: DividedPlan, tensor_scale: int) -> DividedPlan | None:
     """The plan for a second-level scale (an FP32 code); None if the loops do not support it. fixed: of `fixed_plan`."""
     kind = fixed.kind
-    if kind == POWER and tensor_scale != FP32_ONE:
+    if kind == plans.POWER and tensor_scale != FP32_ONE:
         return None
     second, added = _single(tensor_scale)
     of_scale, of_element = fixed.shorts[0] + added, fixed.shorts[1] + added
-    if kind == QUOTIENT and max(of_element, of_scale) > _QUOTIENT:
+    if kind == plans.QUOTIENT and max(of_element, of_scale) > _MAX_QUOTIENT_BITS:
         return None
     rules = fixed.rules
-    if kind != RECIPROCAL and of_element > _SIDES:
+    if kind != plans.RECIPROCAL and of_element > _MAX_PRODUCT_BITS:
         rules = rules.copy()
-        rules[DIVIDE] = 1
+        rules[plans.DIVIDE] = 1
     top, _, limit = fixed.factors.tolist()
-    divisor = float(fp32_quotient(_ONE, decoder(FP32)(tensor_scale))) if kind == RECIPROCAL else top * second  # exact
+    divisor = top * second  # exact
+    if kind == plans.RECIPROCAL:
+        divisor = float(fp32_quotient(_ONE, decoder(FP32)(tensor_scale)))
     return fixed._replace(rules=rules, factors=np.array([divisor, second, limit]))
 
 
@@ -116,31 +98,32 @@ def short_bits(x: Value) -> int:
     return x.significand.bit_length() - ((x.significand & -x.significand).bit_length() - 1)
 
 
-def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | None:
+def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> DividedPlan | None:
     """The parts of a plan for float32 values that do not depend on the second-level scale, or None if the loops do not
     support the conversion."""
     element, scale, n = fmt.element, fmt.scale, policy.random_count
     regular = plans.is_stochastic(element, policy, FP32) if n else plans.is_plain(element, policy, FP32)
-    near_one = element.emax < RANGE and element.emin - element.mantissa_bits - n - 3 > -RANGE and is_moderate(scale)
+    lowest = element.emin - element.mantissa_bits - n - 3
+    near_one = element.emax < plans.RANGE and lowest > -plans.RANGE and is_moderate(scale)
     narrow = element.width <= 16 and element.precision + n + 2 < FP32.precision
     readable = scale.width <= 16 or _is_cut_fp32(scale)
     flushes = profile.flush == "never" or (profile.flush == "element" and profile.flush_below == FP32.emin)
     kind = _kind(fmt, profile)
     if not (regular and near_one and narrow and readable and flushes and kind is not None):
         return None
-    powers = _powers(fmt, profile) if kind == POWER else _NO_POWERS
+    powers = _powers(fmt, profile) if kind == plans.POWER else _NO_POWERS
     if powers is None:
         return None
-    rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == QUOTIENT else Rounding.RNE
+    rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == plans.QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
     near = _near(element, policy) if element.signed and not n else []  # those loops drop no negative values
-    if kind == RECIPROCAL and near and near[plans.INF] != near[plans.BEYOND]:
+    if kind == plans.RECIPROCAL and near and near[plans.INF] != near[plans.BEYOND]:
         near = []  # a product in FP32 may be Inf, which those loops count as a large number
     top = _ONE if profile.scale_rule == "amax" else largest(element)
-    return Plan(
+    return DividedPlan(
         _rules(fmt, profile, policy, kind),
         np.array([float(top), 1.0, float(largest(element))]),
-        np.array([] if kind == POWER else plans.plain_numbers(scale, rounded, FP64), np.uint64),
+        np.array([] if kind == plans.POWER else plans.plain_numbers(scale, rounded, FP64), np.uint64),
         powers,
         _values(scale),
         np.array(plans.plain_numbers(element, policy, FP32), np.uint32),
@@ -155,39 +138,44 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> Plan | Non
 def is_moderate(*formats: Format) -> bool:
     """Whether exponents are so small that quotients of float32 values, second-level scales and such numbers are normal
     numbers of float64."""
-    return max(abs(x) for fmt in formats for x in (fmt.emin, fmt.emax)) <= _MODERATE
+    return max(abs(x) for fmt in formats for x in (fmt.emin, fmt.emax)) <= _MODERATE_EXPONENT
 
 
 def _near(fmt: Format, policy: Policy) -> list[int]:
     """The fields of nearest.Nearest for magnitudes; empty if its loops do not apply."""
     spare = FP32.precision - fmt.precision >= 2
-    found = plans.nearest_magnitudes(fmt, policy) if spare and plans.is_plain(fmt, policy, FP32) else None
-    return found if found and found[plans.LEAST] > FAR_BELOW and fmt.emax < RANGE else []
+    fields = plans.nearest_magnitudes(fmt, policy) if spare and plans.is_plain(fmt, policy, FP32) else None
+    return fields if fields and fields[plans.LEAST] > FAR_BELOW and fmt.emax < plans.RANGE else []
 
 
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
     """How the loops find the scale; None if they cannot."""
     scale = fmt.scale
-    if profile.arithmetic == "fp32-reciprocal" or not (scale.mantissa_bits == 0 or profile.scale_rule in _POWERS):
+    if profile.arithmetic == "fp32-reciprocal" or not (scale.mantissa_bits == 0 or profile.scale_rule in _POWER_RULES):
         plain = plans.is_plain(scale, scale_policy(Rounding.RNE, True), FP64) and not scale.twos_complement
         fits = plain and profile.scale_high != "nan"
-        return (RECIPROCAL if profile.arithmetic == "fp32-reciprocal" else QUOTIENT) if fits else None
-    return POWER
+        return (plans.RECIPROCAL if profile.arithmetic == "fp32-reciprocal" else plans.QUOTIENT) if fits else None
+    return plans.POWER
+
+
+def marks_blocks(profile: Profile) -> bool:
+    """Whether a NaN or Inf makes its whole block NaN."""
+    return profile.nan == profile.inf == "block" and profile.special_codes == "nan"
 
 
 def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Array:
-    simple = profile.nan == profile.inf == "block" and profile.special_codes == "nan"
-    found = np.zeros(RULES, np.int64)
-    found[FLUSH] = policy.flush_inputs or profile.flush == "element"
-    found[ZERO_SCALE] = scale_of(None, fmt, profile)
-    found[NAN_SCALE] = fmt.scale.canonical_nan if simple else -1
+    simple = marks_blocks(profile)
+    rules = np.zeros(plans.RULES, np.int64)
+    rules[plans.FLUSH] = policy.flush_inputs or profile.flush == "element"
+    rules[plans.ZERO_SCALE] = scale_of(None, fmt, profile)
+    rules[plans.NAN_SCALE] = fmt.scale.canonical_nan if simple else -1
     zero = profile.scale_low == "zero" and fmt.scale.zero
-    found[LOWEST] = 0 if zero or kind == POWER else lowest_scale(fmt.scale, profile)
-    found[KIND], found[DROP] = kind, _SIGNS[profile.negative_zero]
-    found[NAN_CODE] = special_element(fmt, policy) if simple else 0
-    found[NEGATE] = fmt.element.twos_complement and fmt.element.signed
-    found[SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
-    return found
+    rules[plans.LOWEST] = 0 if zero or kind == plans.POWER else lowest_scale(fmt.scale, profile)
+    rules[plans.KIND], rules[plans.DROP] = kind, _ZERO_SIGNS[profile.negative_zero]
+    rules[plans.NAN_CODE] = special_element(fmt, policy) if simple else 0
+    rules[plans.NEGATE] = fmt.element.twos_complement and fmt.element.signed
+    rules[plans.SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
+    return rules
 
 
 def _values(scale: Format) -> Array:
@@ -207,7 +195,7 @@ def _is_cut_fp32(scale: Format) -> bool:
 def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
     """By the exponent of the largest magnitude, from FP32's smallest subnormal up: the fraction from which the scale is
     another one, and both scales. Computed by the oracle; None if a scale changes more than once in a binade."""
-    decode, none, found, guess = decoder(FP32), 1 << FP32.mantissa_bits, [], 0
+    decode, none, rows, guess = decoder(FP32), 1 << FP32.mantissa_bits, [], 0
 
     def code(bits: int) -> int:
         return scale_of(decode(bits), fmt, profile)
@@ -221,15 +209,15 @@ def _powers(fmt: BlockFormat, profile: Profile) -> Array | None:
             guess = (turn - begin) * unit
             if code(turn - 1) != low:
                 return None
-        found.append(((turn - begin) * unit, low, high))
-    return np.array(found, np.uint32)
+        rows.append(((turn - begin) * unit, low, high))
+    return np.array(rows, np.uint32)
 
 
 def _binades() -> Iterator[tuple[int, int]]:
     """The first code of each binade of FP32, and the difference of two fractions there, in units of a normal number's
     last place."""
     yield from ((1 << k, 1 << (FP32.mantissa_bits - k)) for k in range(FP32.mantissa_bits))
-    yield from ((field << FP32.mantissa_bits, 1) for field in range(1, _FIELDS))
+    yield from ((field << FP32.mantissa_bits, 1) for field in range(1, _FINITE_FIELDS))
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------
@@ -241,7 +229,7 @@ def largest_finite(x: Array) -> int:
 
 
 def quantize(
-    x: Array, size: int, plan: Plan, words: Words | None, codes: Array, scales: Array, threads: int = 1
+    x: Array, size: int, plan: DividedPlan, words: Words | None, codes: Array, scales: Array, threads: int = 1
 ) -> Array:
     """Quantize float32 bits of shape (outer, length, inner) in blocks of `size` along the middle axis, into `codes` of
     that shape and `scales` (outer, blocks, inner).
@@ -251,23 +239,23 @@ def quantize(
     """
     redo = np.zeros(scales.shape, np.uint8)
     arrays = read_only(x), codes, scales, redo
-    if threads == 1 and x.shape[2] == 1 and 0 < x.size <= FEW and x.shape[1] % size == 0:
+    if threads == 1 and x.shape[2] == 1 and 0 < x.size <= SMALL_SIZE and x.shape[1] % size == 0:
         _whole(size, plan, words, *(array.reshape(1, -1) for array in arrays))
     elif x.shape[2] == 1:
         one = threads == 1 and x.shape[1] % size == 0  # complete blocks only: as one row
-        job = _Job(size, plan, words, *(array.reshape(1, -1) if one else array[:, :, 0] for array in arrays))
-        shared(job.x.shape[0], job.x.shape[1], threads, job.rows)
+        job = _SlabJob(size, plan, words, *(array.reshape(1, -1) if one else array[:, :, 0] for array in arrays))
+        run_slices(job.x.shape[0], job.x.shape[1], threads, job.rows)
     else:
-        job = _Job(size, plan, words, *arrays)
-        shared(x.shape[0], x.shape[1] * x.shape[2], threads, job.columns)
+        job = _SlabJob(size, plan, words, *arrays)
+        run_slices(x.shape[0], x.shape[1] * x.shape[2], threads, job.columns)
     return redo
 
 
-def _whole(size: int, p: Plan, words: Words | None, x: Array, codes: Array, scales: Array, redo: Array) -> None:
-    """Quantize a small array of complete blocks, as one row: what `_Job.rows` does, in fewer steps."""
+def _whole(size: int, p: DividedPlan, words: Words | None, x: Array, codes: Array, scales: Array, redo: Array) -> None:
+    """Quantize a small array of complete blocks, as one row: what `_SlabJob.rows` does, in fewer steps."""
     loops, inverse = _loops(), np.empty(scales.shape)
     loops.scales_of_rows(x, size, p.rules, p.factors, p.rounded, p.powers, p.values, scales, inverse, redo)
-    drawn = _NO_WORDS if words is None else as_drawn(words(0, x.size), p.bits).reshape(x.shape)
+    drawn = _NO_WORDS if words is None else as_word_type(words(0, x.size), p.bits).reshape(x.shape)
     loops.elements_of_rows(x, size, inverse, p.rules, p.plain, p.near, drawn, p.mode, p.bits, codes)
 
 
@@ -278,11 +266,11 @@ def _loops() -> Any:
     return divided_loops
 
 
-class _Job(NamedTuple):
+class _SlabJob(NamedTuple):
     """The quantization of one array, slab by slab."""
 
     size: int
-    plan: Plan
+    plan: DividedPlan
     words: Words | None
     x: Array
     codes: Array
@@ -335,13 +323,13 @@ class _Job(NamedTuple):
         """Compute scales; returns what the elements are multiplied by."""
         x, scales, redo, p = self.x[values], self.scales[blocks], self.redo[blocks], self.plan
         inverse = np.empty(scales.shape)
-        made = [scales, inverse, redo]
+        results = [scales, inverse, redo]
         if self.x.ndim == 2 and x.shape[1] % self.size == 0:  # complete blocks only: as one row
-            x, *made = (array.reshape(1, -1) for array in (x, *made))
-        loop(x, self.size, p.rules, p.factors, p.rounded, p.powers, p.values, *made)
+            x, *results = (array.reshape(1, -1) for array in (x, *results))
+        loop(x, self.size, p.rules, p.factors, p.rounded, p.powers, p.values, *results)
         return inverse
 
     def _coded(self, loop: Any, values: Any, inverse: Array, start: int) -> None:
         x, p = self.x[values], self.plan
-        drawn = _NO_WORDS if self.words is None else as_drawn(self.words(start, x.size), p.bits).reshape(x.shape)
+        drawn = _NO_WORDS if self.words is None else as_word_type(self.words(start, x.size), p.bits).reshape(x.shape)
         loop(x, self.size, inverse, p.rules, p.plain, p.near, drawn, p.mode, p.bits, self.codes[values])

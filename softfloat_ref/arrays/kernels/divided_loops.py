@@ -13,9 +13,10 @@ import numpy as np
 
 from softfloat_ref.arrays.kernels import convert, nearest
 from softfloat_ref.arrays.kernels.block_loops import larger, largest_of_blocks, repeat, rows_together
-from softfloat_ref.arrays.kernels.casts import double, double_bits, single, single_bits
 from softfloat_ref.arrays.kernels.convert import I32, U32, U64
-from softfloat_ref.arrays.kernels.divided_rules import (
+from softfloat_ref.arrays.kernels.jit import compiled, double, double_bits, single, single_bits
+from softfloat_ref.arrays.kernels.nearest import FRACTION, HIDDEN, INF, MAGNITUDE, SIGN
+from softfloat_ref.arrays.kernels.plans import (
     DIVIDE,
     DROP,
     DROP_ALL,
@@ -32,8 +33,6 @@ from softfloat_ref.arrays.kernels.divided_rules import (
     SHIFT,
     ZERO_SCALE,
 )
-from softfloat_ref.arrays.kernels.jit import compiled
-from softfloat_ref.arrays.kernels.nearest import FRACTION, HIDDEN, INF, MAGNITUDE, SIGN
 
 F32: Final = np.float32
 F64: Final = np.float64
@@ -47,15 +46,15 @@ _ABOVE: Final = U64((1 << 64) - (1 << 29))
 _ODD: Final = U64(1 << 29)
 LOW: Final = F64(2.0**-RANGE)  # nonzero quotients below it round like it, those beyond 1 / LOW like that
 SUBNORMAL: Final = I32(1023 - 149)  # float64's exponent field of the smallest float32
-DIVISOR, SECOND, FIRST = 0, 1, 2  # fields of a divided.Plan's `factors`
+DIVISOR, SECOND, FIRST = 0, 1, 2  # fields of a divided.DividedPlan's `factors`
 NEGATIVE_ZERO: Final = convert.Plain._fields.index("zero")
 MASK: Final = convert.Plain._fields.index("mask")
 
 
 @compiled(forceinline=True)
 def _odd(quotient: Any) -> Any:
-    """A float64 as the bits of float32, rounded to odd: truncated, and the last bit set if inexact. Bits of no
-    account are dropped first: an exact quotient has fewer, so that rounding restores it."""
+    """A float64 as the bits of float32, rounded to odd: truncated, and the last bit set if inexact. The
+    lowest bits, in which the quotient may be wrong, are rounded away first; this restores exact quotients."""
     bits = U64(double_bits(quotient) + _HALF)
     return single_bits(F32(double((bits & _ABOVE) | (_ODD if (bits & _BELOW) != U64(0) else U64(0)))))
 
@@ -82,53 +81,53 @@ def _steps(largest: Any, count: int, factors: Any, rules: Any, wide: Any) -> Non
 
 
 @compiled()
-def _powers(largest: Any, count: int, powers: Any, made: Any) -> None:
+def _powers(largest: Any, count: int, powers: Any, codes: Any) -> None:
     """Scales by the exponent of the largest magnitude, and on which side of a threshold its fraction is. As a float64,
     a subnormal has an exponent of its own."""
     for b in range(count):
         bits = double_bits(F64(single(largest[b])))
         row = max(I32(bits >> U64(52)) - SUBNORMAL, I32(0))  # zeros, too, which have another scale in the end
         fraction = U32((bits >> U64(29)) & U64(FRACTION))
-        made[b] = powers[row, 1] if fraction < powers[row, 0] else powers[row, 2]
+        codes[b] = powers[row, 1] if fraction < powers[row, 0] else powers[row, 2]
 
 
 @compiled(error_model="numpy")
 def _scales(
-    largest: Any, count: int, rules: Any, factors: Any, rounded: Any, powers: Any, values: Any, made: Any,
+    largest: Any, count: int, rules: Any, factors: Any, rounded: Any, powers: Any, values: Any, codes: Any,
     wide: Any, inverse: Any, redo: Any,
 ) -> None:  # fmt: skip
     """Scale codes of blocks from their largest magnitudes, and what to multiply (or divide) their elements by.
 
     inverse: NaN for blocks that become NaN, 0 under a scale of zero. redo: set for blocks that are left to the oracle.
-    made (uint32), wide (float64): room for `count` numbers; the codes end up in `made`.
+    codes (uint32), wide (float64): room for `count` numbers; the scale codes end up in `codes`.
     """
     flush, nan_scale = rules[FLUSH] != 0, rules[NAN_SCALE]
     for b in range(count):
         redo[b] = U32(largest[b]) >= INF
         largest[b] = U32(0) if redo[b] or (flush and largest[b] < HIDDEN) else largest[b]
     if rules[KIND] == POWER:
-        _powers(largest, count, powers, made)
+        _powers(largest, count, powers, codes)
     else:
         _steps(largest, count, factors, rules, wide)
-        convert.plain_codes64(wide[:count].view(np.uint64), made[:count], convert.plain(rounded))
+        convert.plain_codes64(wide[:count].view(np.uint64), codes[:count], convert.plain(rounded))
     lowest, zero_scale = U32(rules[LOWEST]), U32(rules[ZERO_SCALE])
     for b in range(count):
-        made[b] = zero_scale if largest[b] == U32(0) else max(made[b], lowest)
-        largest[b] = U32(made[b] << U32(rules[SHIFT]))
+        codes[b] = zero_scale if largest[b] == U32(0) else max(codes[b], lowest)
+        largest[b] = U32(codes[b] << U32(rules[SHIFT]))
     bits = largest.view(np.float32)
     for b in range(count):
-        wide[b] = values[made[b]] if values.size else F64(bits[b])
+        wide[b] = values[codes[b]] if values.size else F64(bits[b])
     second, is_reciprocal, divide = factors[SECOND], rules[KIND] == RECIPROCAL, rules[DIVIDE] != 0
     for b in range(count):
         factor = wide[b] if is_reciprocal else wide[b] * second
-        found = factor if divide else 1.0 / factor
+        reciprocal = factor if divide else 1.0 / factor
         if is_reciprocal:
-            found = F64(F32(factors[DIVISOR] / factor))
-        inverse[b] = 0.0 if factor == 0.0 else found
+            reciprocal = F64(F32(factors[DIVISOR] / factor))
+        inverse[b] = 0.0 if factor == 0.0 else reciprocal
         odd = redo[b] != 0
         redo[b] = odd or not np.isfinite(factor) or not np.isfinite(inverse[b])
         if odd and nan_scale >= 0:
-            made[b], inverse[b], redo[b] = U32(nan_scale), np.nan, 0
+            codes[b], inverse[b], redo[b] = U32(nan_scale), np.nan, 0
 
 
 @compiled(nogil=True)
@@ -138,15 +137,15 @@ def scales_of_rows(
 ) -> None:  # fmt: skip
     """The scales of x (rows, length) in blocks of `size`; scales, inverse, redo: (rows, blocks), see `_scales`."""
     step = max(min(PART, MANY // size), 1)  # blocks at a time
-    largest, made, wide = np.empty(step, np.uint32), np.empty(step, np.uint32), np.empty(step, np.float64)
+    largest, codes, wide = np.empty(step, np.uint32), np.empty(step, np.uint32), np.empty(step, np.float64)
     for row in range(x.shape[0]):
         for early in range(0, scales.shape[1], step):
             late = min(early + step, scales.shape[1])
             largest_of_blocks(x[row, early * size : min(late * size, x.shape[1])], size, largest)
             own, marks = inverse[row, early:late], redo[row, early:late]
-            _scales(largest, late - early, rules, factors, rounded, powers, values, made, wide, own, marks)
+            _scales(largest, late - early, rules, factors, rounded, powers, values, codes, wide, own, marks)
             for b in range(late - early):
-                scales[row, early + b] = made[b]
+                scales[row, early + b] = codes[b]
 
 
 @compiled(nogil=True)
@@ -159,7 +158,7 @@ def scales_of_columns(
     blocks, columns = scales.shape[1], x.shape[2]
     together, cells = max(PART // max(columns, 1), 1), x.shape[0] * blocks
     codes, inverses, marks = scales.reshape(-1), inverse.reshape(-1), redo.reshape(-1)
-    largest, made, wide = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
+    largest, block_codes, wide = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
     for first in range(0, cells, together):
         last = min(first + together, cells)
         for left in range(0, columns, PART):
@@ -171,21 +170,21 @@ def scales_of_columns(
                     larger(x[cell // blocks, k, left : left + width], own)
             begin, end = first * columns + left, (last - 1) * columns + left + width
             _scales(
-                largest, end - begin, rules, factors, rounded, powers, values, made, wide,
+                largest, end - begin, rules, factors, rounded, powers, values, block_codes, wide,
                 inverses[begin:end], marks[begin:end],
             )  # fmt: skip
             for i in range(end - begin):
-                codes[begin + i] = made[i]
+                codes[begin + i] = block_codes[i]
 
 
 @compiled(nogil=True)
 def largest_finite(x: Any) -> Any:
     """The largest finite magnitude of float32 bits."""
-    found = U32(0)
+    largest = U32(0)
     for i in range(x.size):
         magnitude = U32(x[i] & MAGNITUDE)
-        found = max(found, U32(0) if magnitude >= INF else magnitude)
-    return found
+        largest = max(largest, U32(0) if magnitude >= INF else magnitude)
+    return largest
 
 
 # -- elements --------------------------------------------------------------------------------------------------------
@@ -271,14 +270,14 @@ def _codes(bits: Any, plain: Any, near: Any, negate: Any, words: Any, mode: int,
 
 @compiled()
 def _part(
-    x: Any, inverse: Any, special: bool, rules: Any, plain: Any, near: Any, words: Any, mode: int, n: int, kept: Any,
+    x: Any, inverse: Any, special: bool, rules: Any, plain: Any, near: Any, words: Any, mode: int, n: int, cleaned: Any,
     odd: Any, out: Any,
 ) -> None:  # fmt: skip
     """Codes of up to PART values, each with its own inverse. special: whether some inverse is NaN. kept, odd: room for
     as many uint32."""
     if rules[FLUSH] or rules[DROP] == DROP_GIVEN:
-        _kept(x, rules, kept)
-        _quotients(kept[: x.size], inverse, rules, words.size > 0 or near.size == 0, odd)
+        _kept(x, rules, cleaned)
+        _quotients(cleaned[: x.size], inverse, rules, words.size > 0 or near.size == 0, odd)
     else:
         _quotients(x, inverse, rules, words.size > 0 or near.size == 0, odd)
     _codes(odd, plain, near, rules[NEGATE], words, mode, n, out)
@@ -311,14 +310,14 @@ def elements_of_rows(
     plain, near: the fields of convert.Plain and of nearest.Nearest, the latter empty if it does not apply. words:
     (rows, length) random words of n bits for the rounding `mode`, or empty.
     """
-    kept, odd, spread = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
+    cleaned, odd, spread = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
     for row in range(x.shape[0]):
         for begin in range(0, x.shape[1], PART):
             end = min(begin + PART, x.shape[1])
             special = _spread(inverse[row], size, begin, end, spread)
             drawn = words[row, begin:end] if words.size else words[0]
-            values, made = x[row, begin:end], codes[row, begin:end]
-            _part(values, spread, special, rules, plain, near, drawn, mode, n, kept, odd, made)
+            values, elements = x[row, begin:end], codes[row, begin:end]
+            _part(values, spread, special, rules, plain, near, drawn, mode, n, cleaned, odd, elements)
 
 
 @compiled(nogil=True)
@@ -327,11 +326,11 @@ def elements_of_columns(
 ) -> None:
     """As elements_of_rows, for (outer, length, columns) with blocks along the middle axis; inverse: (outer, blocks,
     columns). As many rows of a block as fit are taken together."""
-    kept, odd, spread = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
+    cleaned, odd, spread = np.empty(PART, np.uint32), np.empty(PART, np.uint32), np.empty(PART, np.float64)
     columns = x.shape[2]
     together = rows_together(columns, size)
     for outer in range(x.shape[0]):
-        values, made = x[outer].reshape(-1), codes[outer].reshape(-1)
+        values, out = x[outer].reshape(-1), codes[outer].reshape(-1)
         drawn = words[outer if words.size else 0].reshape(-1)
         for block in range(inverse.shape[1]):
             first, last = block * size, min((block + 1) * size, x.shape[1])
@@ -345,4 +344,4 @@ def elements_of_columns(
                 for k in range(first, last, together):
                     part = slice(k * columns + left, (min(k + together, last) - 1) * columns + left + width)
                     some = drawn[part] if words.size else drawn
-                    _part(values[part], spread, special, rules, plain, near, some, mode, n, kept, odd, made[part])
+                    _part(values[part], spread, special, rules, plain, near, some, mode, n, cleaned, odd, out[part])

@@ -14,6 +14,7 @@ from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.op_plans import signed_word
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -39,7 +40,7 @@ CONSTANTS: Final = 7
 Ints = NDArray[np.int64]
 
 
-class Plan(NamedTuple):
+class EstimatePlan(NamedTuple):
     """The arguments of `look_up` that precede the operands."""
 
     mantissa_bits: int
@@ -55,18 +56,18 @@ class Plan(NamedTuple):
 
 def loop(sig: Signature, policy: Policy) -> Any:
     """A function that fills codes and flags for operands; None if the loop does not support the estimate."""
-    made = plan(sig, policy)
-    if made is None:
+    arguments = plan(sig, policy)
+    if arguments is None:
         return None
 
     def run(operands: Sequence[Ints], words: Ints | None, codes: Ints, flags: NDArray[np.uint8]) -> None:
-        look_up(*made, operands[0], codes, flags)
+        look_up(*arguments, operands[0], codes, flags)
 
     return run
 
 
 @lru_cache(maxsize=32)
-def plan(sig: Signature, policy: Policy) -> Plan | None:
+def plan(sig: Signature, policy: Policy) -> EstimatePlan | None:
     """The plan of an estimate from a format of at most 64 bits with IEEE 754's encoding to itself; else None."""
     e, fmt = sig.operation.estimate, sig.out
     plain = fmt.nan == "ieee" and fmt.subnormals == "gradual" and fmt.infinity and fmt.signed and not fmt.p3109
@@ -80,7 +81,7 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
         return None
     zeros = int(e.flushed or (sig.operation.flushes and policy.flush_inputs))
     table = np.array(e.table, np.int64)
-    return Plan(
+    return EstimatePlan(
         fmt.mantissa_bits,
         fmt.exponent_bits,
         int(e.root),
@@ -95,26 +96,26 @@ def plan(sig: Signature, policy: Policy) -> Plan | None:
 
 def _constants(sig: Signature, policy: Policy, e: Estimate) -> Ints:
     fmt = sig.out
-    encode, found = encoder(fmt, policy), ends(sig, policy, CONSTANTS)
+    encode, constants = encoder(fmt, policy), ends(sig, policy, CONSTANTS)
     for sign in (0, 1):
         if policy.nan_rule.propagate != "no":
-            found[[QUIET, SIGNALING], sign] = 0, UNKNOWN
+            constants[[QUIET, SIGNALING], sign] = 0, UNKNOWN
         beyond = exact.inf(sign) if e.silent else exact.finite(sign, 1, fmt.emax + 1)
-        found[OVERFLOW, sign] = _signed(encode(beyond, 0))
-        found[FLUSHED, sign] = _flushed(sign, fmt, policy, e)
-    return found
+        constants[OVERFLOW, sign] = _signed(encode(beyond, 0))
+        constants[FLUSHED, sign] = _flushed(sign, fmt, policy, e)
+    return constants
 
 
 def ends(sig: Signature, policy: Policy, rows: int) -> Ints:
     """The rows of constants, with what the oracle gives for zeros, infinities, NaNs and the largest numbers."""
     fmt, run = sig.out, evaluator(sig, policy)
-    found = np.zeros((rows, 2, 2), np.int64)
+    constants = np.zeros((rows, 2, 2), np.int64)
     quiet, loud = fmt.canonical_nan & fmt.magnitude_mask, fmt.inf_code + 1
     for sign in (0, 1):
-        given = {ZERO: 0, INF: fmt.inf_code, QUIET: quiet, SIGNALING: loud, NEGATIVE: fmt.max_code}
-        for row, code in given.items():
-            found[row, sign] = _signed(run((code | fmt.sign_bit * sign,), 0))
-    return found
+        operands = {ZERO: 0, INF: fmt.inf_code, QUIET: quiet, SIGNALING: loud, NEGATIVE: fmt.max_code}
+        for row, code in operands.items():
+            constants[row, sign] = _signed(run((code | fmt.sign_bit * sign,), 0))
+    return constants
 
 
 def _flushed(sign: int, fmt: Format, policy: Policy, e: Estimate) -> tuple[int, int]:
@@ -125,8 +126,7 @@ def _flushed(sign: int, fmt: Format, policy: Policy, e: Estimate) -> tuple[int, 
 
 
 def _signed(answer: tuple[int, int]) -> tuple[int, int]:
-    code, flags = answer
-    return (code - (1 << 64) if code >> 63 else code), flags
+    return signed_word(answer[0]), answer[1]
 
 
 @compiled(nogil=True)

@@ -15,8 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from softfloat_ref.arrays.kernels.casts import double, double_bits
-from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.jit import compiled, double, double_bits
 from softfloat_ref.oracle.operations.table import Quick
 
 F32: Final = np.float32

@@ -69,13 +69,13 @@ def loop(sig: Signature, policy: Policy) -> Any:
 
 
 def _constants(sig: Signature, policy: Policy) -> Ints:
-    encode, found = encoder(_FP32, policy), ends(sig, policy, NOTHING + 1)
+    encode, constants = encoder(_FP32, policy), ends(sig, policy, NOTHING + 1)
     for sign in (0, 1):
-        found[OVERFLOW, sign] = encode(exact.inf(sign), 0)
-        found[TINY, sign] = encode(exact.finite(sign, 1, 2 * _BELOW), 0)
-    if not _FP32.is_nan(found[NEGATIVE, 1, 0]):
-        found[NEGATIVE] = 0, UNKNOWN
-    return found
+        constants[OVERFLOW, sign] = encode(exact.inf(sign), 0)
+        constants[TINY, sign] = encode(exact.finite(sign, 1, 2 * _BELOW), 0)
+    if not _FP32.is_nan(constants[NEGATIVE, 1, 0]):
+        constants[NEGATIVE] = 0, UNKNOWN
+    return constants
 
 
 @compiled(nogil=True)

@@ -278,8 +278,8 @@ def _aligned_sum(slots: Any, inputs: Any, op: Any, work: Any, lanes: int) -> Non
         for lane in range(lanes):
             largest = work[LARGEST, lane]
             if slots[ENC, s, lane] >= largest - drop:
-                kept, _ = align(slots[NEG, s, lane], slots[SIG, s, lane], slots[EXP, s, lane], 62, largest - bits, down)
-                work[TOTAL, lane] += kept << (most - bits)
+                term, _ = align(slots[NEG, s, lane], slots[SIG, s, lane], slots[EXP, s, lane], 62, largest - bits, down)
+                work[TOTAL, lane] += term << (most - bits)
     for lane in range(lanes):
         total = work[TOTAL, lane]
         slots[SIG, out, lane], slots[NEG, out, lane] = abs(total), 1 if total < 0 else 0
@@ -432,8 +432,8 @@ def dot_matrix(
                     if op[0] == FUSE or op[0] == EXACT:
                         _fuse(slots, inputs, op, limbs, work, failed, lanes)
                     else:
-                        made = nan >> widen if n == last else formats[op[4], 2] | 1
-                        _round(slots, op, targets, formats, positive, made, codes, lanes)
+                        nan_code = nan >> widen if n == last else formats[op[4], 2] | 1
+                        _round(slots, op, targets, formats, positive, nan_code, codes, lanes)
                 for lane in range(lanes):
                     running[lane] = codes[lane] << widen
             for lane in range(lanes):

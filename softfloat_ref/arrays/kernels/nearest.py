@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.arrays.kernels.casts import half_code
 from softfloat_ref.arrays.kernels.convert import I32, U32, left, right
-from softfloat_ref.arrays.kernels.jit import compiled
+from softfloat_ref.arrays.kernels.jit import compiled, half_code
 
 SIGN: Final = U32(0x80000000)
 MAGNITUDE: Final = U32(0x7FFFFFFF)

@@ -22,16 +22,16 @@ from typing import Any, Final, cast
 
 from softfloat_ref.base import disk_cache
 
-_ELSEWHERE: Final = {"memcpy", "memmove", "memset"}
-_SYSTEM: Final = ("linux", "x86_64")  # with which this is tested
-_LOADING: Final = Lock()
+_C_LIBRARY: Final = {"memcpy", "memmove", "memset"}
+_TESTED_SYSTEM: Final = ("linux", "x86_64")  # with which this is tested
+_LOAD_LOCK: Final = Lock()
 _POINTER: Final = ctypes.c_void_p
 _SIZE: Final = ctypes.c_ssize_t
 
 Key = tuple[tuple[str, int], ...]  # of each argument: type and dimensions
 
 
-class Loop:
+class ObjectLoop:
     """A compiled function of a module, whose arguments are contiguous numpy arrays; what it returns is not passed on.
 
     It must neither allocate memory nor raise exceptions. Calls release the interpreter lock.
@@ -47,7 +47,7 @@ class Loop:
         key = tuple((x.dtype.str, x.ndim) for x in arrays)
         run = self._loaded.get(key)
         if run is None:
-            with _LOADING:
+            with _LOAD_LOCK:
                 run = self._loaded.setdefault(key, self._load(key))
         run(*arrays)
 
@@ -66,7 +66,7 @@ class Loop:
         return getattr(import_module(self.module), self.name)
 
     def _place(self, key: Key) -> Path | None:
-        if not hasattr(os, "uname") or (sys.platform, os.uname().machine) != _SYSTEM:
+        if not hasattr(os, "uname") or (sys.platform, os.uname().machine) != _TESTED_SYSTEM:
             return None
         import llvmlite
         from llvmlite import binding
@@ -98,18 +98,18 @@ def _object_code(function: Any, key: Key) -> dict[str, str] | None:
     chosen = config.CPU_NAME or config.CPU_FEATURES  # type: ignore[attr-defined]
     if chosen or not hasattr(function, "inspect_llvm") or not hasattr(binding, "create_pass_builder"):
         return None  # inspect_llvm: NUMBA_DISABLE_JIT; create_pass_builder: an older llvmlite
-    made = _c_function(function, key)
-    machine, module = _machine(), binding.parse_assembly(made.inspect_llvm())
+    c_function = _c_function(function, key)
+    machine, module = _machine(), binding.parse_assembly(c_function.inspect_llvm())
     for x in (*module.functions, *module.global_variables):
-        if not x.is_declaration and x.name != made.native_name:
-            x.linkage = "internal"  # so that what is not called is removed: the ways out of errors, which it has not
+        if not x.is_declaration and x.name != c_function.native_name:
+            x.linkage = "internal"  # so that code that is never called is removed: here all error handling
     passes = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options(speed_level=2))
     passes.getModulePassManager().run(module, passes)
     symbols = (*module.functions, *module.global_variables)
     outside = {x.name for x in symbols if x.is_declaration and not x.name.startswith("llvm.")}
-    if outside - _ELSEWHERE:
+    if outside - _C_LIBRARY:
         return None
-    return {"name": made.native_name, "object": base64.b64encode(machine.emit_object(module)).decode("ascii")}
+    return {"name": c_function.native_name, "object": base64.b64encode(machine.emit_object(module)).decode("ascii")}
 
 
 def _c_function(function: Any, key: Key) -> Any:
@@ -119,10 +119,10 @@ def _c_function(function: Any, key: Key) -> Any:
 
     nb: Any = numba
     arrays = [(f"p{i}", [f"n{i}_{k}" for k in range(dimensions)]) for i, (_, dimensions) in enumerate(key)]
-    given = ", ".join(x for pointer, shape in arrays for x in (pointer, *shape))
+    parameters = ", ".join(x for pointer, shape in arrays for x in (pointer, *shape))
     passed = ", ".join(f"carray({pointer}, ({', '.join(shape)},))" for pointer, shape in arrays)
     names: dict[str, Any] = {"function": function, "carray": nb.carray}
-    exec(f"def call({given}):\n    function({passed})\n", names)
+    exec(f"def call({parameters}):\n    function({passed})\n", names)
     types = [(nb.types.CPointer(nb.from_dtype(np.dtype(kind))), dimensions) for kind, dimensions in key]
     kinds = [x for pointer, dimensions in types for x in (pointer, *[nb.types.intp] * dimensions)]
     return nb.cfunc(nb.types.void(*kinds))(names["call"])

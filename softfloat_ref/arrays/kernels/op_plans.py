@@ -43,16 +43,16 @@ _LOOPS: Final = {
     Loop.LOGB: oc.LOGB,
     Loop.SELECT: oc.SELECT,
 }
-_FULL: Final = 12  # a format of up to this many bits has one row per code
-_MOST_FULL: Final = 16
-_TERM: Final = 57  # bits of a term of a sum
-_ROOM: Final = 62
-_ENDS: Final = 60  # bits of a quotient or root
+_FULL_BITS: Final = 12  # a format of up to this many bits has one row per code
+_MAX_FULL_BITS: Final = 16
+_MAX_TERM_BITS: Final = 57  # bits of a term of a sum
+_MAX_BITS: Final = 62
+_MAX_QUOTIENT_BITS: Final = 60  # bits of a quotient or root
 
 Table = NDArray[np.int64]
 
 
-class Plan(NamedTuple):
+class OperationPlan(NamedTuple):
     """The arguments of `operate` that precede the operands."""
 
     numbers: Table
@@ -63,21 +63,21 @@ class Plan(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def plan(sig: Signature, policy: Policy) -> Plan | None:
+def plan(sig: Signature, policy: Policy) -> OperationPlan | None:
     """The plan of an operation, or None if the compiled loop does not support it."""
     if sig.operation.loop not in _LOOPS or not _fits(sig, policy):
         return None
     flush = sig.operation.flushes and policy.flush_inputs
-    found = [field_rows(f, flush) for f in sig.formats]
-    if any(x is None for x in found):
+    fields = [field_rows(f, flush) for f in sig.formats]
+    if any(x is None for x in fields):
         return None
-    known = [x for x in found if x is not None]
+    known = [x for x in fields if x is not None]
     layouts = np.zeros((3, 4), np.int64)
     first = 0
     for i, (rows, layout) in enumerate(known):
         layouts[i] = first, *layout
         first += len(rows)
-    return Plan(
+    return OperationPlan(
         _numbers(sig, policy, sig.operation.loop),
         np.concatenate([rows for rows, _ in known]),
         layouts,
@@ -104,7 +104,8 @@ def _fits(sig: Signature, policy: Policy) -> bool:
     if operation.integral:  # the cut bits lie below the complete significand
         terms = [bits[0] + policy.random_count + 1]
     least = out.precision + policy.random_count + 4
-    return max(terms) <= _TERM and least <= _ENDS and (not out.gap or least + out.precision <= _ROOM)
+    in_gap = out.gap and least + out.precision > _MAX_BITS
+    return max(terms) <= _MAX_TERM_BITS and least <= _MAX_QUOTIENT_BITS and not in_gap
 
 
 def _numbers(sig: Signature, policy: Policy, loop: Loop) -> Table:
@@ -112,7 +113,7 @@ def _numbers(sig: Signature, policy: Policy, loop: Loop) -> Table:
     ctx = context(sig, policy)
     encode = encoder(sig.out, policy)
     numbers[oc.KIND] = _LOOPS[loop]
-    numbers[oc.LONGEST] = ctx.bits if sig.out.gap else _ROOM + 1
+    numbers[oc.LONGEST] = ctx.bits if sig.out.gap else _MAX_BITS + 1
     numbers[oc.BITS], numbers[oc.ZERO_SIGN] = ctx.bits, ctx.zero_sign
     numbers[oc.MODE], numbers[oc.RANDOM] = int(policy.rounding), policy.random_count
     numbers[oc.PLAIN] = is_plain(target(sig.out, policy))
@@ -145,9 +146,11 @@ def field_rows(fmt: Format, flush: bool) -> tuple[Table, tuple[int, int, int]] |
     shifts = []
     if fmt.twos_complement and fmt.width < 64:
         shifts.append(fmt.width - int(fmt.signed))
-    elif fmt.nan == "ieee" and _FULL < fmt.width <= 64 and fmt.mantissa_bits > 1 and fmt.exponent_bits <= _FULL:
+    elif (
+        fmt.nan == "ieee" and _FULL_BITS < fmt.width <= 64 and fmt.mantissa_bits > 1 and fmt.exponent_bits <= _FULL_BITS
+    ):
         shifts.append(fmt.mantissa_bits)
-    if fmt.width <= _MOST_FULL:
+    if fmt.width <= _MAX_FULL_BITS:
         shifts.append(0)
     for shift in shifts:
         mask = (1 << shift) - 1
@@ -201,18 +204,21 @@ def _table(sig: Signature, policy: Policy) -> Table:
     known = [_decoded(f, sig.operation.flushes and policy.flush_inputs) for f in sig.formats]
     entry = _entries(sig, policy)
     for at, classes in enumerate(itertools.product(range(oc.CLASSES), repeat=sig.operation.arity)):
-        cases = itertools.product(*(_few(codes[k], k, select) for codes, k in zip(known, classes, strict=True)))
-        found: list[list[_Entry]] = [[] for _ in range(orders)]
+        chosen = [
+            codes[k] if select or k >= oc.QUIET_CLASS else codes[k][:2] for codes, k in zip(known, classes, strict=True)
+        ]
+        cases = itertools.product(*chosen)
+        by_order: list[list[_ClassEntry]] = [[] for _ in range(orders)]
         for case in cases:
             codes, values = zip(*case, strict=True)
             order = _order(values) if select else 0
-            found[order].append(entry(codes, values, classes))
-        for order, entries in enumerate(found):
+            by_order[order].append(entry(codes, values, classes))
+        for order, entries in enumerate(by_order):
             table[at * orders + order] = _common(entries)
     return table
 
 
-class _Entry(NamedTuple):
+class _ClassEntry(NamedTuple):
     """The action for one case. zero: the result is an exact zero, which the exact computation may also give."""
 
     action: int
@@ -221,7 +227,7 @@ class _Entry(NamedTuple):
     zero: bool = False
 
 
-def _common(entries: Sequence[_Entry]) -> tuple[int, int, int]:
+def _common(entries: Sequence[_ClassEntry]) -> tuple[int, int, int]:
     """The action, code and flags common to all cases; ORACLE if they differ or there are no cases."""
     distinct = {x[:3] for x in entries}
     if len(distinct) > 1:  # sums: some are zero
@@ -238,39 +244,35 @@ def _decoded(fmt: Format, flush: bool) -> tuple[tuple[tuple[int, Value], ...], .
     return tuple(tuple((code, decode(code)) for code in codes) for codes in representatives(fmt, flush))
 
 
-def _few(codes: tuple[tuple[int, Value], ...], kind: int, select: bool) -> tuple[tuple[int, Value], ...]:
-    return codes if select or kind >= oc.QUIET_CLASS else codes[:2]
-
-
 def _order(values: Sequence[Value]) -> int:
     """0, 1 or 2 by the order of the magnitudes, as in the loop: NaN and Inf count as zero."""
     finite = [exact.magnitude(x) if x.kind == FINITE else exact.zero(0) for x in values]
     return 1 + exact.compare(finite[0], finite[1])
 
 
-def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequence[Value], Sequence[int]], _Entry]:
+def _entries(sig: Signature, policy: Policy) -> Callable[[Sequence[int], Sequence[Value], Sequence[int]], _ClassEntry]:
     """A function that returns the action, code and flags of one case from its codes, their values and their classes."""
-    operation, given, run = sig.operation, context(sig, policy), evaluator(sig, policy)
-    ask = _Entry(oc.ORACLE)
+    operation, ctx, run = sig.operation, context(sig, policy), evaluator(sig, policy)
+    ask = _ClassEntry(oc.ORACLE)
     by_oracle = policy.nan_rule.propagate != "no"
     select = operation.loop is Loop.SELECT
 
-    def entry(case: Sequence[int], values: Sequence[Value], classes: Sequence[int]) -> _Entry:
+    def entry(case: Sequence[int], values: Sequence[Value], classes: Sequence[int]) -> _ClassEntry:
         nans = any(x.kind == NAN for x in values)
         if nans and by_oracle:
             return ask
         chosen, raised = None, 0
         if operation.nans or not nans:
-            chosen, raised = operation.function(given, *values)
+            chosen, raised = operation.function(ctx, *values)
         zero = chosen is not None and chosen.is_zero and operation.result == "float"
         if chosen is not None and chosen.kind == FINITE and operation.result == "float":
             second = select and chosen is not values[0]
             if not zero or all(oc.FINITE_CLASS <= k < oc.FIRST_SPECIAL for k in classes):
-                return _Entry(oc.SECOND if second else oc.COMPUTE, 0, raised if select else 0)
+                return _ClassEntry(oc.SECOND if second else oc.COMPUTE, 0, raised if select else 0)
         try:
             code, flags = run(case, 0)
         except Undefined:
             return ask
-        return _Entry(oc.CONSTANT, signed_word(code), flags, zero)
+        return _ClassEntry(oc.CONSTANT, signed_word(code), flags, zero)
 
     return entry

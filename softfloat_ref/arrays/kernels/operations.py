@@ -96,10 +96,10 @@ def _sum(n1: int, m1: int, e1: int, n2: int, m2: int, e2: int, sticky: int) -> t
     either, n = (large ^ small) & swap, n1 ^ (n1 ^ n2) & swap
     large, small = large ^ either, small ^ either
     shift = min(abs(t1 - t2), _ROOM)
-    kept = small >> shift
-    if kept << shift != small:
+    shifted = small >> shift
+    if shifted << shift != small:
         sticky = 1
-    total = large - kept - sticky if n1 != n2 else large + kept
+    total = large - shifted - sticky if n1 != n2 else large + shifted
     if total < 0:
         total, n = -total, n ^ 1
     return n, total, max(t1, t2) - _ROOM, sticky

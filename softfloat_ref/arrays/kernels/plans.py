@@ -1,4 +1,4 @@
-"""The numbers and tables of kernels/convert.py for a format under a policy, computed by the scalar oracle."""
+"""The numbers and tables of the compiled loops for a format under a policy, computed by the scalar oracle."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ UPPER: Final = 16  # upper bits of a float32 that index a table
 FAR: Final = 1 << (FP32.width - 1 - FP32.mantissa_bits)  # above all binades of float32; nearest.py accepts none higher
 SCALE_AT: Final = FP32.mantissa_bits + 1  # in an entry of block_dispatch's table, the bit where the scale begins
 LEAST, BEYOND, INF = 2, 7, 8  # fields of nearest.Nearest
+# Of kernels/divided_loops.py:
+RANGE: Final = 120  # quotients beyond 2^+-RANGE are limited to it
+RULES: Final = 10  # fields of DividedPlan.rules:
+FLUSH, ZERO_SCALE, NAN_SCALE, LOWEST, KIND, DROP, NAN_CODE, DIVIDE, SHIFT, NEGATE = range(RULES)
+# flush subnormals; the scale of a block of zeros; that of a block with specials (-1: left to the oracle), and its
+# elements' code; the least other scale; the kind of scales; the sign of zeros; whether elements are divided, not
+# multiplied; mantissa bits that FP32 has and the scale lacks; whether -x is ~x + 1
+QUOTIENT, POWER, RECIPROCAL = range(3)  # kinds of scales
+KEEP, DROP_GIVEN, DROP_ALL = range(3)  # signs of zeros: all kept; those of input zeros dropped; all dropped
 _KEEP_NAN: Final = Policy(nan="propagate")
 
 
@@ -96,21 +105,21 @@ def _addend(cases: int, spare: int) -> int:
 
 def nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | None:
     """The fields of nearest.Nearest for codes, or for bits of values; None if its loops do not apply."""
-    found = None if fmt.twos_complement else _nearest_numbers(fmt, policy, values)
+    fields = None if fmt.twos_complement else _nearest_numbers(fmt, policy, values)
     sign = FP32.sign_bit if values else fmt.sign_bit
-    numbers = value_numbers(fmt, policy) if found and values else plain_numbers(fmt, policy, FP32)
+    numbers = value_numbers(fmt, policy) if fields and values else plain_numbers(fmt, policy, FP32)
     pairs = (numbers[7:9], numbers[9:11], (0, numbers[15]))
-    return found if found and sign and all(pair[1] == pair[0] | sign for pair in pairs) else None
+    return fields if fields and sign and all(pair[1] == pair[0] | sign for pair in pairs) else None
 
 
 def nearest_magnitudes(fmt: Format, policy: Policy) -> list[int] | None:
     """The same for codes of finite magnitudes, to which the caller gives their signs: -x is ~x + 1 for integers."""
-    found = _nearest_numbers(fmt, policy, False)
+    fields = _nearest_numbers(fmt, policy, False)
     numbers = plain_numbers(fmt, policy, FP32)
     mask = (1 << fmt.width) - 1
     negated = -numbers[7] & mask if fmt.twos_complement else numbers[7] | fmt.sign_bit
     zero = not fmt.signed or numbers[15] == (0 if fmt.twos_complement else fmt.sign_bit)
-    return found if found and zero and (not fmt.signed or numbers[8] == negated) else None
+    return fields if fields and zero and (not fmt.signed or numbers[8] == negated) else None
 
 
 def _nearest_numbers(fmt: Format, policy: Policy, values: bool) -> list[int] | None:
@@ -132,12 +141,12 @@ def _symmetric_addends(table: int) -> tuple[int, int, int] | None:
     """half, extra and odd of nearest.Nearest from a truth table; None if no such numbers exist."""
     if table & 0xFF != table >> 8:
         return None
-    found = []
+    addends = []
     for cases in (table, table >> 4):
         short, longer = _addend(cases, 10), _addend(cases, 11)
         half = (longer - short) >> 9
-        found.append((half, short - (half << 9)))
-    (half, extra), (half_odd, extra_odd) = found
+        addends.append((half, short - (half << 9)))
+    (half, extra), (half_odd, extra_odd) = addends
     if half not in (0, 1) or half_odd != half or extra_odd - extra not in (0, 1):
         return None
     return half, extra % (1 << FP32.width), extra_odd - extra

@@ -7,7 +7,7 @@ with anything that instructions cannot express, or that does not fit 64 bits, ha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,8 +190,8 @@ def compile_tree(setting: Setting, count: int, product_bits: int) -> Program:
     builder = _Builder(setting, step, product_bits - sum(f.precision for f in setting.formats))
     builder.slots = step + 2
     last = builder.terms(unit.root)[0]
-    kept = unit.root.choice(result.name).kept
-    widen = 0 if kept is None else result.mantissa_bits - kept
+    mantissa_bits = unit.root.choice(result.name).kept
+    widen = 0 if mantissa_bits is None else result.mantissa_bits - mantissa_bits
     if widen < 0 or get_format(_name(unit.root, setting)).exponent_bits != result.exponent_bits:
         raise NoProgram("a result that is not the last rounding's")
     return Program(
@@ -209,8 +209,3 @@ def compile_tree(setting: Setting, count: int, product_bits: int) -> Program:
 def _name(root: Round, setting: Setting) -> str:
     to = root.choice(setting.result.name)
     return setting.result.name if to.fmt == RESULT else to.fmt
-
-
-def info(program: Program) -> dict[str, Any]:
-    """The size of a program, for reports."""
-    return {"step": program.step, "instructions": len(program.code), "inputs": len(program.inputs)}

@@ -44,15 +44,15 @@ OUTSIDE: Final = -2 << 20  # the operands are outside the domain
 FIRST, STEPS, FLIP = 0, 1, 2  # columns of `binades`: the first row less 2^k, k, whether the sign is turned
 BASE, MULTIPLE, UNIT, BELOW, ABOVE = 0, 1, 2, 3, 4  # columns of `whole`
 _UNIT_BITS: Final = 61
-_BITS: Final = 160
-_FRACTION: Final = 64
+_VALUE_BITS: Final = 160
+_FRACTION_BITS: Final = 64
 _MOST_STEPS: Final = 10
-_GOAL: Final = 1 << 12  # units
-_NEAR: Final = 44  # bits of the difference from a constant of 8 bits that the function has as its limit
+_ERROR_GOAL: Final = 1 << 12  # units
+_NEAR_BITS: Final = 44  # bits of the difference from a constant of 8 bits that the function has as its limit
 UNBOUNDED: Final = 1 << 58  # a bound that decides nothing
 HUGE: Final = 1 << 20  # exponent of the unit of results that are only known to be huge, or tiny
-_USEFUL: Final = 1 << 16  # a wider bound is that of a singularity, where it says little: the oracle answers
-_CLOSE: Final = 1 << 10  # units; if a function is nearer to the base than that, the polynomial is left out
+_MAX_USEFUL_ERROR: Final = 1 << 16  # a wider bound is that of a singularity, where it says little: the oracle answers
+_MAX_CLOSE: Final = 1 << 10  # units; if a function is nearer to the base than that, the polynomial is left out
 _HALF_ULP: Final = 2.0**-53
 _PLACES: Final = (-64277, -54491, -36410, -12785, 12785, 36410, 54491, 64277)  # Chebyshev's, in units of 2^-16
 DEGREE: Final = len(_PLACES) - 1
@@ -62,7 +62,7 @@ _PATTERN: Final = 0x1555555555555555  # a huge or tiny result: no rounding bound
 Ints = NDArray[np.int64]
 
 
-class Segments(NamedTuple):
+class SegmentTables(NamedTuple):
     """A function's tables: of each sign and binade; of each segment, integers and floating-point numbers."""
 
     binades: Ints
@@ -74,7 +74,7 @@ Whole = tuple[int, int, int, int, int]
 _NO_POLYNOMIAL: Final = (0.0,) * (DEGREE + 1)
 
 
-class Row(NamedTuple):
+class SegmentRow(NamedTuple):
     """A segment: base, multiple, unit and bounds; coefficients, the lowest first."""
 
     whole: Whole
@@ -82,7 +82,7 @@ class Row(NamedTuple):
     good: bool
 
 
-class Place(NamedTuple):
+class SegmentPlace(NamedTuple):
     """A segment's operands: sign, exponent of the binade, k, and its number of 2^k."""
 
     sign: int
@@ -98,7 +98,7 @@ class Place(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def segments(operation: Operation) -> Segments:
+def segments(operation: Operation) -> SegmentTables:
     """The tables of a function of one operand. They are kept on disk."""
     known = OPERATIONS.get(operation.name) is operation  # a function that a diagnosis or a test made up is not
     file = disk_cache.path_for(disk_cache.CacheKey(__name__, json.dumps(operation.name)) if known else None, "segments")
@@ -109,11 +109,11 @@ def segments(operation: Operation) -> Segments:
         if time.perf_counter() - start >= disk_cache.WORTH_S:
             disk_cache.store(file, stored)
     binades, whole, parts = stored
-    return Segments(np.array(binades, np.int64), np.array(whole, np.int64), np.array(parts, np.float64))
+    return SegmentTables(np.array(binades, np.int64), np.array(whole, np.int64), np.array(parts, np.float64))
 
 
 def _made(operation: Operation) -> tuple[Any, list[Whole], list[tuple[float, ...]]]:
-    """The columns of `Segments`, as lists."""
+    """The columns of `SegmentTables`, as lists."""
     table = _Table(operation)
     curve = operation.curve
     parity = curve.parity if curve else ""
@@ -130,20 +130,20 @@ def _made(operation: Operation) -> tuple[Any, list[Whole], list[tuple[float, ...
 class _Table:
     def __init__(self, operation: Operation) -> None:
         self.function = operation.function
-        self.context = context(signature(operation, "fp32"), Policy())._replace(bits=_BITS)
+        self.context = context(signature(operation, "fp32"), Policy())._replace(bits=_VALUE_BITS)
         self.binades = np.zeros((2, BINADES, 3), np.int64)
         self.whole: list[Whole] = []
         self.parts: list[tuple[float, ...]] = []
         self.steps = 0
 
-    def value(self, place: Place, u: int) -> Outcome:
+    def value(self, place: SegmentPlace, u: int) -> Outcome:
         outcome: Outcome = self.function(self.context, place.at(u))
         return outcome
 
     def add(self, sign: int, at: int) -> None:
         """A binade, with as few segments as reach the goal, or with the most."""
         binade = at + LEAST
-        known = [self.value(Place(sign, binade, 0, 0), u)[0] for u in (-1 << 16, *_PLACES)]
+        known = [self.value(SegmentPlace(sign, binade, 0, 0), u)[0] for u in (-1 << 16, *_PLACES)]
         if not all(x.kind == FINITE and x.significand for x in known[1:]):
             outside = all(x == exact.GENERATED for x in known)
             self.binades[sign, at] = (OUTSIDE if outside else ASK), 0, 0
@@ -157,41 +157,41 @@ class _Table:
         self.whole += [row.whole for row in rows]
         self.parts += [row.parts for row in rows]
 
-    def _rows(self, sign: int, binade: int, steps: int) -> list[Row]:
+    def _rows(self, sign: int, binade: int, steps: int) -> list[SegmentRow]:
         """The segments of a binade; nothing if one is not good and there may be more."""
         rows = []
         for index in range(1 << steps):
-            row = self._row(Place(sign, binade, steps, index))
+            row = self._row(SegmentPlace(sign, binade, steps, index))
             if not row.good and steps < _MOST_STEPS:
                 return []
             rows.append(row)
         return rows
 
-    def _row(self, place: Place) -> Row:
+    def _row(self, place: SegmentPlace) -> SegmentRow:
         known = [self.value(place, u)[0] for u in (*_PLACES, -1 << 16, 1 << 16)]
         if not all(x.kind == FINITE for x in known) or not all(x.significand for x in known[:-2]):
-            return Row((0, 0, 0, UNBOUNDED, UNBOUNDED), _NO_POLYNOMIAL, False)
+            return SegmentRow((0, 0, 0, UNBOUNDED, UNBOUNDED), _NO_POLYNOMIAL, False)
         tops = [exact.top(x) for x in known if x.significand]
         for far, unit in ((min(tops) > FAR, HUGE), (max(tops) < -FAR, -HUGE)):
             if far:
                 turned = -_PATTERN if known[0].sign else _PATTERN
-                return Row((turned, 0, unit, 1, 1), _NO_POLYNOMIAL, True)
+                return SegmentRow((turned, 0, unit, 1, 1), _NO_POLYNOMIAL, True)
         unit = max(tops[: len(_PLACES)]) - _UNIT_BITS
         return _interpolated(place, [_scaled(x, unit) for x in known], unit)
 
 
 def _scaled(x: Value, unit: int) -> int:
-    """A value in units of 2^(unit - _FRACTION); half a unit more in the last place if it was cut."""
+    """A value in units of 2^(unit - _FRACTION_BITS); half a unit more in the last place if it was cut."""
     significand = 2 * x.significand + x.sticky
-    shift = x.exponent - 1 - unit + _FRACTION
+    shift = x.exponent - 1 - unit + _FRACTION_BITS
     size = significand << shift if shift >= 0 else significand >> -shift | 1
     return -size if x.sign else size
 
 
-def _interpolated(place: Place, values: Sequence[int], unit: int) -> Row:
+def _interpolated(place: SegmentPlace, values: Sequence[int], unit: int) -> SegmentRow:
     """The segment whose function has these values at the eight places and at the ends."""
     base, multiple = 0, 0
-    operands = [place.at(u).significand << _FRACTION for u in (*_PLACES, -1 << 16, 1 << 16)]
+    operands = [place.at(u).significand << _FRACTION_BITS for u in (*_PLACES, -1 << 16, 1 << 16)]
     sign = -1 if values[0] < 0 else 1
     near_operand = all(abs(sign * v - x) < x >> 9 for v, x in zip(values, operands, strict=True))
     if near_operand:
@@ -200,34 +200,34 @@ def _interpolated(place: Place, values: Sequence[int], unit: int) -> Row:
     else:
         base, rest = _base(values)
     sizes = [*map(abs, rest)]
-    near = max(sizes) >> _FRACTION + _NEAR == 0 and (near_operand or base & ((1 << 54) - 1) == 0)
-    if near and max(sizes) >> _FRACTION < _CLOSE and (all(x > 0 for x in rest) or all(x < 0 for x in rest)):
-        beyond = 2 * _CLOSE
-        return Row((base, multiple, unit, *((0, beyond) if rest[0] > 0 else (beyond, 0))), _NO_POLYNOMIAL, True)
+    near = max(sizes) >> _FRACTION_BITS + _NEAR_BITS == 0 and (near_operand or base & ((1 << 54) - 1) == 0)
+    if near and max(sizes) >> _FRACTION_BITS < _MAX_CLOSE and (all(x > 0 for x in rest) or all(x < 0 for x in rest)):
+        beyond = 2 * _MAX_CLOSE
+        return SegmentRow((base, multiple, unit, *((0, beyond) if rest[0] > 0 else (beyond, 0))), _NO_POLYNOMIAL, True)
     parts, error = _polynomial(rest)
-    allowed = min(_GOAL, min(sizes) >> _FRACTION + 2) if near else _GOAL
-    return Row((base, multiple, unit, error, error), parts, error <= allowed)
+    allowed = min(_ERROR_GOAL, min(sizes) >> _FRACTION_BITS + 2) if near else _ERROR_GOAL
+    return SegmentRow((base, multiple, unit, error, error), parts, error <= allowed)
 
 
 def _base(values: Sequence[int]) -> tuple[int, list[int]]:
     """The base, and what is left of the values: a number of 8 bits where all are near it, else one in the middle."""
     middle = (values[3] + values[4]) // 2
-    short = (middle >> _FRACTION + 53) + 1 >> 1 << 54
-    rest = [v - (short << _FRACTION) for v in values]
-    if max(map(abs, rest)) >> _FRACTION + _NEAR:
-        short = middle >> _FRACTION
-        rest = [v - (short << _FRACTION) for v in values]
+    short = (middle >> _FRACTION_BITS + 53) + 1 >> 1 << 54
+    rest = [v - (short << _FRACTION_BITS) for v in values]
+    if max(map(abs, rest)) >> _FRACTION_BITS + _NEAR_BITS:
+        short = middle >> _FRACTION_BITS
+        rest = [v - (short << _FRACTION_BITS) for v in values]
     return short, rest
 
 
 def _polynomial(rest: Sequence[int]) -> tuple[tuple[float, ...], int]:
     """Coefficients, the lowest first, and the bound of the error."""
-    scale = 2.0 ** -(_FRACTION + _INVERSE_BITS)
-    found = tuple(float(sum(w * v for w, v in zip(ws, rest, strict=False))) * scale for ws in _inverse())
-    ends = (sum(p * (-1) ** k for k, p in enumerate(found)), sum(found))
-    missed = max(abs(v / 2.0**_FRACTION - p) for v, p in zip(rest[-2:], ends, strict=True))
-    error = int(2 * missed + LOST * _HALF_ULP * sum(map(abs, found))) + 3
-    return (found, error) if error < _USEFUL else (_NO_POLYNOMIAL, UNBOUNDED)
+    scale = 2.0 ** -(_FRACTION_BITS + _INVERSE_BITS)
+    coefficients = tuple(float(sum(w * v for w, v in zip(ws, rest, strict=False))) * scale for ws in _inverse())
+    ends = (sum(p * (-1) ** k for k, p in enumerate(coefficients)), sum(coefficients))
+    missed = max(abs(v / 2.0**_FRACTION_BITS - p) for v, p in zip(rest[-2:], ends, strict=True))
+    error = int(2 * missed + LOST * _HALF_ULP * sum(map(abs, coefficients))) + 3
+    return (coefficients, error) if error < _MAX_USEFUL_ERROR else (_NO_POLYNOMIAL, UNBOUNDED)
 
 
 _INVERSE_BITS: Final = 80

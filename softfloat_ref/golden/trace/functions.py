@@ -24,7 +24,7 @@ class Function(ByElement):
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1)
-        return [functions.rounded(self.op, case.values(0).view(np.float32)).view(np.uint32)]
+        return [functions.correctly_rounded(self.op, case.values(0).view(np.float32)).view(np.uint32)]
 
     def element(self, case: Case, place: int) -> int:
         return int(evaluate(self.op, (int(case.values(0).reshape(-1)[place]),), FP32).bits)

@@ -288,7 +288,8 @@ def products(seed: int) -> int:
     if rng.random() < 0.6:
         start = _codes(rng, out, (m, n)).astype(start.dtype)
     c = arrays.decode(start, out) if start.any() or rng.random() < 0.5 else None
-    x, y = operand_matrix(a, name, 1, "a"), operand_matrix(b, name, 0, "b")
+    p, q = (a, b) if name is None else (arrays.from_codes(v, name) for v in (a, b))
+    x, y = operand_matrix(p, 1, "a"), operand_matrix(q, 0, "b")
     what = f"products {seed}: {acc} of {name or a.fmt.name} to {out.name}, {m} x {k} x {n}"
     try:
         s = setting(x.vector(0), y.vector(0), get_accumulator(acc), out)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from softfloat_ref.base.tables import read_toml
-from softfloat_ref.export.languages import exported, written
+from softfloat_ref.export.languages import export_circuit, source_text
 from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import Rtl, read_rtl
@@ -80,7 +80,7 @@ class Exported(Task):
         ports = parse_ports({"module": "exported", "inputs": inputs, "outputs": outputs})
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "exported.sv"
-            source.write_text(written([exported(unit, "exported")], "sv"))
+            source.write_text(source_text([export_circuit(unit, "exported")], "sv"))
             return Question(unit, read_rtl(unit, ports, read_sources([source])))
 
 
