@@ -16,7 +16,7 @@ from softfloat_ref.oracle.literals import shortest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from softfloat_ref.arrays.exponents import AnyFormat, Shares
+    from softfloat_ref.arrays.exponents import AnyFormat, ExponentCounts, Shares
     from softfloat_ref.nn.model_files import Tensor
 
 TITLE: Final = click.option("--title", default="", help="Title of the picture.")
