@@ -131,10 +131,10 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
 def kinds(fmt: Format) -> list[NDArray[np.int64]]:
     """`cases.kinds` as the compiled loops take them, 64-bit patterns as signed integers: the mask of a code, the rows,
     and the table."""
-    given = codes_of.kinds(fmt)
+    table = codes_of.kinds(fmt)
     return [
         np.array([x % (1 << WORD_BITS) for x in row], np.uint64).view(np.int64)
-        for row in (((1 << fmt.width) - 1,), given.rows, given.table)
+        for row in (((1 << fmt.width) - 1,), table.rows, table.table)
     ]
 
 

@@ -81,8 +81,8 @@ def kinds(fmt: Format) -> Kinds:
 
 def random_code(fmt: Format, control: int, bits: int) -> int:
     """A code from a control word, which chooses its kind, and enough random bits."""
-    given = kinds(fmt)
-    return drawn(control & 7, control >> 3, bits & ((1 << fmt.width) - 1), given.rows, given.table)
+    draws = kinds(fmt)
+    return drawn(control & 7, control >> 3, bits & ((1 << fmt.width) - 1), draws.rows, draws.table)
 
 
 def drawn(kind: int, choice: int, uniform: int, rows: Sequence[int], table: Sequence[int]) -> int:

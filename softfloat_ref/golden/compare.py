@@ -52,7 +52,7 @@ def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Ad
     """The positions of the streams in a file; the text around them is compared."""
     size = path.stat().st_size
     unread: list[Stream] = [_Unread(path, 0, n) for n in writer.sizes(vectors, facts, size)]
-    found, at, before = Layout(writer, path), 0, 0
+    placement, at, before = Layout(writer, path), 0, 0
     places: dict[int, tuple[int, int]] = {}
     for piece in writer.pieces(vectors, facts, unread):
         if isinstance(piece, Slice):
@@ -70,8 +70,8 @@ def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Ad
         start, length = places[i]
         lines = before + opening.count(b"\n")
         stream, trim = Stream(path, start, length), placed[i].size - length
-        found.regions.append(Region(stream, opening, name, writer.record(vectors, i), trim, lines))
-    return found
+        placement.regions.append(Region(stream, opening, name, writer.record(vectors, i), trim, lines))
+    return placement
 
 
 def _same_around(pieces: Iterable[Piece], path: Path) -> bool:
@@ -142,16 +142,16 @@ class Comparison:
             ours, theirs = (x.splitlines(keepends=True) for x in (wanted, got))
             reader.broken = True  # the following lines need not be aligned
         for i, line in enumerate(ours):
-            found = theirs[i] if i < len(theirs) else b""
-            if found == line or (
-                i == len(ours) - 1 and reader.at_end and found == line[: len(line) - reader.region.trim]
+            theirs_line = theirs[i] if i < len(theirs) else b""
+            if theirs_line == line or (
+                i == len(ours) - 1 and reader.at_end and theirs_line == line[: len(line) - reader.region.trim]
             ):
                 continue
             if writer.key == "tv":
-                self._wrong_line(reader, self.lines + i, found, batch.lines[i])
+                self._wrong_line(reader, self.lines + i, theirs_line, batch.lines[i])
             else:
                 truth = self._truth(writer, reader, batch, i)
-                self.add(difference(reader.file, reader.region, self.lines + i, text, found, truth))
+                self.add(difference(reader.file, reader.region, self.lines + i, text, theirs_line, truth))
             if not record:
                 return
 
@@ -166,19 +166,19 @@ class Comparison:
 
     def _wrong_line(self, reader: _Reader, number: int, text: bytes, expected: Line) -> None:
         """A line of TestFloat text has its own operands: report the expected result for those."""
-        at, said = location(reader.file, reader.region, number, True), shown(text, True)
-        given = parse_line(text, self.vectors.fields)
-        if given is None:
-            self.add(f"{at}: not a line of this set: {said!r}")
+        at, quoted = location(reader.file, reader.region, number, True), shown(text, True)
+        codes = parse_line(text, self.vectors.fields)
+        if codes is None:
+            self.add(f"{at}: not a line of this set: {quoted!r}")
             return
-        inputs = given[: self.inputs]
+        inputs = codes[: self.inputs]
         if inputs != expected[: self.inputs] and not self.foreign:
             self.foreign = True
             self.add(f"{at}: from here on, the cases do not match the set's seed and generator")
         line = self.vectors.line(inputs)
-        if line != given:
+        if line != codes:
             right = "no defined result" if line is None else text_line(self.vectors.fields)(line).strip()
-            self.add(f"{at}: {said} but the oracle says {right}")
+            self.add(f"{at}: {quoted} but the oracle says {right}")
 
 
 class _Reader:

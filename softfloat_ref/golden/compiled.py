@@ -93,26 +93,26 @@ def _words_a_line(digits: Any) -> int:
 
 
 @compiled()
-def _text_at(columns: Any, first: int, lines: int, digits: Any, made: Any, out: Any, place: int) -> int:
+def _text_at(columns: Any, first: int, lines: int, digits: Any, room: Any, out: Any, place: int) -> int:
     """Some lines of the text of columns, from a place in the output on; returns the place after them.
 
     First all their words of eight digits, column by column, then the stores: a word's surplus bytes are overwritten by
     what follows them. made: room for these words; its last column takes the digits of each, negative for the last word
     of a column.
     """
-    word, last = 0, made.shape[1] - 1
+    word, last = 0, room.shape[1] - 1
     for j in range(digits.size):
         column, left = columns[j, first : first + lines], digits[j]
         while left > 0:
             size = min(left, 8)
             left -= size
-            _words_of(column, 4 * left, 32 - 4 * size, made[word])
-            made[word, last] = np.uint64(size if left else -size)
+            _words_of(column, 4 * left, 32 - 4 * size, room[word])
+            room[word, last] = np.uint64(size if left else -size)
             word += 1
     for i in range(lines):
         for w in range(word):
-            _store(out, place, made[w, i])  # type: ignore[call-arg]
-            size = np.int64(made[w, last])
+            _store(out, place, room[w, i])  # type: ignore[call-arg]
+            size = np.int64(room[w, last])
             place += abs(size)
             if size < 0:
                 out[place] = 32
@@ -124,16 +124,16 @@ def _text_at(columns: Any, first: int, lines: int, digits: Any, made: Any, out: 
 @compiled(nogil=True)
 def text_lines(columns: Any, digits: Any, out: Any) -> None:
     """Lines of upper-case hexadecimal, single spaces between the columns; `out` has eight bytes more than they need."""
-    made = np.empty((_words_a_line(digits), _LINES + 1), np.uint64)
+    room = np.empty((_words_a_line(digits), _LINES + 1), np.uint64)
     count, place = columns.shape[1], 0
     for first in range(0, count, _LINES):
-        place = _text_at(columns, first, min(_LINES, count - first), digits, made, out, place)
+        place = _text_at(columns, first, min(_LINES, count - first), digits, room, out, place)
 
 
 @compiled(nogil=True, error_model="numpy")
 def operation_lines(
     draw: Any, masks: Any, rows: Any, tables: Any, numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any,
-    inputs: Any, digits: Any, words: Any, columns: Any, flags: Any, made: Any, out: Any, done: Any,
+    inputs: Any, digits: Any, words: Any, columns: Any, flags: Any, room: Any, out: Any, done: Any,
 ) -> None:  # fmt: skip
     """The text of cases of an operation without random bits: operands, result and flags.
 
@@ -170,7 +170,7 @@ def operation_lines(
         if unknown:
             return
         done[0] += n
-        place = _text_at(columns, 0, n, digits, made, out, place)
+        place = _text_at(columns, 0, n, digits, room, out, place)
 
 
 @compiled(nogil=True)

@@ -101,8 +101,8 @@ def _write_parts(
     advance: Callable[[str, int], None],
 ) -> None:
     with in_background(journal.add) as add:
-        for made in parts.made(vectors, [w.key for w in chosen], journal.parts, workers, advance):
-            add(made)
+        for batch in parts.made(vectors, [w.key for w in chosen], journal.parts, workers, advance):
+            add(batch)
     journal.finish()
     if journal.lines == 0:
         raise Error(f"{vectors.name}: no case has a defined result under this policy")
@@ -131,8 +131,8 @@ class _Assembly:
         (self.folder / MANIFEST).unlink(
             missing_ok=True
         )  # no manifest may describe the new files until they are complete
-        for name, made in (*self.made.items(), (MANIFEST, path)):
-            os.replace(made, self.folder / name)
+        for name, temporary in (*self.made.items(), (MANIFEST, path)):
+            os.replace(temporary, self.folder / name)
         for name in stale:
             (self.folder / name).unlink(missing_ok=True)
         return manifest

@@ -123,18 +123,18 @@ class Journal:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def add(self, made: EncodedBatch) -> None:
+    def add(self, batch: EncodedBatch) -> None:
         """Append the text of some lines and, if a part is complete, its entry."""
-        if made.part != self.parts:
+        if batch.part != self.parts:
             self._checkpoint()
-            self.parts = made.part
-        runs = "".join(f"{count} {json.dumps(tag)}\n" for tag, count in made.runs).encode("ascii")
-        left_out = "".join(f"{i} {' '.join(f'{code:x}' for code in case)}\n" for i, case in made.left_out)
-        data = made.data or [b""] * (len(self._outputs) - 2)
+            self.parts = batch.part
+        runs = "".join(f"{count} {json.dumps(tag)}\n" for tag, count in batch.runs).encode("ascii")
+        left_out = "".join(f"{i} {' '.join(f'{code:x}' for code in case)}\n" for i, case in batch.left_out)
+        data = batch.data or [b""] * (len(self._outputs) - 2)
         for output, part in zip(self._outputs, (*data, runs, left_out.encode("ascii")), strict=True):
             output.write(part)
-        self.cases += made.cases
-        self.lines += made.lines
+        self.cases += batch.cases
+        self.lines += batch.lines
 
     def _checkpoint(self) -> None:
         """Write a journal entry for all bytes so far."""
@@ -162,8 +162,8 @@ class Journal:
 
     def sha256(self, number: int) -> str:
         """The SHA-256 of a whole stream."""
-        found: str = self._outputs[number].sha256.hexdigest()
-        return found
+        digest: str = self._outputs[number].sha256.hexdigest()
+        return digest
 
     def runs(self) -> Iterator[Run]:
         """The runs of the lines' tags, neighbours merged."""
@@ -214,10 +214,10 @@ def _lock(stream: IO[bytes], folder: Path) -> None:
 
 def _entry(line: bytes) -> dict[str, Any] | None:
     try:
-        found = parse_json(line, "a line") if line.endswith(b"\n") and len(line) < _MAX_LINE else None
+        entry = parse_json(line, "a line") if line.endswith(b"\n") and len(line) < _MAX_LINE else None
     except Error:
         return None
-    return found if isinstance(found, dict) else None
+    return entry if isinstance(entry, dict) else None
 
 
 def _digest(entry: dict[str, Any]) -> str:

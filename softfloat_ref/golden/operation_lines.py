@@ -22,8 +22,8 @@ _loop: Final = Loop("softfloat_ref.golden.compiled", "operation_lines")
 class Texts:
     """The text of any cases of a set, by their place."""
 
-    def __init__(self, vectors: Any, given: Plan) -> None:
-        formats, self.vectors, self.plan = vectors.unit.formats, vectors, given
+    def __init__(self, vectors: Any, op_plan: Plan) -> None:
+        formats, self.vectors, self.plan = vectors.unit.formats, vectors, op_plan
         self.digits = np.array([f.digits for f in vectors.fields], np.int64)
         kinds = [bulk.kinds(f) for f in formats]
         longest = max(table.size for _, _, table in kinds)
@@ -58,8 +58,8 @@ def texts(vectors: Any) -> Texts | None:
     unit = vectors.unit
     if unit.policy.random_count or vectors.level == EXHAUSTIVE:
         return None
-    given = plan(unit.signature, unit.policy)
-    return None if given is None else Texts(vectors, given)
+    op_plan = plan(unit.signature, unit.policy)
+    return None if op_plan is None else Texts(vectors, op_plan)
 
 
 def places(vectors: Any, chunks: Container[int]) -> Iterator[tuple[int, Place]]:

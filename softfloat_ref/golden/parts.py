@@ -64,9 +64,9 @@ def _in_bulk(vectors: VectorSet, chunks: range) -> Iterator[NumberedBatch]:
         else:
             columns, undefined = tables(place)
             places = undefined.nonzero()[0].tolist()
-            kept, inputs = bulk.defined(columns, undefined)
+            array, inputs = bulk.defined(columns, undefined)
             left_out = [(place.position + i, case) for i, case in zip(places, inputs, strict=True)]
-            batch = Batch(vectors.fields, defined_runs(runs, places), array=kept)
+            batch = Batch(vectors.fields, defined_runs(runs, places), array=array)
         yield NumberedBatch(number // CHUNKS, place.size, batch, left_out)
 
 
@@ -126,15 +126,17 @@ def _lines(vectors: VectorSet, cases: Sequence[Line], compiled: bool) -> Sequenc
         import numpy as np
 
         inputs = np.array(cases, np.uint64)
-        if (found := vectors.unit.answers(inputs)) is not None:
-            return [tuple(line) for line in np.hstack([inputs, found]).tolist()]
+        if (outputs := vectors.unit.answers(inputs)) is not None:
+            return [tuple(line) for line in np.hstack([inputs, outputs]).tolist()]
     return [vectors.line(inputs) for inputs in cases]
 
 
-def written(vectors: VectorSet, given: NumberedBatch, names: Sequence[str]) -> EncodedBatch:
+def written(vectors: VectorSet, numbered: NumberedBatch, names: Sequence[str]) -> EncodedBatch:
     """A batch as the writers of those names have it."""
-    data = [x for name in names for x in writers.WRITERS[name].part(vectors, given.batch)]
-    return EncodedBatch(given.part, given.cases, given.batch.count, data, given.batch.runs, given.left_out)
+    data = [x for name in names for x in writers.WRITERS[name].part(vectors, numbered.batch)]
+    return EncodedBatch(
+        numbered.part, numbered.cases, numbered.batch.count, data, numbered.batch.runs, numbered.left_out
+    )
 
 
 def made(
@@ -154,7 +156,7 @@ def made(
 
 def _made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers | None) -> Iterator[EncodedBatch]:
     if workers is None:
-        yield from (written(vectors, given, names) for given in batches(vectors, first))
+        yield from (written(vectors, numbered, names) for numbered in batches(vectors, first))
     elif vectors.cases.chunked:
         from softfloat_ref.golden import bulk
 
@@ -178,4 +180,4 @@ def _scalar_part(task: tuple[VectorSet, Sequence[str], int, list[Line], list[Run
 def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> list[EncodedBatch]:
     vectors, names, part = task
     chunks = range(part * CHUNKS, (part + 1) * CHUNKS)
-    return [written(vectors, given, names) for given in _in_bulk(vectors, chunks)]
+    return [written(vectors, numbered, names) for numbered in _in_bulk(vectors, chunks)]

@@ -39,9 +39,9 @@ def check_sample(
     checked = 0
     for start in range(0, len(numbers), _AT_ONCE):
         expected = list(_expected(vectors, numbers[start : start + _AT_ONCE], left_out, cursor, add))
-        for found in layouts:
-            for i, region in enumerate(found.regions):
-                _compare(vectors, found, i, region, expected, add)
+        for file in layouts:
+            for i, region in enumerate(file.regions):
+                _compare(vectors, file, i, region, expected, add)
         checked += len(expected)
     return checked
 
@@ -61,15 +61,15 @@ def _expected(
 
 
 def _compare(
-    vectors: VectorSet, found: Layout, stream: int, region: Region, expected: Sequence[tuple[int, Batch]], add: Add
+    vectors: VectorSet, file: Layout, stream: int, region: Region, expected: Sequence[tuple[int, Batch]], add: Add
 ) -> None:
     numbers = [number for number, _ in expected]
     read = _fixed if region.record else _scanned
-    for (number, batch), got in zip(expected, read(found.path, region, numbers), strict=True):
-        wanted = bytes(memoryview(found.writer.part(vectors, batch)[stream]))
+    for (number, batch), got in zip(expected, read(file.path, region, numbers), strict=True):
+        wanted = bytes(memoryview(file.writer.part(vectors, batch)[stream]))
         if got != wanted and not (region.trim and got == wanted[: -region.trim]):
-            text = found.writer.text
-            add(difference(found.path.name, region, number, text, got, wanted))
+            text = file.writer.text
+            add(difference(file.path.name, region, number, text, got, wanted))
 
 
 def _fixed(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:

@@ -77,8 +77,8 @@ def set_of(table: Mapping[str, Any]) -> VectorSet:
     keys = keys_of(table.get("op"))
     rest = check(table, "", {key: _TYPES.get(key, str) for key in sorted(keys)}, ("op", "fmt"))
     op, fmt, count, level = rest.pop("op"), rest.pop("fmt"), rest.pop("count", None), rest.pop("level", None)
-    made = VectorSet.make(op, fmt, DEFAULT_COUNT if count is None else count, **rest)
-    return made if level is None else made.at_level(str(level), count)
+    vectors = VectorSet.make(op, fmt, DEFAULT_COUNT if count is None else count, **rest)
+    return vectors if level is None else vectors.at_level(str(level), count)
 
 
 def only(table: Mapping[str, Any], keys: Collection[str], where: str = "") -> None:
@@ -107,16 +107,16 @@ def _mixed(table: Mapping[str, Any]) -> VectorSet:
         if type(table.get(name, 0)) is not int:
             raise Error(f"{name} must be an integer")
     seed = int(table.get("seed", 0))
-    found = [x for part in parts for x in _expanded(part, table.get("policy", {}), seed)]
-    places = [place for _, place, _ in found]
+    rows = [x for part in parts for x in _expanded(part, table.get("policy", {}), seed)]
+    places = [place for _, place, _ in rows]
     unit = MixedUnit(
-        tuple(unit for unit, _, _ in found),
+        tuple(unit for unit, _, _ in rows),
         str(table.get("padding", "box")),
         int(table.get("width", 0)),
         tuple(places) if any(places) else (),
         tuple(_several(table["sign_extend"], "sign_extend")) if "sign_extend" in table else (),
     )
-    sources = tuple(source for _, _, source in found)
+    sources = tuple(source for _, _, source in rows)
     return VectorSet(
         unit,
         int(table.get("count", DEFAULT_COUNT)),
@@ -144,7 +144,7 @@ def _expanded(part: Mapping[str, Any], policy: object, seed: int) -> Iterator[tu
 
 
 def _several(value: Any, where: str = "[[part]]") -> list[str]:
-    found: list[str] = value if isinstance(value, list) else [value]
-    if not found or not all(isinstance(v, str) for v in found):
+    names: list[str] = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(v, str) for v in names):
         raise Error(f"{where}: {value!r} is neither a name nor a list of names")
-    return found
+    return names

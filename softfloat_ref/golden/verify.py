@@ -290,10 +290,10 @@ class _Check:
         cases = 0
         with Comparison(self.vectors, layouts, add) as comparison:
             comparison.opening()
-            for given in parts.batches(self.vectors, compiled=compiled):
-                comparison.compare(given.batch)
-                cases += given.cases
-                if not _same_left_out(given.left_out, listed):
+            for numbered in parts.batches(self.vectors, compiled=compiled):
+                comparison.compare(numbered.batch)
+                cases += numbered.cases
+                if not _same_left_out(numbered.left_out, listed):
                     add(f"{MANIFEST}: the cases left out are not the cases without a defined result")
                     return comparison.lines
             comparison.finish()
@@ -312,9 +312,9 @@ def _is_list(listed: dict[str, Any]) -> bool:
     )
 
 
-def _same_left_out(found: Iterable[tuple[int, Line]], listed: Iterator[tuple[int, str]]) -> bool:
+def _same_left_out(left_out: Iterable[tuple[int, Line]], listed: Iterator[tuple[int, str]]) -> bool:
     """Whether the next cases listed are the cases without a result."""
-    return all(next(listed, None) == (number, " ".join(f"{x:x}" for x in case)) for number, case in found)
+    return all(next(listed, None) == (number, " ".join(f"{x:x}" for x in case)) for number, case in left_out)
 
 
 def _read(path: Path) -> tuple[str, int]:

@@ -90,7 +90,7 @@ class Report:
     flags: int = MAX_FLAGS
     any_elements: bool = False
 
-    def note(self, line: Line, answer: Answer, kind: str, kept: bool = True, agrees: bool = False) -> None:
+    def note(self, line: Line, answer: Answer, kind: str, keep: bool = True, agrees: bool = False) -> None:
         """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
         that agrees, although there is a mismatch."""
         self.has_flags = answer.flags is not None
@@ -98,15 +98,15 @@ class Report:
         self.mismatched += bool(kind)
         self.kinds.update([kind] if kind else [])
         cases = self.wrong if kind and not agrees else self.right
-        if kept and len(cases) < KEPT:
+        if keep and len(cases) < KEPT:
             cases.append((line, answer))
 
     def note_own(self, own: OwnCase, kind: str, view: MismatchView) -> None:
         """Count a case in the report of its part. A right answer tells nothing of the part, where its operands are
         uncertain."""
         outside = kind in view.outside
-        kept = kind not in view.around if kind and not outside else own.certain
-        self.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, kept, outside)
+        keep = kind not in view.around if kind and not outside else own.certain
+        self.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, keep, outside)
 
     def part(self, unit: Unit) -> Report:
         """The report of a part."""
@@ -187,16 +187,16 @@ class Judge:
 
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and what else is accepted."""
-        found = _NOTE.fullmatch(comment.strip())
-        if found and found[1] == "flags":
-            names = {name.upper() for name in found[2].split()} & {*Flags.__members__}  # none: "none"
+        match = _NOTE.fullmatch(comment.strip())
+        if match and match[1] == "flags":
+            names = {name.upper() for name in match[2].split()} & {*Flags.__members__}  # none: "none"
             self.report.flags &= sum(Flags[name] for name in names)
             if without_flags(comment):
                 self.lengths = self.lengths[:1]
-        elif found and found[1] == "nan_scale_elements":
-            self.report.any_elements = found[2] == "any"
-        elif found and self.report.nan == CompareNan.EXACT:
-            self.report.nan = compare_nan(found[2])
+        elif match and match[1] == "nan_scale_elements":
+            self.report.any_elements = match[2] == "any"
+        elif match and self.report.nan == CompareNan.EXACT:
+            self.report.nan = compare_nan(match[2])
 
     def compare_logged(self, line: Line, answer: str, operands: Sequence[str] = ()) -> None:
         """One case with the answer of a simulation, which may have unknown bits. operands: the words before it. Raises
@@ -205,10 +205,10 @@ class Judge:
         if not self.unknown.among(words, operands):
             self.compare(line, parse_answer(answer, unit, line[: self.inputs]))
             return
-        given = Answer((0,), 0 if len(words) > len(unit.result_formats) else None)
-        self.report.note(line, given, UNKNOWN, False)
+        unknown = Answer((0,), 0 if len(words) > len(unit.result_formats) else None)
+        self.report.note(line, unknown, UNKNOWN, False)
         if self.has_parts:
-            self.report.part(unit.selected(line[: self.inputs])[0]).note(line, given, UNKNOWN, False)
+            self.report.part(unit.selected(line[: self.inputs])[0]).note(line, unknown, UNKNOWN, False)
 
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
@@ -231,9 +231,9 @@ class Judge:
         if not kind:
             return
         if len(self.report.mismatches) < self.shown:
-            found = Mismatch(self.report.compared, line[: self.inputs], expected, answer, kind, error=error)
-            found.changes = self.view.changes(found.operands, answer, bool(flags))
-            self.report.mismatches.append(found)
+            mismatch = Mismatch(self.report.compared, line[: self.inputs], expected, answer, kind, error=error)
+            mismatch.changes = self.view.changes(mismatch.operands, answer, bool(flags))
+            self.report.mismatches.append(mismatch)
 
     def _compared(self, expected: Line, answer: Answer) -> tuple[Line, Answer]:
         """What of the expected outputs and of an answer is compared."""
@@ -468,12 +468,12 @@ def columns(answered: Any, count: int) -> tuple[list[int], list[int | None]]:
     pair = answered if isinstance(answered, tuple) else (answered, None)
     if not 1 <= len(pair) <= 2 or pair[0] is None:
         raise DeviceError("it returned neither an array of results nor a pair of results and flags")
-    found: list[list[int]] = []
+    lists: list[list[int]] = []
     for column in pair:
         if column is None:
             continue
-        found.append(_codes(np.asarray(column), "flags" if found else "results", count))
-    return found[0], [*found[1]] if len(found) > 1 else [None] * count
+        lists.append(_codes(np.asarray(column), "flags" if lists else "results", count))
+    return lists[0], [*lists[1]] if len(lists) > 1 else [None] * count
 
 
 def _codes(array: NDArray[Any], what: str, count: int) -> list[int]:

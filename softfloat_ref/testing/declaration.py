@@ -142,21 +142,23 @@ def check_approximate(name: str) -> None:
         raise Error(f"{name} is the name of an exact operation: an approximate one has a name of its own (P3109 4.4)")
 
 
-def kappas(found: Kappas, name: str, method: str, by: Provider, file: str = "Kappas.yaml") -> str:
+def kappas(measured: Kappas, name: str, method: str, by: Provider, file: str = "Kappas.yaml") -> str:
     """The file of that name for an approximate operation. method: how its cases were chosen. Raises Error."""
-    unit = found.unit
+    unit = measured.unit
     approximates = standard_operation(str(unit.properties()["op"]))
     check_approximate(name)
     lines = [*metadata(by, file), "# reset context", "Device:", f"  {quoted(name)}:"]
     lines += [f"    Approximates: {quoted(_signature(unit, approximates))}", "    Kappas:"]
-    lines += [f"      - {{ interval: {quoted(where)}, kappa: {_number(text_of(k))} }}" for where, k in found.declared]
+    lines += [
+        f"      - {{ interval: {quoted(where)}, kappa: {_number(text_of(k))} }}" for where, k in measured.declared
+    ]
     lines += ["    Requires:", *(f"      - {quoted(x)}" for x in _requires(unit))]
     rounding, saturation = projection(*_rounded(unit))
     lines += ["    Projections:", f"      RoundingMode: [ {rounding} ]", f"      SaturationMode: [ {saturation} ]"]
     lines += [
         "    Verification:",
         f"      method: {method}",
-        f"      note: {quoted(f'{found.compared} cases compared')}",
+        f"      note: {quoted(f'{measured.compared} cases compared')}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -197,7 +199,7 @@ BITS: Final = range(3, 17)  # of the formats that this library has
 
 def files(checked: Sequence[tuple[str, str]], by: Provider) -> dict[str, str]:
     """The files that declare this library: by name, their contents. checked: specializations, and how each was."""
-    made = {
+    sections = {
         "Configurations.yaml": _configurations(),
         "Profiles.yaml": _profiles(),
         "Constraints.yaml": ["Empty: true"],
@@ -208,7 +210,7 @@ def files(checked: Sequence[tuple[str, str]], by: Provider) -> dict[str, str]:
             *(f"  - {{ specialization: {quoted(name)}, verification: {quoted(how)} }}" for name, how in checked),
         ],
     }
-    return {file: "\n".join([*metadata(by, file), *lines]) + "\n" for file, lines in made.items()}
+    return {file: "\n".join([*metadata(by, file), *lines]) + "\n" for file, lines in sections.items()}
 
 
 def _configurations() -> list[str]:

@@ -100,8 +100,8 @@ def how_ended(process: subprocess.Popen[bytes], complaints: bytes = b"") -> str:
     except subprocess.TimeoutExpired:
         return "it is still running"
     text = f"it died of signal {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
-    said = complaints.decode("utf-8", "replace").strip().splitlines()
-    return f"{text}; its last line on stderr: {said[-1][:200]}" if said else text
+    stderr_lines = complaints.decode("utf-8", "replace").strip().splitlines()
+    return f"{text}; its last line on stderr: {stderr_lines[-1][:200]}" if stderr_lines else text
 
 
 class _Tally:
@@ -209,8 +209,8 @@ class CommandDevice:
         assert self._process.stdout is not None
         rest = b""
         while chunk := self._read(self._process.stdout.fileno()):
-            *found, rest = (rest + chunk).split(b"\n")
-            for line in found:
+            *complete, rest = (rest + chunk).split(b"\n")
+            for line in complete:
                 if line.strip():
                     self._check_read(line)
                     self._moved, self._answered = time.monotonic(), True

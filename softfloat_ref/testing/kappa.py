@@ -71,21 +71,21 @@ class Interval(NamedTuple):
 
 def intervals(text: str) -> tuple[Interval, ...]:
     """Disjoint intervals, such as `[-inf, -1) [-1, 1] (1, inf]`, in order. Raises Error."""
-    found, at = [], 0
+    parts, at = [], 0
     while match := _INTERVAL.match(text, at):
         left, low, high, right = match.groups()
         shown = f"{left} {_shown(low)}, {_shown(high)} {right}"
-        found.append(Interval(_end(low), _end(high), (left == "[", right == "]"), shown))
+        parts.append(Interval(_end(low), _end(high), (left == "[", right == "]"), shown))
         at = match.end()
-    if not found or text[at:].strip():
+    if not parts or text[at:].strip():
         raise Error(f"intervals {text[:60]!r}: give them as [-inf, -1) [-1, 1] (1, inf]")
-    for one, following in zip([None, *found], [*found], strict=False):
+    for one, following in zip([None, *parts], [*parts], strict=False):
         if following.low > following.high:
             raise Error(f"interval {following.text}: its ends are in the wrong order")
         meet = one is not None and one.high == following.low and one.closed[1] and following.closed[0]
         if one is not None and (one.high > following.low or meet):
             raise Error(f"intervals {one.text} and {following.text}: give disjoint intervals, in order")
-    return tuple(found)
+    return tuple(parts)
 
 
 def _end(text: str) -> Fraction | float:
@@ -206,24 +206,24 @@ def _gathered(rows: Sequence[tuple[str, int]], most: int = 8) -> list[tuple[str,
     """The rows; many of them as ranges between powers of two."""
     if len(rows) <= most:
         return list(rows)
-    found: Counter[str] = Counter()
+    ranges: Counter[str] = Counter()
     for name, n in rows:
         k = int(name).bit_length() if name.isdecimal() else 0
-        found[name if k < 2 else f"{1 << (k - 1)}-{(1 << k) - 1}"] += n
-    return list(found.items())
+        ranges[name if k < 2 else f"{1 << (k - 1)}-{(1 << k) - 1}"] += n
+    return list(ranges.items())
 
 
 class KappaJudge:
     """Judges a device's answers by kappa. Raises Error for a unit whose results are not floating-point values."""
 
-    def __init__(self, unit: Unit, allowed: Allowance, kept: int) -> None:
+    def __init__(self, unit: Unit, allowed: Allowance, worst_count: int) -> None:
         op = unit.properties()["op"]
         formats = unit.result_formats
         if len(unit.parts) > 1 or any(f is None or not f.exponent_bits for f in formats):
             raise Error(f"--kappa is for results that are floating-point values; {op} has others")
         if allowed.intervals and (unit.operand_width != 1 or len(formats) != 1):
             raise Error(f"--kappa-intervals is for functions of one operand; {op} takes {unit.operand_width} codes")
-        self.errors = Kappas(unit, allowed, kept)
+        self.errors = Kappas(unit, allowed, worst_count)
         self._formats = [f for f in formats if f is not None]
 
     def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, str]:

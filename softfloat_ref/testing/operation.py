@@ -26,8 +26,8 @@ class OperationView(MismatchView):
         tried = _tried(self.unit.signature, self.unit.policy, tuple(inputs))
         return tried.matching(answer.result, answer.flags if flags else None)
 
-    def tolerance(self, limit: Fraction, kept: int) -> Tolerance:
-        return Tolerance(self.unit, limit, kept)
+    def tolerance(self, limit: Fraction, worst_count: int) -> Tolerance:
+        return Tolerance(self.unit, limit, worst_count)
 
     def command(self, inputs: Sequence[int], got: Answer) -> str:
         unit = self.unit

@@ -115,8 +115,8 @@ def _mismatch(m: Mismatch, unit: Unit) -> dict[str, Any]:
 def _codes(codes: Sequence[int], flags: int | None, unit: Unit) -> dict[str, Any]:
     """An answer: result and flags, or all codes if there are several results."""
     shown = [x for field in _hexadecimal(unit.results, codes) for x in field]
-    found: dict[str, Any] = {"result": shown[0]} if len(shown) == 1 else {"codes": shown}
-    return {**found, "flags": None if flags is None else f"{flags:02x}"} if unit.has_flags else found
+    table: dict[str, Any] = {"result": shown[0]} if len(shown) == 1 else {"codes": shown}
+    return {**table, "flags": None if flags is None else f"{flags:02x}"} if unit.has_flags else table
 
 
 def _hexadecimal(fields: Sequence[Field], codes: Sequence[int]) -> list[list[str]]:

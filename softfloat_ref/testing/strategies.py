@@ -56,8 +56,8 @@ def bits(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[int]:
 
     finite: without NaN and Inf. Raises Error for an unknown format.
     """
-    found = get_format(fmt)
-    return _finite_bits(found) if finite else _bits(found)
+    known = get_format(fmt)
+    return _finite_bits(known) if finite else _bits(known)
 
 
 @lru_cache(maxsize=256)
@@ -144,8 +144,8 @@ def values(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[Value]:
 
 
 @lru_cache(maxsize=256)
-def _values(found: Format, finite: bool) -> SearchStrategy[Value]:
-    numbers = st.builds(lambda s, code, part: _between(found, s, code, part), _signs(found), _places(found), _PARTS)
+def _values(fmt: Format, finite: bool) -> SearchStrategy[Value]:
+    numbers = st.builds(lambda s, code, part: _between(fmt, s, code, part), _signs(fmt), _places(fmt), _PARTS)
     if finite:
         return numbers
     others = [exact.inf(0), exact.inf(1), Value(exact.NAN, 0), exact.zero(1)]
@@ -232,8 +232,8 @@ def related(code: int, source: Format, fmt: Format, draw: DrawFn, precision: int
     moved = exact.finite(x.sign ^ negative, x.significand, x.exponent + away)
     near = _nearest(fmt, moved)
     if draw(_COIN):  # an unrelated significand
-        kept = near & ~((1 << fmt.mantissa_bits) - 1)
-        return kept | draw(significands(fmt.mantissa_bits)) if not fmt.twos_complement else near
+        high = near & ~((1 << fmt.mantissa_bits) - 1)
+        return high | draw(significands(fmt.mantissa_bits)) if not fmt.twos_complement else near
     return (near + draw(_OFFSETS)) % (1 << fmt.width)
 
 
@@ -247,10 +247,10 @@ def _distances(precision: int) -> SearchStrategy[int]:
 
 @st.composite
 def _sums(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
-    found = [draw(_bits(sig.formats[0]))]
+    codes = [draw(_bits(sig.formats[0]))]
     for fmt in sig.formats[1:]:
-        found.append(related(found[-1], sig.formats[len(found) - 1], fmt, draw, sig.out.precision))
-    return tuple(found)
+        codes.append(related(codes[-1], sig.formats[len(codes) - 1], fmt, draw, sig.out.precision))
+    return tuple(codes)
 
 
 @st.composite
@@ -311,12 +311,12 @@ def blocks(
     A block's exponents lie within the element format's range of each other. Its largest magnitude is often near a value
     where the scale changes. Blocks contain zeros and, unless `finite`, NaN and Inf. They shrink to trailing zeros.
     """
-    found, given = get_block_format(fmt), get_format(source)
-    if not given.exponent_bits:
-        raise Error(f"source: {given.name} has no exponent; blocks need a floating-point format, such as fp32")
+    block, values_format = get_block_format(fmt), get_format(source)
+    if not values_format.exponent_bits:
+        raise Error(f"source: {values_format.name} has no exponent; blocks need a floating-point format, such as fp32")
     if size is not None and size < 1:
         raise Error(f"size = {size}: a block has at least one value")
-    return _blocks(found, given, size or max(found.size, 1), finite)
+    return _blocks(block, values_format, size or max(block.size, 1), finite)
 
 
 @st.composite
@@ -330,9 +330,9 @@ def _blocks(draw: DrawFn, fmt: BlockFormat, source: Format, size: int, finite: b
         significands(source.mantissa_bits),
     )
     rest = st.one_of(member, _finite_bits(source) if finite else _bits(source)) if draw(st.integers(0, 3)) else member
-    found = [largest, *draw(st.lists(rest, max_size=size - 1))]
+    codes = [largest, *draw(st.lists(rest, max_size=size - 1))]
     at = draw(st.integers(0, size - 1))
-    padded = found + [0] * (size - len(found))
+    padded = codes + [0] * (size - len(codes))
     return padded[-at:] + padded[:-at] if at else padded
 
 

@@ -242,16 +242,16 @@ def _range(error: Fraction) -> int:
 class Tolerance:
     """Judges a device's answers by their errors in ulp. limit: the largest error allowed. Raises Error."""
 
-    def __init__(self, operation: OperationUnit, limit: Fraction, kept: int) -> None:
+    def __init__(self, operation: OperationUnit, limit: Fraction, worst_count: int) -> None:
         self.sig = operation.signature
         self._exact = exact_result(self.sig, operation.policy)
-        self._start(operation, limit, kept)
+        self._start(operation, limit, worst_count)
 
-    def _start(self, unit: OperationUnit | VectorUnit, limit: Fraction, kept: int) -> None:
+    def _start(self, unit: OperationUnit | VectorUnit, limit: Fraction, worst_count: int) -> None:
         if limit < 0:
             raise Error("--ulp is an error in units in the last place: 0, 0.5, 1, ...")
         self.out, self.policy = unit.out, unit.policy
-        self.errors = Errors(unit, limit, kept)
+        self.errors = Errors(unit, limit, worst_count)
         self._target = target(self.out, self.policy)
         self._bits = 4 * self.out.precision + MORE_BITS
 
@@ -268,12 +268,12 @@ class Tolerance:
         exact = self.exact_results(inputs)
         judged = [self.judge(*x, rule) for x in zip(expected, answer.codes, exact, strict=True)]
         at = max(range(len(judged)), key=lambda i: judged[i].rank)
-        worst, given = judged[at], Answer((answer.codes[at],), answer.flags)
-        self.errors.count(Case(inputs, expected[at], given.result, worst.error, at))
+        worst, lane = judged[at], Answer((answer.codes[at],), answer.flags)
+        self.errors.count(Case(inputs, expected[at], lane.result, worst.error, at))
         if worst.wrong:
-            found = classify((expected[at], right), given, rule)
+            kind = classify((expected[at], right), lane, rule)
             limit = f"error above {number(self.errors.limit)} ulp"
-            return found if worst.error is None else limit, number(worst.error)
+            return kind if worst.error is None else limit, number(worst.error)
         flags_differ = rule.flags and answer.flags is not None and (answer.flags ^ right) & FLAGS
         return FLAGS_ONLY if flags_differ else "", number(worst.error)
 
@@ -314,8 +314,8 @@ class Tolerance:
             edge = limit + Fraction(2) ** fmt.ulp_exponent(fmt.emax) * (-1 if x.sign else 1)
             past = x.compare(edge) * (-1 if x.sign else 1) >= 0
             return x.near(self._bits) if past else edge
-        found = decoder(fmt)(code)
-        return found.as_fraction() if found.is_finite else None
+        value = decoder(fmt)(code)
+        return value.as_fraction() if value.is_finite else None
 
 
 # -- reports ---------------------------------------------------------------------------------------------------------

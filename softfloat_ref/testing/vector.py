@@ -20,9 +20,9 @@ SHOWN: Final = 256  # codes of a case whose command is shown
 class LaneTolerance(Tolerance):
     """Judges the lanes of an answer; the worst one counts."""
 
-    def __init__(self, unit: VectorUnit, limit: Fraction, kept: int) -> None:
+    def __init__(self, unit: VectorUnit, limit: Fraction, worst_count: int) -> None:
         self.unit = unit
-        self._start(unit, limit, kept)
+        self._start(unit, limit, worst_count)
 
     def exact_results(self, inputs: Line) -> Sequence[Exact]:
         return [exact_number(value) for value, _ in self.unit.unrounded(inputs, MORE_BITS)]
@@ -34,8 +34,8 @@ class VectorView(MismatchView):
 
     unit: VectorUnit
 
-    def tolerance(self, limit: Fraction, kept: int) -> LaneTolerance:
-        return LaneTolerance(self.unit, limit, kept)
+    def tolerance(self, limit: Fraction, worst_count: int) -> LaneTolerance:
+        return LaneTolerance(self.unit, limit, worst_count)
 
     def origin(self, inputs: Sequence[int], place: int) -> str:
         """The lane's own operand, where there is one."""

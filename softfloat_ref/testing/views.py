@@ -73,7 +73,7 @@ class MismatchView:
         """The choices near the unit's own that give the answer."""
         return []
 
-    def tolerance(self, limit: Fraction, kept: int) -> Tolerance:
+    def tolerance(self, limit: Fraction, worst_count: int) -> Tolerance:
         """The judge of answers with an allowed error. Raises Error for a unit that is compared exactly."""
         raise Error("--ulp is for scalar operations; other units are compared exactly")
 

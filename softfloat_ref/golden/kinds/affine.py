@@ -64,16 +64,16 @@ class AffineQuantizeCases(AffineCases):
 
     def _tie(self, bits: int, codes: Line) -> Value:
         """Half a step above or below an integer, or beyond the ends, as a value."""
-        affine, found = self.unit.affine, parameters(codes, self.unit.affine)
+        affine, zero_point = self.unit.affine, parameters(codes, self.unit.affine)
         span = 2 * (affine.highest - affine.lowest + 5)
-        halves = 2 * (affine.lowest - 2 - found.zero_point) + bits % span
+        halves = 2 * (affine.lowest - 2 - zero_point.zero_point) + bits % span
         steps = exact.finite(int(halves < 0), abs(halves), -1)
         return exact.multiply(steps, decoder(FP32)(codes[0]))
 
     def conventions(self) -> list[dict[str, Any]]:
         unit = self.unit
-        found = convention(unit.op, [unit.values.name], integer_format(unit.affine), unit.policy)
-        return [{**found, "affine": {"format": unit.affine.name, "rule": unit.rule.name}}]
+        row = convention(unit.op, [unit.values.name], integer_format(unit.affine), unit.policy)
+        return [{**row, "affine": {"format": unit.affine.name, "rule": unit.rule.name}}]
 
 
 @register(AffineDequantizeUnit)
@@ -89,5 +89,5 @@ class AffineDequantizeCases(AffineCases):
             yield (word % (1 << affine.bits), *self.parameters(control, bits, affine))
 
     def conventions(self) -> list[dict[str, Any]]:
-        found = convention(self.unit.op, (), FP32, POLICIES["ieee"])
-        return [{**found, "affine": {"format": self.unit.affine.name}}]
+        row = convention(self.unit.op, (), FP32, POLICIES["ieee"])
+        return [{**row, "affine": {"format": self.unit.affine.name}}]

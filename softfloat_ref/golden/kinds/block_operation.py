@@ -64,8 +64,8 @@ class BlockOperationCases(Cases):
 
     def conventions(self) -> list[dict[str, Any]]:
         unit = self.unit
-        found = convention(unit.op, [x.name for x in unit.operands], unit.evaluation.out.element, unit.policy)
-        return [{**found, "result": unit.out.name, "element_order": "lane i is element i of the block"}]
+        row = convention(unit.op, [x.name for x in unit.operands], unit.evaluation.out.element, unit.policy)
+        return [{**row, "result": unit.out.name, "element_order": "lane i is element i of the block"}]
 
 
 def _near_one(fmt: Format, code: int) -> int:

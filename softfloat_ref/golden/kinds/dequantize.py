@@ -36,8 +36,8 @@ class DequantizeCases(Cases):
         return PAIRS, block_codes.pairs(self.unit.block)
 
     def operands(self, count: int) -> Iterator[Line]:
-        found = block_codes.code_blocks(self.unit.block, self.vectors.seed, count)
-        return map(self._with_tensor_scale, found, itertools.count()) if self.unit.two_levels else found
+        cases = block_codes.code_blocks(self.unit.block, self.vectors.seed, count)
+        return map(self._with_tensor_scale, cases, itertools.count()) if self.unit.two_levels else cases
 
     def _with_tensor_scale(self, inputs: Line, turn: int) -> Line:
         amax = exact.finite(0, 1 + turn % 1000, turn % 40 - 20)
@@ -49,5 +49,5 @@ class DequantizeCases(Cases):
 
     def conventions(self) -> list[dict[str, Any]]:
         unit = self.unit
-        found = convention(unit.op, (), FP32, POLICIES["ieee"])
-        return [{**found, "block": block_convention(unit.block, unit.profile)}]
+        row = convention(unit.op, (), FP32, POLICIES["ieee"])
+        return [{**row, "block": block_convention(unit.block, unit.profile)}]

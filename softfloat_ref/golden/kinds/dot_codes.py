@@ -121,8 +121,8 @@ def _special_scales(f: Operands) -> Iterator[Case]:
     largest = f.a.max_code, f.b.max_code
     for x, y in itertools.product(left, right):
         for rest in (f.one, largest, (0, 0)):
-            made = f.case({}, {}, power(f.c, 0), rest=rest)
-            yield Case(made.a, made.b, made.c, (x,) * f.a_blocks, (y,) * f.b_blocks)
+            case = f.case({}, {}, power(f.c, 0), rest=rest)
+            yield Case(case.a, case.b, case.c, (x,) * f.a_blocks, (y,) * f.b_blocks)
 
 
 def _distances(f: Operands) -> Iterator[Case]:
@@ -169,8 +169,8 @@ def _thresholds(f: Operands) -> Iterator[Case]:
         scales = (power(f.a_scale, left),) * f.a_blocks, (power(f.b_scale, end - reach - left),) * f.b_blocks
         other = f.split(below, sign)
         for swap, c in itertools.product((0, 1), (0, 1, f.c.sign_bit | 1)):
-            made = f.case({0: power(f.a, f.a.emax, swap), 1: other[0]}, {0: top[1], 1: other[1]}, c)
-            yield Case(made.a, made.b, c, *scales)
+            case = f.case({0: power(f.a, f.a.emax, swap), 1: other[0]}, {0: top[1], 1: other[1]}, c)
+            yield Case(case.a, case.b, c, *scales)
 
 
 def _signs(f: Operands) -> Iterator[Case]:

@@ -62,8 +62,8 @@ class OperationCases(Cases):
         if below < 0 or source.twos_complement or unit.out.twos_complement:
             return inputs
         fraction = (-r, -r - 1, 0)[turn % 3] % (1 << n)
-        kept = inputs[0] >> (below + n) << (below + n)
-        return (kept | fraction << below,)
+        high = inputs[0] >> (below + n) << (below + n)
+        return (high | fraction << below,)
 
     def random_array(self, start: int, count: int) -> NDArray[np.int64]:
         """The random words of `count` lines from `start` on; at most 63 bits each."""

@@ -34,8 +34,8 @@ class QuantizeCases(Cases):
 
     def operands(self, count: int) -> Iterator[Line]:
         unit = self.unit
-        found = block_codes.value_blocks(unit.block, unit.values, self.vectors.seed, count)
-        return map(self._with_tensor_scale, found, itertools.count()) if unit.two_levels else found
+        cases = block_codes.value_blocks(unit.block, unit.values, self.vectors.seed, count)
+        return map(self._with_tensor_scale, cases, itertools.count()) if unit.two_levels else cases
 
     def _with_tensor_scale(self, inputs: Line, turn: int) -> Line:
         values = [decoder(self.unit.values)(x) for x in inputs]
@@ -51,8 +51,8 @@ class QuantizeCases(Cases):
 
     def conventions(self) -> list[dict[str, Any]]:
         unit = self.unit
-        found = convention(unit.op, [unit.values.name], unit.block.element, unit.policy)
-        return [{**found, "block": block_convention(unit.block, unit.profile)}]
+        row = convention(unit.op, [unit.values.name], unit.block.element, unit.policy)
+        return [{**row, "block": block_convention(unit.block, unit.profile)}]
 
 
 def tensor_scale(amax: Value | None, block: BlockFormat, profile: Profile, turn: int) -> int:

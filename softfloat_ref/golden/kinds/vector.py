@@ -41,17 +41,17 @@ class VectorCases(Cases):
             yield self._line(fields, control, words)
 
     def _line(self, fields: list[Field], control: int, words: list[int]) -> Line:
-        found: list[int] = []
+        codes: list[int] = []
         for f in fields:
-            own = words[len(found) : len(found) + f.lanes]
-            found += [self._code(f, control, word) for word in own]
+            own = words[len(codes) : len(codes) + f.lanes]
+            codes += [self._code(f, control, word) for word in own]
         if control % _SPECIAL == 0:
             for j in range(1 + (control >> 8) % 3):
-                at = (control >> 12 * j) % len(found)
+                at = (control >> 12 * j) % len(codes)
                 fmt = self.unit.input_formats[at]
                 if fmt is not None and not fmt.is_integer:
-                    found[at] = random_code(fmt, words[at] >> 3 | 7, words[at])
-        return tuple(found)
+                    codes[at] = random_code(fmt, words[at] >> 3 | 7, words[at])
+        return tuple(codes)
 
     def _code(self, field: Field, control: int, word: int) -> int:
         if field.name == "visible":
@@ -65,6 +65,6 @@ class VectorCases(Cases):
 
     def conventions(self) -> list[dict[str, Any]]:
         unit = self.unit
-        found = convention(unit.op, [f.name for f in unit.formats], unit.out, unit.policy)
+        row = convention(unit.op, [f.name for f in unit.formats], unit.out, unit.policy)
         more = {"epsilon": unit.epsilon} if unit.epsilon else {}
-        return [{**found, **more, "lane_order": "lane i is element i of the vector", "flags": "of all lanes, or-ed"}]
+        return [{**row, **more, "lane_order": "lane i is element i of the vector", "flags": "of all lanes, or-ed"}]

@@ -48,9 +48,9 @@ class AffineRange:
     def compute(self, case: Case) -> list[Codes]:
         case.needs(1, 2)
         x, fmt = case.values(0), _format(case)
-        made = affine.encode(x.view(np.float32), fmt, axis=_axis(case, x))
+        array = affine.encode(x.view(np.float32), fmt, axis=_axis(case, x))
         mask = (1 << fmt.bits) - 1
-        return [made.scales.view(np.uint32), (made.zero_points & mask).astype(np.uint32)]
+        return [array.scales.view(np.uint32), (array.zero_points & mask).astype(np.uint32)]
 
     def units(self, case: Case) -> int:
         """One per channel."""
@@ -63,8 +63,8 @@ class AffineRange:
         decode = decoder(FP32)
         values = [decode(0), *(v for v in map(decode, np.unique(own).tolist()) if v.is_finite)]
         order = cmp_to_key(compare)
-        made = choose(min(values, key=order), max(values, key=order), fmt)
-        return [Part(0, [unit], [made.scale]), Part(1, [unit], [made.zero_point & ((1 << fmt.bits) - 1)])]
+        chosen = choose(min(values, key=order), max(values, key=order), fmt)
+        return [Part(0, [unit], [chosen.scale]), Part(1, [unit], [chosen.zero_point & ((1 << fmt.bits) - 1)])]
 
 
 class _WithParameters(ByElement):
@@ -92,7 +92,7 @@ class Affine(_WithParameters):
         policy = policy_of(case, 3)
         x = case.values(0)
         words = case.inputs[3].reshape(x.shape) if policy.random_count else None
-        made = affine.encode(
+        array = affine.encode(
             x.view(np.float32),
             _format(case),
             axis=_axis(case, x),
@@ -101,7 +101,7 @@ class Affine(_WithParameters):
             random_bits=words,
             **self.arguments(case),
         )
-        return [made.codes]
+        return [array.codes]
 
     def element(self, case: Case, place: int) -> int:
         policy, fmt = policy_of(case, 3), _format(case)
@@ -116,10 +116,10 @@ class AffineValues(_WithParameters):
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(3)
-        fmt, given = _format(case), self.arguments(case)
+        fmt, arguments = _format(case), self.arguments(case)
         q = _signed(case.inputs[0], fmt)
-        made = affine.AffineArray(q, given["scale"], given["zero_point"], fmt, _axis(case, q))
-        return [made.decode().view(np.uint32)]
+        array = affine.AffineArray(q, arguments["scale"], arguments["zero_point"], fmt, _axis(case, q))
+        return [array.decode().view(np.uint32)]
 
     def element(self, case: Case, place: int) -> int:
         q = int(_signed(case.inputs[0].reshape(-1)[place : place + 1], _format(case))[0])

@@ -170,11 +170,11 @@ class PatchSum(ByElement):
         case.needs(1)
         at = _Windows(case, self._image(case))
         parts = case.values(0).reshape(at.patches)
-        made = np.zeros(at.padded(), np.uint32)
+        image = np.zeros(at.padded(), np.uint32)
         for i, j in product(range(at.k), repeat=2):
             where = (slice(None), *at.slices(i, j))
-            made[where] = apply("add", made[where], parts[:, :, :, i, j])
-        return [at.inside(made)]
+            image[where] = apply("add", image[where], parts[:, :, :, i, j])
+        return [at.inside(image)]
 
     def element(self, case: Case, place: int) -> int:
         shape = self._image(case)
@@ -235,11 +235,11 @@ class MaxPoolGradient(_Pool):
         mask = np.where(np.arange(size * size) == best[..., None], ONE, 0).astype(np.uint32)
         n, rows, columns, c, _ = windows.shape
         parts = apply("mul", dy.reshape(n, rows, columns, c, 1), mask).reshape(n, rows, columns, c, size, size)
-        made = np.zeros(x.shape, np.uint32)
-        made[:, : rows * size, : columns * size] = parts.transpose(0, 1, 4, 2, 5, 3).reshape(
+        image = np.zeros(x.shape, np.uint32)
+        image[:, : rows * size, : columns * size] = parts.transpose(0, 1, 4, 2, 5, 3).reshape(
             n, rows * size, columns * size, c
         )
-        return [made]
+        return [image]
 
     def element(self, case: Case, place: int) -> int:
         size, dy, x = case.integer("size", 1, 64), case.values(0), _image(case.values(1))

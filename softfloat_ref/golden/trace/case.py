@@ -30,8 +30,8 @@ class Case:
         """Values needed for every unit, computed once."""
         if key not in self._known:
             self._known[key] = make()
-        found: T = self._known[key]
-        return found
+        value: T = self._known[key]
+        return value
 
     def values(self, i: int) -> Codes:
         """An input as FP32 codes."""
@@ -86,8 +86,8 @@ class Operation(Protocol):
 def spread(codes: Codes, shape: tuple[int, ...], place: int) -> int:
     """The code at a position of a shape after broadcasting."""
     at = np.unravel_index(place, shape)
-    kept = at[len(shape) - codes.ndim :]
-    return int(codes[tuple(0 if n == 1 else i for i, n in zip(kept, codes.shape, strict=True))])
+    last = at[len(shape) - codes.ndim :]
+    return int(codes[tuple(0 if n == 1 else i for i, n in zip(last, codes.shape, strict=True))])
 
 
 class ByElement:

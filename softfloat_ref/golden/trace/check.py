@@ -55,8 +55,8 @@ def check_trace(
     codes = read_files(folder, manifest, trace, add, advance)
     if codes is None:
         return tally
-    made = {name for node in trace.nodes for name in node.outputs}
-    tally.given = len(trace.tensors) - len(made)
+    computed = {name for node in trace.nodes for name in node.outputs}
+    tally.given = len(trace.tensors) - len(computed)
     for node in trace.nodes:
         check_node(trace, node, codes, add, None if every else sample or SAMPLE, tally)
         advance(node.name, sum(trace.tensors[name].size for name in node.outputs))
@@ -77,21 +77,21 @@ def _recompute(
     trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: Tally
 ) -> None:
     case, by = case_of(node, trace.tensors, codes), operation(node)
-    for name, made in zip(node.outputs, by.compute(case), strict=True):
-        if (problem := difference(trace.tensors[name], node, codes[name], made)) is not None:
+    for name, recomputed in zip(node.outputs, by.compute(case), strict=True):
+        if (problem := difference(trace.tensors[name], node, codes[name], recomputed)) is not None:
             add(problem)
             return
-        tally.codes += made.size
+        tally.codes += recomputed.size
     tally.nodes += 1
     units = by.units(case)
     chosen = range(units) if sample is None else chosen_cases(units, sample, trace.step)
     for unit in chosen:
         for part in by.one(case, unit):
             name = node.outputs[part.output]
-            found = codes[name].reshape(-1)[part.places]
-            wrong = np.flatnonzero(found != np.array(part.codes, found.dtype))
+            stored = codes[name].reshape(-1)[part.places]
+            wrong = np.flatnonzero(stored != np.array(part.codes, stored.dtype))
             if wrong.size:
                 place, code = part.places[wrong[0]], part.codes[wrong[0]]
-                add(element(trace.tensors[name], node, place, int(found[wrong[0]]), code))
+                add(element(trace.tensors[name], node, place, int(stored[wrong[0]]), code))
                 return
     tally.by_oracle += len(chosen)

@@ -64,8 +64,8 @@ def _wrong_descriptions(manifest: dict[str, Any], trace: TraceSet) -> Iterator[s
     wanted = make_manifest(trace, manifest["files"], ())
     for key in (k for k in wanted if k not in ("version", "command", "set")):
         if manifest.get(key) != wanted[key]:
-            found, right = (str(x)[:_SHOWN] for x in (manifest.get(key), wanted[key]))
-            yield f"{MANIFEST}: {key} is {found!r}, but its set makes it {right!r}"
+            entry, right = (str(x)[:_SHOWN] for x in (manifest.get(key), wanted[key]))
+            yield f"{MANIFEST}: {key} is {entry!r}, but its set makes it {right!r}"
 
 
 def _others(folder: Path, entries: Mapping[str, Any]) -> Iterator[str]:
@@ -116,8 +116,8 @@ def _wrong_header(folder: Path, entries: Mapping[str, dict[str, Any]], trace: Tr
     elif (data := read_bytes(folder / HEADER, limits.JSON)) != text:
         lines = enumerate(zip_longest(data.split(b"\n"), text.split(b"\n"), fillvalue=b""), 1)
         at, (x, y) = find_first((i, pair) for i, pair in lines if pair[0] != pair[1])
-        found, right = x.decode("ascii", "replace")[:_SHOWN], y.decode()
-        yield f"{HEADER}:{at}: {found!r}, but the manifest makes it {right!r}"
+        line, right = x.decode("ascii", "replace")[:_SHOWN], y.decode()
+        yield f"{HEADER}:{at}: {line!r}, but the manifest makes it {right!r}"
     elif entries[HEADER] != file_entry(HEADER, text, text.count(b"\n")):
         yield f"{MANIFEST}: SHA-256 or lines of {HEADER} are not those of the file, which the manifest makes so"
 
@@ -131,18 +131,18 @@ def _changed(trace: TraceSet, tensor: Tensor, codes: Mapping[str, Codes], change
     if any(v.tensor not in codes or v.tensor in changed for v in node.inputs):
         return f"{head}; so does that of an input of {node.op}, which makes {tensor.name}"
     try:
-        made = operation(node).compute(case_of(node, trace.tensors, codes))[node.outputs.index(tensor.name)]
+        recomputed = operation(node).compute(case_of(node, trace.tensors, codes))[node.outputs.index(tensor.name)]
     except (Error, ValueError, IndexError, TypeError, KeyError) as e:
         return f"{head}; {node.op[:_SHOWN]}, which makes {tensor.name}, cannot be recomputed: {str(e)[:120]}"
-    problem = difference(tensor, node, codes[tensor.name], made)
+    problem = difference(tensor, node, codes[tensor.name], recomputed)
     if problem is None:
         return f"{head}, which was changed: {node.op} of its inputs gives all codes of {tensor.name}"
     return f"{problem} ({_HASH})"
 
 
-def difference(tensor: Tensor, node: Node, stored: Codes, made: Codes) -> str | None:
+def difference(tensor: Tensor, node: Node, stored: Codes, recomputed: Codes) -> str | None:
     """The first difference between a tensor and what its node makes, in words, and how many more there are."""
-    mine, right = stored.reshape(-1), made.reshape(-1)
+    mine, right = stored.reshape(-1), recomputed.reshape(-1)
     if mine.size != right.size:
         return f"{tensor.file}: {mine.size} codes of {tensor.name}, but {node.op} makes {right.size}"
     wrong = np.flatnonzero(mine != right)
@@ -152,8 +152,8 @@ def difference(tensor: Tensor, node: Node, stored: Codes, made: Codes) -> str | 
     return element(tensor, node, int(wrong[0]), int(mine[wrong[0]]), int(right[wrong[0]])) + more
 
 
-def element(tensor: Tensor, node: Node, place: int, found: int, right: int) -> str:
+def element(tensor: Tensor, node: Node, place: int, stored: int, right: int) -> str:
     """A wrong code in words."""
     index = [int(i) for i in np.unravel_index(place, tensor.shape)]
-    shown, wanted = tensor.fmt.hex(found), tensor.fmt.hex(right)
+    shown, wanted = tensor.fmt.hex(stored), tensor.fmt.hex(right)
     return f"{line_of(tensor, place)}: {tensor.name}{index or ''} = {shown}, but {node.op} of its inputs gives {wanted}"

@@ -119,7 +119,7 @@ class Quantize:
 
     def compute(self, case: Case) -> list[Codes]:
         b = self._read(case)
-        made = blocks.encode(
+        array = blocks.encode(
             np.ascontiguousarray(b.x).view(np.float32),
             b.fmt,
             axis=1,
@@ -127,8 +127,8 @@ class Quantize:
             policy=b.policy,
             random_bits=b.words,
         )
-        second = [np.array(tensor_scale_code(made.tensor_scale), np.uint32)] if b.profile.two_levels else []
-        return [made.codes, made.scales, *second]
+        second = [np.array(tensor_scale_code(array.tensor_scale), np.uint32)] if b.profile.two_levels else []
+        return [array.codes, array.scales, *second]
 
     def units(self, case: Case) -> int:
         """One per block."""
@@ -144,10 +144,10 @@ class Quantize:
         values = [decode(code) for code in b.x[row, part].tolist()]
         words = None if b.words is None else b.words[row, part].tolist()
         second = case.once("tensor scale", b.tensor_scale)
-        found = quantize_block(values, b.fmt, b.profile, b.policy, words, decoder(FP32)(second))
+        quantized = quantize_block(values, b.fmt, b.profile, b.policy, words, decoder(FP32)(second))
         places = [row * k + i for i in range(*part.indices(k))]
         whole = [Part(2, [0], [second])] if b.profile.two_levels else []
-        return [Part(0, places, list(found.codes)), Part(1, [unit], [found.scale]), *whole]
+        return [Part(0, places, list(quantized.codes)), Part(1, [unit], [quantized.scale]), *whole]
 
     @staticmethod
     def _read(case: Case) -> _Blocks:
@@ -167,8 +167,8 @@ class Dequantize(ByElement):
 
     def compute(self, case: Case) -> list[Codes]:
         fmt, profile, second = self._read(case)
-        made = blocks.BlockArray(case.inputs[0], case.inputs[1], fmt, 1, profile, tensor_scale_value(second, profile))
-        return [canonical(made.decode().view(np.uint32))]
+        array = blocks.BlockArray(case.inputs[0], case.inputs[1], fmt, 1, profile, tensor_scale_value(second, profile))
+        return [canonical(array.decode().view(np.uint32))]
 
     def element(self, case: Case, place: int) -> int:
         fmt, profile, second = self._read(case)
@@ -227,10 +227,10 @@ class Matmul(ByElement):
             raise Error("option tensor_scales must be a list of two truth values")
         case.needs(2 + sum(x is not None for x in blocked) + sum(second))
         inputs = list(zip(case.inputs, case.formats, strict=True))
-        found = [self._operand(inputs, *x) for x in zip(blocked, axes, second, strict=True)]
-        if found[0].k != found[1].k or not found[0].k:
-            raise Error(f"reduces {found[0].k} values with {found[1].k}")
-        return found[0], found[1]
+        matrices = [self._operand(inputs, *x) for x in zip(blocked, axes, second, strict=True)]
+        if matrices[0].k != matrices[1].k or not matrices[0].k:
+            raise Error(f"reduces {matrices[0].k} values with {matrices[1].k}")
+        return matrices[0], matrices[1]
 
     @staticmethod
     def _operand(inputs: list[tuple[Codes, Format]], table: Any, axis: int, second: bool) -> Matrix:

@@ -135,8 +135,8 @@ def codes_of(tensor: Tensor, data: bytes) -> Codes:
     """The codes in a tensor's file. Raises Error, which says where, for data that `memory_text` cannot have made."""
     head, digits = heading(tensor), tensor.fmt.digits
     if not data.startswith(head):
-        says, needs = (_words(x) for x in (data, head))
-        raise Error(f"{tensor.file}: its heading says {says!r}, but the manifest {needs!r}")
+        stored, needs = (_words(x) for x in (data, head))
+        raise Error(f"{tensor.file}: its heading says {stored!r}, but the manifest {needs!r}")
     body = data[len(head) :]
     if len(body) != tensor.size * (digits + 1):
         cut = "" if body.endswith(b"\n") or not body else ", the last of them cut"

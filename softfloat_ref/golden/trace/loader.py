@@ -99,11 +99,11 @@ class LoadedTrace:
         """The tensors whose name matches a pattern (* stands for any characters), of a layer, a phase and a time step,
         those that are given first, then in the order in which they are made."""
         wanted = {"layer": layer, "phase": phase, "time_step": time_step}
-        given = {key: value for key, value in wanted.items() if value is not None}
+        conditions = {key: value for key, value in wanted.items() if value is not None}
         order = [*(n for n in self._tensors if n not in self._makers), *self._makers]
         return [
             t for t in map(self._tensors.__getitem__, order)
-            if matches(t.name, pattern) and all(getattr(t, key) == value for key, value in given.items())
+            if matches(t.name, pattern) and all(getattr(t, key) == value for key, value in conditions.items())
         ]  # fmt: skip
 
     @property
@@ -153,10 +153,10 @@ def load_trace(folder: str | Path) -> LoadedTrace:
     when they are asked for. Raises Error for a folder without a trace."""
     folder = Path(folder)
     manifest = read_manifest(folder)
-    found = stored_set(folder, manifest)
-    if not isinstance(found, TraceSet):
-        raise Error(f"{folder}: holds vectors of {found.name}, not a trace")
-    return LoadedTrace(folder, manifest, found)
+    trace = stored_set(folder, manifest)
+    if not isinstance(trace, TraceSet):
+        raise Error(f"{folder}: holds vectors of {trace.name}, not a trace")
+    return LoadedTrace(folder, manifest, trace)
 
 
 def __dir__() -> list[str]:

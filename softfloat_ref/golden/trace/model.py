@@ -120,9 +120,9 @@ class TraceSet:
             )
             for n in table["nodes"]
         )
-        made = TraceSet(str(table["recipe_name"]), str(table["recipe"]), int(table["step"]), _named(tensors), nodes)
-        _check(made)
-        return made
+        trace = TraceSet(str(table["recipe_name"]), str(table["recipe"]), int(table["step"]), _named(tensors), nodes)
+        _check(trace)
+        return trace
 
 
 class _Definitions:
@@ -178,14 +178,14 @@ def _shape(values: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
-    found = {t.name: t for t in tensors}
-    if len(found) < len(tensors) or len({t.file for t in tensors}) < len(tensors):
+    by_name = {t.name: t for t in tensors}
+    if len(by_name) < len(tensors) or len({t.file for t in tensors}) < len(tensors):
         raise Error("two tensors have the same name")
     for t in tensors:
         plain = t.name.isascii() and all(c.isalnum() or c in "_-./" for c in t.name)
         if not plain or t.name.startswith((".", "/")) or ".." in t.name:
             raise Error(f"{t.name[:60]!r} is not the name of a tensor")
-    return found
+    return by_name
 
 
 def _check(trace: TraceSet) -> None:
@@ -193,8 +193,8 @@ def _check(trace: TraceSet) -> None:
     same tensor."""
     if not trace.nodes:
         raise Error("a trace without operations, in which there is nothing to verify")
-    made = {name for node in trace.nodes for name in node.outputs}
-    known = set(trace.tensors) - made
+    computed = {name for node in trace.nodes for name in node.outputs}
+    known = set(trace.tensors) - computed
     for node in trace.nodes:
         if not node.outputs:
             raise Error(f"a node {node.op!r} has no output")
@@ -217,7 +217,7 @@ def _check(trace: TraceSet) -> None:
 
 def block_format(table: Mapping[str, Any]) -> BlockFormat:
     """A block format as options store it. Raises Error."""
-    found = restored_format(table)
-    if not isinstance(found, BlockFormat):
-        raise Error(f"{found.name} is not a block format")
-    return found
+    fmt = restored_format(table)
+    if not isinstance(fmt, BlockFormat):
+        raise Error(f"{fmt.name} is not a block format")
+    return fmt

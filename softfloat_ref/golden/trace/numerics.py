@@ -87,19 +87,19 @@ class RecordingNumerics(Numerics):
 
     def gates(self, sums: Array, name: str = "gates") -> Array:
         """Each gate separately."""
-        made = [
+        parts = [
             self.tanh(part, f"{gate}_tanh") if gate == CELL_GATE else self.sigmoid(part, f"{gate}_sigmoid")
             for gate, part in zip(GATES, self.parts(sums, [f"{gate}_sum" for gate in GATES]), strict=True)
         ]
-        return self.concatenate(made, 1, name)
+        return self.concatenate(parts, 1, name)
 
     def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "gate_slopes") -> Array:
         """The gradient of each gate separately."""
-        made = [
+        slopes = [
             self.tanh_slope(part, f"{gate}_slope") if gate == CELL_GATE else self.sigmoid_slope(part, f"{gate}_slope")
             for gate, part in zip(GATES, known, strict=True)
         ]
-        return self.concatenate(made, 1, name)
+        return self.concatenate(slopes, 1, name)
 
     # -- products ----------------------------------------------------------------------------------------------------
 
@@ -119,8 +119,8 @@ class RecordingNumerics(Numerics):
         if batch:
             options["batch"] = batch[0]
         shape = (*batch, left.rows, right.rows)
-        made = Tensor(self._called(f"{a.role}_{b.role}_product"), FP32, shape)
-        (view,) = self._recorder.make("matmul", [*left.tensors, *right.tensors], [made], options)
+        result = Tensor(self._called(f"{a.role}_{b.role}_product"), FP32, shape)
+        (view,) = self._recorder.make("matmul", [*left.tensors, *right.tensors], [result], options)
         return self._recorder.tensor(view)
 
     def _operand(self, held: Held, axis: int, place: int) -> Operand:
@@ -140,8 +140,8 @@ class RecordingNumerics(Numerics):
         """Matrices one above the other, the reduced axis last."""
         count, rows, columns = x.shape
         if axis == 0:
-            made = Tensor(f"{x.tensor}_transposed", self._recorder.tensors[x.tensor].fmt, (count, columns, rows))
-            (x,) = self._recorder.make("transpose", [x], [made], {"axes": [0, 2, 1]})
+            result = Tensor(f"{x.tensor}_transposed", self._recorder.tensors[x.tensor].fmt, (count, columns, rows))
+            (x,) = self._recorder.make("transpose", [x], [result], {"axes": [0, 2, 1]})
             rows, columns = columns, rows
         return View(x.tensor, (count * rows, columns))
 
@@ -152,18 +152,18 @@ def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:
     signature = inspect.signature(work)
 
     def done(self: RecordingNumerics, *args: Any, **keywords: Any) -> Array:
-        given = dict(signature.bind(self, *args, **keywords).arguments)
-        replaced = given.get("out")
+        arguments = dict(signature.bind(self, *args, **keywords).arguments)
+        replaced = arguments.get("out")
         if isinstance(replaced, Recorded):
-            del given["out"]
-        y = work(**{key: _seen(value) for key, value in given.items()})
-        told = {key: value for key, value in given.items() if key not in _NOT_OPTIONS}
+            del arguments["out"]
+        y = work(**{key: _seen(value) for key, value in arguments.items()})
+        told = {key: value for key, value in arguments.items() if key not in _NOT_OPTIONS}
         inputs = [x for value in told.values() for x in _tensors(value)]
         options = {key: list(v) if isinstance(v, tuple) else v for key, v in told.items() if not _tensors(v)}
-        made = self.computed(op, inputs, y, given.get("name") or op, **options)
+        result = self.computed(op, inputs, y, arguments.get("name") or op, **options)
         if isinstance(replaced, Recorded):
             replaced.name = ""
-        return made
+        return result
 
     return done
 

@@ -40,12 +40,12 @@ class RecordingQuantizer:
             )
         y = self._by.values(np.asarray(x), source, axis, training)
         view = self._converted(self._by, self._recorder.view(x), y, source)
-        made = self._recorder.tensor(view)
-        if made.tobytes() != np.where(np.isnan(y), np.float32(np.nan), y).tobytes():
+        recorded = self._recorder.tensor(view)
+        if recorded.tobytes() != np.where(np.isnan(y), np.float32(np.nan), y).tobytes():
             raise Error(
                 f"{view.tensor}: the layer's conversion differs from the trace's; this is a bug in softfloat-ref"
             )
-        return made
+        return recorded
 
     def blocks(
         self, x: View, axis: int, source: RandomSource | None, transposed: bool = False, batch: int = 1
@@ -54,7 +54,7 @@ class RecordingQuantizer:
         transposed: how the source's positions run, in each of `batch` matrices that these are the rows of."""
         by: Any = self._by
         others, k = x.shape[1 - axis], x.shape[axis]
-        made = [
+        outputs = [
             Tensor(self._called(f"{self._role}_elements"), by.fmt.element, (others, k)),
             Tensor(self._called(f"{self._role}_scales"), by.fmt.scale, (others, -(-k // by.fmt.size))),
             *([Tensor(self._called(f"{self._role}_tensor_scale"), FP32, ())] if by.profile.two_levels else []),
@@ -62,7 +62,7 @@ class RecordingQuantizer:
         words = self._words(source, (batch, others // batch, k) if batch > 1 else (others, k), transposed)
         words = [View(w.tensor, (others, k)) for w in words]
         options = {"policy": self._policy(source), **_described(by), "axis": axis}
-        return self._recorder.make("quantize", [x, *words], made, options)
+        return self._recorder.make("quantize", [x, *words], outputs, options)
 
     def _result(self, x: View) -> str:
         place, _, what = x.tensor.rpartition("/")
@@ -81,8 +81,8 @@ class RecordingQuantizer:
         """The policy of a conversion with random words or, in evaluation, without."""
         return self._by.rounding(source)[0].to_dict()
 
-    def _made(self, op: str, inputs: list[View], made: Tensor, options: dict[str, Any]) -> View:
-        return self._recorder.make(op, inputs, [made], options)[0]
+    def _made(self, op: str, inputs: list[View], output: Tensor, options: dict[str, Any]) -> View:
+        return self._recorder.make(op, inputs, [output], options)[0]
 
     # -- kinds of quantizers -----------------------------------------------------------------------------------------
 
@@ -102,8 +102,8 @@ class RecordingQuantizer:
         return self._recorder.view(self._recorder.done(by.fmt.name, [x], y, self._result(x), {}))
 
     def _convert(self, fmt: Format, x: View, source: RandomSource | None) -> View:
-        made = Tensor(self._result(x), fmt, x.shape)
-        return self._made("convert", [x, *self._words(source, x.shape)], made, {"policy": self._policy(source)})
+        output = Tensor(self._result(x), fmt, x.shape)
+        return self._made("convert", [x, *self._words(source, x.shape)], output, {"policy": self._policy(source)})
 
     @_converted.register
     def _(self, by: BlockQuantizer, x: View, y: Array, source: RandomSource | None) -> View:
@@ -116,14 +116,14 @@ class RecordingQuantizer:
         called, of, role = self._called, integer_format(by.fmt), self._role
         options: dict[str, Any] = {"format": by.fmt.name, "axis": None if by.axis is None else by.axis % y.ndim}
         shape = () if by.axis is None else (y.shape[by.axis],)
-        made = [Tensor(called(f"{role}_scale"), FP32, shape), Tensor(called(f"{role}_zero_point"), of, shape)]
+        tensors = [Tensor(called(f"{role}_scale"), FP32, shape), Tensor(called(f"{role}_zero_point"), of, shape)]
         seen = by.state()
         if not seen:
-            parameters = self._recorder.make("affine_range", [x], made, options)
+            parameters = self._recorder.make("affine_range", [x], tensors, options)
         else:  # of the ranges of steps before too
             scales, zeros = affine.parameters(seen["low"], seen["high"], by.fmt)
             codes = np.asarray(scales, np.float32).view(np.uint32), zeros & ((1 << by.fmt.bits) - 1)
-            parameters = [self._recorder.given_codes(m, np.asarray(c)) for m, c in zip(made, codes, strict=True)]
+            parameters = [self._recorder.given_codes(m, np.asarray(c)) for m, c in zip(tensors, codes, strict=True)]
         inputs = [x, *parameters, *self._words(source, y.shape)]
         wanted = Tensor(called(f"{role}_integers"), of, y.shape)
         q = self._made("affine", inputs, wanted, {**options, "policy": self._policy(source)})

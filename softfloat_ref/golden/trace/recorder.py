@@ -46,9 +46,9 @@ class Recorded(np.ndarray[Any, np.dtype[Any]]):
 
 def named(values: Array, name: str) -> Recorded:
     """Values under a name."""
-    found = values.view(Recorded)
-    found.name = name
-    return found
+    recorded = values.view(Recorded)
+    recorded.name = name
+    return recorded
 
 
 class Recorder:
@@ -73,9 +73,9 @@ class Recorder:
         fmt, codes = (UNSIGNED, x.astype(np.uint32)) if whole else (FP32, _bits(x))
         return named(x, self._add(Tensor(name, fmt, x.shape), codes))
 
-    def given_codes(self, made: Tensor, codes: Codes) -> View:
+    def given_codes(self, tensor: Tensor, codes: Codes) -> View:
         """Codes that no node computes, of any format."""
-        return View(self._add(made, codes.astype(np.uint64)), made.shape)
+        return View(self._add(tensor, codes.astype(np.uint64)), tensor.shape)
 
     def constant(self, name: str, value: float) -> Recorded:
         """A number, in FP32."""
@@ -99,13 +99,13 @@ class Recorder:
         """Integers that a node computed."""
         return named(self.codes[view.tensor].reshape(view.shape), view.tensor)
 
-    def _add(self, made: Tensor, codes: Codes) -> str:
-        name, count = made.name, 1
+    def _add(self, tensor: Tensor, codes: Codes) -> str:
+        name, count = tensor.name, 1
         while name in self.tensors:
             count += 1
-            name = f"{made.name}.{count}"
-        self.tensors[name] = dataclasses.replace(made, name=name)
-        self.codes[name] = np.array(codes).reshape(made.shape)
+            name = f"{tensor.name}.{count}"
+        self.tensors[name] = dataclasses.replace(tensor, name=name)
+        self.codes[name] = np.array(codes).reshape(tensor.shape)
         return name
 
     # -- nodes -------------------------------------------------------------------------------------------------------
@@ -123,10 +123,10 @@ class Recorder:
     def done(self, op: str, inputs: Sequence[View], y: Array, name: str, options: Mapping[str, Any]) -> Recorded:
         """The result of an operation that the host computed, as the trace defines it."""
         formats = [self.tensors[v.tensor].fmt for v in inputs]
-        kept = op in SELECTIONS and all(f == formats[0] for f in formats if not f.is_integer)
-        made = Tensor(name, formats[0] if kept else FP32, y.shape)
+        same_format = op in SELECTIONS and all(f == formats[0] for f in formats if not f.is_integer)
+        output = Tensor(name, formats[0] if same_format else FP32, y.shape)
         node = Node(op, tuple(inputs), (name,), dict(options))
-        return self.tensor(self._store(node, [made], self._computed(node, [made]))[0])
+        return self.tensor(self._store(node, [output], self._computed(node, [output]))[0])
 
     def random(self, name: str, source: RandomSource, n: int, shape: tuple[int, ...], transposed: bool = False) -> View:
         """Random words of a source. transposed: the order of its positions."""
@@ -134,11 +134,11 @@ class Recorder:
         return self.make("random", [], [Tensor(name, get_format(f"u{n}"), shape)], options)[0]
 
     def _computed(self, node: Node, outputs: Sequence[Tensor]) -> list[Codes]:
-        made = operation(node).compute(case_of(node, self.tensors, self.codes, outputs))
-        for codes, output in zip(made, outputs, strict=True):
+        results = operation(node).compute(case_of(node, self.tensors, self.codes, outputs))
+        for codes, output in zip(results, outputs, strict=True):
             if codes.size != output.size:
                 raise Error(f"{node.op} makes {codes.size} codes, not {output.shape}")
-        return made
+        return results
 
     def _store(self, node: Node, outputs: Sequence[Tensor], codes: Sequence[Codes]) -> list[View]:
         names = tuple(self._add(m, c) for m, c in zip(outputs, codes, strict=True))

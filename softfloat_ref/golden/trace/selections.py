@@ -134,16 +134,16 @@ class ScatterSum(ByElement):
     index; +0 if there are none."""
 
     def compute(self, case: Case) -> list[Codes]:
-        x, rows, made = self._operands(case)
+        x, rows, sums = self._operands(case)
         seen = set()
         for row, added in zip(rows.tolist(), x, strict=True):
-            made[row] = apply("add", made[row], added) if row in seen else added
+            sums[row] = apply("add", sums[row], added) if row in seen else added
             seen.add(row)
-        return [made]
+        return [sums]
 
     def element(self, case: Case, place: int) -> int:
-        x, rows, made = self._operands(case)
-        row, column = divmod(place, made.shape[1])
+        x, rows, sums = self._operands(case)
+        row, column = divmod(place, sums.shape[1])
         return summed_one(x[rows == row, column].tolist() or [0])
 
     @staticmethod
@@ -171,8 +171,8 @@ class Keep(ByElement):
 
     def compute(self, case: Case) -> list[Codes]:
         case.needs(2)
-        kept = case.inputs[0] >= np.uint64(case.integer("threshold", 0, 1 << 32))
-        return [np.where(kept, case.values(1), 0).astype(np.uint32)]
+        mask = case.inputs[0] >= np.uint64(case.integer("threshold", 0, 1 << 32))
+        return [np.where(mask, case.values(1), 0).astype(np.uint32)]
 
     def element(self, case: Case, place: int) -> int:
         word = int(case.inputs[0].reshape(-1)[place])

@@ -79,7 +79,7 @@ def _recording(trainer: Trainer) -> Recorder:
     recorder = Recorder()
     for name, layer in trainer.layers.items():
         layer.numerics = RecordingNumerics(layer.numerics, recorder)
-        for kept in (layer.params, layer.buffers):
-            kept.update({key: recorder.given(f"{name.replace('.', '/')}/{key}", x) for key, x in kept.items()})
+        for tensors in (layer.params, layer.buffers):
+            tensors.update({key: recorder.given(f"{name.replace('.', '/')}/{key}", x) for key, x in tensors.items()})
     trainer.objective.numerics = RecordingNumerics(trainer.objective.numerics, recorder)
     return recorder

@@ -40,12 +40,12 @@ class ImageWriter(LineWriter):
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         unit: Any = vectors.unit
         size = unit.word // 8
-        found = []
+        words = []
         for line in batch.lines:
             data = image_data(unit, self.image, line)
             data += bytes(-len(data) % size)
-            found += [data[at : at + size][::-1].hex() for at in range(0, len(data), size)]
-        return ["".join(f"{word}\n" for word in found).encode("ascii")]
+            words += [data[at : at + size][::-1].hex() for at in range(0, len(data), size)]
+        return ["".join(f"{word}\n" for word in words).encode("ascii")]
 
     def record(self, vectors: VectorSet, stream: int) -> int:
         unit: Any = vectors.unit
@@ -119,8 +119,8 @@ def _packed(
         return packing.pack(table, none, fmt.width, 8, unit.layout).data.tobytes(), b""
     table = np.array(codes, np.uint64).astype(code_dtype(fmt.element)).reshape(rows, -1, fmt.size)
     own = np.array(scales, np.uint64).astype(code_dtype(fmt.scale)).reshape(rows, -1)
-    found = packing.pack(table, own, fmt.element.width, fmt.scale.width, unit.layout)
-    return found.data.tobytes(), b"" if found.scales is None else found.scales.tobytes()
+    packed = packing.pack(table, own, fmt.element.width, fmt.scale.width, unit.layout)
+    return packed.data.tobytes(), b"" if packed.scales is None else packed.scales.tobytes()
 
 
 def header_text(vectors: VectorSet, count: int) -> str:

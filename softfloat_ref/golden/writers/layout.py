@@ -41,11 +41,11 @@ def last_lane_first(fields: Sequence[Field]) -> list[int] | None:
 
 def positions(fields: Sequence[Field]) -> dict[str, int]:
     """The lowest bit of each field in a memory word."""
-    found, lsb = {}, 0
+    lsbs, lsb = {}, 0
     for f in reversed(fields):
-        found[f.name] = lsb
+        lsbs[f.name] = lsb
         lsb += f.stride * f.lanes
-    return found
+    return lsbs
 
 
 def word_width(fields: Sequence[Field]) -> int:

@@ -44,13 +44,13 @@ class NpzWriter(Writer):
         if batch.table is not None:
             columns = zip(batch.table, vectors.fields, strict=True)
             return [column.astype(f"<u{_item(f)}").tobytes() for column, f in columns]
-        found: list[Data] = []
+        arrays: list[Data] = []
         start = 0
         for f in vectors.fields:
             size, end = _item(f) * _words(f), start + f.lanes
-            found.append(b"".join(code.to_bytes(size, "little") for line in batch.rows for code in line[start:end]))
+            arrays.append(b"".join(code.to_bytes(size, "little") for line in batch.rows for code in line[start:end]))
             start = end
-        return found
+        return arrays
 
     def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
         return [facts.count * self.record(vectors, i) for i in range(len(vectors.fields))]

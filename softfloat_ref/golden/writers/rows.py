@@ -42,10 +42,10 @@ class Rows:
     def _one_by_one(self, lines: Sequence[Line], tags: Any) -> bytes:
         template, end, expand = self.template, self.end, self.expand
         if expand is None:
-            found = (template % line + end(tag) for line, tag in zip(lines, tags, strict=True))
+            texts = (template % line + end(tag) for line, tag in zip(lines, tags, strict=True))
         else:
-            found = (template % tuple(expand(line)) + end(tag) for line, tag in zip(lines, tags, strict=True))
-        return "".join(found).encode("ascii")
+            texts = (template % tuple(expand(line)) + end(tag) for line, tag in zip(lines, tags, strict=True))
+        return "".join(texts).encode("ascii")
 
     def _in_arrays(self, batch: Batch) -> Data:
         """Columns of characters, copied from the memory words to their positions."""

@@ -92,8 +92,8 @@ class AffineTrial(Trial[AffineSetup, AffineCase, int]):
     def at(self, case: AffineCase, value: Fraction) -> AffineCase | None:
         """The case with another value; None if the value's format does not have it, or it is flushed."""
         code = code_of(value, self.setup.unit.values)
-        found = None if code is None else case._replace(value=code)
-        return found if found and self.value(found) == value else None
+        moved = None if code is None else case._replace(value=code)
+        return moved if moved and self.value(moved) == value else None
 
     def shown(self, case: AffineCase, code: int) -> list[str]:
         unit = self.setup.unit
@@ -136,11 +136,11 @@ def _cases(setup: AffineSetup) -> SearchStrategy[AffineCase]:
     eighths = st.one_of(st.integers(low, high), st.integers(low // PARTS, high // PARTS).map(lambda n: PARTS * n + 4))
 
     def case(scale: int, zero_point: int | None, place: int, by: int) -> AffineCase:
-        found = AffineCase(0, scale, zero_point)
-        z = parameters(found.inputs[1:], fmt).zero_point
-        code = encode(Fraction(place, PARTS) * scale_of(found) - z * scale_of(found), values, _SATURATE).bits
+        zero = AffineCase(0, scale, zero_point)
+        z = parameters(zero.inputs[1:], fmt).zero_point
+        code = encode(Fraction(place, PARTS) * scale_of(zero) - z * scale_of(zero), values, _SATURATE).bits
         magnitude = min(max((code & values.magnitude_mask) + by, 0), values.max_code)
-        return found._replace(value=magnitude | code & values.sign_bit)
+        return zero._replace(value=magnitude | code & values.sign_bit)
 
     return st.builds(case, _scales(), _zero_points(fmt), eighths, st.sampled_from([0, 0, 1, -1]))
 
@@ -233,9 +233,9 @@ def zero(t: AffineTrial, case: AffineCase) -> None:
 def on_the_grid(t: AffineTrial, drawn: tuple[AffineCase, int]) -> None:
     """(q - zero point) * scale, where the value's format has it, becomes q."""
     case, q = drawn
-    found = t.at(case, (q - t.zero_point(case)) * scale_of(case))
-    if found is not None:
-        t.require(t.integer(found) == q, str(q))
+    exact = t.at(case, (q - t.zero_point(case)) * scale_of(case))
+    if exact is not None:
+        t.require(t.integer(exact) == q, str(q))
 
 
 @_prop(when=_exact)
@@ -247,9 +247,9 @@ def shift(t: AffineTrial, case: AffineCase) -> None:
     rounded = place if t.setup.unit.rule.order == "inside" else place - t.zero_point(case)
     tie = t.setup.rounding in NEAREST and rounded.denominator == 2
     crossed = t.setup.rounding == "rtz" and -1 < rounded < 0
-    found = None if tie or crossed else t.at(case, x + scale_of(case))
-    if found is not None:
-        t.require(t.integer(case) + 1 == t.integer(found), "an integer one larger for the second")
+    moved = None if tie or crossed else t.at(case, x + scale_of(case))
+    if moved is not None:
+        t.require(t.integer(case) + 1 == t.integer(moved), "an integer one larger for the second")
 
 
 @_prop(when=_symmetric)

@@ -64,9 +64,9 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
         __tracebackhide__ = True
         return self.ask(codes)[0]
 
-    def misfit(self, found: Quantized) -> str:
+    def misfit(self, block: Quantized) -> str:
         element, scale = self.setup.fmt.element.width, self.setup.fmt.scale.width
-        fits = not found.scale >> scale and not any(x >> element for x in found.codes)
+        fits = not block.scale >> scale and not any(x >> element for x in block.codes)
         return "" if fits else f"codes of {element} bits, a scale of {scale}"
 
     def values(self, codes: Sequence[int]) -> list[Value]:
@@ -76,21 +76,21 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
     def oracle(self, codes: Sequence[int]) -> Quantized:
         """The right block. Raises Undefined where the profile has none."""
         s = self.setup
-        found = quantize_block(self.values(codes), s.fmt, s.profile, s.policy)
-        return Quantized(found.scale, found.codes)
+        block = quantize_block(self.values(codes), s.fmt, s.profile, s.policy)
+        return Quantized(block.scale, block.codes)
 
     def numbers(self, block: Quantized) -> list[Value]:
         """What a block stands for."""
         return dequantize_block(block.scale, block.codes, self.setup.fmt)
 
-    def shown(self, codes: Sequence[int], found: Quantized) -> list[str]:
+    def shown(self, codes: Sequence[int], block: Quantized) -> list[str]:
         s = self.setup
         used = max((i + 1 for i, x in enumerate(codes) if x), default=1)
         lines = [f"{s.fmt.name}, profile {s.profile.name}, {s.rounding}: {len(codes)} values of {s.source.name}"]
         values = self.values(codes[:used])
         lines += [f"  {f'{i}:':9}{s.source.hex(codes[i])} = {shortest(v)}" for i, v in enumerate(values[:SHOWN])]
         lines += [f"  {'':9}and {len(codes) - min(used, SHOWN)} more" + ("" if used > SHOWN else ", zeros")]
-        lines.append(f"  got      {_block(found, used, s.fmt)}")
+        lines.append(f"  got      {_block(block, used, s.fmt)}")
         try:
             lines.append(f"  oracle   {_block(self.oracle(codes), used, s.fmt)}")
         except Undefined as e:
@@ -101,9 +101,9 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
         return [*lines, f"  {' '.join(command)}"]
 
 
-def _block(found: Quantized, used: int, fmt: BlockFormat) -> str:
-    codes = " ".join(fmt.element.hex(x) for x in found.codes[:used])
-    return f"{fmt.scale.hex(found.scale)}: {codes}{' ...' if used < len(found.codes) else ''}"
+def _block(block: Quantized, used: int, fmt: BlockFormat) -> str:
+    codes = " ".join(fmt.element.hex(x) for x in block.codes[:used])
+    return f"{fmt.scale.hex(block.scale)}: {codes}{' ...' if used < len(block.codes) else ''}"
 
 
 def _blocks(setup: BlockSetup) -> SearchStrategy[list[int]]:
@@ -142,10 +142,10 @@ def idempotent(t: BlockTrial, codes: list[int]) -> None:
     """The values of a quantized block are not changed by quantizing them again."""
     numbers = t.numbers(t.block(codes))
     again = [code_of(x.as_fraction(), t.setup.source) if x.is_finite else None for x in numbers]
-    kept = [x for x in again if x is not None]
-    if len(kept) < len(again) or any(_flushed(t, x) for x in kept):
+    codes_again = [x for x in again if x is not None]
+    if len(codes_again) < len(again) or any(_flushed(t, x) for x in codes_again):
         return
-    second = t.numbers(t.block(kept))
+    second = t.numbers(t.block(codes_again))
     t.require(_same(numbers, second), "the same values as of the first block")
 
 

@@ -37,18 +37,18 @@ def _suite(base: type, unit: Unit, device: Dialogue, attributes: dict[str, Any])
     as_operands = text_line(unit.inputs)
 
     def answers(self: Any, cases: Sequence[Case | DotCase]) -> list[Answer]:
-        found = []
+        replies = []
         lines = [as_operands(case.inputs) for case in cases]
         for line, text, case in zip(lines, device.ask(lines), cases, strict=True):
             try:
-                found.append(parse_answer(text, unit, case.inputs))
+                replies.append(parse_answer(text, unit, case.inputs))
             except DeviceError as e:
                 device.fail(str(e), [line])
-        return found
+        return replies
 
     name = f"{unit.properties()['op']}_device"
-    made: Suite[Any, Any, Any] = type(name, (base,), {**attributes, "answers": answers})()
-    return made
+    suite: Suite[Any, Any, Any] = type(name, (base,), {**attributes, "answers": answers})()
+    return suite
 
 
 def known_operation(name: str) -> str:

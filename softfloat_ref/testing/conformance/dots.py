@@ -81,10 +81,10 @@ def _cases(setup: DotSetup) -> SearchStrategy[DotCase]:
     k, (x, y), c = setup.dot.k, setup.formats, setup.dot.c
     pairs = st.lists(st.tuples(strategies.bits(x), strategies.bits(y)), max_size=min(k, 8))
 
-    def case(found: list[tuple[int, int]], cancels: bool, at: int, addend: int) -> DotCase:
-        if cancels and found and x.signed:
-            found = [*found, (found[0][0] ^ x.sign_bit, found[0][1])][:k]
-        products = [*found, *[(0, 0)] * (k - len(found))]
+    def case(nonzero: list[tuple[int, int]], cancels: bool, at: int, addend: int) -> DotCase:
+        if cancels and nonzero and x.signed:
+            nonzero = [*nonzero, (nonzero[0][0] ^ x.sign_bit, nonzero[0][1])][:k]
+        products = [*nonzero, *[(0, 0)] * (k - len(nonzero))]
         at %= k
         turned = products[at:] + products[:at]
         return DotCase(tuple(a for a, _ in turned), tuple(b for _, b in turned), addend)
@@ -105,8 +105,8 @@ def _small_integers(setup: DotSetup) -> SearchStrategy[DotCase]:
     numbers = [n for n in (0, 1, 2, 3, -1, -2, -3) if all(code_of(Fraction(n), f) is not None for f in setup.formats)]
     vectors = st.lists(st.sampled_from(numbers), max_size=min(k, SMALL_SUM // 16))
 
-    def codes(found: list[int], fmt: Format) -> tuple[int, ...]:
-        return tuple(encode(n, fmt).bits for n in [*found, *[0] * (k - len(found))])
+    def codes(integers: list[int], fmt: Format) -> tuple[int, ...]:
+        return tuple(encode(n, fmt).bits for n in [*integers, *[0] * (k - len(integers))])
 
     return st.builds(
         lambda a, b, c: DotCase(codes(a, setup.formats[0]), codes(b, setup.formats[1]), encode(c, setup.dot.c).bits),

@@ -171,9 +171,9 @@ class OperationSuite(Suite[Setup, Case, Answer]):
 @lru_cache(maxsize=1 << 12)
 def code_of(x: Fraction, fmt: Format) -> int | None:
     """The code of a number, if the format has it."""
-    found = encode(x, fmt)
-    value = decoder(fmt)(found.bits)
-    return found.bits if value.is_finite and value.as_fraction() == x else None
+    encoded = encode(x, fmt)
+    value = decoder(fmt)(encoded.bits)
+    return encoded.bits if value.is_finite and value.as_fraction() == x else None
 
 
 def fraction_text(x: Fraction) -> str:

@@ -86,13 +86,13 @@ class Trial(Generic[S, C, A]):
     def ask(self, *cases: C) -> list[A]:
         """The model's answers. Raises NotConforming for answers that do not fit the result's format."""
         __tracebackhide__ = True
-        found = self.suite.answers(cases)
-        self.asked += zip(cases, found, strict=True)
-        for case, answer in zip(cases, found, strict=True):
+        answers = self.suite.answers(cases)
+        self.asked += zip(cases, answers, strict=True)
+        for case, answer in zip(cases, answers, strict=True):
             if wanted := self.misfit(answer):
                 self.asked = [(case, answer)]
                 self.fail(wanted)
-        return found
+        return answers
 
     def misfit(self, answer: A) -> str:
         """For an answer that is too wide, what it should be; else ''."""

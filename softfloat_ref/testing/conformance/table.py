@@ -64,7 +64,7 @@ def prop(
             return f"not of {setup.sig.operation.name}"
         if not setup.roundings & roundings:
             return f"of roundings {' '.join(sorted(roundings))}, not {' '.join(sorted(setup.roundings))}"
-        return next((found for w in when if (found := w(setup))), "")
+        return next((why for w in when if (why := w(setup))), "")
 
     def register(check: Check) -> Check:
         _OPERATIONS[check.__name__] = ops

@@ -177,12 +177,12 @@ def _entry(number: int, test: Test) -> str:
 
 def _tables(tests: Sequence[Test]) -> str:
     """The routines of each test, by part."""
-    found = ""
+    text = ""
     for i, test in enumerate(tests):
         rows = "".join(f"    .8byte {name}\n" for name in test.routines)
         switch = "SFR_VECTOR" if test.elements else "SFR_SCALAR"
-        found += f"    .if {switch}\nsfr_test_{i}:\n{rows}    .endif\n"
-    return found
+        text += f"    .if {switch}\nsfr_test_{i}:\n{rows}    .endif\n"
+    return text
 
 
 def _scalar_tests(parts: Sequence[Part], operands: int, routines: list[str]) -> Iterator[Test]:
@@ -265,9 +265,9 @@ def _vector_lines(part: Part, form: VectorForm, operands: int) -> Iterator[str]:
     yield f"vmsne.vv v{MASK}, v{RESULT}, v{_EXPECTED}"
     yield f"vfirst.m a4, v{MASK}"
     yield "bltz a4, 1f"
-    for register, found in ((RESULT, "a0"), (_EXPECTED, "a2")):
+    for register, target in ((RESULT, "a0"), (_EXPECTED, "a2")):
         yield f"vslidedown.vx v{OPERANDS[0]}, v{register}, a4"
-        yield f"vmv.x.s {found}, v{OPERANDS[0]}"
+        yield f"vmv.x.s {target}, v{OPERANDS[0]}"
     yield "1:"
 
 
@@ -280,9 +280,9 @@ def _column(place: int, width: int, register: int) -> Iterator[str]:
 def parts_of(unit: Unit) -> tuple[list[Part], int]:
     """The parts of a unit that is an operation or mixed, and the number of operand words of a case."""
     operands = [f.name for f in unit.inputs if f.role == "operand"]
-    given = getattr(unit, "places", ()) or ("",) * len(unit.parts)
-    found = [
+    places = getattr(unit, "places", ()) or ("",) * len(unit.parts)
+    parts = [
         Part(part, [LETTERS.index(x) for x in place or LETTERS[: len(part.formats)]])  # type: ignore[attr-defined,arg-type]
-        for part, place in zip(unit.parts, given, strict=True)
+        for part, place in zip(unit.parts, places, strict=True)
     ]
-    return found, len(operands)
+    return parts, len(operands)
