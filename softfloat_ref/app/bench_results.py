@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
 
 if TYPE_CHECKING:
-    from softfloat_ref.testing.check import Report
+    from softfloat_ref.testing.check import CheckReport
 
 _SHOWN: Final = 3
 _PACKED: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d+ more")
@@ -40,7 +40,7 @@ def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
         print(line)
 
 
-def _compared(vectors: VectorSet, log: Path, shown: int) -> Report | None:
+def _compared(vectors: VectorSet, log: Path, shown: int) -> CheckReport | None:
     """The results in a log, compared; None without a log, and for units that only benches compare."""
     from softfloat_ref.testing.check import check_results
 

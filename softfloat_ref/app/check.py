@@ -20,7 +20,7 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.testing import report as reports
-from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
+from softfloat_ref.testing.check import SHOWN, CheckReport, check_arrays, check_command, check_results
 from softfloat_ref.workflow.units import DEFAULT_BLOCKS, DEFAULT_CASES, DEFAULT_LANES, default_cases
 
 if TYPE_CHECKING:
@@ -100,7 +100,9 @@ def command(
     return 0 if found.passed else 1
 
 
-def _from_files(golden: str | None, results: str | None, op: str | None, device: Device, how: dict[str, Any]) -> Report:
+def _from_files(
+    golden: str | None, results: str | None, op: str | None, device: Device, how: dict[str, Any]
+) -> CheckReport:
     """The check of a folder's cases: of a file of results, or of a device."""
     if golden is None:
         raise Error("--results FILE needs --golden DIR, the vectors that it belongs to")
@@ -113,7 +115,7 @@ def _from_files(golden: str | None, results: str | None, op: str | None, device:
     return _from_device(vectors, device, how) if has_device else check_results(vectors, str(results), **how)
 
 
-def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Report:
+def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> CheckReport:
     device.require(" (or --golden DIR --results FILE)")
     if device.command is not None:
         return check_command(vectors, device.command, timeout_s=device.timeout_s, **how)
@@ -121,7 +123,7 @@ def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Rep
         return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(found: Report, device: Device) -> Explanation | None:
+def _diagnosis(found: CheckReport, device: Device) -> Explanation | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
     if not found.mismatched:
         return None
@@ -134,7 +136,7 @@ def _diagnosis(found: Report, device: Device) -> Explanation | None:
         return explanation(found, ask)
 
 
-def _deliver(found: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
+def _deliver(found: CheckReport, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
     said = cause.lines() if cause else []
     more = cause.as_dict() if cause else {}
     if json_file == "-":

@@ -13,7 +13,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.testing import declaration
-from softfloat_ref.testing.check import Report
+from softfloat_ref.testing.check import CheckReport
 from softfloat_ref.testing.kappa import Allowance, Kappas, intervals
 
 _MEASURED: Final = "measure"  # --kappa without a number
@@ -28,7 +28,7 @@ class KappaChoice:
     name: str = ""
     provider: declaration.Provider = field(default_factory=declaration.Provider)
 
-    def declare(self, found: Report) -> None:
+    def declare(self, found: CheckReport) -> None:
         """Write the declaration, if one was asked for. Raises Error."""
         if self.file is None or not isinstance(found.errors, Kappas):
             return

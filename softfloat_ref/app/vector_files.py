@@ -21,7 +21,7 @@ from softfloat_ref.golden.manifest import SUITE
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import Suite, find_suite, generate_suite, verify_suite
 from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files, suite_files
-from softfloat_ref.golden.verify import Report, problems, verify
+from softfloat_ref.golden.verify import VerifyReport, problems, verify
 from softfloat_ref.golden.writers import NAMES, parse_names
 
 UNASKED: Final = 1 << 24  # cases that need no confirmation
@@ -173,7 +173,7 @@ def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> i
     return 2 if unreadable else int(failed > 0)
 
 
-def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str, Report]]:
+def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str, VerifyReport]]:
     if Path(folder, SUITE).exists():
         yield from verify_suite(Path(folder), sample, every)
     else:

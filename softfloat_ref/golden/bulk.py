@@ -28,7 +28,7 @@ _as_words: Final = Loop("softfloat_ref.golden.compiled", "as_words")
 Table = NDArray[np.int64]
 
 
-class Place(NamedTuple):
+class CaseRange(NamedTuple):
     """Some cases in a row: the position of the first, and how many. first: its number among those that are not
     directed; None for directed ones."""
 
@@ -52,7 +52,7 @@ class Tables:
         self.vectors = vectors
         self._run = Bulk(vectors.unit.signature, vectors.unit.policy, vectors.count)
 
-    def __call__(self, place: Place) -> tuple[Table, NDArray[np.bool_]]:
+    def __call__(self, place: CaseRange) -> tuple[Table, NDArray[np.bool_]]:
         """The rows of the cases there, and which of them have no defined result."""
         unit = self.vectors.unit
         inputs, arity = inputs_at(self.vectors, place), len(unit.formats)
@@ -68,19 +68,19 @@ def most_chunks(vectors: Any) -> int:
     return int(vectors.count) // CHUNK + 2
 
 
-def places(vectors: Any, wanted: Container[int]) -> Iterator[tuple[int, Place]]:
+def places(vectors: Any, wanted: Container[int]) -> Iterator[tuple[int, CaseRange]]:
     """The chunks of those numbers: the directed cases, then the others."""
     directed = len(vectors.cases.directed())
     number = -(-directed // CHUNK)
     for i in range(number):
         if i in wanted:
-            yield i, Place(i * CHUNK, min(CHUNK, directed - i * CHUNK), None)
+            yield i, CaseRange(i * CHUNK, min(CHUNK, directed - i * CHUNK), None)
     for i, start in enumerate(range(directed, vectors.count, CHUNK), number):
         if i in wanted:
-            yield i, Place(start, min(CHUNK, vectors.count - start), start - directed)
+            yield i, CaseRange(start, min(CHUNK, vectors.count - start), start - directed)
 
 
-def inputs_at(vectors: Any, place: Place) -> Table:
+def inputs_at(vectors: Any, place: CaseRange) -> Table:
     """The inputs of the cases there, one row per field."""
     if place.first is not None:
         return _numbered(vectors, place.position, place.size, place.first)

@@ -44,7 +44,7 @@ def words_per_code(fmt: Format) -> int:
     return 1 + -(-fmt.width // WORD_BITS)
 
 
-class Kinds(NamedTuple):
+class CodeKinds(NamedTuple):
     """What `random_code` draws for a format: for each of its eight kinds of code a row of five integers, and a table.
 
     A row is, in turn: the low bits of the choice that are kept, the number of places that its other bits choose among,
@@ -57,7 +57,7 @@ class Kinds(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def kinds(fmt: Format) -> Kinds:
+def kinds(fmt: Format) -> CodeKinds:
     """3 of 8 uniform; 2 of 8 with a patterned significand (a run of ones from either end, or one bit, or the
     complement); 2 of 8 near 1, so that sums overlap, or small integers; 1 of 8 special."""
     m, every = fmt.mantissa_bits, (1 << fmt.width) - 1
@@ -73,7 +73,7 @@ def kinds(fmt: Format) -> Kinds:
     first = list(itertools.accumulate(map(len, parts), initial=0))
     rows = [(0, 1, every, 0), (3, m + 1, every & ~mask, 0), second, (0, len(parts[3]), 0, 0)]
     chosen = (0, 0, 0, 1, 1, 2, 2, 3)
-    return Kinds(
+    return CodeKinds(
         tuple(x for kind in chosen for x in (*rows[kind], first[kind])),
         tuple(itertools.chain.from_iterable(parts)),
     )

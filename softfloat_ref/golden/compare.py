@@ -11,7 +11,7 @@ from typing import IO, Any, Final
 from softfloat_ref.base.files import opened
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers import Batch, Data, Facts, Piece, Slice, Stream, Writer, text_line
+from softfloat_ref.golden.writers import Batch, Data, Facts, FileStream, Piece, StreamSlice, Writer, text_line
 from softfloat_ref.units import Field, Line
 
 MAX_PROBLEMS: Final = 10
@@ -24,7 +24,7 @@ Add = Callable[[str], None]
 class Region:
     """A stream of a writer, where it lies in a file. trim: bytes of the last line that are not written."""
 
-    stream: Stream
+    stream: FileStream
     opening: bytes
     name: str
     record: int
@@ -33,7 +33,7 @@ class Region:
 
 
 @dataclass
-class Layout:
+class FileLayout:
     """A file: its writer and streams."""
 
     writer: Writer
@@ -41,27 +41,27 @@ class Layout:
     regions: list[Region] = field(default_factory=list)
 
 
-class _Unread(Stream):
+class _Unread(FileStream):
     """A stream with only its size known."""
 
     def crc(self, crc: int = 0) -> int:
         return 0
 
 
-def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Add) -> Layout:
+def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Add) -> FileLayout:
     """The positions of the streams in a file; the text around them is compared."""
     size = path.stat().st_size
-    unread: list[Stream] = [_Unread(path, 0, n) for n in writer.sizes(vectors, facts, size)]
-    placement, at, before = Layout(writer, path), 0, 0
+    unread: list[FileStream] = [_Unread(path, 0, n) for n in writer.sizes(vectors, facts, size)]
+    placement, at, before = FileLayout(writer, path), 0, 0
     places: dict[int, tuple[int, int]] = {}
     for piece in writer.pieces(vectors, facts, unread):
-        if isinstance(piece, Slice):
+        if isinstance(piece, StreamSlice):
             places[piece.stream] = at, piece.size
             at += piece.size
         else:
             before += 0 if places else piece.count(b"\n")
             at += len(piece)
-    placed = [Stream(path, places[i][0], whole.size) for i, whole in enumerate(unread)]
+    placed = [FileStream(path, places[i][0], whole.size) for i, whole in enumerate(unread)]
     if at != size or not _same_around(writer.pieces(vectors, facts, placed), path):
         what = "the text around its lines" if writer.openings(vectors) else "the header"
         add(f"{path.name}: {what} does not match this set")
@@ -69,7 +69,7 @@ def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Ad
     for i, (opening, name) in enumerate(zip(openings, names, strict=True)):
         start, length = places[i]
         lines = before + opening.count(b"\n")
-        stream, trim = Stream(path, start, length), placed[i].size - length
+        stream, trim = FileStream(path, start, length), placed[i].size - length
         placement.regions.append(Region(stream, opening, name, writer.record(vectors, i), trim, lines))
     return placement
 
@@ -78,7 +78,7 @@ def _same_around(pieces: Iterable[Piece], path: Path) -> bool:
     """Whether a file has the expected content around its streams."""
     with opened(path) as stream:
         for piece in pieces:
-            if isinstance(piece, Slice):
+            if isinstance(piece, StreamSlice):
                 stream.seek(piece.size, 1)
             elif stream.read(len(piece)) != piece:
                 return False
@@ -91,7 +91,7 @@ class Comparison:
     Only if bytes differ, lines are compared one by one: the file's line with the oracle's.
     """
 
-    def __init__(self, vectors: VectorSet, layouts: Sequence[Layout], add: Add) -> None:
+    def __init__(self, vectors: VectorSet, layouts: Sequence[FileLayout], add: Add) -> None:
         self.vectors = vectors
         self.add = add
         self.lines = 0

@@ -18,7 +18,7 @@ Lines = dict[tuple[str, ...], tuple[str, ...]]  # inputs to expected values
 
 
 @dataclass
-class Difference:
+class SetDifference:
     """The differences of two folders, in words; empty lists if there are none."""
 
     definition: list[str] = field(default_factory=list)
@@ -32,13 +32,13 @@ class Difference:
         return not (self.definition or self.only_first or self.only_second or self.changed)
 
 
-def diff(first: str | Path, second: str | Path) -> Difference:
+def diff(first: str | Path, second: str | Path) -> SetDifference:
     """Compare two folders of vectors. Raises Error if one has no readable manifest, or its file is missing."""
     folders = Path(first), Path(second)
     manifests = [read_manifest(f) for f in folders]
     for folder, manifest in zip(folders, manifests, strict=True):
         check_hashes(folder, manifest)
-    difference = Difference(definition=list(_changes(manifests[0]["set"], manifests[1]["set"], "")))
+    difference = SetDifference(definition=list(_changes(manifests[0]["set"], manifests[1]["set"], "")))
     shapes = [_shape(m) for m in manifests]
     if shapes[0] != shapes[1]:
         difference.definition.append(

@@ -29,7 +29,7 @@ from softfloat_ref.golden.manifest import (
     to_json,
 )
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers import HEADER, Facts, Piece, Slice, Stream, Writer
+from softfloat_ref.golden.writers import HEADER, Facts, FileStream, Piece, StreamSlice, Writer
 
 __all__ = ["HEADER", "MANIFEST", "SCHEMA", "file_sha256", "generate", "make_manifest", "read_manifest"]
 
@@ -151,7 +151,7 @@ class _Assembly:
             streams = self.journal.streams(first, count)
             pieces = list(writer.pieces(self.vectors, self.facts, streams))
             name = writer.file_name(self.vectors)
-            if len(streams) == 1 and pieces == [Slice(0, streams[0].size)]:
+            if len(streams) == 1 and pieces == [StreamSlice(0, streams[0].size)]:
                 self.made[name], sha256 = streams[0].path, self.journal.sha256(first)
             else:
                 self.made[name] = self.journal.folder / f"new.{name}"
@@ -169,13 +169,15 @@ class _Assembly:
         return left_out_entry(count, ()), [entry]
 
 
-def _put_together(pieces: Sequence[Piece], streams: Sequence[Stream], path: Path) -> str:
+def _put_together(pieces: Sequence[Piece], streams: Sequence[FileStream], path: Path) -> str:
     """Write a file of pieces; returns its SHA-256."""
     digest = hashlib.sha256()
     with open(path, "wb") as out:
         for piece in pieces:
             blocks = (
-                Stream(streams[piece.stream].path, 0, piece.size).blocks() if isinstance(piece, Slice) else (piece,)
+                FileStream(streams[piece.stream].path, 0, piece.size).blocks()
+                if isinstance(piece, StreamSlice)
+                else (piece,)
             )
             for block in blocks:
                 digest.update(block)

@@ -24,7 +24,7 @@ from softfloat_ref.base.files import appended, opened, rest_of, sha256, text_lin
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.parts import EncodedBatch
 from softfloat_ref.golden.tags import Run, merged
-from softfloat_ref.golden.writers.batch import Stream
+from softfloat_ref.golden.writers.batch import FileStream
 
 UNFINISHED: Final = ".unfinished"
 _JOURNAL: Final = "journal.jsonl"
@@ -156,9 +156,9 @@ class Journal:
         for output in self._outputs:
             output.stream.close()
 
-    def streams(self, start: int, count: int) -> list[Stream]:
+    def streams(self, start: int, count: int) -> list[FileStream]:
         """Some of the writers' streams."""
-        return [Stream(o.path, 0, o.size) for o in self._outputs[start : start + count]]
+        return [FileStream(o.path, 0, o.size) for o in self._outputs[start : start + count]]
 
     def sha256(self, number: int) -> str:
         """The SHA-256 of a whole stream."""

@@ -12,7 +12,7 @@ from softfloat_ref.arrays.kernels.objects import Loop
 from softfloat_ref.arrays.kernels.op_plans import Plan, plan
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import bulk
-from softfloat_ref.golden.bulk import Place
+from softfloat_ref.golden.bulk import CaseRange
 
 TOGETHER: Final = 4  # chunks made in one call, except where directed cases meet random ones
 _BLOCK: Final = 512  # lines at a time: their columns and words stay in the first cache
@@ -33,7 +33,7 @@ class Texts:
             np.array([np.pad(table, (0, longest - table.size)) for _, _, table in kinds]),
         )
 
-    def __call__(self, place: Place) -> NDArray[np.uint8] | None:
+    def __call__(self, place: CaseRange) -> NDArray[np.uint8] | None:
         """The lines of the cases there; None if the oracle must compute any of them."""
         operands = len(self.kinds[0])
         draw = np.array([place.size, self.vectors.seed, bulk.STREAM, place.first or 0], np.uint64)
@@ -62,9 +62,9 @@ def texts(vectors: Any) -> Texts | None:
     return None if op_plan is None else Texts(vectors, op_plan)
 
 
-def places(vectors: Any, chunks: Container[int]) -> Iterator[tuple[int, Place]]:
+def places(vectors: Any, chunks: Container[int]) -> Iterator[tuple[int, CaseRange]]:
     """Those chunks, some neighbours as one place, with the number of the first."""
-    waiting: tuple[int, Place] | None = None
+    waiting: tuple[int, CaseRange] | None = None
     for number, place in bulk.places(vectors, chunks):
         if waiting is not None:
             first, before = waiting

@@ -10,7 +10,7 @@ from typing import Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import opened
-from softfloat_ref.golden.compare import Add, Layout, Region, difference
+from softfloat_ref.golden.compare import Add, FileLayout, Region, difference
 from softfloat_ref.golden.parts import inputs_at
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import TagCursor
@@ -30,7 +30,7 @@ def chosen_cases(total: int, count: int, seed: int) -> list[int]:
 
 
 def check_sample(
-    vectors: VectorSet, layouts: Sequence[Layout], numbers: Sequence[int], left_out: Sequence[int], add: Add
+    vectors: VectorSet, layouts: Sequence[FileLayout], numbers: Sequence[int], left_out: Sequence[int], add: Add
 ) -> int:
     """Recompute those cases and compare their line in every file; returns how many there were.
 
@@ -61,7 +61,7 @@ def _expected(
 
 
 def _compare(
-    vectors: VectorSet, file: Layout, stream: int, region: Region, expected: Sequence[tuple[int, Batch]], add: Add
+    vectors: VectorSet, file: FileLayout, stream: int, region: Region, expected: Sequence[tuple[int, Batch]], add: Add
 ) -> None:
     numbers = [number for number, _ in expected]
     read = _fixed if region.record else _scanned

@@ -22,7 +22,7 @@ from softfloat_ref.golden import vector_recipes, writers
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.manifest import MANIFEST, SUITE, repeated, to_json
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.verify import Report, verify
+from softfloat_ref.golden.verify import VerifyReport, verify
 from softfloat_ref.oracle.policies import Policy
 
 SUITE_SCHEMA: Final = 1
@@ -224,10 +224,10 @@ def _is_entry(entry: dict[str, Any]) -> bool:
     return complete and isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]{0,199}", name) is not None
 
 
-def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -> Iterator[tuple[str, Report]]:
+def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -> Iterator[tuple[str, VerifyReport]]:
     """A report for each set of a suite, and one for what the suite's manifest says. Raises Error."""
     stored = read_suite_manifest(folder)
-    whole = Report(f"suite {stored['suite']}", checked=1)
+    whole = VerifyReport(f"suite {stored['suite']}", checked=1)
     listed = [entry["folder"] for entry in stored["sets"]]
     if not listed:
         whole.add(f"{SUITE}: has no sets")

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.base.files import opened, text_lines
 from softfloat_ref.golden import parts
-from softfloat_ref.golden.compare import Comparison, Layout, layout
+from softfloat_ref.golden.compare import Comparison, FileLayout, layout
 from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, read_manifest, wrong_descriptions
 from softfloat_ref.golden.sample import check_sample, chosen_cases
 from softfloat_ref.golden.sets import VectorSet
@@ -33,7 +33,7 @@ _DIGITS: Final = 19  # so that the number of a case fits 64 bits
 
 
 @dataclass
-class Report:
+class VerifyReport:
     """The result: the numbers of lines that the oracle and compiled code recomputed, and the first problems."""
 
     name: str
@@ -76,7 +76,7 @@ def verify(
     sample: int | None = None,
     every: bool = False,
     progress: Callable[[int], AbstractContextManager[Bar]] | None = None,
-) -> Report:
+) -> VerifyReport:
     """Check a folder against its manifest and the oracle. Raises Error if there is no readable manifest.
 
     sample: the number of lines to recompute, spread over the set; by default all. every: the scalar oracle recomputes
@@ -86,7 +86,7 @@ def verify(
     folder = Path(folder)
     manifest = read_manifest(folder)
     vectors = stored_set(folder, manifest)
-    report = Report(vectors.name, manifest["count"])
+    report = VerifyReport(vectors.name, manifest["count"])
     if isinstance(vectors, TraceSet):
         return _verify_trace(folder, manifest, vectors, sample, every, progress)
     report.noun = vectors.cases.noun
@@ -113,10 +113,10 @@ def _verify_trace(
     sample: int | None,
     every: bool,
     progress: Callable[[int], AbstractContextManager[Bar]] | None,
-) -> Report:
+) -> VerifyReport:
     from softfloat_ref.golden.trace.check import check_trace
 
-    report = Report(trace.name, manifest["count"])
+    report = VerifyReport(trace.name, manifest["count"])
     with nullcontext() if progress is None else progress(2 * trace.count) as bar:
         advance = (lambda label, done: None) if bar is None else bar.advance
         tally = check_trace(folder, manifest, trace, report.add, sample, every, advance)
@@ -144,7 +144,7 @@ def stored_set(folder: Path, manifest: dict[str, Any]) -> VectorSet | TraceSet:
 
 def check_hashes(folder: Path, manifest: dict[str, Any]) -> VectorSet:
     """The set of a folder. Raises Error if its vectors do not match its manifest."""
-    vectors, report = stored_set(folder, manifest), Report(str(folder))
+    vectors, report = stored_set(folder, manifest), VerifyReport(str(folder))
     if isinstance(vectors, TraceSet):
         raise Error(f"{folder}: holds a trace of a training step, which has no lines to compare with")
     _Check(folder, manifest, vectors, report).files()
@@ -156,7 +156,7 @@ def check_hashes(folder: Path, manifest: dict[str, Any]) -> VectorSet:
 class _Check:
     """One folder being verified."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: VectorSet, report: Report) -> None:
+    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: VectorSet, report: VerifyReport) -> None:
         self.folder = folder
         self.manifest = manifest
         self.vectors = vectors
@@ -284,7 +284,7 @@ class _Check:
             left_out = array("q", (number for number, _ in self._left_out()))
             self.report.checked = check_sample(self.vectors, layouts, numbers, left_out, self.report.add)
 
-    def _compare_all(self, layouts: list[Layout], compiled: bool) -> int:
+    def _compare_all(self, layouts: list[FileLayout], compiled: bool) -> int:
         add = self.report.add
         listed = self._left_out()
         cases = 0
@@ -330,7 +330,7 @@ def _read(path: Path) -> tuple[str, int]:
     return digest.hexdigest(), lines
 
 
-def problems(report: Report) -> Iterator[str]:
+def problems(report: VerifyReport) -> Iterator[str]:
     """The lines to print of a report that did not pass."""
     yield from report.problems
     if report.more:

@@ -31,7 +31,7 @@ from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
 from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan, without_unread
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 from softfloat_ref.testing.kappa import Allowance, KappaJudge, Kappas
-from softfloat_ref.testing.ulp import Errors, Tolerance
+from softfloat_ref.testing.ulp import UlpErrors, UlpJudge
 from softfloat_ref.testing.views import MismatchView, OwnCase, view_of
 from softfloat_ref.units import Line, Unit
 
@@ -68,7 +68,7 @@ class Mismatch:
 
 
 @dataclass
-class Report:
+class CheckReport:
     """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
     each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
     several parts, a report for each, with its own cases. nan, flags: how NaNs were compared, and which flags.
@@ -81,11 +81,11 @@ class Report:
     mismatches: list[Mismatch] = field(default_factory=list)
     failure: str = ""
     has_flags: bool = False
-    errors: Errors | Kappas | None = None  # if errors are allowed, or measured
+    errors: UlpErrors | Kappas | None = None  # if errors are allowed, or measured
     wrong: list[tuple[Line, Answer]] = field(default_factory=list)
     right: list[tuple[Line, Answer]] = field(default_factory=list)
     first: list[tuple[Line, Answer]] = field(default_factory=list)
-    parts: dict[Unit, Report] = field(default_factory=dict)
+    parts: dict[Unit, CheckReport] = field(default_factory=dict)
     nan: CompareNan = CompareNan.EXACT
     flags: int = MAX_FLAGS
     any_elements: bool = False
@@ -108,10 +108,10 @@ class Report:
         keep = kind not in view.around if kind and not outside else own.certain
         self.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, keep, outside)
 
-    def part(self, unit: Unit) -> Report:
+    def part(self, unit: Unit) -> CheckReport:
         """The report of a part."""
         if unit not in self.parts:
-            self.parts[unit] = Report(VectorSet(unit, 1), nan=self.nan, flags=self.flags)
+            self.parts[unit] = CheckReport(VectorSet(unit, 1), nan=self.nan, flags=self.flags)
         return self.parts[unit]
 
     @property
@@ -147,7 +147,7 @@ class UnknownBits:
         return not self.has_prefix.get(place, others)
 
 
-class How(TypedDict, total=False):
+class ComparisonOptions(TypedDict, total=False):
     """How answers are compared. flags: whether to compare flags. shown: number of mismatches that are kept in full.
     limit: the largest error allowed, in ulp; kappa: the largest allowed, or that it is measured; without these, answers
     must be exact."""
@@ -171,10 +171,10 @@ class Judge:
         limit: Fraction | None = None,
         kappa: Allowance | None = None,
     ) -> None:
-        self.report = Report(vectors, nan=nan, flags=MAX_FLAGS if flags else 0)
+        self.report = CheckReport(vectors, nan=nan, flags=MAX_FLAGS if flags else 0)
         self.view = view_of(vectors.unit)
         self.view.check()
-        self.tolerance: Tolerance | KappaJudge | None = None
+        self.tolerance: UlpJudge | KappaJudge | None = None
         if kappa is not None:
             self.tolerance = KappaJudge(vectors.unit, kappa, shown)
         elif limit is not None:
@@ -282,8 +282,8 @@ def check_command(
     command: str,
     *,
     timeout_s: float = 10.0,
-    **how: Unpack[How],
-) -> Report:
+    **how: Unpack[ComparisonOptions],
+) -> CheckReport:
     """Feed the set's operands to a command and compare its answers.
 
     The cases are generated twice, for feeding and for comparing, so that memory stays constant however far the
@@ -321,8 +321,8 @@ def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
 def check_results(
     vectors: VectorSet,
     results: str | Path,
-    **how: Unpack[How],
-) -> Report:
+    **how: Unpack[ComparisonOptions],
+) -> CheckReport:
     """Compare a file of a simulator's answers, one per line: in the set's order, or in any order if lines begin with
     their operands, as in the log of a bench. Raises Error if it is unreadable."""
     judge = Judge(vectors, **how)
@@ -383,8 +383,8 @@ def check_lines(
     lines: Iterable[str],
     *,
     count: int | None = None,
-    **how: Unpack[How],
-) -> Report:
+    **how: Unpack[ComparisonOptions],
+) -> CheckReport:
     """Compare TestFloat lines that carry their own operands: `operands result flags`; policy and formats are the
     set's, its cases are not used. count: the expected number of lines. Without `flags`, lines may omit flags."""
     judge = Judge(vectors, **how)
@@ -428,8 +428,8 @@ def _judge_own(judge: Judge, text: str) -> None:
 def check_arrays(
     vectors: VectorSet,
     device: ArrayDevice,
-    **how: Unpack[How],
-) -> Report:
+    **how: Unpack[ComparisonOptions],
+) -> CheckReport:
     """Call a function of arrays: codes of each operand (and random bits) in, result codes or (result, flags) out."""
     import numpy as np
 

@@ -32,7 +32,7 @@ from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.rtl import simulators
 from softfloat_ref.testing import compare, report
-from softfloat_ref.testing.check import Report
+from softfloat_ref.testing.check import CheckReport
 from softfloat_ref.testing.compare import Answer, CompareNan
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Field, OperationUnit, Unit
@@ -101,7 +101,7 @@ class Scoreboard:
         self.expected = 0
         self.compared = 0
         self.mismatched = 0
-        self.report = Report(VectorSet(self.unit, len(self.unit.parts)), nan=compare.compare_nan(nan))
+        self.report = CheckReport(VectorSet(self.unit, len(self.unit.parts)), nan=compare.compare_nan(nan))
         self.mismatches: list[str] = []  # the first ones, explained
         self._variants: dict[Policy, Unit] = {}
         self._waiting: dict[Hashable, deque[Expectation]] = {}

@@ -109,7 +109,7 @@ class Allowance(NamedTuple):
     intervals: tuple[Interval, ...] = ()
 
 
-class Case(NamedTuple):
+class KappaCase(NamedTuple):
     """One of the worst cases."""
 
     kappa: Kappa
@@ -131,9 +131,9 @@ class Kappas:
     counts: Counter[str] = field(default_factory=Counter)
     by_interval: dict[str, Kappa] = field(default_factory=dict)
     found: Kappa = 0
-    _heap: list[tuple[float, int, Case]] = field(default_factory=list)
+    _heap: list[tuple[float, int, KappaCase]] = field(default_factory=list)
 
-    def count(self, case: Case) -> None:
+    def count(self, case: KappaCase) -> None:
         """Count a case."""
         self.compared += 1
         self.counts[text_of(case.kappa)] += 1
@@ -145,7 +145,7 @@ class Kappas:
             entry = (math.inf if math.isnan(case.kappa) else case.kappa, -self.compared, case)
             (heapq.heappush if len(self._heap) < self.kept else heapq.heappushpop)(self._heap, entry)
 
-    def _where(self, case: Case) -> str:
+    def _where(self, case: KappaCase) -> str:
         """The interval of the operand; '' without intervals, and of a case whose defined result is not finite."""
         fmt, out = self.unit.input_formats[0], self.unit.result_formats[0]
         if not self.allowed.intervals or fmt is None or out is None or decoder(out)(case.expected[0]).kind != FINITE:
@@ -231,7 +231,7 @@ class KappaJudge:
         width, count = self.errors.unit.input_width, len(self._formats)
         expected = line[width : width + count]
         kappa = largest([kappa_of(*x) for x in zip(expected, answer.codes, self._formats, strict=True)])
-        self.errors.count(Case(kappa, line[:width], expected, answer.codes))
+        self.errors.count(KappaCase(kappa, line[:width], expected, answer.codes))
         if self.errors.allowed.limit is None:
             return "", ""
         if math.isnan(kappa):

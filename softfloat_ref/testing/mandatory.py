@@ -282,7 +282,7 @@ def _scaled(name: str, formats: Sequence[str], out: str, defined: Definition) ->
 # -- the check ---------------------------------------------------------------------------------------------------------
 
 
-class Checked(NamedTuple):
+class CheckedSpecialization(NamedTuple):
     """A specialization that was checked: how many cases, whether all there are, and those that are wrong."""
 
     unit: Unit
@@ -291,7 +291,7 @@ class Checked(NamedTuple):
     wrong: tuple[tuple[int, ...], ...]
 
 
-def check(one: Required, most: int) -> Checked:
+def check(one: Required, most: int) -> CheckedSpecialization:
     """A specialization checked: every case, if there are at most so many; else special cases, then random ones."""
     formats = [f for f in one.unit.input_formats if f is not None]
     bits = sum(f.width for f in formats)
@@ -306,7 +306,7 @@ def check(one: Required, most: int) -> Checked:
         count += 1
         if not is_right(one, case):
             wrong.append(tuple(case))
-    return Checked(one.unit, count, exhaustive, tuple(wrong))
+    return CheckedSpecialization(one.unit, count, exhaustive, tuple(wrong))
 
 
 def is_right(one: Required, case: Sequence[int]) -> bool:

@@ -15,7 +15,7 @@ from softfloat_ref.oracle.accumulate import default_accumulator
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.testing.compare import compare_nan
 from softfloat_ref.testing.conformance.device import DOT, dot_suite, known_operation, operation_suite
-from softfloat_ref.testing.conformance.suite import NotConforming, Suite
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, NotConforming
 from softfloat_ref.testing.dialogue import Broken, Dialogue
 from softfloat_ref.units import options_of
 from softfloat_ref.units.dot import DEFAULT_K
@@ -28,7 +28,7 @@ LEAST_TIMEOUT: Final = 0.01
 class PropertyItem(pytest.Item):
     """One property of the device's suite."""
 
-    def __init__(self, *, suite: Suite[Any, Any, Any], **more: Any) -> None:
+    def __init__(self, *, suite: ConformanceSuite[Any, Any, Any], **more: Any) -> None:
         super().__init__(**more)
         self.suite = suite
 
@@ -48,7 +48,7 @@ class PropertyItem(pytest.Item):
 class DeviceSuite(pytest.Collector):
     """The suite of the device, as pytest collects it."""
 
-    def __init__(self, *, suite: Suite[Any, Any, Any], **more: Any) -> None:
+    def __init__(self, *, suite: ConformanceSuite[Any, Any, Any], **more: Any) -> None:
         super().__init__(**more)
         self.suite = suite
 
@@ -72,7 +72,7 @@ class DevicePlugin:
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args = []  # only the suite: no files were named
 
-    def _suite(self, config: pytest.Config) -> Suite[Any, Any, Any]:
+    def _suite(self, config: pytest.Config) -> ConformanceSuite[Any, Any, Any]:
         op, fmt = config.getoption("softfloat_op"), config.getoption("softfloat_fmt")
         if not op or not fmt:
             raise Error(f"give the operation and its format: --softfloat-{'op' if not op else 'fmt'}=...")

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from softfloat_ref.testing.check import SHOWN, Mismatch, Report
+from softfloat_ref.testing.check import SHOWN, CheckReport, Mismatch
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.views import MismatchView, view_of
 from softfloat_ref.units import Field, Unit
@@ -44,7 +44,7 @@ def case_lines(
     return [*lines, f"  {command}"] if command else lines
 
 
-def summary(report: Report) -> str:
+def summary(report: CheckReport) -> str:
     """One line: what was compared, and the result."""
     head = f"{report.vectors.name}: {report.compared} compared, {report.mismatched} mismatched"
     no_flags = report.has_flags or not report.compared or not report.vectors.unit.has_flags
@@ -54,14 +54,14 @@ def summary(report: Report) -> str:
     return head + (f" ({kinds})" if kinds else "") + errors
 
 
-def part_summary(part: Report) -> str:
+def part_summary(part: CheckReport) -> str:
     """One line: what was compared of a part, and the kinds of its mismatches."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in part.kinds.most_common())
     head = f"{part.vectors.unit.label}: {part.compared} compared, {part.mismatched} mismatched"
     return head + (f" ({kinds})" if kinds else "")
 
 
-def text(report: Report) -> list[str]:
+def text(report: CheckReport) -> list[str]:
     """The mismatches, and the device's failure, if any."""
     lines = [line for m in report.mismatches for line in describe(m, report.vectors.unit)]
     rest = report.mismatched - len(report.mismatches)
@@ -76,7 +76,7 @@ def text(report: Report) -> list[str]:
     return lines
 
 
-def to_json(report: Report, more: Mapping[str, Any] | None = None) -> str:
+def to_json(report: CheckReport, more: Mapping[str, Any] | None = None) -> str:
     """The report as one JSON object. more: other keys."""
     out: dict[str, Any] = {
         "set": report.vectors.name,
@@ -125,7 +125,7 @@ def _hexadecimal(fields: Sequence[Field], codes: Sequence[int]) -> list[list[str
     return [[f"{x:0{f.digits}x}" for x in itertools.islice(rest, f.lanes)] for f in fields]
 
 
-def to_junit(report: Report, more: Sequence[str] = ()) -> str:
+def to_junit(report: CheckReport, more: Sequence[str] = ()) -> str:
     """The report as JUnit XML: one test case, with the mismatches as its failure. more: lines to append."""
     name = quoteattr(report.vectors.name)
     failed = not report.passed

@@ -34,7 +34,7 @@ from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INVALID
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, unrounded
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.testing.compare import FLAGS_ONLY, Answer, CompareNan, Rule, classify, same_result
+from softfloat_ref.testing.compare import FLAGS_ONLY, Answer, CompareNan, ComparisonRule, classify, same_result
 from softfloat_ref.units import Line, OperationUnit, Unit, VectorUnit
 from softfloat_ref.units.unit import split
 
@@ -135,7 +135,7 @@ class Judged(NamedTuple):
 
 
 @dataclass
-class Case:
+class UlpCase:
     """One of the worst cases. place: of several results, which one."""
 
     operands: tuple[int, ...]
@@ -146,7 +146,7 @@ class Case:
 
 
 @dataclass
-class Errors:
+class UlpErrors:
     """The errors of a device for an operation: the limit, the number of cases in each range, and the worst cases."""
 
     key: ClassVar[str] = "ulp"
@@ -158,9 +158,9 @@ class Errors:
     infinite: int = 0
     largest: Fraction = Fraction(0)
     ranges: Counter[int] = field(default_factory=Counter)  # key -1: no error; k: up to 2^(k-1) ulp
-    _heap: list[tuple[bool, Fraction, int, Case]] = field(default_factory=list)
+    _heap: list[tuple[bool, Fraction, int, UlpCase]] = field(default_factory=list)
 
-    def count(self, case: Case) -> None:
+    def count(self, case: UlpCase) -> None:
         self.compared += 1
         if case.error is None:
             self.infinite += 1
@@ -172,7 +172,7 @@ class Errors:
             (heapq.heappush if len(self._heap) < self.kept else heapq.heappushpop)(self._heap, entry)
 
     @property
-    def worst(self) -> list[Case]:
+    def worst(self) -> list[UlpCase]:
         """The cases of largest error, the largest first."""
         return [entry[-1] for entry in sorted(self._heap, reverse=True)]
 
@@ -224,7 +224,7 @@ def _codes(unit: Unit, inputs: Sequence[int]) -> list[str]:
     return [f"{x:0{f.digits}x}" for f, own in split(unit.inputs, inputs) for x in own]
 
 
-def _operands(unit: Unit, case: Case) -> str:
+def _operands(unit: Unit, case: UlpCase) -> str:
     """The inputs of a case; if they are too many to show, the number of the result."""
     if len(unit.result_formats) == 1:
         return " ".join(_codes(unit, case.operands))
@@ -239,7 +239,7 @@ def _range(error: Fraction) -> int:
     return (doubled - 1).bit_length()
 
 
-class Tolerance:
+class UlpJudge:
     """Judges a device's answers by their errors in ulp. limit: the largest error allowed. Raises Error."""
 
     def __init__(self, operation: OperationUnit, limit: Fraction, worst_count: int) -> None:
@@ -251,7 +251,7 @@ class Tolerance:
         if limit < 0:
             raise Error("--ulp is an error in units in the last place: 0, 0.5, 1, ...")
         self.out, self.policy = unit.out, unit.policy
-        self.errors = Errors(unit, limit, worst_count)
+        self.errors = UlpErrors(unit, limit, worst_count)
         self._target = target(self.out, self.policy)
         self._bits = 4 * self.out.precision + MORE_BITS
 
@@ -263,13 +263,13 @@ class Tolerance:
     def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, str]:
         """The kind of mismatch of an answer ('' if right), and its error as text: of several results, of the worst one.
         Counts the case."""
-        rule, width = Rule(self.out, nan, flags), self.errors.operation.input_width
+        rule, width = ComparisonRule(self.out, nan, flags), self.errors.operation.input_width
         inputs, expected, right = tuple(line[:width]), line[width:-1], line[-1]
         exact = self.exact_results(inputs)
         judged = [self.judge(*x, rule) for x in zip(expected, answer.codes, exact, strict=True)]
         at = max(range(len(judged)), key=lambda i: judged[i].rank)
         worst, lane = judged[at], Answer((answer.codes[at],), answer.flags)
-        self.errors.count(Case(inputs, expected[at], lane.result, worst.error, at))
+        self.errors.count(UlpCase(inputs, expected[at], lane.result, worst.error, at))
         if worst.wrong:
             kind = classify((expected[at], right), lane, rule)
             limit = f"error above {number(self.errors.limit)} ulp"
@@ -277,7 +277,7 @@ class Tolerance:
         flags_differ = rule.flags and answer.flags is not None and (answer.flags ^ right) & FLAGS
         return FLAGS_ONLY if flags_differ else "", number(worst.error)
 
-    def judge(self, expected: int, got: int, x: Exact, rule: Rule) -> Judged:
+    def judge(self, expected: int, got: int, x: Exact, rule: ComparisonRule) -> Judged:
         """The error of an answer: `expected` is the policy's answer, x the exact result."""
         fmt = self.out
         if same_result(expected, got, rule):
@@ -331,7 +331,7 @@ def _decimal(x: Fraction) -> float:
     return float(x) if x < _LARGEST else float(_LARGEST)
 
 
-def _largest(errors: Errors) -> str:
+def _largest(errors: UlpErrors) -> str:
     return "infinite" if errors.infinite else number(errors.largest)
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from softfloat_ref.base.search import find_first
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.operation import policy_options
-from softfloat_ref.testing.ulp import MORE_BITS, Exact, Tolerance, exact_number
+from softfloat_ref.testing.ulp import MORE_BITS, Exact, UlpJudge, exact_number
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import Line, VectorUnit
 from softfloat_ref.units.unit import split
@@ -17,7 +17,7 @@ from softfloat_ref.units.unit import split
 SHOWN: Final = 256  # codes of a case whose command is shown
 
 
-class LaneTolerance(Tolerance):
+class LaneUlpJudge(UlpJudge):
     """Judges the lanes of an answer; the worst one counts."""
 
     def __init__(self, unit: VectorUnit, limit: Fraction, worst_count: int) -> None:
@@ -34,8 +34,8 @@ class VectorView(MismatchView):
 
     unit: VectorUnit
 
-    def tolerance(self, limit: Fraction, worst_count: int) -> LaneTolerance:
-        return LaneTolerance(self.unit, limit, worst_count)
+    def tolerance(self, limit: Fraction, worst_count: int) -> LaneUlpJudge:
+        return LaneUlpJudge(self.unit, limit, worst_count)
 
     def origin(self, inputs: Sequence[int], place: int) -> str:
         """The lane's own operand, where there is one."""

@@ -13,7 +13,7 @@ from softfloat_ref.golden.trace.files import write_trace
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.operations import OPERATIONS
 from softfloat_ref.golden.trace.recorder import Recorder
-from softfloat_ref.golden.trace.step import Traced, trace_step
+from softfloat_ref.golden.trace.step import TracedStep, trace_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn.numerics import Numerics
 from softfloat_ref.nn.tensor_format import TensorFormat
@@ -40,13 +40,13 @@ def recipe(name: str, accumulator: str) -> Recipe:
 
 
 @pytest.fixture(scope="module", params=FORMATS)
-def traced(request: pytest.FixtureRequest) -> tuple[str, Traced]:
+def traced(request: pytest.FixtureRequest) -> tuple[str, TracedStep]:
     exact = "fp32-sequential" if request.param == "fp8" else "mx-fp32"
     return request.param, trace_step(recipe(request.param, exact), 2)
 
 
 @pytest.mark.full
-def test_a_trace_of_both_turns_verifies(traced: tuple[str, Traced], tmp_path: Path) -> None:
+def test_a_trace_of_both_turns_verifies(traced: tuple[str, TracedStep], tmp_path: Path) -> None:
     _, found = traced
     assert {n.op for n in found.trace.nodes} <= OPERATIONS.keys()
     write_trace(*found, tmp_path / "trace", ["test"])
@@ -55,7 +55,7 @@ def test_a_trace_of_both_turns_verifies(traced: tuple[str, Traced], tmp_path: Pa
     assert report.checked > 500
 
 
-def test_the_traced_step_is_the_plain_one(traced: tuple[str, Traced]) -> None:
+def test_the_traced_step_is_the_plain_one(traced: tuple[str, TracedStep]) -> None:
     """Both networks' weights after it, and so the discriminator of the generator's turn, which is the updated one."""
     name, found = traced
     made = recipe(name, "fp32-sequential" if name == "fp8" else "mx-fp32")
@@ -69,7 +69,7 @@ def test_the_traced_step_is_the_plain_one(traced: tuple[str, Traced]) -> None:
         assert (sf.arrays.decode(found.codes[last], fmt) == weight).all(), key
 
 
-def test_passes_and_noise_have_names(traced: tuple[str, Traced]) -> None:
+def test_passes_and_noise_have_names(traced: tuple[str, TracedStep]) -> None:
     _, found = traced
     by_output = {x: n for n in found.trace.nodes for x in n.outputs}
     noise = by_output["generator/noise/generated/forward/noise"]

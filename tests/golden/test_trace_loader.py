@@ -18,7 +18,7 @@ from command import ok, refused
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.files import write_trace
 from softfloat_ref.golden.trace.loader import load_trace
-from softfloat_ref.golden.trace.step import Traced, trace_step
+from softfloat_ref.golden.trace.step import TracedStep, trace_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn.train import Training, load_data
 from softfloat_ref.nn.training_recipe import read_recipe
@@ -36,12 +36,12 @@ RECIPES = {
 
 
 @pytest.fixture(scope="module")
-def traced() -> Callable[[str], Traced]:
+def traced() -> Callable[[str], TracedStep]:
     return cache(lambda name: trace_step(RECIPES[name], 1))
 
 
 @pytest.fixture(scope="module")
-def folders(traced: Callable[[str], Traced], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def folders(traced: Callable[[str], TracedStep], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     top = tmp_path_factory.mktemp("traces")
 
     def of(name: str) -> Path:
@@ -65,7 +65,9 @@ def changed(folder: Path, target: Path, name: str, *, vouch: bool) -> Path:
     return target
 
 
-def test_a_loaded_trace_is_the_recorded_one(traced: Callable[[str], Traced], folders: Callable[[str], Path]) -> None:
+def test_a_loaded_trace_is_the_recorded_one(
+    traced: Callable[[str], TracedStep], folders: Callable[[str], Path]
+) -> None:
     """Every tensor's codes and values, by name; layers, phases and time steps are those of the recipe's network."""
     for name in ("lstm", "residual"):
         found, loaded = traced(name), load_trace(folders(name))

@@ -10,8 +10,8 @@ import pytest
 
 import softfloat_ref as sf
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import Case
-from softfloat_ref.golden.trace.model import Tensor
+from softfloat_ref.golden.trace.case import NodeCase
+from softfloat_ref.golden.trace.model import CodeTensor
 from softfloat_ref.golden.trace.operations import OPERATIONS
 from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.blocks.formats import get_block_format
@@ -38,10 +38,10 @@ def numbers(*shape: int, seed: int = 1, special: bool = True) -> np.ndarray:
 
 def case(
     shapes: list[tuple[tuple[int, ...], Format]], *inputs: Any, formats: tuple[Format, ...] = (), **options: Any
-) -> Case:
-    outputs = tuple(Tensor(f"out{i}", fmt, shape) for i, (shape, fmt) in enumerate(shapes))
+) -> NodeCase:
+    outputs = tuple(CodeTensor(f"out{i}", fmt, shape) for i, (shape, fmt) in enumerate(shapes))
     found = formats or (FP32,) * len(inputs)
-    return Case(tuple(map(np.asarray, inputs)), found, outputs, options)
+    return NodeCase(tuple(map(np.asarray, inputs)), found, outputs, options)
 
 
 def policy(**fields: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ MX = stored_format(get_block_format("mxfp8"))
 E4M3 = get_format("fp8_e4m3")
 WORDS = np.random.default_rng(5).integers(0, 256, (6, 40)).astype(np.uint8)
 SIGNS = [0, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1, 1]
-CASES: dict[str, list[Case]] = {
+CASES: dict[str, list[NodeCase]] = {
     "add": [
         case([((5, 7), FP32)], numbers(5, 7), numbers(7, seed=2)),
         case([((10, 10), FP32)], np.array(SPECIALS, np.uint32)[:, None], np.array(SPECIALS, np.uint32)),
@@ -192,7 +192,7 @@ def test_every_operation_has_a_case() -> None:
 
 @pytest.mark.full(keep=17)
 @pytest.mark.parametrize(("op", "given"), [(op, c) for op, cases in CASES.items() for c in cases])
-def test_arrays_are_the_oracle(op: str, given: Case) -> None:
+def test_arrays_are_the_oracle(op: str, given: NodeCase) -> None:
     """Every code, on special values too; the units are all the codes, each once."""
     operation = OPERATIONS[op]
     made = [x.reshape(-1) for x in operation.compute(given)]

@@ -15,11 +15,11 @@ from command import ok, refused, run
 import softfloat_ref as sf
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.files import memory_text, read_tensor, write_trace
-from softfloat_ref.golden.trace.model import Tensor, TraceSet
+from softfloat_ref.golden.trace.model import CodeTensor, TraceSet
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.operations import OPERATIONS
 from softfloat_ref.golden.trace.recorder import Recorder
-from softfloat_ref.golden.trace.step import Traced, trace_step
+from softfloat_ref.golden.trace.step import TracedStep, trace_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.numerics import Numerics
@@ -40,7 +40,7 @@ SPECIALS = [0, 0x80000000, 1, 0x80000001, 0x7F800000, 0xFF800000, 0x7FC00000, 0x
 def test_tensor_files(name: str, tmp_path: Path) -> None:
     fmt = get_format(name)
     codes = np.random.default_rng(1).integers(0, 1 << fmt.width, (3, 5), dtype=np.uint64)
-    tensor = Tensor("a/b", fmt, (3, 5))
+    tensor = CodeTensor("a/b", fmt, (3, 5))
     data = memory_text(tensor, codes)
     assert data.decode().splitlines()[2:] == [fmt.hex(int(c)) for c in codes.reshape(-1)]
     (tmp_path / "a.b.memh").write_bytes(data)
@@ -144,10 +144,10 @@ def recipe(name: str, **training: int) -> Recipe:
 
 
 @pytest.fixture(scope="module")
-def traced() -> Callable[[str], Traced]:
-    found: dict[str, Traced] = {}
+def traced() -> Callable[[str], TracedStep]:
+    found: dict[str, TracedStep] = {}
 
-    def of(name: str) -> Traced:
+    def of(name: str) -> TracedStep:
         if name not in found:
             found[name] = trace_step(recipe(name), 2 if name != "mx-sr-residual" else 1)
         return found[name]
@@ -156,7 +156,7 @@ def traced() -> Callable[[str], Traced]:
 
 
 @pytest.fixture(scope="module")
-def folders(traced: Callable[[str], Traced], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def folders(traced: Callable[[str], TracedStep], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     top = tmp_path_factory.mktemp("traces")
 
     def of(name: str) -> Path:
@@ -178,7 +178,7 @@ def test_a_trace_verifies(name: str, folders: Callable[[str], Path]) -> None:
 
 @pytest.mark.full(keep=3)
 @pytest.mark.parametrize("name", SMALL)
-def test_every_operation_is_recomputed(name: str, traced: Callable[[str], Traced]) -> None:
+def test_every_operation_is_recomputed(name: str, traced: Callable[[str], TracedStep]) -> None:
     """Exponentials and sums too: none is what the host made of it."""
     nodes = traced(name).trace.nodes
     assert {n.op for n in nodes} <= OPERATIONS.keys()
@@ -186,7 +186,7 @@ def test_every_operation_is_recomputed(name: str, traced: Callable[[str], Traced
     assert made == ["exp", "last_sum"] * (2 if name == "mx-transformer" else 1)  # attention has a softmax, too
 
 
-def test_of_an_lstm_gates_and_time_steps_have_names(traced: Callable[[str], Traced]) -> None:
+def test_of_an_lstm_gates_and_time_steps_have_names(traced: Callable[[str], TracedStep]) -> None:
     """Each gate is computed from what the step before left."""
     trace = traced("lstm").trace
     functions = [n.outputs[0] for n in trace.nodes if n.op in ("sigmoid", "tanh")]
@@ -257,7 +257,7 @@ def test_nothing_goes_unrecorded() -> None:
         numerics.relu(x)
 
 
-def test_a_traced_step_is_the_plain_one(traced: Callable[[str], Traced]) -> None:
+def test_a_traced_step_is_the_plain_one(traced: Callable[[str], TracedStep]) -> None:
     """With the accumulator named, the recorded update has the bits of training as ever."""
     name = "fp8-mlp"
     training = Training(recipe(name), load_data(recipe(name)))
@@ -275,7 +275,7 @@ def test_a_traced_step_is_the_plain_one(traced: Callable[[str], Traced]) -> None
         assert (before != weight).any()
 
 
-def test_products_by_hand(traced: Callable[[str], Traced]) -> None:
+def test_products_by_hand(traced: Callable[[str], TracedStep]) -> None:
     """A product of blocks, its operands from the files' codes, by the public functions."""
     found = traced("mx-cnn")
     node = next(n for n in found.trace.nodes if n.op == "matmul" and n.options["blocks"][0])
@@ -291,7 +291,7 @@ def test_products_by_hand(traced: Callable[[str], Traced]) -> None:
     assert (made.scales == a_scale).all()
 
 
-def test_random_words_are_the_source_s(traced: Callable[[str], Traced]) -> None:
+def test_random_words_are_the_source_s(traced: Callable[[str], TracedStep]) -> None:
     found = traced("fp8-mlp")
     node = next(n for n in found.trace.nodes if n.op == "random")
     seed = int(node.options["source"].rpartition("=")[2])
@@ -299,7 +299,7 @@ def test_random_words_are_the_source_s(traced: Callable[[str], Traced]) -> None:
     assert codes.tolist() == Philox(seed).bits(8, 0, codes.size)
 
 
-def test_tensors_link(traced: Callable[[str], Traced]) -> None:
+def test_tensors_link(traced: Callable[[str], TracedStep]) -> None:
     """What no node makes is data, weights before the step, velocities and constants."""
     trace = traced("fp8-mlp").trace
     made = [name for n in trace.nodes for name in n.outputs]

@@ -16,7 +16,7 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.tolerance import nan_function
 from softfloat_ref.testing.check import check_lines
-from softfloat_ref.testing.compare import CompareNan, Rule, same_result
+from softfloat_ref.testing.compare import CompareNan, ComparisonRule, same_result
 
 pytestmark = pytest.mark.sim
 
@@ -284,7 +284,7 @@ def test_the_nans_of_a_format_are_those_of_check(name: str, tmp_path: Path) -> N
     found = find("icarus").run([quiet], "nan", work_dir=tmp_path / "w").output.split("\n")
     nan = fmt.canonical_nan
     for code in range(1 << fmt.width):
-        rules = [same_result(nan, code, Rule(fmt, rule)) for rule in (CompareNan.ANY, CompareNan.QUIET)]
+        rules = [same_result(nan, code, ComparisonRule(fmt, rule)) for rule in (CompareNan.ANY, CompareNan.QUIET)]
         assert found[code] == " ".join(str(int(x)) for x in rules), hex(code)
 
 

@@ -18,7 +18,7 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import evaluate
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.testing.conformance import Suite
+from softfloat_ref.testing.conformance import ConformanceSuite
 
 FP16 = get_format("fp16")
 EIGHT = ("rne", "rna", "rtz", "rup", "rdn", "rto", "rnu", "rhz")
@@ -45,8 +45,8 @@ def oracle(suite: Any, *operands: int, rounding: str | None = None, **changed: A
     return found.bits, int(found.flags)
 
 
-def suite(base: type[Suite[Any]], model: Callable[..., Any], **attributes: Any) -> Suite[Any]:
-    made: Suite[Any] = type("Planted", (base,), {"model": model, "max_examples": 400, **attributes})()
+def suite(base: type[ConformanceSuite[Any]], model: Callable[..., Any], **attributes: Any) -> ConformanceSuite[Any]:
+    made: ConformanceSuite[Any] = type("Planted", (base,), {"model": model, "max_examples": 400, **attributes})()
     return made
 
 
@@ -91,13 +91,13 @@ RIGHT = [
 ]
 
 
-def _model(base: type[Suite[Any]]) -> Callable[..., Any]:
+def _model(base: type[ConformanceSuite[Any]]) -> Callable[..., Any]:
     return {testing.DotConformance: dot, testing.BlockQuantizeConformance: block}.get(base, oracle)
 
 
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("base", "attributes"), RIGHT, ids=[f"{b.__name__}-{i}" for i, (b, _) in enumerate(RIGHT)])
-def test_the_library_passes(base: type[Suite[Any]], attributes: dict[str, Any]) -> None:
+def test_the_library_passes(base: type[ConformanceSuite[Any]], attributes: dict[str, Any]) -> None:
     conforming = suite(base, _model(base), **{"max_examples": 6, **attributes})
     reasons = type(conforming).applicable()
     assert sum(1 for reason in reasons.values() if not reason) >= min(6, len(reasons))
@@ -115,7 +115,7 @@ def test_the_library_passes(base: type[Suite[Any]], attributes: dict[str, Any]) 
 class Planted(NamedTuple):
     """A wrong model; the properties that must catch it, and some that it does not break."""
 
-    base: type[Suite[Any]]
+    base: type[ConformanceSuite[Any]]
     attributes: dict[str, Any]
     model: Callable[..., Any]
     caught: tuple[str, ...]

@@ -16,7 +16,7 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import evaluator, signature
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import declaration
-from softfloat_ref.testing.check import Judge, Report, check_arrays
+from softfloat_ref.testing.check import CheckReport, Judge, check_arrays
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.kappa import Allowance, Kappas, intervals, kappa_of, largest, text_of
 
@@ -81,13 +81,13 @@ def wrong(code: int) -> int:
     return code + 2 * (code in HIGH) - (code == LOW)
 
 
-def measured(change: Change, allowed: Allowance) -> Report:
+def measured(change: Change, allowed: Allowance) -> CheckReport:
     """An exp of binary8p4se with changed results."""
     vectors = VectorSet.make("exp", "binary8p4se", level="exhaustive")
     return check_arrays(vectors, lambda a: np.array([change(RESULTS[x]) for x in a.tolist()]), kappa=allowed)
 
 
-def kappas(report: Report) -> Kappas:
+def kappas(report: CheckReport) -> Kappas:
     assert isinstance(report.errors, Kappas)
     return report.errors
 

@@ -11,7 +11,7 @@ import pytest
 from command import ok, refused, run
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import UNKNOWN, Report, check_lines, check_results
+from softfloat_ref.testing.check import UNKNOWN, CheckReport, check_lines, check_results
 from softfloat_ref.units import Field
 
 VECTORS = VectorSet.make("mul", "fp16", 100, seed=1)
@@ -65,7 +65,7 @@ def test_operands_may_be_spelled_otherwise(spelling: str, operands: str) -> None
     assert report.passed, report.kinds
 
 
-def checked(lines: list[str], first: int, path: Path) -> Report:
+def checked(lines: list[str], first: int, path: Path) -> CheckReport:
     if not first:
         return check_lines(VECTORS, lines)
     path.write_text("\n".join(lines) + "\n")

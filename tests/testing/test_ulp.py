@@ -21,21 +21,21 @@ from softfloat_ref.oracle.operations import evaluate, signature
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import check_arrays
-from softfloat_ref.testing.compare import CompareNan, Rule
-from softfloat_ref.testing.ulp import Exact, Judged, Tolerance, exact_result, number, unit
+from softfloat_ref.testing.compare import CompareNan, ComparisonRule
+from softfloat_ref.testing.ulp import Exact, Judged, UlpJudge, exact_result, number, unit
 from softfloat_ref.units import OperationUnit
 
 HALF = Fraction(1, 2)
 
 
-def tolerance(op: str, fmt: str, limit: Fraction, out: str | None = None, **policy: object) -> Tolerance:
-    return Tolerance(OperationUnit.make(op, fmt, out, Policy(**policy)), limit, 3)  # type: ignore[arg-type]
+def tolerance(op: str, fmt: str, limit: Fraction, out: str | None = None, **policy: object) -> UlpJudge:
+    return UlpJudge(OperationUnit.make(op, fmt, out, Policy(**policy)), limit, 3)  # type: ignore[arg-type]
 
 
-def judge(t: Tolerance, got: int, *operands: int) -> Judged:
+def judge(t: UlpJudge, got: int, *operands: int) -> Judged:
     expected, _ = evaluate(t.sig.operation.name, operands, t.sig.formats, t.sig.out, t.policy)
     x = exact_result(t.sig, t.policy)(operands, 0)
-    return t.judge(expected, got, x, Rule(t.sig.out, CompareNan.ANY))
+    return t.judge(expected, got, x, ComparisonRule(t.sig.out, CompareNan.ANY))
 
 
 def test_roots_and_quotients_are_compared_exactly() -> None:
@@ -221,5 +221,5 @@ def test_limits_that_are_none(limit: str) -> None:
 def test_operations_without_an_error() -> None:
     for op in ("lt", "neg", "class"):
         with pytest.raises(Error, match="no error in ulp"):
-            Tolerance(OperationUnit.make(op, "fp16"), HALF, 1)
+            UlpJudge(OperationUnit.make(op, "fp16"), HALF, 1)
     assert encode(1, "fp16").bits == 0x3C00

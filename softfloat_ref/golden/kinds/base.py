@@ -27,7 +27,7 @@ NEAR_CARRY_EVERY: Final = 8  # one random case in N is generated from its random
 _CHUNK: Final = 1024
 
 
-class Request(Protocol):
+class CaseRequest(Protocol):
     """The attributes of a set that its cases need."""
 
     @property
@@ -64,7 +64,7 @@ class Cases:
     rule: ClassVar[str] = ""
     streams: ClassVar[dict[str, int]] = {"operands": 1}
 
-    def __init__(self, vectors: Request) -> None:
+    def __init__(self, vectors: CaseRequest) -> None:
         self.vectors = vectors
         self.unit: Any = vectors.unit
         self.found: tuple[tuple[str, Line], ...] | None = None  # the directed cases, once they are

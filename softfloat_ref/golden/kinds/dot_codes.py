@@ -21,7 +21,7 @@ _SPREAD: Final = 16  # binades below a line's largest that most random values re
 
 
 @dataclass(frozen=True)
-class Case:
+class DotCodes:
     """Codes of one dot product: elements, one scale per block (none for scalar formats), and the addend."""
 
     a: tuple[int, ...]
@@ -32,7 +32,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Operands:
+class DotFormats:
     """The formats of a case: elements a and b, c, and the scales' (with the number of each)."""
 
     a: Format
@@ -44,9 +44,9 @@ class Operands:
     a_blocks: int = 0
     b_blocks: int = 0
 
-    def case(self, a: dict[int, int], b: dict[int, int], c: int = 0, *, rest: tuple[int, int] = (0, 0)) -> Case:
+    def case(self, a: dict[int, int], b: dict[int, int], c: int = 0, *, rest: tuple[int, int] = (0, 0)) -> DotCodes:
         """A case with those elements by position, `rest` everywhere else, and scales of one."""
-        return Case(
+        return DotCodes(
             tuple(a.get(i, rest[0]) for i in range(self.k)),
             tuple(b.get(i, rest[1]) for i in range(self.k)),
             c,
@@ -74,7 +74,7 @@ def power(fmt: Format, exponent: int, sign: int = 0) -> int:
     return encoder(fmt, SATURATE)(exact.finite(sign, 1, exponent), 0)[0]
 
 
-def crossed(f: Operands) -> Iterator[Case]:
+def crossed(f: DotFormats) -> Iterator[DotCodes]:
     """Each kind in turn, so that a short set has some of each."""
     specials = (_every_place, _special_elements, _special_c, _special_scales)
     kinds = [make(f) for make in (*specials, _distances, _orders, _ties, _thresholds, _signs)]
@@ -82,7 +82,7 @@ def crossed(f: Operands) -> Iterator[Case]:
         yield from (case for case in turn if case is not None)
 
 
-def _special_elements(f: Operands) -> Iterator[Case]:
+def _special_elements(f: DotFormats) -> Iterator[DotCodes]:
     """A special value in the first and in the last place, times one, zero, and special ones; among ones and zeros."""
     ends = sorted({0, f.k - 1})
     for x, y in itertools.product(specials(f.a), (*few_specials(f.b), f.one[1])):
@@ -94,7 +94,7 @@ def _special_elements(f: Operands) -> Iterator[Case]:
         yield f.case({0: x, f.k - 1: y}, {0: f.one[1], f.k - 1: f.one[1]})
 
 
-def _every_place(f: Operands) -> Iterator[Case]:
+def _every_place(f: DotFormats) -> Iterator[DotCodes]:
     """One NaN (or Inf, or the largest value) in each place of a and of b, among ones, to test every lane."""
     for i in range(f.k):
         yield f.case({i: _extreme(f.a)}, {}, rest=f.one)
@@ -105,14 +105,14 @@ def _extreme(fmt: Format) -> int:
     return fmt.canonical_nan if fmt.has_nan else fmt.inf_code if fmt.infinity else fmt.max_code
 
 
-def _special_c(f: Operands) -> Iterator[Case]:
+def _special_c(f: DotFormats) -> Iterator[DotCodes]:
     for c in specials(f.c):
         yield f.case({}, {}, c)
         yield f.case({}, {}, c, rest=f.one)
         yield f.case({0: f.one[0]}, {0: f.one[1]}, c)
 
 
-def _special_scales(f: Operands) -> Iterator[Case]:
+def _special_scales(f: DotFormats) -> Iterator[DotCodes]:
     """Every pair of the scales' special codes."""
     if f.a_scale is None and f.b_scale is None:
         return
@@ -122,10 +122,10 @@ def _special_scales(f: Operands) -> Iterator[Case]:
     for x, y in itertools.product(left, right):
         for rest in (f.one, largest, (0, 0)):
             case = f.case({}, {}, power(f.c, 0), rest=rest)
-            yield Case(case.a, case.b, case.c, (x,) * f.a_blocks, (y,) * f.b_blocks)
+            yield DotCodes(case.a, case.b, case.c, (x,) * f.a_blocks, (y,) * f.b_blocks)
 
 
-def _distances(f: Operands) -> Iterator[Case]:
+def _distances(f: DotFormats) -> Iterator[DotCodes]:
     """A small term beside large ones that cancel: the last bits that an alignment keeps."""
     top = min(f.a.emax, f.b.emax) * 2
     places = sorted({1, f.k // 2, f.k - 2} & set(range(1, f.k - 1)))
@@ -138,7 +138,7 @@ def _distances(f: Operands) -> Iterator[Case]:
             yield f.case({i: small[0]}, {i: small[1]}, power(f.c, top - 2 * step))
 
 
-def _orders(f: Operands) -> Iterator[Case]:
+def _orders(f: DotFormats) -> Iterator[DotCodes]:
     """c and one product cancel; small terms everywhere else say where in the order it stands."""
     top = min(f.a.emax, f.b.emax) * 2
     for step, i in itertools.product(_STEPS, sorted({0, 1, 2, 3, f.k // 2, f.k - 1} & set(range(f.k)))):
@@ -146,7 +146,7 @@ def _orders(f: Operands) -> Iterator[Case]:
         yield f.case({i: minus[0]}, {i: minus[1]}, power(f.c, top), rest=small)
 
 
-def _ties(f: Operands) -> Iterator[Case]:
+def _ties(f: DotFormats) -> Iterator[DotCodes]:
     """c with products at and about half of its last place, above an even and an odd one."""
     for half, sign, odd in itertools.product((-1, 0, 1, 2), (0, 1), (0, 1)):
         c = power(f.c, 0) | odd
@@ -157,7 +157,7 @@ def _ties(f: Operands) -> Iterator[Case]:
         yield f.case({0: tie[0]}, {0: tie[1]}, c | f.c.sign_bit)
 
 
-def _thresholds(f: Operands) -> Iterator[Case]:
+def _thresholds(f: DotFormats) -> Iterator[DotCodes]:
     """Sums at, and a little off, the ends of the result's range, where scales can bring them there."""
     if f.a_scale is None or f.b_scale is None:
         return
@@ -170,10 +170,10 @@ def _thresholds(f: Operands) -> Iterator[Case]:
         other = f.split(below, sign)
         for swap, c in itertools.product((0, 1), (0, 1, f.c.sign_bit | 1)):
             case = f.case({0: power(f.a, f.a.emax, swap), 1: other[0]}, {0: top[1], 1: other[1]}, c)
-            yield Case(case.a, case.b, c, *scales)
+            yield DotCodes(case.a, case.b, c, *scales)
 
 
-def _signs(f: Operands) -> Iterator[Case]:
+def _signs(f: DotFormats) -> Iterator[DotCodes]:
     """Zeros of every sign, and sums that cancel to zero."""
     a, b = f.one
     for negative in (0, 1):
@@ -185,7 +185,7 @@ def _signs(f: Operands) -> Iterator[Case]:
         yield f.case({0: a}, {0: b}, power(f.c, 0, 1) if negative else power(f.c, 0))
 
 
-def random_case(f: Operands, source: Philox, number: int, wild: bool | None = None) -> Case:
+def random_case(f: DotFormats, source: Philox, number: int, wild: bool | None = None) -> DotCodes:
     """Random case number 0, 1, ...: it depends on the seed, the number and the formats only. c is any code; what c
     must be to cancel the products is for the caller, who has an accumulator. wild: elements are any codes (one case in
     sixteen, where nothing is said)."""
@@ -199,10 +199,10 @@ def random_case(f: Operands, source: Philox, number: int, wild: bool | None = No
     c = code_of(f.c, words, sizes[2])
     place = control >> 32 & 7
     formats = (f.a_scale, f.a_blocks), (f.b_scale, f.b_blocks)
-    return Case(a, b, c, *(tuple(_scale(s, next(words), wild, place) for _ in range(n)) for s, n in formats))
+    return DotCodes(a, b, c, *(tuple(_scale(s, next(words), wild, place) for _ in range(n)) for s, n in formats))
 
 
-def random_addends(f: Operands, source: Philox, start: int, count: int) -> list[int]:
+def random_addends(f: DotFormats, source: Philox, start: int, count: int) -> list[int]:
     """Random values of c, number start, start + 1, ...: any codes, from a source of their own."""
     size = words_per_code(f.c)
     words = iter(source.words(start * size, count * size))

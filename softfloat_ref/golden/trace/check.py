@@ -22,7 +22,7 @@ SAMPLE: Final = 64  # units of each node that the oracle recomputes
 
 
 @dataclass
-class Tally:
+class TraceTally:
     """The numbers of codes recomputed in arrays, of units by the oracle, and of given tensors."""
 
     codes: int = 0
@@ -48,10 +48,10 @@ def check_trace(
     sample: int | None = None,
     every: bool = False,
     advance: Advance = lambda label, codes: None,
-) -> Tally:
+) -> TraceTally:
     """Check the files of a trace. sample: results of each node for the oracle; every: all of them. advance: is told of
     the codes done, each once as it is read and once as it is recomputed or passed over. Raises Error."""
-    tally = Tally()
+    tally = TraceTally()
     codes = read_files(folder, manifest, trace, add, advance)
     if codes is None:
         return tally
@@ -64,7 +64,7 @@ def check_trace(
 
 
 def check_node(
-    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: Tally
+    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: TraceTally
 ) -> None:
     """Recompute a node from the codes of its inputs. sample: units for the oracle; None: all."""
     try:
@@ -74,7 +74,7 @@ def check_node(
 
 
 def _recompute(
-    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: Tally
+    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: TraceTally
 ) -> None:
     case, by = case_of(node, trace.tensors, codes), operation(node)
     for name, recomputed in zip(node.outputs, by.compute(case), strict=True):

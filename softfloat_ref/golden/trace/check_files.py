@@ -25,7 +25,7 @@ from softfloat_ref.golden.trace.files import (
     make_manifest,
     tensor_bytes,
 )
-from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet
+from softfloat_ref.golden.trace.model import CodeTensor, Node, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.trace.operations import operation
 
@@ -98,7 +98,7 @@ def _read_tensors(
     return codes, changed
 
 
-def read_unchanged(folder: Path, entries: Mapping[str, dict[str, Any]], tensor: Tensor) -> Codes:
+def read_unchanged(folder: Path, entries: Mapping[str, dict[str, Any]], tensor: CodeTensor) -> Codes:
     """The codes of one tensor. Raises Error if its file is not the one that the manifest lists."""
     if tensor.file not in entries:
         raise Error(f"{MANIFEST}: {tensor.file} of {tensor.name} is not in its list of files")
@@ -122,7 +122,7 @@ def _wrong_header(folder: Path, entries: Mapping[str, dict[str, Any]], trace: Tr
         yield f"{MANIFEST}: SHA-256 or lines of {HEADER} are not those of the file, which the manifest makes so"
 
 
-def _changed(trace: TraceSet, tensor: Tensor, codes: Mapping[str, Codes], changed: Iterable[str]) -> str:
+def _changed(trace: TraceSet, tensor: CodeTensor, codes: Mapping[str, Codes], changed: Iterable[str]) -> str:
     """What changed in a file with another hash: which element, if the operation that makes the tensor can tell."""
     head = f"{tensor.file}: {_HASH}"
     node = next((n for n in trace.nodes if tensor.name in n.outputs), None)
@@ -140,7 +140,7 @@ def _changed(trace: TraceSet, tensor: Tensor, codes: Mapping[str, Codes], change
     return f"{problem} ({_HASH})"
 
 
-def difference(tensor: Tensor, node: Node, stored: Codes, recomputed: Codes) -> str | None:
+def difference(tensor: CodeTensor, node: Node, stored: Codes, recomputed: Codes) -> str | None:
     """The first difference between a tensor and what its node makes, in words, and how many more there are."""
     mine, right = stored.reshape(-1), recomputed.reshape(-1)
     if mine.size != right.size:
@@ -152,7 +152,7 @@ def difference(tensor: Tensor, node: Node, stored: Codes, recomputed: Codes) -> 
     return element(tensor, node, int(wrong[0]), int(mine[wrong[0]]), int(right[wrong[0]])) + more
 
 
-def element(tensor: Tensor, node: Node, place: int, stored: int, right: int) -> str:
+def element(tensor: CodeTensor, node: Node, place: int, stored: int, right: int) -> str:
     """A wrong code in words."""
     index = [int(i) for i in np.unravel_index(place, tensor.shape)]
     shown, wanted = tensor.fmt.hex(stored), tensor.fmt.hex(right)

@@ -14,7 +14,7 @@ from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import made_folder, read_bytes, write_file
 from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, refuse_suite, to_json
-from softfloat_ref.golden.trace.model import Tensor, TraceSet
+from softfloat_ref.golden.trace.model import CodeTensor, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.writers import LICENSE
 
@@ -100,7 +100,7 @@ def header_text(trace: TraceSet) -> str:
     return "\n".join(lines) + "\n"
 
 
-def heading(tensor: Tensor) -> bytes:
+def heading(tensor: CodeTensor) -> bytes:
     """The comments above a tensor's codes."""
     return f"// {LICENSE}\n// {tensor.name}: {tensor.fmt.name}, {shape_text(tensor.shape)}\n".encode("ascii")
 
@@ -110,7 +110,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "one number"
 
 
-def memory_text(tensor: Tensor, codes: Codes) -> bytes:
+def memory_text(tensor: CodeTensor, codes: Codes) -> bytes:
     """The file of a tensor."""
     wide = codes.reshape(-1).astype(np.uint64)
     lines = np.empty((wide.size, tensor.fmt.digits + 1), np.uint8)
@@ -121,17 +121,17 @@ def memory_text(tensor: Tensor, codes: Codes) -> bytes:
     return heading(tensor) + lines.tobytes()
 
 
-def read_tensor(folder: Path, tensor: Tensor) -> Codes:
+def read_tensor(folder: Path, tensor: CodeTensor) -> Codes:
     """The codes of a tensor, in its shape. Raises Error for a file that `memory_text` cannot have written."""
     return codes_of(tensor, tensor_bytes(folder, tensor))
 
 
-def tensor_bytes(folder: Path, tensor: Tensor) -> bytes:
+def tensor_bytes(folder: Path, tensor: CodeTensor) -> bytes:
     """The file of a tensor. Raises Error, also for one much longer than its codes take."""
     return read_bytes(folder / tensor.file, 2 * (len(heading(tensor)) + tensor.size * (tensor.fmt.digits + 1)) + _SLACK)
 
 
-def codes_of(tensor: Tensor, data: bytes) -> Codes:
+def codes_of(tensor: CodeTensor, data: bytes) -> Codes:
     """The codes in a tensor's file. Raises Error, which says where, for data that `memory_text` cannot have made."""
     head, digits = heading(tensor), tensor.fmt.digits
     if not data.startswith(head):
@@ -157,7 +157,7 @@ def codes_of(tensor: Tensor, data: bytes) -> Codes:
     return codes.astype(convert.code_dtype(tensor.fmt)).reshape(tensor.shape)
 
 
-def line_of(tensor: Tensor, place: int) -> str:
+def line_of(tensor: CodeTensor, place: int) -> str:
     """A line of a tensor's file in messages, by its position in row order."""
     return f"{tensor.file}:{len(heading(tensor).splitlines()) + 1 + place}"
 
@@ -168,7 +168,7 @@ def _words(data: bytes) -> str:
     return lines[1].removeprefix(b"// ").decode("ascii", "replace") if len(lines) > 1 else ""
 
 
-def _refuse(wrong: NDArray[np.bool_], tensor: Tensor, what: str) -> None:
+def _refuse(wrong: NDArray[np.bool_], tensor: CodeTensor, what: str) -> None:
     if wrong.any():
         raise Error(f"{line_of(tensor, int(wrong.argmax()))}: {what}")
 

@@ -15,9 +15,9 @@ from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.golden.manifest import read_manifest
-from softfloat_ref.golden.trace.check import SAMPLE, Tally, check_node
+from softfloat_ref.golden.trace.check import SAMPLE, TraceTally, check_node
 from softfloat_ref.golden.trace.check_files import read_unchanged
-from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet
+from softfloat_ref.golden.trace.model import CodeTensor, Node, TraceSet
 from softfloat_ref.golden.verify import stored_set
 from softfloat_ref.oracle.formats import Format, in_full
 
@@ -124,10 +124,10 @@ class LoadedTrace:
             return problems
         codes = {x: self.read(x) for x in {*node.outputs, *(v.tensor for v in node.inputs)}}
         with in_full():
-            check_node(self.set, node, codes, problems.append, None if every else SAMPLE, Tally())
+            check_node(self.set, node, codes, problems.append, None if every else SAMPLE, TraceTally())
         return problems
 
-    def _placed(self, tensor: Tensor, layers: list[str]) -> TraceTensor:
+    def _placed(self, tensor: CodeTensor, layers: list[str]) -> TraceTensor:
         name, maker = tensor.name, self._makers.get(tensor.name)
         layer, phase, step, role = _parted(name)
         if layer is None:

@@ -20,7 +20,7 @@ MAX_SIZE: Final = 1 << 31
 
 
 @dataclass(frozen=True)
-class Tensor:
+class CodeTensor:
     """Codes of a format, row by row. name: its path in the step, such as conv1/forward/activation."""
 
     name: str
@@ -38,7 +38,7 @@ class Tensor:
         return f"{self.name.replace('/', '.')}.memh"
 
 
-class View(NamedTuple):
+class TensorView(NamedTuple):
     """A tensor as an input of a node: in a shape of the same number of codes, in the same order."""
 
     tensor: str
@@ -50,7 +50,7 @@ class Node:
     """An operation. op: a name of `operations`; options: parameters besides its inputs, as JSON values."""
 
     op: str
-    inputs: tuple[View, ...]
+    inputs: tuple[TensorView, ...]
     outputs: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -68,7 +68,7 @@ class TraceSet:
     recipe_name: str
     recipe: str
     step: int
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, CodeTensor]
     nodes: tuple[Node, ...]
 
     @property
@@ -114,7 +114,7 @@ class TraceSet:
         nodes = tuple(
             Node(
                 str(n["op"]),
-                tuple(View(str(v["tensor"]), _shape(v["shape"])) for v in n["inputs"]),
+                tuple(TensorView(str(v["tensor"]), _shape(v["shape"])) for v in n["inputs"]),
                 tuple(map(str, n["outputs"])),
                 _restored_options(n["options"], table["definitions"]),
             )
@@ -164,11 +164,11 @@ def _restored_options(options: Mapping[str, Any], definitions: Mapping[str, Any]
     return {str(key): restored_one(value) for key, value in options.items()}
 
 
-def _tensor(table: Mapping[str, Any], formats: Mapping[str, Format]) -> Tensor:
+def _tensor(table: Mapping[str, Any], formats: Mapping[str, Format]) -> CodeTensor:
     name, fmt = str(table["name"]), table["format"]
     if fmt not in formats:
         raise Error(f"tensor {name[:60]!r}: its format {str(fmt)[:60]!r} is not among the formats of the trace")
-    return Tensor(name, formats[fmt], _shape(table["shape"]))
+    return CodeTensor(name, formats[fmt], _shape(table["shape"]))
 
 
 def _shape(values: Sequence[Any]) -> tuple[int, ...]:
@@ -177,7 +177,7 @@ def _shape(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+def _named(tensors: Sequence[CodeTensor]) -> dict[str, CodeTensor]:
     by_name = {t.name: t for t in tensors}
     if len(by_name) < len(tensors) or len({t.file for t in tensors}) < len(tensors):
         raise Error("two tensors have the same name")

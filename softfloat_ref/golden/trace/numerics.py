@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from softfloat_ref.golden.trace.model import Tensor, View
+from softfloat_ref.golden.trace.model import CodeTensor, TensorView
 from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.quantizers import RecordingQuantizer
-from softfloat_ref.golden.trace.recorder import Array, Recorded, Recorder
+from softfloat_ref.golden.trace.recorder import Array, RecordedArray, Recorder
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics
 from softfloat_ref.nn.operations import CELL_GATE, GATES, Operations
 from softfloat_ref.oracle.accumulate import get_accumulator
@@ -23,11 +23,11 @@ OTHERS: Final = "fp32-sequential"
 _NOT_OPTIONS: Final = ("self", "name", "out", "known")  # arguments of operations that are neither inputs nor options
 
 
-class Operand(NamedTuple):
+class ProductOperand(NamedTuple):
     """An operand of a product: tensors, the axis that is reduced, the block format or None, remaining values, whether
     the last tensor is a second-level scale."""
 
-    tensors: list[View]
+    tensors: list[TensorView]
     axis: int
     block: dict[str, Any] | None
     size: int
@@ -48,7 +48,9 @@ class RecordingNumerics(Numerics):
     def __init__(self, of: Numerics, recorder: Recorder) -> None:
         super().__init__(of.name, of.specs, of.accumulator, of.run, of.hadamard_size)
         self._recorder = recorder
-        self._blocks: dict[tuple[str, Any, View, int], list[View]] = {}  # with BLAS, made once along an axis
+        self._blocks: dict[
+            tuple[str, Any, TensorView, int], list[TensorView]
+        ] = {}  # with BLAS, made once along an axis
         for role in of.specs:
             by = of.quantizer(role)
             self._by_role[role] = None if by is None else RecordingQuantizer(by, role, recorder, self._called)
@@ -119,31 +121,31 @@ class RecordingNumerics(Numerics):
         if batch:
             options["batch"] = batch[0]
         shape = (*batch, left.rows, right.rows)
-        result = Tensor(self._called(f"{a.role}_{b.role}_product"), FP32, shape)
+        result = CodeTensor(self._called(f"{a.role}_{b.role}_product"), FP32, shape)
         (view,) = self._recorder.make("matmul", [*left.tensors, *right.tensors], [result], options)
         return self._recorder.tensor(view)
 
-    def _operand(self, held: Held, axis: int, place: int) -> Operand:
+    def _operand(self, held: Held, axis: int, place: int) -> ProductOperand:
         view, by, rows = self._recorder.view(held.values), held.quantizer, held.values.shape[-1 - axis]
         batch, along = 1, axis
         if held.values.ndim > 2:
             batch, along, view = len(held.values), 1, self._rows(view, axis)
         if not isinstance(by, RecordingQuantizer) or not by.by_product:
-            return Operand([view], along, None, 0, rows)
+            return ProductOperand([view], along, None, 0, rows)
         key = held.role, held.source, view, along  # each tensor that is held draws random words of its own
         if key not in self._blocks or self.accumulator != BLAS:
             source = None if held.source is None else held.source(axis)
             self._blocks[key] = by.blocks(view, along, source, transposed=place == 0, batch=batch)
-        return Operand(self._blocks[key], 1, stored_format(by.fmt), by.fmt.size, rows, by.profile.two_levels)
+        return ProductOperand(self._blocks[key], 1, stored_format(by.fmt), by.fmt.size, rows, by.profile.two_levels)
 
-    def _rows(self, x: View, axis: int) -> View:
+    def _rows(self, x: TensorView, axis: int) -> TensorView:
         """Matrices one above the other, the reduced axis last."""
         count, rows, columns = x.shape
         if axis == 0:
-            result = Tensor(f"{x.tensor}_transposed", self._recorder.tensors[x.tensor].fmt, (count, columns, rows))
+            result = CodeTensor(f"{x.tensor}_transposed", self._recorder.tensors[x.tensor].fmt, (count, columns, rows))
             (x,) = self._recorder.make("transpose", [x], [result], {"axes": [0, 2, 1]})
             rows, columns = columns, rows
-        return View(x.tensor, (count * rows, columns))
+        return TensorView(x.tensor, (count * rows, columns))
 
 
 def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:
@@ -154,14 +156,14 @@ def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:
     def done(self: RecordingNumerics, *args: Any, **keywords: Any) -> Array:
         arguments = dict(signature.bind(self, *args, **keywords).arguments)
         replaced = arguments.get("out")
-        if isinstance(replaced, Recorded):
+        if isinstance(replaced, RecordedArray):
             del arguments["out"]
         y = work(**{key: _seen(value) for key, value in arguments.items()})
         told = {key: value for key, value in arguments.items() if key not in _NOT_OPTIONS}
         inputs = [x for value in told.values() for x in _tensors(value)]
         options = {key: list(v) if isinstance(v, tuple) else v for key, v in told.items() if not _tensors(v)}
         result = self.computed(op, inputs, y, arguments.get("name") or op, **options)
-        if isinstance(replaced, Recorded):
+        if isinstance(replaced, RecordedArray):
             replaced.name = ""
         return result
 

@@ -17,7 +17,7 @@ from softfloat_ref.nn.trainer import Trainer
 from softfloat_ref.nn.training_recipe import Recipe
 
 
-class Traced(NamedTuple):
+class TracedStep(NamedTuple):
     """A trace, and the codes of its tensors."""
 
     trace: TraceSet
@@ -25,12 +25,12 @@ class Traced(NamedTuple):
 
 
 class _Done(Exception):
-    def __init__(self, traced: Traced) -> None:
+    def __init__(self, traced: TracedStep) -> None:
         super().__init__()
         self.traced = traced
 
 
-def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Watch | None = None) -> Traced:
+def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Watch | None = None) -> TracedStep:
     """Train by a training recipe up to a step, counted from 1, and record this step.
 
     Products are summed by the recipe's accumulator. If that is BLAS, whose order is undefined, the products of the
@@ -48,7 +48,7 @@ def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Wa
             return plain(number, x, y, factor)
         recorder = _recording(trainer)
         plain(number, recorder.given("input/x", x), recorder.given("input/labels", y), factor)
-        raise _Done(Traced(recorder.trace(recipe.name, recipe.to_toml(), step), recorder.codes))
+        raise _Done(TracedStep(recorder.trace(recipe.name, recipe.to_toml(), step), recorder.codes))
 
     trainer.step = stepped  # type: ignore[method-assign]
     if step < 1:

@@ -7,7 +7,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, Piece, Slice, Stream, Writer
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts, FileStream, Piece, StreamSlice, Writer
 from softfloat_ref.golden.writers.cheader import CHeaderWriter
 from softfloat_ref.golden.writers.csv import CsvWriter
 from softfloat_ref.golden.writers.images import ALL_IMAGES, IMAGE_WRITERS, IMAGES
@@ -26,9 +26,9 @@ __all__ = [
     "Batch",
     "Data",
     "Facts",
+    "FileStream",
     "Piece",
-    "Slice",
-    "Stream",
+    "StreamSlice",
     "Writer",
     "chosen",
     "of_set",

@@ -98,7 +98,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Stream:
+class FileStream:
     """Bytes in a file, from a writer's batches."""
 
     path: Path
@@ -121,14 +121,14 @@ class Stream:
         return crc
 
 
-class Slice(NamedTuple):
+class StreamSlice(NamedTuple):
     """The first `size` bytes of a stream."""
 
     stream: int
     size: int
 
 
-Piece = bytes | Slice
+Piece = bytes | StreamSlice
 
 
 class Writer:
@@ -162,7 +162,7 @@ class Writer:
         """The bytes that a batch adds to each stream."""
         return []
 
-    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[FileStream]) -> Iterator[Piece]:
         """The file, in order."""
         raise NotImplementedError
 
@@ -203,10 +203,10 @@ class LineWriter(Writer):
     def openings(self, vectors: VectorSet) -> list[bytes]:
         return [self.opening(vectors)]
 
-    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[FileStream]) -> Iterator[Piece]:
         if head := self.head(vectors, facts):
             yield head
-        yield Slice(0, streams[0].size - self.trim)
+        yield StreamSlice(0, streams[0].size - self.trim)
         if foot := self.foot(vectors, facts):
             yield foot
 

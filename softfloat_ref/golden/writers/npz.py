@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, Piece, Slice, Stream, Writer
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts, FileStream, Piece, StreamSlice, Writer
 from softfloat_ref.units import Field
 
 _WORD: Final = 8  # bytes
@@ -55,7 +55,7 @@ class NpzWriter(Writer):
     def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
         return [facts.count * self.record(vectors, i) for i in range(len(vectors.fields))]
 
-    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[FileStream]) -> Iterator[Piece]:
         """A zip file without compression: the arrays one after the other, then the directory."""
         entries: list[_Entry] = []
         offset = 0
@@ -65,7 +65,7 @@ class NpzWriter(Writer):
             entry = _Entry(f.name, len(head) + streams[i].size, streams[i].crc(zlib.crc32(head)), offset)
             local = entry.local()
             yield local + head
-            yield Slice(i, streams[i].size)
+            yield StreamSlice(i, streams[i].size)
             entries.append(entry)
             offset += len(local) + entry.size
         for name, data in _tag_arrays(facts):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter, Piece, Stream, Writer
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts, FileStream, LineWriter, Piece, Writer
 from softfloat_ref.golden.writers.layout import LICENSE, identifier, positions, word_width
 
 HEADER: Final = "vectors.svh"
@@ -45,7 +45,7 @@ class HeaderWriter(Writer):
         """The same name for every set, so that a bench can include it."""
         return HEADER
 
-    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[FileStream]) -> Iterator[Piece]:
         yield self.header(vectors, facts.count).encode("ascii")
 
     def lines(self, vectors: VectorSet, facts: Facts) -> int:

@@ -15,16 +15,16 @@ from softfloat_ref.testing.conformance import arithmetic, ordering, rounded  # n
 from softfloat_ref.testing.conformance.affine import AffineConformance
 from softfloat_ref.testing.conformance.blocks import BlockQuantizeConformance
 from softfloat_ref.testing.conformance.dots import DotConformance
-from softfloat_ref.testing.conformance.operation import Case, OperationSuite
-from softfloat_ref.testing.conformance.suite import NotConforming, Property, Suite
+from softfloat_ref.testing.conformance.operation import OperationCase, OperationSuite
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, NotConforming, Property
 from softfloat_ref.testing.conformance.table import properties
 
 __all__ = [
     "AddConformance",
     "AffineConformance",
     "BlockQuantizeConformance",
-    "Case",
     "CompareConformance",
+    "ConformanceSuite",
     "ConvertConformance",
     "DivConformance",
     "DotConformance",
@@ -33,13 +33,13 @@ __all__ = [
     "MinMaxConformance",
     "MulConformance",
     "NotConforming",
+    "OperationCase",
     "OperationConformance",
     "OperationSuite",
     "Property",
     "QuantizeConformance",
     "SqrtConformance",
     "SubConformance",
-    "Suite",
 ]
 
 

@@ -19,7 +19,7 @@ from softfloat_ref.testing import strategies
 from softfloat_ref.testing.affine import AffineQuantizeView
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.conformance.operation import NEAREST, SYMMETRIC, code_of, fraction_text
-from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, integer, unit_lines
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, integer, unit_lines
 from softfloat_ref.units import AffineQuantizeUnit
 from softfloat_ref.units.affine import integer as signed_integer
 from softfloat_ref.units.affine import parameters
@@ -279,7 +279,7 @@ def error(t: AffineTrial, case: AffineCase) -> None:
     )
 
 
-class AffineConformance(Suite[AffineSetup, AffineCase, int]):
+class AffineConformance(ConformanceSuite[AffineSetup, AffineCase, int]):
     """The suite of an affine quantizer: model(self, value, scale, zero_point), codes, returns the integer's code.
 
     fmt: the affine format; the model of a symmetric one gets no zero point. source: the values' format. rule, policy:

@@ -22,14 +22,14 @@ from softfloat_ref.oracle.literals import hexadecimal, shortest
 from softfloat_ref.oracle.policies import Policy, get_policy, rounding_name
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
-from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, integer
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, integer
 from softfloat_ref.testing.operation import policy_options
 
 SHOWN: Final = 8
 _IDEMPOTENT: Final = frozenset(("floor", "ceil", "rceil", "even"))
 
 
-class Quantized(NamedTuple):
+class ModelBlock(NamedTuple):
     """A model's block: the scale's code and the elements' codes."""
 
     scale: int
@@ -56,15 +56,15 @@ class BlockSetup:
         return self.fmt.scale.mantissa_bits == 0 and self.profile.arithmetic == "exact"
 
 
-class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
+class BlockTrial(Trial[BlockSetup, Sequence[int], ModelBlock]):
     """Queries the model for blocks."""
 
-    def block(self, codes: Sequence[int]) -> Quantized:
+    def block(self, codes: Sequence[int]) -> ModelBlock:
         """The model's block of these values."""
         __tracebackhide__ = True
         return self.ask(codes)[0]
 
-    def misfit(self, block: Quantized) -> str:
+    def misfit(self, block: ModelBlock) -> str:
         element, scale = self.setup.fmt.element.width, self.setup.fmt.scale.width
         fits = not block.scale >> scale and not any(x >> element for x in block.codes)
         return "" if fits else f"codes of {element} bits, a scale of {scale}"
@@ -73,17 +73,17 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
         """The values asked for."""
         return [decoder(self.setup.source)(x) for x in codes]
 
-    def oracle(self, codes: Sequence[int]) -> Quantized:
+    def oracle(self, codes: Sequence[int]) -> ModelBlock:
         """The right block. Raises Undefined where the profile has none."""
         s = self.setup
         block = quantize_block(self.values(codes), s.fmt, s.profile, s.policy)
-        return Quantized(block.scale, block.codes)
+        return ModelBlock(block.scale, block.codes)
 
-    def numbers(self, block: Quantized) -> list[Value]:
+    def numbers(self, block: ModelBlock) -> list[Value]:
         """What a block stands for."""
         return dequantize_block(block.scale, block.codes, self.setup.fmt)
 
-    def shown(self, codes: Sequence[int], block: Quantized) -> list[str]:
+    def shown(self, codes: Sequence[int], block: ModelBlock) -> list[str]:
         s = self.setup
         used = max((i + 1 for i, x in enumerate(codes) if x), default=1)
         lines = [f"{s.fmt.name}, profile {s.profile.name}, {s.rounding}: {len(codes)} values of {s.source.name}"]
@@ -101,7 +101,7 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
         return [*lines, f"  {' '.join(command)}"]
 
 
-def _block(block: Quantized, used: int, fmt: BlockFormat) -> str:
+def _block(block: ModelBlock, used: int, fmt: BlockFormat) -> str:
     codes = " ".join(fmt.element.hex(x) for x in block.codes[:used])
     return f"{fmt.scale.hex(block.scale)}: {codes}{' ...' if used < len(block.codes) else ''}"
 
@@ -235,7 +235,7 @@ def nan(t: BlockTrial, drawn: tuple[list[int], int]) -> None:
     t.require(t.setup.fmt.scale.is_nan(t.block(codes).scale), t.setup.fmt.scale.hex(t.setup.fmt.scale.canonical_nan))
 
 
-class BlockQuantizeConformance(Suite[BlockSetup, Sequence[int], Quantized]):
+class BlockQuantizeConformance(ConformanceSuite[BlockSetup, Sequence[int], ModelBlock]):
     """The suite of a block quantizer: model(self, values), a list of codes of `source`, returns (scale, codes).
 
     fmt: the block format. profile, policy: as for `blocks.quantize`; roundings take no random bits here. size: values a
@@ -261,9 +261,9 @@ class BlockQuantizeConformance(Suite[BlockSetup, Sequence[int], Quantized]):
             raise Error(f"{type(self).__name__}: size = {size}: a block of {fmt.name} has {fmt.size_name} values")
         return BlockSetup(fmt, get_format(self.source), profile, policy, size)
 
-    def answer(self, codes: Sequence[int]) -> Quantized:
+    def answer(self, codes: Sequence[int]) -> ModelBlock:
         answered = self.model(list(codes))
         if not isinstance(answered, (tuple, list)) or len(answered) != 2 or len(answered[1]) != len(codes):
             raise Error(f"the model returned {answered!r}; it returns (scale, codes), a code for each value")
         elements = tuple(integer(x, f"element {i}") for i, x in enumerate(answered[1]))
-        return Quantized(integer(answered[0], "the scale"), elements)
+        return ModelBlock(integer(answered[0], "the scale"), elements)

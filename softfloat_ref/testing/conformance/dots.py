@@ -16,9 +16,9 @@ from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Pairs, Part, Prod
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.testing import strategies
-from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
+from softfloat_ref.testing.compare import Answer, ComparisonRule, agrees, compare_nan
 from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
-from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, answer_of, unit_lines
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, answer_of, unit_lines
 from softfloat_ref.testing.dot import DotView
 from softfloat_ref.units import DotUnit
 
@@ -43,7 +43,7 @@ class DotSetup:
     """Formats, accumulator, number of products."""
 
     dot: DotUnit
-    rule: Rule
+    rule: ComparisonRule
 
     @property
     def formats(self) -> tuple[Format, Format]:
@@ -217,7 +217,7 @@ def nan(t: DotTrial, drawn: tuple[DotCase, int]) -> None:
     t.require(t.setup.dot.out.is_nan(answer.result), "a NaN")
 
 
-class DotConformance(Suite[DotSetup, DotCase, Answer]):
+class DotConformance(ConformanceSuite[DotSetup, DotCase, Answer]):
     """The suite of a dot product: model(self, a, b, c), a and b being lists of `k` codes and c one code, returns the
     result's code, or (code, flags).
 
@@ -239,7 +239,7 @@ class DotConformance(Suite[DotSetup, DotCase, Answer]):
         if not (isinstance(dot.a, Format) and isinstance(dot.b, Format)):
             raise Error(f"{type(self).__name__}: fmt = {self.fmt!r}: the suite takes scalar formats, such as fp8_e4m3")
         flags = self.flags and dot.accumulator.flags
-        return DotSetup(dot, Rule(dot.out, compare_nan(self.compare_nan), flags))
+        return DotSetup(dot, ComparisonRule(dot.out, compare_nan(self.compare_nan), flags))
 
     def answer(self, case: DotCase) -> Answer:
         return answer_of(self.model(list(case.a), list(case.b), case.c))

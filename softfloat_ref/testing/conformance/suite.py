@@ -79,7 +79,7 @@ class Properties(Generic[S]):
 class Trial(Generic[S, C, A]):
     """Queries the model, records the questions, and reports them if a property does not hold."""
 
-    def __init__(self, suite: Suite[S, C, A], item: Property[S], setup: S) -> None:
+    def __init__(self, suite: ConformanceSuite[S, C, A], item: Property[S], setup: S) -> None:
         self.suite, self.item, self.setup = suite, item, setup
         self.asked: list[tuple[C, A]] = []
 
@@ -116,7 +116,7 @@ class Trial(Generic[S, C, A]):
         raise NotConforming("\n".join([head, *lines, f"  expected by this property: {expected}"]))
 
 
-class Suite(Generic[S, C, A]):
+class ConformanceSuite(Generic[S, C, A]):
     """The base of the suites. A subclass defines the subject in class attributes, and calls the model in `model`.
 
     max_examples: cases per property (default: by the Hypothesis profile). A test of a property not applicable to the
@@ -219,7 +219,7 @@ def _settings(count: int | None) -> settings:
 
 
 def _test(item: Property[Any]) -> Callable[[Any], None]:
-    def test(self: Suite[Any, Any, Any]) -> None:
+    def test(self: ConformanceSuite[Any, Any, Any]) -> None:
         __tracebackhide__ = True
         self.check(item.name)
 

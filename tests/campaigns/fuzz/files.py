@@ -36,7 +36,7 @@ from softfloat_ref.golden.manifest import read_manifest, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import generate_suite, read_suite, verify_suite
 from softfloat_ref.golden.vector_recipes import set_of
-from softfloat_ref.golden.verify import Report, _Check, stored_set, verify
+from softfloat_ref.golden.verify import VerifyReport, _Check, stored_set, verify
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.policies import Policy
@@ -181,7 +181,7 @@ def _vectors(folder: Path, key: str, **more: Any) -> Reader:
     def run(data: bytes, _: Path) -> None:
         put(path, data)
         for sample in (None, 3):
-            report = Report("x")
+            report = VerifyReport("x")
             _Check(folder, lone, vectors, report).lines(sample, False)
             refuse(report)
 
@@ -217,7 +217,7 @@ def _suite(folder: Path) -> Reader:
     path = folder / "suite" / "suite.json"
     reports = {p.parent: verify(p.parent) for p in path.parent.glob("*/manifest.json")}
 
-    def remembered(folder: Path, sample: int | None, every: bool) -> Report:
+    def remembered(folder: Path, sample: int | None, every: bool) -> VerifyReport:
         """The sets themselves are not changed: each is verified once."""
         if folder not in reports:
             return verify(folder, sample, every)
