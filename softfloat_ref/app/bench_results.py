@@ -33,7 +33,7 @@ def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
         return
     print("\n".join(x for x in output if not (wide and _PACKED.match(x))))
     if wide:
-        print("\n".join(reports.text(found)))
+        print("\n".join(reports.report_lines(found)))
     sys.stdout.flush()  # a diagnosis may take a while
     cause = explanation(found)
     for line in cause.lines() if cause else ():

@@ -90,7 +90,7 @@ def command(
         level = EXHAUSTIVE if exhaustive else None
         found = _from_device(request.vectors(op, count, level, default=default_cases), device, how)
     if "-" not in (json_file, junit):
-        for line in reports.text(found):
+        for line in reports.report_lines(found):
             print(line)
         sys.stdout.flush()  # a diagnosis may take a while
     exact = ulp is None and kappa.allowance is None

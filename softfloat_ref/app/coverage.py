@@ -18,7 +18,7 @@ from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.coverage.engine import measure, page
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.engine.waivers import read_waivers
-from softfloat_ref.golden.executed import executed
+from softfloat_ref.golden.executed import executed_cases
 from softfloat_ref.golden.generate import read_manifest
 from softfloat_ref.golden.manifest import SUITE
 from softfloat_ref.golden.sets import VectorSet
@@ -70,7 +70,7 @@ def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> i
         raise Error("several runs need --merge, which makes one report of them; or give one RUN")
     vectors, coverage = _set(folder)
     waived = _waived(folder, how["waivers"], coverage)
-    counted = [measure.count(coverage, executed(vectors, run)) for run in runs]
+    counted = [measure.count(coverage, executed_cases(vectors, run)) for run in runs]
     if merge:
         hits = sum((hits for hits, _ in counted), Counter[str]())
         counted = [(hits, sum(cases for _, cases in counted))]

@@ -89,7 +89,7 @@ def declare(folder: str | None, cases: int, provider: str | None) -> int:
     if wrong or folder is None:
         return int(wrong > 0)
     make_folder(folder)
-    for name, text in declaration.files(checked, by).items():
+    for name, text in declaration.declaration_files(checked, by).items():
         write_file(Path(folder) / name, lambda stream, text=text: stream.write(text.encode()))  # type: ignore[misc]
     print(f"{len(checked)} specializations declared in {folder}")
     return 0
@@ -103,7 +103,7 @@ def _checked(cases: int) -> tuple[list[tuple[str, str]], int]:
     found, totals, wrong = [], Counter[str](), Counter[str]()
     with progress(len(required)) as bar:
         for one in required:
-            done = mandatory.check(one, cases)
+            done = mandatory.check_specialization(one, cases)
             name = declaration.specialization(one.unit)
             found.append((name, f"{'all' if done.exhaustive else 'sample of'} {done.cases} cases"))
             op = name.partition("<")[0]

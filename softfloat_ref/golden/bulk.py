@@ -37,7 +37,7 @@ class CaseRange(NamedTuple):
     first: int | None
 
 
-def defined(columns: Table, undefined: NDArray[np.bool_]) -> tuple[Table, list[Line]]:
+def split_undefined(columns: Table, undefined: NDArray[np.bool_]) -> tuple[Table, list[Line]]:
     """The rows without the cases that have no defined result, and those cases' inputs."""
     if not undefined.any():
         return columns, []
@@ -55,7 +55,7 @@ class Tables:
     def __call__(self, place: CaseRange) -> tuple[Table, NDArray[np.bool_]]:
         """The rows of the cases there, and which of them have no defined result."""
         unit = self.vectors.unit
-        inputs, arity = inputs_at(self.vectors, place), len(unit.formats)
+        inputs, arity = columns_at(self.vectors, place), len(unit.formats)
         columns = np.empty((len(self.vectors.fields), inputs.shape[1]), np.int64)
         columns[:-2] = inputs
         codes, flags = self._run(list(columns[:arity]), columns[arity] if unit.policy.random_count else None)
@@ -68,7 +68,7 @@ def most_chunks(vectors: Any) -> int:
     return int(vectors.count) // CHUNK + 2
 
 
-def places(vectors: Any, wanted: Container[int]) -> Iterator[tuple[int, CaseRange]]:
+def case_ranges(vectors: Any, wanted: Container[int]) -> Iterator[tuple[int, CaseRange]]:
     """The chunks of those numbers: the directed cases, then the others."""
     directed = len(vectors.cases.directed())
     number = -(-directed // CHUNK)
@@ -80,7 +80,7 @@ def places(vectors: Any, wanted: Container[int]) -> Iterator[tuple[int, CaseRang
             yield i, CaseRange(start, min(CHUNK, vectors.count - start), start - directed)
 
 
-def inputs_at(vectors: Any, place: CaseRange) -> Table:
+def columns_at(vectors: Any, place: CaseRange) -> Table:
     """The inputs of the cases there, one row per field."""
     if place.first is not None:
         return _numbered(vectors, place.position, place.size, place.first)
@@ -96,7 +96,7 @@ def _numbered(vectors: Any, position: int, size: int, first: int) -> Table:
     if vectors.level == EXHAUSTIVE:
         table[:arity] = _every_case(formats, first, size)
     else:
-        table[:arity] = random_cases(formats, vectors.seed, size, first)
+        table[:arity] = random_columns(formats, vectors.seed, size, first)
     if n:
         table[arity] = cases.random_array(position, size)
         if cases.makes_near_carry_cases:
@@ -114,7 +114,7 @@ def _every_case(formats: Sequence[Format], first: int, size: int) -> Table:
     return np.array(rows[::-1])
 
 
-def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Table:
+def random_columns(formats: Sequence[Format], seed: int, count: int, start: int = 0) -> Table:
     """`cases.random_cases` as an array, one row per operand; formats of at most 64 bits."""
     from softfloat_ref.arrays.kernels import random_words
     from softfloat_ref.golden import compiled
@@ -123,15 +123,15 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
     words = random_words.words(Philox(seed, STREAM), WORD_BITS, start * stride, count * stride)
     out = np.empty((len(formats), count), np.int64)
     for i, f in enumerate(formats):
-        compiled.weighted_codes(words, stride, WORDS_A_CODE * i, *kinds(f), out[i])
+        compiled.weighted_codes(words, stride, WORDS_A_CODE * i, *kind_arrays(f), out[i])
     return out
 
 
 @lru_cache(maxsize=64)
-def kinds(fmt: Format) -> list[NDArray[np.int64]]:
-    """`cases.kinds` as the compiled loops take them, 64-bit patterns as signed integers: the mask of a code, the rows,
-    and the table."""
-    table = codes_of.kinds(fmt)
+def kind_arrays(fmt: Format) -> list[NDArray[np.int64]]:
+    """`cases.code_kinds` as the compiled loops take them, 64-bit patterns as signed integers: the mask of a code, the
+    rows, and the table."""
+    table = codes_of.code_kinds(fmt)
     return [
         np.array([x % (1 << WORD_BITS) for x in row], np.uint64).view(np.int64)
         for row in (((1 << fmt.width) - 1,), table.rows, table.table)
@@ -152,7 +152,7 @@ def room_for_text(digits: NDArray[np.int64], lines: int) -> tuple[NDArray[np.uin
     return np.empty(size + _PADDING, np.uint8), size
 
 
-def text(columns: Table, fields: Sequence[Field]) -> NDArray[np.uint8]:
+def text_of_columns(columns: Table, fields: Sequence[Field]) -> NDArray[np.uint8]:
     """The bytes of lines of TestFloat text; `columns` has a row for each field."""
     from softfloat_ref.golden import compiled
 
@@ -162,14 +162,14 @@ def text(columns: Table, fields: Sequence[Field]) -> NDArray[np.uint8]:
     return out[:size]
 
 
-def words(lines: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def memory_words(lines: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Lines of text as memory words."""
     out = np.empty_like(lines)
     _as_words(lines, out)
     return out
 
 
-def parse(data: bytes) -> Table | None:
+def parse_columns(data: bytes) -> Table | None:
     """The codes of lines of hexadecimal digits, one row per column; None if the lines differ in layout, or contain
     anything except digits and single spaces."""
     first = data.find(b"\n") + 1

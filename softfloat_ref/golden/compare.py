@@ -15,7 +15,7 @@ from softfloat_ref.golden.writers import Batch, Data, Facts, FileStream, Piece, 
 from softfloat_ref.units import Field, Line
 
 MAX_PROBLEMS: Final = 10
-_SHOWN: Final = 120
+_MAX_SHOWN: Final = 120
 
 Add = Callable[[str], None]
 
@@ -48,7 +48,7 @@ class _Unread(FileStream):
         return 0
 
 
-def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Add) -> FileLayout:
+def file_layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Add) -> FileLayout:
     """The positions of the streams in a file; the text around them is compared."""
     size = path.stat().st_size
     unread: list[FileStream] = [_Unread(path, 0, n) for n in writer.sizes(vectors, facts, size)]
@@ -151,7 +151,7 @@ class Comparison:
                 self._wrong_line(reader, self.lines + i, theirs_line, batch.lines[i])
             else:
                 truth = self._truth(writer, reader, batch, i)
-                self.add(difference(reader.file, reader.region, self.lines + i, text, theirs_line, truth))
+                self.add(difference_text(reader.file, reader.region, self.lines + i, text, theirs_line, truth))
             if not record:
                 return
 
@@ -166,7 +166,7 @@ class Comparison:
 
     def _wrong_line(self, reader: _Reader, number: int, text: bytes, expected: Line) -> None:
         """A line of TestFloat text has its own operands: report the expected result for those."""
-        at, quoted = location(reader.file, reader.region, number, True), shown(text, True)
+        at, quoted = location(reader.file, reader.region, number, True), line_text(text, True)
         codes = parse_line(text, self.vectors.fields)
         if codes is None:
             self.add(f"{at}: not a line of this set: {quoted!r}")
@@ -210,7 +210,7 @@ def location(file: str, region: Region, line: int, text: bool) -> str:
     return f"{file}:{region.lines_before + line + 1}" if text else f"{file}: {region.name}[{line}]"
 
 
-def difference(file: str, region: Region, number: int, text: bool, got: Data, wanted: Data) -> str:
+def difference_text(file: str, region: Region, number: int, text: bool, got: Data, wanted: Data) -> str:
     """The text of a case in a file, and the expected text; for a case with several lines, the first that differs."""
     ours, theirs = bytes(memoryview(wanted)), bytes(memoryview(got))
     lines = ours.splitlines(keepends=True) if text else [ours]
@@ -219,14 +219,16 @@ def difference(file: str, region: Region, number: int, text: bool, got: Data, wa
         others += [b""] * (len(lines) - len(others))
         k = next((i for i, (x, y) in enumerate(zip(lines, others, strict=False)) if x != y), 0)
         ours, theirs, number = lines[k], others[k], number * len(lines) + k
-    return f"{location(file, region, number, text)}: {shown(theirs, text)} but the oracle says {shown(ours, text)}"
+    return (
+        f"{location(file, region, number, text)}: {line_text(theirs, text)} but the oracle says {line_text(ours, text)}"
+    )
 
 
-def shown(data: Any, text: bool) -> str:
+def line_text(data: Any, text: bool) -> str:
     """A line, or an element of an array, for a message."""
     raw = bytes(memoryview(data))
     shown = raw.decode("ascii", "replace").removesuffix("\n").replace("\n", "\\n") if text else raw[::-1].hex()
-    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+    return shown if len(shown) <= _MAX_SHOWN else shown[:_MAX_SHOWN] + "..."
 
 
 def parse_line(text: bytes, fields: Sequence[Field]) -> Line | None:

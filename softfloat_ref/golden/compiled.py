@@ -1,7 +1,7 @@
 """Compiled loops for vectors in bulk: codes from random words, lines of hexadecimal text, and both with an operation
 between them.
 
-The codes come from the compiled `cases.drawn`.
+The codes come from the compiled `cases.draw_code`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from softfloat_ref.arrays.kernels.operations import operate
 from softfloat_ref.arrays.kernels.random_words import fill
 from softfloat_ref.golden import cases
 
-register_jitable(forceinline=True)(cases.drawn)
-_drawn: Any = cases.drawn
+register_jitable(forceinline=True)(cases.draw_code)
+_drawn: Any = cases.draw_code
 
-_LINES: Final = 256  # at a time: their words stay in the first cache
+_LINES_AT_ONCE: Final = 256  # at a time: their words stay in the first cache
 _WORDS_A_CODE: Final = 2
 
 
@@ -97,7 +97,7 @@ def _text_at(columns: Any, first: int, lines: int, digits: Any, room: Any, out: 
     """Some lines of the text of columns, from a place in the output on; returns the place after them.
 
     First all their words of eight digits, column by column, then the stores: a word's surplus bytes are overwritten by
-    what follows them. made: room for these words; its last column takes the digits of each, negative for the last word
+    what follows them. room: space for these words; its last column takes the digits of each, negative for the last word
     of a column.
     """
     word, last = 0, room.shape[1] - 1
@@ -124,10 +124,10 @@ def _text_at(columns: Any, first: int, lines: int, digits: Any, room: Any, out: 
 @compiled(nogil=True)
 def text_lines(columns: Any, digits: Any, out: Any) -> None:
     """Lines of upper-case hexadecimal, single spaces between the columns; `out` has eight bytes more than they need."""
-    room = np.empty((_words_a_line(digits), _LINES + 1), np.uint64)
+    room = np.empty((_words_a_line(digits), _LINES_AT_ONCE + 1), np.uint64)
     count, place = columns.shape[1], 0
-    for first in range(0, count, _LINES):
-        place = _text_at(columns, first, min(_LINES, count - first), digits, room, out, place)
+    for first in range(0, count, _LINES_AT_ONCE):
+        place = _text_at(columns, first, min(_LINES_AT_ONCE, count - first), digits, room, out, place)
 
 
 @compiled(nogil=True, error_model="numpy")
@@ -139,9 +139,9 @@ def operation_lines(
 
     draw: the number of lines, the seed, the stream, and the number of the first case, for operands that are drawn
     (masks, rows, tables: `weighted_codes`, a row for each operand); inputs: the operands of lines that are not, else
-    without columns. numbers to targets: the operation's plan. done[0]: the number of lines made, all
+    without columns. numbers to targets: the operation's plan. done[0]: the number of lines written, all
     unless the oracle must compute one. words, columns,
-    flags, made: room for the words, the columns and the flags of some lines at a time, and as in `_text_at`.
+    flags, room: space for the words, the columns and the flags of some lines at a time, and as in `_text_at`.
     """
     arity, count, block, place = masks.shape[0], draw[0], max(flags.size, 1), 0  # a step of 0 would be an error
     stride = _WORDS_A_CODE * arity

@@ -13,9 +13,9 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.literals import code_or_none
 from softfloat_ref.units import Line, Unit
 
-COMMENTS: Final = ("//", "#")
+COMMENT_STARTS: Final = ("//", "#")
 _NO_FLAGS: Final = re.compile(r"(?://|#)\s*flags = none\s*")  # of a bench, in its log
-_ABSENT: Final = "-"  # a result that the device does not have
+_NO_RESULT: Final = "-"  # a result that the device does not have
 
 
 def without_flags(comment: str) -> bool:
@@ -29,7 +29,7 @@ def answer_lengths(unit: Unit, flags: bool = True) -> tuple[int, ...]:
     return (results, results + 1) if unit.has_flags and flags else (results,)
 
 
-def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
+def executed_cases(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
     """The inputs of each case with a result in a log.
 
     A line is `operands result [flags]`, or `result [flags]` alone, which belongs to the set's next case; `-` stands for
@@ -42,11 +42,11 @@ def executed(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
     answers = 0
     for number, text in enumerate(text_lines(log), 1):
         words = text.split()
-        if not words or text.startswith(COMMENTS):
+        if not words or text.startswith(COMMENT_STARTS):
             lengths = lengths[:1] if without_flags(text) else lengths
             continue
         operands = len(widths) if len(words) > lengths[-1] else 0
-        codes = [0 if word == _ABSENT and i >= operands else code_or_none(word) for i, word in enumerate(words)]
+        codes = [0 if word == _NO_RESULT and i >= operands else code_or_none(word) for i, word in enumerate(words)]
         if any(x is None for x in codes):
             raise Error(f"{log}:{number}: {text.strip()[:80]!r} is not a line of hexadecimal numbers")
         answers += 1

@@ -55,7 +55,7 @@ def generate(
     another set, if it cannot be written, and if no case has a defined result.
     """
     folder = Path(folder)
-    chosen = writers.chosen(formats, vectors, vectors.count)
+    chosen = writers.choose_writers(formats, vectors, vectors.count)
     _refuse_other(folder, vectors)
     with made_folder(folder):
         if resume and (stored := _finished(folder, vectors, chosen)):
@@ -101,7 +101,7 @@ def _write_parts(
     advance: Callable[[str, int], None],
 ) -> None:
     with in_background(journal.add) as add:
-        for batch in parts.made(vectors, [w.key for w in chosen], journal.parts, workers, advance):
+        for batch in parts.encoded_batches(vectors, [w.key for w in chosen], journal.parts, workers, advance):
             add(batch)
     journal.finish()
     if journal.lines == 0:
@@ -117,7 +117,7 @@ class _Assembly:
         self.chosen = chosen
         self.journal = journal
         self.facts = Facts(journal.lines, journal.runs)
-        self.made: dict[str, Path] = {}  # where the files are before they get their names
+        self.temporary: dict[str, Path] = {}  # where the files are before they get their names
 
     def finish(self, command: Sequence[str]) -> dict[str, Any]:
         """Put the files together, give them their names, and write the manifest."""
@@ -131,7 +131,7 @@ class _Assembly:
         (self.folder / MANIFEST).unlink(
             missing_ok=True
         )  # no manifest may describe the new files until they are complete
-        for name, temporary in (*self.made.items(), (MANIFEST, path)):
+        for name, temporary in (*self.temporary.items(), (MANIFEST, path)):
             os.replace(temporary, self.folder / name)
         for name in stale:
             (self.folder / name).unlink(missing_ok=True)
@@ -152,10 +152,10 @@ class _Assembly:
             pieces = list(writer.pieces(self.vectors, self.facts, streams))
             name = writer.file_name(self.vectors)
             if len(streams) == 1 and pieces == [StreamSlice(0, streams[0].size)]:
-                self.made[name], sha256 = streams[0].path, self.journal.sha256(first)
+                self.temporary[name], sha256 = streams[0].path, self.journal.sha256(first)
             else:
-                self.made[name] = self.journal.folder / f"new.{name}"
-                sha256 = _put_together(pieces, streams, self.made[name])
+                self.temporary[name] = self.journal.folder / f"new.{name}"
+                sha256 = _put_together(pieces, streams, self.temporary[name])
             first += count
             lines = writer.lines(self.vectors, self.facts)
             yield {"name": name, "format": writer.key, "sha256": sha256, "lines": lines}
@@ -164,7 +164,7 @@ class _Assembly:
         path, count = self.journal.left_out_path, self.journal.cases - self.facts.count
         if count <= MAX_LISTED:
             return left_out_entry(count, read_text(path, limits.LOG, "ascii").splitlines()), []
-        self.made[LEFT_OUT] = path
+        self.temporary[LEFT_OUT] = path
         entry = {"name": LEFT_OUT, "format": "left_out", "sha256": file_sha256(path), "lines": count}
         return left_out_entry(count, ()), [entry]
 

@@ -23,7 +23,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import appended, opened, rest_of, sha256, text_lines
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.parts import EncodedBatch
-from softfloat_ref.golden.tags import Run, merged
+from softfloat_ref.golden.tags import Run, merge_runs
 from softfloat_ref.golden.writers.batch import FileStream
 
 UNFINISHED: Final = ".unfinished"
@@ -167,7 +167,7 @@ class Journal:
 
     def runs(self) -> Iterator[Run]:
         """The runs of the lines' tags, neighbours merged."""
-        return merged(_read_runs(self.folder / _RUNS))
+        return merge_runs(_read_runs(self.folder / _RUNS))
 
     @property
     def left_out_path(self) -> Path:

@@ -19,9 +19,9 @@ from softfloat_ref.units import Field
 MANIFEST: Final = "manifest.json"
 SUITE: Final = "suite.json"  # of a folder of such folders
 SCHEMA: Final = 3
-WHY: Final = "no defined result under this policy"
+WHY_LEFT_OUT: Final = "no defined result under this policy"
 MAX_LISTED: Final = 4096  # cases without a defined result that a manifest lists; more have a file of their own
-_LINE: Final = 110
+_LINE_WIDTH: Final = 110
 LEFT_OUT: Final = "left_out.txt"
 _dumps: Final = json.JSONEncoder().encode
 _sorted: Final = json.JSONEncoder(sort_keys=True).encode
@@ -65,14 +65,14 @@ def make_manifest(
         "left_out": left_out,
         "groups": groups(runs),
         "coverage": summary(vectors),
-        **described(vectors),
+        **descriptions(vectors),
         "files": files,
     }
 
 
 def wrong_descriptions(manifest: dict[str, Any], vectors: VectorSet) -> Iterator[str]:
     """The entries of a manifest that do not match its own set."""
-    wanted = {"name": vectors.name, **described(vectors)}
+    wanted = {"name": vectors.name, **descriptions(vectors)}
     if _sorted({key: manifest.get(key) for key in wanted}) == _sorted(wanted):
         return
     for key, value in wanted.items():
@@ -80,7 +80,7 @@ def wrong_descriptions(manifest: dict[str, Any], vectors: VectorSet) -> Iterator
             yield f"{MANIFEST}: {key} does not match this set"
 
 
-def described(vectors: VectorSet) -> dict[str, Any]:
+def descriptions(vectors: VectorSet) -> dict[str, Any]:
     """The set's definition, and its consequences, written out for readers that do not know the names."""
     return {
         "set": vectors.to_dict(),
@@ -95,7 +95,7 @@ def described(vectors: VectorSet) -> dict[str, Any]:
 
 def left_out_entry(count: int, listed: Sequence[str]) -> dict[str, Any]:
     """The cases without a defined result: their numbers and inputs, or, if there are many, the file that lists them."""
-    entry: dict[str, Any] = {"count": count, "why": WHY}
+    entry: dict[str, Any] = {"count": count, "why": WHY_LEFT_OUT}
     if count > MAX_LISTED:
         return {**entry, "file": LEFT_OUT}
     parts = [line.split(" ", 1) for line in listed]
@@ -154,7 +154,7 @@ def to_json(value: Any, indent: str = "") -> str:
     if type(value) is int:
         return str(value)
     short = _dumps(value)
-    if len(indent) + len(short) <= _LINE or not isinstance(value, (dict, list)) or not value:
+    if len(indent) + len(short) <= _LINE_WIDTH or not isinstance(value, (dict, list)) or not value:
         return short
     inner = indent + " "
     if isinstance(value, dict):
@@ -174,7 +174,7 @@ def _filled(parts: Sequence[str], indent: str) -> str:
     """Items filled into lines."""
     lines, line = [], indent + parts[0]
     for part in parts[1:]:
-        if len(line) + len(part) > _LINE:
+        if len(line) + len(part) > _LINE_WIDTH:
             lines.append(line)
             line = indent + part
         else:

@@ -14,8 +14,8 @@ from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import bulk
 from softfloat_ref.golden.bulk import CaseRange
 
-TOGETHER: Final = 4  # chunks made in one call, except where directed cases meet random ones
-_BLOCK: Final = 512  # lines at a time: their columns and words stay in the first cache
+CHUNKS_A_CALL: Final = 4  # chunks made in one call, except where directed cases meet random ones
+_LINES_AT_ONCE: Final = 512  # lines at a time: their columns and words stay in the first cache
 _loop: Final = Loop("softfloat_ref.golden.compiled", "operation_lines")
 
 
@@ -25,7 +25,7 @@ class Texts:
     def __init__(self, vectors: Any, op_plan: Plan) -> None:
         formats, self.vectors, self.plan = vectors.unit.formats, vectors, op_plan
         self.digits = np.array([f.digits for f in vectors.fields], np.int64)
-        kinds = [bulk.kinds(f) for f in formats]
+        kinds = [bulk.kind_arrays(f) for f in formats]
         longest = max(table.size for _, _, table in kinds)
         self.kinds = (
             np.array([mask for mask, _, _ in kinds]),
@@ -38,14 +38,14 @@ class Texts:
         operands = len(self.kinds[0])
         draw = np.array([place.size, self.vectors.seed, bulk.STREAM, place.first or 0], np.uint64)
         if place.first is None:
-            inputs = np.ascontiguousarray(bulk.inputs_at(self.vectors, place))
+            inputs = np.ascontiguousarray(bulk.columns_at(self.vectors, place))
         else:
             inputs = np.empty((operands, 0), np.int64)
         rooms = (
-            np.empty(_BLOCK * bulk.WORDS_A_CODE * operands, np.uint64),
-            np.empty((operands + 2, _BLOCK), np.int64),
-            np.empty(_BLOCK, np.uint8),
-            np.empty((int((-(-self.digits // 8)).sum()), _BLOCK + 1), np.uint64),
+            np.empty(_LINES_AT_ONCE * bulk.WORDS_A_CODE * operands, np.uint64),
+            np.empty((operands + 2, _LINES_AT_ONCE), np.int64),
+            np.empty(_LINES_AT_ONCE, np.uint8),
+            np.empty((int((-(-self.digits // 8)).sum()), _LINES_AT_ONCE + 1), np.uint64),
         )
         out, size = bulk.room_for_text(self.digits, place.size)
         done = np.zeros(1, np.int64)
@@ -62,13 +62,17 @@ def texts(vectors: Any) -> Texts | None:
     return None if op_plan is None else Texts(vectors, op_plan)
 
 
-def places(vectors: Any, chunks: Container[int]) -> Iterator[tuple[int, CaseRange]]:
+def joined_ranges(vectors: Any, chunks: Container[int]) -> Iterator[tuple[int, CaseRange]]:
     """Those chunks, some neighbours as one place, with the number of the first."""
     waiting: tuple[int, CaseRange] | None = None
-    for number, place in bulk.places(vectors, chunks):
+    for number, place in bulk.case_ranges(vectors, chunks):
         if waiting is not None:
             first, before = waiting
-            if number // TOGETHER == first // TOGETHER and before.first is not None and place.first is not None:
+            if (
+                number // CHUNKS_A_CALL == first // CHUNKS_A_CALL
+                and before.first is not None
+                and place.first is not None
+            ):
                 waiting = first, before._replace(size=before.size + place.size)
                 continue
             yield waiting

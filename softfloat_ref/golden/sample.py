@@ -10,15 +10,15 @@ from typing import Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import opened
-from softfloat_ref.golden.compare import Add, FileLayout, Region, difference
-from softfloat_ref.golden.parts import inputs_at
+from softfloat_ref.golden.compare import Add, FileLayout, Region, difference_text
+from softfloat_ref.golden.parts import case_inputs
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import TagCursor
 from softfloat_ref.golden.writers import Batch
 from softfloat_ref.oracle.sources import Philox
 
 _STREAM: Final = 5  # of the keyed generator, for the choice of cases
-_AT_ONCE: Final = 1 << 16  # cases that are held in memory
+_CASES_AT_ONCE: Final = 1 << 16  # cases that are held in memory
 
 
 def chosen_cases(total: int, count: int, seed: int) -> list[int]:
@@ -37,8 +37,8 @@ def check_sample(
     left_out: the numbers of the cases that have no line."""
     cursor = TagCursor(vectors)
     checked = 0
-    for start in range(0, len(numbers), _AT_ONCE):
-        expected = list(_expected(vectors, numbers[start : start + _AT_ONCE], left_out, cursor, add))
+    for start in range(0, len(numbers), _CASES_AT_ONCE):
+        expected = list(_expected(vectors, numbers[start : start + _CASES_AT_ONCE], left_out, cursor, add))
         for file in layouts:
             for i, region in enumerate(file.regions):
                 _compare(vectors, file, i, region, expected, add)
@@ -50,7 +50,7 @@ def _expected(
     vectors: VectorSet, numbers: Sequence[int], left_out: Sequence[int], cursor: TagCursor, add: Add
 ) -> Iterator[tuple[int, Batch]]:
     """The number and content of the lines of those cases."""
-    for number, inputs in inputs_at(vectors, numbers):
+    for number, inputs in case_inputs(vectors, numbers):
         skipped = bisect_left(left_out, number)
         listed = skipped < len(left_out) and left_out[skipped] == number
         runs, line = cursor.take(number, 1), vectors.line(inputs)
@@ -69,7 +69,7 @@ def _compare(
         wanted = bytes(memoryview(file.writer.part(vectors, batch)[stream]))
         if got != wanted and not (region.trim and got == wanted[: -region.trim]):
             text = file.writer.text
-            add(difference(file.path.name, region, number, text, got, wanted))
+            add(difference_text(file.path.name, region, number, text, got, wanted))
 
 
 def _fixed(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:

@@ -30,7 +30,7 @@ _SUITE_KEYS: Final = {"description", "count", "level", "seed", "policy", "set", 
 _PACK_KEYS: Final = {"count", "sets"}
 _POLICY_KEYS: Final = tuple(f.name for f in dataclasses.fields(Policy))
 _SET_KEYS: Final = {*vector_recipes.ALL_KEYS, *_POLICY_KEYS, "label", "part", "padding", "unboxed", "width"}
-_NAMED: Final = ("op", "fmt", "out", "rounding", "acc")  # properties in a set's own name
+_KEYS_IN_NAMES: Final = ("op", "fmt", "out", "rounding", "acc")  # properties in a set's own name
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _expanded(set_table: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterat
     for values in itertools.product(*(set_table[k] for k in listed)):
         one = {**{k: v for k, v in set_table.items() if k != "label"}, **dict(zip(listed, values, strict=True))}
         vectors = vector_recipes.set_of(_recipe(dict(one), shared))
-        more = [str(one[k]) for k in listed if k not in _NAMED]
+        more = [str(one[k]) for k in listed if k not in _KEYS_IN_NAMES]
         name = "_".join([vectors.name, *([label] if label else []), *more])
         yield re.sub(r"[^A-Za-z0-9_.]+", "_", name), vectors
 
@@ -164,7 +164,7 @@ def generate_suite(
     folder = Path(folder)
     entries = []
     for vectors in suite.sets.values():
-        writers.chosen(formats, vectors, vectors.count)  # refuses a type of file before any set is written
+        writers.choose_writers(formats, vectors, vectors.count)  # refuses a type of file before any set is written
     with made_folder(folder):
         _refuse_other(folder, suite)
         (folder / SUITE).unlink(missing_ok=True)

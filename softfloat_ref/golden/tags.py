@@ -58,7 +58,7 @@ def defined_runs(runs: Iterable[Run], undefined: Iterable[int]) -> list[Run]:
     return defined
 
 
-def merged(runs: Iterable[Run]) -> Iterator[Run]:
+def merge_runs(runs: Iterable[Run]) -> Iterator[Run]:
     """The runs with neighbours of the same tag as one."""
     tag, total = "", 0
     for name, count in runs:

@@ -15,8 +15,8 @@ from softfloat_ref.oracle.sources import parse_source
 from softfloat_ref.units import OPTIONS, MixedUnit, OperationUnit, options_of
 
 # In a wheel beside this file; in a checkout at the top.
-_PLACES: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
-_SUITE_PLACES: Final = (_PLACES[0] / "suites", _PLACES[1].with_name("suites"))
+_RECIPE_FOLDERS: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
+_SUITE_FOLDERS: Final = (_RECIPE_FOLDERS[0] / "suites", _RECIPE_FOLDERS[1].with_name("suites"))
 _TYPES: Final[dict[str, Any]] = {
     "count": int,
     "level": int | str,
@@ -27,9 +27,9 @@ _TYPES: Final[dict[str, Any]] = {
     **{name: row.kind or str | dict for name, row in OPTIONS.items()},
     "acc": str | dict,
 }
-_COMMON: Final = {"description", "op", "fmt", "out", "count", "level", "seed"}
-_OF_POLICIES: Final = ("policy", "roundings", "source")
-ALL_KEYS: Final = {*_COMMON, *_OF_POLICIES, *OPTIONS}
+_COMMON_KEYS: Final = {"description", "op", "fmt", "out", "count", "level", "seed"}
+_POLICY_KEYS: Final = ("policy", "roundings", "source")
+ALL_KEYS: Final = {*_COMMON_KEYS, *_POLICY_KEYS, *OPTIONS}
 _PART_KEYS: Final = {"op", "fmt", "out", "rounding", "place", "policy", "source"}
 _MIXED_KEYS: Final = {"description", "count", "seed", "padding", "unboxed", "width", "sign_extend", "policy", "part"}
 DEFAULT_COUNT: Final = 10_000
@@ -37,12 +37,12 @@ DEFAULT_COUNT: Final = 10_000
 
 def recipe_files() -> dict[str, Path]:
     """The shipped recipes by name."""
-    return _files(_PLACES)
+    return _files(_RECIPE_FOLDERS)
 
 
 def suite_files() -> dict[str, Path]:
     """The shipped suites by name."""
-    return _files(_SUITE_PLACES)
+    return _files(_SUITE_FOLDERS)
 
 
 def _files(places: Iterable[Path]) -> dict[str, Path]:
@@ -91,7 +91,7 @@ def only(table: Mapping[str, Any], keys: Collection[str], where: str = "") -> No
 def keys_of(op: object) -> set[str]:
     """The keys of a recipe for an operation. Raises Error for an unknown one."""
     taken = options_of(op) if isinstance(op, str) else frozenset({"policy"})
-    return {*_COMMON, *taken, *(_OF_POLICIES if "policy" in taken else ())}
+    return {*_COMMON_KEYS, *taken, *(_POLICY_KEYS if "policy" in taken else ())}
 
 
 # -- of several operations ---------------------------------------------------------------------------------------------

@@ -15,21 +15,21 @@ from typing import Any, Final, Protocol
 from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.base.files import opened, text_lines
 from softfloat_ref.golden import parts
-from softfloat_ref.golden.compare import Comparison, FileLayout, layout
+from softfloat_ref.golden.compare import Comparison, FileLayout, file_layout
 from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, read_manifest, wrong_descriptions
 from softfloat_ref.golden.sample import check_sample, chosen_cases
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.tags import Run, TagCursor, defined_runs, groups, merged
+from softfloat_ref.golden.tags import Run, TagCursor, defined_runs, groups, merge_runs
 from softfloat_ref.golden.trace.model import TRACE, TraceSet
 from softfloat_ref.golden.writers import Facts, Writer, of_set
 from softfloat_ref.oracle.formats import in_full
 from softfloat_ref.units import Line
 
 MAX_PROBLEMS: Final = 10
-ORACLE_LINES: Final = 1 << 20  # a bulk set of at most this many lines is recomputed by the oracle alone
+MAX_ORACLE_LINES: Final = 1 << 20  # a bulk set of at most this many lines is recomputed by the oracle alone
 ORACLE_SAMPLE: Final = 1 << 16  # lines of larger sets that it recomputes; the compiled code recomputes all
 _BLOCK: Final = 1 << 20
-_DIGITS: Final = 19  # so that the number of a case fits 64 bits
+_MAX_DIGITS: Final = 19  # so that the number of a case fits 64 bits
 
 
 @dataclass
@@ -40,7 +40,7 @@ class VerifyReport:
     count: int = 0
     checked: int = 0
     compiled: int = 0
-    problems: list[str] = field(default_factory=list)
+    problem_lines: list[str] = field(default_factory=list)
     more: int = 0
     words: str = ""  # the summary, where it is of another kind
     noun: str = "vectors"
@@ -245,7 +245,7 @@ class _Check:
         if LEFT_OUT in self.entries:
             for line in text_lines(self.folder / LEFT_OUT):
                 number, _, inputs = line.strip().partition(" ")
-                yield int(number) if number.isdecimal() and len(number) < _DIGITS else -1, inputs
+                yield int(number) if number.isdecimal() and len(number) < _MAX_DIGITS else -1, inputs
         else:
             listed = self.manifest["left_out"]
             yield from zip(listed["cases"], listed["inputs"], strict=True)
@@ -253,7 +253,7 @@ class _Check:
     def _line_runs(self) -> Iterator[Run]:
         """The tags of the set's lines: of its cases, except those without a line."""
         runs = TagCursor(self.vectors).take(0, self.total)
-        return merged(defined_runs(runs, (number for number, _ in self._left_out())))
+        return merge_runs(defined_runs(runs, (number for number, _ in self._left_out())))
 
     # -- every line --------------------------------------------------------------------------------------------------
 
@@ -262,14 +262,14 @@ class _Check:
         before = self.others()
         writers: list[Writer] = [self.known[name] for name in self.entries if name in self.known]
         layouts = [
-            layout(w, self.vectors, self.facts, self.folder / w.file_name(self.vectors), self.report.add)
+            file_layout(w, self.vectors, self.facts, self.folder / w.file_name(self.vectors), self.report.add)
             for w in writers
         ]
         if self.others() > before:
             return
         lanes = max((f.lanes for f in self.vectors.fields), default=1)
         compiled = (
-            self.vectors.compiled and self.manifest["count"] * lanes > ORACLE_LINES and sample is None and not every
+            self.vectors.compiled and self.manifest["count"] * lanes > MAX_ORACLE_LINES and sample is None and not every
         )
         if sample is None:
             count = self._compare_all(layouts, compiled)
@@ -330,7 +330,7 @@ def _read(path: Path) -> tuple[str, int]:
     return digest.hexdigest(), lines
 
 
-def problems(report: VerifyReport) -> Iterator[str]:
+def problem_lines(report: VerifyReport) -> Iterator[str]:
     """The lines to print of a report that did not pass."""
     yield from report.problems
     if report.more:

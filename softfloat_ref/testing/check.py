@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import text_lines
 from softfloat_ref.explanation.scalar import MAX_FLAGS
-from softfloat_ref.golden.executed import COMMENTS, answer_lengths, without_flags
+from softfloat_ref.golden.executed import COMMENT_STARTS, answer_lengths, without_flags
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.flags import Flags
@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 SHOWN: Final = 10
 _BATCH: Final = 4096
 # Of a bench, in its log of results.
-_NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan|nan_scale_elements) = ([a-z_ ]+)")
-_COUNTED: Final = 1 << 16  # missing answers are counted exactly up to this number
-KEPT: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that agree
-FIRST: Final = 1 << 12  # cases kept in their order
-UNKNOWN: Final = "X or Z bits"
-_UNKNOWN: Final = re.compile("[0-9a-fA-F]*[xXzZ][0-9a-fA-FxXzZ]*")
+_LOG_NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan|nan_scale_elements) = ([a-z_ ]+)")
+_MAX_COUNTED: Final = 1 << 16  # missing answers are counted exactly up to this number
+MAX_DIAGNOSED: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that agree
+MAX_FIRST: Final = 1 << 12  # cases kept in their order
+UNKNOWN_BITS: Final = "X or Z bits"
+_UNKNOWN_DIGITS: Final = re.compile("[0-9a-fA-F]*[xXzZ][0-9a-fA-FxXzZ]*")
 _PREFIXED: Final = re.compile("0[xX][0-9a-fA-F]+")
 
 
@@ -98,7 +98,7 @@ class CheckReport:
         self.mismatched += bool(kind)
         self.kinds.update([kind] if kind else [])
         cases = self.wrong if kind and not agrees else self.right
-        if keep and len(cases) < KEPT:
+        if keep and len(cases) < MAX_DIAGNOSED:
             cases.append((line, answer))
 
     def note_own(self, own: OwnCase, kind: str, view: MismatchView) -> None:
@@ -141,7 +141,7 @@ class UnknownBits:
             if word != "0":  # which %#x prints without one
                 self.has_prefix.setdefault(place, False)
             digits = word if len(word) <= self.digits[place] else word.lower().removeprefix("0x")
-            return len(digits) <= self.digits[place] and bool(_UNKNOWN.fullmatch(digits))
+            return len(digits) <= self.digits[place] and bool(_UNKNOWN_DIGITS.fullmatch(digits))
         if len(word) != self.digits[place]:
             self.has_prefix[place] = True
         return not self.has_prefix.get(place, others)
@@ -187,7 +187,7 @@ class Judge:
 
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and what else is accepted."""
-        match = _NOTE.fullmatch(comment.strip())
+        match = _LOG_NOTE.fullmatch(comment.strip())
         if match and match[1] == "flags":
             names = {name.upper() for name in match[2].split()} & {*Flags.__members__}  # none: "none"
             self.report.flags &= sum(Flags[name] for name in names)
@@ -206,9 +206,9 @@ class Judge:
             self.compare(line, parse_answer(answer, unit, line[: self.inputs]))
             return
         unknown = Answer((0,), 0 if len(words) > len(unit.result_formats) else None)
-        self.report.note(line, unknown, UNKNOWN, False)
+        self.report.note(line, unknown, UNKNOWN_BITS, False)
         if self.has_parts:
-            self.report.part(unit.selected(line[: self.inputs])[0]).note(line, unknown, UNKNOWN, False)
+            self.report.part(unit.selected(line[: self.inputs])[0]).note(line, unknown, UNKNOWN_BITS, False)
 
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
@@ -223,7 +223,7 @@ class Judge:
         else:
             kind = self.view.kind(line[: self.inputs], *self._compared(expected, answer), nan, bool(flags))
         self.report.note(line, answer, kind)
-        if len(self.report.first) < FIRST:
+        if len(self.report.first) < MAX_FIRST:
             self.report.first.append((line, answer))
         if self.has_parts:
             own = self.view.own(line[: self.inputs], expected, answer)
@@ -312,9 +312,9 @@ def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
         if line is None:
             raise DeviceError(f"it answered more lines than it was asked: {text[:80]!r}")
         judge.compare(line, parse_answer(text, judge.report.vectors.unit, line[: judge.inputs]))
-    missing = sum(1 for _ in itertools.islice(cases, _COUNTED))
+    missing = sum(1 for _ in itertools.islice(cases, _MAX_COUNTED))
     if missing:
-        least = "at least " if missing == _COUNTED else ""
+        least = "at least " if missing == _MAX_COUNTED else ""
         raise DeviceError(f"it closed its output {least}{missing} answers too early")
 
 
@@ -335,7 +335,7 @@ def check_results(
 
 def _without_comments(judge: Judge, lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
-        if line.startswith(COMMENTS):
+        if line.startswith(COMMENT_STARTS):
             judge.note(line)
         elif line.strip():
             yield line
@@ -361,9 +361,9 @@ def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
                 raise DeviceError(f"{text.strip()[:80]!r} has operands of no case of this set")
         words = text.split()
         judge.compare_logged(line, " ".join(words[width:]), words[:width])
-    missing = sum(1 for _ in itertools.islice(cases, _COUNTED))
+    missing = sum(1 for _ in itertools.islice(cases, _MAX_COUNTED))
     if missing:
-        least = "at least " if missing == _COUNTED else ""
+        least = "at least " if missing == _MAX_COUNTED else ""
         raise DeviceError(f"it ends {least}{missing} answers too early")
     if other := -sum(n for n in owed.values() if n < 0):
         raise DeviceError(f"operands that the set has not, or not so often: {other} lines")
@@ -392,7 +392,7 @@ def check_lines(
     for number, text in enumerate(lines, 1):
         if not text.strip():
             continue
-        if text.startswith(COMMENTS):
+        if text.startswith(COMMENT_STARTS):
             judge.note(text)
             continue
         came += 1

@@ -142,7 +142,7 @@ class Scoreboard:
         """
         unit = self._variant(rounding, policy)
         named = [f for f in unit.inputs if f.role != "random"]
-        codes = codes_of(unit, _ordered(unit, operands, fields, named), named)
+        codes = field_codes(unit, _ordered(unit, operands, fields, named), named)
         inputs = (*codes, *_random_words(unit, random_bits))
         outputs = tuple(unit.answer(inputs))
         self.expected += 1
@@ -179,7 +179,7 @@ class Scoreboard:
         self.compared += 1
         e, view = expectation, view_of(expectation.unit)
         try:
-            codes = [x for value, f in zip(values, self._lanes(values), strict=True) for x in lanes_of(value, f)]
+            codes = [x for value, f in zip(values, self._lanes(values), strict=True) for x in lane_codes(value, f)]
             answer = Answer(tuple(codes), None if flags is None else unsigned(flags))
         except Unresolved:
             raised = "" if flags is None else f", flags {flags}"
@@ -259,16 +259,16 @@ def unsigned(value: Any) -> int:
         raise Unresolved(f"{value} has X or Z bits") from None
 
 
-def codes_of(unit: Unit, values: Sequence[Any], fields: Sequence[Field]) -> list[int]:
+def field_codes(unit: Unit, values: Sequence[Any], fields: Sequence[Field]) -> list[int]:
     """The codes given for fields: one value per field, or one per code. Raises Error for a wrong number."""
     lanes = _single_lanes(fields)
     if len(values) not in (len(fields), len(lanes)):
         raise Error(f"{view_of(unit).title} takes {counted(len(fields), 'operand')}, not {len(values)}")
     pairs = zip(values, fields if len(values) == len(fields) else lanes, strict=True)
-    return [_checked(code, f) for value, f in pairs for code in lanes_of(value, f)]
+    return [_checked(code, f) for value, f in pairs for code in lane_codes(value, f)]
 
 
-def lanes_of(value: Any, field: Field) -> list[int]:
+def lane_codes(value: Any, field: Field) -> list[int]:
     """The codes of a field: from a sequence, or from one integer that holds them, lane 0 lowest. Raises Error."""
     if field.lanes == 1:
         return [unsigned(value)]
@@ -315,7 +315,7 @@ def _random_words(unit: Any, words: Any) -> list[int]:
         if policy is not None:
             check_random(policy, None if words is None else unsigned(words))
         return []
-    return [check_random(unit.policy, x) for x in lanes_of(words, field)]
+    return [check_random(unit.policy, x) for x in lane_codes(words, field)]
 
 
 # -- simulators ------------------------------------------------------------------------------------------------------

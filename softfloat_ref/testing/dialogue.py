@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 
 from softfloat_ref.base.numbers import seconds
 from softfloat_ref.oracle.literals import MAX_LINE
-from softfloat_ref.testing.devices import DeviceError, close_all, end_group, how_ended, words_of
+from softfloat_ref.testing.devices import DeviceError, close_all, command_words, end_group, how_ended
 
 _CHUNK: Final = 1 << 15  # bytes written before their answers are read: a pipe holds more
 _PATIENCE_S: Final = 2.0  # for the first answer, before assuming that the device answers only at the end
@@ -35,7 +35,7 @@ class Dialogue:
 
         patience_s: how long the first answer may take before the device is assumed to answer only at the end.
         """
-        self._words = words_of(command, "the device")
+        self._words = command_words(command, "the device")
         self.command, self.timeout_s = command, seconds(timeout_s, "timeout_s")
         self.patience_s = seconds(patience_s, "patience_s")
         self.answers_at_once = True

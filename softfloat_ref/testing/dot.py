@@ -15,7 +15,7 @@ from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import DotUnit
 
-SHOWN_PRODUCTS: Final = 8
+MAX_SHOWN_PRODUCTS: Final = 8
 
 
 @register(DotUnit)
@@ -54,11 +54,11 @@ class DotView(MismatchView):
             k for k, (x, y) in enumerate(pairs) if not ((x.is_zero and y.is_finite) or (y.is_zero and x.is_finite))
         ]
         yield from (f"  {name:9}{' '.join(codes)}" for name, codes in scales)
-        for k in nonzero[:SHOWN_PRODUCTS]:
+        for k in nonzero[:MAX_SHOWN_PRODUCTS]:
             x, y = (value_text(d(code)) for d, code in ((decode_a, a[k]), (decode_b, b[k])))
             yield f"  {f'{k}:':9}{formats[0].hex(a[k])} * {formats[1].hex(b[k])} = {x} * {y}"
-        if len(nonzero) > SHOWN_PRODUCTS:
-            yield f"  {'':9}and {len(nonzero) - SHOWN_PRODUCTS} more products"
+        if len(nonzero) > MAX_SHOWN_PRODUCTS:
+            yield f"  {'':9}and {len(nonzero) - MAX_SHOWN_PRODUCTS} more products"
         yield f"  {'c':9}{self.unit.c.hex(c)} = {value_text(decoder(self.unit.c)(c))}"
 
     def command(self, inputs: Sequence[int], got: Answer) -> str:

@@ -44,7 +44,7 @@ def kappa_of(expected: int, got: int, fmt: Format) -> Kappa:
     return abs(int(rank_of(fmt, got) - rank_of(fmt, expected)))
 
 
-def largest(kappas: Sequence[Kappa]) -> Kappa:
+def largest_kappa(kappas: Sequence[Kappa]) -> Kappa:
     """Kappa of several: NaN if one is NaN, else the largest."""
     return math.nan if any(map(math.isnan, kappas)) else max(kappas, default=0)
 
@@ -126,24 +126,24 @@ class Kappas:
 
     unit: Unit
     allowed: Allowance
-    kept: int
+    worst_count: int
     compared: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     by_interval: dict[str, Kappa] = field(default_factory=dict)
-    found: Kappa = 0
+    kappa: Kappa = 0
     _heap: list[tuple[float, int, KappaCase]] = field(default_factory=list)
 
     def count(self, case: KappaCase) -> None:
         """Count a case."""
         self.compared += 1
         self.counts[text_of(case.kappa)] += 1
-        self.found = largest((self.found, case.kappa))
+        self.kappa = largest_kappa((self.kappa, case.kappa))
         where = self._where(case)
         if where:
-            self.by_interval[where] = largest((self.by_interval.get(where, 0), case.kappa))
+            self.by_interval[where] = largest_kappa((self.by_interval.get(where, 0), case.kappa))
         if case.kappa:
             entry = (math.inf if math.isnan(case.kappa) else case.kappa, -self.compared, case)
-            (heapq.heappush if len(self._heap) < self.kept else heapq.heappushpop)(self._heap, entry)
+            (heapq.heappush if len(self._heap) < self.worst_count else heapq.heappushpop)(self._heap, entry)
 
     def _where(self, case: KappaCase) -> str:
         """The interval of the operand; '' without intervals, and of a case whose defined result is not finite."""
@@ -159,8 +159,8 @@ class Kappas:
     def declared(self) -> list[tuple[str, Kappa]]:
         """Kappa of each interval, or of all. Over all if NaNs or infinities do not match, as 4.4 has it."""
         order = [*(i.text for i in self.allowed.intervals), ELSEWHERE]
-        if not self.allowed.intervals or not math.isfinite(self.found):
-            return [("[ -Inf, Inf ]", self.found)]
+        if not self.allowed.intervals or not math.isfinite(self.kappa):
+            return [("[ -Inf, Inf ]", self.kappa)]
         return [(where, self.by_interval[where]) for where in order if where in self.by_interval]
 
     # -- in words ------------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Kappas:
     def summary(self) -> str:
         """The end of a summary line."""
         allowed = "" if self.allowed.limit is None else f", {self.allowed.limit} allowed"
-        return f"; kappa {text_of(self.found)}{allowed}"
+        return f"; kappa {text_of(self.kappa)}{allowed}"
 
     def text(self) -> list[str]:
         """How many cases have each kappa; kappa by interval; the worst cases."""
@@ -195,7 +195,7 @@ class Kappas:
     def to_dict(self) -> dict[str, Any]:
         """Kappa for JSON; as text, since it may be Inf or NaN."""
         return {
-            "kappa": text_of(self.found),
+            "kappa": text_of(self.kappa),
             "limit": self.allowed.limit,
             "counts": dict(self.counts),
             "intervals": [{"interval": where, "kappa": text_of(k)} for where, k in self.declared],
@@ -230,7 +230,7 @@ class KappaJudge:
         """The kind of mismatch of an answer ('' if it is allowed), and its kappa. Counts the case."""
         width, count = self.errors.unit.input_width, len(self._formats)
         expected = line[width : width + count]
-        kappa = largest([kappa_of(*x) for x in zip(expected, answer.codes, self._formats, strict=True)])
+        kappa = largest_kappa([kappa_of(*x) for x in zip(expected, answer.codes, self._formats, strict=True)])
         self.errors.count(KappaCase(kappa, line[:width], expected, answer.codes))
         if self.errors.allowed.limit is None:
             return "", ""

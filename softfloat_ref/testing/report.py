@@ -17,7 +17,7 @@ from softfloat_ref.units import Field, Unit
 _NOT_XML: Final = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def describe(mismatch: Mismatch, unit: Unit) -> list[str]:
+def mismatch_lines(mismatch: Mismatch, unit: Unit) -> list[str]:
     """The lines that show a mismatch: operands, both answers, and the changes that give the device's answer."""
     m, view = mismatch, view_of(unit)
     kind = f"{m.kind}, {m.error} ulp" if m.error else m.kind
@@ -61,9 +61,9 @@ def part_summary(part: CheckReport) -> str:
     return head + (f" ({kinds})" if kinds else "")
 
 
-def text(report: CheckReport) -> list[str]:
+def report_lines(report: CheckReport) -> list[str]:
     """The mismatches, and the device's failure, if any."""
-    lines = [line for m in report.mismatches for line in describe(m, report.vectors.unit)]
+    lines = [line for m in report.mismatches for line in mismatch_lines(m, report.vectors.unit)]
     rest = report.mismatched - len(report.mismatches)
     if rest:
         lines.append(f"... and {rest} more mismatches")
@@ -133,7 +133,7 @@ def to_junit(report: CheckReport, more: Sequence[str] = ()) -> str:
     lines.append(f'<testsuite name="softfloat-ref" tests="1" failures="{int(failed)}">')
     lines.append(f'  <testcase classname="check" name={name}>')
     if failed:
-        shown = escape(_clean("\n".join([summary(report), *text(report), *more])))
+        shown = escape(_clean("\n".join([summary(report), *report_lines(report), *more])))
         lines.append(f"    <failure message={quoteattr(_clean(summary(report)))}>{shown}</failure>")
     return "\n".join([*lines, "  </testcase>", "</testsuite>"]) + "\n"
 

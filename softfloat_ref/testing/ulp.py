@@ -40,8 +40,8 @@ from softfloat_ref.units.unit import split
 
 FLAGS: Final = INVALID | DIVIDE_BY_ZERO  # the flags that do not depend on the allowed error
 MORE_BITS: Final = 64
-_FAR: Final = 1 << 18  # powers of two below which no format has a number
-_LARGEST: Final = Fraction(sys.float_info.max)
+_MIN_EXPONENT: Final = 1 << 18  # powers of two below which no format has a number
+_LARGEST_FLOAT: Final = Fraction(sys.float_info.max)
 
 
 class Exact(NamedTuple):
@@ -107,17 +107,17 @@ def exact_number(x: Value) -> Exact:
     if not x.sticky:
         return Exact(FINITE, x.sign, x.as_fraction())
     # any number past the cut: no number that it is compared with has so many bits
-    size, exponent = 2 * x.significand + 1, max(x.exponent - 1, -_FAR)
+    size, exponent = 2 * x.significand + 1, max(x.exponent - 1, -_MIN_EXPONENT)
     return Exact(FINITE, x.sign, exact.finite(x.sign, size, exponent).as_fraction())
 
 
-def unit(fmt: Format, x: Exact) -> Fraction:
+def ulp_of(fmt: Format, x: Exact) -> Fraction:
     """An ulp of a format at an exact number."""
     exponent = fmt.ulp_exponent(x.top() if x.value else fmt.emin)
     return Fraction(2) ** exponent
 
 
-def within(x: Exact, place: Fraction, most: Fraction) -> bool:
+def is_within(x: Exact, place: Fraction, most: Fraction) -> bool:
     """Whether |x - place| <= most, decided exactly."""
     return x.compare(place - most) >= 0 and x.compare(place + most) <= 0
 
@@ -153,7 +153,7 @@ class UlpErrors:
 
     operation: OperationUnit | VectorUnit
     limit: Fraction
-    kept: int
+    worst_count: int
     compared: int = 0
     infinite: int = 0
     largest: Fraction = Fraction(0)
@@ -169,7 +169,7 @@ class UlpErrors:
             self.ranges[_range(case.error)] += 1
         if case.error is None or case.error:
             entry = (case.error is None, case.error or Fraction(0), -self.compared, case)
-            (heapq.heappush if len(self._heap) < self.kept else heapq.heappushpop)(self._heap, entry)
+            (heapq.heappush if len(self._heap) < self.worst_count else heapq.heappushpop)(self._heap, entry)
 
     @property
     def worst(self) -> list[UlpCase]:
@@ -180,7 +180,7 @@ class UlpErrors:
 
     def summary(self) -> str:
         """The end of a summary line."""
-        return f"; largest error {_largest(self)} ulp, {number(self.limit)} allowed"
+        return f"; largest error {_largest(self)} ulp, {ulp_text(self.limit)} allowed"
 
     def text(self) -> list[str]:
         """The histogram and the worst cases."""
@@ -191,7 +191,7 @@ class UlpErrors:
         for case in self.worst:
             codes = _operands(operation, case)
             answers = f"{operation.out.hex(case.got)}, exactly rounded {operation.out.hex(case.expected)}"
-            lines.append(f"worst {number(case.error)} ulp: {operation.op} {codes} = {answers}")
+            lines.append(f"worst {ulp_text(case.error)} ulp: {operation.op} {codes} = {answers}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -272,10 +272,10 @@ class UlpJudge:
         self.errors.count(UlpCase(inputs, expected[at], lane.result, worst.error, at))
         if worst.wrong:
             kind = classify((expected[at], right), lane, rule)
-            limit = f"error above {number(self.errors.limit)} ulp"
-            return kind if worst.error is None else limit, number(worst.error)
+            limit = f"error above {ulp_text(self.errors.limit)} ulp"
+            return kind if worst.error is None else limit, ulp_text(worst.error)
         flags_differ = rule.flags and answer.flags is not None and (answer.flags ^ right) & FLAGS
-        return FLAGS_ONLY if flags_differ else "", number(worst.error)
+        return FLAGS_ONLY if flags_differ else "", ulp_text(worst.error)
 
     def judge(self, expected: int, got: int, x: Exact, rule: ComparisonRule) -> Judged:
         """The error of an answer: `expected` is the policy's answer, x the exact result."""
@@ -284,7 +284,7 @@ class UlpJudge:
             right = decoder(fmt)(expected)
             if not (x.is_finite and right.is_finite) or self._departs(right, x):
                 return Judged(Fraction(0), False)
-            return Judged(abs(right.as_fraction() - x.near(self._bits)) / unit(fmt, x), False)
+            return Judged(abs(right.as_fraction() - x.near(self._bits)) / ulp_of(fmt, x), False)
         if got >> fmt.width or not x.is_finite:
             return Judged(None, True)
         place = self._place(got, x)
@@ -294,16 +294,16 @@ class UlpJudge:
 
     def _distance(self, expected: int, place: Fraction, x: Exact) -> Judged:
         fmt, limit = self.out, self.errors.limit
-        right, ulp = decoder(fmt)(expected), unit(self.out, x)
+        right, ulp = decoder(fmt)(expected), ulp_of(self.out, x)
         if right.is_finite and self._departs(right, x):
             error = abs(place - right.as_fraction()) / ulp
             return Judged(error, error > limit)
         error = abs(place - x.near(self._bits)) / ulp
-        return Judged(error, not within(x, place, limit * ulp))
+        return Judged(error, not is_within(x, place, limit * ulp))
 
     def _departs(self, right: Value, x: Exact) -> bool:
         """Whether the policy's finite answer is more than an ulp from the exact result."""
-        return not within(x, right.as_fraction(), unit(self.out, x))
+        return not is_within(x, right.as_fraction(), ulp_of(self.out, x))
 
     def _place(self, code: int, x: Exact) -> Fraction | None:
         """The number that an answer stands for; None if it is not a number."""
@@ -321,19 +321,19 @@ class UlpJudge:
 # -- reports ---------------------------------------------------------------------------------------------------------
 
 
-def number(x: Fraction | None) -> str:
+def ulp_text(x: Fraction | None) -> str:
     """An error or a limit as text, with six digits."""
     return "infinite" if x is None else f"{_decimal(x):.6g}"
 
 
 def _decimal(x: Fraction) -> float:
     """The nearest float64; beyond the range, the largest one."""
-    return float(x) if x < _LARGEST else float(_LARGEST)
+    return float(x) if x < _LARGEST_FLOAT else float(_LARGEST_FLOAT)
 
 
 def _largest(errors: UlpErrors) -> str:
-    return "infinite" if errors.infinite else number(errors.largest)
+    return "infinite" if errors.infinite else ulp_text(errors.largest)
 
 
 def _range_name(k: int) -> str:
-    return "none" if k < 0 else f"up to {number(Fraction(2) ** (k - 1))} ulp"
+    return "none" if k < 0 else f"up to {ulp_text(Fraction(2) ** (k - 1))} ulp"

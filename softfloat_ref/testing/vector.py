@@ -14,7 +14,7 @@ from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import Line, VectorUnit
 from softfloat_ref.units.unit import split
 
-SHOWN: Final = 256  # codes of a case whose command is shown
+MAX_SHOWN_CODES: Final = 256  # codes of a case whose command is shown
 
 
 class LaneUlpJudge(UlpJudge):
@@ -47,7 +47,7 @@ class VectorView(MismatchView):
     def command(self, inputs: Sequence[int], got: Answer) -> str:
         """For vectors of a length that a shell takes and people read."""
         unit = self.unit
-        if unit.input_width > SHOWN:
+        if unit.input_width > MAX_SHOWN_CODES:
             return ""
         formats = ",".join(f"{p.name}={f.name}" for p, f in zip(unit.own, unit.formats, strict=True))
         options = [f"--fmt {formats}", f"--out {unit.out.name}", *size_options(unit), *policy_options(unit.policy)]

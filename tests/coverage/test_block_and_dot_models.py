@@ -15,7 +15,7 @@ from softfloat_ref.coverage.quantize import models, setting
 from softfloat_ref.coverage.quantize.element_carry import near_carry_case
 from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockSetting
 from softfloat_ref.golden.kinds import block_codes
-from softfloat_ref.golden.kinds.dot import inputs_of, operands_of
+from softfloat_ref.golden.kinds.dot import line_inputs, operands_of
 from softfloat_ref.golden.kinds.dot_codes import random_case
 from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.blocks.formats import get_block_format
@@ -153,7 +153,7 @@ def test_operands_are_made_for_every_bin_of_a_dot_product(a: str, b: str, out: s
     each_bin_is_hit(coverage)
     unit = DotUnit.make(f"a={a},b={b}", acc=acc, k=k, out=out, extrapolate=True)
     source = Philox(5)
-    lines = [inputs_of(random_case(operands_of(unit), source, i)) for i in range(200)]
+    lines = [line_inputs(random_case(operands_of(unit), source, i)) for i in range(200)]
     assert not set().union(*map(coverage.hits, lines)) & out_of_reach(coverage)
 
 

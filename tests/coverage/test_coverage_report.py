@@ -18,7 +18,7 @@ from softfloat_ref.coverage.engine.measure import BinLine, ModelReport, Report, 
 from softfloat_ref.coverage.engine.waivers import read_waivers
 from softfloat_ref.coverage.operation.setting import Setting
 from softfloat_ref.coverage.operation.sv_covergroups import class_ranges, package
-from softfloat_ref.golden.executed import executed
+from softfloat_ref.golden.executed import executed_cases
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import CATALOGUE, get_format
@@ -123,7 +123,7 @@ def test_bad_logs(tmp_path: Path, content: str, said: str) -> None:
     log = tmp_path / "bad.log"
     log.write_text(content)
     with pytest.raises(Error, match=re.escape(said)):
-        list(executed(ADDITIONS, log))
+        list(executed_cases(ADDITIONS, log))
 
 
 def test_bad_input_is_one_line(smoke: Path, tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_weight_of_two_passes_is_rounded_in_each(policy: dict[str, Any] | None
     recorder = Recorder()
     plain = Numerics("layer", {"weight": TensorFormat("mxfp8_e4m3", policy=policy)})
     numerics = RecordingNumerics(plain, recorder)
-    x, weight = (recorder.given(name, np.ones((2, 3), np.float32)) for name in ("x", "weight"))
+    x, weight = (recorder.input(name, np.ones((2, 3), np.float32)) for name in ("x", "weight"))
     for _ in range(2):
         numerics.product(numerics.hold(x, "activation"), numerics.hold(weight, "weight"), 1, 1)
     assert [n.op for n in recorder.nodes].count("quantize") == count

@@ -95,7 +95,7 @@ def test_large_sets_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     vectors = VectorSet.make("quantize", "mxfp8", 2500)
     assert vectors.cases.in_arrays
     generate(vectors, tmp_path)
-    monkeypatch.setattr(verification, "ORACLE_LINES", 1 << 16)
+    monkeypatch.setattr(verification, "MAX_ORACLE_LINES", 1 << 16)
     report = verify(tmp_path)
     assert (report.passed, report.compiled, report.checked) == (True, 2500, verification.ORACLE_SAMPLE // 32)
     report = verify(tmp_path, every=True)
@@ -145,7 +145,7 @@ def test_a_set_without_any_result_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_random_cases(fmt: str, start: int) -> None:
     """By position, at any start: the codes that the scalar generator gives."""
     formats = (get_format(fmt), get_format("fp16"), get_format(fmt))
-    found = bulk.random_cases(formats, 12, 3000, start).view(np.uint64).T.tolist()
+    found = bulk.random_columns(formats, 12, 3000, start).view(np.uint64).T.tolist()
     assert [tuple(x) for x in found] == list(random_cases(formats, 12, 3000, start))
 
 
@@ -160,9 +160,9 @@ def test_text_of_any_widths(widths: tuple[int, ...]) -> None:
         for w in widths
     ]
     lines = list(zip(*(row.tolist() for row in rows), strict=True))
-    text = bulk.text(np.array(rows).view(np.int64), fields)
+    text = bulk.text_of_columns(np.array(rows).view(np.int64), fields)
     assert text.tobytes().decode() == "".join(map(text_line(fields), lines))
-    assert bulk.words(text).tobytes().decode() == "".join(map(word_line(fields), lines))
+    assert bulk.memory_words(text).tobytes().decode() == "".join(map(word_line(fields), lines))
 
 
 @pytest.mark.full

@@ -353,7 +353,7 @@ def bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(operation, "BULK_FROM", 1)
     monkeypatch.setattr("softfloat_ref.golden.generate.MAX_LISTED", 20)
     monkeypatch.setattr("softfloat_ref.golden.manifest.MAX_LISTED", 20)
-    monkeypatch.setattr(verifying, "ORACLE_LINES", 1000)
+    monkeypatch.setattr(verifying, "MAX_ORACLE_LINES", 1000)
     monkeypatch.setattr(verifying, "ORACLE_SAMPLE", 100)
     vectors = VectorSet.make("convert", "fp32", 20_000, out="fp4_e2m1", policy=Policy(nan_missing="error"))
     manifest = generate(vectors, tmp_path, formats=("tv", "memh", "csv", "npz", "jsonl"))

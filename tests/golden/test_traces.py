@@ -232,7 +232,7 @@ def test_a_recorded_layer_has_the_bits_of_a_plain_one(name: str) -> None:
     plain, recording, recorder = make(), make(), Recorder()
     plain.numerics = Numerics("layer", accumulator="fp32-sequential")
     recording.numerics = RecordingNumerics(Numerics("layer", accumulator="fp32-sequential"), recorder)
-    wanted, found = run(plain, lambda _, v: v), run(recording, recorder.given)
+    wanted, found = run(plain, lambda _, v: v), run(recording, recorder.input)
     assert [v.tobytes() for v in wanted] == [v.tobytes() for v in found]
     assert {n.op for n in recorder.nodes} <= OPERATIONS.keys()
 
@@ -241,7 +241,7 @@ def test_nothing_goes_unrecorded() -> None:
     """What is not an operation of Numerics refuses a recorded tensor, and the operations one that is not recorded."""
     recorder = Recorder()
     numerics = RecordingNumerics(Numerics("layer"), recorder)
-    x = recorder.given("x", np.ones((2, 3), np.float32))
+    x = recorder.input("x", np.ones((2, 3), np.float32))
     for wrong in (lambda: x + 1, lambda: np.exp(x), lambda: x.sum(), lambda: x[0], lambda: x @ x.T):
         with pytest.raises(TypeError, match="recorded"):
             wrong()

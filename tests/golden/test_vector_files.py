@@ -24,9 +24,9 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds import operation
 from softfloat_ref.golden.kinds.base import LINES
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.tags import TagCursor, defined_runs, groups, merged
+from softfloat_ref.golden.tags import TagCursor, defined_runs, groups, merge_runs
 from softfloat_ref.golden.verify import verify
-from softfloat_ref.golden.writers import chosen, of_set, parse_names
+from softfloat_ref.golden.writers import choose_writers, of_set, parse_names
 from softfloat_ref.golden.writers.npz import _directory, _Entry
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import Policy
@@ -438,7 +438,7 @@ def test_runs_without_undefined_cases() -> None:
     runs = [("a", 3), ("b", 2), ("a", 1)]
     assert defined_runs(runs, []) == runs
     assert defined_runs(runs, [0, 3, 4]) == [("a", 2), ("a", 1)]
-    assert list(merged(defined_runs(runs, [0, 3, 4]))) == [("a", 3)]
+    assert list(merge_runs(defined_runs(runs, [0, 3, 4]))) == [("a", 3)]
     assert defined_runs(runs, range(6)) == []
     assert groups([("a", 3), ("b", 2)]) == [
         {"tag": "a", "first": 0, "count": 3},
@@ -462,7 +462,7 @@ def test_what_eval_computes_is_generated(fmt: str) -> None:
     count = 0
     for unit in units(fmt):
         vectors = VectorSet(unit, 2)
-        assert {w.key for w in chosen((), vectors, 2)} == {"tv", "memh", "svh"}
+        assert {w.key for w in choose_writers((), vectors, 2)} == {"tv", "memh", "svh"}
         assert {w.key for w in of_set(vectors)} >= {"tv", "memh", "svh", "csv", "npz"}
         count += 1
     assert count > 40

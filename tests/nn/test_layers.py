@@ -142,8 +142,8 @@ def check_recorded(name: str, specs: Specs, accumulator: str) -> None:
     recorder, layer = Recorder(), make()
     for part_name, part in layer.walk():
         for kept in (part.params, part.buffers):
-            kept.update({key: recorder.given(f"{part_name}/{key}", value) for key, value in kept.items()})
-    given = recorder.given("x", x), recorder.given("dy", dy)
+            kept.update({key: recorder.input(f"{part_name}/{key}", value) for key, value in kept.items()})
+    given = recorder.input("x", x), recorder.input("dy", dy)
     found = spread(layer, *given, lambda plain: RecordingNumerics(plain, recorder), specs, accumulator)
     for a, b in zip(expected, found, strict=True):
         assert isinstance(b, RecordedArray)

@@ -17,7 +17,7 @@ import pytest
 from command import refused, run
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.executed import executed
+from softfloat_ref.golden.executed import executed_cases
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.literals import MAX_LINE
@@ -253,7 +253,7 @@ def test_mismatches_are_shown_counted_and_explained(device: str) -> None:
     assert found.mismatched == sum(found.kinds.values()) > 100
     assert found.kinds["off by one ulp"] > 50
     assert len(found.mismatches) == 3
-    assert "... and" in reports.text(found)[-1]
+    assert "... and" in reports.report_lines(found)[-1]
 
 
 def test_a_truncated_result_is_named() -> None:
@@ -269,7 +269,7 @@ def test_a_truncated_result_is_named() -> None:
     found = check_arrays(vectors, device)
     assert found.mismatched > 100
     assert all({"rounding": "rtz"} in m.changes for m in found.mismatches)
-    text = "\n".join(reports.text(found))
+    text = "\n".join(reports.report_lines(found))
     assert "matches rounding = rtz" in text
     command = next(line for line in text.splitlines() if "softfloat-ref explain" in line).split()
     shown = run(*command[1:])
@@ -399,7 +399,7 @@ def test_a_log_without_flags_of_one_operand(tmp_path: Path) -> None:
     lines = [f"{line[0]:04x} {line[1]:04x}" for inputs in vectors.inputs() if (line := vectors.line(inputs))][::-1]
     log.write_text("\n".join(["// flags = none", *lines]))
     assert check_results(vectors, log).passed
-    assert list(executed(vectors, log)) == [(int(line[:4], 16),) for line in lines]
+    assert list(executed_cases(vectors, log)) == [(int(line[:4], 16),) for line in lines]
     log.write_text("\n".join(["// flags = none", f"{lines[0][:4]} 1234", *lines[1:]]))
     (found,) = check_results(vectors, log).mismatches
     assert (found.operands, found.got.codes, found.got.flags) == ((int(lines[0][:4], 16),), (0x1234,), None)

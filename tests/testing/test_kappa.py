@@ -18,7 +18,7 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import declaration
 from softfloat_ref.testing.check import CheckReport, Judge, check_arrays
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.testing.kappa import Allowance, Kappas, intervals, kappa_of, largest, text_of
+from softfloat_ref.testing.kappa import Allowance, Kappas, intervals, kappa_of, largest_kappa, text_of
 
 
 def finite_codes(name: str) -> Iterator[int]:
@@ -50,9 +50,9 @@ def test_nans_and_infinities() -> None:
 
 
 def test_the_largest() -> None:
-    assert largest([1, 3, 2]) == 3
-    assert largest([1, math.inf]) == math.inf
-    assert math.isnan(largest([math.inf, math.nan, 3]))
+    assert largest_kappa([1, 3, 2]) == 3
+    assert largest_kappa([1, math.inf]) == math.inf
+    assert math.isnan(largest_kappa([math.inf, math.nan, 3]))
     assert list(map(text_of, (3, math.inf, math.nan))) == ["3", "Inf", "NaN"]
 
 
@@ -96,7 +96,7 @@ def test_a_device_is_measured() -> None:
     report = measured(wrong, Allowance(None, intervals("[-inf, -1) [-1, 0] (0, inf]")))
     assert report.passed
     found = kappas(report)
-    assert (found.compared, found.found) == (256, 2)
+    assert (found.compared, found.kappa) == (256, 2)
     assert found.declared == [("[ -Inf, -1 )", 1), ("[ -1, 0 ]", 0), ("( 0, Inf ]", 2)]
     assert found.counts == {"0": 256 - HIGHS - LOWS, "1": LOWS, "2": HIGHS}
     assert found.text()[-1] == "worst 2: exp 29 = 43, defined 41"
@@ -134,7 +134,7 @@ def test_several_results() -> None:
         *right, last = line[-3:]
         judge.compare(line, Answer((*right, last - (1 < last < 0x70))))
     report = judge.report
-    assert kappas(report).found == 1
+    assert kappas(report).kappa == 1
     assert set(report.kinds) == {"kappa above 0"}
     text = declaration.kappas(kappas(report), "BlockAddFast", "sampling", declaration.Provider())
     assert 'Approximates: "BlockAdd<' in text

@@ -22,7 +22,7 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import check_arrays
 from softfloat_ref.testing.compare import CompareNan, ComparisonRule
-from softfloat_ref.testing.ulp import Exact, Judged, UlpJudge, exact_result, number, unit
+from softfloat_ref.testing.ulp import Exact, Judged, UlpJudge, exact_result, ulp_of, ulp_text
 from softfloat_ref.units import OperationUnit
 
 HALF = Fraction(1, 2)
@@ -56,8 +56,8 @@ def test_the_unit_is_that_of_the_exact_result() -> None:
     """Handbook of Floating-Point Arithmetic, 2.3.2: at a power of two the unit is the one above it."""
     fp16 = get_format("fp16")
     for x, exponent in ((1, -10), (Fraction(4095, 4096), -11), (2, -9), (Fraction(1, 1 << 20), -24), (0, -24)):
-        assert unit(fp16, Exact(FINITE, 0, Fraction(x))) == Fraction(2) ** exponent
-    assert unit(get_format("i8"), Exact(FINITE, 0, Fraction(100))) == 1
+        assert ulp_of(fp16, Exact(FINITE, 0, Fraction(x))) == Fraction(2) ** exponent
+    assert ulp_of(get_format("i8"), Exact(FINITE, 0, Fraction(100))) == 1
 
 
 @pytest.mark.parametrize("op", ["sqrt", "recip", "rsqrt", "div", "mul"])
@@ -154,7 +154,7 @@ def test_histogram_and_worst_cases() -> None:
     worst = [case.error for case in errors.worst]
     assert len(worst) == 4
     assert worst[0] is None or worst == sorted(worst, reverse=True)  # type: ignore[type-var]
-    text = "\n".join(reports.text(found))
+    text = "\n".join(reports.report_lines(found))
     assert "error up to 0.5 ulp" in text
     assert "ulp: sqrt " in text
     assert "ulp, 0.5 allowed" in reports.summary(found)
@@ -208,7 +208,7 @@ def test_errors_beyond_float64() -> None:
     t = tolerance("mul", "fp128", Fraction(1))
     largest, one = 0x7FFEFFFF << 96 | (1 << 96) - 1, 0x3FFF << 112
     t.kind((one, one, one, 0), _answer(largest), CompareNan.EXACT, True)  # type: ignore[arg-type]
-    assert number(t.errors.largest) == "1.79769e+308"
+    assert ulp_text(t.errors.largest) == "1.79769e+308"
     assert json.dumps(t.errors.to_dict())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from softfloat_ref.golden.cases import joined, random_code, words_per_code
+from softfloat_ref.golden.cases import join_words, random_code, words_per_code
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.oracle import exact
@@ -18,9 +18,9 @@ from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit, Line
 from softfloat_ref.units.affine import integer_format, parameter_fields, parameters
 
 _SATURATE: Final = Policy(overflow=Overflow.SAT_FINITE)
-_WIDE: Final = 16  # one case in N has an arbitrary positive scale
-_BINADES: Final = 12  # of the other scales, on each side of one
-_ODD: Final = 8  # one value in N is an arbitrary code; the others lie near a tie between two integers
+_ANY_SCALE_EVERY: Final = 16  # one case in N has an arbitrary positive scale
+_SCALE_BINADES: Final = 12  # of the other scales, on each side of one
+_ANY_VALUE_EVERY: Final = 8  # one value in N is an arbitrary code; the others lie near a tie between two integers
 
 
 class AffineCases(Cases):
@@ -29,8 +29,8 @@ class AffineCases(Cases):
     def parameters(self, control: int, bits: int, affine: AffineFormat) -> Line:
         """Codes of a scale and, if the format has one, of a zero point."""
         scale = 1 + bits % (FP32.inf_code - 1)
-        if control % _WIDE:
-            field = FP32.bias + (control >> 4) % (2 * _BINADES) - _BINADES
+        if control % _ANY_SCALE_EVERY:
+            field = FP32.bias + (control >> 4) % (2 * _SCALE_BINADES) - _SCALE_BINADES
             scale = field << FP32.mantissa_bits | scale & ((1 << FP32.mantissa_bits) - 1)
             scale &= -1 << (control >> 20) % (FP32.mantissa_bits + 1)  # sometimes a power of two
         span = affine.highest - affine.lowest + 1
@@ -55,8 +55,8 @@ class AffineQuantizeCases(AffineCases):
 
     def _value(self, words: list[int], codes: Line, turn: int) -> int:
         unit = self.unit
-        head, bits = words[0], joined(words[1:])
-        if turn % _ODD == 0:
+        head, bits = words[0], join_words(words[1:])
+        if turn % _ANY_VALUE_EVERY == 0:
             return random_code(unit.values, head, bits)
         code = encoder(unit.values, _SATURATE)(self._tie(bits, codes), 0)[0]
         near = (code & unit.values.magnitude_mask) + head % 3 - 1

@@ -67,7 +67,7 @@ class Cases:
     def __init__(self, vectors: CaseRequest) -> None:
         self.vectors = vectors
         self.unit: Any = vectors.unit
-        self.found: tuple[tuple[str, Line], ...] | None = None  # the directed cases, once they are
+        self.directed_cases: tuple[tuple[str, Line], ...] | None = None  # the directed cases, once they are
 
     def check(self) -> None:
         """Raise Error for an invalid set of this kind."""
@@ -126,9 +126,9 @@ class Cases:
 
         Cases that choose their random bits are left out if the unit generates these itself, as with an LFSR.
         """
-        if self.found is None:
-            self.found = self._directed()
-        return self.found
+        if self.directed_cases is None:
+            self.directed_cases = self._directed()
+        return self.directed_cases
 
     def _directed(self) -> tuple[tuple[str, Line], ...]:
         vectors, coverage = self.vectors, self.coverage

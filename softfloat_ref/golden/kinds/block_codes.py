@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterator
 from typing import Final
 
-from softfloat_ref.golden.cases import few_specials, joined, words_per_code
+from softfloat_ref.golden.cases import few_specials, join_words, words_per_code
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import Philox
 
-_SPREAD: Final = 24  # binades below a block's largest that random values reach
+_SPREAD_BINADES: Final = 24  # binades below a block's largest that random values reach
 
 
 def value_blocks(fmt: BlockFormat, values: Format, seed: int, count: int) -> Iterator[tuple[int, ...]]:
@@ -33,10 +33,10 @@ def value_blocks(fmt: BlockFormat, values: Format, seed: int, count: int) -> Ite
 
 
 def _random_value(values: Format, words: list[int], top: int, known: tuple[int, ...]) -> int:
-    control, bits = words[0], joined(words[1:])
+    control, bits = words[0], join_words(words[1:])
     if known and control & 15 == 0:
         return known[(control >> 4) % len(known)]
-    field = max(top - (control >> 4) % _SPREAD, 0)
+    field = max(top - (control >> 4) % _SPREAD_BINADES, 0)
     return bits & (values.sign_bit | (1 << values.mantissa_bits) - 1) | field << values.mantissa_bits
 
 

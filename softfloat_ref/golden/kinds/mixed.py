@@ -78,7 +78,7 @@ class SelectionCases(Cases):
         """Find the directed cases of the parts, each by itself."""
         sets = self._sets
         for part, cases in zip(sets, in_order(workers, _directed, sets), strict=True):
-            part.cases.found = cases
+            part.cases.directed_cases = cases
             advance(part.unit.label, part.count)
 
     def inputs(self) -> Iterator[Line]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from softfloat_ref.oracle.policies import Policy
 
 BULK_FROM: Final = 1 << 16  # lines from which compiled code is faster
-EDGE: Final = 16
+EDGE_EVERY: Final = 16
 
 
 @register(OperationUnit)
@@ -54,8 +54,8 @@ class OperationCases(Cases):
         """
         unit, r = self.unit, words[0]
         source, n = unit.formats[0], unit.policy.random_count
-        if turn % EDGE == 0:
-            edge = at_the_edge(source, unit.out, n, r, turn // EDGE)
+        if turn % EDGE_EVERY == 0:
+            edge = at_the_edge(source, unit.out, n, r, turn // EDGE_EVERY)
             if edge is not None:
                 return (edge,)
         below = source.mantissa_bits - unit.out.mantissa_bits - n

@@ -15,9 +15,9 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import Field, Line, VectorUnit
 
-_SPECIAL: Final = 8  # one case in N has codes of every kind in a few lanes
-_WIDE: Final = 4  # one in N has numbers of many binades
-_ROLES: Final = {"x": (-3, 3), "q": (-4, 0), "k": (-2, 1), "scale": (-4, 0), "gain": (-2, 1), "bias": (-3, 1)}
+_SPECIAL_EVERY: Final = 8  # one case in N has codes of every kind in a few lanes
+_WIDE_EVERY: Final = 4  # one in N has numbers of many binades
+_EXPONENTS: Final = {"x": (-3, 3), "q": (-4, 0), "k": (-2, 1), "scale": (-4, 0), "gain": (-2, 1), "bias": (-3, 1)}
 
 
 @register(VectorUnit)
@@ -45,7 +45,7 @@ class VectorCases(Cases):
         for f in fields:
             own = words[len(codes) : len(codes) + f.lanes]
             codes += [self._code(f, control, word) for word in own]
-        if control % _SPECIAL == 0:
+        if control % _SPECIAL_EVERY == 0:
             for j in range(1 + (control >> 8) % 3):
                 at = (control >> 12 * j) % len(codes)
                 fmt = self.unit.input_formats[at]
@@ -56,9 +56,9 @@ class VectorCases(Cases):
     def _code(self, field: Field, control: int, word: int) -> int:
         if field.name == "visible":
             return 1 + word % self.unit.length
-        low, high = _ROLES[field.name]
+        low, high = _EXPONENTS[field.name]
         fmt: Format = field.fmt  # type: ignore[assignment]
-        if (control >> 4) % _WIDE == 0 and field.name in ("x", "k"):
+        if (control >> 4) % _WIDE_EVERY == 0 and field.name in ("x", "k"):
             low, high = max(fmt.emin - fmt.mantissa_bits, -40), min(fmt.emax, 12)
         e = low + word % (high - low + 1)
         return ordinary(fmt, word >> 8, e, 0 if field.name in ("gain", "scale") else None)

@@ -8,7 +8,7 @@ import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.golden.trace.case import ByElement, NodeCase, spread
+from softfloat_ref.golden.trace.case import ByElement, NodeCase, broadcast_code
 from softfloat_ref.golden.trace.numbers import (
     FP32,
     NAN,
@@ -39,7 +39,7 @@ class Binary(ByElement):
 
     def element(self, case: NodeCase, place: int) -> int:
         shape = case.outputs[0].shape
-        return apply_one(self.op, *(spread(case.values(i), shape, place) for i in (0, 1)))
+        return apply_one(self.op, *(broadcast_code(case.values(i), shape, place) for i in (0, 1)))
 
 
 class Relu(ByElement):

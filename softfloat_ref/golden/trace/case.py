@@ -10,7 +10,7 @@ import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.model import CodeTensor, Node
-from softfloat_ref.golden.trace.numbers import Codes, fp32
+from softfloat_ref.golden.trace.numbers import Codes, fp32_codes
 from softfloat_ref.oracle.formats import Format
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class NodeCase:
 
     def values(self, i: int) -> Codes:
         """An input as FP32 codes."""
-        return self.once(i, lambda: fp32(self.inputs[i], self.formats[i]))
+        return self.once(i, lambda: fp32_codes(self.inputs[i], self.formats[i]))
 
     def integer(self, name: str, low: int, high: int) -> int:
         """An option that is an integer between two. Raises Error."""
@@ -86,7 +86,7 @@ class NodeOperation(Protocol):
         """Compute one of them."""
 
 
-def spread(codes: Codes, shape: tuple[int, ...], place: int) -> int:
+def broadcast_code(codes: Codes, shape: tuple[int, ...], place: int) -> int:
     """The code at a position of a shape after broadcasting."""
     at = np.unravel_index(place, shape)
     last = at[len(shape) - codes.ndim :]

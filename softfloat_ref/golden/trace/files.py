@@ -23,8 +23,8 @@ ORDER: Final = (
     "a line a code, row by row, the last axis fastest; codes of integers and of random words are plain binary; "
     "elements and scales of blocks lie with the axis of the blocks last"
 )
-_HEADING: Final = 400  # at most so many bytes of a file are read as its heading
-_SLACK: Final = 1 << 16  # bytes more than a tensor's file may have, to say what is wrong
+_MAX_HEADING: Final = 400  # at most so many bytes of a file are read as its heading
+_EXTRA_BYTES: Final = 1 << 16  # bytes more than a tensor's file may have, to say what is wrong
 _DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _NEWLINE: Final = ord("\n")
 
@@ -46,10 +46,10 @@ def write_trace(
             data = memory_text(tensor, codes[tensor.name])
             write_file(folder / tensor.file, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
             entries.append(file_entry(tensor.file, data, tensor.size))
-        text = header_text(trace).encode("ascii")
+        text = trace_header(trace).encode("ascii")
         write_file(folder / HEADER, lambda stream: stream.write(text))
         entries.append(file_entry(HEADER, text, text.count(b"\n")))
-        manifest = make_manifest(trace, entries, command)
+        manifest = make_trace_manifest(trace, entries, command)
         data = (to_json(manifest) + "\n").encode("ascii")
         write_file(folder / MANIFEST, lambda stream: stream.write(data))
     return manifest
@@ -62,7 +62,7 @@ def refuse_other(folder: Path) -> None:
         raise Error(f"{folder}: already holds vectors; choose an empty folder")
 
 
-def make_manifest(trace: TraceSet, files: list[dict[str, Any]], command: Sequence[str]) -> dict[str, Any]:
+def make_trace_manifest(trace: TraceSet, files: list[dict[str, Any]], command: Sequence[str]) -> dict[str, Any]:
     """The manifest: the definition of the trace, with the hash of each file."""
     from softfloat_ref import __version__
 
@@ -87,7 +87,7 @@ def file_entry(name: str, data: bytes, lines: int) -> dict[str, Any]:
     return {"name": name, "sha256": hashlib.sha256(data).hexdigest(), "lines": lines, "format": "memh"}
 
 
-def header_text(trace: TraceSet) -> str:
+def trace_header(trace: TraceSet) -> str:
     """The SystemVerilog header: the number of codes of each tensor, and their width."""
     lines = [
         f"// {LICENSE}",
@@ -123,15 +123,17 @@ def memory_text(tensor: CodeTensor, codes: Codes) -> bytes:
 
 def read_tensor(folder: Path, tensor: CodeTensor) -> Codes:
     """The codes of a tensor, in its shape. Raises Error for a file that `memory_text` cannot have written."""
-    return codes_of(tensor, tensor_bytes(folder, tensor))
+    return parse_codes(tensor, tensor_bytes(folder, tensor))
 
 
 def tensor_bytes(folder: Path, tensor: CodeTensor) -> bytes:
     """The file of a tensor. Raises Error, also for one much longer than its codes take."""
-    return read_bytes(folder / tensor.file, 2 * (len(heading(tensor)) + tensor.size * (tensor.fmt.digits + 1)) + _SLACK)
+    return read_bytes(
+        folder / tensor.file, 2 * (len(heading(tensor)) + tensor.size * (tensor.fmt.digits + 1)) + _EXTRA_BYTES
+    )
 
 
-def codes_of(tensor: CodeTensor, data: bytes) -> Codes:
+def parse_codes(tensor: CodeTensor, data: bytes) -> Codes:
     """The codes in a tensor's file. Raises Error, which says where, for data that `memory_text` cannot have made."""
     head, digits = heading(tensor), tensor.fmt.digits
     if not data.startswith(head):
@@ -164,7 +166,7 @@ def line_of(tensor: CodeTensor, place: int) -> str:
 
 def _words(data: bytes) -> str:
     """What a heading says of the tensor."""
-    lines = data[:_HEADING].split(b"\n")
+    lines = data[:_MAX_HEADING].split(b"\n")
     return lines[1].removeprefix(b"// ").decode("ascii", "replace") if len(lines) > 1 else ""
 
 

@@ -15,7 +15,7 @@ from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.golden.manifest import read_manifest
-from softfloat_ref.golden.trace.check import SAMPLE, TraceTally, check_node
+from softfloat_ref.golden.trace.check import ORACLE_UNITS, TraceTally, check_node
 from softfloat_ref.golden.trace.check_files import read_unchanged
 from softfloat_ref.golden.trace.model import CodeTensor, Node, TraceSet
 from softfloat_ref.golden.verify import stored_set
@@ -124,7 +124,7 @@ class LoadedTrace:
             return problems
         codes = {x: self.read(x) for x in {*node.outputs, *(v.tensor for v in node.inputs)}}
         with in_full():
-            check_node(self.set, node, codes, problems.append, None if every else SAMPLE, TraceTally())
+            check_node(self.set, node, codes, problems.append, None if every else ORACLE_UNITS, TraceTally())
         return problems
 
     def _placed(self, tensor: CodeTensor, layers: list[str]) -> TraceTensor:

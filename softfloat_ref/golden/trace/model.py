@@ -15,7 +15,7 @@ from softfloat_ref.units.dot import restored_format
 
 TRACE: Final = "trace"
 GENERATOR: Final = "trace-1"
-DEFINED: Final = "definition"  # in an option: the name of its table
+DEFINITION_KEY: Final = "definition"  # in an option: the name of its table
 MAX_SIZE: Final = 1 << 31
 
 
@@ -144,7 +144,7 @@ class _Definitions:
 def _node_table(node: Node, definitions: _Definitions) -> dict[str, Any]:
     def named(key: str, value: Any) -> Any:
         if isinstance(value, dict):
-            return {DEFINED: definitions.name(key, value)}
+            return {DEFINITION_KEY: definitions.name(key, value)}
         return [named(key, x) for x in value] if isinstance(value, list) else value
 
     return {
@@ -158,7 +158,7 @@ def _node_table(node: Node, definitions: _Definitions) -> dict[str, Any]:
 def _restored_options(options: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     def restored_one(value: Any) -> Any:
         if isinstance(value, dict):
-            return dict(definitions[value[DEFINED]])
+            return dict(definitions[value[DEFINITION_KEY]])
         return [restored_one(x) for x in value] if isinstance(value, list) else value
 
     return {str(key): restored_one(value) for key, value in options.items()}

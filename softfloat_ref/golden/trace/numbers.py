@@ -22,7 +22,7 @@ NAN: Final = FP32.canonical_nan
 _UFUNCS: Final = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 
 
-def fp32(codes: Codes, fmt: Format) -> Codes:
+def fp32_codes(codes: Codes, fmt: Format) -> Codes:
     """The FP32 codes of values of a format that FP32 contains; every NaN is the canonical one."""
     bits = codes.astype(np.uint32) if fmt == FP32 else np.asarray(convert.decode(codes, fmt)).view(np.uint32)
     return canonical(bits)

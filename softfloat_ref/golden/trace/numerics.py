@@ -18,8 +18,8 @@ from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units.dot import stored_format
 
-BLOCKS: Final = "mx-fp32"  # the accumulator of block products if the recipe names none
-OTHERS: Final = "fp32-sequential"
+BLOCK_ACCUMULATOR: Final = "mx-fp32"  # the accumulator of block products if the recipe names none
+OTHER_ACCUMULATOR: Final = "fp32-sequential"
 _NOT_OPTIONS: Final = ("self", "name", "out", "known")  # arguments of operations that are neither inputs nor options
 
 
@@ -63,7 +63,7 @@ class RecordingNumerics(Numerics):
 
     def given(self, name: str, x: Array) -> Array:
         """A tensor without a node."""
-        return self._recorder.given(self._called(name), x)
+        return self._recorder.input(self._called(name), x)
 
     def number(self, name: str, value: float) -> Any:
         """A tensor of one number."""
@@ -81,7 +81,7 @@ class RecordingNumerics(Numerics):
 
     def computed(self, op: str, inputs: Sequence[Array], x: Array, name: str, **options: Any) -> Array:
         """The tensor, with the node that computes it."""
-        return self._recorder.done(op, [*map(self._recorder.view, inputs)], x, self._called(name), options)
+        return self._recorder.record(op, [*map(self._recorder.view, inputs)], x, self._called(name), options)
 
     def row_dot(self, a: Array, b: Array, name: str = "") -> Array:
         """The products, and the sum of their rows."""
@@ -109,7 +109,7 @@ class RecordingNumerics(Numerics):
         """The product by the accumulator, as a node."""
         left, right = self._operand(a, a_axis, 1), self._operand(b, b_axis, 0)
         blocked = left.size > 0 and left.size == right.size
-        by = (BLOCKS if blocked else OTHERS) if self.accumulator == BLAS else self.accumulator
+        by = (BLOCK_ACCUMULATOR if blocked else OTHER_ACCUMULATOR) if self.accumulator == BLAS else self.accumulator
         options = {
             "accumulator": get_accumulator(by).to_dict(),
             "blocks": [left.block, right.block],

@@ -84,7 +84,7 @@ OPERATIONS: Final[dict[str, NodeOperation]] = {
 }
 
 
-def operation(node: Node) -> NodeOperation:
+def operation_of(node: Node) -> NodeOperation:
     """The operation of a node. Raises Error."""
     if node.op not in OPERATIONS:
         raise Error("this version does not have the operation")

@@ -81,7 +81,7 @@ class RecordingQuantizer:
         """The policy of a conversion with random words or, in evaluation, without."""
         return self._by.rounding(source)[0].to_dict()
 
-    def _made(self, op: str, inputs: list[TensorView], output: CodeTensor, options: dict[str, Any]) -> TensorView:
+    def _output(self, op: str, inputs: list[TensorView], output: CodeTensor, options: dict[str, Any]) -> TensorView:
         return self._recorder.make(op, inputs, [output], options)[0]
 
     # -- kinds of quantizers -----------------------------------------------------------------------------------------
@@ -99,16 +99,16 @@ class RecordingQuantizer:
         fmt = by.tensor_format(np.asarray(self._recorder.tensor(x)))
         if fmt is not None:
             return self._convert(fmt, x, source)
-        return self._recorder.view(self._recorder.done(by.fmt.name, [x], y, self._result(x), {}))
+        return self._recorder.view(self._recorder.record(by.fmt.name, [x], y, self._result(x), {}))
 
     def _convert(self, fmt: Format, x: TensorView, source: RandomSource | None) -> TensorView:
         output = CodeTensor(self._result(x), fmt, x.shape)
-        return self._made("convert", [x, *self._words(source, x.shape)], output, {"policy": self._policy(source)})
+        return self._output("convert", [x, *self._words(source, x.shape)], output, {"policy": self._policy(source)})
 
     @_converted.register
     def _(self, by: BlockQuantizer, x: TensorView, y: Array, source: RandomSource | None) -> TensorView:
         blocks = self.blocks(TensorView(x.tensor, (y.size // y.shape[-1], y.shape[-1])), 1, source)
-        return self._made("dequantize", blocks, CodeTensor(self._result(x), FP32, y.shape), _described(by))
+        return self._output("dequantize", blocks, CodeTensor(self._result(x), FP32, y.shape), _described(by))
 
     @_converted.register
     def _(self, by: AffineQuantizer, x: TensorView, y: Array, source: RandomSource | None) -> TensorView:
@@ -126,11 +126,11 @@ class RecordingQuantizer:
         else:  # of the ranges of steps before too
             scales, zeros = affine.parameters(seen["low"], seen["high"], by.fmt)
             codes = np.asarray(scales, np.float32).view(np.uint32), zeros & ((1 << by.fmt.bits) - 1)
-            parameters = [self._recorder.given_codes(m, np.asarray(c)) for m, c in zip(tensors, codes, strict=True)]
+            parameters = [self._recorder.input_codes(m, np.asarray(c)) for m, c in zip(tensors, codes, strict=True)]
         inputs = [x, *parameters, *self._words(source, y.shape)]
         wanted = CodeTensor(called(f"{role}_integers"), of, y.shape)
-        q = self._made("affine", inputs, wanted, {**options, "policy": self._policy(source)})
-        return self._made("affine_values", [q, *parameters], CodeTensor(self._result(x), FP32, y.shape), options)
+        q = self._output("affine", inputs, wanted, {**options, "policy": self._policy(source)})
+        return self._output("affine_values", [q, *parameters], CodeTensor(self._result(x), FP32, y.shape), options)
 
 
 def _described(by: Any) -> dict[str, Any]:

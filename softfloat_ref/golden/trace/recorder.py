@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import case_of
 from softfloat_ref.golden.trace.model import CodeTensor, Node, TensorView, TraceSet
-from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical, fp32
-from softfloat_ref.golden.trace.operations import SELECTIONS, operation
+from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical, fp32_codes
+from softfloat_ref.golden.trace.operations import SELECTIONS, operation_of
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.sources import RandomSource
 
@@ -32,7 +32,7 @@ class RecordedArray(np.ndarray[Any, np.dtype[Any]]):
 
     def reshape(self, *shape: Any, **_: Any) -> RecordedArray:
         """The same tensor in another shape."""
-        return named(np.asarray(self).reshape(*shape), self.name)
+        return as_recorded(np.asarray(self).reshape(*shape), self.name)
 
     def __array_ufunc__(self, ufunc: Any, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{ufunc.__name__} of {self.name}, which is being recorded: use an operation of Numerics")
@@ -44,7 +44,7 @@ class RecordedArray(np.ndarray[Any, np.dtype[Any]]):
         raise TypeError(f"{self.name} is being recorded and cannot be modified")
 
 
-def named(values: Array, name: str) -> RecordedArray:
+def as_recorded(values: Array, name: str) -> RecordedArray:
     """Values under a name."""
     recorded = values.view(RecordedArray)
     recorded.name = name
@@ -59,7 +59,7 @@ class Recorder:
         self.codes: dict[str, Codes] = {}
         self.nodes: list[Node] = []
         self._constants: dict[tuple[str, float], RecordedArray] = {}
-        self._made: dict[str, list[TensorView]] = {}
+        self._outputs: dict[str, list[TensorView]] = {}
 
     def trace(self, recipe_name: str, recipe: str, step: int) -> TraceSet:
         """The recorded trace."""
@@ -67,13 +67,13 @@ class Recorder:
 
     # -- tensors -----------------------------------------------------------------------------------------------------
 
-    def given(self, name: str, x: Array) -> RecordedArray:
+    def input(self, name: str, x: Array) -> RecordedArray:
         """A tensor that no node computes, in FP32, or of integers from 0."""
         whole = x.dtype.kind in "iu"
         fmt, codes = (UNSIGNED, x.astype(np.uint32)) if whole else (FP32, _bits(x))
-        return named(x, self._add(CodeTensor(name, fmt, x.shape), codes))
+        return as_recorded(x, self._add(CodeTensor(name, fmt, x.shape), codes))
 
-    def given_codes(self, tensor: CodeTensor, codes: Codes) -> TensorView:
+    def input_codes(self, tensor: CodeTensor, codes: Codes) -> TensorView:
         """Codes that no node computes, of any format."""
         return TensorView(self._add(tensor, codes.astype(np.uint64)), tensor.shape)
 
@@ -81,7 +81,7 @@ class Recorder:
         """A number, in FP32."""
         key = name, float(value)
         if key not in self._constants:
-            self._constants[key] = self.given(f"constants/{name}", np.array(value, np.float32))
+            self._constants[key] = self.input(f"constants/{name}", np.array(value, np.float32))
         return self._constants[key]
 
     def view(self, x: Array) -> TensorView:
@@ -93,11 +93,11 @@ class Recorder:
     def tensor(self, view: TensorView) -> RecordedArray:
         """A node's output, as an input of operations."""
         codes = self.codes[view.tensor].reshape(view.shape)
-        return named(fp32(codes, self.tensors[view.tensor].fmt).view(np.float32), view.tensor)
+        return as_recorded(fp32_codes(codes, self.tensors[view.tensor].fmt).view(np.float32), view.tensor)
 
     def words(self, view: TensorView) -> RecordedArray:
         """Integers that a node computed."""
-        return named(self.codes[view.tensor].reshape(view.shape), view.tensor)
+        return as_recorded(self.codes[view.tensor].reshape(view.shape), view.tensor)
 
     def _add(self, tensor: CodeTensor, codes: Codes) -> str:
         name, count = tensor.name, 1
@@ -120,11 +120,11 @@ class Recorder:
         """Execute an operation of the trace; returns its outputs. Repeated operations are executed once."""
         node = Node(op, tuple(inputs), tuple(m.name for m in outputs), dict(options or {}))
         key = repr((op, node.inputs, sorted(node.options.items(), key=str), [(m.fmt.name, m.shape) for m in outputs]))
-        if key not in self._made:
-            self._made[key] = self._store(node, outputs, self._computed(node, outputs))
-        return self._made[key]
+        if key not in self._outputs:
+            self._outputs[key] = self._store(node, outputs, self._computed(node, outputs))
+        return self._outputs[key]
 
-    def done(
+    def record(
         self, op: str, inputs: Sequence[TensorView], y: Array, name: str, options: Mapping[str, Any]
     ) -> RecordedArray:
         """The result of an operation that the host computed, as the trace defines it."""
@@ -142,7 +142,7 @@ class Recorder:
         return self.make("random", [], [CodeTensor(name, get_format(f"u{n}"), shape)], options)[0]
 
     def _computed(self, node: Node, outputs: Sequence[CodeTensor]) -> list[Codes]:
-        results = operation(node).compute(case_of(node, self.tensors, self.codes, outputs))
+        results = operation_of(node).compute(case_of(node, self.tensors, self.codes, outputs))
         for codes, output in zip(results, outputs, strict=True):
             if codes.size != output.size:
                 raise Error(f"{node.op} makes {codes.size} codes, not {output.shape}")

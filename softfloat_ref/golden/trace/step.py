@@ -47,7 +47,7 @@ def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Wa
         if number < step:
             return plain(number, x, y, factor)
         recorder = _recording(trainer)
-        plain(number, recorder.given("input/x", x), recorder.given("input/labels", y), factor)
+        plain(number, recorder.input("input/x", x), recorder.input("input/labels", y), factor)
         raise _Done(TracedStep(recorder.trace(recipe.name, recipe.to_toml(), step), recorder.codes))
 
     trainer.step = stepped  # type: ignore[method-assign]
@@ -80,6 +80,6 @@ def _recording(trainer: Trainer) -> Recorder:
     for name, layer in trainer.layers.items():
         layer.numerics = RecordingNumerics(layer.numerics, recorder)
         for tensors in (layer.params, layer.buffers):
-            tensors.update({key: recorder.given(f"{name.replace('.', '/')}/{key}", x) for key, x in tensors.items()})
+            tensors.update({key: recorder.input(f"{name.replace('.', '/')}/{key}", x) for key, x in tensors.items()})
     trainer.objective.numerics = RecordingNumerics(trainer.objective.numerics, recorder)
     return recorder

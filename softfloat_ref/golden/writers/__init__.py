@@ -30,7 +30,7 @@ __all__ = [
     "Piece",
     "StreamSlice",
     "Writer",
-    "chosen",
+    "choose_writers",
     "of_set",
     "parse_names",
     "positions",
@@ -82,7 +82,7 @@ def _of_kind(vectors: VectorSet) -> list[Writer]:
     return [w for key, w in WRITERS.items() if key in types or (key in IMAGES and ALL_IMAGES in types)]
 
 
-def chosen(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]:
+def choose_writers(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]:
     """The writers of those names, in the registry's order, the words with their header; by default the default
     writers of the set's kind. Raises Error if a type is not available for the set."""
     wanted = set(names) or set(vectors.cases.default)

@@ -31,22 +31,22 @@ class Batch:
     runs: list[Run]
     rows: list[Line] = field(default_factory=list)
     array: NDArray[np.int64] | None = None
-    made: NDArray[np.uint8] | None = None
+    encoded: NDArray[np.uint8] | None = None
 
     @cached_property
     def table(self) -> NDArray[np.int64] | None:
         """The lines as a table, if they were made in bulk."""
-        if self.made is None:
+        if self.encoded is None:
             return self.array
         from softfloat_ref.golden import bulk
 
-        return bulk.parse(self.made.tobytes())
+        return bulk.parse_columns(self.encoded.tobytes())
 
     @property
     def count(self) -> int:
         """The number of lines."""
-        if self.made is not None:
-            return self.made.size // sum(f.digits + 1 for f in self.fields)
+        if self.encoded is not None:
+            return self.encoded.size // sum(f.digits + 1 for f in self.fields)
         return len(self.rows) if self.array is None else int(self.array.shape[1])
 
     @cached_property
@@ -59,22 +59,22 @@ class Batch:
     @cached_property
     def text(self) -> Data:
         """As TestFloat text."""
-        if self.made is not None:
-            return self.made
+        if self.encoded is not None:
+            return self.encoded
         if self.table is None:
             return "".join(map(text_line(self.fields), self.rows)).encode("ascii")
         from softfloat_ref.golden import bulk
 
-        return bulk.text(self.table, self.fields)
+        return bulk.text_of_columns(self.table, self.fields)
 
     @cached_property
     def words(self) -> Data:
         """As memory words."""
-        if self.array is None and self.made is None:
+        if self.array is None and self.encoded is None:
             return "".join(map(word_line(self.fields), self.rows)).encode("ascii")
         from softfloat_ref.golden import bulk
 
-        return bulk.words(self.text)
+        return bulk.memory_words(self.text)
 
     def of(self, fields: Sequence[Field]) -> Batch:
         """The same lines with the first of their fields only."""

@@ -20,7 +20,7 @@ class CsvWriter(LineWriter):
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         digits = [f.digits for f in vectors.fields for _ in range(f.lanes)]
-        return [Rows(digits, ["", *[","] * (len(digits) - 1)], _end).made(batch)]
+        return [Rows(digits, ["", *[","] * (len(digits) - 1)], _end).encode(batch)]
 
 
 def _end(tag: str) -> str:

@@ -16,7 +16,7 @@ from softfloat_ref.units.dot import AnyFormat
 from softfloat_ref.units.unit import split
 
 ALL_IMAGES: Final = "images"
-_FIELDS: Final = {"expected": "result"}  # images that are not called as their field is
+_FIELD_OF_IMAGE: Final = {"expected": "result"}  # images that are not called as their field is
 
 
 class ImageWriter(LineWriter):
@@ -61,7 +61,7 @@ class ImageHeaderWriter(HeaderWriter):
     key = "images-svh"
 
     def header(self, vectors: VectorSet, count: int) -> str:
-        return header_text(vectors, count)
+        return images_header(vectors, count)
 
 
 _IMAGES: Final = ("a", "a_scale", "b", "b_scale", "c", "expected", "steps")
@@ -72,7 +72,7 @@ IMAGES: Final = tuple(w.key for w in IMAGE_WRITERS)
 def images_of(unit: Any) -> list[str]:
     """The images of a product, in their order: those of scales only if the layout separates them."""
     fields = {f.name for f in unit.fields}
-    return [x for x in _IMAGES if _FIELDS.get(x, x) in fields and (not x.endswith("_scale") or _apart(unit))]
+    return [x for x in _IMAGES if _FIELD_OF_IMAGE.get(x, x) in fields and (not x.endswith("_scale") or _apart(unit))]
 
 
 def _apart(unit: MatmulUnit) -> bool:
@@ -94,7 +94,7 @@ def image_words(unit: Any, image: str) -> int:
 def image_data(unit: MatmulUnit, image: str, line: Line | Sequence[int]) -> bytes:
     """The content of an image for one product."""
     codes = {f.name: own for f, own in split(unit.fields, line)}
-    own = codes[_FIELDS.get(image, image)]
+    own = codes[_FIELD_OF_IMAGE.get(image, image)]
     if image in ("a", "b", "a_scale", "b_scale"):
         side, rows = (unit.dot.a, unit.m) if image[0] == "a" else (unit.dot.b, unit.n)
         elements, scales = _packed(unit, side, rows, codes[image[0]], codes.get(f"{image[0]}_scale", ()))
@@ -123,7 +123,7 @@ def _packed(
     return packed.data.tobytes(), b"" if packed.scales is None else packed.scales.tobytes()
 
 
-def header_text(vectors: VectorSet, count: int) -> str:
+def images_header(vectors: VectorSet, count: int) -> str:
     """The SystemVerilog header: sizes, and the words and bytes per product of each image."""
     unit: Any = vectors.unit
     values = {

@@ -38,7 +38,7 @@ class JsonLinesWriter(LineWriter):
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         digits = [f.digits for f in vectors.fields for _ in range(f.lanes)]
-        return [Rows(digits, list(_between(vectors)), _end(vectors)).made(batch)]
+        return [Rows(digits, list(_between(vectors)), _end(vectors)).encode(batch)]
 
 
 def _between(vectors: VectorSet) -> Iterator[str]:

@@ -58,6 +58,6 @@ def identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
-def quoted(text: str) -> str:
+def string_literal(text: str) -> str:
     """A tag as a string literal of C and SystemVerilog."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -8,7 +8,7 @@ from typing import Any, Final
 from softfloat_ref.golden.writers.batch import Batch, Data
 from softfloat_ref.units import Line
 
-_FEW: Final = 64  # lines of a run below which arrays cost more than they save
+_ARRAYS_FROM: Final = 64  # lines of a run below which arrays cost more than they save
 
 
 class Rows:
@@ -31,11 +31,11 @@ class Rows:
         shown = (f"{text.replace('%', '%%')}%0{d}x" for text, d in zip(between, digits, strict=True))
         self.template = "".join(shown)
 
-    def made(self, batch: Batch) -> Data:
+    def encode(self, batch: Batch) -> Data:
         """The lines of a batch."""
         if batch.table is None or self.expand is not None:
             return self._one_by_one(batch.lines, batch.tags())
-        if max((count for _, count in batch.runs), default=0) < _FEW:
+        if max((count for _, count in batch.runs), default=0) < _ARRAYS_FROM:
             return self._one_by_one(batch.lines, batch.tags())
         return self._in_arrays(batch)
 

@@ -25,7 +25,7 @@ from softfloat_ref.testing.conformance.operation import (
     OperationCase,
     OperationSetup,
     OperationTrial,
-    code_of,
+    exact_code,
     fraction_text,
     range_of,
 )
@@ -44,7 +44,7 @@ from softfloat_ref.testing.conformance.table import (
 from softfloat_ref.testing.ulp import Exact
 
 MAX_CROSSED: Final = 1 << 12
-LOST: Final = INEXACT | OVERFLOW | UNDERFLOW
+LOSS_FLAGS: Final = INEXACT | OVERFLOW | UNDERFLOW
 
 
 @prop(every)
@@ -68,7 +68,7 @@ def special_values(t: OperationTrial, policy: Policy) -> None:
     cases = [OperationCase(codes, 0, policy) for codes in crossed(t.setup.sig.formats, MAX_CROSSED)]
     for case, answer in zip(cases, t.ask(*cases), strict=True):
         if not t.agrees(case, answer):
-            t.asked = [(case, answer)]
+            t.questions = [(case, answer)]
             t.fail("the oracle's answer")
 
 
@@ -89,12 +89,12 @@ def _flushed(setup: OperationSetup, policy: Policy, x: Exact) -> bool:
 def _exactly(t: OperationTrial, case: OperationCase) -> None:
     """Require the exact result, if the format has it."""
     x = t.setup.exact(case)
-    if not x.is_finite or x.root or _flushed(t.setup, case.policy, x) or code_of(x.value, t.setup.out) is None:
+    if not x.is_finite or x.root or _flushed(t.setup, case.policy, x) or exact_code(x.value, t.setup.out) is None:
         return
     (answer,) = t.ask(case)
     got = t.value(answer)
     t.require(got.is_finite and got.as_fraction() == x.value, f"exactly {fraction_text(x.value)}")
-    t.require(not (answer.flags or 0) & LOST, "neither inexact nor overflow nor underflow")
+    t.require(not (answer.flags or 0) & LOSS_FLAGS, "neither inexact nor overflow nor underflow")
 
 
 def _near_one_another(setup: OperationSetup) -> SearchStrategy[OperationCase]:
@@ -162,8 +162,8 @@ def fma_zero_is_mul(t: OperationTrial, case: OperationCase) -> None:
 
 def _converts(setup: OperationSetup) -> str:
     source, out = setup.sig.formats[0], setup.out
-    fits = code_of(decoder(source)(source.max_code).as_fraction(), out) is not None
-    fits = fits and code_of(decoder(source)(source.min_code).as_fraction(), out) is not None
+    fits = exact_code(decoder(source)(source.max_code).as_fraction(), out) is not None
+    fits = fits and exact_code(decoder(source)(source.min_code).as_fraction(), out) is not None
     fits = fits and out.precision >= source.precision and (out.signed or not source.signed)
     return "" if fits else f"{out.name} has not every value of {source.name}"
 
@@ -271,7 +271,7 @@ def _bounds(setup: OperationSetup) -> str:
     curve = setup.sig.operation.curve
     if curve is None or (curve.most is None and curve.negative):
         return f"{setup.sig.operation.name} has no bound"
-    known = curve.most is None or code_of(Fraction(curve.most), setup.out) is not None
+    known = curve.most is None or exact_code(Fraction(curve.most), setup.out) is not None
     return "" if known else f"{setup.out.name} has no {curve.most}"
 
 
@@ -338,7 +338,7 @@ def _moved(t: OperationTrial, case: OperationCase, k: int) -> OperationCase | No
 
 
 def _times(fmt: Format, x: Value, power: int) -> int | None:
-    return code_of(x._replace(exponent=x.exponent + power).as_fraction(), fmt)
+    return exact_code(x._replace(exponent=x.exponent + power).as_fraction(), fmt)
 
 
 def _kept(fmt: Format, policy: Policy, code: int) -> bool:

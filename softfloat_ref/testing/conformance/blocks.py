@@ -21,12 +21,12 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import hexadecimal, shortest
 from softfloat_ref.oracle.policies import Policy, get_policy, rounding_name
 from softfloat_ref.testing import strategies
-from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
-from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, integer
+from softfloat_ref.testing.conformance.operation import SYMMETRIC, exact_code
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, model_code
 from softfloat_ref.testing.operation import policy_options
 
-SHOWN: Final = 8
-_IDEMPOTENT: Final = frozenset(("floor", "ceil", "rceil", "even"))
+MAX_SHOWN_VALUES: Final = 8
+_IDEMPOTENT_RULES: Final = frozenset(("floor", "ceil", "rceil", "even"))
 
 
 class ModelBlock(NamedTuple):
@@ -83,13 +83,18 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], ModelBlock]):
         """What a block stands for."""
         return dequantize_block(block.scale, block.codes, self.setup.fmt)
 
-    def shown(self, codes: Sequence[int], block: ModelBlock) -> list[str]:
+    def case_lines(self, codes: Sequence[int], block: ModelBlock) -> list[str]:
         s = self.setup
         used = max((i + 1 for i, x in enumerate(codes) if x), default=1)
         lines = [f"{s.fmt.name}, profile {s.profile.name}, {s.rounding}: {len(codes)} values of {s.source.name}"]
         values = self.values(codes[:used])
-        lines += [f"  {f'{i}:':9}{s.source.hex(codes[i])} = {shortest(v)}" for i, v in enumerate(values[:SHOWN])]
-        lines += [f"  {'':9}and {len(codes) - min(used, SHOWN)} more" + ("" if used > SHOWN else ", zeros")]
+        lines += [
+            f"  {f'{i}:':9}{s.source.hex(codes[i])} = {shortest(v)}" for i, v in enumerate(values[:MAX_SHOWN_VALUES])
+        ]
+        lines += [
+            f"  {'':9}and {len(codes) - min(used, MAX_SHOWN_VALUES)} more"
+            + ("" if used > MAX_SHOWN_VALUES else ", zeros")
+        ]
         lines.append(f"  got      {_block(block, used, s.fmt)}")
         try:
             lines.append(f"  oracle   {_block(self.oracle(codes), used, s.fmt)}")
@@ -134,14 +139,14 @@ def _powers(setup: BlockSetup) -> str:
 
 def _stable(setup: BlockSetup) -> str:
     rule = setup.profile.scale_rule
-    return _powers(setup) or ("" if rule in _IDEMPOTENT else f"scale rule {rule} may choose another scale")
+    return _powers(setup) or ("" if rule in _IDEMPOTENT_RULES else f"scale rule {rule} may choose another scale")
 
 
 @_prop(_numbers, _stable)
 def idempotent(t: BlockTrial, codes: list[int]) -> None:
     """The values of a quantized block are not changed by quantizing them again."""
     numbers = t.numbers(t.block(codes))
-    again = [code_of(x.as_fraction(), t.setup.source) if x.is_finite else None for x in numbers]
+    again = [exact_code(x.as_fraction(), t.setup.source) if x.is_finite else None for x in numbers]
     codes_again = [x for x in again if x is not None]
     if len(codes_again) < len(again) or any(_flushed(t, x) for x in codes_again):
         return
@@ -192,7 +197,7 @@ def scaling(t: BlockTrial, drawn: tuple[list[int], int]) -> None:
     codes, k = drawn
     moved = []
     for x in t.values(codes):
-        code = code_of(x.as_fraction() * Fraction(2) ** k, t.setup.source)
+        code = exact_code(x.as_fraction() * Fraction(2) ** k, t.setup.source)
         if code is None:
             return
         moved.append(code | (t.setup.source.sign_bit if x.sign else 0))
@@ -265,5 +270,5 @@ class BlockQuantizeConformance(ConformanceSuite[BlockSetup, Sequence[int], Model
         answered = self.model(list(codes))
         if not isinstance(answered, (tuple, list)) or len(answered) != 2 or len(answered[1]) != len(codes):
             raise Error(f"the model returned {answered!r}; it returns (scale, codes), a code for each value")
-        elements = tuple(integer(x, f"element {i}") for i, x in enumerate(answered[1]))
-        return ModelBlock(integer(answered[0], "the scale"), elements)
+        elements = tuple(model_code(x, f"element {i}") for i, x in enumerate(answered[1]))
+        return ModelBlock(model_code(answered[0], "the scale"), elements)

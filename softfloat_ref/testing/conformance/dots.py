@@ -17,13 +17,13 @@ from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer, ComparisonRule, agrees, compare_nan
-from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
+from softfloat_ref.testing.conformance.operation import SYMMETRIC, exact_code
 from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, answer_of, unit_lines
 from softfloat_ref.testing.dot import DotView
 from softfloat_ref.units import DotUnit
 
 SMALL_SUM: Final = 1 << 7  # as many bits as the narrowest running result has
-_WHOLE: Final = ((0, None, 1),)
+_WHOLE_PRODUCTS: Final = ((0, None, 1),)
 
 
 class DotCase(NamedTuple):
@@ -67,7 +67,7 @@ class DotTrial(Trial[DotSetup, DotCase, Answer]):
         width = self.setup.dot.out.width
         return f"a result of {width} bits" if answer.result >> width else ""
 
-    def shown(self, case: DotCase, answer: Answer) -> list[str]:
+    def case_lines(self, case: DotCase, answer: Answer) -> list[str]:
         dot = self.setup.dot
         name = f"dot of {dot.k} products, {dot.name.removeprefix('dot_')}, to {dot.out.name}"
         return unit_lines(name, DotView(dot), case.inputs, answer)
@@ -102,7 +102,9 @@ def _permuted(setup: DotSetup) -> SearchStrategy[Any]:
 
 def _small_integers(setup: DotSetup) -> SearchStrategy[DotCase]:
     k = setup.dot.k
-    numbers = [n for n in (0, 1, 2, 3, -1, -2, -3) if all(code_of(Fraction(n), f) is not None for f in setup.formats)]
+    numbers = [
+        n for n in (0, 1, 2, 3, -1, -2, -3) if all(exact_code(Fraction(n), f) is not None for f in setup.formats)
+    ]
     vectors = st.lists(st.sampled_from(numbers), max_size=min(k, SMALL_SUM // 16))
 
     def codes(integers: list[int], fmt: Format) -> tuple[int, ...]:
@@ -132,7 +134,7 @@ def oracle(t: DotTrial, case: DotCase) -> None:
 def _any_order(setup: DotSetup) -> str:
     nodes = walk(setup.unit.root)
     fixed = any(isinstance(x, (Chain, Pairs)) for x in nodes) or any(
-        isinstance(x, Products) and x.slices != _WHOLE for x in nodes
+        isinstance(x, Products) and x.slices != _WHOLE_PRODUCTS for x in nodes
     )
     if fixed:
         return f"{setup.unit.name} adds the products of a step in a fixed order"
@@ -197,7 +199,7 @@ def exact_small_integers(t: DotTrial, case: DotCase) -> None:
     x, y = (decoder(f) for f in t.setup.formats)
     total = decoder(t.setup.dot.c)(case.c).as_fraction()
     total += sum((x(a).as_fraction() * y(b).as_fraction() for a, b in zip(case.a, case.b, strict=True)), Fraction(0))
-    if code_of(total, t.setup.dot.out) is None:
+    if exact_code(total, t.setup.dot.out) is None:
         return
     (answer,) = t.ask(case)
     got = decoder(t.setup.dot.out)(answer.result)

@@ -126,7 +126,7 @@ class OperationTrial(Trial[OperationSetup, OperationCase, Answer]):
         except Undefined:
             return True
 
-    def shown(self, case: OperationCase, answer: Answer) -> list[str]:
+    def case_lines(self, case: OperationCase, answer: Answer) -> list[str]:
         sig = self.setup.sig
         name = f"{sig.operation.name} {'_'.join(f.name for f in sig.formats)} to {sig.out.name}, {case.rounding}"
         unit = OperationUnit(sig.operation.name, sig.formats, sig.out, case.policy)
@@ -169,7 +169,7 @@ class OperationSuite(ConformanceSuite[OperationSetup, OperationCase, Answer]):
 
 
 @lru_cache(maxsize=1 << 12)
-def code_of(x: Fraction, fmt: Format) -> int | None:
+def exact_code(x: Fraction, fmt: Format) -> int | None:
     """The code of a number, if the format has it."""
     encoded = encode(x, fmt)
     value = decoder(fmt)(encoded.bits)

@@ -18,10 +18,10 @@ from softfloat_ref.testing.conformance.operation import (
     range_of,
 )
 from softfloat_ref.testing.conformance.table import arithmetic, prop
-from softfloat_ref.testing.ulp import Exact, unit, within
+from softfloat_ref.testing.ulp import Exact, is_within, ulp_of
 
 MAX_WORDS: Final = 10  # bits of a random word whose values are all tried
-_BETWEEN: Final = ("rtz", "rne", "rna", "rnu", "rhz", "rto")  # all between rdn and rup
+_BETWEEN_DIRECTED: Final = ("rtz", "rne", "rna", "rnu", "rhz", "rto")  # all between rdn and rup
 _SIDES: Final = {"rdn": (-1, -1), "rup": (1, 1), "rtz": (-1, 1)}  # of the exact result: a positive one, a negative one
 
 
@@ -55,8 +55,8 @@ def _bounded(t: OperationTrial, case: OperationCase, most: Fraction) -> None:
     if x is None:
         return
     (answer,) = t.ask(case)
-    got, ulp = t.value(answer), unit(t.setup.out, x)
-    near = got.is_finite and within(x, got.as_fraction(), most * ulp)
+    got, ulp = t.value(answer), ulp_of(t.setup.out, x)
+    near = got.is_finite and is_within(x, got.as_fraction(), most * ulp)
     if most == 1:  # the next value but one is never right
         near = near and x.compare(got.as_fraction() - ulp) > 0 > x.compare(got.as_fraction() + ulp)
     t.require(near, f"a number at most {most} ulp from {_shown(x)}")
@@ -102,7 +102,7 @@ def order_of_roundings(t: OperationTrial, case: OperationCase) -> None:
     values = {name: t.value(answer) for name, answer in answers.items()}
     low, high = values["rdn"], values["rup"]
     t.require(not (low.is_nan or high.is_nan) and exact.compare(low, high) <= 0, "rdn's result at or below rup's")
-    for name in _BETWEEN:
+    for name in _BETWEEN_DIRECTED:
         if name in values:
             t.require(
                 answers[name].result in (answers["rdn"].result, answers["rup"].result), f"{name}: rdn's result or rup's"
@@ -137,21 +137,21 @@ def unbiased(t: OperationTrial, case: OperationCase) -> None:
         return
     for word in range(1, len(finite)):
         if finite[word] < finite[word - 1]:
-            t.asked = t.asked[word - 1 : word + 1]
+            t.questions = t.questions[word - 1 : word + 1]
             t.fail("the larger word's result at least as far from zero")
     size = x._replace(value=abs(x.value))
-    t.asked = t.asked[-1:]
+    t.questions = t.questions[-1:]
     _mean(t, case, size, sum(finite, Fraction(0)) / len(finite))
 
 
 def _mean(t: OperationTrial, case: OperationCase, size: Exact, mean: Fraction) -> None:
     """sr cuts the discarded fraction to n bits, sr-b and sr-c take the nearest n bits (IEEE P3109 4.7.4)."""
-    step = unit(t.setup.out, size) / (1 << case.policy.random_count)
+    step = ulp_of(t.setup.out, size) / (1 << case.policy.random_count)
     n = case.policy.random_count
     if case.rounding == "sr":
         holds = size.compare(mean) >= 0 > size.compare(mean + step)
         near = f"less than 2^-{n} ulp below"
     else:
-        holds = within(size, mean, step / 2)
+        holds = is_within(size, mean, step / 2)
         near = f"within half of 2^-{n} ulp of"
     t.require(holds, f"a mean over all words {near} {_shown(size)}, not {fraction_text(mean)}")

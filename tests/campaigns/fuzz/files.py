@@ -28,7 +28,7 @@ from softfloat_ref.app.quantize_input import read_npy, read_rows
 from softfloat_ref.arrays import captures, files, packing
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden import parts, suites
-from softfloat_ref.golden.executed import executed
+from softfloat_ref.golden.executed import executed_cases
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.journal import UNFINISHED
 from softfloat_ref.golden.kinds.base import LINES
@@ -162,7 +162,7 @@ def _unfinished(folder: Path) -> None:
             raise _Killed
         return line(self, inputs)
 
-    with mock.patch.object(parts, "CASES", PART), mock.patch.object(VectorSet, "line", some):
+    with mock.patch.object(parts, "CASES_A_PART", PART), mock.patch.object(VectorSet, "line", some):
         try:
             generate(FEW, folder / "killed", formats=PARTS, resume=True)
         except _Killed:
@@ -256,7 +256,7 @@ def _journal(folder: Path) -> Reader:
         for name, content in state.items():
             put(place / UNFINISHED / name, content)
         put(place / UNFINISHED / "journal.jsonl", data)
-        with instead((parts, "CASES", PART), (shutil, "rmtree", _emptied), (generating, "to_json", _text)):
+        with instead((parts, "CASES_A_PART", PART), (shutil, "rmtree", _emptied), (generating, "to_json", _text)):
             generate(few, place, formats=PARTS, resume=True)
         if {p.name: p.read_bytes() for p in place.iterdir() if p.is_file()} != wanted:
             raise AssertionError("other bytes than those of an uninterrupted run")
@@ -326,7 +326,7 @@ def _read_numbers(path: str, _: Path) -> None:
 
 def _results(path: str, _: Path) -> None:
     found = check_results(_SET, path)
-    list(executed(_SET, path))
+    list(executed_cases(_SET, path))
     if found.failure or found.mismatched:
         raise Error(found.failure or "mismatches")
 

@@ -45,7 +45,7 @@ class AssemblyWriter(LineWriter):
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         """One line per case."""
-        return [_rows(vectors.unit).made(batch)]
+        return [_rows(vectors.unit).encode(batch)]
 
     def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
         """The end of the cases."""

@@ -30,7 +30,7 @@ _INTEGER: Final = 14  # a4
 _SCALAR: Final = {"fp16": ("h", 2, "Zfh"), "fp32": ("s", 0, "F"), "fp64": ("d", 1, "D")}
 _VECTOR: Final = {"fp16": "Zvfh", "fp32": "V", "fp64": "V"}
 _INTEGERS: Final = {"i32": ("w", 0), "u32": ("wu", 1), "i64": ("l", 2), "u64": ("lu", 3)}
-_PLAIN: Final = ("F", "D", "V", "Zvfh", "Zvfhmin")  # Zvfh has V's encodings at another element width
+_KNOWN_TO_ASSEMBLERS: Final = ("F", "D", "V", "Zvfh", "Zvfhmin")  # Zvfh has V's encodings at another element width
 _OFP8: Final = ("fp8_e4m3", "fp8_e5m2")
 _WITHOUT_SIGNALING: Final = " without signaling NaNs"
 
@@ -155,7 +155,7 @@ def _overflow(unit: OperationUnit) -> Overflow:
 
 
 def _made(text: str, code: int, extension: str) -> Instruction:
-    return Instruction(text, code, extension in _PLAIN)
+    return Instruction(text, code, extension in _KNOWN_TO_ASSEMBLERS)
 
 
 def _arithmetic(row: _Row, suffix: str, fmt: int, extension: str, integer: bool) -> Form:
