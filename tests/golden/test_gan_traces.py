@@ -47,9 +47,9 @@ def traced(request: pytest.FixtureRequest) -> tuple[str, TracedStep]:
 
 @pytest.mark.full
 def test_a_trace_of_both_turns_verifies(traced: tuple[str, TracedStep], tmp_path: Path) -> None:
-    _, found = traced
-    assert {n.op for n in found.trace.nodes} <= OPERATIONS.keys()
-    write_trace(*found, tmp_path / "trace", ["test"])
+    _, step = traced
+    assert {n.op for n in step.trace.nodes} <= OPERATIONS.keys()
+    write_trace(*step, tmp_path / "trace", ["test"])
     report = verify(tmp_path / "trace")
     assert report.passed, report.problems
     assert report.checked > 500
@@ -57,21 +57,21 @@ def test_a_trace_of_both_turns_verifies(traced: tuple[str, TracedStep], tmp_path
 
 def test_the_traced_step_is_the_plain_one(traced: tuple[str, TracedStep]) -> None:
     """Both networks' weights after it, and so the discriminator of the generator's turn, which is the updated one."""
-    name, found = traced
-    made = recipe(name, "fp32-sequential" if name == "fp8" else "mx-fp32")
-    training = Training(made, load_data(made))
+    name, step = traced
+    training_recipe = recipe(name, "fp32-sequential" if name == "fp8" else "mx-fp32")
+    training = Training(training_recipe, load_data(training_recipe))
     for number, pair in enumerate(training._batches(0), 1):
         training.trainer.step(number, *pair)
     assert number == 2
     for key, weight in training.trainer.parameters().items():
         last = f"{key.replace('.', '/')}/updated"
-        fmt = found.trace.tensors[last].fmt
-        assert (sf.arrays.decode(found.codes[last], fmt) == weight).all(), key
+        fmt = step.trace.tensors[last].fmt
+        assert (sf.arrays.decode(step.codes[last], fmt) == weight).all(), key
 
 
 def test_passes_and_noise_have_names(traced: tuple[str, TracedStep]) -> None:
-    _, found = traced
-    by_output = {x: n for n in found.trace.nodes for x in n.outputs}
+    _, step = traced
+    by_output = {x: n for n in step.trace.nodes for x in n.outputs}
     noise = by_output["generator/noise/generated/forward/noise"]
     assert noise.op == "uniform"
     assert by_output[noise.inputs[0].tensor].op == "random"

@@ -83,9 +83,9 @@ def test_same_lines_of_blocks(op, block, source, policy, profile, monkeypatch: p
     vectors = VectorSet.make(op, block, 600, out=source, seed=6, policy=policy, profile=profile)
     monkeypatch.setattr(base, "ARRAYS_FROM", 1)
     assert vectors.cases.in_arrays == (block != "nvfp4" and source != "fp8_e5m2")
-    made = [[given.batch.lines for given in parts.batches(vectors, compiled=way)] for way in (True, False)]
-    assert len(made[0][0]) == 600
-    assert made[0] == made[1]
+    lines = [[numbered.batch.lines for numbered in parts.batches(vectors, compiled=way)] for way in (True, False)]
+    assert len(lines[0][0]) == 600
+    assert lines[0] == lines[1]
 
 
 @pytest.mark.full
@@ -114,9 +114,9 @@ def test_blocks_without_result_are_left_out(monkeypatch: pytest.MonkeyPatch) -> 
     policy, profile = Policy(nan_missing="error"), "ocp,nan=element"
     vectors = VectorSet.make("quantize", "mxfp4", 600, seed=2, policy=policy, profile=profile)
     monkeypatch.setattr(base, "ARRAYS_FROM", 1)
-    made = [[(g.batch.lines, g.left_out) for g in parts.batches(vectors, compiled=way)] for way in (True, False)]
-    assert made[0] == made[1]
-    assert made[0][0][1]
+    batches = [[(g.batch.lines, g.left_out) for g in parts.batches(vectors, compiled=way)] for way in (True, False)]
+    assert batches[0] == batches[1]
+    assert batches[0][0][1]
 
 
 def test_cases_without_result_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,8 +145,8 @@ def test_a_set_without_any_result_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_random_cases(fmt: str, start: int) -> None:
     """By position, at any start: the codes that the scalar generator gives."""
     formats = (get_format(fmt), get_format("fp16"), get_format(fmt))
-    found = bulk.random_columns(formats, 12, 3000, start).view(np.uint64).T.tolist()
-    assert [tuple(x) for x in found] == list(random_cases(formats, 12, 3000, start))
+    columns = bulk.random_columns(formats, 12, 3000, start).view(np.uint64).T.tolist()
+    assert [tuple(x) for x in columns] == list(random_cases(formats, 12, 3000, start))
 
 
 @pytest.mark.parametrize("widths", [(16, 16, 5), (1, 64, 19), (63, 32, 33), (8, 4, 36), (40,)])

@@ -70,12 +70,16 @@ def test_a_loaded_trace_is_the_recorded_one(
 ) -> None:
     """Every tensor's codes and values, by name; layers, phases and time steps are those of the recipe's network."""
     for name in ("lstm", "residual"):
-        found, loaded = traced(name), load_trace(folders(name))
-        assert (loaded.name, loaded.step, len(loaded)) == (found.trace.name, found.trace.step, len(found.trace.tensors))
+        recorded, loaded = traced(name), load_trace(folders(name))
+        assert (loaded.name, loaded.step, len(loaded)) == (
+            recorded.trace.name,
+            recorded.trace.step,
+            len(recorded.trace.tensors),
+        )
         for tensor in loaded.tensors():
-            assert (tensor.codes == found.codes[tensor.name]).all()
+            assert (tensor.codes == recorded.codes[tensor.name]).all()
             if tensor.format.name == "fp32":
-                assert tensor.values.tobytes() == found.codes[tensor.name].tobytes()
+                assert tensor.values.tobytes() == recorded.codes[tensor.name].tobytes()
             parts = (tensor.layer.replace(".", "/"), tensor.phase, tensor.role)
             steps = "" if tensor.time_step is None else f"t{tensor.time_step}/"
             phase = "" if tensor.phase in ("", "update") else f"{tensor.phase}/"
@@ -150,6 +154,6 @@ def test_progress_counts_every_code_twice(folders: Callable[[str], Path]) -> Non
 
     assert verify(folders("mlp"), sample=1, progress=lambda total: nullcontext(Bar(total))).passed
     trace = load_trace(folders("mlp")).set
-    made = sum(trace.tensors[x].size for n in trace.nodes for x in n.outputs)
-    assert sum(done for _, done in shown) == trace.count + made
+    computed = sum(trace.tensors[x].size for n in trace.nodes for x in n.outputs)
+    assert sum(done for _, done in shown) == trace.count + computed
     assert shown[-1][0] == trace.nodes[-1].name

@@ -155,10 +155,10 @@ def test_specials_cover_the_classes(fmt) -> None:  # type: ignore[no-untyped-def
 def test_conversions_meet_every_boundary_of_a_small_target() -> None:
     fp32, target = get_format("fp32"), get_format("fp8_e4m3")
     codes = [c for (c,) in boundaries(fp32, target)]
-    found = {decode(c, fp32).as_fraction() for c in codes if decode(c, fp32).is_finite}
+    numbers = {decode(c, fp32).as_fraction() for c in codes if decode(c, fp32).is_finite}
     for code in range(target.max_code):
         a, b = (decode(c, target).as_fraction() for c in (code, code + 1))
-        assert {a, b, (a + b) / 2, -(a + b) / 2} <= found
+        assert {a, b, (a + b) / 2, -(a + b) / 2} <= numbers
 
 
 def test_stochastic_vectors_carry_their_random_bits(tmp_path: Path) -> None:

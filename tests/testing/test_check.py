@@ -108,9 +108,9 @@ def limit(mode: str) -> float:
 @pytest.mark.parametrize("mode", ["right", "echoes", "late"])
 def test_a_right_device(device: str, mode: str) -> None:
     """numpy's NaNs are x86's, so any will do; it has no flags, so none are compared."""
-    found = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY)
-    assert found.passed
-    assert found.compared == 3000
+    report = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY)
+    assert report.passed
+    assert report.compared == 3000
 
 
 @pytest.mark.full(keep=2)
@@ -132,11 +132,11 @@ def test_a_right_device(device: str, mode: str) -> None:
 )
 def test_broken_devices(device: str, mode: str, message: str) -> None:
     start = time.monotonic()
-    found = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=limit(mode))
-    assert message in found.failure
-    assert not found.passed
+    report = check_command(add(), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=limit(mode))
+    assert message in report.failure
+    assert not report.passed
     assert time.monotonic() - start < 30
-    assert found.failure.startswith(f"after {3000 if mode == 'more' else 1000} answers: ")
+    assert report.failure.startswith(f"after {3000 if mode == 'more' else 1000} answers: ")
 
 
 AT_ONCE = """
@@ -150,7 +150,7 @@ sys.stdout.write("".join(answers[:-1]) + end)
 
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
-    ("end", "says"),
+    ("end", "message"),
     [
         ("endless", f"after 499 answers: the device printed a line of more than {MAX_LINE} characters"),
         ("other", "after 499 answers: it answered 'xyz', which is not a line of a result"),
@@ -158,13 +158,13 @@ sys.stdout.write("".join(answers[:-1]) + end)
         ("whole", ""),
     ],
 )
-def test_answers_before_a_line_without_an_end_count(end: str, says: str, tmp_path: Path) -> None:
+def test_answers_before_a_line_without_an_end_count(end: str, message: str, tmp_path: Path) -> None:
     """Although all arrive together."""
     (tmp_path / "device.py").write_text(AT_ONCE)
     vectors, command = VectorSet.make("abs", "i8", 500), f"{sys.executable} {tmp_path / 'device.py'} 0 {end}"
-    found = check_command(vectors, command)
-    assert found.failure.startswith(says) if says else not found.failure
-    assert found.compared == (499 if says else 500)
+    report = check_command(vectors, command)
+    assert report.failure.startswith(message) if message else not report.failure
+    assert report.compared == (499 if message else 500)
     if end == "endless":
         with Dialogue(command, patience_s=0.01) as device, pytest.raises(Broken, match=r"it was asked '03'$"):
             device.ask(["01\n", "02\n", "03\n"])
@@ -177,8 +177,8 @@ def test_lines_of_thousands_of_codes(tmp_path: Path) -> None:
     (tmp_path / "answers").write_text("".join(" ".join(f"{x:04x}" for x in row) + "\n" for row in rows))
     code = "import sys, time; sys.stdin.read()\nfor x in open(sys.argv[1]).read().partition('\\n'):"
     code += " print(x, end='', flush=True); time.sleep(0.1)"  # a line without its end first
-    found = check_command(vectors, f"{sys.executable} -c {shlex.quote(code)} {tmp_path / 'answers'}")
-    assert (found.compared, found.passed) == (6, True), found.failure
+    report = check_command(vectors, f"{sys.executable} -c {shlex.quote(code)} {tmp_path / 'answers'}")
+    assert (report.compared, report.passed) == (6, True), report.failure
 
 
 @pytest.mark.full(keep=1)
@@ -196,14 +196,14 @@ def test_lines_of_thousands_of_codes(tmp_path: Path) -> None:
     ],
 )
 def test_devices_that_fail_beside_their_answers(device: str, mode: str, message: str) -> None:
-    found = check_command(add(200), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=limit(mode))
-    assert message in found.failure
-    assert not found.passed
+    report = check_command(add(200), f"{device} {mode}", nan=CompareNan.ANY, timeout_s=limit(mode))
+    assert message in report.failure
+    assert not report.passed
 
 
 def test_the_summary_says_that_no_flags_were_compared(device: str) -> None:
-    found = check_command(add(50), f"{device} right", nan=CompareNan.ANY)
-    assert "results only: the device gives no flags" in reports.summary(found)
+    report = check_command(add(50), f"{device} right", nan=CompareNan.ANY)
+    assert "results only: the device gives no flags" in reports.summary(report)
 
 
 def test_no_operand_reaches_another_file(device: str, tmp_path: Path) -> None:
@@ -219,8 +219,8 @@ def test_no_operand_reaches_another_file(device: str, tmp_path: Path) -> None:
 
 
 def test_a_device_that_never_reads() -> None:
-    found = check_command(add(200_000), "sleep 1000", timeout_s=1)
-    assert "no answer for 1 s, and it does not read its input either" in found.failure
+    report = check_command(add(200_000), "sleep 1000", timeout_s=1)
+    assert "no answer for 1 s, and it does not read its input either" in report.failure
 
 
 @pytest.mark.parametrize("count", [50, 20_000])
@@ -229,31 +229,31 @@ def test_a_device_that_answers_unasked(count: int, tmp_path: Path) -> None:
     vectors = VectorSet.make("neg", "fp16", count)
     lines = [vectors.line(inputs) for inputs in vectors.inputs()]
     (tmp_path / "answers").write_text("".join(f"{line[-2]:x}\n" for line in lines if line))
-    found = check_command(vectors, f"cat {tmp_path / 'answers'}")
-    assert "after 0 answers: it answered '8000' before it read any operands" in found.failure
+    report = check_command(vectors, f"cat {tmp_path / 'answers'}")
+    assert "after 0 answers: it answered '8000' before it read any operands" in report.failure
 
 
 def test_a_device_that_says_nothing() -> None:
-    found = check_command(add(), "true")
-    assert not found.passed
-    assert "too early" in found.failure
+    report = check_command(add(), "true")
+    assert not report.passed
+    assert "too early" in report.failure
 
 
 @pytest.mark.full
 def test_a_device_that_answers_at_the_end_only() -> None:
     """Many programs fill a buffer, or read everything first: that is no hang."""
     script = "import sys; lines = sys.stdin.read().split('\\n'); print('00000000\\n' * (len(lines) - 1), end='')"
-    found = check_command(add(50_000), f'{sys.executable} -c "{script}"', timeout_s=20)
-    assert found.compared == 50_000
-    assert not found.failure
+    report = check_command(add(50_000), f'{sys.executable} -c "{script}"', timeout_s=20)
+    assert report.compared == 50_000
+    assert not report.failure
 
 
 def test_mismatches_are_shown_counted_and_explained(device: str) -> None:
-    found = check_command(add(), f"{device} ulp", nan=CompareNan.ANY, shown=3)
-    assert found.mismatched == sum(found.kinds.values()) > 100
-    assert found.kinds["off by one ulp"] > 50
-    assert len(found.mismatches) == 3
-    assert "... and" in reports.report_lines(found)[-1]
+    report = check_command(add(), f"{device} ulp", nan=CompareNan.ANY, shown=3)
+    assert report.mismatched == sum(report.kinds.values()) > 100
+    assert report.kinds["off by one ulp"] > 50
+    assert len(report.mismatches) == 3
+    assert "... and" in reports.report_lines(report)[-1]
 
 
 def test_a_truncated_result_is_named() -> None:
@@ -266,10 +266,10 @@ def test_a_truncated_result_is_named() -> None:
         lines = [next(answers) for _ in range(columns[0].size)]
         return np.array([x[-2] for x in lines]), np.array([x[-1] for x in lines])  # type: ignore[index]
 
-    found = check_arrays(vectors, device)
-    assert found.mismatched > 100
-    assert all({"rounding": "rtz"} in m.changes for m in found.mismatches)
-    text = "\n".join(reports.report_lines(found))
+    report = check_arrays(vectors, device)
+    assert report.mismatched > 100
+    assert all({"rounding": "rtz"} in m.changes for m in report.mismatches)
+    text = "\n".join(reports.report_lines(report))
     assert "matches rounding = rtz" in text
     command = next(line for line in text.splitlines() if "softfloat-ref explain" in line).split()
     shown = run(*command[1:])
@@ -401,8 +401,8 @@ def test_a_log_without_flags_of_one_operand(tmp_path: Path) -> None:
     assert check_results(vectors, log).passed
     assert list(executed_cases(vectors, log)) == [(int(line[:4], 16),) for line in lines]
     log.write_text("\n".join(["// flags = none", f"{lines[0][:4]} 1234", *lines[1:]]))
-    (found,) = check_results(vectors, log).mismatches
-    assert (found.operands, found.got.codes, found.got.flags) == ((int(lines[0][:4], 16),), (0x1234,), None)
+    (mismatch,) = check_results(vectors, log).mismatches
+    assert (mismatch.operands, mismatch.got.codes, mismatch.got.flags) == ((int(lines[0][:4], 16),), (0x1234,), None)
 
 
 @pytest.mark.parametrize("file", ["-", "report"])
@@ -460,8 +460,8 @@ def test_json_and_junit(device: str, tmp_path: Path) -> None:
     args = ["check", "add", "--fmt", "fp32", "--compare-nan", "any", "-n", "2000", "--show", "2"]
     done = run(*args, "--dut", f"{device} ulp", "--json", "-", "--junit", "out.xml", cwd=tmp_path)
     assert done.returncode == 1
-    found = json.loads(done.stdout)
-    assert (found["passed"], found["compared"], len(found["mismatches"])) == (False, 2000, 2)
+    report = json.loads(done.stdout)
+    assert (report["passed"], report["compared"], len(report["mismatches"])) == (False, 2000, 2)
     suite = ET.parse(tmp_path / "out.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     assert "case 1: add" in (suite.find("testcase/failure").text or "")  # type: ignore[union-attr]

@@ -41,23 +41,23 @@ def oracle(suite: Any, *operands: int, rounding: str | None = None, **changed: A
     policy = get_policy(suite.policy, **({"rounding": rounding} if rounding else {}))
     words = {"random_bits": operands[-1]} if policy.random_count else {}
     codes = operands[:-1] if words else operands
-    found = sf.evaluate(suite.op, codes, suite.fmt, suite.out, policy.replace(**changed), **words)
-    return found.bits, int(found.flags)
+    encoded = sf.evaluate(suite.op, codes, suite.fmt, suite.out, policy.replace(**changed), **words)
+    return encoded.bits, int(encoded.flags)
 
 
 def suite(base: type[ConformanceSuite[Any]], model: Callable[..., Any], **attributes: Any) -> ConformanceSuite[Any]:
-    made: ConformanceSuite[Any] = type("Planted", (base,), {"model": model, "max_examples": 400, **attributes})()
-    return made
+    planted: ConformanceSuite[Any] = type("Planted", (base,), {"model": model, "max_examples": 400, **attributes})()
+    return planted
 
 
 def dot(self: Any, a: list[int], b: list[int], c: int) -> tuple[int, int]:
-    found = sf.dot(a, b, self.fmt, c, self.acc, self.out)
-    return found.bits, int(found.flags)
+    result = sf.dot(a, b, self.fmt, c, self.acc, self.out)
+    return result.bits, int(result.flags)
 
 
 def block(self: Any, values: list[int]) -> tuple[int, tuple[int, ...]]:
-    found = quantize_block([decoder(get_format(self.source))(x) for x in values], self.fmt, self.profile)
-    return found.scale, found.codes
+    quantized = quantize_block([decoder(get_format(self.source))(x) for x in values], self.fmt, self.profile)
+    return quantized.scale, quantized.codes
 
 
 # -- what is right passes ----------------------------------------------------------------------------------------------
@@ -218,14 +218,14 @@ def _first_of_zeros(self: Any, a: int, b: int) -> Any:
 
 def _half_the_block(self: Any, values: list[int]) -> Any:
     """The scale of the first half, applied to all."""
-    found = block(self, [*values[:16], *[0] * 16])
-    return found[0], block(self, values)[1]
+    half = block(self, [*values[:16], *[0] * 16])
+    return half[0], block(self, values)[1]
 
 
 def _rounds_down(self: Any, values: list[int]) -> Any:
-    given = [decoder(get_format("fp32"))(x) for x in values]
-    found = quantize_block(given, self.fmt, None, "ieee" if self.policy is None else Policy("rdn"))
-    return found.scale, found.codes
+    numbers = [decoder(get_format("fp32"))(x) for x in values]
+    quantized = quantize_block(numbers, self.fmt, None, "ieee" if self.policy is None else Policy("rdn"))
+    return quantized.scale, quantized.codes
 
 
 def _ceil_at_one(self: Any, values: list[int]) -> Any:
@@ -233,8 +233,8 @@ def _ceil_at_one(self: Any, values: list[int]) -> Any:
     scale, codes = block(self, values)
     if scale != 127:
         return scale, codes
-    found = quantize_block([decoder(get_format("fp32"))(x) for x in values], self.fmt, "torchao-ceil")
-    return found.scale, found.codes
+    quantized = quantize_block([decoder(get_format("fp32"))(x) for x in values], self.fmt, "torchao-ceil")
+    return quantized.scale, quantized.codes
 
 
 def _chain(self: Any, a: list[int], b: list[int], c: int) -> Any:

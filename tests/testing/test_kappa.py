@@ -95,12 +95,12 @@ def kappas(report: CheckReport) -> Kappas:
 def test_a_device_is_measured() -> None:
     report = measured(wrong, Allowance(None, intervals("[-inf, -1) [-1, 0] (0, inf]")))
     assert report.passed
-    found = kappas(report)
-    assert (found.compared, found.kappa) == (256, 2)
-    assert found.declared == [("[ -Inf, -1 )", 1), ("[ -1, 0 ]", 0), ("( 0, Inf ]", 2)]
-    assert found.counts == {"0": 256 - HIGHS - LOWS, "1": LOWS, "2": HIGHS}
-    assert found.text()[-1] == "worst 2: exp 29 = 43, defined 41"
-    assert found.summary() == "; kappa 2"
+    result = kappas(report)
+    assert (result.compared, result.kappa) == (256, 2)
+    assert result.declared == [("[ -Inf, -1 )", 1), ("[ -1, 0 ]", 0), ("( 0, Inf ]", 2)]
+    assert result.counts == {"0": 256 - HIGHS - LOWS, "1": LOWS, "2": HIGHS}
+    assert result.text()[-1] == "worst 2: exp 29 = 43, defined 41"
+    assert result.summary() == "; kappa 2"
 
 
 @pytest.mark.parametrize(("limit", "count"), [(2, 0), (1, HIGHS), (0, HIGHS + LOWS)])

@@ -123,5 +123,5 @@ def test_beyond_the_largest(name: str, size: int, code: int) -> None:
     fmt = get_format(name)
     for sign, bit in ((1, 0), (-1, fmt.sign_bit)):
         near = range(1 << fmt.width) if fmt.width < 9 else [c | s for c in range(code - 3, code + 3) for s in (0, bit)]
-        found = [c for c in dict.fromkeys(near) if mandatory.is_projected(mandatory.Fraction(sign * size), c, fmt)]
-        assert found == [code | bit]
+        codes = [c for c in dict.fromkeys(near) if mandatory.is_projected(mandatory.Fraction(sign * size), c, fmt)]
+        assert codes == [code | bit]

@@ -85,8 +85,8 @@ def test_a_limit_is_kept_to_the_last_bit() -> None:
     """1/3 in fp16 lies 1/3 ulp above 3555: errors are thirds, which no decimal meets."""
     for limit, wrong in ((Fraction(2, 3), False), (Fraction(2, 3) - Fraction(1, 10**40), True)):
         assert judge(tolerance("recip", "fp16", limit), 0x3556, 0x4200) == Judged(Fraction(2, 3), wrong)
-        found = judge(tolerance("rsqrt", "fp16", limit), 0x3556, 0x4880)  # 1/sqrt(9)
-        assert found.wrong == wrong
+        judged = judge(tolerance("rsqrt", "fp16", limit), 0x3556, 0x4880)  # 1/sqrt(9)
+        assert judged.wrong == wrong
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_a_limit_is_kept_to_the_last_bit() -> None:
 )
 def test_the_ends_of_the_range(case: tuple[int, int, int], error: float | None, wrong: bool) -> None:
     got, a, b = case
-    found = judge(tolerance("add", "fp16", Fraction(1)), got, a, b)
+    judged = judge(tolerance("add", "fp16", Fraction(1)), got, a, b)
     if case[0] in (0xFBFF,) or (case[1], case[0]) == (0x7800, 0x7C00):
-        assert found.wrong  # far off: how far is beside the point
+        assert judged.wrong  # far off: how far is beside the point
     else:
-        assert found.error == error
-    assert found.wrong == wrong
+        assert judged.error == error
+    assert judged.wrong == wrong
 
 
 def test_saturated_and_flushed_results_are_measured_from_the_policys_own() -> None:
@@ -146,19 +146,19 @@ def test_histogram_and_worst_cases() -> None:
             right = np.sqrt(a.view(np.float32)).view(np.uint32)
         return np.where((a & 7) == 3, right ^ 1, right)
 
-    found = check_arrays(vectors, device, nan=CompareNan.ANY, limit=HALF, shown=4)
-    errors = found.errors
+    report = check_arrays(vectors, device, nan=CompareNan.ANY, limit=HALF, shown=4)
+    errors = report.errors
     assert errors is not None
-    assert sum(errors.ranges.values()) + errors.infinite == found.compared == 2000
-    assert found.mismatched == sum(n for k, n in errors.ranges.items() if k > 0) + errors.infinite > 50
+    assert sum(errors.ranges.values()) + errors.infinite == report.compared == 2000
+    assert report.mismatched == sum(n for k, n in errors.ranges.items() if k > 0) + errors.infinite > 50
     worst = [case.error for case in errors.worst]
     assert len(worst) == 4
     assert worst[0] is None or worst == sorted(worst, reverse=True)  # type: ignore[type-var]
-    text = "\n".join(reports.report_lines(found))
+    text = "\n".join(reports.report_lines(report))
     assert "error up to 0.5 ulp" in text
     assert "ulp: sqrt " in text
-    assert "ulp, 0.5 allowed" in reports.summary(found)
-    table = json.loads(reports.to_json(found))["ulp"]
+    assert "ulp, 0.5 allowed" in reports.summary(report)
+    table = json.loads(reports.to_json(report))["ulp"]
     assert sum(row["cases"] for row in table["histogram"]) + table["infinite"] == 2000
     assert len(table["worst"]) == 4
 
