@@ -11,7 +11,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.trees import read_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run, groups
-from softfloat_ref.golden.writers.layout import positions
+from softfloat_ref.golden.writers.batch import positions
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.sources import Lfsr, Philox, parse_source
 from softfloat_ref.units import Field

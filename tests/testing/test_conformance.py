@@ -119,7 +119,7 @@ class Planted(NamedTuple):
     attributes: dict[str, Any]
     model: Callable[..., Any]
     caught: tuple[str, ...]
-    kept: tuple[str, ...] = ()
+    unbroken: tuple[str, ...] = ()
 
 
 def _truncates(self: Any, *x: int) -> Any:
@@ -355,7 +355,7 @@ def test_planted_errors_are_caught(name: str) -> None:
     for item in planted.caught:
         with pytest.raises(testing.NotConforming, match=f"^{item}: "):
             model.check(item)
-    for item in planted.kept:
+    for item in planted.unbroken:
         suite(planted.base, planted.model, **{**planted.attributes, "max_examples": 20}).check(item)
 
 

@@ -7,17 +7,29 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, FileStream, Piece, StreamSlice, Writer
+from softfloat_ref.golden.writers.batch import (
+    LICENSE,
+    Batch,
+    Data,
+    Facts,
+    FileStream,
+    Piece,
+    StreamSlice,
+    positions,
+    text_line,
+    word_line,
+    word_width,
+)
 from softfloat_ref.golden.writers.cheader import CHeaderWriter
 from softfloat_ref.golden.writers.csv import CsvWriter
 from softfloat_ref.golden.writers.images import ALL_IMAGES, IMAGE_WRITERS, IMAGES
 from softfloat_ref.golden.writers.jsonl import JsonLinesWriter
-from softfloat_ref.golden.writers.layout import LICENSE, positions, text_line, word_line, word_width
 from softfloat_ref.golden.writers.npz import NpzWriter
 from softfloat_ref.golden.writers.readmemh import HEADER, HeaderWriter, WordWriter, svh, word_header
 from softfloat_ref.golden.writers.riscv import ASSEMBLY, MACROS, AssemblyWriter, MacroWriter
 from softfloat_ref.golden.writers.svpkg import PackageWriter
 from softfloat_ref.golden.writers.testfloat import TestFloatWriter
+from softfloat_ref.golden.writers.writer import Writer
 
 __all__ = [
     "HEADER",

@@ -9,9 +9,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
-from softfloat_ref.golden.writers.layout import LICENSE, identifier, string_literal
-from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.golden.writers.batch import LICENSE, Batch, Data, Facts, identifier, string_literal
+from softfloat_ref.golden.writers.writer import LineWriter, Rows
 from softfloat_ref.units import Field, Line
 from softfloat_ref.units.unit import split
 

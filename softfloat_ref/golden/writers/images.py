@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
-from softfloat_ref.golden.writers.layout import LICENSE
+from softfloat_ref.golden.writers.batch import LICENSE, Batch, Data, Facts
 from softfloat_ref.golden.writers.readmemh import HeaderWriter
+from softfloat_ref.golden.writers.writer import LineWriter
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.units import Line, MatmulUnit
 from softfloat_ref.units.dot import AnyFormat

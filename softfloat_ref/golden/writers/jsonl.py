@@ -8,8 +8,8 @@ from typing import Final
 
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
-from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts
+from softfloat_ref.golden.writers.writer import LineWriter, Rows
 
 JSONL_SCHEMA: Final = 1
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, FileStream, Piece, StreamSlice, Writer
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts, FileStream, Piece, StreamSlice
+from softfloat_ref.golden.writers.writer import Writer
 from softfloat_ref.units import Field
 
 _WORD: Final = 8  # bytes

@@ -10,8 +10,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, FileStream, LineWriter, Piece, Writer
-from softfloat_ref.golden.writers.layout import LICENSE, identifier, positions, word_width
+from softfloat_ref.golden.writers.batch import (
+    LICENSE,
+    Batch,
+    Data,
+    Facts,
+    FileStream,
+    Piece,
+    identifier,
+    positions,
+    word_width,
+)
+from softfloat_ref.golden.writers.writer import LineWriter, Writer
 
 HEADER: Final = "vectors.svh"
 

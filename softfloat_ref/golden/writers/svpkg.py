@@ -8,9 +8,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.systemverilog import named
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
-from softfloat_ref.golden.writers.layout import LICENSE, identifier, last_lane_first, string_literal
-from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.golden.writers.batch import LICENSE, Batch, Data, Facts, identifier, last_lane_first, string_literal
+from softfloat_ref.golden.writers.writer import LineWriter, Rows
 from softfloat_ref.units import Field
 
 MAX_LINES: Final = 1 << 14

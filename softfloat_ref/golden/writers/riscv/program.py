@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from softfloat_ref.golden.writers.layout import LICENSE
+from softfloat_ref.golden.writers.batch import LICENSE
 from softfloat_ref.golden.writers.riscv.encoding import vsetvli
 from softfloat_ref.golden.writers.riscv.forms import (
     FRM,
