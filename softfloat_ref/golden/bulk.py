@@ -1,7 +1,9 @@
-"""VectorSet of scalar operations in bulk: the cases of `Cases.inputs`, evaluated and written as arrays."""
+"""Large sets of scalar operations: the cases of `Cases.inputs`, evaluated in arrays; and their text, where possible
+from one compiled loop."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Container, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -10,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels.objects import Loop
+from softfloat_ref.arrays.kernels.op_plans import Plan, plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.arrays.operations import Bulk
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
@@ -23,7 +26,10 @@ CHUNK: Final = 1 << 13
 STREAM: Final = 1  # of the cases' random words
 WORDS_A_CODE: Final = 2
 _PADDING: Final = 8  # bytes after a text, for surplus digits
+CHUNKS_A_CALL: Final = 4  # chunks whose text is one call, except where directed cases meet random ones
+_LINES_AT_ONCE: Final = 512  # of a call: their columns and words stay in the first cache
 _as_words: Final = Loop("softfloat_ref.golden.compiled", "as_words")
+_operation_lines: Final = Loop("softfloat_ref.golden.compiled", "operation_lines")
 
 Table = NDArray[np.int64]
 
@@ -46,7 +52,7 @@ def split_undefined(columns: Table, undefined: NDArray[np.bool_]) -> tuple[Table
 
 
 class Tables:
-    """The lines of any cases of a set as columns, by their place."""
+    """The lines of any cases of a set as columns, by their range."""
 
     def __init__(self, vectors: Any) -> None:
         self.vectors = vectors
@@ -61,6 +67,49 @@ class Tables:
         codes, flags = self._run(list(columns[:arity]), columns[arity] if unit.policy.random_count else None)
         columns[-2], columns[-1] = codes, flags
         return columns, flags == UNKNOWN
+
+
+class Texts:
+    """The text of any cases of a set, by their range; needs the operation's plan."""
+
+    def __init__(self, vectors: Any, op_plan: Plan) -> None:
+        formats, self.vectors, self.plan = vectors.unit.formats, vectors, op_plan
+        self.digits = np.array([f.digits for f in vectors.fields], np.int64)
+        kinds = [kind_arrays(f) for f in formats]
+        longest = max(table.size for _, _, table in kinds)
+        self.kinds = (
+            np.array([mask for mask, _, _ in kinds]),
+            np.array([rows for _, rows, _ in kinds]),
+            np.array([np.pad(table, (0, longest - table.size)) for _, _, table in kinds]),
+        )
+
+    def __call__(self, place: CaseRange) -> NDArray[np.uint8] | None:
+        """The lines of the cases there; None if the oracle must compute any of them."""
+        operands = len(self.kinds[0])
+        draw = np.array([place.size, self.vectors.seed, STREAM, place.first or 0], np.uint64)
+        if place.first is None:
+            inputs = np.ascontiguousarray(columns_at(self.vectors, place))
+        else:
+            inputs = np.empty((operands, 0), np.int64)
+        rooms = (
+            np.empty(_LINES_AT_ONCE * WORDS_A_CODE * operands, np.uint64),
+            np.empty((operands + 2, _LINES_AT_ONCE), np.int64),
+            np.empty(_LINES_AT_ONCE, np.uint8),
+            np.empty((int((-(-self.digits // 8)).sum()), _LINES_AT_ONCE + 1), np.uint64),
+        )
+        out, size = room_for_text(self.digits, place.size)
+        done = np.zeros(1, np.int64)
+        _operation_lines(draw.view(np.int64), *self.kinds, *self.plan, inputs, self.digits, *rooms, out, done)
+        return out[:size] if done[0] == place.size else None
+
+
+def texts(vectors: Any) -> Texts | None:
+    """The texts of a set; None if its lines need more than the loop has."""
+    unit = vectors.unit
+    if unit.policy.random_count or vectors.level == EXHAUSTIVE:
+        return None
+    op_plan = plan(unit.signature, unit.policy)
+    return None if op_plan is None else Texts(vectors, op_plan)
 
 
 def most_chunks(vectors: Any) -> int:
@@ -80,23 +129,29 @@ def case_ranges(vectors: Any, wanted: Container[int]) -> Iterator[tuple[int, Cas
             yield i, CaseRange(start, min(CHUNK, vectors.count - start), start - directed)
 
 
+def joined_ranges(vectors: Any, chunks: Container[int]) -> Iterator[tuple[int, CaseRange]]:
+    """Those chunks, some neighbours as one range, with the number of the first."""
+    ranges = case_ranges(vectors, chunks)
+    for (_, directed), run in itertools.groupby(ranges, lambda x: (x[0] // CHUNKS_A_CALL, x[1].first is None)):
+        (number, place), *others = run
+        if directed:
+            yield from ((number, place), *others)
+        else:
+            yield number, place._replace(size=place.size + sum(other.size for _, other in others))
+
+
 def columns_at(vectors: Any, place: CaseRange) -> Table:
     """The inputs of the cases there, one row per field."""
-    if place.first is not None:
-        return _numbered(vectors, place.position, place.size, place.first)
-    cases = vectors.cases.directed_inputs()[place.position : place.position + place.size]
-    return np.array(cases, np.uint64).view(np.int64).T
-
-
-def _numbered(vectors: Any, position: int, size: int, first: int) -> Table:
-    """The inputs of cases that are not directed, from a position in the set on; first: their number among them."""
-    formats, cases = vectors.unit.formats, vectors.cases
-    n, arity = vectors.unit.policy.random_count, len(formats)
+    cases, position, size = vectors.cases, place.position, place.size
+    if place.first is None:
+        return np.array(cases.directed_inputs()[position : position + size], np.uint64).view(np.int64).T
+    formats, n = vectors.unit.formats, vectors.unit.policy.random_count
+    arity = len(formats)
     table = np.empty((arity + (n > 0), size), np.int64)
     if vectors.level == EXHAUSTIVE:
-        table[:arity] = _every_case(formats, first, size)
+        table[:arity] = _every_case(formats, place.first, size)
     else:
-        table[:arity] = random_columns(formats, vectors.seed, size, first)
+        table[:arity] = random_columns(formats, vectors.seed, size, place.first)
     if n:
         table[arity] = cases.random_array(position, size)
         if cases.makes_near_carry_cases:

@@ -114,6 +114,12 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
             yield tuple(next_code(f, words, size) for f, size in zip(formats, sizes, strict=True))
 
 
+def words_of_cases(seed: int, size: int, count: int) -> Iterator[list[int]]:
+    """The `size` random words of each of `count` cases, which depend on the seed and the case's number only."""
+    source = Philox(seed, stream=1)
+    return (source.words(i * size, size) for i in range(count))
+
+
 def next_code(fmt: Format, words: Iterator[int], size: int) -> int:
     """A code from the next `size` words."""
     return random_code(fmt, next(words), join_words(itertools.islice(words, size - 1)))

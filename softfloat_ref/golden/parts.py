@@ -54,12 +54,10 @@ def batches(vectors: VectorSet, first: int = 0, compiled: bool = True) -> Iterat
 
 
 def _in_bulk(vectors: VectorSet, chunks: range) -> Iterator[NumberedBatch]:
-    from softfloat_ref.golden import bulk, operation_lines
+    from softfloat_ref.golden import bulk
 
-    cursor, texts, tables = TagCursor(vectors), operation_lines.texts(vectors), bulk.Tables(vectors)
-    for number, place in (
-        bulk.case_ranges(vectors, chunks) if texts is None else operation_lines.joined_ranges(vectors, chunks)
-    ):
+    cursor, texts, tables = TagCursor(vectors), bulk.texts(vectors), bulk.Tables(vectors)
+    for number, place in bulk.case_ranges(vectors, chunks) if texts is None else bulk.joined_ranges(vectors, chunks):
         runs = cursor.take(place.position, place.size)
         text = None if texts is None else texts(place)
         left_out: list[tuple[int, Line]] = []

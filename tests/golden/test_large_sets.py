@@ -11,7 +11,7 @@ import pytest
 from folders import rehash
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden import bulk, operation_lines, parts
+from softfloat_ref.golden import bulk, parts
 from softfloat_ref.golden import verify as verification
 from softfloat_ref.golden.cases import random_cases
 from softfloat_ref.golden.generate import HEADER, MANIFEST, generate
@@ -53,7 +53,7 @@ def test_same_bytes(op, fmt, out, policy, source, tmp_path: Path, monkeypatch: p
         folder = tmp_path / str(threshold)
         generate(vectors, folder)
         contents.append({p.name: p.read_bytes() for p in folder.iterdir()})
-    assert (operation_lines.texts(vectors) is None) == (op == "dot2" or isinstance(policy, Policy))
+    assert (bulk.texts(vectors) is None) == (op == "dot2" or isinstance(policy, Policy))
     assert contents[0].keys() == {MANIFEST, HEADER, f"{vectors.name}.tv", f"{vectors.name}.memh"}
     assert contents[0] == contents[1]
 
@@ -132,7 +132,7 @@ def test_cases_without_result_are_left_out(tmp_path: Path, monkeypatch: pytest.M
 def test_a_set_without_any_result_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undefined = np.zeros((3, 1), np.int64), np.ones(1, bool)
     monkeypatch.setattr(bulk, "Tables", lambda vectors: lambda place: undefined)
-    monkeypatch.setattr(operation_lines, "texts", lambda vectors: None)
+    monkeypatch.setattr(bulk, "texts", lambda vectors: None)
     with pytest.raises(Error, match="no case has a defined result"):
         generate(VectorSet.make("convert", "fp16", 1 << 16, out="fp8_e4m3"), tmp_path)
 

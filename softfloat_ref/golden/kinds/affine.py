@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from softfloat_ref.golden.cases import join_words, random_code, words_per_code
+from softfloat_ref.golden.cases import join_words, random_code, words_of_cases, words_per_code
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.oracle import exact
@@ -13,7 +13,6 @@ from softfloat_ref.oracle.affine import FP32, AffineFormat
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.policies import POLICIES, Overflow, Policy
-from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit, Line
 from softfloat_ref.units.affine import integer_format, parameter_fields, parameters
 
@@ -46,10 +45,8 @@ class AffineQuantizeCases(AffineCases):
     unit: AffineQuantizeUnit
 
     def operands(self, count: int) -> Iterator[Line]:
-        unit, size = self.unit, words_per_code(self.unit.values)
-        source, stride = Philox(self.vectors.seed, stream=1), 2 + size
-        for i in range(count):
-            control, bits, *words = source.words(i * stride, stride)
+        unit, size = self.unit, 2 + words_per_code(self.unit.values)
+        for i, (control, bits, *words) in enumerate(words_of_cases(self.vectors.seed, size, count)):
             codes = self.parameters(control, bits, unit.affine)
             yield (self._value(words, codes, i), *codes)
 
@@ -83,9 +80,8 @@ class AffineDequantizeCases(AffineCases):
     unit: AffineDequantizeUnit
 
     def operands(self, count: int) -> Iterator[Line]:
-        affine, source = self.unit.affine, Philox(self.vectors.seed, stream=1)
-        for i in range(count):
-            control, bits, word = source.words(i * 3, 3)
+        affine = self.unit.affine
+        for control, bits, word in words_of_cases(self.vectors.seed, 3, count):
             yield (word % (1 << affine.bits), *self.parameters(control, bits, affine))
 
     def conventions(self) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from softfloat_ref.golden.cases import next_code, words_per_code
+from softfloat_ref.golden.cases import next_code, words_of_cases, words_per_code
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.oracle import exact
@@ -13,7 +13,6 @@ from softfloat_ref.oracle.codec import encode, encoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import BlockOperationUnit, Line
 
 ANY_EVERY: Final = 4  # one random case in so many has independent codes
@@ -32,10 +31,8 @@ class BlockOperationCases(Cases):
     def operands(self, count: int) -> Iterator[Line]:
         fields = [f for f in self.unit.inputs if f.role == "operand"]
         formats = [(f.fmt, f.lanes, "scale" in f.name) for f in fields if f.fmt is not None]
-        source = Philox(self.vectors.seed, stream=1)
         stride = 1 + sum(words_per_code(fmt) * lanes for fmt, lanes, _ in formats)
-        for i in range(count):
-            head, *rest = source.words(i * stride, stride)
+        for head, *rest in words_of_cases(self.vectors.seed, stride, count):
             words, suited = iter(rest), head % ANY_EVERY != 0
             case: list[int] = []
             for fmt, lanes, is_scale in formats:

@@ -8,11 +8,10 @@ from typing import Any, ClassVar, Final
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation.operands import ordinary
 from softfloat_ref.coverage.vector.models import vectors
-from softfloat_ref.golden.cases import random_code
+from softfloat_ref.golden.cases import random_code, words_of_cases
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import Field, Line, VectorUnit
 
 _SPECIAL_EVERY: Final = 8  # one case in N has codes of every kind in a few lanes
@@ -34,10 +33,8 @@ class VectorCases(Cases):
         return vectors(self.unit)
 
     def operands(self, count: int) -> Iterator[Line]:
-        source, fields = Philox(self.vectors.seed, stream=1), [f for f in self.unit.inputs if f.role == "operand"]
-        stride = 1 + self.unit.operand_width
-        for i in range(count):
-            control, *words = source.words(i * stride, stride)
+        fields = [f for f in self.unit.inputs if f.role == "operand"]
+        for control, *words in words_of_cases(self.vectors.seed, 1 + self.unit.operand_width, count):
             yield self._line(fields, control, words)
 
     def _line(self, fields: list[Field], control: int, words: list[int]) -> Line:
