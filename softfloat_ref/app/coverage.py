@@ -19,8 +19,7 @@ from softfloat_ref.coverage.engine import measure, page
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.engine.waivers import read_waivers
 from softfloat_ref.golden.executed import executed_cases
-from softfloat_ref.golden.generate import read_manifest
-from softfloat_ref.golden.manifest import SUITE
+from softfloat_ref.golden.manifest import SUITE, read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 

@@ -29,9 +29,7 @@ from softfloat_ref.golden.manifest import (
     to_json,
 )
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers import HEADER, Facts, FileStream, Piece, StreamSlice, Writer
-
-__all__ = ["HEADER", "MANIFEST", "SCHEMA", "file_sha256", "generate", "make_manifest", "read_manifest"]
+from softfloat_ref.golden.writers import Facts, FileStream, Piece, StreamSlice, Writer
 
 _BLOCK: Final = 1 << 20
 
@@ -235,7 +233,3 @@ def _stored_set(folder: Path) -> dict[str, Any]:
 def _definition(table: dict[str, Any]) -> dict[str, Any]:
     """The definition of a set without its count, level and seed: sets that differ only in these may be replaced."""
     return {k: v for k, v in table.items() if k not in ("count", "level", "seed", "random_sources")}
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
-from softfloat_ref.base.files import made_folder, sha256, write_file
+from softfloat_ref.base.files import made_folder, write_file
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import read_file
 from softfloat_ref.base.trees import read_json
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import vector_recipes, writers
-from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.generate import file_sha256, generate
 from softfloat_ref.golden.manifest import MANIFEST, SUITE, repeated, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import VerifyReport, verify
@@ -170,7 +170,9 @@ def generate_suite(
         (folder / SUITE).unlink(missing_ok=True)
         for name, vectors in suite.sets.items():
             manifest = generate(vectors, folder / name, command, workers, formats=formats, resume=resume)
-            entries.append({"folder": name, "count": manifest["count"], "sha256": _sha256(folder / name)})
+            entries.append(
+                {"folder": name, "count": manifest["count"], "sha256": file_sha256(folder / name / MANIFEST)}
+            )
         suite_manifest = {
             "schema": SUITE_SCHEMA,
             "tool": "softfloat-ref",
@@ -184,10 +186,6 @@ def generate_suite(
         data = to_json(suite_manifest).encode("ascii") + b"\n"
         write_file(folder / SUITE, lambda stream: stream.write(data))
     return suite_manifest
-
-
-def _sha256(folder: Path) -> str:
-    return sha256(folder / MANIFEST).hexdigest()
 
 
 def _refuse_other(folder: Path, suite: Suite) -> None:
@@ -237,7 +235,7 @@ def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -
     total = 0
     for entry in stored["sets"]:
         report = verify(folder / entry["folder"], sample, every)
-        if _sha256(folder / entry["folder"]) != entry["sha256"] or report.count != entry["count"]:
+        if file_sha256(folder / entry["folder"] / MANIFEST) != entry["sha256"] or report.count != entry["count"]:
             report.add(
                 f"{SUITE}: {entry['folder']} differs from the set that was written: its {MANIFEST} has another hash"
             )

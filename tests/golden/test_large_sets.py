@@ -14,11 +14,12 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden import bulk, parts
 from softfloat_ref.golden import verify as verification
 from softfloat_ref.golden.cases import random_cases
-from softfloat_ref.golden.generate import HEADER, MANIFEST, generate
+from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds import base, operation
+from softfloat_ref.golden.manifest import MANIFEST
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import verify
-from softfloat_ref.golden.writers import text_line, word_line
+from softfloat_ref.golden.writers import HEADER, text_line, word_line
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.units import Field

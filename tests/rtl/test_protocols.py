@@ -10,7 +10,8 @@ import pytest
 from benches import CHEAP, FIXED, HAS_ICARUS, TOP, build, failure, folders, text_of, with_icarus  # noqa: F401
 
 from softfloat_ref.golden.executed import executed_cases
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.simulators import find

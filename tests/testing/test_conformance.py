@@ -18,7 +18,7 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import evaluate
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.testing.conformance import ConformanceSuite
+from softfloat_ref.testing.conformance.suite import ConformanceSuite
 
 FP16 = get_format("fp16")
 EIGHT = ("rne", "rna", "rtz", "rup", "rdn", "rto", "rnu", "rhz")

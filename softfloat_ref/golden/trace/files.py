@@ -121,11 +121,6 @@ def memory_text(tensor: CodeTensor, codes: Codes) -> bytes:
     return heading(tensor) + lines.tobytes()
 
 
-def read_tensor(folder: Path, tensor: CodeTensor) -> Codes:
-    """The codes of a tensor, in its shape. Raises Error for a file that `memory_text` cannot have written."""
-    return parse_codes(tensor, tensor_bytes(folder, tensor))
-
-
 def tensor_bytes(folder: Path, tensor: CodeTensor) -> bytes:
     """The file of a tensor. Raises Error, also for one much longer than its codes take."""
     return read_bytes(
