@@ -160,16 +160,11 @@ def boundaries(source: Format, target: Format) -> Iterator[tuple[int, ...]]:
                     yield (near,)
 
 
-def directed(formats: Sequence[Format], count: int, target: Format | None = None) -> Iterator[tuple[int, ...]]:
-    """The cases before the random ones: special ones crossed (at most half of `count`); target: of a conversion."""
-    first = crossed(formats, max(count // 2, 1))
-    return itertools.islice(itertools.chain(first, boundaries(formats[0], target) if target else ()), count)
-
-
 def cases(formats: Sequence[Format], seed: int, count: int, target: Format | None = None) -> Iterator[tuple[int, ...]]:
-    """`count` cases: directed ones first, then random ones; target: of a conversion."""
-    emitted = 0
-    for case in directed(formats, count, target):
+    """`count` cases: special ones crossed (at most half), the boundaries of a conversion's target, then random ones."""
+    special, emitted = crossed(formats, max(count // 2, 1)), 0
+    directed = itertools.chain(special, boundaries(formats[0], target) if target else ())
+    for case in itertools.islice(directed, count):
         emitted += 1
         yield case
     yield from random_cases(formats, seed, count - emitted)

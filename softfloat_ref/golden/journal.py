@@ -59,7 +59,6 @@ class Journal:
         Raises Error if another process writes here, and if the parts to be continued are of a different request."""
         self.folder = folder / UNFINISHED
         self.parts = self.cases = self.lines = 0
-        self.resumed = 0
         self._request = json.loads(json.dumps(request))
         self._names = [*openings, _RUNS, _LEFT_OUT]
         self._outputs: list[_Output] = []
@@ -104,7 +103,6 @@ class Journal:
     def _go_on(self, good: tuple[list[bytes], dict[str, Any]]) -> None:
         lines, entry = good
         self.parts, self.cases, self.lines = entry["part"] + 1, entry["cases"], entry["lines"]
-        self.resumed = self.parts
         self._journal.truncate(sum(map(len, lines)))
         self._outputs = []
         for name, (size, _) in zip(self._names, entry["streams"], strict=True):

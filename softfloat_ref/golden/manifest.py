@@ -82,6 +82,7 @@ def wrong_descriptions(manifest: dict[str, Any], vectors: VectorSet) -> Iterator
 
 def descriptions(vectors: VectorSet) -> dict[str, Any]:
     """The set's definition, and its consequences, written out for readers that do not know the names."""
+    lsbs = positions(vectors.fields)
     return {
         "set": vectors.to_dict(),
         "conventions": vectors.cases.conventions(),
@@ -89,7 +90,7 @@ def descriptions(vectors: VectorSet) -> dict[str, Any]:
         "flags": "10 invalid, 08 divide by zero, 04 overflow, 02 underflow, 01 inexact",
         "flag_bits": {flag.name.lower(): flag.value.bit_length() - 1 for flag in Flags if flag.name},
         "block_order": "lane 0 first in text, lowest in a word",
-        "fields": _field_entries(vectors.fields),
+        "fields": [_field_entry(f, lsbs[f.name]) for f in vectors.fields],
     }
 
 
@@ -123,13 +124,8 @@ def _source(spec: str) -> dict[str, Any] | None:
     return {"kind": spec}
 
 
-def _field_entries(fields: Sequence[Field]) -> list[dict[str, Any]]:
-    """The fields of a line as a manifest describes them."""
-    lsb = positions(fields)
-    return [_field_entry(f, lsb[f.name]) for f in fields]
-
-
 def _field_entry(f: Field, lsb: int) -> dict[str, Any]:
+    """A field of a line; lsb: its lowest bit in a memory word."""
     entry = {
         "name": f.name,
         "role": f.role,
@@ -163,11 +159,8 @@ def to_json(value: Any, indent: str = "") -> str:
         parts = [to_json(v, inner) for v in value]
     opening, close = "{}" if isinstance(value, dict) else "[]"
     flat = not any(isinstance(v, (dict, list)) for v in (value.values() if isinstance(value, dict) else value))
-    return f"{opening}\n{_filled(parts, inner) if flat and indent else _listed(parts, inner)}\n{indent}{close}"
-
-
-def _listed(parts: Sequence[str], indent: str) -> str:
-    return ",\n".join(indent + part for part in parts)
+    text = _filled(parts, inner) if flat and indent else ",\n".join(inner + part for part in parts)
+    return f"{opening}\n{text}\n{indent}{close}"
 
 
 def _filled(parts: Sequence[str], indent: str) -> str:
@@ -196,7 +189,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     manifest = read_json(path)
     if not isinstance(manifest, dict) or type(manifest.get("schema")) is not int:
         raise Error(f"{path}: not a manifest of vectors")
-    _check_schema(path, manifest["schema"])
+    if (schema := manifest["schema"]) != SCHEMA:
+        remedy = "use a newer softfloat-ref" if schema > SCHEMA else "generate the vectors again"
+        raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: {remedy}")
     for key, kind in (("set", dict), ("files", list), ("count", int), ("fields", list), ("left_out", dict)):
         if not isinstance(manifest.get(key), kind):
             raise Error(f"{path}: {key} is missing or not of type {kind.__name__}")
@@ -208,13 +203,6 @@ def require_file(folder: Path, manifest: dict[str, Any], *keys: str) -> None:
     """Raises Error if a folder has no file of any of those types."""
     if not any(f.get("format") in keys for f in manifest["files"]):
         raise Error(f"{folder}: has no file of type {' or '.join(keys)}; generate the vectors with --format {keys[0]}")
-
-
-def _check_schema(path: Path, schema: int) -> None:
-    if schema > SCHEMA:
-        raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: use a newer softfloat-ref")
-    if schema < SCHEMA:
-        raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: generate the vectors again")
 
 
 def _check_tables(path: Path, manifest: dict[str, Any]) -> None:

@@ -169,10 +169,9 @@ def generate_suite(
         _refuse_other(folder, suite)
         (folder / SUITE).unlink(missing_ok=True)
         for name, vectors in suite.sets.items():
-            manifest = generate(vectors, folder / name, command, workers, formats=formats, resume=resume)
-            entries.append(
-                {"folder": name, "count": manifest["count"], "sha256": file_sha256(folder / name / MANIFEST)}
-            )
+            path = folder / name
+            manifest = generate(vectors, path, command, workers, formats=formats, resume=resume)
+            entries.append({"folder": name, "count": manifest["count"], "sha256": file_sha256(path / MANIFEST)})
         suite_manifest = {
             "schema": SUITE_SCHEMA,
             "tool": "softfloat-ref",
