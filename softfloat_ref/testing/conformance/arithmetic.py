@@ -143,37 +143,6 @@ def fused(t: OperationTrial, case: OperationCase) -> None:
         _exactly(t, case)
 
 
-@prop(of(MULTIPLY_ADD), when=(signed,), cases=lambda s: s.cases())
-def fma_zero_is_mul(t: OperationTrial, case: OperationCase) -> None:
-    """Adding zero, fma(a, b, 0), gives the product."""
-    a, b, _ = t.operands(case)
-    fmt = t.setup.sig.formats[2]
-    zero = fmt.sign_bit if a.sign != b.sign and fmt.negative_zero else 0
-    case = case._replace(operands=(*case.operands[:2], zero))
-    product = Signature(get_operation("mul"), t.setup.sig.formats[:2], t.setup.out)
-    expected, _flags = evaluator(product, case.policy)(case.operands[:2], case.random_bits)
-    (answer,) = t.ask(case)
-    if not fmt.negative_zero or a.is_nan or b.is_nan or not (a.is_finite and b.is_finite):
-        got, right = t.value(answer), decoder(t.setup.out)(expected)
-        t.require(got.is_nan == right.is_nan, f"{t.setup.out.hex(expected)}, the product")
-        return
-    t.require(answer.result == expected, f"{t.setup.out.hex(expected)}, the product")
-
-
-def _converts(setup: OperationSetup) -> str:
-    source, out = setup.sig.formats[0], setup.out
-    fits = exact_code(decoder(source)(source.max_code).as_fraction(), out) is not None
-    fits = fits and exact_code(decoder(source)(source.min_code).as_fraction(), out) is not None
-    fits = fits and out.precision >= source.precision and (out.signed or not source.signed)
-    return "" if fits else f"{out.name} has not every value of {source.name}"
-
-
-@prop(of(IDENTITY), when=(_converts, floating))
-def widening(t: OperationTrial, case: OperationCase) -> None:
-    """A conversion to a wider format loses nothing."""
-    _exactly(t, case)
-
-
 def _of_results(setup: OperationSetup) -> SearchStrategy[OperationCase]:
     """Operands that are values of the result's format."""
     source = setup.sig.formats[0]
@@ -387,7 +356,7 @@ def _compare(x: Exact, y: Exact) -> int:
     return (x.value > y.value) - (x.value < y.value)
 
 
-# -- NaN, zeros ------------------------------------------------------------------------------------------------------
+# -- NaN -------------------------------------------------------------------------------------------------------------
 
 
 def _with_nans(setup: OperationSetup) -> SearchStrategy[OperationCase]:
@@ -414,30 +383,6 @@ def nan(t: OperationTrial, case: OperationCase) -> None:
     t.require(same_result(expected, answer.result, t.setup.rule), f"{t.setup.out.hex(expected)}")
     if answer.flags is not None and t.setup.rule.flags:
         t.require(answer.flags == flags, "invalid" if flags else "no flags")
-
-
-def _zeros(setup: OperationSetup) -> SearchStrategy[OperationCase]:
-    """Operands whose exact result is zero."""
-    fmt, formula = setup.sig.formats[0], setup.sig.operation.formula
-
-    def case(drawn: OperationCase, negative: bool) -> OperationCase:
-        a, *rest = drawn.operands
-        zero = fmt.sign_bit if negative and fmt.negative_zero else 0
-        if formula in (SUM, DIFFERENCE) and fmt == setup.sig.formats[1]:
-            return drawn._replace(operands=(a, a ^ fmt.sign_bit if formula == SUM and fmt.signed else a))
-        return drawn._replace(operands=(zero, *rest))
-
-    return st.builds(case, setup.cases(), st.booleans())
-
-
-@prop(arithmetic, cases=_zeros)
-def sign_of_zero(t: OperationTrial, case: OperationCase) -> None:
-    """A zero has the sign that IEEE 754 6.3 gives it."""
-    x = t.setup.exact(case)
-    if x.kind == FINITE and not x.value:
-        (answer,) = t.ask(case)
-        expected, _ = t.oracle(case)
-        t.require(answer.result == expected, t.setup.out.hex(expected))
 
 
 # -- flags -----------------------------------------------------------------------------------------------------------

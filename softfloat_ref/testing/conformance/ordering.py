@@ -132,15 +132,6 @@ def _same_out(setup: OperationSetup) -> str:
     return "" if setup.sig.formats[0] == setup.out else "the result has another format"
 
 
-@prop(selection, when=(alike, _no_flush, _same_out))
-def min_of_itself(t: OperationTrial, case: OperationCase) -> None:
-    """Of a number and itself it is that number."""
-    case = _with(case, case.operands[0], case.operands[0])
-    if _numbers(t, case):
-        (answer,) = t.ask(case)
-        t.require(answer.result == case.operands[0], t.setup.out.hex(case.operands[0]))
-
-
 @prop(selection, when=(alike, _no_flush, _same_out), cases=_triples)
 def associative(t: OperationTrial, drawn: tuple[OperationCase, int]) -> None:
     """The order in which three numbers are taken does not matter."""
@@ -152,10 +143,3 @@ def associative(t: OperationTrial, drawn: tuple[OperationCase, int]) -> None:
     if max(left.result, right.result) >> t.setup.out.width == 0:
         first, second = t.ask(_with(case, left.result, c), _with(case, a, right.result))
         t.require(first.result == second.result, "the same for both orders")
-
-
-@prop(selection, when=(_has_nan,), cases=_nan_pairs)
-def nan_rule(t: OperationTrial, case: OperationCase) -> None:
-    """A NaN operand gives a NaN, or the number where the operation prefers it; a signalling one raises invalid."""
-    (answer,) = t.ask(case)
-    t.require(t.agrees(case, answer), "the oracle's answer")
