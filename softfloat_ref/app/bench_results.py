@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
 
 if TYPE_CHECKING:
-    from softfloat_ref.testing.check import CheckReport
+    from softfloat_ref.testing.judge import CheckReport
 
 _SHOWN: Final = 3
 _PACKED: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d+ more")

@@ -20,7 +20,8 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.testing import report as reports
-from softfloat_ref.testing.check import SHOWN, CheckReport, check_arrays, check_command, check_results
+from softfloat_ref.testing.check import check_arrays, check_command, check_results
+from softfloat_ref.testing.judge import SHOWN, CheckReport
 from softfloat_ref.workflow.units import DEFAULT_BLOCKS, DEFAULT_CASES, DEFAULT_LANES, default_cases
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.coverage.engine import measure, page
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.engine.waivers import read_waivers
-from softfloat_ref.golden.executed import executed_cases
 from softfloat_ref.golden.manifest import SUITE, read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
+from softfloat_ref.testing.answers import executed_cases
 
 WAIVERS: Final = "waivers.toml"  # the file's name in a folder of vectors
 

@@ -13,7 +13,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_file
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.testing import declaration
-from softfloat_ref.testing.check import CheckReport
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.kappa import Allowance, Kappas, intervals
 
 _MEASURED: Final = "measure"  # --kappa without a number

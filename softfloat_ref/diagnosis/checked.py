@@ -18,8 +18,8 @@ from softfloat_ref.diagnosis.ranking import Conditions, diagnose, explains, spre
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import CheckReport
 from softfloat_ref.testing.devices import DeviceError
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.units import Unit
 
 EXAMINED: Final = 1 << 15  # cases on which the best hypotheses are run

@@ -12,7 +12,7 @@ from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.checked import diagnosis_of, late_diagnosis
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.together import diagnoses
-from softfloat_ref.testing.check import CheckReport
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 

@@ -15,7 +15,7 @@ from softfloat_ref.diagnosis.findings import Diagnosis, Finding
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis
 from softfloat_ref.diagnosis.peeling import over
 from softfloat_ref.diagnosis.ranking import explains
-from softfloat_ref.testing.check import CheckReport
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.units import Unit
 
 

@@ -32,8 +32,8 @@ from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.rtl import simulators
 from softfloat_ref.testing import compare, report
-from softfloat_ref.testing.check import CheckReport
 from softfloat_ref.testing.compare import Answer, CompareNan
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Field, OperationUnit, Unit
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from softfloat_ref.testing.check import SHOWN, CheckReport, Mismatch
 from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.judge import SHOWN, CheckReport, Mismatch
 from softfloat_ref.testing.views import MismatchView, view_of
 from softfloat_ref.units import Field, Unit
 

@@ -20,9 +20,9 @@ from softfloat_ref.golden.cases import cases
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import get_policy
-from softfloat_ref.testing.check import Judge
 from softfloat_ref.testing.cocotb import Scoreboard
 from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.judge import Judge
 from softfloat_ref.testing.mixed import UNBOXED, UNBOXED_FLAGS
 from softfloat_ref.testing.report import mismatch_lines
 from softfloat_ref.units import MixedUnit, OperationUnit

@@ -13,7 +13,8 @@ from softfloat_ref.diagnosis.parts import explanation
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import get_policy
-from softfloat_ref.testing.check import CheckReport, check_results
+from softfloat_ref.testing.check import check_results
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.units import Line, MixedUnit, OperationUnit
 
 FP16 = get_format("fp16")

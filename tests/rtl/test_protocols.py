@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from benches import CHEAP, FIXED, HAS_ICARUS, TOP, build, failure, folders, text_of, with_icarus  # noqa: F401
 
-from softfloat_ref.golden.executed import executed_cases
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.tolerance import nan_function
+from softfloat_ref.testing.answers import executed_cases
 from softfloat_ref.testing.check import check_lines
 from softfloat_ref.testing.compare import CompareNan, ComparisonRule, same_result
 

@@ -17,12 +17,12 @@ import pytest
 from command import refused, run
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.executed import executed_cases
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.literals import MAX_LINE
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import report as reports
+from softfloat_ref.testing.answers import executed_cases
 from softfloat_ref.testing.check import check_arrays, check_command, check_lines, check_results
 from softfloat_ref.testing.compare import Answer, CompareNan
 from softfloat_ref.testing.devices import CommandDevice

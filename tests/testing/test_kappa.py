@@ -16,8 +16,9 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import evaluator, signature
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import declaration
-from softfloat_ref.testing.check import CheckReport, Judge, check_arrays
+from softfloat_ref.testing.check import check_arrays
 from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.judge import CheckReport, Judge
 from softfloat_ref.testing.kappa import Allowance, Kappas, intervals, kappa_of, largest_kappa, text_of
 
 

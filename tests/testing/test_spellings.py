@@ -11,7 +11,8 @@ import pytest
 from command import ok, refused, run
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import UNKNOWN_BITS, CheckReport, check_lines, check_results
+from softfloat_ref.testing.check import check_lines, check_results
+from softfloat_ref.testing.judge import UNKNOWN_BITS, CheckReport
 from softfloat_ref.units import Field
 
 VECTORS = VectorSet.make("mul", "fp16", 100, seed=1)

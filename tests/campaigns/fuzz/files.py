@@ -28,7 +28,6 @@ from softfloat_ref.app.quantize_input import read_npy, read_rows
 from softfloat_ref.arrays import captures, files, packing
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden import parts, suites
-from softfloat_ref.golden.executed import executed_cases
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.journal import UNFINISHED
 from softfloat_ref.golden.kinds.base import LINES
@@ -40,6 +39,7 @@ from softfloat_ref.golden.verify import VerifyReport, _Check, stored_set, verify
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.testing.answers import executed_cases
 from softfloat_ref.testing.check import check_lines, check_results
 from softfloat_ref.units import OperationUnit
 
