@@ -1,10 +1,9 @@
-"""check: devices that are right, wrong, dead, hanging, talkative; results files; arrays; reports."""
+"""check: devices that are right, wrong, dead, hanging, talkative; reports; usage."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -16,18 +15,14 @@ import numpy as np
 import pytest
 from command import refused, run
 
-from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.literals import MAX_LINE
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import report as reports
-from softfloat_ref.testing.answers import executed_cases
-from softfloat_ref.testing.check import check_arrays, check_command, check_lines, check_results
+from softfloat_ref.testing.check import check_arrays, check_command
 from softfloat_ref.testing.compare import Answer, CompareNan
 from softfloat_ref.testing.devices import CommandDevice
 from softfloat_ref.testing.dialogue import Broken, Dialogue
-from softfloat_ref.testing.library import load_library
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import make_unit
 
@@ -277,182 +272,11 @@ def test_a_truncated_result_is_named() -> None:
     assert "matches rounding = rtz" in shown.stdout
 
 
-def test_arrays() -> None:
-    vectors = VectorSet.make("mul", "fp32", 5000)
-
-    def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            return (a.view(np.float32) * b.view(np.float32)).view(np.uint32)
-
-    assert check_arrays(vectors, multiply, nan=CompareNan.ANY).passed
-    assert not check_arrays(vectors, lambda a, b: multiply(a, b) ^ 1).passed
-    assert "shape (1,)" in check_arrays(vectors, lambda a, b: np.array([1])).failure
-    assert "neither an array" in check_arrays(vectors, lambda a, b: (a, b, a)).failure
-    assert "float64" in check_arrays(vectors, lambda a, b: a * 1.0).failure
-    flags = check_arrays(vectors, lambda a, b: (multiply(a, b), a))
-    assert "flags of uint32 with" in flags.failure
-    signed = check_arrays(vectors, lambda a, b: multiply(a, b).view(np.int32))
-    assert re.search(r"results of int32 with -\d+ at index \d+; .* give .view\(np.uint32\)", signed.failure)
-
-
-LIBRARY = """
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-static void sum(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result) {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t x = a[i], y = b[i]; float f, g; memcpy(&f, &x, 4); memcpy(&g, &y, 4);
-        f += g; memcpy(&x, &f, 4); result[i] = x;
-    }
-}
-#define DEVICE(name, before) \\
-void name(size_t n, const uint64_t *a, const uint64_t *b, uint64_t *result, uint8_t *flags) { \\
-    static int calls; calls++; before; sum(n, a, b, result); }
-DEVICE(add, (void)flags)
-DEVICE(talks, (puts("a line that is no answer"), fflush(stdout)))
-DEVICE(crashes, if (calls == 2) *(volatile int *)0 = 1)
-DEVICE(hangs, while (calls == 2))
-DEVICE(leaves, if (calls == 2) exit(7))
-DEVICE(some, flags[5] = 0)
-"""
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("lib")
-    (folder / "dut.c").write_text(LIBRARY)
-    command = ["g++", "-x", "c", "-O1", "-shared", "-fPIC", folder / "dut.c", "-o", folder / "dut.so"]
-    subprocess.run(command, check=True)
-    return folder / "dut.so"
-
-
-@pytest.mark.full(keep=1)
-@pytest.mark.parametrize("name", ["add", "talks"])
-def test_shared_library(library: Path, name: str) -> None:
-    done = run("check", "add", "--fmt", "fp32", "--dut-lib", f"{library}:{name}", "-n", "20000", "--compare-nan", "any")
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "20000 compared, 0 mismatched" in done.stderr
-
-
-@pytest.mark.full(keep=2)
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("crashes", "after 4096 answers: a call did not return; it died of signal SIGSEGV"),
-        ("hangs", "after 4096 answers: a call did not return within 2 s"),
-        ("leaves", "after 4096 answers: a call did not return; it ended with exit code 7"),
-        ("some", "after 0 answers: it returned flags of uint8 with 255 at index 0; flags are at most 31"),
-    ],
-)
-def test_broken_libraries(library: Path, name: str, message: str) -> None:
-    """A library cannot take the check along."""
-    args = ["check", "add", "--fmt", "fp32", "-n", "20000", "--compare-nan", "any", "--timeout", "2"]
-    done = run(*args, "--dut-lib", f"{library}:{name}")
-    assert done.returncode == 1
-    assert f"device failure: {message}" in done.stdout
-
-
-def test_libraries_that_cannot_be_had(library: Path) -> None:
-    with pytest.raises(Error, match="undefined symbol"):
-        load_library(f"{library}:sub", 2)
-    assert "give PATH.so:FUNCTION" in refused("check", "add", "--fmt", "fp32", "--dut-lib", "x")
-    assert "cannot open shared object" in refused("check", "add", "--fmt", "fp32", "--dut-lib", "x.so:y")
-    assert "up to 64 bits" in refused("check", "add", "--fmt", "fp128", "--dut-lib", f"{library}:add")
-
-
-@pytest.fixture
-def golden(tmp_path: Path) -> tuple[Path, list[str]]:
-    folder = tmp_path / "golden"
-    generate(VectorSet.make("mul", "fp16", 500), folder)
-    return folder, [line.split(" ", 2)[2] for line in (folder / "mul_fp16_rne.tv").read_text().splitlines()]
-
-
-def test_results_of_a_simulator(golden: tuple[Path, list[str]], tmp_path: Path) -> None:
-    folder, answers = golden
-    results = tmp_path / "results.txt"
-    args = ["check", "--golden", str(folder), "--results", str(results)]
-    results.write_text("// from the simulator\n" + "\n".join(answers) + "\n")
-    assert run(*args).returncode == 0
-    results.write_text("\n".join(a.split()[0] for a in answers))
-    assert run(*args).returncode == 0  # without flags
-    results.write_text("\n".join([*answers[:-1], "FFFF 1f"]))
-    done = run(*args)
-    assert done.returncode == 1
-    assert "case 500: mul" in done.stdout
-    for lines, message in (
-        (answers[:-1], "1 answers too early"),
-        ([*answers, answers[0]], "more lines than it was asked"),
-        ([], "500 answers too early"),
-        (["xxxg"], "not a line of a result"),
-    ):
-        results.write_text("\n".join(lines))
-        done = run(*args)
-        assert done.returncode == 1
-        assert message in done.stdout
-
-
-def test_a_log_without_flags_of_one_operand(tmp_path: Path) -> None:
-    """An operand and a result look like a result and flags: the log's comment tells them apart."""
-    vectors, log = VectorSet.make("sqrt", "fp16", 200), tmp_path / "log"
-    lines = [f"{line[0]:04x} {line[1]:04x}" for inputs in vectors.inputs() if (line := vectors.line(inputs))][::-1]
-    log.write_text("\n".join(["// flags = none", *lines]))
-    assert check_results(vectors, log).passed
-    assert list(executed_cases(vectors, log)) == [(int(line[:4], 16),) for line in lines]
-    log.write_text("\n".join(["// flags = none", f"{lines[0][:4]} 1234", *lines[1:]]))
-    (mismatch,) = check_results(vectors, log).mismatches
-    assert (mismatch.operands, mismatch.got.codes, mismatch.got.flags) == ((int(lines[0][:4], 16),), (0x1234,), None)
-
-
 @pytest.mark.parametrize("file", ["-", "report"])
 def test_two_reports_are_not_written_to_one_file(file: str, tmp_path: Path) -> None:
     path = file if file == "-" else str(tmp_path / file)
     assert f"both write to {path}" in refused("check", "add", "--fmt", "fp16", "--json", path, "--junit", path)
     assert not list(tmp_path.iterdir())
-
-
-def test_golden_has_its_own_policy_and_must_be_whole(golden: tuple[Path, list[str]], tmp_path: Path) -> None:
-    folder, answers = golden
-    results = tmp_path / "results.txt"
-    results.write_text("\n".join(answers))
-    args = ["check", "--golden", str(folder), "--results", str(results)]
-    for more in (["--round", "rtz"], ["--fmt", "fp32"], ["--out", "bf16"], ["-n", "5"], ["--seed", "3"]):
-        assert f"has its own cases and policy; leave {more[0]} out" in refused(*args, *more)
-    text = folder / "mul_fp16_rne.tv"
-    text.write_bytes(text.read_bytes()[:-2] + b"9\n")
-    assert "SHA-256 differs" in refused(*args)
-
-
-def test_lines_that_carry_their_operands(golden: tuple[Path, list[str]]) -> None:
-    vectors = VectorSet.make("mul", "fp16", 1)
-    lines = (golden[0] / "mul_fp16_rne.tv").read_text().splitlines()
-    assert check_lines(vectors, lines).compared == 500
-    assert check_lines(vectors, lines).passed
-    assert not check_lines(vectors, []).passed
-    assert "line 1: 'zz'" in check_lines(vectors, ["zz"]).failure
-    assert "line 1: no flags" in check_lines(vectors, ["3C00 3C00 3C00"]).failure
-    assert check_lines(vectors, ["3C00 3C00 3C01 00"]).mismatched == 1
-    assert check_lines(vectors, ["3C00 3C00 3C00"], flags=False).passed
-    assert check_lines(vectors, ["3C00 3C00 3C00 1f"], flags=False).passed
-    assert check_lines(vectors, lines, count=500).passed
-    assert check_lines(vectors, lines, count=501).failure == "500 lines arrived, but 501 were expected"
-    assert check_lines(vectors, lines, count=499).failure == "500 lines arrived, but 499 were expected"
-
-
-def test_lines_in_a_pipe(golden: tuple[Path, list[str]]) -> None:
-    """A device that stops halfway, one without flags, one with another NaN."""
-    lines = (golden[0] / "mul_fp16_rne.tv").read_text().splitlines()
-    args = ["vectors", "verify", "-", "--op", "mul", "--fmt", "fp16"]
-    assert run(*args, "-n", "500", stdin="\n".join(lines)).returncode == 0
-    half = run(*args, "-n", "500", stdin="\n".join(lines[:250]))
-    assert half.returncode == 1
-    assert "250 lines arrived, but 500 were expected" in half.stdout
-    bare = [line.rsplit(" ", 1)[0].replace(" 7E00", " 7F00") for line in lines]
-    assert run(*args, "--no-flags", "--compare-nan", "quiet", stdin="\n".join(bare)).returncode == 0
-    assert run(*args, "--no-flags", stdin="\n".join(bare)).returncode == 1
-    for option in (["-n", "5"], ["--compare-nan", "any"], ["--no-flags"]):
-        assert "only apply to -" in refused("vectors", "verify", str(golden[0]), *option)
 
 
 @pytest.mark.full
