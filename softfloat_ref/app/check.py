@@ -19,7 +19,8 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.testing import report as reports
-from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command, check_results
+from softfloat_ref.testing.check import check_arrays, check_command, check_results
+from softfloat_ref.testing.judge import SHOWN, CheckReport
 from softfloat_ref.workflow.units import DEFAULT_BLOCKS, DEFAULT_CASES, DEFAULT_LANES, default_cases
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def command(
         level = EXHAUSTIVE if exhaustive else None
         report = _from_device(request.vectors(op, count, level, default=default_cases), device, how)
     if "-" not in (json_file, junit):
-        for line in reports.text(report):
+        for line in reports.report_lines(report):
             print(line)
         sys.stdout.flush()  # a diagnosis may take a while
     exact = ulp is None and kappa.allowance is None
@@ -101,7 +102,7 @@ def command(
 
 def _from_files(
     golden: str | None, results: str | None, op: str | None, device: DeviceChoice, how: dict[str, Any]
-) -> Report:
+) -> CheckReport:
     """The check of a folder's cases: of a file of results, or of a device."""
     if golden is None:
         raise Error("--results FILE needs --golden DIR, the vectors that it belongs to")
@@ -114,7 +115,7 @@ def _from_files(
     return _from_device(vectors, device, how) if has_device else check_results(vectors, str(results), **how)
 
 
-def _from_device(vectors: VectorSet, device: DeviceChoice, how: dict[str, Any]) -> Report:
+def _from_device(vectors: VectorSet, device: DeviceChoice, how: dict[str, Any]) -> CheckReport:
     device.require(" (or --golden DIR --results FILE)")
     if device.command is not None:
         return check_command(vectors, device.command, timeout_s=device.timeout_s, **how)
@@ -122,7 +123,7 @@ def _from_device(vectors: VectorSet, device: DeviceChoice, how: dict[str, Any]) 
         return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(report: Report, device: DeviceChoice) -> Explanation | None:
+def _diagnosis(report: CheckReport, device: DeviceChoice) -> Explanation | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
     if not report.mismatched:
         return None
@@ -135,7 +136,7 @@ def _diagnosis(report: Report, device: DeviceChoice) -> Explanation | None:
         return explanation(report, ask)
 
 
-def _deliver(report: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
+def _deliver(report: CheckReport, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
     diagnosis, more = (cause.lines(), cause.as_dict()) if cause else ([], {})
     if "-" not in (json_file, junit):
         for line in diagnosis:

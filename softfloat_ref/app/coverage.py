@@ -18,11 +18,10 @@ from softfloat_ref.base.files import read_bytes, write_data
 from softfloat_ref.coverage.engine import measure, page
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.engine.waivers import read_waivers
-from softfloat_ref.golden.executed import executed
-from softfloat_ref.golden.generate import read_manifest
-from softfloat_ref.golden.manifest import SUITE
+from softfloat_ref.golden.manifest import SUITE, read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
+from softfloat_ref.testing.answers import executed_cases
 
 WAIVERS: Final = "waivers.toml"  # the file's name in a folder of vectors
 
@@ -70,7 +69,7 @@ def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> i
         raise Error("several runs need --merge, which makes one report of them; or give one RUN")
     vectors, coverage = _set(folder)
     waived = _waived(folder, how["waivers"], coverage)
-    counted = [measure.count(coverage, executed(vectors, run)) for run in runs]
+    counted = [measure.count(coverage, executed_cases(vectors, run)) for run in runs]
     if merge:
         hits = sum((hits for hits, _ in counted), Counter[str]())
         counted = [(hits, sum(cases for _, cases in counted))]

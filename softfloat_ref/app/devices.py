@@ -13,8 +13,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_data
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.testing import declaration
-from softfloat_ref.testing.check import Report
 from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.kappa import Allowance, Kappas, intervals
 from softfloat_ref.testing.library import LibraryDevice, load_library
 from softfloat_ref.units import Unit
@@ -79,7 +79,7 @@ class KappaChoice:
     name: str = ""
     provider: declaration.Provider = field(default_factory=declaration.Provider)
 
-    def declare(self, report: Report) -> None:
+    def declare(self, report: CheckReport) -> None:
         """Write the declaration, if one was asked for. Raises Error."""
         if self.file is None or not isinstance(report.errors, Kappas):
             return

@@ -100,7 +100,7 @@ def bulk_answers(unit: OperationUnit, source: RandomSource | None, position: int
     from softfloat_ref.arrays.operations import COMPILED_FROM, Bulk
     from softfloat_ref.golden import bulk
 
-    inputs = bulk.parse(block)
+    inputs = bulk.parse_columns(block)
     n, arity, widths = unit.policy.random_count, len(unit.formats), [f.width for f in unit.inputs]
     if inputs is None or len(inputs) != len(widths) - (source is not None):
         return None
@@ -115,4 +115,4 @@ def bulk_answers(unit: OperationUnit, source: RandomSource | None, position: int
     if (flags == UNKNOWN).any():
         return None
     rows[-1] = flags
-    return bulk.text(rows, unit.fields).tobytes()
+    return bulk.text_of_columns(rows, unit.fields).tobytes()

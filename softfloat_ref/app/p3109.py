@@ -89,7 +89,7 @@ def declare(folder: str | None, cases: int, provider: str | None) -> int:
     if wrong or folder is None:
         return int(wrong > 0)
     make_folder(folder)
-    for name, text in declaration.files(checked, by).items():
+    for name, text in declaration.declaration_files(checked, by).items():
         write_data(Path(folder) / name, text)
     print(f"{len(checked)} specializations declared in {folder}")
     return 0
@@ -103,7 +103,7 @@ def _checked(cases: int) -> tuple[list[tuple[str, str]], int]:
     specializations, totals, wrong = [], Counter[str](), Counter[str]()
     with progress(len(required)) as bar:
         for specialization in required:
-            result = mandatory.check(specialization, cases)
+            result = mandatory.check_specialization(specialization, cases)
             name = declaration.specialization(specialization.unit)
             specializations.append((name, f"{'all' if result.exhaustive else 'sample of'} {result.cases} cases"))
             op = name.partition("<")[0]

@@ -27,7 +27,7 @@ from softfloat_ref.proof.unroll import ANY, CHANGING
 from softfloat_ref.proof.wave import write_wave
 from softfloat_ref.rtl.binding import flag_mask
 from softfloat_ref.rtl.bundle import ALL_FLAGS
-from softfloat_ref.testing import check  # noqa: F401  (the views of all kinds of units enter the table)
+from softfloat_ref.testing import judge  # noqa: F401  (the views of all kinds of units enter the table)
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.report import case_lines
 from softfloat_ref.testing.views import view_of

@@ -34,7 +34,7 @@ from softfloat_ref.rtl.wave import FIND, dump, is_fst, way_on
 from softfloat_ref.units import controls
 
 if TYPE_CHECKING:
-    from softfloat_ref.testing.check import Report
+    from softfloat_ref.testing.judge import CheckReport
 
 _SHOWN_MISMATCHES: Final = 3
 _PACKED_MISMATCH: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d+ more")
@@ -281,14 +281,14 @@ def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
         return
     print("\n".join(x for x in output if not (wide and _PACKED_MISMATCH.match(x))))
     if wide:
-        print("\n".join(reports.text(report)))
+        print("\n".join(reports.report_lines(report)))
     sys.stdout.flush()  # a diagnosis may take a while
     cause = explanation(report)
     for line in cause.lines() if cause else ():
         print(line)
 
 
-def _compared(vectors: VectorSet, log: Path, shown: int) -> Report | None:
+def _compared(vectors: VectorSet, log: Path, shown: int) -> CheckReport | None:
     """The results in a log, compared; None without a log, and for units that only benches compare."""
     from softfloat_ref.testing.check import check_results
 

@@ -21,7 +21,7 @@ from softfloat_ref.golden.manifest import SUITE
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import Suite, find_suite, generate_suite, verify_suite
 from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files, suite_files
-from softfloat_ref.golden.verify import Report, problems, verify
+from softfloat_ref.golden.verify import VerifyReport, problem_lines, verify
 from softfloat_ref.golden.writers import NAMES, parse_names
 
 MAX_UNCONFIRMED: Final = 1 << 24  # cases that need no confirmation
@@ -167,7 +167,7 @@ def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> i
     for folder in folders:
         try:
             for name, report in _reports(folder, sample, every):
-                for line in problems(report):
+                for line in problem_lines(report):
                     print(line)
                 failed += not report.passed
                 verdict = "verified" if report.passed else "FAILED"
@@ -178,7 +178,7 @@ def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> i
     return 2 if unreadable else int(failed > 0)
 
 
-def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str, Report]]:
+def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str, VerifyReport]]:
     if Path(folder, SUITE).exists():
         yield from verify_suite(Path(folder), sample, every)
     else:

@@ -33,7 +33,7 @@ from softfloat_ref.golden.parts import batches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import find_suite
 from softfloat_ref.golden.vector_recipes import DEFAULT_COUNT, suite_files
-from softfloat_ref.golden.verify import ORACLE_LINES, check_hashes
+from softfloat_ref.golden.verify import MAX_ORACLE_LINES, check_hashes
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.workflow.units import DEFAULT_LANES, DEFAULT_PRODUCTS, fewest, is_name_of_recipe, is_operation
 
@@ -165,7 +165,7 @@ def _to_stdout(vectors: VectorSet, operands: bool) -> None:
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), help="With -: comparison of NaNs.")
 @click.option("--no-flags", is_flag=True, help="With -: ignore flags; lines may omit them.")
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Recompute N lines, spread over the set.")
-@click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {ORACLE_LINES}.")
+@click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {MAX_ORACLE_LINES}.")
 @request_options
 def verify_vectors(
     request: UnitRequest,
@@ -215,7 +215,7 @@ def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags:
     from softfloat_ref.testing.check import check_lines
 
     report = check_lines(vectors, sys.stdin, nan=nan, flags=flags, count=count)
-    for line in reports.text(report):
+    for line in reports.report_lines(report):
         print(line)
     sys.stdout.flush()  # a diagnosis may take a while
     cause = explanation(report)

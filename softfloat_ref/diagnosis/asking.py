@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.hypotheses import Model, Output
 from softfloat_ref.golden.writers import text_line
-from softfloat_ref.testing.check import parse_answer
+from softfloat_ref.testing.answers import parse_answer
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late, check_startable
 from softfloat_ref.testing.dialogue import Broken, Dialogue
@@ -80,7 +80,7 @@ def ask_arrays(unit: Unit, device: Callable[..., Any]) -> Asker:
     """
     import numpy as np
 
-    from softfloat_ref.testing.check import array_types, columns
+    from softfloat_ref.testing.answers import array_types, columns
 
     kinds = array_types(unit)
 

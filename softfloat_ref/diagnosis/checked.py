@@ -18,8 +18,8 @@ from softfloat_ref.diagnosis.ranking import Conditions, diagnose, explains, spre
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import Report
 from softfloat_ref.testing.devices import DeviceError
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.units import Unit
 
 EXAMINED: Final = 1 << 15  # cases on which the best hypotheses are run
@@ -32,7 +32,7 @@ def space_of(vectors: VectorSet) -> Space[Any]:
     return kind_of(vectors.unit).space(vectors.source)
 
 
-def cases_of(report: Report, comparator: Comparator) -> list[Case]:
+def cases_of(report: CheckReport, comparator: Comparator) -> list[Case]:
     """The cases kept in a report: mismatches and others mixed, each spread over the run."""
     width = report.vectors.unit.input_width
     most = EXAMINED_WIDE if report.vectors.cases.wide else EXAMINED
@@ -42,14 +42,14 @@ def cases_of(report: Report, comparator: Comparator) -> list[Case]:
     return [c for c in cases if not c.agrees] + [c for c in cases if c.agrees]
 
 
-def comparator_of(report: Report) -> Comparator:
+def comparator_of(report: CheckReport) -> Comparator:
     """Answers are compared as in the report: what was tolerated there is no mismatch here."""
     unit = report.vectors.unit
     made = Comparator.of(unit, report.nan, report.flags if report.has_flags else 0)
     return made._replace(unread=unit if report.any_elements else None)
 
 
-def diagnosis_of(report: Report, ask: Asker | None = None) -> Diagnosis | None:
+def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | None:
     """The diagnosis of a check; None if the device got nothing wrong. ask: to shrink its mismatches."""
     if not report.wrong:
         return None
@@ -95,14 +95,14 @@ def _conditions(known: DiagnosedKind, cases: Sequence[Case]) -> list[Condition]:
     return [*shared, narrow.condition] if narrow else shared
 
 
-def late_diagnosis(report: Report) -> Diagnosis | None:
+def late_diagnosis(report: CheckReport) -> Diagnosis | None:
     """The diagnosis of a device whose answers are late or early; None for other devices."""
     late, in_order = lateness(report, comparator_of(report))
     examined, wrong = len(report.wrong) + len(report.right), len(report.wrong)
     return Diagnosis(examined, wrong, late=late, in_order=in_order) if late else None
 
 
-def lateness(report: Report, comparator: Comparator) -> tuple[int, int]:
+def lateness(report: CheckReport, comparator: Comparator) -> tuple[int, int]:
     """By how many lines the answers are late (early: less than 0), and how many are then right; 0 lines if that is
     not nearly all."""
     width = report.vectors.unit.input_width

@@ -12,7 +12,7 @@ from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.checked import diagnosis_of, late_diagnosis
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.together import diagnoses
-from softfloat_ref.testing.check import Report
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 
@@ -23,7 +23,7 @@ _ROUNDINGS: Final = 3  # of parts with the same diagnosis: more are counted
 class PartDiagnosis(NamedTuple):
     """A part's report, and what the device seems to do in this part; None without mismatches of its own."""
 
-    report: Report
+    report: CheckReport
     found: Diagnosis | None
 
     @property
@@ -64,7 +64,7 @@ class Explanation(NamedTuple):
         return {"parts": [_part_as_dict(x) for x in self.parts]}
 
 
-def explanation(report: Report, ask: Asker | None = None) -> Explanation | None:
+def explanation(report: CheckReport, ask: Asker | None = None) -> Explanation | None:
     """What the device of a report seems to do; None if it got nothing wrong. ask: to simplify its mismatches, for units
     without parts."""
     unit = report.vectors.unit

@@ -15,11 +15,11 @@ from softfloat_ref.diagnosis.findings import Diagnosis, Finding
 from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis
 from softfloat_ref.diagnosis.peeling import over
 from softfloat_ref.diagnosis.ranking import explains
-from softfloat_ref.testing.check import Report
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.units import Unit
 
 
-def diagnoses(reports: Sequence[Report]) -> list[Diagnosis | None]:
+def diagnoses(reports: Sequence[CheckReport]) -> list[Diagnosis | None]:
     """The diagnosis of each part; None where the device got nothing wrong."""
     of = {r.vectors.unit: r for r in reports if r.wrong}
     found: dict[Unit, Diagnosis | None] = {}
@@ -33,7 +33,7 @@ def diagnoses(reports: Sequence[Report]) -> list[Diagnosis | None]:
     return [found.get(r.vectors.unit) for r in reports]
 
 
-def _of_family(reports: Sequence[Report]) -> dict[Unit, Diagnosis | None]:
+def _of_family(reports: Sequence[CheckReport]) -> dict[Unit, Diagnosis | None]:
     """The diagnoses of parts that differ only in their policies."""
     units = [r.vectors.unit for r in reports]
     comparators = list(map(comparator_of, reports))

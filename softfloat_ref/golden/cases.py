@@ -26,7 +26,7 @@ GENERATOR: Final = "directed-then-weighted-2"
 # Above this many crossed special cases, random cases test more.
 MAX_CROSSED: Final = 1 << 16
 MAX_BOUNDARY_BITS: Final = 8
-_AROUND: Final = 4  # codes on each side of a place worth testing in a wider format
+_CODES_AROUND: Final = 4  # codes on each side of a place worth testing in a wider format
 _CHUNK: Final = 4096
 
 
@@ -44,7 +44,7 @@ def words_per_code(fmt: Format) -> int:
     return 1 + -(-fmt.width // WORD_BITS)
 
 
-class Kinds(NamedTuple):
+class CodeKinds(NamedTuple):
     """What `random_code` draws for a format: for each of its eight kinds of code a row of five integers, and a table.
 
     A row is, in turn: the low bits of the choice that are kept, the number of places that its other bits choose among,
@@ -57,7 +57,7 @@ class Kinds(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def kinds(fmt: Format) -> Kinds:
+def code_kinds(fmt: Format) -> CodeKinds:
     """3 of 8 uniform; 2 of 8 with a patterned significand (a run of ones from either end, or one bit, or the
     complement); 2 of 8 near 1, so that sums overlap, or small integers; 1 of 8 special."""
     m, every = fmt.mantissa_bits, (1 << fmt.width) - 1
@@ -73,7 +73,7 @@ def kinds(fmt: Format) -> Kinds:
     first = list(itertools.accumulate(map(len, parts), initial=0))
     rows = [(0, 1, every, 0), (3, m + 1, every & ~mask, 0), second, (0, len(parts[3]), 0, 0)]
     chosen = (0, 0, 0, 1, 1, 2, 2, 3)
-    return Kinds(
+    return CodeKinds(
         tuple(x for kind in chosen for x in (*rows[kind], first[kind])),
         tuple(itertools.chain.from_iterable(parts)),
     )
@@ -81,11 +81,11 @@ def kinds(fmt: Format) -> Kinds:
 
 def random_code(fmt: Format, control: int, bits: int) -> int:
     """A code from a control word, which chooses its kind, and enough random bits."""
-    given = kinds(fmt)
-    return drawn(control & 7, control >> 3, bits & ((1 << fmt.width) - 1), given.rows, given.table)
+    draws = code_kinds(fmt)
+    return draw_code(control & 7, control >> 3, bits & ((1 << fmt.width) - 1), draws.rows, draws.table)
 
 
-def drawn(kind: int, choice: int, uniform: int, rows: Sequence[int], table: Sequence[int]) -> int:
+def draw_code(kind: int, choice: int, uniform: int, rows: Sequence[int], table: Sequence[int]) -> int:
     """A code of a kind, without branches: plain integers, since Numba compiles this function for arrays."""
     row = 5 * kind
     low = rows[row]
@@ -111,15 +111,21 @@ def random_cases(formats: Sequence[Format], seed: int, count: int, start: int = 
         n = min(_CHUNK, start + count - first)
         words = iter(source.words(first * stride, n * stride))
         for _ in range(n):
-            yield tuple(code_of(f, words, size) for f, size in zip(formats, sizes, strict=True))
+            yield tuple(next_code(f, words, size) for f, size in zip(formats, sizes, strict=True))
 
 
-def code_of(fmt: Format, words: Iterator[int], size: int) -> int:
+def words_of_cases(seed: int, size: int, count: int) -> Iterator[list[int]]:
+    """The `size` random words of each of `count` cases, which depend on the seed and the case's number only."""
+    source = Philox(seed, stream=1)
+    return (source.words(i * size, size) for i in range(count))
+
+
+def next_code(fmt: Format, words: Iterator[int], size: int) -> int:
     """A code from the next `size` words."""
-    return random_code(fmt, next(words), joined(itertools.islice(words, size - 1)))
+    return random_code(fmt, next(words), join_words(itertools.islice(words, size - 1)))
 
 
-def joined(words: Iterable[int]) -> int:
+def join_words(words: Iterable[int]) -> int:
     """Random words as one number, the first the most significant."""
     return reduce(lambda bits, word: bits << WORD_BITS | word, words, 0)
 
@@ -130,7 +136,9 @@ def values_and_midpoints(fmt: Format) -> list[tuple[int, int]]:
     codes: Iterable[int] = range(fmt.max_code)
     if fmt.width > MAX_BOUNDARY_BITS:
         places = (0, fmt.min_normal_code, encode(1, fmt).bits & fmt.magnitude_mask, fmt.max_code)
-        codes = sorted({c for p in places for c in range(p - _AROUND, p + _AROUND) if 0 <= c < fmt.max_code})
+        codes = sorted(
+            {c for p in places for c in range(p - _CODES_AROUND, p + _CODES_AROUND) if 0 <= c < fmt.max_code}
+        )
     points = []
     for code in codes:
         a, b = fmt.magnitude(code), fmt.magnitude(code + 1)
@@ -152,16 +160,11 @@ def boundaries(source: Format, target: Format) -> Iterator[tuple[int, ...]]:
                     yield (near,)
 
 
-def directed(formats: Sequence[Format], count: int, target: Format | None = None) -> Iterator[tuple[int, ...]]:
-    """The cases before the random ones: special ones crossed (at most half of `count`); target: of a conversion."""
-    first = crossed(formats, max(count // 2, 1))
-    return itertools.islice(itertools.chain(first, boundaries(formats[0], target) if target else ()), count)
-
-
 def cases(formats: Sequence[Format], seed: int, count: int, target: Format | None = None) -> Iterator[tuple[int, ...]]:
-    """`count` cases: directed ones first, then random ones; target: of a conversion."""
-    emitted = 0
-    for case in directed(formats, count, target):
+    """`count` cases: special ones crossed (at most half), the boundaries of a conversion's target, then random ones."""
+    special, emitted = crossed(formats, max(count // 2, 1)), 0
+    directed = itertools.chain(special, boundaries(formats[0], target) if target else ())
+    for case in itertools.islice(directed, count):
         emitted += 1
         yield case
     yield from random_cases(formats, seed, count - emitted)

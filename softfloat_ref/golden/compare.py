@@ -11,11 +11,11 @@ from typing import IO, Any, Final
 from softfloat_ref.base.files import open_file
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers import Batch, Data, Facts, Piece, Slice, Stream, Writer, text_line
+from softfloat_ref.golden.writers import Batch, Data, Facts, FileStream, Piece, StreamSlice, Writer, text_line
 from softfloat_ref.units import Field, Line
 
 MAX_PROBLEMS: Final = 10
-_SHOWN: Final = 120
+_MAX_SHOWN: Final = 120
 
 Add = Callable[[str], None]
 
@@ -24,7 +24,7 @@ Add = Callable[[str], None]
 class Region:
     """A stream of a writer, where it lies in a file. trim: bytes of the last line that are not written."""
 
-    stream: Stream
+    stream: FileStream
     opening: bytes
     name: str
     record: int
@@ -33,7 +33,7 @@ class Region:
 
 
 @dataclass
-class Layout:
+class FileLayout:
     """A file: its writer and streams."""
 
     writer: Writer
@@ -41,27 +41,27 @@ class Layout:
     regions: list[Region] = field(default_factory=list)
 
 
-class _Unread(Stream):
+class _Unread(FileStream):
     """A stream with only its size known."""
 
     def crc(self, crc: int = 0) -> int:
         return 0
 
 
-def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Add) -> Layout:
+def file_layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Add) -> FileLayout:
     """The positions of the streams in a file; the text around them is compared."""
     size = path.stat().st_size
-    unread: list[Stream] = [_Unread(path, 0, n) for n in writer.sizes(vectors, facts, size)]
-    found, at, before = Layout(writer, path), 0, 0
+    unread: list[FileStream] = [_Unread(path, 0, n) for n in writer.sizes(vectors, facts, size)]
+    placement, at, before = FileLayout(writer, path), 0, 0
     places: dict[int, tuple[int, int]] = {}
     for piece in writer.pieces(vectors, facts, unread):
-        if isinstance(piece, Slice):
+        if isinstance(piece, StreamSlice):
             places[piece.stream] = at, piece.size
             at += piece.size
         else:
             before += 0 if places else piece.count(b"\n")
             at += len(piece)
-    placed = [Stream(path, places[i][0], whole.size) for i, whole in enumerate(unread)]
+    placed = [FileStream(path, places[i][0], whole.size) for i, whole in enumerate(unread)]
     if at != size or not _same_around(writer.pieces(vectors, facts, placed), path):
         what = "the text around its lines" if writer.openings(vectors) else "the header"
         add(f"{path.name}: {what} does not match this set")
@@ -69,16 +69,16 @@ def layout(writer: Writer, vectors: VectorSet, facts: Facts, path: Path, add: Ad
     for i, (opening, name) in enumerate(zip(openings, names, strict=True)):
         start, length = places[i]
         lines = before + opening.count(b"\n")
-        stream, trim = Stream(path, start, length), placed[i].size - length
-        found.regions.append(Region(stream, opening, name, writer.record(vectors, i), trim, lines))
-    return found
+        stream, trim = FileStream(path, start, length), placed[i].size - length
+        placement.regions.append(Region(stream, opening, name, writer.record(vectors, i), trim, lines))
+    return placement
 
 
 def _same_around(pieces: Iterable[Piece], path: Path) -> bool:
     """Whether a file has the expected content around its streams."""
     with open_file(path) as stream:
         for piece in pieces:
-            if isinstance(piece, Slice):
+            if isinstance(piece, StreamSlice):
                 stream.seek(piece.size, 1)
             elif stream.read(len(piece)) != piece:
                 return False
@@ -91,7 +91,7 @@ class Comparison:
     Only if bytes differ, lines are compared one by one: the file's line with the oracle's.
     """
 
-    def __init__(self, vectors: VectorSet, layouts: Sequence[Layout], add: Add) -> None:
+    def __init__(self, vectors: VectorSet, layouts: Sequence[FileLayout], add: Add) -> None:
         self.vectors = vectors
         self.add = add
         self.lines = 0
@@ -142,16 +142,16 @@ class Comparison:
             ours, theirs = (x.splitlines(keepends=True) for x in (wanted, got))
             reader.broken = True  # the following lines need not be aligned
         for i, line in enumerate(ours):
-            found = theirs[i] if i < len(theirs) else b""
-            if found == line or (
-                i == len(ours) - 1 and reader.at_end and found == line[: len(line) - reader.region.trim]
+            theirs_line = theirs[i] if i < len(theirs) else b""
+            if theirs_line == line or (
+                i == len(ours) - 1 and reader.at_end and theirs_line == line[: len(line) - reader.region.trim]
             ):
                 continue
             if writer.key == "tv":
-                self._wrong_line(reader, self.lines + i, found, batch.lines[i])
+                self._wrong_line(reader, self.lines + i, theirs_line, batch.lines[i])
             else:
                 truth = self._truth(writer, reader, batch, i)
-                self.add(difference(reader.file, reader.region, self.lines + i, text, found, truth))
+                self.add(difference_text(reader.file, reader.region, self.lines + i, text, theirs_line, truth))
             if not record:
                 return
 
@@ -166,19 +166,19 @@ class Comparison:
 
     def _wrong_line(self, reader: _Reader, number: int, text: bytes, expected: Line) -> None:
         """A line of TestFloat text has its own operands: report the expected result for those."""
-        at, said = location(reader.file, reader.region, number, True), shown(text, True)
-        given = parse_line(text, self.vectors.fields)
-        if given is None:
-            self.add(f"{at}: not a line of this set: {said!r}")
+        at, quoted = location(reader.file, reader.region, number, True), line_text(text, True)
+        codes = parse_line(text, self.vectors.fields)
+        if codes is None:
+            self.add(f"{at}: not a line of this set: {quoted!r}")
             return
-        inputs = given[: self.inputs]
+        inputs = codes[: self.inputs]
         if inputs != expected[: self.inputs] and not self.foreign:
             self.foreign = True
             self.add(f"{at}: from here on, the cases do not match the set's seed and generator")
         line = self.vectors.line(inputs)
-        if line != given:
+        if line != codes:
             right = "no defined result" if line is None else text_line(self.vectors.fields)(line).strip()
-            self.add(f"{at}: {said} but the oracle says {right}")
+            self.add(f"{at}: {quoted} but the oracle says {right}")
 
 
 class _Reader:
@@ -210,7 +210,7 @@ def location(file: str, region: Region, line: int, text: bool) -> str:
     return f"{file}:{region.lines_before + line + 1}" if text else f"{file}: {region.name}[{line}]"
 
 
-def difference(file: str, region: Region, number: int, text: bool, got: Data, wanted: Data) -> str:
+def difference_text(file: str, region: Region, number: int, text: bool, got: Data, wanted: Data) -> str:
     """The text of a case in a file, and the expected text; for a case with several lines, the first that differs."""
     ours, theirs = bytes(memoryview(wanted)), bytes(memoryview(got))
     lines = ours.splitlines(keepends=True) if text else [ours]
@@ -219,14 +219,16 @@ def difference(file: str, region: Region, number: int, text: bool, got: Data, wa
         others += [b""] * (len(lines) - len(others))
         k = next((i for i, (x, y) in enumerate(zip(lines, others, strict=False)) if x != y), 0)
         ours, theirs, number = lines[k], others[k], number * len(lines) + k
-    return f"{location(file, region, number, text)}: {shown(theirs, text)} but the oracle says {shown(ours, text)}"
+    return (
+        f"{location(file, region, number, text)}: {line_text(theirs, text)} but the oracle says {line_text(ours, text)}"
+    )
 
 
-def shown(data: Any, text: bool) -> str:
+def line_text(data: Any, text: bool) -> str:
     """A line, or an element of an array, for a message."""
     raw = bytes(memoryview(data))
     shown = raw.decode("ascii", "replace").removesuffix("\n").replace("\n", "\\n") if text else raw[::-1].hex()
-    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "..."
+    return shown if len(shown) <= _MAX_SHOWN else shown[:_MAX_SHOWN] + "..."
 
 
 def parse_line(text: bytes, fields: Sequence[Field]) -> Line | None:

@@ -1,7 +1,7 @@
 """Compiled loops for vectors in bulk: codes from random words, lines of hexadecimal text, and both with an operation
 between them.
 
-The codes come from the compiled `cases.drawn`.
+The codes come from the compiled `cases.draw_code`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from softfloat_ref.arrays.kernels.operations import operate
 from softfloat_ref.arrays.kernels.random_words import fill
 from softfloat_ref.golden import cases
 
-register_jitable(forceinline=True)(cases.drawn)
-_drawn: Any = cases.drawn
+register_jitable(forceinline=True)(cases.draw_code)
+_drawn: Any = cases.draw_code
 
-_LINES: Final = 256  # at a time: their words stay in the first cache
+_LINES_AT_ONCE: Final = 256  # at a time: their words stay in the first cache
 _WORDS_A_CODE: Final = 2
 
 
@@ -93,26 +93,26 @@ def _words_a_line(digits: Any) -> int:
 
 
 @compiled()
-def _text_at(columns: Any, first: int, lines: int, digits: Any, made: Any, out: Any, place: int) -> int:
+def _text_at(columns: Any, first: int, lines: int, digits: Any, room: Any, out: Any, place: int) -> int:
     """Some lines of the text of columns, from a place in the output on; returns the place after them.
 
     First all their words of eight digits, column by column, then the stores: a word's surplus bytes are overwritten by
-    what follows them. made: room for these words; its last column takes the digits of each, negative for the last word
+    what follows them. room: space for these words; its last column takes the digits of each, negative for the last word
     of a column.
     """
-    word, last = 0, made.shape[1] - 1
+    word, last = 0, room.shape[1] - 1
     for j in range(digits.size):
         column, left = columns[j, first : first + lines], digits[j]
         while left > 0:
             size = min(left, 8)
             left -= size
-            _words_of(column, 4 * left, 32 - 4 * size, made[word])
-            made[word, last] = np.uint64(size if left else -size)
+            _words_of(column, 4 * left, 32 - 4 * size, room[word])
+            room[word, last] = np.uint64(size if left else -size)
             word += 1
     for i in range(lines):
         for w in range(word):
-            _store(out, place, made[w, i])  # type: ignore[call-arg]
-            size = np.int64(made[w, last])
+            _store(out, place, room[w, i])  # type: ignore[call-arg]
+            size = np.int64(room[w, last])
             place += abs(size)
             if size < 0:
                 out[place] = 32
@@ -124,24 +124,24 @@ def _text_at(columns: Any, first: int, lines: int, digits: Any, made: Any, out: 
 @compiled(nogil=True)
 def text_lines(columns: Any, digits: Any, out: Any) -> None:
     """Lines of upper-case hexadecimal, single spaces between the columns; `out` has eight bytes more than they need."""
-    made = np.empty((_words_a_line(digits), _LINES + 1), np.uint64)
+    room = np.empty((_words_a_line(digits), _LINES_AT_ONCE + 1), np.uint64)
     count, place = columns.shape[1], 0
-    for first in range(0, count, _LINES):
-        place = _text_at(columns, first, min(_LINES, count - first), digits, made, out, place)
+    for first in range(0, count, _LINES_AT_ONCE):
+        place = _text_at(columns, first, min(_LINES_AT_ONCE, count - first), digits, room, out, place)
 
 
 @compiled(nogil=True, error_model="numpy")
 def operation_lines(
     draw: Any, masks: Any, rows: Any, tables: Any, numbers: Any, fields: Any, layouts: Any, table: Any, targets: Any,
-    inputs: Any, digits: Any, words: Any, columns: Any, flags: Any, made: Any, out: Any, done: Any,
+    inputs: Any, digits: Any, words: Any, columns: Any, flags: Any, room: Any, out: Any, done: Any,
 ) -> None:  # fmt: skip
     """The text of cases of an operation without random bits: operands, result and flags.
 
     draw: the number of lines, the seed, the stream, and the number of the first case, for operands that are drawn
     (masks, rows, tables: `weighted_codes`, a row for each operand); inputs: the operands of lines that are not, else
-    without columns. numbers to targets: the operation's plan. done[0]: the number of lines made, all
+    without columns. numbers to targets: the operation's plan. done[0]: the number of lines written, all
     unless the oracle must compute one. words, columns,
-    flags, made: room for the words, the columns and the flags of some lines at a time, and as in `_text_at`.
+    flags, room: space for the words, the columns and the flags of some lines at a time, and as in `_text_at`.
     """
     arity, count, block, place = masks.shape[0], draw[0], max(flags.size, 1), 0  # a step of 0 would be an error
     stride = _WORDS_A_CODE * arity
@@ -170,7 +170,7 @@ def operation_lines(
         if unknown:
             return
         done[0] += n
-        place = _text_at(columns, 0, n, digits, made, out, place)
+        place = _text_at(columns, 0, n, digits, room, out, place)
 
 
 @compiled(nogil=True)

@@ -18,7 +18,7 @@ Lines = dict[tuple[str, ...], tuple[str, ...]]  # inputs to expected values
 
 
 @dataclass
-class Difference:
+class SetDifference:
     """The differences of two folders, in words; empty lists if there are none."""
 
     definition: list[str] = field(default_factory=list)
@@ -32,29 +32,31 @@ class Difference:
         return not (self.definition or self.only_first or self.only_second or self.changed)
 
 
-def diff(first: str | Path, second: str | Path) -> Difference:
+def diff(first: str | Path, second: str | Path) -> SetDifference:
     """Compare two folders of vectors. Raises Error if one has no readable manifest, or its file is missing."""
     folders = Path(first), Path(second)
     manifests = [read_manifest(f) for f in folders]
     for folder, manifest in zip(folders, manifests, strict=True):
         check_hashes(folder, manifest)
-    found = Difference(definition=list(_changes(manifests[0]["set"], manifests[1]["set"], "")))
+    difference = SetDifference(definition=list(_changes(manifests[0]["set"], manifests[1]["set"], "")))
     shapes = [_shape(m) for m in manifests]
     if shapes[0] != shapes[1]:
-        found.definition.append(f"fields: {_names(shapes[0])} became {_names(shapes[1])}; the lines cannot be compared")
-        return found
+        difference.definition.append(
+            f"fields: {_names(shapes[0])} became {_names(shapes[1])}; the lines cannot be compared"
+        )
+        return difference
     before, after = (_lines(f, m) for f, m in zip(folders, manifests, strict=True))
-    found.only_first = [" ".join((*k, *v)) for k, v in before.items() if k not in after]
-    found.only_second = [" ".join((*k, *v)) for k, v in after.items() if k not in before]
-    found.changed = [
+    difference.only_first = [" ".join((*k, *v)) for k, v in before.items() if k not in after]
+    difference.only_second = [" ".join((*k, *v)) for k, v in after.items() if k not in before]
+    difference.changed = [
         f"{' '.join(k)}: {' '.join(v)} became {' '.join(after[k])}"
         for k, v in before.items()
         if k in after and after[k] != v
     ]
     hashes = [sorted((f["name"], f["sha256"]) for f in m["files"]) for m in manifests]
-    if found.same and hashes[0] != hashes[1]:
-        found.definition.append("the same cases and values, in a different order or notation")
-    return found
+    if difference.same and hashes[0] != hashes[1]:
+        difference.definition.append("the same cases and values, in a different order or notation")
+    return difference
 
 
 def _changes(a: Any, b: Any, where: str) -> Iterator[str]:

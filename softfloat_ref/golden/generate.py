@@ -29,9 +29,7 @@ from softfloat_ref.golden.manifest import (
     to_json,
 )
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers import HEADER, Facts, Piece, Slice, Stream, Writer
-
-__all__ = ["HEADER", "MANIFEST", "SCHEMA", "file_sha256", "generate", "make_manifest", "read_manifest"]
+from softfloat_ref.golden.writers import Facts, FileStream, Piece, StreamSlice, Writer
 
 _BLOCK: Final = 1 << 20
 
@@ -55,7 +53,7 @@ def generate(
     another set, if it cannot be written, and if no case has a defined result.
     """
     folder = Path(folder)
-    chosen = writers.chosen(formats, vectors, vectors.count)
+    chosen = writers.choose_writers(formats, vectors, vectors.count)
     _refuse_other(folder, vectors)
     with new_folder(folder):
         if resume and (stored := _finished(folder, vectors, chosen)):
@@ -101,8 +99,8 @@ def _write_parts(
     advance: Callable[[str, int], None],
 ) -> None:
     with in_background(journal.add) as add:
-        for made in parts.made(vectors, [w.key for w in chosen], journal.parts, workers, advance):
-            add(made)
+        for batch in parts.encoded_batches(vectors, [w.key for w in chosen], journal.parts, workers, advance):
+            add(batch)
     journal.finish()
     if journal.lines == 0:
         raise Error(f"{vectors.name}: no case has a defined result under this policy")
@@ -117,7 +115,7 @@ class _Assembly:
         self.chosen = chosen
         self.journal = journal
         self.facts = Facts(journal.lines, journal.runs)
-        self.made: dict[str, Path] = {}  # where the files are before they get their names
+        self.temporary: dict[str, Path] = {}  # where the files are before they get their names
 
     def finish(self, command: Sequence[str]) -> dict[str, Any]:
         """Put the files together, give them their names, and write the manifest."""
@@ -131,8 +129,8 @@ class _Assembly:
         (self.folder / MANIFEST).unlink(
             missing_ok=True
         )  # no manifest may describe the new files until they are complete
-        for name, made in (*self.made.items(), (MANIFEST, path)):
-            os.replace(made, self.folder / name)
+        for name, temporary in (*self.temporary.items(), (MANIFEST, path)):
+            os.replace(temporary, self.folder / name)
         for name in stale:
             (self.folder / name).unlink(missing_ok=True)
         return manifest
@@ -151,11 +149,11 @@ class _Assembly:
             streams = self.journal.streams(first, count)
             pieces = list(writer.pieces(self.vectors, self.facts, streams))
             name = writer.file_name(self.vectors)
-            if len(streams) == 1 and pieces == [Slice(0, streams[0].size)]:
-                self.made[name], sha256 = streams[0].path, self.journal.sha256(first)
+            if len(streams) == 1 and pieces == [StreamSlice(0, streams[0].size)]:
+                self.temporary[name], sha256 = streams[0].path, self.journal.sha256(first)
             else:
-                self.made[name] = self.journal.folder / f"new.{name}"
-                sha256 = _put_together(pieces, streams, self.made[name])
+                self.temporary[name] = self.journal.folder / f"new.{name}"
+                sha256 = _put_together(pieces, streams, self.temporary[name])
             first += count
             lines = writer.lines(self.vectors, self.facts)
             yield {"name": name, "format": writer.key, "sha256": sha256, "lines": lines}
@@ -164,18 +162,20 @@ class _Assembly:
         path, count = self.journal.left_out_path, self.journal.cases - self.facts.count
         if count <= MAX_LISTED:
             return left_out_entry(count, read_text(path, limits.LOG, "ascii").splitlines()), []
-        self.made[LEFT_OUT] = path
+        self.temporary[LEFT_OUT] = path
         entry = {"name": LEFT_OUT, "format": "left_out", "sha256": file_sha256(path), "lines": count}
         return left_out_entry(count, ()), [entry]
 
 
-def _put_together(pieces: Sequence[Piece], streams: Sequence[Stream], path: Path) -> str:
+def _put_together(pieces: Sequence[Piece], streams: Sequence[FileStream], path: Path) -> str:
     """Write a file of pieces; returns its SHA-256."""
     digest = hashlib.sha256()
     with open(path, "wb") as out:
         for piece in pieces:
             blocks = (
-                Stream(streams[piece.stream].path, 0, piece.size).blocks() if isinstance(piece, Slice) else (piece,)
+                FileStream(streams[piece.stream].path, 0, piece.size).blocks()
+                if isinstance(piece, StreamSlice)
+                else (piece,)
             )
             for block in blocks:
                 digest.update(block)
@@ -233,7 +233,3 @@ def _stored_set(folder: Path) -> dict[str, Any]:
 def _definition(table: dict[str, Any]) -> dict[str, Any]:
     """The definition of a set without its count, level and seed: sets that differ only in these may be replaced."""
     return {k: v for k, v in table.items() if k not in ("count", "level", "seed", "random_sources")}
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

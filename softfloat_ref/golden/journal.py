@@ -23,8 +23,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import open_file, open_to_append, rest_of, sha256, text_lines
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.parts import EncodedBatch
-from softfloat_ref.golden.tags import Run, merged
-from softfloat_ref.golden.writers.batch import Stream
+from softfloat_ref.golden.tags import Run, merge_runs
+from softfloat_ref.golden.writers.batch import FileStream
 
 UNFINISHED: Final = ".unfinished"
 _JOURNAL: Final = "journal.jsonl"
@@ -59,7 +59,6 @@ class Journal:
         Raises Error if another process writes here, and if the parts to be continued are of a different request."""
         self.folder = folder / UNFINISHED
         self.parts = self.cases = self.lines = 0
-        self.resumed = 0
         self._request = json.loads(json.dumps(request))
         self._names = [*openings, _RUNS, _LEFT_OUT]
         self._outputs: list[_Output] = []
@@ -104,7 +103,6 @@ class Journal:
     def _go_on(self, good: tuple[list[bytes], dict[str, Any]]) -> None:
         lines, entry = good
         self.parts, self.cases, self.lines = entry["part"] + 1, entry["cases"], entry["lines"]
-        self.resumed = self.parts
         self._journal.truncate(sum(map(len, lines)))
         self._outputs = []
         for name, (size, _) in zip(self._names, entry["streams"], strict=True):
@@ -123,18 +121,18 @@ class Journal:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def add(self, made: EncodedBatch) -> None:
+    def add(self, batch: EncodedBatch) -> None:
         """Append the text of some lines and, if a part is complete, its entry."""
-        if made.part != self.parts:
+        if batch.part != self.parts:
             self._checkpoint()
-            self.parts = made.part
-        runs = "".join(f"{count} {json.dumps(tag)}\n" for tag, count in made.runs).encode("ascii")
-        left_out = "".join(f"{i} {' '.join(f'{code:x}' for code in case)}\n" for i, case in made.left_out)
-        data = made.data or [b""] * (len(self._outputs) - 2)
+            self.parts = batch.part
+        runs = "".join(f"{count} {json.dumps(tag)}\n" for tag, count in batch.runs).encode("ascii")
+        left_out = "".join(f"{i} {' '.join(f'{code:x}' for code in case)}\n" for i, case in batch.left_out)
+        data = batch.data or [b""] * (len(self._outputs) - 2)
         for output, part in zip(self._outputs, (*data, runs, left_out.encode("ascii")), strict=True):
             output.write(part)
-        self.cases += made.cases
-        self.lines += made.lines
+        self.cases += batch.cases
+        self.lines += batch.lines
 
     def _checkpoint(self) -> None:
         """Write a journal entry for all bytes so far."""
@@ -156,18 +154,18 @@ class Journal:
         for output in self._outputs:
             output.stream.close()
 
-    def streams(self, start: int, count: int) -> list[Stream]:
+    def streams(self, start: int, count: int) -> list[FileStream]:
         """Some of the writers' streams."""
-        return [Stream(o.path, 0, o.size) for o in self._outputs[start : start + count]]
+        return [FileStream(o.path, 0, o.size) for o in self._outputs[start : start + count]]
 
     def sha256(self, number: int) -> str:
         """The SHA-256 of a whole stream."""
-        found: str = self._outputs[number].sha256.hexdigest()
-        return found
+        digest: str = self._outputs[number].sha256.hexdigest()
+        return digest
 
     def runs(self) -> Iterator[Run]:
         """The runs of the lines' tags, neighbours merged."""
-        return merged(_read_runs(self.folder / _RUNS))
+        return merge_runs(_read_runs(self.folder / _RUNS))
 
     @property
     def left_out_path(self) -> Path:
@@ -214,10 +212,10 @@ def _lock(stream: IO[bytes], folder: Path) -> None:
 
 def _entry(line: bytes) -> dict[str, Any] | None:
     try:
-        found = parse_json(line, "a line") if line.endswith(b"\n") and len(line) < _MAX_LINE else None
+        entry = parse_json(line, "a line") if line.endswith(b"\n") and len(line) < _MAX_LINE else None
     except Error:
         return None
-    return found if isinstance(found, dict) else None
+    return entry if isinstance(entry, dict) else None
 
 
 def _digest(entry: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.trees import read_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run, groups
-from softfloat_ref.golden.writers.layout import positions
+from softfloat_ref.golden.writers.batch import positions
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.sources import Lfsr, Philox, parse_source
 from softfloat_ref.units import Field
@@ -19,9 +19,9 @@ from softfloat_ref.units import Field
 MANIFEST: Final = "manifest.json"
 SUITE: Final = "suite.json"  # of a folder of such folders
 SCHEMA: Final = 3
-WHY: Final = "no defined result under this policy"
+WHY_LEFT_OUT: Final = "no defined result under this policy"
 MAX_LISTED: Final = 4096  # cases without a defined result that a manifest lists; more have a file of their own
-_LINE: Final = 110
+_LINE_WIDTH: Final = 110
 LEFT_OUT: Final = "left_out.txt"
 _dumps: Final = json.JSONEncoder().encode
 _sorted: Final = json.JSONEncoder(sort_keys=True).encode
@@ -65,14 +65,14 @@ def make_manifest(
         "left_out": left_out,
         "groups": groups(runs),
         "coverage": summary(vectors),
-        **described(vectors),
+        **descriptions(vectors),
         "files": files,
     }
 
 
 def wrong_descriptions(manifest: dict[str, Any], vectors: VectorSet) -> Iterator[str]:
     """The entries of a manifest that do not match its own set."""
-    wanted = {"name": vectors.name, **described(vectors)}
+    wanted = {"name": vectors.name, **descriptions(vectors)}
     if _sorted({key: manifest.get(key) for key in wanted}) == _sorted(wanted):
         return
     for key, value in wanted.items():
@@ -80,8 +80,9 @@ def wrong_descriptions(manifest: dict[str, Any], vectors: VectorSet) -> Iterator
             yield f"{MANIFEST}: {key} does not match this set"
 
 
-def described(vectors: VectorSet) -> dict[str, Any]:
+def descriptions(vectors: VectorSet) -> dict[str, Any]:
     """The set's definition, and its consequences, written out for readers that do not know the names."""
+    lsbs = positions(vectors.fields)
     return {
         "set": vectors.to_dict(),
         "conventions": vectors.cases.conventions(),
@@ -89,13 +90,13 @@ def described(vectors: VectorSet) -> dict[str, Any]:
         "flags": "10 invalid, 08 divide by zero, 04 overflow, 02 underflow, 01 inexact",
         "flag_bits": {flag.name.lower(): flag.value.bit_length() - 1 for flag in Flags if flag.name},
         "block_order": "lane 0 first in text, lowest in a word",
-        "fields": _field_entries(vectors.fields),
+        "fields": [_field_entry(f, lsbs[f.name]) for f in vectors.fields],
     }
 
 
 def left_out_entry(count: int, listed: Sequence[str]) -> dict[str, Any]:
     """The cases without a defined result: their numbers and inputs, or, if there are many, the file that lists them."""
-    entry: dict[str, Any] = {"count": count, "why": WHY}
+    entry: dict[str, Any] = {"count": count, "why": WHY_LEFT_OUT}
     if count > MAX_LISTED:
         return {**entry, "file": LEFT_OUT}
     parts = [line.split(" ", 1) for line in listed]
@@ -123,13 +124,8 @@ def _source(spec: str) -> dict[str, Any] | None:
     return {"kind": spec}
 
 
-def _field_entries(fields: Sequence[Field]) -> list[dict[str, Any]]:
-    """The fields of a line as a manifest describes them."""
-    lsb = positions(fields)
-    return [_field_entry(f, lsb[f.name]) for f in fields]
-
-
 def _field_entry(f: Field, lsb: int) -> dict[str, Any]:
+    """A field of a line; lsb: its lowest bit in a memory word."""
     entry = {
         "name": f.name,
         "role": f.role,
@@ -154,7 +150,7 @@ def to_json(value: Any, indent: str = "") -> str:
     if type(value) is int:
         return str(value)
     short = _dumps(value)
-    if len(indent) + len(short) <= _LINE or not isinstance(value, (dict, list)) or not value:
+    if len(indent) + len(short) <= _LINE_WIDTH or not isinstance(value, (dict, list)) or not value:
         return short
     inner = indent + " "
     if isinstance(value, dict):
@@ -163,18 +159,15 @@ def to_json(value: Any, indent: str = "") -> str:
         parts = [to_json(v, inner) for v in value]
     opening, close = "{}" if isinstance(value, dict) else "[]"
     flat = not any(isinstance(v, (dict, list)) for v in (value.values() if isinstance(value, dict) else value))
-    return f"{opening}\n{_filled(parts, inner) if flat and indent else _listed(parts, inner)}\n{indent}{close}"
-
-
-def _listed(parts: Sequence[str], indent: str) -> str:
-    return ",\n".join(indent + part for part in parts)
+    text = _filled(parts, inner) if flat and indent else ",\n".join(inner + part for part in parts)
+    return f"{opening}\n{text}\n{indent}{close}"
 
 
 def _filled(parts: Sequence[str], indent: str) -> str:
     """Items filled into lines."""
     lines, line = [], indent + parts[0]
     for part in parts[1:]:
-        if len(line) + len(part) > _LINE:
+        if len(line) + len(part) > _LINE_WIDTH:
             lines.append(line)
             line = indent + part
         else:
@@ -196,7 +189,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     manifest = read_json(path)
     if not isinstance(manifest, dict) or type(manifest.get("schema")) is not int:
         raise Error(f"{path}: not a manifest of vectors")
-    _check_schema(path, manifest["schema"])
+    if (schema := manifest["schema"]) != SCHEMA:
+        remedy = "use a newer softfloat-ref" if schema > SCHEMA else "generate the vectors again"
+        raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: {remedy}")
     for key, kind in (("set", dict), ("files", list), ("count", int), ("fields", list), ("left_out", dict)):
         if not isinstance(manifest.get(key), kind):
             raise Error(f"{path}: {key} is missing or not of type {kind.__name__}")
@@ -208,13 +203,6 @@ def require_file(folder: Path, manifest: dict[str, Any], *keys: str) -> None:
     """Raises Error if a folder has no file of any of those types."""
     if not any(f.get("format") in keys for f in manifest["files"]):
         raise Error(f"{folder}: has no file of type {' or '.join(keys)}; generate the vectors with --format {keys[0]}")
-
-
-def _check_schema(path: Path, schema: int) -> None:
-    if schema > SCHEMA:
-        raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: use a newer softfloat-ref")
-    if schema < SCHEMA:
-        raise Error(f"{path}: schema {schema}; this version reads schema {SCHEMA}: generate the vectors again")
 
 
 def _check_tables(path: Path, manifest: dict[str, Any]) -> None:

@@ -14,8 +14,8 @@ from softfloat_ref.golden.tags import Run, TagCursor, defined_runs
 from softfloat_ref.golden.writers.batch import Batch, Data
 from softfloat_ref.units import Line
 
-CASES: Final = 1 << 12  # a part, where each line is made by itself
-CHUNKS: Final = 1 << 5  # a part, in bulk
+CASES_A_PART: Final = 1 << 12  # a part, where each line is made by itself
+CHUNKS_A_PART: Final = 1 << 5  # a part, in bulk
 _Part = tuple[int, list[Line], list[Run]]  # number, cases, their tags
 
 
@@ -45,43 +45,45 @@ def batches(vectors: VectorSet, first: int = 0, compiled: bool = True) -> Iterat
     if compiled and vectors.cases.chunked:
         from softfloat_ref.golden import bulk
 
-        yield from _in_bulk(vectors, range(first * CHUNKS, max(bulk.most_chunks(vectors), first * CHUNKS + 1)))
+        yield from _in_bulk(
+            vectors, range(first * CHUNKS_A_PART, max(bulk.most_chunks(vectors), first * CHUNKS_A_PART + 1))
+        )
         return
     for part in _parts(vectors, first):
         yield _given(vectors, *part, compiled)
 
 
 def _in_bulk(vectors: VectorSet, chunks: range) -> Iterator[NumberedBatch]:
-    from softfloat_ref.golden import bulk, operation_lines
+    from softfloat_ref.golden import bulk
 
-    cursor, texts, tables = TagCursor(vectors), operation_lines.texts(vectors), bulk.Tables(vectors)
-    for number, place in bulk.places(vectors, chunks) if texts is None else operation_lines.places(vectors, chunks):
+    cursor, texts, tables = TagCursor(vectors), bulk.texts(vectors), bulk.Tables(vectors)
+    for number, place in bulk.case_ranges(vectors, chunks) if texts is None else bulk.joined_ranges(vectors, chunks):
         runs = cursor.take(place.position, place.size)
         text = None if texts is None else texts(place)
         left_out: list[tuple[int, Line]] = []
         if text is not None:
-            batch = Batch(vectors.fields, runs, made=text)
+            batch = Batch(vectors.fields, runs, encoded=text)
         else:
             columns, undefined = tables(place)
             places = undefined.nonzero()[0].tolist()
-            kept, inputs = bulk.defined(columns, undefined)
+            array, inputs = bulk.split_undefined(columns, undefined)
             left_out = [(place.position + i, case) for i, case in zip(places, inputs, strict=True)]
-            batch = Batch(vectors.fields, defined_runs(runs, places), array=kept)
-        yield NumberedBatch(number // CHUNKS, place.size, batch, left_out)
+            batch = Batch(vectors.fields, defined_runs(runs, places), array=array)
+        yield NumberedBatch(number // CHUNKS_A_PART, place.size, batch, left_out)
 
 
 def _parts(vectors: VectorSet, first: int) -> Iterator[_Part]:
     """The cases from a part on, where each line is made by itself."""
     cursor = TagCursor(vectors)
-    rest = islice(iter(vectors.inputs()), first * CASES, None)
+    rest = islice(iter(vectors.inputs()), first * CASES_A_PART, None)
     for number in count(first):
-        cases = list(islice(rest, CASES))
+        cases = list(islice(rest, CASES_A_PART))
         if not cases:
             return
-        yield number, cases, cursor.take(number * CASES, len(cases))
+        yield number, cases, cursor.take(number * CASES_A_PART, len(cases))
 
 
-def inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tuple[int, Line]]:
+def case_inputs(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tuple[int, Line]]:
     """The inputs of some cases, by increasing number: the set's own, whatever files say."""
     if vectors.cases.chunked:
         yield from _bulk_inputs_at(vectors, numbers)
@@ -100,8 +102,8 @@ def _bulk_inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tupl
     chunks = {n // bulk.CHUNK + i for n in numbers for i in (0, 1)}
     wanted = iter(numbers)
     number = next(wanted, -1)
-    for _, place in bulk.places(vectors, chunks):
-        inputs = bulk.inputs_at(vectors, place)
+    for _, place in bulk.case_ranges(vectors, chunks):
+        inputs = bulk.columns_at(vectors, place)
         while place.position <= number < place.position + place.size:
             column = inputs[:, number - place.position].copy()
             yield number, tuple(column.view("u8").tolist())
@@ -115,7 +117,7 @@ def _given(
 ) -> NumberedBatch:
     lines = _lines(vectors, cases, compiled)
     undefined = [i for i, line in enumerate(lines) if line is None]
-    left_out = [(part * CASES + i, cases[i]) for i in undefined]
+    left_out = [(part * CASES_A_PART + i, cases[i]) for i in undefined]
     rows = [line for line in lines if line is not None]
     return NumberedBatch(part, len(cases), Batch(vectors.fields, defined_runs(runs, undefined), rows), left_out)
 
@@ -126,18 +128,20 @@ def _lines(vectors: VectorSet, cases: Sequence[Line], compiled: bool) -> Sequenc
         import numpy as np
 
         inputs = np.array(cases, np.uint64)
-        if (found := vectors.unit.answers(inputs)) is not None:
-            return [tuple(line) for line in np.hstack([inputs, found]).tolist()]
+        if (outputs := vectors.unit.answers(inputs)) is not None:
+            return [tuple(line) for line in np.hstack([inputs, outputs]).tolist()]
     return [vectors.line(inputs) for inputs in cases]
 
 
-def written(vectors: VectorSet, given: NumberedBatch, names: Sequence[str]) -> EncodedBatch:
+def encode_batch(vectors: VectorSet, numbered: NumberedBatch, names: Sequence[str]) -> EncodedBatch:
     """A batch as the writers of those names have it."""
-    data = [x for name in names for x in writers.WRITERS[name].part(vectors, given.batch)]
-    return EncodedBatch(given.part, given.cases, given.batch.count, data, given.batch.runs, given.left_out)
+    data = [x for name in names for x in writers.WRITERS[name].part(vectors, numbered.batch)]
+    return EncodedBatch(
+        numbered.part, numbered.cases, numbered.batch.count, data, numbered.batch.runs, numbered.left_out
+    )
 
 
-def made(
+def encoded_batches(
     vectors: VectorSet,
     names: Sequence[str],
     first: int,
@@ -154,12 +158,12 @@ def made(
 
 def _made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers | None) -> Iterator[EncodedBatch]:
     if workers is None:
-        yield from (written(vectors, given, names) for given in batches(vectors, first))
+        yield from (encode_batch(vectors, numbered, names) for numbered in batches(vectors, first))
     elif vectors.cases.chunked:
         from softfloat_ref.golden import bulk
 
         vectors.cases.directed()  # once, not in every thread
-        last = -(-bulk.most_chunks(vectors) // CHUNKS)
+        last = -(-bulk.most_chunks(vectors) // CHUNKS_A_PART)
         tasks = ((vectors, names, part) for part in range(first, last))
         for task in itertools.islice(tasks, 1):
             yield from _bulk_part(task)  # it imports what all need: Numba fails if two threads import it at once
@@ -172,10 +176,10 @@ def _made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers
 
 def _scalar_part(task: tuple[VectorSet, Sequence[str], int, list[Line], list[Run]]) -> EncodedBatch:
     vectors, names, part, cases, runs = task
-    return written(vectors, _given(vectors, part, cases, runs), names)
+    return encode_batch(vectors, _given(vectors, part, cases, runs), names)
 
 
 def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> list[EncodedBatch]:
     vectors, names, part = task
-    chunks = range(part * CHUNKS, (part + 1) * CHUNKS)
-    return [written(vectors, given, names) for given in _in_bulk(vectors, chunks)]
+    chunks = range(part * CHUNKS_A_PART, (part + 1) * CHUNKS_A_PART)
+    return [encode_batch(vectors, numbered, names) for numbered in _in_bulk(vectors, chunks)]

@@ -10,15 +10,15 @@ from typing import Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import open_file
-from softfloat_ref.golden.compare import Add, Layout, Region, difference
-from softfloat_ref.golden.parts import inputs_at
+from softfloat_ref.golden.compare import Add, FileLayout, Region, difference_text
+from softfloat_ref.golden.parts import case_inputs
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import TagCursor
 from softfloat_ref.golden.writers import Batch
 from softfloat_ref.oracle.sources import Philox
 
 _STREAM: Final = 5  # of the keyed generator, for the choice of cases
-_AT_ONCE: Final = 1 << 16  # cases that are held in memory
+_CASES_AT_ONCE: Final = 1 << 16  # cases that are held in memory
 
 
 def chosen_cases(total: int, count: int, seed: int) -> list[int]:
@@ -30,18 +30,18 @@ def chosen_cases(total: int, count: int, seed: int) -> list[int]:
 
 
 def check_sample(
-    vectors: VectorSet, layouts: Sequence[Layout], numbers: Sequence[int], left_out: Sequence[int], add: Add
+    vectors: VectorSet, layouts: Sequence[FileLayout], numbers: Sequence[int], left_out: Sequence[int], add: Add
 ) -> int:
     """Recompute those cases and compare their line in every file; returns how many there were.
 
     left_out: the numbers of the cases that have no line."""
     cursor = TagCursor(vectors)
     checked = 0
-    for start in range(0, len(numbers), _AT_ONCE):
-        expected = list(_expected(vectors, numbers[start : start + _AT_ONCE], left_out, cursor, add))
-        for found in layouts:
-            for i, region in enumerate(found.regions):
-                _compare(vectors, found, i, region, expected, add)
+    for start in range(0, len(numbers), _CASES_AT_ONCE):
+        expected = list(_expected(vectors, numbers[start : start + _CASES_AT_ONCE], left_out, cursor, add))
+        for file in layouts:
+            for i, region in enumerate(file.regions):
+                _compare(vectors, file, i, region, expected, add)
         checked += len(expected)
     return checked
 
@@ -50,7 +50,7 @@ def _expected(
     vectors: VectorSet, numbers: Sequence[int], left_out: Sequence[int], cursor: TagCursor, add: Add
 ) -> Iterator[tuple[int, Batch]]:
     """The number and content of the lines of those cases."""
-    for number, inputs in inputs_at(vectors, numbers):
+    for number, inputs in case_inputs(vectors, numbers):
         skipped = bisect_left(left_out, number)
         listed = skipped < len(left_out) and left_out[skipped] == number
         runs, line = cursor.take(number, 1), vectors.line(inputs)
@@ -61,15 +61,15 @@ def _expected(
 
 
 def _compare(
-    vectors: VectorSet, found: Layout, stream: int, region: Region, expected: Sequence[tuple[int, Batch]], add: Add
+    vectors: VectorSet, file: FileLayout, stream: int, region: Region, expected: Sequence[tuple[int, Batch]], add: Add
 ) -> None:
     numbers = [number for number, _ in expected]
     read = _fixed if region.record else _scanned
-    for (number, batch), got in zip(expected, read(found.path, region, numbers), strict=True):
-        wanted = bytes(memoryview(found.writer.part(vectors, batch)[stream]))
+    for (number, batch), got in zip(expected, read(file.path, region, numbers), strict=True):
+        wanted = bytes(memoryview(file.writer.part(vectors, batch)[stream]))
         if got != wanted and not (region.trim and got == wanted[: -region.trim]):
-            text = found.writer.text
-            add(difference(found.path.name, region, number, text, got, wanted))
+            text = file.writer.text
+            add(difference_text(file.path.name, region, number, text, got, wanted))
 
 
 def _fixed(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:

@@ -12,17 +12,17 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers
-from softfloat_ref.base.files import new_folder, sha256, write_file
+from softfloat_ref.base.files import new_folder, write_file
 from softfloat_ref.base.names import matches
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import read_file
 from softfloat_ref.base.trees import read_json
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import vector_recipes, writers
-from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.generate import file_sha256, generate
 from softfloat_ref.golden.manifest import MANIFEST, SUITE, repeated, to_json
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.verify import Report, verify
+from softfloat_ref.golden.verify import VerifyReport, verify
 from softfloat_ref.oracle.policies import Policy
 
 SUITE_SCHEMA: Final = 1
@@ -30,7 +30,7 @@ _SUITE_KEYS: Final = {"description", "count", "level", "seed", "policy", "set", 
 _PACK_KEYS: Final = {"count", "sets"}
 _POLICY_KEYS: Final = tuple(f.name for f in dataclasses.fields(Policy))
 _SET_KEYS: Final = {*vector_recipes.ALL_KEYS, *_POLICY_KEYS, "label", "part", "padding", "unboxed", "width"}
-_NAMED: Final = ("op", "fmt", "out", "rounding", "acc")  # properties in a set's own name
+_KEYS_IN_NAMES: Final = ("op", "fmt", "out", "rounding", "acc")  # properties in a set's own name
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class Suite:
 
     def packed(self) -> Suite:
         """The small excerpt: some of the sets, with few lines."""
-        found = {k: v for k, v in self.sets.items() if any(matches(k, p) for p in self.pack_sets)}
-        if not found or self.pack_count < 1:
+        sets = {k: v for k, v in self.sets.items() if any(matches(k, p) for p in self.pack_sets)}
+        if not sets or self.pack_count < 1:
             raise Error(f"suite {self.name}: [pack] needs a count and sets that exist")
-        return dataclasses.replace(self, sets=found).replaced(self.pack_count, None)
+        return dataclasses.replace(self, sets=sets).replaced(self.pack_count, None)
 
 
 def _replaced(vectors: VectorSet, count: int | None, seed: int | None, level: str | None) -> VectorSet:
@@ -86,11 +86,11 @@ def read_suite(name: str, table: Mapping[str, Any]) -> Suite:
     count, patterns = _pack(pack)
     shared = {k: table[k] for k in ("description", "count", "level", "seed", "policy") if k in table}
     sets: dict[str, VectorSet] = {}
-    for given in tables:
-        for folder, found in _expanded(given, shared):
+    for set_table in tables:
+        for folder, vectors in _expanded(set_table, shared):
             if folder in sets:
                 raise Error(f"two sets would both be {folder}; give one of them a label")
-            sets[folder] = found
+            sets[folder] = vectors
     for pattern in patterns:
         if not any(matches(folder, pattern) for folder in sets):
             raise Error(f"[pack]: no set matches {pattern[:60]!r}")
@@ -111,23 +111,23 @@ def _pack(pack: object) -> tuple[int, tuple[str, ...]]:
     return count, patterns
 
 
-def _expanded(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[tuple[str, VectorSet]]:
+def _expanded(set_table: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterator[tuple[str, VectorSet]]:
     """Folder and set of each combination."""
-    vector_recipes.only(given, _SET_KEYS, " (in [[set]])")
-    label = given.get("label", "")
+    vector_recipes.only(set_table, _SET_KEYS, " (in [[set]])")
+    label = set_table.get("label", "")
     if not isinstance(label, str) or not re.fullmatch(r"\w*", label):
         raise Error(f"label = {label!r}: use only letters, digits and _")
-    if "part" in given:
-        found = vector_recipes.set_of({**shared, **{k: v for k, v in given.items() if k != "label"}})
-        yield label or found.name, found
+    if "part" in set_table:
+        vectors = vector_recipes.set_of({**shared, **{k: v for k, v in set_table.items() if k != "label"}})
+        yield label or vectors.name, vectors
         return
-    listed = [k for k, v in given.items() if isinstance(v, list)]
-    for values in itertools.product(*(given[k] for k in listed)):
-        one = {**{k: v for k, v in given.items() if k != "label"}, **dict(zip(listed, values, strict=True))}
-        found = vector_recipes.set_of(_recipe(dict(one), shared))
-        more = [str(one[k]) for k in listed if k not in _NAMED]
-        name = "_".join([found.name, *([label] if label else []), *more])
-        yield re.sub(r"[^A-Za-z0-9_.]+", "_", name), found
+    listed = [k for k, v in set_table.items() if isinstance(v, list)]
+    for values in itertools.product(*(set_table[k] for k in listed)):
+        one = {**{k: v for k, v in set_table.items() if k != "label"}, **dict(zip(listed, values, strict=True))}
+        vectors = vector_recipes.set_of(_recipe(dict(one), shared))
+        more = [str(one[k]) for k in listed if k not in _KEYS_IN_NAMES]
+        name = "_".join([vectors.name, *([label] if label else []), *more])
+        yield re.sub(r"[^A-Za-z0-9_.]+", "_", name), vectors
 
 
 def _recipe(one: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,14 +164,15 @@ def generate_suite(
     folder = Path(folder)
     entries = []
     for vectors in suite.sets.values():
-        writers.chosen(formats, vectors, vectors.count)  # refuses a type of file before any set is written
+        writers.choose_writers(formats, vectors, vectors.count)  # refuses a type of file before any set is written
     with new_folder(folder):
         _refuse_other(folder, suite)
         (folder / SUITE).unlink(missing_ok=True)
         for name, vectors in suite.sets.items():
-            manifest = generate(vectors, folder / name, command, workers, formats=formats, resume=resume)
-            entries.append({"folder": name, "count": manifest["count"], "sha256": _sha256(folder / name)})
-        found = {
+            path = folder / name
+            manifest = generate(vectors, path, command, workers, formats=formats, resume=resume)
+            entries.append({"folder": name, "count": manifest["count"], "sha256": file_sha256(path / MANIFEST)})
+        suite_manifest = {
             "schema": SUITE_SCHEMA,
             "tool": "softfloat-ref",
             "version": __version__,
@@ -181,13 +182,9 @@ def generate_suite(
             "count": sum(e["count"] for e in entries),
             "sets": entries,
         }
-        data = to_json(found).encode("ascii") + b"\n"
+        data = to_json(suite_manifest).encode("ascii") + b"\n"
         write_file(folder / SUITE, lambda stream: stream.write(data))
-    return found
-
-
-def _sha256(folder: Path) -> str:
-    return sha256(folder / MANIFEST).hexdigest()
+    return suite_manifest
 
 
 def _refuse_other(folder: Path, suite: Suite) -> None:
@@ -202,17 +199,21 @@ def _refuse_other(folder: Path, suite: Suite) -> None:
 def read_suite_manifest(folder: Path) -> dict[str, Any]:
     """A suite's manifest. Raises Error for one that is missing, broken or of another schema."""
     path = folder / SUITE
-    found = read_json(path)
-    if not isinstance(found, dict) or type(found.get("schema")) is not int or not isinstance(found.get("suite"), str):
+    manifest = read_json(path)
+    if (
+        not isinstance(manifest, dict)
+        or type(manifest.get("schema")) is not int
+        or not isinstance(manifest.get("suite"), str)
+    ):
         raise Error(f"{path}: not a manifest of a suite")
-    if found["schema"] != SUITE_SCHEMA:
-        raise Error(f"{path}: schema {found['schema']}; this version reads schema {SUITE_SCHEMA}")
-    sets = found.get("sets")
+    if manifest["schema"] != SUITE_SCHEMA:
+        raise Error(f"{path}: schema {manifest['schema']}; this version reads schema {SUITE_SCHEMA}")
+    sets = manifest.get("sets")
     if not isinstance(sets, list) or not all(isinstance(s, dict) and _is_entry(s) for s in sets):
         raise Error(f"{path}: sets are not tables with folder, count and sha256")
     if name := repeated(s["folder"] for s in sets):
         raise Error(f"{path}: lists the set {name} twice")
-    return found
+    return manifest
 
 
 def _is_entry(entry: dict[str, Any]) -> bool:
@@ -220,10 +221,10 @@ def _is_entry(entry: dict[str, Any]) -> bool:
     return complete and isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.]{0,199}", name) is not None
 
 
-def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -> Iterator[tuple[str, Report]]:
+def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -> Iterator[tuple[str, VerifyReport]]:
     """A report for each set of a suite, and one for what the suite's manifest says. Raises Error."""
     stored = read_suite_manifest(folder)
-    whole = Report(f"suite {stored['suite']}", checked=1)
+    whole = VerifyReport(f"suite {stored['suite']}", checked=1)
     listed = [entry["folder"] for entry in stored["sets"]]
     if not listed:
         whole.add(f"{SUITE}: has no sets")
@@ -233,7 +234,7 @@ def verify_suite(folder: Path, sample: int | None = None, every: bool = False) -
     total = 0
     for entry in stored["sets"]:
         report = verify(folder / entry["folder"], sample, every)
-        if _sha256(folder / entry["folder"]) != entry["sha256"] or report.count != entry["count"]:
+        if file_sha256(folder / entry["folder"] / MANIFEST) != entry["sha256"] or report.count != entry["count"]:
             report.add(
                 f"{SUITE}: {entry['folder']} differs from the set that was written: its {MANIFEST} has another hash"
             )

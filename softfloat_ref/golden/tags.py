@@ -26,14 +26,14 @@ class TagCursor:
         return self._next(count)
 
     def _next(self, count: int) -> list[Run]:
-        found: list[Run] = []
+        runs: list[Run] = []
         self._at += count
         while count > 0:
             n = min(count, self._filled())
-            found.append((self._tag, n))
+            runs.append((self._tag, n))
             self._left -= n
             count -= n
-        return found
+        return runs
 
     def _filled(self) -> int:
         """The rest of the current run, or of the next run with cases."""
@@ -44,21 +44,21 @@ class TagCursor:
 
 def defined_runs(runs: Iterable[Run], undefined: Iterable[int]) -> list[Run]:
     """The runs without the cases at those places, which have no defined result."""
-    found: list[Run] = []
+    defined: list[Run] = []
     places = iter(undefined)
     place, end = next(places, -1), 0
     for tag, count in runs:
         end += count
-        kept = count
+        rest = count
         while 0 <= place < end:
-            kept -= 1
+            rest -= 1
             place = next(places, -1)
-        if kept:
-            found.append((tag, kept))
-    return found
+        if rest:
+            defined.append((tag, rest))
+    return defined
 
 
-def merged(runs: Iterable[Run]) -> Iterator[Run]:
+def merge_runs(runs: Iterable[Run]) -> Iterator[Run]:
     """The runs with neighbours of the same tag as one."""
     tag, total = "", 0
     for name, count in runs:
@@ -74,11 +74,11 @@ def merged(runs: Iterable[Run]) -> Iterator[Run]:
 def groups(runs: Iterable[Run]) -> list[dict[str, Any]] | None:
     """The runs as a manifest lists them: tag, the number of the first line (from 0), and the count; None
     if there are too many runs."""
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     first = 0
     for tag, count in runs:
-        if len(found) == MAX_GROUPS:
+        if len(entries) == MAX_GROUPS:
             return None
-        found.append({"tag": tag, "first": first, "count": count})
+        entries.append({"tag": tag, "first": first, "count": count})
         first += count
-    return found
+    return entries

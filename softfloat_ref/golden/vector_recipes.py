@@ -15,8 +15,8 @@ from softfloat_ref.oracle.sources import parse_source
 from softfloat_ref.units import OPTIONS, MixedUnit, OperationUnit, options_of
 
 # In a wheel beside this file; in a checkout at the top.
-_PLACES: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
-_SUITE_PLACES: Final = (_PLACES[0] / "suites", _PLACES[1].with_name("suites"))
+_RECIPE_FOLDERS: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
+_SUITE_FOLDERS: Final = (_RECIPE_FOLDERS[0] / "suites", _RECIPE_FOLDERS[1].with_name("suites"))
 _TYPES: Final[dict[str, Any]] = {
     "count": int,
     "level": int | str,
@@ -27,9 +27,9 @@ _TYPES: Final[dict[str, Any]] = {
     **{name: row.kind or str | dict for name, row in OPTIONS.items()},
     "acc": str | dict,
 }
-_COMMON: Final = {"description", "op", "fmt", "out", "count", "level", "seed"}
-_OF_POLICIES: Final = ("policy", "roundings", "source")
-ALL_KEYS: Final = {*_COMMON, *_OF_POLICIES, *OPTIONS}
+_COMMON_KEYS: Final = {"description", "op", "fmt", "out", "count", "level", "seed"}
+_POLICY_KEYS: Final = ("policy", "roundings", "source")
+ALL_KEYS: Final = {*_COMMON_KEYS, *_POLICY_KEYS, *OPTIONS}
 _PART_KEYS: Final = {"op", "fmt", "out", "rounding", "place", "policy", "source"}
 _MIXED_KEYS: Final = {"description", "count", "seed", "padding", "unboxed", "width", "sign_extend", "policy", "part"}
 DEFAULT_COUNT: Final = 10_000
@@ -37,12 +37,12 @@ DEFAULT_COUNT: Final = 10_000
 
 def recipe_files() -> dict[str, Path]:
     """The shipped recipes by name."""
-    return _files(_PLACES)
+    return _files(_RECIPE_FOLDERS)
 
 
 def suite_files() -> dict[str, Path]:
     """The shipped suites by name."""
-    return _files(_SUITE_PLACES)
+    return _files(_SUITE_FOLDERS)
 
 
 def _files(places: Iterable[Path]) -> dict[str, Path]:
@@ -77,8 +77,8 @@ def set_of(table: Mapping[str, Any]) -> VectorSet:
     keys = keys_of(table.get("op"))
     rest = check(table, "", {key: _TYPES.get(key, str) for key in sorted(keys)}, ("op", "fmt"))
     op, fmt, count, level = rest.pop("op"), rest.pop("fmt"), rest.pop("count", None), rest.pop("level", None)
-    made = VectorSet.make(op, fmt, DEFAULT_COUNT if count is None else count, **rest)
-    return made if level is None else made.at_level(str(level), count)
+    vectors = VectorSet.make(op, fmt, DEFAULT_COUNT if count is None else count, **rest)
+    return vectors if level is None else vectors.at_level(str(level), count)
 
 
 def only(table: Mapping[str, Any], keys: Collection[str], where: str = "") -> None:
@@ -91,7 +91,7 @@ def only(table: Mapping[str, Any], keys: Collection[str], where: str = "") -> No
 def keys_of(op: object) -> set[str]:
     """The keys of a recipe for an operation. Raises Error for an unknown one."""
     taken = options_of(op) if isinstance(op, str) else frozenset({"policy"})
-    return {*_COMMON, *taken, *(_OF_POLICIES if "policy" in taken else ())}
+    return {*_COMMON_KEYS, *taken, *(_POLICY_KEYS if "policy" in taken else ())}
 
 
 # -- of several operations ---------------------------------------------------------------------------------------------
@@ -107,16 +107,16 @@ def _mixed(table: Mapping[str, Any]) -> VectorSet:
         if type(table.get(name, 0)) is not int:
             raise Error(f"{name} must be an integer")
     seed = int(table.get("seed", 0))
-    found = [x for part in parts for x in _expanded(part, table.get("policy", {}), seed)]
-    places = [place for _, place, _ in found]
+    rows = [x for part in parts for x in _expanded(part, table.get("policy", {}), seed)]
+    places = [place for _, place, _ in rows]
     unit = MixedUnit(
-        tuple(unit for unit, _, _ in found),
+        tuple(unit for unit, _, _ in rows),
         str(table.get("padding", "box")),
         int(table.get("width", 0)),
         tuple(places) if any(places) else (),
         tuple(_several(table["sign_extend"], "sign_extend")) if "sign_extend" in table else (),
     )
-    sources = tuple(source for _, _, source in found)
+    sources = tuple(source for _, _, source in rows)
     return VectorSet(
         unit,
         int(table.get("count", DEFAULT_COUNT)),
@@ -144,7 +144,7 @@ def _expanded(part: Mapping[str, Any], policy: object, seed: int) -> Iterator[tu
 
 
 def _several(value: Any, where: str = "[[part]]") -> list[str]:
-    found: list[str] = value if isinstance(value, list) else [value]
-    if not found or not all(isinstance(v, str) for v in found):
+    names: list[str] = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(v, str) for v in names):
         raise Error(f"{where}: {value!r} is neither a name nor a list of names")
-    return found
+    return names

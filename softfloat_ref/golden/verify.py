@@ -15,25 +15,25 @@ from typing import Any, Final, Protocol
 from softfloat_ref.base.errors import Error, one_line
 from softfloat_ref.base.files import open_file, text_lines
 from softfloat_ref.golden import parts
-from softfloat_ref.golden.compare import Comparison, Layout, layout
+from softfloat_ref.golden.compare import Comparison, FileLayout, file_layout
 from softfloat_ref.golden.manifest import LEFT_OUT, MANIFEST, left_out_entry, read_manifest, wrong_descriptions
 from softfloat_ref.golden.sample import check_sample, chosen_cases
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.tags import Run, TagCursor, defined_runs, groups, merged
+from softfloat_ref.golden.tags import Run, TagCursor, defined_runs, groups, merge_runs
 from softfloat_ref.golden.trace.model import TRACE, TraceSet
 from softfloat_ref.golden.writers import Facts, Writer, of_set
 from softfloat_ref.oracle.formats import in_full
 from softfloat_ref.units import Line
 
 MAX_PROBLEMS: Final = 10
-ORACLE_LINES: Final = 1 << 20  # a bulk set of at most this many lines is recomputed by the oracle alone
+MAX_ORACLE_LINES: Final = 1 << 20  # a bulk set of at most this many lines is recomputed by the oracle alone
 ORACLE_SAMPLE: Final = 1 << 16  # lines of larger sets that it recomputes; the compiled code recomputes all
 _BLOCK: Final = 1 << 20
-_DIGITS: Final = 19  # so that the number of a case fits 64 bits
+_MAX_DIGITS: Final = 19  # so that the number of a case fits 64 bits
 
 
 @dataclass
-class Report:
+class VerifyReport:
     """The result: the numbers of lines that the oracle and compiled code recomputed, and the first problems."""
 
     name: str
@@ -76,7 +76,7 @@ def verify(
     sample: int | None = None,
     every: bool = False,
     progress: Callable[[int], AbstractContextManager[Bar]] | None = None,
-) -> Report:
+) -> VerifyReport:
     """Check a folder against its manifest and the oracle. Raises Error if there is no readable manifest.
 
     sample: the number of lines to recompute, spread over the set; by default all. every: the scalar oracle recomputes
@@ -86,7 +86,7 @@ def verify(
     folder = Path(folder)
     manifest = read_manifest(folder)
     vectors = stored_set(folder, manifest)
-    report = Report(vectors.name, manifest["count"])
+    report = VerifyReport(vectors.name, manifest["count"])
     if isinstance(vectors, TraceSet):
         return _verify_trace(folder, manifest, vectors, sample, every, progress)
     report.noun = vectors.cases.noun
@@ -113,10 +113,10 @@ def _verify_trace(
     sample: int | None,
     every: bool,
     progress: Callable[[int], AbstractContextManager[Bar]] | None,
-) -> Report:
+) -> VerifyReport:
     from softfloat_ref.golden.trace.check import check_trace
 
-    report = Report(trace.name, manifest["count"])
+    report = VerifyReport(trace.name, manifest["count"])
     with nullcontext() if progress is None else progress(2 * trace.count) as bar:
         advance = (lambda label, done: None) if bar is None else bar.advance
         tally = check_trace(folder, manifest, trace, report.add, sample, every, advance)
@@ -144,7 +144,7 @@ def stored_set(folder: Path, manifest: dict[str, Any]) -> VectorSet | TraceSet:
 
 def check_hashes(folder: Path, manifest: dict[str, Any]) -> VectorSet:
     """The set of a folder. Raises Error if its vectors do not match its manifest."""
-    vectors, report = stored_set(folder, manifest), Report(str(folder))
+    vectors, report = stored_set(folder, manifest), VerifyReport(str(folder))
     if isinstance(vectors, TraceSet):
         raise Error(f"{folder}: holds a trace of a training step, which has no lines to compare with")
     _Check(folder, manifest, vectors, report).files()
@@ -156,7 +156,7 @@ def check_hashes(folder: Path, manifest: dict[str, Any]) -> VectorSet:
 class _Check:
     """One folder being verified."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: VectorSet, report: Report) -> None:
+    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: VectorSet, report: VerifyReport) -> None:
         self.folder = folder
         self.manifest = manifest
         self.vectors = vectors
@@ -245,7 +245,7 @@ class _Check:
         if LEFT_OUT in self.entries:
             for line in text_lines(self.folder / LEFT_OUT):
                 number, _, inputs = line.strip().partition(" ")
-                yield int(number) if number.isdecimal() and len(number) < _DIGITS else -1, inputs
+                yield int(number) if number.isdecimal() and len(number) < _MAX_DIGITS else -1, inputs
         else:
             listed = self.manifest["left_out"]
             yield from zip(listed["cases"], listed["inputs"], strict=True)
@@ -253,7 +253,7 @@ class _Check:
     def _line_runs(self) -> Iterator[Run]:
         """The tags of the set's lines: of its cases, except those without a line."""
         runs = TagCursor(self.vectors).take(0, self.total)
-        return merged(defined_runs(runs, (number for number, _ in self._left_out())))
+        return merge_runs(defined_runs(runs, (number for number, _ in self._left_out())))
 
     # -- every line --------------------------------------------------------------------------------------------------
 
@@ -262,14 +262,14 @@ class _Check:
         before = self.others()
         writers: list[Writer] = [self.known[name] for name in self.entries if name in self.known]
         layouts = [
-            layout(w, self.vectors, self.facts, self.folder / w.file_name(self.vectors), self.report.add)
+            file_layout(w, self.vectors, self.facts, self.folder / w.file_name(self.vectors), self.report.add)
             for w in writers
         ]
         if self.others() > before:
             return
         lanes = max((f.lanes for f in self.vectors.fields), default=1)
         compiled = (
-            self.vectors.compiled and self.manifest["count"] * lanes > ORACLE_LINES and sample is None and not every
+            self.vectors.compiled and self.manifest["count"] * lanes > MAX_ORACLE_LINES and sample is None and not every
         )
         if sample is None:
             count = self._compare_all(layouts, compiled)
@@ -284,16 +284,16 @@ class _Check:
             left_out = array("q", (number for number, _ in self._left_out()))
             self.report.checked = check_sample(self.vectors, layouts, numbers, left_out, self.report.add)
 
-    def _compare_all(self, layouts: list[Layout], compiled: bool) -> int:
+    def _compare_all(self, layouts: list[FileLayout], compiled: bool) -> int:
         add = self.report.add
         listed = self._left_out()
         cases = 0
         with Comparison(self.vectors, layouts, add) as comparison:
             comparison.opening()
-            for given in parts.batches(self.vectors, compiled=compiled):
-                comparison.compare(given.batch)
-                cases += given.cases
-                if not _same_left_out(given.left_out, listed):
+            for numbered in parts.batches(self.vectors, compiled=compiled):
+                comparison.compare(numbered.batch)
+                cases += numbered.cases
+                if not _same_left_out(numbered.left_out, listed):
                     add(f"{MANIFEST}: the cases left out are not the cases without a defined result")
                     return comparison.lines
             comparison.finish()
@@ -312,9 +312,9 @@ def _is_list(listed: dict[str, Any]) -> bool:
     )
 
 
-def _same_left_out(found: Iterable[tuple[int, Line]], listed: Iterator[tuple[int, str]]) -> bool:
+def _same_left_out(left_out: Iterable[tuple[int, Line]], listed: Iterator[tuple[int, str]]) -> bool:
     """Whether the next cases listed are the cases without a result."""
-    return all(next(listed, None) == (number, " ".join(f"{x:x}" for x in case)) for number, case in found)
+    return all(next(listed, None) == (number, " ".join(f"{x:x}" for x in case)) for number, case in left_out)
 
 
 def _read(path: Path) -> tuple[str, int]:
@@ -330,7 +330,7 @@ def _read(path: Path) -> tuple[str, int]:
     return digest.hexdigest(), lines
 
 
-def problems(report: Report) -> Iterator[str]:
+def problem_lines(report: VerifyReport) -> Iterator[str]:
     """The lines to print of a report that did not pass."""
     yield from report.problems
     if report.more:

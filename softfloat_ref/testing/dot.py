@@ -15,7 +15,7 @@ from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import DotUnit
 
-SHOWN_PRODUCTS: Final = 8
+MAX_SHOWN_PRODUCTS: Final = 8
 
 
 @register(DotUnit)
@@ -30,7 +30,7 @@ class DotView(MismatchView):
 
     def changes(self, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
         """The named accumulators that give the answer."""
-        found = []
+        matching = []
         for name, accumulator in ACCUMULATORS.items():
             if accumulator == self.unit.accumulator:
                 continue
@@ -41,8 +41,8 @@ class DotView(MismatchView):
             # a unit without flags may still match a device that raises flags
             free = not flags or answer.flags is None or not accumulator.flags
             if bits == answer.result and (free or raised == answer.flags):
-                found.append({"accumulator": name})
-        return found
+                matching.append({"accumulator": name})
+        return matching
 
     def operand_lines(self, inputs: Sequence[int]) -> Iterator[str]:
         """The first few nonzero products, and c."""
@@ -54,11 +54,11 @@ class DotView(MismatchView):
             k for k, (x, y) in enumerate(pairs) if not ((x.is_zero and y.is_finite) or (y.is_zero and x.is_finite))
         ]
         yield from (f"  {name:9}{' '.join(codes)}" for name, codes in scales)
-        for k in nonzero[:SHOWN_PRODUCTS]:
+        for k in nonzero[:MAX_SHOWN_PRODUCTS]:
             x, y = (value_text(d(code)) for d, code in ((decode_a, a[k]), (decode_b, b[k])))
             yield f"  {f'{k}:':9}{formats[0].hex(a[k])} * {formats[1].hex(b[k])} = {x} * {y}"
-        if len(nonzero) > SHOWN_PRODUCTS:
-            yield f"  {'':9}and {len(nonzero) - SHOWN_PRODUCTS} more products"
+        if len(nonzero) > MAX_SHOWN_PRODUCTS:
+            yield f"  {'':9}and {len(nonzero) - MAX_SHOWN_PRODUCTS} more products"
         yield f"  {'c':9}{self.unit.c.hex(c)} = {value_text(decoder(self.unit.c)(c))}"
 
     def command(self, inputs: Sequence[int], got: Answer) -> str:
@@ -81,10 +81,10 @@ class DotView(MismatchView):
     def _parts(self, inputs: Sequence[int]) -> tuple[list[int], list[int], int, list[tuple[str, list[str]]]]:
         """a, b, c, and the scales in hexadecimal by their fields' names."""
         rest, fields = iter(inputs), self.unit.inputs
-        found = {f.name: list(itertools.islice(rest, f.lanes)) for f in fields}
+        codes = {f.name: list(itertools.islice(rest, f.lanes)) for f in fields}
         scales = [f for f in fields if f.name.endswith("_scale")]
-        shown = [(f.name, [f"{x:0{f.digits}x}" for x in found[f.name]]) for f in scales]
-        return found["a"], found["b"], found["c"][0], shown
+        shown = [(f.name, [f"{x:0{f.digits}x}" for x in codes[f.name]]) for f in scales]
+        return codes["a"], codes["b"], codes["c"][0], shown
 
 
 def _expression(unit: Accumulator) -> str:

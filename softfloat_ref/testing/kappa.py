@@ -44,7 +44,7 @@ def kappa_of(expected: int, got: int, fmt: Format) -> Kappa:
     return abs(int(rank_of(fmt, got) - rank_of(fmt, expected)))
 
 
-def largest(kappas: Sequence[Kappa]) -> Kappa:
+def largest_kappa(kappas: Sequence[Kappa]) -> Kappa:
     """Kappa of several: NaN if one is NaN, else the largest."""
     return math.nan if any(map(math.isnan, kappas)) else max(kappas, default=0)
 
@@ -71,21 +71,21 @@ class Interval(NamedTuple):
 
 def intervals(text: str) -> tuple[Interval, ...]:
     """Disjoint intervals, such as `[-inf, -1) [-1, 1] (1, inf]`, in order. Raises Error."""
-    found, at = [], 0
+    parts, at = [], 0
     while match := _INTERVAL.match(text, at):
         left, low, high, right = match.groups()
         shown = f"{left} {_shown(low)}, {_shown(high)} {right}"
-        found.append(Interval(_end(low), _end(high), (left == "[", right == "]"), shown))
+        parts.append(Interval(_end(low), _end(high), (left == "[", right == "]"), shown))
         at = match.end()
-    if not found or text[at:].strip():
+    if not parts or text[at:].strip():
         raise Error(f"intervals {text[:60]!r}: give them as [-inf, -1) [-1, 1] (1, inf]")
-    for one, following in zip([None, *found], [*found], strict=False):
+    for one, following in zip([None, *parts], [*parts], strict=False):
         if following.low > following.high:
             raise Error(f"interval {following.text}: its ends are in the wrong order")
         meet = one is not None and one.high == following.low and one.closed[1] and following.closed[0]
         if one is not None and (one.high > following.low or meet):
             raise Error(f"intervals {one.text} and {following.text}: give disjoint intervals, in order")
-    return tuple(found)
+    return tuple(parts)
 
 
 def _end(text: str) -> Fraction | float:
@@ -109,7 +109,7 @@ class Allowance(NamedTuple):
     intervals: tuple[Interval, ...] = ()
 
 
-class Case(NamedTuple):
+class KappaCase(NamedTuple):
     """One of the worst cases."""
 
     kappa: Kappa
@@ -126,26 +126,26 @@ class Kappas:
 
     unit: Unit
     allowed: Allowance
-    kept: int
+    worst_count: int
     compared: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     by_interval: dict[str, Kappa] = field(default_factory=dict)
-    found: Kappa = 0
-    _heap: list[tuple[float, int, Case]] = field(default_factory=list)
+    kappa: Kappa = 0
+    _heap: list[tuple[float, int, KappaCase]] = field(default_factory=list)
 
-    def count(self, case: Case) -> None:
+    def count(self, case: KappaCase) -> None:
         """Count a case."""
         self.compared += 1
         self.counts[text_of(case.kappa)] += 1
-        self.found = largest((self.found, case.kappa))
+        self.kappa = largest_kappa((self.kappa, case.kappa))
         where = self._where(case)
         if where:
-            self.by_interval[where] = largest((self.by_interval.get(where, 0), case.kappa))
+            self.by_interval[where] = largest_kappa((self.by_interval.get(where, 0), case.kappa))
         if case.kappa:
             entry = (math.inf if math.isnan(case.kappa) else case.kappa, -self.compared, case)
-            (heapq.heappush if len(self._heap) < self.kept else heapq.heappushpop)(self._heap, entry)
+            (heapq.heappush if len(self._heap) < self.worst_count else heapq.heappushpop)(self._heap, entry)
 
-    def _where(self, case: Case) -> str:
+    def _where(self, case: KappaCase) -> str:
         """The interval of the operand; '' without intervals, and of a case whose defined result is not finite."""
         fmt, out = self.unit.input_formats[0], self.unit.result_formats[0]
         if not self.allowed.intervals or fmt is None or out is None or decoder(out)(case.expected[0]).kind != FINITE:
@@ -159,8 +159,8 @@ class Kappas:
     def declared(self) -> list[tuple[str, Kappa]]:
         """Kappa of each interval, or of all. Over all if NaNs or infinities do not match, as 4.4 has it."""
         order = [*(i.text for i in self.allowed.intervals), ELSEWHERE]
-        if not self.allowed.intervals or not math.isfinite(self.found):
-            return [("[ -Inf, Inf ]", self.found)]
+        if not self.allowed.intervals or not math.isfinite(self.kappa):
+            return [("[ -Inf, Inf ]", self.kappa)]
         return [(where, self.by_interval[where]) for where in order if where in self.by_interval]
 
     # -- in words ------------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ class Kappas:
     def summary(self) -> str:
         """The end of a summary line."""
         allowed = "" if self.allowed.limit is None else f", {self.allowed.limit} allowed"
-        return f"; kappa {text_of(self.found)}{allowed}"
+        return f"; kappa {text_of(self.kappa)}{allowed}"
 
     def text(self) -> list[str]:
         """How many cases have each kappa; kappa by interval; the worst cases."""
@@ -195,7 +195,7 @@ class Kappas:
     def to_dict(self) -> dict[str, Any]:
         """Kappa for JSON; as text, since it may be Inf or NaN."""
         return {
-            "kappa": text_of(self.found),
+            "kappa": text_of(self.kappa),
             "limit": self.allowed.limit,
             "counts": dict(self.counts),
             "intervals": [{"interval": where, "kappa": text_of(k)} for where, k in self.declared],
@@ -206,32 +206,32 @@ def _gathered(rows: Sequence[tuple[str, int]], most: int = 8) -> list[tuple[str,
     """The rows; many of them as ranges between powers of two."""
     if len(rows) <= most:
         return list(rows)
-    found: Counter[str] = Counter()
+    ranges: Counter[str] = Counter()
     for name, n in rows:
         k = int(name).bit_length() if name.isdecimal() else 0
-        found[name if k < 2 else f"{1 << (k - 1)}-{(1 << k) - 1}"] += n
-    return list(found.items())
+        ranges[name if k < 2 else f"{1 << (k - 1)}-{(1 << k) - 1}"] += n
+    return list(ranges.items())
 
 
 class KappaJudge:
     """Judges a device's answers by kappa. Raises Error for a unit whose results are not floating-point values."""
 
-    def __init__(self, unit: Unit, allowed: Allowance, kept: int) -> None:
+    def __init__(self, unit: Unit, allowed: Allowance, worst_count: int) -> None:
         op = unit.properties()["op"]
         formats = unit.result_formats
         if len(unit.parts) > 1 or any(f is None or not f.exponent_bits for f in formats):
             raise Error(f"--kappa is for results that are floating-point values; {op} has others")
         if allowed.intervals and (unit.operand_width != 1 or len(formats) != 1):
             raise Error(f"--kappa-intervals is for functions of one operand; {op} takes {unit.operand_width} codes")
-        self.errors = Kappas(unit, allowed, kept)
+        self.errors = Kappas(unit, allowed, worst_count)
         self._formats = [f for f in formats if f is not None]
 
     def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, str]:
         """The kind of mismatch of an answer ('' if it is allowed), and its kappa. Counts the case."""
         width, count = self.errors.unit.input_width, len(self._formats)
         expected = line[width : width + count]
-        kappa = largest([kappa_of(*x) for x in zip(expected, answer.codes, self._formats, strict=True)])
-        self.errors.count(Case(kappa, line[:width], expected, answer.codes))
+        kappa = largest_kappa([kappa_of(*x) for x in zip(expected, answer.codes, self._formats, strict=True)])
+        self.errors.count(KappaCase(kappa, line[:width], expected, answer.codes))
         if self.errors.allowed.limit is None:
             return "", ""
         if math.isnan(kappa):

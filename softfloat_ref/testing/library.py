@@ -85,16 +85,16 @@ class LibraryDevice:
 
     def _read(self, size: int, deadline: float) -> bytes:
         assert self._process.stdout is not None
-        descriptor, found = self._process.stdout.fileno(), bytearray()
-        while len(found) < size:
+        descriptor, data = self._process.stdout.fileno(), bytearray()
+        while len(data) < size:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([descriptor], [], [], left)[0]:
                 raise Late(f"a call did not return within {self.timeout_s:g} s")
-            chunk = os.read(descriptor, min(_CHUNK, size - len(found)))
+            chunk = os.read(descriptor, min(_CHUNK, size - len(data)))
             if not chunk:
                 raise DeviceError(f"a call did not return; {how_ended(self._process)}")
-            found += chunk
-        return bytes(found)
+            data += chunk
+        return bytes(data)
 
 
 def load_library(spec: str, operands: int, timeout_s: float = 10.0) -> LibraryDevice:

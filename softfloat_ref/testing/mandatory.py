@@ -75,22 +75,22 @@ def _ieee_special(rest: int, fmt: Format) -> float | None:
 
 def is_projected(x: Number, code: int, fmt: Format) -> bool:
     """Whether a code is a number rounded to nearest, ties to even, without saturation (4.7.3 to 4.7.6)."""
-    found = value(code, fmt)
-    if isinstance(x, float) or isinstance(found, float):
-        return _is_special(x, found, code, fmt)
-    if x == 0 or found == 0:  # one zero: that of code 0
-        return (code == 0) == (found == 0) and _is_nearest(x, code, fmt)
-    return (x < 0) == (found < 0) and _is_nearest(x, code, fmt)
+    result = value(code, fmt)
+    if isinstance(x, float) or isinstance(result, float):
+        return _is_special(x, result, code, fmt)
+    if x == 0 or result == 0:  # one zero: that of code 0
+        return (code == 0) == (result == 0) and _is_nearest(x, code, fmt)
+    return (x < 0) == (result < 0) and _is_nearest(x, code, fmt)
 
 
-def _is_special(x: Number, found: Number, code: int, fmt: Format) -> bool:
+def _is_special(x: Number, result: Number, code: int, fmt: Format) -> bool:
     if isinstance(x, float) and math.isnan(x):
-        return isinstance(found, float) and math.isnan(found)
-    if isinstance(found, float) and math.isnan(found):
+        return isinstance(result, float) and math.isnan(result)
+    if isinstance(result, float) and math.isnan(result):
         return False
     if isinstance(x, float):
-        return found == x if fmt.infinity else code == _largest(fmt) | (fmt.sign_bit if x < 0 else 0)
-    return (found > 0) == (x > 0) and _overflows(abs(x), fmt)  # the result is an infinity
+        return result == x if fmt.infinity else code == _largest(fmt) | (fmt.sign_bit if x < 0 else 0)
+    return (result > 0) == (x > 0) and _overflows(abs(x), fmt)  # the result is an infinity
 
 
 def _is_nearest(x: Fraction, code: int, fmt: Format) -> bool:
@@ -109,10 +109,10 @@ def _is_nearest(x: Fraction, code: int, fmt: Format) -> bool:
 
 
 def _size(at: int, fmt: Format) -> Fraction:
-    found = value(at, fmt)
-    if isinstance(found, float):
+    number = value(at, fmt)
+    if isinstance(number, float):
         raise TypeError(f"{at:x} of {fmt.name} is not finite")
-    return found
+    return number
 
 
 @lru_cache(maxsize=64)
@@ -268,8 +268,8 @@ def _operation(name: str, formats: Sequence[str], out: str, defined: Definition)
 def _exact(name: str, f: str, defined: Definition) -> Required:
     """A comparison, a predicate or a neighbour, which rounds nothing."""
     formats = [f, f] if name in _COMPARES else [f]
-    given = defined if name in _COMPARES else partial(defined, fmt=get_format(f))
-    return Required(OperationUnit.make(name, formats, None, POLICY), given, rounds=False)
+    definition = defined if name in _COMPARES else partial(defined, fmt=get_format(f))
+    return Required(OperationUnit.make(name, formats, None, POLICY), definition, rounds=False)
 
 
 def _scaled(name: str, formats: Sequence[str], out: str, defined: Definition) -> Required:
@@ -282,7 +282,7 @@ def _scaled(name: str, formats: Sequence[str], out: str, defined: Definition) ->
 # -- the check ---------------------------------------------------------------------------------------------------------
 
 
-class Checked(NamedTuple):
+class CheckedSpecialization(NamedTuple):
     """A specialization that was checked: how many cases, whether all there are, and those that are wrong."""
 
     unit: Unit
@@ -291,22 +291,22 @@ class Checked(NamedTuple):
     wrong: tuple[tuple[int, ...], ...]
 
 
-def check(one: Required, most: int) -> Checked:
+def check_specialization(one: Required, most: int) -> CheckedSpecialization:
     """A specialization checked: every case, if there are at most so many; else special cases, then random ones."""
     formats = [f for f in one.unit.input_formats if f is not None]
     bits = sum(f.width for f in formats)
     exhaustive = 1 << bits <= most
     out = one.unit.result_formats[0]
     target = out if len(formats) == 1 and one.rounds else None
-    given = (
+    inputs = (
         itertools.product(*(range(1 << f.width) for f in formats)) if exhaustive else cases(formats, 0, most, target)
     )
     wrong, count = [], 0
-    for case in given:
+    for case in inputs:
         count += 1
         if not is_right(one, case):
             wrong.append(tuple(case))
-    return Checked(one.unit, count, exhaustive, tuple(wrong))
+    return CheckedSpecialization(one.unit, count, exhaustive, tuple(wrong))
 
 
 def is_right(one: Required, case: Sequence[int]) -> bool:
@@ -320,8 +320,8 @@ def is_right(one: Required, case: Sequence[int]) -> bool:
         return is_projected(x, code, out)
     if out.is_integer:  # a truth value
         return code == x
-    found = value(code, out)
-    return found == x or (_is_nan(found) and _is_nan(x))
+    result = value(code, out)
+    return result == x or (_is_nan(result) and _is_nan(x))
 
 
 # -- of formats --------------------------------------------------------------------------------------------------------
@@ -334,10 +334,10 @@ def format_operations() -> Iterator[tuple[str, str, bool]]:
     for name in (*F4, *F8, *FX):
         fmt, defined = get_format(name), _of_format(name)
         for op, own in GROUPS["M"][1].items():
-            found = META[own](fmt)
+            result = META[own](fmt)
             right = defined[op]
-            is_code = isinstance(found, int) and own in CODES
-            yield op, name, (value(int(found or 0), fmt) if is_code else found) == right
+            is_code = isinstance(result, int) and own in CODES
+            yield op, name, (value(int(result or 0), fmt) if is_code else result) == right
 
 
 def _of_format(name: str) -> dict[str, object]:

@@ -10,7 +10,7 @@ from softfloat_ref.explanation.scalar import PolicySearch
 from softfloat_ref.oracle.operations import Signature, evaluator
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.testing.ulp import Tolerance
+from softfloat_ref.testing.ulp import UlpJudge
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import OperationUnit
 from softfloat_ref.units.unit import LETTERS
@@ -26,8 +26,8 @@ class OperationView(MismatchView):
         tried = _tried(self.unit.signature, self.unit.policy, tuple(inputs))
         return tried.matching(answer.result, answer.flags if flags else None)
 
-    def tolerance(self, limit: Fraction, kept: int) -> Tolerance:
-        return Tolerance(self.unit, limit, kept)
+    def tolerance(self, limit: Fraction, worst_count: int) -> UlpJudge:
+        return UlpJudge(self.unit, limit, worst_count)
 
     def command(self, inputs: Sequence[int], got: Answer) -> str:
         unit = self.unit

@@ -4,31 +4,69 @@ _softfloat_ref_pytest, the only module that pytest imports if they are not used.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import pytest
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.accumulate import default_accumulator
+from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.testing.compare import compare_nan
-from softfloat_ref.testing.conformance.device import DOT, dot_suite, known_operation, operation_suite
-from softfloat_ref.testing.conformance.suite import NotConforming, Suite
+from softfloat_ref.testing.answers import parse_answer
+from softfloat_ref.testing.compare import Answer, compare_nan
+from softfloat_ref.testing.conformance.dots import DotCase, DotConformance
+from softfloat_ref.testing.conformance.operation import OperationCase, OperationSuite
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, NotConforming
+from softfloat_ref.testing.conformance.table import properties
+from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.testing.dialogue import Broken, Dialogue
-from softfloat_ref.units import options_of
+from softfloat_ref.units import DotUnit, OperationUnit, Unit, options_of
 from softfloat_ref.units.dot import DEFAULT_K
 
+DOT: Final = "dot"
 DEFAULT_ACC: Final = default_accumulator()
 _OPTIONS: Final = {"policy": "policy", "round": "policy", "set": "policy", "acc": "acc", "k": "k"}  # of units
 LEAST_TIMEOUT: Final = 0.01
 
 
+def operation_suite(op: str, fmt: str, device: Dialogue, **attributes: Any) -> ConformanceSuite[Any, Any, Any]:
+    """The suite of an operation, asking the device. attributes: as of OperationSuite. Raises Error."""
+    unit = OperationUnit.make(op, fmt, attributes.get("out"), attributes["policy"])
+    of = {"op": unit.op, "fmt": unit.formats, "out": unit.out, "properties": properties(unit.op)}
+    return _suite(OperationSuite, unit, device, attributes | of)
+
+
+def dot_suite(fmt: str, device: Dialogue, **attributes: Any) -> ConformanceSuite[Any, Any, Any]:
+    """The suite of a dot product, asking the device. attributes: as of DotConformance. Raises Error."""
+    unit = DotUnit.make(fmt, attributes["out"], attributes["acc"], attributes["k"])
+    return _suite(DotConformance, unit, device, attributes | {"fmt": fmt})
+
+
+def _suite(base: type, unit: Unit, device: Dialogue, attributes: dict[str, Any]) -> ConformanceSuite[Any, Any, Any]:
+    as_operands = text_line(unit.inputs)
+
+    def answers(self: Any, cases: Sequence[OperationCase | DotCase]) -> list[Answer]:
+        replies = []
+        lines = [as_operands(case.inputs) for case in cases]
+        for line, text, case in zip(lines, device.ask(lines), cases, strict=True):
+            try:
+                replies.append(parse_answer(text, unit, case.inputs))
+            except DeviceError as e:
+                device.fail(str(e), [line])
+        return replies
+
+    name = f"{unit.properties()['op']}_device"
+    suite: ConformanceSuite[Any, Any, Any] = type(name, (base,), {**attributes, "answers": answers})()
+    return suite
+
+
 class PropertyItem(pytest.Item):
     """One property of the device's suite."""
 
-    def __init__(self, *, suite: Suite[Any, Any, Any], **more: Any) -> None:
+    def __init__(self, *, suite: ConformanceSuite[Any, Any, Any], **more: Any) -> None:
         super().__init__(**more)
         self.suite = suite
 
@@ -48,7 +86,7 @@ class PropertyItem(pytest.Item):
 class DeviceSuite(pytest.Collector):
     """The suite of the device, as pytest collects it."""
 
-    def __init__(self, *, suite: Suite[Any, Any, Any], **more: Any) -> None:
+    def __init__(self, *, suite: ConformanceSuite[Any, Any, Any], **more: Any) -> None:
         super().__init__(**more)
         self.suite = suite
 
@@ -72,11 +110,11 @@ class DevicePlugin:
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args = []  # only the suite: no files were named
 
-    def _suite(self, config: pytest.Config) -> Suite[Any, Any, Any]:
+    def _suite(self, config: pytest.Config) -> ConformanceSuite[Any, Any, Any]:
         op, fmt = config.getoption("softfloat_op"), config.getoption("softfloat_fmt")
         if not op or not fmt:
             raise Error(f"give the operation and its format: --softfloat-{'op' if not op else 'fmt'}=...")
-        self.op, self.fmt = known_operation(op), str(fmt)
+        self.op, self.fmt = DOT if op.strip().lower() == DOT else get_operation(op).name, str(fmt)
         _check_options(config, self.op)
         common = {
             "out": config.getoption("softfloat_out"),

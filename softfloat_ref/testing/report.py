@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from softfloat_ref.testing.check import SHOWN, Mismatch, Report
 from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.judge import SHOWN, CheckReport, Mismatch
 from softfloat_ref.testing.views import MismatchView, view_of
 from softfloat_ref.units import Field, Unit
 
 _NOT_XML: Final = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def describe(mismatch: Mismatch, unit: Unit) -> list[str]:
+def mismatch_lines(mismatch: Mismatch, unit: Unit) -> list[str]:
     """The lines that show a mismatch: operands, both answers, and the changes that give the device's answer."""
     m, view = mismatch, view_of(unit)
     kind = f"{m.kind}, {m.error} ulp" if m.error else m.kind
@@ -44,7 +44,7 @@ def case_lines(
     return [*lines, f"  {command}"] if command else lines
 
 
-def summary(report: Report) -> str:
+def summary(report: CheckReport) -> str:
     """One line: what was compared, and the result."""
     head = f"{report.vectors.name}: {report.compared} compared, {report.mismatched} mismatched"
     no_flags = report.has_flags or not report.compared or not report.vectors.unit.has_flags
@@ -54,16 +54,16 @@ def summary(report: Report) -> str:
     return head + (f" ({kinds})" if kinds else "") + errors
 
 
-def part_summary(part: Report) -> str:
+def part_summary(part: CheckReport) -> str:
     """One line: what was compared of a part, and the kinds of its mismatches."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in part.kinds.most_common())
     head = f"{part.vectors.unit.label}: {part.compared} compared, {part.mismatched} mismatched"
     return head + (f" ({kinds})" if kinds else "")
 
 
-def text(report: Report) -> list[str]:
+def report_lines(report: CheckReport) -> list[str]:
     """The mismatches, and the device's failure, if any."""
-    lines = [line for m in report.mismatches for line in describe(m, report.vectors.unit)]
+    lines = [line for m in report.mismatches for line in mismatch_lines(m, report.vectors.unit)]
     rest = report.mismatched - len(report.mismatches)
     if rest:
         lines.append(f"... and {rest} more mismatches")
@@ -76,7 +76,7 @@ def text(report: Report) -> list[str]:
     return lines
 
 
-def to_json(report: Report, more: Mapping[str, Any] | None = None) -> str:
+def to_json(report: CheckReport, more: Mapping[str, Any] | None = None) -> str:
     """The report as one JSON object. more: other keys."""
     out: dict[str, Any] = {
         "set": report.vectors.name,
@@ -115,8 +115,8 @@ def _mismatch(m: Mismatch, unit: Unit) -> dict[str, Any]:
 def _codes(codes: Sequence[int], flags: int | None, unit: Unit) -> dict[str, Any]:
     """An answer: result and flags, or all codes if there are several results."""
     shown = [x for field in _hexadecimal(unit.results, codes) for x in field]
-    found: dict[str, Any] = {"result": shown[0]} if len(shown) == 1 else {"codes": shown}
-    return {**found, "flags": None if flags is None else f"{flags:02x}"} if unit.has_flags else found
+    table: dict[str, Any] = {"result": shown[0]} if len(shown) == 1 else {"codes": shown}
+    return {**table, "flags": None if flags is None else f"{flags:02x}"} if unit.has_flags else table
 
 
 def _hexadecimal(fields: Sequence[Field], codes: Sequence[int]) -> list[list[str]]:
@@ -125,7 +125,7 @@ def _hexadecimal(fields: Sequence[Field], codes: Sequence[int]) -> list[list[str
     return [[f"{x:0{f.digits}x}" for x in itertools.islice(rest, f.lanes)] for f in fields]
 
 
-def to_junit(report: Report, more: Sequence[str] = ()) -> str:
+def to_junit(report: CheckReport, more: Sequence[str] = ()) -> str:
     """The report as JUnit XML: one test case, with the mismatches as its failure. more: lines to append."""
     name = quoteattr(report.vectors.name)
     failed = not report.passed
@@ -133,7 +133,7 @@ def to_junit(report: Report, more: Sequence[str] = ()) -> str:
     lines.append(f'<testsuite name="softfloat-ref" tests="1" failures="{int(failed)}">')
     lines.append(f'  <testcase classname="check" name={name}>')
     if failed:
-        shown = escape(_clean("\n".join([summary(report), *text(report), *more])))
+        shown = escape(_clean("\n".join([summary(report), *report_lines(report), *more])))
         lines.append(f"    <failure message={quoteattr(_clean(summary(report)))}>{shown}</failure>")
     return "\n".join([*lines, "  </testcase>", "</testsuite>"]) + "\n"
 

@@ -42,10 +42,10 @@ __all__ = ["bits", "blocks", "formats", "operands", "policies", "values"]
 
 MAX_RANDOM_BITS: Final = 8  # in the stochastic policies that `policies` draws
 MIN_WIDTH: Final = 3  # of the formats that `formats` draws
-_ODD_WIDTH: Final = 6
-_NEAR: Final = 3  # codes on each side of a code
+_UNUSUAL_WIDTH: Final = 6
+_MAX_OFFSET: Final = 3  # codes on each side of a code
 _COIN: Final = st.booleans()
-_OFFSETS: Final = st.just(0) | st.sampled_from([0, *(x for n in range(1, _NEAR + 1) for x in (n, -n))])
+_OFFSETS: Final = st.just(0) | st.sampled_from([0, *(x for n in range(1, _MAX_OFFSET + 1) for x in (n, -n))])
 
 
 # -- codes -----------------------------------------------------------------------------------------------------------
@@ -56,8 +56,8 @@ def bits(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[int]:
 
     finite: without NaN and Inf. Raises Error for an unknown format.
     """
-    found = get_format(fmt)
-    return _finite_bits(found) if finite else _bits(found)
+    known = get_format(fmt)
+    return _finite_bits(known) if finite else _bits(known)
 
 
 @lru_cache(maxsize=256)
@@ -129,9 +129,19 @@ def _reversed(x: int, m: int) -> int:
 # Fractions of the way between two neighbours: the lower one, halfway, just beside these, elsewhere.
 _TINY: Final = Fraction(1, 1 << 40)
 _HALF: Final = Fraction(1, 2)
-_PLACES: Final = (Fraction(0), _HALF, _HALF, _HALF + _TINY, _HALF - _TINY, _TINY, 1 - _TINY, _HALF / 2, 3 * _HALF / 2)
-_PARTS: Final = (
-    st.sampled_from(_PLACES[:3]) | st.sampled_from(_PLACES) | st.integers(0, 255).map(lambda n: Fraction(n, 256))
+_FRACTIONS: Final = (
+    Fraction(0),
+    _HALF,
+    _HALF,
+    _HALF + _TINY,
+    _HALF - _TINY,
+    _TINY,
+    1 - _TINY,
+    _HALF / 2,
+    3 * _HALF / 2,
+)
+_FRACTION_STRATEGY: Final = (
+    st.sampled_from(_FRACTIONS[:3]) | st.sampled_from(_FRACTIONS) | st.integers(0, 255).map(lambda n: Fraction(n, 256))
 )
 
 
@@ -144,8 +154,10 @@ def values(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[Value]:
 
 
 @lru_cache(maxsize=256)
-def _values(found: Format, finite: bool) -> SearchStrategy[Value]:
-    numbers = st.builds(lambda s, code, part: _between(found, s, code, part), _signs(found), _places(found), _PARTS)
+def _values(fmt: Format, finite: bool) -> SearchStrategy[Value]:
+    numbers = st.builds(
+        lambda s, code, part: _between(fmt, s, code, part), _signs(fmt), _places(fmt), _FRACTION_STRATEGY
+    )
     if finite:
         return numbers
     others = [exact.inf(0), exact.inf(1), Value(exact.NAN, 0), exact.zero(1)]
@@ -207,7 +219,7 @@ def operands(sig: Signature) -> SearchStrategy[tuple[int, ...]]:
     free = st.tuples(*(_bits(f) for f in fmts))
     if operation.ordering:
         return st.one_of(free, _sums(sig), _sums(sig), *([_same_size(sig)] if len(set(fmts)) == 1 else []))
-    hard = _HARD.get(operation.formula) if operation.formula else None
+    hard = _HARD_OPERANDS.get(operation.formula) if operation.formula else None
     return free if hard is None else st.one_of(free, hard(sig), hard(sig))
 
 
@@ -232,8 +244,8 @@ def related(code: int, source: Format, fmt: Format, draw: DrawFn, precision: int
     moved = exact.finite(x.sign ^ negative, x.significand, x.exponent + away)
     near = _nearest(fmt, moved)
     if draw(_COIN):  # an unrelated significand
-        kept = near & ~((1 << fmt.mantissa_bits) - 1)
-        return kept | draw(significands(fmt.mantissa_bits)) if not fmt.twos_complement else near
+        high = near & ~((1 << fmt.mantissa_bits) - 1)
+        return high | draw(significands(fmt.mantissa_bits)) if not fmt.twos_complement else near
     return (near + draw(_OFFSETS)) % (1 << fmt.width)
 
 
@@ -247,10 +259,10 @@ def _distances(precision: int) -> SearchStrategy[int]:
 
 @st.composite
 def _sums(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
-    found = [draw(_bits(sig.formats[0]))]
+    codes = [draw(_bits(sig.formats[0]))]
     for fmt in sig.formats[1:]:
-        found.append(related(found[-1], sig.formats[len(found) - 1], fmt, draw, sig.out.precision))
-    return tuple(found)
+        codes.append(related(codes[-1], sig.formats[len(codes) - 1], fmt, draw, sig.out.precision))
+    return tuple(codes)
 
 
 @st.composite
@@ -291,7 +303,7 @@ def _near_values(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
     return (_beside(draw, sig.formats[0], draw(_values(sig.out, True))),)
 
 
-_HARD: Final[dict[Formula, Callable[[Signature], SearchStrategy[tuple[int, ...]]]]] = {
+_HARD_OPERANDS: Final[dict[Formula, Callable[[Signature], SearchStrategy[tuple[int, ...]]]]] = {
     **dict.fromkeys((SUM, DIFFERENCE, SUM_OF_THREE), _sums),
     **dict.fromkeys((PRODUCT, QUOTIENT), _near_results),
     MULTIPLY_ADD: _products_and_addend,
@@ -311,12 +323,12 @@ def blocks(
     A block's exponents lie within the element format's range of each other. Its largest magnitude is often near a value
     where the scale changes. Blocks contain zeros and, unless `finite`, NaN and Inf. They shrink to trailing zeros.
     """
-    found, given = get_block_format(fmt), get_format(source)
-    if not given.exponent_bits:
-        raise Error(f"source: {given.name} has no exponent; blocks need a floating-point format, such as fp32")
+    block, values_format = get_block_format(fmt), get_format(source)
+    if not values_format.exponent_bits:
+        raise Error(f"source: {values_format.name} has no exponent; blocks need a floating-point format, such as fp32")
     if size is not None and size < 1:
         raise Error(f"size = {size}: a block has at least one value")
-    return _blocks(found, given, size or max(found.size, 1), finite)
+    return _blocks(block, values_format, size or max(block.size, 1), finite)
 
 
 @st.composite
@@ -330,9 +342,9 @@ def _blocks(draw: DrawFn, fmt: BlockFormat, source: Format, size: int, finite: b
         significands(source.mantissa_bits),
     )
     rest = st.one_of(member, _finite_bits(source) if finite else _bits(source)) if draw(st.integers(0, 3)) else member
-    found = [largest, *draw(st.lists(rest, max_size=size - 1))]
+    codes = [largest, *draw(st.lists(rest, max_size=size - 1))]
     at = draw(st.integers(0, size - 1))
-    padded = found + [0] * (size - len(found))
+    padded = codes + [0] * (size - len(codes))
     return padded[-at:] + padded[:-at] if at else padded
 
 
@@ -378,7 +390,7 @@ def formats(*, max_width: int = 32, integers: bool = False) -> SearchStrategy[Fo
         st.integers(2, max(2, min(23, max_width - 9))),
         st.sampled_from(["", "fn", "fnuz", "finite"]),
     )
-    wide = [odd] if max_width >= _ODD_WIDTH else []
+    wide = [odd] if max_width >= _UNUSUAL_WIDTH else []
     return st.one_of(*([st.sampled_from(known)] if known else []), shapes, *wide)
 
 

@@ -34,14 +34,14 @@ from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INVALID
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, unrounded
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.testing.compare import FLAGS_ONLY, Answer, CompareNan, Rule, classify, same_result
+from softfloat_ref.testing.compare import FLAGS_ONLY, Answer, CompareNan, ComparisonRule, classify, same_result
 from softfloat_ref.units import Line, OperationUnit, Unit, VectorUnit
 from softfloat_ref.units.unit import split
 
 FLAGS: Final = INVALID | DIVIDE_BY_ZERO  # the flags that do not depend on the allowed error
 MORE_BITS: Final = 64
-_FAR: Final = 1 << 18  # powers of two below which no format has a number
-_LARGEST: Final = Fraction(sys.float_info.max)
+_MIN_EXPONENT: Final = 1 << 18  # powers of two below which no format has a number
+_LARGEST_FLOAT: Final = Fraction(sys.float_info.max)
 
 
 class Exact(NamedTuple):
@@ -107,17 +107,17 @@ def exact_number(x: Value) -> Exact:
     if not x.sticky:
         return Exact(FINITE, x.sign, x.as_fraction())
     # any number past the cut: no number that it is compared with has so many bits
-    size, exponent = 2 * x.significand + 1, max(x.exponent - 1, -_FAR)
+    size, exponent = 2 * x.significand + 1, max(x.exponent - 1, -_MIN_EXPONENT)
     return Exact(FINITE, x.sign, exact.finite(x.sign, size, exponent).as_fraction())
 
 
-def unit(fmt: Format, x: Exact) -> Fraction:
+def ulp_of(fmt: Format, x: Exact) -> Fraction:
     """An ulp of a format at an exact number."""
     exponent = fmt.ulp_exponent(x.top() if x.value else fmt.emin)
     return Fraction(2) ** exponent
 
 
-def within(x: Exact, place: Fraction, most: Fraction) -> bool:
+def is_within(x: Exact, place: Fraction, most: Fraction) -> bool:
     """Whether |x - place| <= most, decided exactly."""
     return x.compare(place - most) >= 0 and x.compare(place + most) <= 0
 
@@ -135,7 +135,7 @@ class Judged(NamedTuple):
 
 
 @dataclass
-class Case:
+class UlpCase:
     """One of the worst cases. place: of several results, which one."""
 
     operands: tuple[int, ...]
@@ -146,21 +146,21 @@ class Case:
 
 
 @dataclass
-class Errors:
+class UlpErrors:
     """The errors of a device for an operation: the limit, the number of cases in each range, and the worst cases."""
 
     key: ClassVar[str] = "ulp"
 
     operation: OperationUnit | VectorUnit
     limit: Fraction
-    kept: int
+    worst_count: int
     compared: int = 0
     infinite: int = 0
     largest: Fraction = Fraction(0)
     ranges: Counter[int] = field(default_factory=Counter)  # key -1: no error; k: up to 2^(k-1) ulp
-    _heap: list[tuple[bool, Fraction, int, Case]] = field(default_factory=list)
+    _heap: list[tuple[bool, Fraction, int, UlpCase]] = field(default_factory=list)
 
-    def count(self, case: Case) -> None:
+    def count(self, case: UlpCase) -> None:
         self.compared += 1
         if case.error is None:
             self.infinite += 1
@@ -169,10 +169,10 @@ class Errors:
             self.ranges[_range(case.error)] += 1
         if case.error is None or case.error:
             entry = (case.error is None, case.error or Fraction(0), -self.compared, case)
-            (heapq.heappush if len(self._heap) < self.kept else heapq.heappushpop)(self._heap, entry)
+            (heapq.heappush if len(self._heap) < self.worst_count else heapq.heappushpop)(self._heap, entry)
 
     @property
-    def worst(self) -> list[Case]:
+    def worst(self) -> list[UlpCase]:
         """The cases of largest error, the largest first."""
         return [entry[-1] for entry in sorted(self._heap, reverse=True)]
 
@@ -180,7 +180,7 @@ class Errors:
 
     def summary(self) -> str:
         """The end of a summary line."""
-        return f"; largest error {_largest(self)} ulp, {number(self.limit)} allowed"
+        return f"; largest error {_largest(self)} ulp, {ulp_text(self.limit)} allowed"
 
     def text(self) -> list[str]:
         """The histogram and the worst cases."""
@@ -191,7 +191,7 @@ class Errors:
         for case in self.worst:
             codes = _operands(operation, case)
             answers = f"{operation.out.hex(case.got)}, exactly rounded {operation.out.hex(case.expected)}"
-            lines.append(f"worst {number(case.error)} ulp: {operation.op} {codes} = {answers}")
+            lines.append(f"worst {ulp_text(case.error)} ulp: {operation.op} {codes} = {answers}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def _codes(unit: Unit, inputs: Sequence[int]) -> list[str]:
     return [f"{x:0{f.digits}x}" for f, own in split(unit.inputs, inputs) for x in own]
 
 
-def _operands(unit: Unit, case: Case) -> str:
+def _operands(unit: Unit, case: UlpCase) -> str:
     """The inputs of a case; if they are too many to show, the number of the result."""
     if len(unit.result_formats) == 1:
         return " ".join(_codes(unit, case.operands))
@@ -239,19 +239,19 @@ def _range(error: Fraction) -> int:
     return (doubled - 1).bit_length()
 
 
-class Tolerance:
+class UlpJudge:
     """Judges a device's answers by their errors in ulp. limit: the largest error allowed. Raises Error."""
 
-    def __init__(self, operation: OperationUnit, limit: Fraction, kept: int) -> None:
+    def __init__(self, operation: OperationUnit, limit: Fraction, worst_count: int) -> None:
         self.sig = operation.signature
         self._exact = exact_result(self.sig, operation.policy)
-        self._start(operation, limit, kept)
+        self._start(operation, limit, worst_count)
 
-    def _start(self, unit: OperationUnit | VectorUnit, limit: Fraction, kept: int) -> None:
+    def _start(self, unit: OperationUnit | VectorUnit, limit: Fraction, worst_count: int) -> None:
         if limit < 0:
             raise Error("--ulp is an error in units in the last place: 0, 0.5, 1, ...")
         self.out, self.policy = unit.out, unit.policy
-        self.errors = Errors(unit, limit, kept)
+        self.errors = UlpErrors(unit, limit, worst_count)
         self._target = target(self.out, self.policy)
         self._bits = 4 * self.out.precision + MORE_BITS
 
@@ -263,28 +263,28 @@ class Tolerance:
     def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, str]:
         """The kind of mismatch of an answer ('' if right), and its error as text: of several results, of the worst one.
         Counts the case."""
-        rule, width = Rule(self.out, nan, flags), self.errors.operation.input_width
+        rule, width = ComparisonRule(self.out, nan, flags), self.errors.operation.input_width
         inputs, expected, right = tuple(line[:width]), line[width:-1], line[-1]
         exact = self.exact_results(inputs)
         judged = [self.judge(*x, rule) for x in zip(expected, answer.codes, exact, strict=True)]
         at = max(range(len(judged)), key=lambda i: judged[i].rank)
-        worst, given = judged[at], Answer((answer.codes[at],), answer.flags)
-        self.errors.count(Case(inputs, expected[at], given.result, worst.error, at))
+        worst, lane = judged[at], Answer((answer.codes[at],), answer.flags)
+        self.errors.count(UlpCase(inputs, expected[at], lane.result, worst.error, at))
         if worst.wrong:
-            found = classify((expected[at], right), given, rule)
-            limit = f"error above {number(self.errors.limit)} ulp"
-            return found if worst.error is None else limit, number(worst.error)
+            kind = classify((expected[at], right), lane, rule)
+            limit = f"error above {ulp_text(self.errors.limit)} ulp"
+            return kind if worst.error is None else limit, ulp_text(worst.error)
         flags_differ = rule.flags and answer.flags is not None and (answer.flags ^ right) & FLAGS
-        return FLAGS_ONLY if flags_differ else "", number(worst.error)
+        return FLAGS_ONLY if flags_differ else "", ulp_text(worst.error)
 
-    def judge(self, expected: int, got: int, x: Exact, rule: Rule) -> Judged:
+    def judge(self, expected: int, got: int, x: Exact, rule: ComparisonRule) -> Judged:
         """The error of an answer: `expected` is the policy's answer, x the exact result."""
         fmt = self.out
         if same_result(expected, got, rule):
             right = decoder(fmt)(expected)
             if not (x.is_finite and right.is_finite) or self._departs(right, x):
                 return Judged(Fraction(0), False)
-            return Judged(abs(right.as_fraction() - x.near(self._bits)) / unit(fmt, x), False)
+            return Judged(abs(right.as_fraction() - x.near(self._bits)) / ulp_of(fmt, x), False)
         if got >> fmt.width or not x.is_finite:
             return Judged(None, True)
         place = self._place(got, x)
@@ -294,16 +294,16 @@ class Tolerance:
 
     def _distance(self, expected: int, place: Fraction, x: Exact) -> Judged:
         fmt, limit = self.out, self.errors.limit
-        right, ulp = decoder(fmt)(expected), unit(self.out, x)
+        right, ulp = decoder(fmt)(expected), ulp_of(self.out, x)
         if right.is_finite and self._departs(right, x):
             error = abs(place - right.as_fraction()) / ulp
             return Judged(error, error > limit)
         error = abs(place - x.near(self._bits)) / ulp
-        return Judged(error, not within(x, place, limit * ulp))
+        return Judged(error, not is_within(x, place, limit * ulp))
 
     def _departs(self, right: Value, x: Exact) -> bool:
         """Whether the policy's finite answer is more than an ulp from the exact result."""
-        return not within(x, right.as_fraction(), unit(self.out, x))
+        return not is_within(x, right.as_fraction(), ulp_of(self.out, x))
 
     def _place(self, code: int, x: Exact) -> Fraction | None:
         """The number that an answer stands for; None if it is not a number."""
@@ -314,26 +314,26 @@ class Tolerance:
             edge = limit + Fraction(2) ** fmt.ulp_exponent(fmt.emax) * (-1 if x.sign else 1)
             past = x.compare(edge) * (-1 if x.sign else 1) >= 0
             return x.near(self._bits) if past else edge
-        found = decoder(fmt)(code)
-        return found.as_fraction() if found.is_finite else None
+        value = decoder(fmt)(code)
+        return value.as_fraction() if value.is_finite else None
 
 
 # -- reports ---------------------------------------------------------------------------------------------------------
 
 
-def number(x: Fraction | None) -> str:
+def ulp_text(x: Fraction | None) -> str:
     """An error or a limit as text, with six digits."""
     return "infinite" if x is None else f"{_decimal(x):.6g}"
 
 
 def _decimal(x: Fraction) -> float:
     """The nearest float64; beyond the range, the largest one."""
-    return float(x) if x < _LARGEST else float(_LARGEST)
+    return float(x) if x < _LARGEST_FLOAT else float(_LARGEST_FLOAT)
 
 
-def _largest(errors: Errors) -> str:
-    return "infinite" if errors.infinite else number(errors.largest)
+def _largest(errors: UlpErrors) -> str:
+    return "infinite" if errors.infinite else ulp_text(errors.largest)
 
 
 def _range_name(k: int) -> str:
-    return "none" if k < 0 else f"up to {number(Fraction(2) ** (k - 1))} ulp"
+    return "none" if k < 0 else f"up to {ulp_text(Fraction(2) ** (k - 1))} ulp"

@@ -9,20 +9,20 @@ from typing import Final
 from softfloat_ref.base.search import find_first
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.operation import policy_options
-from softfloat_ref.testing.ulp import MORE_BITS, Exact, Tolerance, exact_number
+from softfloat_ref.testing.ulp import MORE_BITS, Exact, UlpJudge, exact_number
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import Line, VectorUnit
 from softfloat_ref.units.unit import split
 
-SHOWN: Final = 256  # codes of a case whose command is shown
+MAX_SHOWN_CODES: Final = 256  # codes of a case whose command is shown
 
 
-class LaneTolerance(Tolerance):
+class LaneUlpJudge(UlpJudge):
     """Judges the lanes of an answer; the worst one counts."""
 
-    def __init__(self, unit: VectorUnit, limit: Fraction, kept: int) -> None:
+    def __init__(self, unit: VectorUnit, limit: Fraction, worst_count: int) -> None:
         self.unit = unit
-        self._start(unit, limit, kept)
+        self._start(unit, limit, worst_count)
 
     def exact_results(self, inputs: Line) -> Sequence[Exact]:
         return [exact_number(value) for value, _ in self.unit.unrounded(inputs, MORE_BITS)]
@@ -34,8 +34,8 @@ class VectorView(MismatchView):
 
     unit: VectorUnit
 
-    def tolerance(self, limit: Fraction, kept: int) -> LaneTolerance:
-        return LaneTolerance(self.unit, limit, kept)
+    def tolerance(self, limit: Fraction, worst_count: int) -> LaneUlpJudge:
+        return LaneUlpJudge(self.unit, limit, worst_count)
 
     def origin(self, inputs: Sequence[int], place: int) -> str:
         """The lane's own operand, where there is one."""
@@ -47,7 +47,7 @@ class VectorView(MismatchView):
     def command(self, inputs: Sequence[int], got: Answer) -> str:
         """For vectors of a length that a shell takes and people read."""
         unit = self.unit
-        if unit.input_width > SHOWN:
+        if unit.input_width > MAX_SHOWN_CODES:
             return ""
         formats = ",".join(f"{p.name}={f.name}" for p, f in zip(unit.own, unit.formats, strict=True))
         options = [f"--fmt {formats}", f"--out {unit.out.name}", *size_options(unit), *policy_options(unit.policy)]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.explanation.steps import SHOWN_LANES, field_lines, number_text
-from softfloat_ref.testing.compare import Answer, CompareNan, Rule, classify, differing
+from softfloat_ref.testing.compare import Answer, CompareNan, ComparisonRule, classify, differing
 from softfloat_ref.units import Line, Unit
 from softfloat_ref.units.handlers import Handlers
 
 if TYPE_CHECKING:
-    from softfloat_ref.testing.ulp import Tolerance
+    from softfloat_ref.testing.ulp import UlpJudge
 
 
 class OwnCase(NamedTuple):
@@ -57,7 +57,7 @@ class MismatchView:
             return ""
         if len(formats) == 1 and formats[0] is not None:
             right = expected[-1] if self.unit.has_flags else 0
-            return classify((expected[0], right), got, Rule(formats[0], nan, flags))
+            return classify((expected[0], right), got, ComparisonRule(formats[0], nan, flags))
         names = dict.fromkeys(self.place_name(i)[0] for i in places)
         return " and ".join(names) if names else "flags only"
 
@@ -73,7 +73,7 @@ class MismatchView:
         """The choices near the unit's own that give the answer."""
         return []
 
-    def tolerance(self, limit: Fraction, kept: int) -> Tolerance:
+    def tolerance(self, limit: Fraction, worst_count: int) -> UlpJudge:
         """The judge of answers with an allowed error. Raises Error for a unit that is compared exactly."""
         raise Error("--ulp is for scalar operations; other units are compared exactly")
 
@@ -119,7 +119,7 @@ class MismatchView:
     def difference(self, place: int, expected: Sequence[int], got: Answer) -> str:
         """What differs in one code of a result."""
         fmt, x, y = self.unit.result_formats[place], expected[place], got.codes[place]
-        return "other bits" if fmt is None else classify((x, 0), Answer((y,)), Rule(fmt))
+        return "other bits" if fmt is None else classify((x, 0), Answer((y,)), ComparisonRule(fmt))
 
     def origin(self, inputs: Sequence[int], place: int) -> str:
         """The operand that a result's code comes from, if there is only one."""

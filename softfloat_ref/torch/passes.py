@@ -86,9 +86,9 @@ def record_forward(layer: layers.Layer, x: Any, recording: ForwardRecording) -> 
     recorder, path = recording.recorder, layer.numerics.name.replace(".", "/")
     layer.numerics.run = recording.run
     layer.numerics = RecordingNumerics(layer.numerics, recorder)
-    layer.params = {key: recorder.given(f"{path}/{key}", p) for key, p in layer.params.items()}
+    layer.params = {key: recorder.input(f"{path}/{key}", p) for key, p in layer.params.items()}
     with np.errstate(over="ignore", invalid="ignore"):
-        y = layer.forward(recorder.given(f"{path}/input", array(x, layer)))
+        y = layer.forward(recorder.input(f"{path}/input", array(x, layer)))
     return _tensor(np.asarray(y).copy(), x, layer)
 
 

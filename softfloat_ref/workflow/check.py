@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_command
+from softfloat_ref.testing.check import check_arrays, check_command
 from softfloat_ref.testing.compare import compare_nan
+from softfloat_ref.testing.judge import SHOWN, CheckReport
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.units import default_cases, vectors
 
@@ -33,7 +34,7 @@ def check(
     shown: int = SHOWN,
     timeout_s: float = 10.0,
     **options: Any,
-) -> Report:
+) -> CheckReport:
     """What a device gets wrong: directed cases first, then random ones. `passed` says whether every case agrees.
 
     what, fmt, options: an operation, a unit or a set, as for `vectors`. device: a function that takes an array of codes
@@ -56,7 +57,7 @@ def check(
     return check_command(cases, device, timeout_s=timeout_s, **how)
 
 
-def diagnose(report: Report) -> Explanation | None:
+def diagnose(report: CheckReport) -> Explanation | None:
     """What the device of a report seems to do; None if nothing was wrong. `lines()` has the text."""
     from softfloat_ref.diagnosis.parts import explanation
 

@@ -32,7 +32,8 @@ from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import evaluator
 from softfloat_ref.oracle.policies import Policy, get_policy
-from softfloat_ref.testing import affine, block_operation  # noqa: F401  (their views and steps enter the tables)
+from softfloat_ref.testing import affine  # noqa: F401  (its view enters the table)
+from softfloat_ref.testing import block as block_views  # noqa: F401  (their views and steps enter the tables)
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import OperationUnit, SelectionUnit, Unit, VectorUnit
 from softfloat_ref.units.operation import given_policy

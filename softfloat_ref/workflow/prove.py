@@ -22,7 +22,7 @@ from softfloat_ref.proof.unroll import ANY, CHANGING, has_pauses
 from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.reading import ReadFile
 from softfloat_ref.rtl.sources import Sources, read_sources
-from softfloat_ref.testing import check  # noqa: F401  (the views of all kinds of units enter the table)
+from softfloat_ref.testing import judge  # noqa: F401  (the views of all kinds of units enter the table)
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.units import circuit_unit
 from softfloat_ref.workflow.units import unit as unit_of

@@ -44,7 +44,7 @@ def _named(op: str, fmt: str, out: str | None) -> str:
 
 def _operation(op: str, fmt: str, out: str | None) -> Row:
     formats = signature(op, fmt, out).formats
-    codes = bulk.random_cases(formats, 1, ELEMENTS)
+    codes = bulk.random_columns(formats, 1, ELEMENTS)
     operands = [x.astype(code_dtype(f)) for x, f in zip(codes, formats, strict=True)]
     ours = median_rate(ELEMENTS, lambda: operations.evaluate(op, operands, fmt, out, flags="each"))
     peer = softfloat(op, zip(*(x[:PEER_CASES].tolist() for x in operands), strict=True), fmt, out)

@@ -14,9 +14,10 @@ from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.quantize import models, setting
 from softfloat_ref.coverage.quantize.element_carry import near_carry_case
 from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockSetting
-from softfloat_ref.golden.kinds import block_codes
-from softfloat_ref.golden.kinds.dot import inputs_of, operands_of
+from softfloat_ref.golden.kinds.dequantize import code_blocks
+from softfloat_ref.golden.kinds.dot import line_inputs, operands_of
 from softfloat_ref.golden.kinds.dot_codes import random_case
+from softfloat_ref.golden.kinds.quantize import value_blocks
 from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.scale_rules import largest
@@ -109,7 +110,7 @@ def test_values_made_to_meet_their_random_words_keep_the_scale(fmt: str, values:
     coverage, source = quantization(fmt, values, rounding="sr", sr_bits=bits), Philox(3)
     where = coverage.where
     size, changed = where.fmt.size, 0
-    for i, block in enumerate(block_codes.value_blocks(where.fmt, where.values, 0, 400)):
+    for i, block in enumerate(value_blocks(where.fmt, where.values, 0, 400)):
         line = (*block, 0x3F800000) if where.two_levels else block
         words = source.bits(bits, i * size, size)
         sharp = near_carry_case(where, line, words, i)
@@ -124,7 +125,7 @@ def test_a_block_is_made_for_every_bin_of_a_dequantization(name: str) -> None:
     fmt = get_block_format(name)
     coverage = dequantization(DequantizeUnit.make(fmt))
     each_bin_is_hit(coverage)
-    blocks = list(block_codes.code_blocks(fmt, 1, 300))
+    blocks = list(code_blocks(fmt, 1, 300))
     lines = [(*x, 0x3F800000) if coverage.where.two_levels else x for x in blocks]
     assert not set().union(*map(coverage.hits, lines)) & out_of_reach(coverage)
 
@@ -153,7 +154,7 @@ def test_operands_are_made_for_every_bin_of_a_dot_product(a: str, b: str, out: s
     each_bin_is_hit(coverage)
     unit = DotUnit.make(f"a={a},b={b}", acc=acc, k=k, out=out, extrapolate=True)
     source = Philox(5)
-    lines = [inputs_of(random_case(operands_of(unit), source, i)) for i in range(200)]
+    lines = [line_inputs(random_case(operands_of(unit), source, i)) for i in range(200)]
     assert not set().union(*map(coverage.hits, lines)) & out_of_reach(coverage)
 
 

@@ -18,12 +18,12 @@ from softfloat_ref.coverage.engine.measure import BinLine, ModelReport, Report, 
 from softfloat_ref.coverage.engine.waivers import read_waivers
 from softfloat_ref.coverage.operation.setting import Setting
 from softfloat_ref.coverage.operation.sv_covergroups import class_ranges, package
-from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import CATALOGUE, get_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.rtl.simulators import Verilator, find
+from softfloat_ref.testing.answers import executed_cases
 
 
 def run(*args: str) -> tuple[int, str, str]:
@@ -123,7 +123,7 @@ def test_bad_logs(tmp_path: Path, content: str, said: str) -> None:
     log = tmp_path / "bad.log"
     log.write_text(content)
     with pytest.raises(Error, match=re.escape(said)):
-        list(executed(ADDITIONS, log))
+        list(executed_cases(ADDITIONS, log))
 
 
 def test_bad_input_is_one_line(smoke: Path, tmp_path: Path) -> None:

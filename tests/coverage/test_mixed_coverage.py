@@ -9,7 +9,8 @@ import command
 import pytest
 
 from softfloat_ref.coverage.engine import measure
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.units import MixedUnit, OperationUnit
 

@@ -20,11 +20,11 @@ from softfloat_ref.golden.cases import cases
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import get_policy
-from softfloat_ref.testing.check import Judge
 from softfloat_ref.testing.cocotb import Scoreboard
 from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.judge import Judge
 from softfloat_ref.testing.mixed import UNBOXED, UNBOXED_FLAGS
-from softfloat_ref.testing.report import describe
+from softfloat_ref.testing.report import mismatch_lines
 from softfloat_ref.units import MixedUnit, OperationUnit
 
 RISCV = "riscv"
@@ -93,7 +93,7 @@ def test_each_part_has_its_diagnosis() -> None:
     assert [x["says"] for x in found.as_dict()["parts"]][:2] == [said(found)["fma fp16 rne"]] * 2
     assert run(*commands[0][1:]).returncode == 0
     assert sum(r.compared for r in judge.report.parts.values()) == judge.report.compared
-    first = describe(judge.report.mismatches[0], MIXED)
+    first = mismatch_lines(judge.report.mismatches[0], MIXED)
     assert first[0].split(":")[1].strip() in said(found)  # the part is named
     assert "softfloat-ref explain" in first[-1]
 

@@ -13,7 +13,8 @@ from softfloat_ref.diagnosis.parts import explanation
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import get_policy
-from softfloat_ref.testing.check import Report, check_results
+from softfloat_ref.testing.check import check_results
+from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.units import Line, MixedUnit, OperationUnit
 
 FP16 = get_format("fp16")
@@ -64,7 +65,7 @@ def test_a_nan_operand_that_is_tolerated_is_no_mismatch_of_the_diagnosis(
     assert "diagnosis:" in capsys.readouterr().out
 
 
-def agreed(report: Report) -> Report:
+def agreed(report: CheckReport) -> CheckReport:
     """A report that has as many mismatches as the cases that its diagnosis examines, in every part."""
     assert not report.failure
     for r in report.parts.values() or [report]:

@@ -95,12 +95,12 @@ def test_running_results() -> None:
         line = vectors.line(inputs)
         assert line is not None
         a, b, running = inputs[:96], inputs[96:192], inputs[192]
-        for j, found in enumerate(line[193:-2]):
+        for j, code in enumerate(line[193:-2]):
             part = slice(32 * j, 32 * j + 32)
             step = plain.line((*a[part], *b[part], running))
             assert step is not None
             running = step[-2]
-            assert found == running
+            assert code == running
         assert line[-2] == running
 
 

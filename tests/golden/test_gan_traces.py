@@ -13,7 +13,7 @@ from softfloat_ref.golden.trace.files import write_trace
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.operations import OPERATIONS
 from softfloat_ref.golden.trace.recorder import Recorder
-from softfloat_ref.golden.trace.step import Traced, trace_step
+from softfloat_ref.golden.trace.step import TracedStep, trace_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn.numerics import Numerics
 from softfloat_ref.nn.tensor_format import TensorFormat
@@ -40,38 +40,38 @@ def recipe(name: str, accumulator: str) -> Recipe:
 
 
 @pytest.fixture(scope="module", params=FORMATS)
-def traced(request: pytest.FixtureRequest) -> tuple[str, Traced]:
+def traced(request: pytest.FixtureRequest) -> tuple[str, TracedStep]:
     exact = "fp32-sequential" if request.param == "fp8" else "mx-fp32"
     return request.param, trace_step(recipe(request.param, exact), 2)
 
 
 @pytest.mark.full
-def test_a_trace_of_both_turns_verifies(traced: tuple[str, Traced], tmp_path: Path) -> None:
-    _, found = traced
-    assert {n.op for n in found.trace.nodes} <= OPERATIONS.keys()
-    write_trace(*found, tmp_path / "trace", ["test"])
+def test_a_trace_of_both_turns_verifies(traced: tuple[str, TracedStep], tmp_path: Path) -> None:
+    _, step = traced
+    assert {n.op for n in step.trace.nodes} <= OPERATIONS.keys()
+    write_trace(*step, tmp_path / "trace", ["test"])
     report = verify(tmp_path / "trace")
     assert report.passed, report.problems
     assert report.checked > 500
 
 
-def test_the_traced_step_is_the_plain_one(traced: tuple[str, Traced]) -> None:
+def test_the_traced_step_is_the_plain_one(traced: tuple[str, TracedStep]) -> None:
     """Both networks' weights after it, and so the discriminator of the generator's turn, which is the updated one."""
-    name, found = traced
-    made = recipe(name, "fp32-sequential" if name == "fp8" else "mx-fp32")
-    training = Training(made, load_data(made))
+    name, step = traced
+    training_recipe = recipe(name, "fp32-sequential" if name == "fp8" else "mx-fp32")
+    training = Training(training_recipe, load_data(training_recipe))
     for number, pair in enumerate(training._batches(0), 1):
         training.trainer.step(number, *pair)
     assert number == 2
     for key, weight in training.trainer.parameters().items():
         last = f"{key.replace('.', '/')}/updated"
-        fmt = found.trace.tensors[last].fmt
-        assert (sf.arrays.decode(found.codes[last], fmt) == weight).all(), key
+        fmt = step.trace.tensors[last].fmt
+        assert (sf.arrays.decode(step.codes[last], fmt) == weight).all(), key
 
 
-def test_passes_and_noise_have_names(traced: tuple[str, Traced]) -> None:
-    _, found = traced
-    by_output = {x: n for n in found.trace.nodes for x in n.outputs}
+def test_passes_and_noise_have_names(traced: tuple[str, TracedStep]) -> None:
+    _, step = traced
+    by_output = {x: n for n in step.trace.nodes for x in n.outputs}
     noise = by_output["generator/noise/generated/forward/noise"]
     assert noise.op == "uniform"
     assert by_output[noise.inputs[0].tensor].op == "random"
@@ -94,7 +94,7 @@ def test_a_weight_of_two_passes_is_rounded_in_each(policy: dict[str, Any] | None
     recorder = Recorder()
     plain = Numerics("layer", {"weight": TensorFormat("mxfp8_e4m3", policy=policy)})
     numerics = RecordingNumerics(plain, recorder)
-    x, weight = (recorder.given(name, np.ones((2, 3), np.float32)) for name in ("x", "weight"))
+    x, weight = (recorder.input(name, np.ones((2, 3), np.float32)) for name in ("x", "weight"))
     for _ in range(2):
         numerics.product(numerics.hold(x, "activation"), numerics.hold(weight, "weight"), 1, 1)
     assert [n.op for n in recorder.nodes].count("quantize") == count

@@ -41,10 +41,10 @@ def defined(value: Fraction, fmt: Format, n: int) -> tuple[int, int, int]:
     while size < Fraction(2) ** exponent:
         exponent -= 1
     units = size / Fraction(2) ** (max(exponent, fmt.emin) - fmt.mantissa_bits)
-    kept = units.numerator // units.denominator
-    rest = (units - kept) * 2 ** (n + 1)
+    significand = units.numerator // units.denominator
+    rest = (units - significand) * 2 ** (n + 1)
     guard = rest.numerator // rest.denominator
-    return kept, guard, int(rest != guard)
+    return significand, guard, int(rest != guard)
 
 
 def with_intermediate(vectors: VectorSet) -> VectorSet:
@@ -78,18 +78,18 @@ def test_the_definition(op: str, fmt: Any, out: str | None, policy: dict[str, An
         line = vectors.line(inputs)
         assert line is not None
         assert line[:-4] == plain.line(inputs)
-        sign, kept, guard, sticky = line[-4:]
+        sign, significand, guard, sticky = line[-4:]
         values = [decode(code, f) for code, f in zip(inputs, plain.unit.formats, strict=False)][:arity]
         if any(not v.is_finite for v in values) or (op == "div" and values[1].is_zero):
-            assert (kept, guard, sticky) == (0, 0, 0)
+            assert (significand, guard, sticky) == (0, 0, 0)
             continue
         exact = EXACT[op](*(v.as_fraction() for v in values))
         if exact == 0:
-            assert (kept, guard, sticky) == (0, 0, 0)
+            assert (significand, guard, sticky) == (0, 0, 0)
             continue
         assert sign == (exact < 0)
-        assert (kept, guard, sticky) == defined(exact, plain.unit.out, n), inputs
-        seen.add((kept & 1, guard, sticky))
+        assert (significand, guard, sticky) == defined(exact, plain.unit.out, n), inputs
+        seen.add((significand & 1, guard, sticky))
     assert n or len(seen) >= 6  # a quotient is never a tie
 
 
@@ -103,19 +103,19 @@ def test_the_result_follows_from_it(op: str, mode: str) -> None:
     for inputs in vectors.inputs():
         line = vectors.line(inputs)
         assert line is not None
-        result, flags, sign, kept, guard, sticky = line[-6:]
+        result, flags, sign, significand, guard, sticky = line[-6:]
         value = decode(result, "fp16")
-        if not value.is_finite or not kept | guard | sticky or flags & 4:
+        if not value.is_finite or not significand | guard | sticky or flags & 4:
             continue
         up = {
-            "rne": guard & (sticky | kept),
+            "rne": guard & (sticky | significand),
             "rna": guard,
             "rtz": 0,
             "rdn": sign & (guard | sticky),
             "rup": (1 - sign) & (guard | sticky),
-            "rto": (guard | sticky) & (1 - (kept & 1)),
+            "rto": (guard | sticky) & (1 - (significand & 1)),
         }[mode]
-        magnitude = kept + (up & 1)
+        magnitude = significand + (up & 1)
         bits = result & 0x7FFF
         unit = max(bits >> 10, 1) - fp16.bias - fp16.mantissa_bits - (magnitude == 2048)
         assert value.as_fraction() == (-1) ** sign * magnitude * Fraction(2) ** unit
@@ -197,10 +197,10 @@ def test_diff_takes_it_as_expected_values(folder: Path, tmp_path: Path) -> None:
     vectors = with_intermediate(VectorSet.make("add", "fp16", 100, policy=Policy(Rounding.RTZ)))
     generate(vectors, tmp_path / "a")
     generate(with_intermediate(VectorSet.make("add", "fp16", 100, policy=Policy(Rounding.RUP))), tmp_path / "b")
-    found = run("vectors", "diff", "a", "b", cwd=tmp_path)
-    assert found.returncode == 1
-    assert "only in" not in found.stdout
-    assert "expected values: " in found.stdout
+    done = run("vectors", "diff", "a", "b", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "only in" not in done.stdout
+    assert "expected values: " in done.stdout
 
 
 def test_readers_say_which_file_they_need(tmp_path: Path) -> None:

@@ -11,14 +11,15 @@ import pytest
 from folders import rehash
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden import bulk, operation_lines, parts
+from softfloat_ref.golden import bulk, parts
 from softfloat_ref.golden import verify as verification
 from softfloat_ref.golden.cases import random_cases
-from softfloat_ref.golden.generate import HEADER, MANIFEST, generate
+from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds import base, operation
+from softfloat_ref.golden.manifest import MANIFEST
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import verify
-from softfloat_ref.golden.writers import text_line, word_line
+from softfloat_ref.golden.writers import HEADER, text_line, word_line
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.units import Field
@@ -53,7 +54,7 @@ def test_same_bytes(op, fmt, out, policy, source, tmp_path: Path, monkeypatch: p
         folder = tmp_path / str(threshold)
         generate(vectors, folder)
         contents.append({p.name: p.read_bytes() for p in folder.iterdir()})
-    assert (operation_lines.texts(vectors) is None) == (op == "dot2" or isinstance(policy, Policy))
+    assert (bulk.texts(vectors) is None) == (op == "dot2" or isinstance(policy, Policy))
     assert contents[0].keys() == {MANIFEST, HEADER, f"{vectors.name}.tv", f"{vectors.name}.memh"}
     assert contents[0] == contents[1]
 
@@ -83,9 +84,9 @@ def test_same_lines_of_blocks(op, block, source, policy, profile, monkeypatch: p
     vectors = VectorSet.make(op, block, 600, out=source, seed=6, policy=policy, profile=profile)
     monkeypatch.setattr(base, "ARRAYS_FROM", 1)
     assert vectors.cases.in_arrays == (block != "nvfp4" and source != "fp8_e5m2")
-    made = [[given.batch.lines for given in parts.batches(vectors, compiled=way)] for way in (True, False)]
-    assert len(made[0][0]) == 600
-    assert made[0] == made[1]
+    lines = [[numbered.batch.lines for numbered in parts.batches(vectors, compiled=way)] for way in (True, False)]
+    assert len(lines[0][0]) == 600
+    assert lines[0] == lines[1]
 
 
 @pytest.mark.full
@@ -95,7 +96,7 @@ def test_large_sets_of_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     vectors = VectorSet.make("quantize", "mxfp8", 2500)
     assert vectors.cases.in_arrays
     generate(vectors, tmp_path)
-    monkeypatch.setattr(verification, "ORACLE_LINES", 1 << 16)
+    monkeypatch.setattr(verification, "MAX_ORACLE_LINES", 1 << 16)
     report = verify(tmp_path)
     assert (report.passed, report.compiled, report.checked) == (True, 2500, verification.ORACLE_SAMPLE // 32)
     report = verify(tmp_path, every=True)
@@ -114,9 +115,9 @@ def test_blocks_without_result_are_left_out(monkeypatch: pytest.MonkeyPatch) -> 
     policy, profile = Policy(nan_missing="error"), "ocp,nan=element"
     vectors = VectorSet.make("quantize", "mxfp4", 600, seed=2, policy=policy, profile=profile)
     monkeypatch.setattr(base, "ARRAYS_FROM", 1)
-    made = [[(g.batch.lines, g.left_out) for g in parts.batches(vectors, compiled=way)] for way in (True, False)]
-    assert made[0] == made[1]
-    assert made[0][0][1]
+    batches = [[(g.batch.lines, g.left_out) for g in parts.batches(vectors, compiled=way)] for way in (True, False)]
+    assert batches[0] == batches[1]
+    assert batches[0][0][1]
 
 
 def test_cases_without_result_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +133,7 @@ def test_cases_without_result_are_left_out(tmp_path: Path, monkeypatch: pytest.M
 def test_a_set_without_any_result_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undefined = np.zeros((3, 1), np.int64), np.ones(1, bool)
     monkeypatch.setattr(bulk, "Tables", lambda vectors: lambda place: undefined)
-    monkeypatch.setattr(operation_lines, "texts", lambda vectors: None)
+    monkeypatch.setattr(bulk, "texts", lambda vectors: None)
     with pytest.raises(Error, match="no case has a defined result"):
         generate(VectorSet.make("convert", "fp16", 1 << 16, out="fp8_e4m3"), tmp_path)
 
@@ -145,8 +146,8 @@ def test_a_set_without_any_result_is_refused(tmp_path: Path, monkeypatch: pytest
 def test_random_cases(fmt: str, start: int) -> None:
     """By position, at any start: the codes that the scalar generator gives."""
     formats = (get_format(fmt), get_format("fp16"), get_format(fmt))
-    found = bulk.random_cases(formats, 12, 3000, start).view(np.uint64).T.tolist()
-    assert [tuple(x) for x in found] == list(random_cases(formats, 12, 3000, start))
+    columns = bulk.random_columns(formats, 12, 3000, start).view(np.uint64).T.tolist()
+    assert [tuple(x) for x in columns] == list(random_cases(formats, 12, 3000, start))
 
 
 @pytest.mark.parametrize("widths", [(16, 16, 5), (1, 64, 19), (63, 32, 33), (8, 4, 36), (40,)])
@@ -160,9 +161,9 @@ def test_text_of_any_widths(widths: tuple[int, ...]) -> None:
         for w in widths
     ]
     lines = list(zip(*(row.tolist() for row in rows), strict=True))
-    text = bulk.text(np.array(rows).view(np.int64), fields)
+    text = bulk.text_of_columns(np.array(rows).view(np.int64), fields)
     assert text.tobytes().decode() == "".join(map(text_line(fields), lines))
-    assert bulk.words(text).tobytes().decode() == "".join(map(word_line(fields), lines))
+    assert bulk.memory_words(text).tobytes().decode() == "".join(map(word_line(fields), lines))
 
 
 @pytest.mark.full

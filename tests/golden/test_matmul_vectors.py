@@ -45,7 +45,7 @@ def taken(vectors: VectorSet, line: tuple[int, ...]) -> dict[str, tuple[int, ...
 
 def unpacked(unit: Any, images: dict[str, bytes], number: int, count: int) -> dict[str, list[int]]:
     """The inputs of a product, read back from the images."""
-    found: dict[str, list[int]] = {}
+    lanes: dict[str, list[int]] = {}
     own = {name: data[len(data) // count * number :][: len(data) // count] for name, data in images.items()}
     for name, side, rows in (("a", unit.dot.a, unit.m), ("b", unit.dot.b, unit.n)):
         block = isinstance(side, BlockFormat)
@@ -56,11 +56,11 @@ def unpacked(unit: Any, images: dict[str, bytes], number: int, count: int) -> di
         scales = None if apart is None else np.frombuffer(apart, np.uint8)
         codes, scale_codes = packing.unpack(data, scales, shape, element.width, scale_width, unit.layout)
         if block:
-            found[f"{name}_scale"] = scale_codes.reshape(-1).tolist()
-        found[name] = codes.reshape(-1).tolist()
+            lanes[f"{name}_scale"] = scale_codes.reshape(-1).tolist()
+        lanes[name] = codes.reshape(-1).tolist()
     size = -(-unit.dot.c.width // 8)
-    found["c"] = [int.from_bytes(own["c"][i : i + size], "little") for i in range(0, len(own["c"]), size)]
-    return found
+    lanes["c"] = [int.from_bytes(own["c"][i : i + size], "little") for i in range(0, len(own["c"]), size)]
+    return lanes
 
 
 def test_images_read_as_a_bench_would(tmp_path: Path) -> None:
@@ -77,8 +77,8 @@ def test_images_read_as_a_bench_would(tmp_path: Path) -> None:
         for i in range(m):
             for j in range(n):
                 scales = sa[p, i].tolist(), sb[p, j].tolist()
-                found = dot(a[p, i].tolist(), b[p, j].tolist(), fmt, int(c[p, i, j]), "mx-fp32", scales=scales)
-                assert found.bits == d[p, i, j] == steps[p, i, j, 1]
+                result = dot(a[p, i].tolist(), b[p, j].tolist(), fmt, int(c[p, i, j]), "mx-fp32", scales=scales)
+                assert result.bits == d[p, i, j] == steps[p, i, j, 1]
     assert verify(tmp_path).passed
 
 
@@ -120,10 +120,10 @@ def test_every_layout(fmt: str, layout: str, tmp_path: Path) -> None:
     assert VectorSet.from_dict(stored["set"]) == vectors
     images = {path.stem: image(tmp_path / "first", path.stem)[0] for path in (tmp_path / "first").glob("*.memh")}
     for number, line in enumerate(vectors.inputs()):
-        wanted, found = taken(vectors, line), unpacked(vectors.unit, images, number, vectors.count)
-        assert wanted.keys() == found.keys()
+        wanted, lanes = taken(vectors, line), unpacked(vectors.unit, images, number, vectors.count)
+        assert wanted.keys() == lanes.keys()
         for name, codes in wanted.items():
-            assert list(codes) == found[name], name
+            assert list(codes) == lanes[name], name
 
 
 def change(name: str, old: str, new: str, folder: Path) -> None:
@@ -174,14 +174,14 @@ def test_damage_is_found(damage: str, tmp_path: Path) -> None:
     folder = tmp_path / "v"
     generate(VectorSet.make("matmul", "mxfp8", 3, m=4, n=4), folder)
     assert verify(folder).passed
-    do, says = DAMAGES[damage]
+    do, message = DAMAGES[damage]
     do(folder)
     assert not verify(folder).passed
     if (folder / "b.memh").exists():
         rehash(folder)
     report = verify(folder)
     assert not report.passed
-    assert any(re.match(says, problem) for problem in report.problems), report.problems
+    assert any(re.match(message, problem) for problem in report.problems), report.problems
 
 
 def test_command(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ VECTORS = VectorSet(MixedUnit(PARTS), 2000, seed=3, unboxed=10)
 
 
 def test_the_bytes_do_not_depend_on_the_jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[dict[str, bytes]] = []
+    contents: list[dict[str, bytes]] = []
     for jobs in (0, 1, 2):
         monkeypatch.setenv(disk_cache.VARIABLE, str(tmp_path / f"cache{jobs}"))
         told: list[tuple[str, int]] = []
@@ -27,10 +27,10 @@ def test_the_bytes_do_not_depend_on_the_jobs(tmp_path: Path, monkeypatch: pytest
             generate(
                 vectors, tmp_path / str(jobs), (), pool if jobs else None, advance=lambda *x, to=told: to.append(x)
             )
-        found.append({p.name: p.read_bytes() for p in (tmp_path / str(jobs)).iterdir()})
+        contents.append({p.name: p.read_bytes() for p in (tmp_path / str(jobs)).iterdir()})
         assert told[:2] == [(p.label, 1000) for p in VECTORS.unit.parts]
         assert sum(n for _, n in told) == 2 * VECTORS.count
-    assert found[0] == found[1] == found[2]
+    assert contents[0] == contents[1] == contents[2]
 
 
 def test_cases_that_workers_found_are_not_sought_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import pytest
 from benches import COMB, FIXED, mixed_set, text_of
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.golden.verify import verify

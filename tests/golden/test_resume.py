@@ -101,7 +101,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "CASES", 100)
+    monkeypatch.setattr(parts, "CASES_A_PART", 100)
 
 
 def stop_after(count: int, monkeypatch: pytest.MonkeyPatch, folder: Path, vectors: VectorSet = SET) -> None:

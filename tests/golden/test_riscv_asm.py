@@ -84,7 +84,7 @@ def fields(code: int) -> tuple[int, ...]:
 def test_encodings_of_riscv_opcodes() -> None:
     """The lines of riscv-opcodes for what an assembler may not know: rv_zfbfmin, rv_zvfbfmin, rv_zvfbfwma and
     unratified/rv_zvfofp8min."""
-    found = {f.name: f.instruction.code for u in (*units(), *ofp8_units()) for f in forms(u)}
+    codes = {f.name: f.instruction.code for u in (*units(), *ofp8_units()) for f in forms(u)}
     for name, vs1 in {
         "vfncvt.f.f.q": 0x19,
         "vfncvt.sat.f.f.q": 0x1B,
@@ -92,10 +92,10 @@ def test_encodings_of_riscv_opcodes() -> None:
         "vfncvtbf16.f.f.w": 0x1D,
         "vfwcvtbf16.f.f.v": 0x0D,
     }.items():
-        assert fields(found[name]) == (0x12, vs1, 1, 0x57), name
-    assert fields(found["vfwmaccbf16.vv"]) == (0x3B, 16, 1, 0x57)
+        assert fields(codes[name]) == (0x12, vs1, 1, 0x57), name
+    assert fields(codes["vfwmaccbf16.vv"]) == (0x3B, 16, 1, 0x57)
     for name, rs2, fmt in (("fcvt.bf16.s", 8, 2), ("fcvt.s.bf16", 6, 0)):
-        code = found[name]
+        code = codes[name]
         assert (code >> 27, code >> 25 & 3, code >> 20 & 31, code & 127) == (0x08, fmt, rs2, 0x53)
 
 
@@ -125,9 +125,9 @@ def test_zvfofp8min() -> None:
 
 
 def test_every_instruction_once() -> None:
-    found = [forms(u) for u in (*units(), *ofp8_units())]
-    assert all(found)
-    names = {f.name for listed in found for f in listed}
+    instructions = [forms(u) for u in (*units(), *ofp8_units())]
+    assert all(instructions)
+    names = {f.name for listed in instructions for f in listed}
     assert len(names) == 138
     assert {"fnmadd.d", "vfnmsac.vv", "fcvt.lu.h", "vfncvt.rod.f.f.w", "vfcvt.rtz.xu.f.v", "vfwmacc.vv"} <= names
 
@@ -188,15 +188,15 @@ def test_an_assembler_makes_the_same_words(tmp_path: Path) -> None:
 )
 def test_refused(request_: str, why: str, tmp_path: Path) -> None:
     words = ["vectors", "generate", *request_.split(), "--format", "riscv-asm", "-o", "v"]
-    said = refused(*words, cwd=tmp_path)
-    assert why in said
+    message = refused(*words, cwd=tmp_path)
+    assert why in message
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_suite_is_refused_before_any_set_is_written(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text('[[set]]\nop = "add"\nfmt = ["fp16", "bf16"]\npolicy = "riscv"\n')
-    said = refused("vectors", "generate", "s.toml", "--format", "riscv-asm", "-o", "v", cwd=tmp_path)
-    assert said.startswith("softfloat-ref: add_bf16_rne: riscv-asm: no instruction")
+    message = refused("vectors", "generate", "s.toml", "--format", "riscv-asm", "-o", "v", cwd=tmp_path)
+    assert message.startswith("softfloat-ref: add_bf16_rne: riscv-asm: no instruction")
     assert [p.name for p in tmp_path.iterdir()] == ["s.toml"]
 
 
@@ -220,9 +220,9 @@ part = [{ op = ["add", "fma"], fmt = "fp16", policy = "riscv" }, { op = "OP", fm
 def test_mixed_sets(padding: str, width: int, op: str, why: str, tmp_path: Path) -> None:
     path = tmp_path / "m.toml"
     path.write_text(MIXED.replace("PADDING", padding).replace("WIDTH", str(width)).replace("OP", op))
-    found: Any = load_recipe(str(path)).unit
-    assert why in refusal(found)
-    assert bool(refusal(found)) == bool(why)
+    unit: Any = load_recipe(str(path)).unit
+    assert why in refusal(unit)
+    assert bool(refusal(unit)) == bool(why)
 
 
 # -- programs ----------------------------------------------------------------------------------------------------------
@@ -289,8 +289,8 @@ def test_programs_pass(share: int, tmp_path: Path) -> None:
         if model != "max" and not runs_on_an_old_one(u):
             continue
         source = written(u, 60, tmp_path / str(i))
-        found = executed(source, source.parent, model)
-        assert (found.code, found.state, found.count) == (0, 1, 60), (source.read_text()[:400], found)
+        signature = executed(source, source.parent, model)
+        assert (signature.code, signature.state, signature.count) == (0, 1, 60), (source.read_text()[:400], signature)
 
 
 @pytest.mark.sim
@@ -306,8 +306,8 @@ def test_nan_boxed_operands_and_those_that_are_not(tmp_path: Path) -> None:
     assert re.findall(r"^ \* test (\d): f", text, re.M) == ["0", "1", "2", "3"]
     if cpu() != "max":
         pytest.skip("needs a newer QEMU: Zfh")
-    found = executed(tmp_path / f"{boxed.name}.S", tmp_path, "max")
-    assert (found.code, found.state, found.count) == (0, 1, 800)
+    signature = executed(tmp_path / f"{boxed.name}.S", tmp_path, "max")
+    assert (signature.code, signature.state, signature.count) == (0, 1, 800)
 
 
 @pytest.fixture
@@ -339,19 +339,25 @@ def test_a_wrong_result_is_caught(sums: Path, options: tuple[str, ...], test: in
     assert (right.code, right.state, right.test, right.vector) == (0, 1, (1 << 64) - 1, (1 << 64) - 1)
     line = (sums.parent / "add_fp32_rne.tv").read_text().splitlines()[237].split()
     wrong = planted(sums, 237, r"[0-9a-f]{8}(, 0x[0-9a-f]+)$", rf"{int(line[2], 16) ^ 1:08x}\1")
-    found = executed(wrong, sums.parent, model, *options)
-    assert (found.code, found.state, found.test, found.vector) == (1, 2, test, 237)
-    assert (found.got & 0xFFFFFFFF, found.expected & 0xFFFFFFFF) == (int(line[2], 16), int(line[2], 16) ^ 1)
+    signature = executed(wrong, sums.parent, model, *options)
+    assert (signature.code, signature.state, signature.test, signature.vector) == (1, 2, test, 237)
+    assert (signature.got & 0xFFFFFFFF, signature.expected & 0xFFFFFFFF) == (int(line[2], 16), int(line[2], 16) ^ 1)
 
 
 @pytest.mark.sim
 def test_wrong_flags_a_missing_box_and_a_wrong_rounding_are_caught(sums: Path) -> None:
     model, text = cpu(), sums.read_text()
     inexact = next(i for i, line in enumerate(cases(sums)) if line.endswith("01"))
-    found = executed(planted(sums, inexact, "01$", "00"), sums.parent, model)
-    assert (found.code, found.test, found.vector, found.flags, found.expected_flags) == (1, 0, inexact, 1, 0)
-    found = executed(planted(sums, 3, r"0xffffffff([0-9a-f]{8}), (\S+)$", r"0x00000000\1, \2"), sums.parent, model)
-    assert (found.code, found.test, found.vector, found.got >> 32) == (1, 0, 3, 0xFFFFFFFF)
+    signature = executed(planted(sums, inexact, "01$", "00"), sums.parent, model)
+    assert (signature.code, signature.test, signature.vector, signature.flags, signature.expected_flags) == (
+        1,
+        0,
+        inexact,
+        1,
+        0,
+    )
+    signature = executed(planted(sums, 3, r"0xffffffff([0-9a-f]{8}), (\S+)$", r"0x00000000\1, \2"), sums.parent, model)
+    assert (signature.code, signature.test, signature.vector, signature.got >> 32) == (1, 0, 3, 0xFFFFFFFF)
     (sums.parent / "wrong.S").write_text(text.replace("csrwi frm, 0", "csrwi frm, 3"))
     assert executed(sums.parent / "wrong.S", sums.parent, model).state == 2
 
@@ -363,9 +369,9 @@ def test_flags_of_a_group(tmp_path: Path) -> None:
     source = written(unit("class", "fp32"), 64, tmp_path)
     wrong = planted(source, 50, "00$", "10")
     wrong.write_text(re.sub(r"    \.8byte sfr_test_[01], [01], [01]\n", "", wrong.read_text()))
-    found = executed(wrong, tmp_path, model)
-    assert (found.code, found.test, found.flags, found.expected_flags) == (1, 2, 0, 16)
-    assert found.vector <= 50
+    signature = executed(wrong, tmp_path, model)
+    assert (signature.code, signature.test, signature.flags, signature.expected_flags) == (1, 2, 0, 16)
+    assert signature.vector <= 50
 
 
 @pytest.mark.sim
@@ -459,9 +465,9 @@ def test_around_an_ofp8_conversion(out: str, tmp_path: Path) -> None:
             for i, name in enumerate(("results", "raised"))
         )
         (tmp_path / "table.S").write_text(f"{text}    .section .rodata\n{tables}")
-        found = executed(tmp_path / "table.S", tmp_path, model)
-        assert (found.code, found.state) == ((1, 2) if wrong else (0, 1))
-        assert not wrong or (found.test, found.vector <= 77) == (0, True)
+        signature = executed(tmp_path / "table.S", tmp_path, model)
+        assert (signature.code, signature.state) == ((1, 2) if wrong else (0, 1))
+        assert not wrong or (signature.test, signature.vector <= 77) == (0, True)
 
 
 @pytest.mark.sim
@@ -495,6 +501,6 @@ def test_the_suite_of_every_bf16(tmp_path: Path) -> None:
     assert len({(f.name, f.altfmt) for v in suite.sets.values() for f in forms(v.unit)}) == 4  # type: ignore[arg-type,attr-defined]
     ok("vectors", "generate", "riscv-ofp8-narrow", "--pack", "--format", "riscv-asm", "-o", "v", cwd=tmp_path)
     ok("vectors", "verify", "v", cwd=tmp_path)
-    found = sorted(tmp_path.rglob("*.S"))
-    assert len(found) == 4
-    assert all("(Zvfofp8min), vl = VLMAX" in path.read_text() for path in found)
+    programs = sorted(tmp_path.rglob("*.S"))
+    assert len(programs) == 4
+    assert all("(Zvfofp8min), vl = VLMAX" in path.read_text() for path in programs)

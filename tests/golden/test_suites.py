@@ -55,9 +55,9 @@ sets = ["add_*", "mul_bf16_rne_odd_1"]
 
 
 def suite(name: str) -> Suite:
-    found = find_suite(name)
-    assert found is not None
-    return found
+    known = find_suite(name)
+    assert known is not None
+    return known
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -76,10 +76,10 @@ def test_packs_made_again_have_the_same_bytes(tmp_path: Path) -> None:
     make_packs = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make_packs)
     make_packs.make(tmp_path)
-    made, committed = files(tmp_path), files(PACKS)
-    assert made.keys() == committed.keys()
-    assert [name for name, data in made.items() if data != committed[name]] == []
-    assert {name.split("/")[0] for name in made} == set(NAMES) == set(suite_files())
+    generated, committed = files(tmp_path), files(PACKS)
+    assert generated.keys() == committed.keys()
+    assert [name for name, data in generated.items() if data != committed[name]] == []
+    assert {name.split("/")[0] for name in generated} == set(NAMES) == set(suite_files())
 
 
 @pytest.mark.full
@@ -98,10 +98,10 @@ def test_packs_are_small_and_verified() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_shipped_suites(name: str) -> None:
-    found = suite(name)
-    assert found.description
-    assert len(found.sets) >= 9
-    assert all(v.count >= 256 for v in found.sets.values())
+    shipped = suite(name)
+    assert shipped.description
+    assert len(shipped.sets) >= 9
+    assert all(v.count >= 256 for v in shipped.sets.values())
 
 
 def test_riscv_zfh_has_every_instruction_and_rounding() -> None:
@@ -144,8 +144,8 @@ def test_p3109_is_under_its_own_policy() -> None:
 
 
 def test_lists_are_crossed() -> None:
-    found = read_suite("small", tomllib.loads(SMALL))
-    assert list(found.sets) == [
+    small = read_suite("small", tomllib.loads(SMALL))
+    assert list(small.sets) == [
         "add_fp16_rne",
         "add_fp16_rtz",
         "sqrt_fp16_rne",
@@ -155,10 +155,10 @@ def test_lists_are_crossed() -> None:
         "mul_bf16_rne_odd_1",
         "mul_bf16_rne_odd_2",
     ]
-    assert [v.count for v in found.sets.values()] == [30] * 4 + [40] * 4
-    assert {v.unit.policy.nan[:9] for v in found.sets.values() if isinstance(v.unit, OperationUnit)} == {"canonical"}
-    assert list(found.packed().sets) == ["add_fp16_rne", "add_fp16_rtz", "mul_bf16_rne_odd_1"]
-    assert {v.count for v in found.replaced(7, 3).sets.values()} == {7}
+    assert [v.count for v in small.sets.values()] == [30] * 4 + [40] * 4
+    assert {v.unit.policy.nan[:9] for v in small.sets.values() if isinstance(v.unit, OperationUnit)} == {"canonical"}
+    assert list(small.packed().sets) == ["add_fp16_rne", "add_fp16_rtz", "mul_bf16_rne_odd_1"]
+    assert {v.count for v in small.replaced(7, 3).sets.values()} == {7}
 
 
 @pytest.mark.parametrize(
@@ -275,8 +275,8 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 
 def test_a_suite_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands is not made again; the bytes are those of one run."""
-    found = read_suite("small", tomllib.loads(SMALL))
-    generate_suite(found, tmp_path / "once")
+    small = read_suite("small", tomllib.loads(SMALL))
+    generate_suite(small, tmp_path / "once")
     line, calls = VectorSet.line, 0
 
     def some(self: VectorSet, inputs: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -288,8 +288,8 @@ def test_a_suite_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(VectorSet, "line", some)
     with pytest.raises(KeyboardInterrupt):
-        generate_suite(found, tmp_path / "v", resume=True)
+        generate_suite(small, tmp_path / "v", resume=True)
     assert not (tmp_path / "v" / "suite.json").exists()
-    generate_suite(found, tmp_path / "v", resume=True)
+    generate_suite(small, tmp_path / "v", resume=True)
     assert files(tmp_path / "v") == files(tmp_path / "once")
     assert calls == 280 + 10  # three sets stood; of the fourth ten lines were made, but no part

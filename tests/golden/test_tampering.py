@@ -106,8 +106,8 @@ def test_a_changed_byte(folder: Path, key: str) -> None:
     assert first == f"{FILES[key]}: SHA-256 differs from the manifest's: the file was changed or cut"
     around = rf"{FILES[key]}: the (text around its lines|header) does not match this set"  # an .npz has checksums there
     assert where
-    for said in where:
-        assert re.match(around if key in (*HEADERS, "npz") else rf"{FILES[key]}:\d+: ", said), said
+    for message in where:
+        assert re.match(around if key in (*HEADERS, "npz") else rf"{FILES[key]}:\d+: ", message), message
     assert problems(folder, sample=1)[0] == first
 
 
@@ -164,9 +164,9 @@ def test_the_exit_code_and_the_lines_of_the_command(folder: Path) -> None:
 def last_result(data: bytes) -> bytes:
     """The last line with a result, flags included, one higher."""
     between = rb"[^0-9a-fA-F]+(?:flags[^0-9]*|5'h|0x|0x000000)?"
-    found = list(re.finditer(rb"[0-9a-fA-F]{4}(?=" + between + rb"[0-9a-f]{2}\b)", data))[-1]
-    code = int(found[0], 16) ^ 1
-    return data[: found.start()] + (b"%04x" % code if found[0].islower() else b"%04X" % code) + data[found.end() :]
+    match = list(re.finditer(rb"[0-9a-fA-F]{4}(?=" + between + rb"[0-9a-f]{2}\b)", data))[-1]
+    code = int(match[0], 16) ^ 1
+    return data[: match.start()] + (b"%04x" % code if match[0].islower() else b"%04X" % code) + data[match.end() :]
 
 
 @pytest.mark.parametrize("key", [k for k in FILES if k not in (*HEADERS, "npz")])
@@ -353,7 +353,7 @@ def bulk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(operation, "BULK_FROM", 1)
     monkeypatch.setattr("softfloat_ref.golden.generate.MAX_LISTED", 20)
     monkeypatch.setattr("softfloat_ref.golden.manifest.MAX_LISTED", 20)
-    monkeypatch.setattr(verifying, "ORACLE_LINES", 1000)
+    monkeypatch.setattr(verifying, "MAX_ORACLE_LINES", 1000)
     monkeypatch.setattr(verifying, "ORACLE_SAMPLE", 100)
     vectors = VectorSet.make("convert", "fp32", 20_000, out="fp4_e2m1", policy=Policy(nan_missing="error"))
     manifest = generate(vectors, tmp_path, formats=("tv", "memh", "csv", "npz", "jsonl"))
@@ -411,11 +411,11 @@ def test_compiled_code_that_is_wrong_in_the_same_way_is_found(bulk: Path, monkey
 
 
 def test_a_sample_is_one_case_of_each_stretch_by_the_keyed_generator() -> None:
-    found = chosen_cases(100_000_000, 1000, 7)
-    assert found == chosen_cases(100_000_000, 1000, 7) != chosen_cases(100_000_000, 1000, 8)
-    assert [x // 100_000 for x in found] == list(range(1000))
+    numbers = chosen_cases(100_000_000, 1000, 7)
+    assert numbers == chosen_cases(100_000_000, 1000, 7) != chosen_cases(100_000_000, 1000, 8)
+    assert [x // 100_000 for x in numbers] == list(range(1000))
     assert chosen_cases(10, 1000, 7) == list(range(10))
-    assert len({x % 100_000 for x in found}) > 900
+    assert len({x % 100_000 for x in numbers}) > 900
 
 
 def test_a_sample_reads_the_tags(folder: Path) -> None:

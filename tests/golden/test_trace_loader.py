@@ -18,7 +18,7 @@ from command import ok, refused
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.files import write_trace
 from softfloat_ref.golden.trace.loader import load_trace
-from softfloat_ref.golden.trace.step import Traced, trace_step
+from softfloat_ref.golden.trace.step import TracedStep, trace_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn.train import Training, load_data
 from softfloat_ref.nn.training_recipe import read_recipe
@@ -36,12 +36,12 @@ RECIPES = {
 
 
 @pytest.fixture(scope="module")
-def traced() -> Callable[[str], Traced]:
+def traced() -> Callable[[str], TracedStep]:
     return cache(lambda name: trace_step(RECIPES[name], 1))
 
 
 @pytest.fixture(scope="module")
-def folders(traced: Callable[[str], Traced], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def folders(traced: Callable[[str], TracedStep], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     top = tmp_path_factory.mktemp("traces")
 
     def of(name: str) -> Path:
@@ -65,15 +65,21 @@ def changed(folder: Path, target: Path, name: str, *, vouch: bool) -> Path:
     return target
 
 
-def test_a_loaded_trace_is_the_recorded_one(traced: Callable[[str], Traced], folders: Callable[[str], Path]) -> None:
+def test_a_loaded_trace_is_the_recorded_one(
+    traced: Callable[[str], TracedStep], folders: Callable[[str], Path]
+) -> None:
     """Every tensor's codes and values, by name; layers, phases and time steps are those of the recipe's network."""
     for name in ("lstm", "residual"):
-        found, loaded = traced(name), load_trace(folders(name))
-        assert (loaded.name, loaded.step, len(loaded)) == (found.trace.name, found.trace.step, len(found.trace.tensors))
+        recorded, loaded = traced(name), load_trace(folders(name))
+        assert (loaded.name, loaded.step, len(loaded)) == (
+            recorded.trace.name,
+            recorded.trace.step,
+            len(recorded.trace.tensors),
+        )
         for tensor in loaded.tensors():
-            assert (tensor.codes == found.codes[tensor.name]).all()
+            assert (tensor.codes == recorded.codes[tensor.name]).all()
             if tensor.format.name == "fp32":
-                assert tensor.values.tobytes() == found.codes[tensor.name].tobytes()
+                assert tensor.values.tobytes() == recorded.codes[tensor.name].tobytes()
             parts = (tensor.layer.replace(".", "/"), tensor.phase, tensor.role)
             steps = "" if tensor.time_step is None else f"t{tensor.time_step}/"
             phase = "" if tensor.phase in ("", "update") else f"{tensor.phase}/"
@@ -148,6 +154,6 @@ def test_progress_counts_every_code_twice(folders: Callable[[str], Path]) -> Non
 
     assert verify(folders("mlp"), sample=1, progress=lambda total: nullcontext(Bar(total))).passed
     trace = load_trace(folders("mlp")).set
-    made = sum(trace.tensors[x].size for n in trace.nodes for x in n.outputs)
-    assert sum(done for _, done in shown) == trace.count + made
+    computed = sum(trace.tensors[x].size for n in trace.nodes for x in n.outputs)
+    assert sum(done for _, done in shown) == trace.count + computed
     assert shown[-1][0] == trace.nodes[-1].name

@@ -10,8 +10,8 @@ import pytest
 
 import softfloat_ref as sf
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import Case
-from softfloat_ref.golden.trace.model import Tensor
+from softfloat_ref.golden.trace.case import NodeCase
+from softfloat_ref.golden.trace.model import CodeTensor
 from softfloat_ref.golden.trace.operations import OPERATIONS
 from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.blocks.formats import get_block_format
@@ -38,10 +38,10 @@ def numbers(*shape: int, seed: int = 1, special: bool = True) -> np.ndarray:
 
 def case(
     shapes: list[tuple[tuple[int, ...], Format]], *inputs: Any, formats: tuple[Format, ...] = (), **options: Any
-) -> Case:
-    outputs = tuple(Tensor(f"out{i}", fmt, shape) for i, (shape, fmt) in enumerate(shapes))
-    found = formats or (FP32,) * len(inputs)
-    return Case(tuple(map(np.asarray, inputs)), found, outputs, options)
+) -> NodeCase:
+    outputs = tuple(CodeTensor(f"out{i}", fmt, shape) for i, (shape, fmt) in enumerate(shapes))
+    known = formats or (FP32,) * len(inputs)
+    return NodeCase(tuple(map(np.asarray, inputs)), known, outputs, options)
 
 
 def policy(**fields: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ MX = stored_format(get_block_format("mxfp8"))
 E4M3 = get_format("fp8_e4m3")
 WORDS = np.random.default_rng(5).integers(0, 256, (6, 40)).astype(np.uint8)
 SIGNS = [0, 1, 1, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1, 1]
-CASES: dict[str, list[Case]] = {
+CASES: dict[str, list[NodeCase]] = {
     "add": [
         case([((5, 7), FP32)], numbers(5, 7), numbers(7, seed=2)),
         case([((10, 10), FP32)], np.array(SPECIALS, np.uint32)[:, None], np.array(SPECIALS, np.uint32)),
@@ -191,16 +191,16 @@ def test_every_operation_has_a_case() -> None:
 
 
 @pytest.mark.full(keep=17)
-@pytest.mark.parametrize(("op", "given"), [(op, c) for op, cases in CASES.items() for c in cases])
-def test_arrays_are_the_oracle(op: str, given: Case) -> None:
+@pytest.mark.parametrize(("op", "node_case"), [(op, c) for op, cases in CASES.items() for c in cases])
+def test_arrays_are_the_oracle(op: str, node_case: NodeCase) -> None:
     """Every code, on special values too; the units are all the codes, each once."""
     operation = OPERATIONS[op]
-    made = [x.reshape(-1) for x in operation.compute(given)]
-    assert [x.size for x in made] == [t.size for t in given.outputs]
-    seen = [np.zeros(x.size, int) for x in made]
-    for unit in range(operation.units(given)):
-        for part in operation.one(given, unit):
-            assert [int(made[part.output][i]) for i in part.places] == part.codes, unit
+    outputs = [x.reshape(-1) for x in operation.compute(node_case)]
+    assert [x.size for x in outputs] == [t.size for t in node_case.outputs]
+    seen = [np.zeros(x.size, int) for x in outputs]
+    for unit in range(operation.units(node_case)):
+        for part in operation.one(node_case, unit):
+            assert [int(outputs[part.output][i]) for i in part.places] == part.codes, unit
             seen[part.output][part.places] += 1
     assert all((x == 1).all() for x in seen)
 
@@ -218,6 +218,6 @@ def test_arrays_are_the_oracle(op: str, given: Case) -> None:
                                             ("keep", {"threshold": -1}), ("uniform", {"bits": 25}),
                                             ("quantize", {"format": {}})])  # fmt: skip
 def test_bad_options(op: str, change: dict[str, Any]) -> None:
-    given = CASES[op][0]
+    node_case = CASES[op][0]
     with pytest.raises((Error, KeyError)):
-        OPERATIONS[op].compute(dataclasses.replace(given, options={**given.options, **change}, _known={}))
+        OPERATIONS[op].compute(dataclasses.replace(node_case, options={**node_case.options, **change}, _known={}))

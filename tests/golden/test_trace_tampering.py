@@ -78,9 +78,9 @@ def vouch(folder: Path) -> None:
 
 def swap(folder: Path) -> None:
     first, second = (folder / name for name in (FILE, OTHER))
-    kept = first.read_bytes()
+    data = first.read_bytes()
     first.write_bytes(second.read_bytes())
-    second.write_bytes(kept)
+    second.write_bytes(data)
 
 
 def listed(manifest: dict[str, Any], name: str) -> dict[str, Any]:
@@ -229,9 +229,9 @@ def test_every_tampering_is_named(name: str, folder: Path) -> None:
     change(folder)
     done = run("vectors", "verify", str(folder))
     assert done.returncode == code
-    found = (done.stdout if code == 1 else done.stderr).splitlines()
-    assert len(found) == len(wanted)
-    for line, pattern in zip(found, wanted, strict=True):
+    lines = (done.stdout if code == 1 else done.stderr).splitlines()
+    assert len(lines) == len(wanted)
+    for line, pattern in zip(lines, wanted, strict=True):
         assert re.fullmatch(re.escape(pattern).replace(r"\*", r"\S+"), line), line
     if code == 1:
         assert "FAILED" in done.stderr

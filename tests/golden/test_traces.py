@@ -14,12 +14,12 @@ from command import ok, refused, run
 
 import softfloat_ref as sf
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.files import memory_text, read_tensor, write_trace
-from softfloat_ref.golden.trace.model import Tensor, TraceSet
+from softfloat_ref.golden.trace.files import memory_text, parse_codes, write_trace
+from softfloat_ref.golden.trace.model import CodeTensor, TraceSet
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.operations import OPERATIONS
 from softfloat_ref.golden.trace.recorder import Recorder
-from softfloat_ref.golden.trace.step import Traced, trace_step
+from softfloat_ref.golden.trace.step import TracedStep, trace_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.numerics import Numerics
@@ -37,18 +37,16 @@ SPECIALS = [0, 0x80000000, 1, 0x80000001, 0x7F800000, 0xFF800000, 0x7FC00000, 0x
 
 
 @pytest.mark.parametrize("name", ["fp32", "fp8_e4m3", "fp6_e3m2", "u16", "u1", "e8m0"])
-def test_tensor_files(name: str, tmp_path: Path) -> None:
+def test_tensor_files(name: str) -> None:
     fmt = get_format(name)
     codes = np.random.default_rng(1).integers(0, 1 << fmt.width, (3, 5), dtype=np.uint64)
-    tensor = Tensor("a/b", fmt, (3, 5))
+    tensor = CodeTensor("a/b", fmt, (3, 5))
     data = memory_text(tensor, codes)
     assert data.decode().splitlines()[2:] == [fmt.hex(int(c)) for c in codes.reshape(-1)]
-    (tmp_path / "a.b.memh").write_bytes(data)
-    assert (read_tensor(tmp_path, tensor) == codes).all()
+    assert (parse_codes(tensor, data) == codes).all()
     for broken in (data[:-1], data + b"0\n", data.replace(b"a/b", b"b/a"), data[:-2] + b"g\n", data[:-1] + b" "):
-        (tmp_path / "a.b.memh").write_bytes(broken)
         with pytest.raises(Error, match=r"a\.b\.memh(:17)?: (not \d|its heading says|1\d lines of codes)"):
-            read_tensor(tmp_path, tensor)
+            parse_codes(tensor, broken)
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------
@@ -144,19 +142,19 @@ def recipe(name: str, **training: int) -> Recipe:
 
 
 @pytest.fixture(scope="module")
-def traced() -> Callable[[str], Traced]:
-    found: dict[str, Traced] = {}
+def traced() -> Callable[[str], TracedStep]:
+    steps: dict[str, TracedStep] = {}
 
-    def of(name: str) -> Traced:
-        if name not in found:
-            found[name] = trace_step(recipe(name), 2 if name != "mx-sr-residual" else 1)
-        return found[name]
+    def of(name: str) -> TracedStep:
+        if name not in steps:
+            steps[name] = trace_step(recipe(name), 2 if name != "mx-sr-residual" else 1)
+        return steps[name]
 
     return of
 
 
 @pytest.fixture(scope="module")
-def folders(traced: Callable[[str], Traced], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def folders(traced: Callable[[str], TracedStep], tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     top = tmp_path_factory.mktemp("traces")
 
     def of(name: str) -> Path:
@@ -178,15 +176,15 @@ def test_a_trace_verifies(name: str, folders: Callable[[str], Path]) -> None:
 
 @pytest.mark.full(keep=3)
 @pytest.mark.parametrize("name", SMALL)
-def test_every_operation_is_recomputed(name: str, traced: Callable[[str], Traced]) -> None:
+def test_every_operation_is_recomputed(name: str, traced: Callable[[str], TracedStep]) -> None:
     """Exponentials and sums too: none is what the host made of it."""
     nodes = traced(name).trace.nodes
     assert {n.op for n in nodes} <= OPERATIONS.keys()
-    made = [n.op for n in nodes if n.outputs[0].endswith(("/exponentials", "/sums"))]
-    assert made == ["exp", "last_sum"] * (2 if name == "mx-transformer" else 1)  # attention has a softmax, too
+    names = [n.op for n in nodes if n.outputs[0].endswith(("/exponentials", "/sums"))]
+    assert names == ["exp", "last_sum"] * (2 if name == "mx-transformer" else 1)  # attention has a softmax, too
 
 
-def test_of_an_lstm_gates_and_time_steps_have_names(traced: Callable[[str], Traced]) -> None:
+def test_of_an_lstm_gates_and_time_steps_have_names(traced: Callable[[str], TracedStep]) -> None:
     """Each gate is computed from what the step before left."""
     trace = traced("lstm").trace
     functions = [n.outputs[0] for n in trace.nodes if n.op in ("sigmoid", "tanh")]
@@ -196,9 +194,9 @@ def test_of_an_lstm_gates_and_time_steps_have_names(traced: Callable[[str], Trac
     for t in range(3):
         written = by_output[f"lstm1/forward/t{t}/cell"]
         assert written.op == "add"
-        kept, added = (by_output[v.tensor] for v in written.inputs)
+        retained, added = (by_output[v.tensor] for v in written.inputs)
         before = f"lstm1/forward/t{t - 1}/cell_vector" if t else "lstm1/forward/cell_before"
-        assert [v.tensor for v in kept.inputs] == [f"lstm1/forward/t{t}/forget_gate", before]
+        assert [v.tensor for v in retained.inputs] == [f"lstm1/forward/t{t}/forget_gate", before]
         assert [v.tensor for v in added.inputs] == [f"lstm1/forward/t{t}/{x}_gate" for x in ("input", "cell")]
 
 
@@ -222,18 +220,18 @@ def test_a_recorded_layer_has_the_bits_of_a_plain_one(name: str) -> None:
     make, shape = LAYERS[name]
     x = np.random.default_rng(3).normal(0, 2, shape).astype(np.float32)
 
-    def run(layer: nn.Layer, given: Callable[[str, Any], Any]) -> list[Any]:
-        layer.params = {key: given(key, value) for key, value in layer.params.items()}
-        layer.buffers = {key: given(key, value) for key, value in layer.buffers.items()}
-        y = layer.forward(given("x", x))
-        dx = layer.backward(given("dy", np.asarray(y)[::-1].copy()))
+    def run(layer: nn.Layer, tensor: Callable[[str, Any], Any]) -> list[Any]:
+        layer.params = {key: tensor(key, value) for key, value in layer.params.items()}
+        layer.buffers = {key: tensor(key, value) for key, value in layer.buffers.items()}
+        y = layer.forward(tensor("x", x))
+        dx = layer.backward(tensor("dy", np.asarray(y)[::-1].copy()))
         return [np.asarray(v) for v in (y, dx, *layer.grads.values())]
 
     plain, recording, recorder = make(), make(), Recorder()
     plain.numerics = Numerics("layer", accumulator="fp32-sequential")
     recording.numerics = RecordingNumerics(Numerics("layer", accumulator="fp32-sequential"), recorder)
-    wanted, found = run(plain, lambda _, v: v), run(recording, recorder.given)
-    assert [v.tobytes() for v in wanted] == [v.tobytes() for v in found]
+    wanted, recorded = run(plain, lambda _, v: v), run(recording, recorder.input)
+    assert [v.tobytes() for v in wanted] == [v.tobytes() for v in recorded]
     assert {n.op for n in recorder.nodes} <= OPERATIONS.keys()
 
 
@@ -241,7 +239,7 @@ def test_nothing_goes_unrecorded() -> None:
     """What is not an operation of Numerics refuses a recorded tensor, and the operations one that is not recorded."""
     recorder = Recorder()
     numerics = RecordingNumerics(Numerics("layer"), recorder)
-    x = recorder.given("x", np.ones((2, 3), np.float32))
+    x = recorder.input("x", np.ones((2, 3), np.float32))
     for wrong in (lambda: x + 1, lambda: np.exp(x), lambda: x.sum(), lambda: x[0], lambda: x @ x.T):
         with pytest.raises(TypeError, match="recorded"):
             wrong()
@@ -257,55 +255,55 @@ def test_nothing_goes_unrecorded() -> None:
         numerics.relu(x)
 
 
-def test_a_traced_step_is_the_plain_one(traced: Callable[[str], Traced]) -> None:
+def test_a_traced_step_is_the_plain_one(traced: Callable[[str], TracedStep]) -> None:
     """With the accumulator named, the recorded update has the bits of training as ever."""
     name = "fp8-mlp"
     training = Training(recipe(name), load_data(recipe(name)))
     steps = iter(training._batches(0))
     for number in (1, 2):
         training.trainer.step(number, *next(steps))
-    found = traced(name)
+    step = traced(name)
     for key, weight in training.trainer.parameters().items():
         place = key.replace(".", "/")
-        last = [n.outputs[0] for n in found.trace.nodes if n.outputs[0].startswith(f"{place}/")][-1]
-        fmt = found.trace.tensors[last].fmt
+        last = [n.outputs[0] for n in step.trace.nodes if n.outputs[0].startswith(f"{place}/")][-1]
+        fmt = step.trace.tensors[last].fmt
         assert fmt.name == "fp16"
-        assert (sf.arrays.decode(found.codes[last], fmt) == weight).all(), key
-        before = found.codes[place].view(np.float32)
+        assert (sf.arrays.decode(step.codes[last], fmt) == weight).all(), key
+        before = step.codes[place].view(np.float32)
         assert (before != weight).any()
 
 
-def test_products_by_hand(traced: Callable[[str], Traced]) -> None:
+def test_products_by_hand(traced: Callable[[str], TracedStep]) -> None:
     """A product of blocks, its operands from the files' codes, by the public functions."""
-    found = traced("mx-cnn")
-    node = next(n for n in found.trace.nodes if n.op == "matmul" and n.options["blocks"][0])
-    a, a_scale, b, b_scale = (found.codes[v.tensor] for v in node.inputs)
+    step = traced("mx-cnn")
+    node = next(n for n in step.trace.nodes if n.op == "matmul" and n.options["blocks"][0])
+    a, a_scale, b, b_scale = (step.codes[v.tensor] for v in node.inputs)
     for i, j in ((0, 0), (17, 3)):
         pair = [sf.blocks.BlockArray(x[r], s[r], get_block_format("mxfp8"), 0, get_profile("ocp"))
                 for x, s, r in ((a, a_scale, i), (b, b_scale, j))]  # fmt: skip
-        assert sf.dot(*pair, acc="mx-fp32").bits == found.codes[node.outputs[0]][i, j]
-    quantized = next(n for n in found.trace.nodes if n.outputs[0] == node.inputs[0].tensor)
-    x = found.codes[quantized.inputs[0].tensor].view(np.float32).reshape(quantized.inputs[0].shape)
-    made = sf.blocks.encode(x, "mxfp8", axis=1)
-    assert (made.codes == a).all()
-    assert (made.scales == a_scale).all()
+        assert sf.dot(*pair, acc="mx-fp32").bits == step.codes[node.outputs[0]][i, j]
+    quantized = next(n for n in step.trace.nodes if n.outputs[0] == node.inputs[0].tensor)
+    x = step.codes[quantized.inputs[0].tensor].view(np.float32).reshape(quantized.inputs[0].shape)
+    array = sf.blocks.encode(x, "mxfp8", axis=1)
+    assert (array.codes == a).all()
+    assert (array.scales == a_scale).all()
 
 
-def test_random_words_are_the_source_s(traced: Callable[[str], Traced]) -> None:
-    found = traced("fp8-mlp")
-    node = next(n for n in found.trace.nodes if n.op == "random")
+def test_random_words_are_the_source_s(traced: Callable[[str], TracedStep]) -> None:
+    step = traced("fp8-mlp")
+    node = next(n for n in step.trace.nodes if n.op == "random")
     seed = int(node.options["source"].rpartition("=")[2])
-    codes = found.codes[node.outputs[0]].reshape(-1)
+    codes = step.codes[node.outputs[0]].reshape(-1)
     assert codes.tolist() == Philox(seed).bits(8, 0, codes.size)
 
 
-def test_tensors_link(traced: Callable[[str], Traced]) -> None:
+def test_tensors_link(traced: Callable[[str], TracedStep]) -> None:
     """What no node makes is data, weights before the step, velocities and constants."""
     trace = traced("fp8-mlp").trace
-    made = [name for n in trace.nodes for name in n.outputs]
-    assert len(made) == len(set(made))
-    given = set(trace.tensors) - set(made)
-    assert given == {
+    computed = [name for n in trace.nodes for name in n.outputs]
+    assert len(computed) == len(set(computed))
+    inputs = set(trace.tensors) - set(computed)
+    assert inputs == {
         "input/x", "input/labels", "constants/loss_scale", "constants/scale_over_4", "constants/weight_decay",
         "constants/momentum", "constants/rate",
         *(f"{layer}/{p}{end}" for layer in ("linear1", "output") for p in ("weight", "bias")
@@ -342,7 +340,7 @@ def test_every_changed_file_is_found(folders: Callable[[str], Path], tmp_path: P
     folder = folders("fp8-mlp")
     trace = json.loads((folder / "manifest.json").read_text())["set"]
     used = {v["tensor"] for n in trace["nodes"] for v in n["inputs"]}
-    made = {x for n in trace["nodes"] for x in n["outputs"]}
+    computed = {x for n in trace["nodes"] for x in n["outputs"]}
     files = {f"{t['name'].replace('/', '.')}.memh": t["name"] for t in trace["tensors"]}
     for i, path in enumerate(sorted(folder.glob("*.memh"))):
         data = flipped(path.read_bytes())
@@ -351,11 +349,11 @@ def test_every_changed_file_is_found(folders: Callable[[str], Path], tmp_path: P
         if i % 8 == 0:
             report = verify(altered(folder, tmp_path / f"h{i}", path.name, data, vouch=False))
             name = files[path.name]
-            told = f"no operation makes {name}" if name not in made else f"{path.name}:{data.count(10)}: {name}["
+            told = f"no operation makes {name}" if name not in computed else f"{path.name}:{data.count(10)}: {name}["
             assert "SHA-256 differs" in report.problems[0]
             assert told in report.problems[0]
         report = verify(altered(folder, tmp_path / f"v{i}", path.name, data, vouch=True), sample=1)
-        assert report.passed == (files[path.name] not in used | made), path.name
+        assert report.passed == (files[path.name] not in used | computed), path.name
     assert len(files) > 40
 
 
@@ -376,8 +374,8 @@ def test_changed_manifests_are_found(folders: Callable[[str], Path], tmp_path: P
             pass
 
     def node(manifest: dict[str, Any], op: str) -> dict[str, Any]:
-        found: dict[str, Any] = next(n for n in manifest["set"]["nodes"] if n["op"] == op)
-        return found
+        table: dict[str, Any] = next(n for n in manifest["set"]["nodes"] if n["op"] == op)
+        return table
 
     changes: list[Callable[[dict[str, Any]], object]] = [
         lambda m: node(m, "quantize")["options"].update(axis=0),

@@ -24,9 +24,9 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds import operation
 from softfloat_ref.golden.kinds.base import LINES
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.tags import TagCursor, defined_runs, groups, merged
+from softfloat_ref.golden.tags import TagCursor, defined_runs, groups, merge_runs
 from softfloat_ref.golden.verify import verify
-from softfloat_ref.golden.writers import chosen, of_set, parse_names
+from softfloat_ref.golden.writers import choose_writers, of_set, parse_names
 from softfloat_ref.golden.writers.npz import _directory, _Entry
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import Policy
@@ -71,8 +71,8 @@ SETS = {
 
 @pytest.fixture(params=list(SETS), ids=lambda x: x.replace(" ", "_"))
 def vectors(request: pytest.FixtureRequest) -> VectorSet:
-    found: VectorSet = SETS[request.param]
-    return found
+    known: VectorSet = SETS[request.param]
+    return known
 
 
 def lines_of(folder: Path, vectors: VectorSet) -> list[list[int]]:
@@ -165,17 +165,17 @@ def test_npz(vectors: VectorSet, tmp_path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
         assert {i.date_time for i in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-    found = np.load(path, allow_pickle=False)
+    arrays = np.load(path, allow_pickle=False)
     lines, start = lines_of(tmp_path, vectors), 0
     for f in vectors.fields:
         expected = [line[start : start + f.lanes] for line in lines]
-        array = found[f.name]
+        array = arrays[f.name]
         if f.width > 64:
             array = [[sum(int(w) << (64 * i) for i, w in enumerate(words))] for words in array]
         assert np.array(array, object).reshape(len(lines), f.lanes).tolist() == expected, f.name
         start += f.lanes
-    assert found[vectors.fields[0].name].dtype.byteorder in "<|="
-    tags = np.repeat(found["tag_names"][found["tag_index"]], found["tag_count"])
+    assert arrays[vectors.fields[0].name].dtype.byteorder in "<|="
+    tags = np.repeat(arrays["tag_names"][arrays["tag_index"]], arrays["tag_count"])
     assert tags.tolist() == tag_of_each(vectors)
 
 
@@ -316,9 +316,9 @@ def test_bytes_of_each_type_do_not_change(tmp_path: Path, monkeypatch: pytest.Mo
     cases = [(13 * i % 256, 101 * i % 256) for i in range(64)]
     monkeypatch.setattr(VectorSet, "inputs", lambda _: iter(cases))
     generate(VectorSet.make("mul", ("fp8_e4m3", "fp8_e5m2"), 64, out="fp16"), tmp_path, formats=LINES)
-    found = {p.suffix: p.read_bytes() for p in tmp_path.iterdir() if p.name != "manifest.json"}
-    found[".jsonl"] = found[".jsonl"].split(b"\n", 1)[1]  # the header has the set's whole definition
-    assert {k: hashlib.sha256(x).hexdigest()[:16] for k, x in found.items()} == DIGESTS
+    contents = {p.suffix: p.read_bytes() for p in tmp_path.iterdir() if p.name != "manifest.json"}
+    contents[".jsonl"] = contents[".jsonl"].split(b"\n", 1)[1]  # the header has the set's whole definition
+    assert {k: hashlib.sha256(x).hexdigest()[:16] for k, x in contents.items()} == DIGESTS
 
 
 DIGESTS = {
@@ -372,17 +372,17 @@ def test_zip_files_beyond_4_gib() -> None:
 
         def read(self, size: int = -1) -> bytes:
             assert self.at >= self.start
-            found = self.data[self.at - self.start :]
-            found = found if size < 0 else found[:size]
-            self.at += len(found)
-            return found
+            data = self.data[self.at - self.start :]
+            data = data if size < 0 else data[:size]
+            self.at += len(data)
+            return data
 
     big = 5 << 30
     entries = [_Entry("a", big, 1, 0), _Entry("b", 10, 2, big + 100), _Entry("c", 1 << 33, 3, big + 200)]
     end = big + 300 + (1 << 33)
     with zipfile.ZipFile(Sparse(end, _directory(entries, end))) as archive:  # type: ignore[arg-type]
-        found = [(i.filename, i.file_size, i.compress_size, i.header_offset, i.CRC) for i in archive.infolist()]
-    assert found == [(f"{e.name}.npy", e.size, e.size, e.offset, e.crc) for e in entries]
+        members = [(i.filename, i.file_size, i.compress_size, i.header_offset, i.CRC) for i in archive.infolist()]
+    assert members == [(f"{e.name}.npy", e.size, e.size, e.offset, e.crc) for e in entries]
     assert struct.unpack("<HHQQ", entries[0].local()[-20:]) == (1, 16, big, big)
 
 
@@ -425,8 +425,8 @@ def test_tags_in_any_stretches() -> None:
     for sizes in ((1, 2, 3, 5, 4000, 1), (9000,), (40, 41, 8919)):
         cursor, at = TagCursor(one), 0
         for size in sizes:
-            found = cursor.take(at, size)
-            assert [tag for tag, count in found for _ in range(count)] == every[at : at + size]
+            taken = cursor.take(at, size)
+            assert [tag for tag, count in taken for _ in range(count)] == every[at : at + size]
             at += size
     cursor = TagCursor(one)
     assert cursor.take(100, 1)[0][0] == every[100]
@@ -438,7 +438,7 @@ def test_runs_without_undefined_cases() -> None:
     runs = [("a", 3), ("b", 2), ("a", 1)]
     assert defined_runs(runs, []) == runs
     assert defined_runs(runs, [0, 3, 4]) == [("a", 2), ("a", 1)]
-    assert list(merged(defined_runs(runs, [0, 3, 4]))) == [("a", 3)]
+    assert list(merge_runs(defined_runs(runs, [0, 3, 4]))) == [("a", 3)]
     assert defined_runs(runs, range(6)) == []
     assert groups([("a", 3), ("b", 2)]) == [
         {"tag": "a", "first": 0, "count": 3},
@@ -462,7 +462,7 @@ def test_what_eval_computes_is_generated(fmt: str) -> None:
     count = 0
     for unit in units(fmt):
         vectors = VectorSet(unit, 2)
-        assert {w.key for w in chosen((), vectors, 2)} == {"tv", "memh", "svh"}
+        assert {w.key for w in choose_writers((), vectors, 2)} == {"tv", "memh", "svh"}
         assert {w.key for w in of_set(vectors)} >= {"tv", "memh", "svh", "csv", "npz"}
         count += 1
     assert count > 40

@@ -12,7 +12,7 @@ from softfloat_ref import blocks
 from softfloat_ref.arrays.functions import lstm_gates
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
-from softfloat_ref.golden.trace.recorder import Recorded, Recorder
+from softfloat_ref.golden.trace.recorder import RecordedArray, Recorder
 from softfloat_ref.nn import functions
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.models import MODELS, Input, build
@@ -142,11 +142,11 @@ def check_recorded(name: str, specs: Specs, accumulator: str) -> None:
     recorder, layer = Recorder(), make()
     for part_name, part in layer.walk():
         for kept in (part.params, part.buffers):
-            kept.update({key: recorder.given(f"{part_name}/{key}", value) for key, value in kept.items()})
-    given = recorder.given("x", x), recorder.given("dy", dy)
+            kept.update({key: recorder.input(f"{part_name}/{key}", value) for key, value in kept.items()})
+    given = recorder.input("x", x), recorder.input("dy", dy)
     found = spread(layer, *given, lambda plain: RecordingNumerics(plain, recorder), specs, accumulator)
     for a, b in zip(expected, found, strict=True):
-        assert isinstance(b, Recorded)
+        assert isinstance(b, RecordedArray)
         np.testing.assert_array_equal(np.asarray(b).view(np.uint32), a.view(np.uint32))
 
 

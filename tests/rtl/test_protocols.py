@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 from benches import CHEAP, FIXED, HAS_ICARUS, TOP, build, failure, folders, text_of, with_icarus  # noqa: F401
 
-from softfloat_ref.golden.executed import executed
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.tolerance import nan_function
+from softfloat_ref.testing.answers import executed_cases
 from softfloat_ref.testing.check import check_lines
-from softfloat_ref.testing.compare import CompareNan, Rule, same_result
+from softfloat_ref.testing.compare import CompareNan, ComparisonRule, same_result
 
 pytestmark = pytest.mark.sim
 
@@ -284,7 +285,7 @@ def test_the_nans_of_a_format_are_those_of_check(name: str, tmp_path: Path) -> N
     found = find("icarus").run([quiet], "nan", work_dir=tmp_path / "w").output.split("\n")
     nan = fmt.canonical_nan
     for code in range(1 << fmt.width):
-        rules = [same_result(nan, code, Rule(fmt, rule)) for rule in (CompareNan.ANY, CompareNan.QUIET)]
+        rules = [same_result(nan, code, ComparisonRule(fmt, rule)) for rule in (CompareNan.ANY, CompareNan.QUIET)]
         assert found[code] == " ".join(str(int(x)) for x in rules), hex(code)
 
 
@@ -389,7 +390,7 @@ def test_a_log_has_only_the_flags_that_the_device_has(folders: dict[str, Path], 
     assert check_lines(vectors, log.read_text().splitlines(), count=300).passed
     wrong = check_lines(vectors, rest)
     assert (wrong.passed, dict(wrong.kinds)) == (False, {"flags only": sum(int(x.split()[-1], 16) > 1 for x in lines)})
-    assert len(list(executed(vectors, log))) == 300
+    assert len(list(executed_cases(vectors, log))) == 300
 
     none = PARTLY_PORTS.replace("@IGNORE@", '["flags"]').replace('nx = "inexact"\n', "")
     assert build(CHEAP, folders["add"], tmp_path / "x", none, tmp_path / "partly.sv").run(f"+results={log}").passed
@@ -398,7 +399,7 @@ def test_a_log_has_only_the_flags_that_the_device_has(folders: dict[str, Path], 
     assert {len(line.split()) for line in rest} == {3}
     report = check_lines(vectors, log.read_text().splitlines(), count=300)
     assert (report.passed, report.has_flags) == (True, False)
-    assert len(list(executed(vectors, log))) == 300
+    assert len(list(executed_cases(vectors, log))) == 300
 
 
 def test_a_log_has_no_result_that_the_device_does_not_have(tmp_path: Path) -> None:
@@ -414,7 +415,7 @@ def test_a_log_has_no_result_that_the_device_does_not_have(tmp_path: Path) -> No
     failure(build(CHEAP, tmp_path / "v", tmp_path / "w", ports, source).run(f"+results={log}"))
     rows = [line.split()[32:] for line in log.read_text().splitlines()]
     assert rows == [["03", *["-"] * 32]] * 40
-    assert len(list(executed(VectorSet.make("quantize", "mxfp4", 40), log))) == 40
+    assert len(list(executed_cases(VectorSet.make("quantize", "mxfp4", 40), log))) == 40
 
 
 def test_a_log_says_which_nans_were_accepted(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ from benches import (
 from click.testing import CliRunner
 
 from softfloat_ref.app import vectors as app
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.rtl.fit import Misfit, check_fit

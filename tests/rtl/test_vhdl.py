@@ -21,7 +21,8 @@ from pages import blocks
 from softfloat_ref.app.main import main
 from softfloat_ref.app.vectors import vhdl
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.golden.verify import stored_set

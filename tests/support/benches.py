@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.rtl.bench_runs import Run

@@ -7,7 +7,7 @@ from softfloat_ref.diagnosis.checked import diagnosis_of, space_of
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.hypotheses import Model
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import Judge
+from softfloat_ref.testing.judge import Judge
 
 
 def diagnosis(vectors: VectorSet, model: Model, *, shrink: bool = False) -> Diagnosis:

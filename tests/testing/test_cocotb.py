@@ -260,11 +260,11 @@ def why_not() -> str:
 
 
 def simulator_names() -> list[str]:
-    found = []
+    names = []
     for name in ("verilator", "icarus"):
         with contextlib.suppress(Error), simulator(name):
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def stripped(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from softfloat_ref.oracle.formats import get_format
-from softfloat_ref.testing.compare import Answer, CompareNan, Rule, agrees, classify
+from softfloat_ref.testing.compare import Answer, CompareNan, ComparisonRule, agrees, classify
 
 RULES = [  # expected, got, nan rule, agrees
     ((0x7E00, 0), Answer((0x7E01,), 0), "exact", False),
@@ -23,12 +23,12 @@ RULES = [  # expected, got, nan rule, agrees
 @pytest.mark.parametrize(("expected", "got", "nan", "right"), RULES)
 def test_comparison(expected: tuple[int, int], got: Answer, nan: str, right: bool) -> None:
     fp16 = get_format("fp16")
-    assert agrees(expected, got, Rule(fp16, CompareNan(nan))) == right
+    assert agrees(expected, got, ComparisonRule(fp16, CompareNan(nan))) == right
 
 
 def test_flags_may_be_ignored() -> None:
     fp16 = get_format("fp16")
-    assert agrees((0x3C00, 1), Answer((0x3C00,), 0), Rule(fp16, CompareNan.EXACT, flags=False))
+    assert agrees((0x3C00, 1), Answer((0x3C00,), 0), ComparisonRule(fp16, CompareNan.EXACT, flags=False))
 
 
 KINDS = [
@@ -51,4 +51,4 @@ KINDS = [
 @pytest.mark.parametrize(("expected", "got", "kind"), KINDS)
 def test_kinds(expected: int, got: int, kind: str) -> None:
     fp16 = get_format("fp16")
-    assert classify((expected, 0), Answer((got,), 1), Rule(fp16)) == kind
+    assert classify((expected, 0), Answer((got,), 1), ComparisonRule(fp16)) == kind

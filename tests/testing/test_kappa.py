@@ -16,9 +16,10 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import evaluator, signature
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import declaration
-from softfloat_ref.testing.check import Judge, Report, check_arrays
+from softfloat_ref.testing.check import check_arrays
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.testing.kappa import Allowance, Kappas, intervals, kappa_of, largest, text_of
+from softfloat_ref.testing.judge import CheckReport, Judge
+from softfloat_ref.testing.kappa import Allowance, Kappas, intervals, kappa_of, largest_kappa, text_of
 
 
 def finite_codes(name: str) -> Iterator[int]:
@@ -50,9 +51,9 @@ def test_nans_and_infinities() -> None:
 
 
 def test_the_largest() -> None:
-    assert largest([1, 3, 2]) == 3
-    assert largest([1, math.inf]) == math.inf
-    assert math.isnan(largest([math.inf, math.nan, 3]))
+    assert largest_kappa([1, 3, 2]) == 3
+    assert largest_kappa([1, math.inf]) == math.inf
+    assert math.isnan(largest_kappa([math.inf, math.nan, 3]))
     assert list(map(text_of, (3, math.inf, math.nan))) == ["3", "Inf", "NaN"]
 
 
@@ -81,13 +82,13 @@ def wrong(code: int) -> int:
     return code + 2 * (code in HIGH) - (code == LOW)
 
 
-def measured(change: Change, allowed: Allowance) -> Report:
+def measured(change: Change, allowed: Allowance) -> CheckReport:
     """An exp of binary8p4se with changed results."""
     vectors = VectorSet.make("exp", "binary8p4se", level="exhaustive")
     return check_arrays(vectors, lambda a: np.array([change(RESULTS[x]) for x in a.tolist()]), kappa=allowed)
 
 
-def kappas(report: Report) -> Kappas:
+def kappas(report: CheckReport) -> Kappas:
     assert isinstance(report.errors, Kappas)
     return report.errors
 
@@ -95,12 +96,12 @@ def kappas(report: Report) -> Kappas:
 def test_a_device_is_measured() -> None:
     report = measured(wrong, Allowance(None, intervals("[-inf, -1) [-1, 0] (0, inf]")))
     assert report.passed
-    found = kappas(report)
-    assert (found.compared, found.found) == (256, 2)
-    assert found.declared == [("[ -Inf, -1 )", 1), ("[ -1, 0 ]", 0), ("( 0, Inf ]", 2)]
-    assert found.counts == {"0": 256 - HIGHS - LOWS, "1": LOWS, "2": HIGHS}
-    assert found.text()[-1] == "worst 2: exp 29 = 43, defined 41"
-    assert found.summary() == "; kappa 2"
+    result = kappas(report)
+    assert (result.compared, result.kappa) == (256, 2)
+    assert result.declared == [("[ -Inf, -1 )", 1), ("[ -1, 0 ]", 0), ("( 0, Inf ]", 2)]
+    assert result.counts == {"0": 256 - HIGHS - LOWS, "1": LOWS, "2": HIGHS}
+    assert result.text()[-1] == "worst 2: exp 29 = 43, defined 41"
+    assert result.summary() == "; kappa 2"
 
 
 @pytest.mark.parametrize(("limit", "count"), [(2, 0), (1, HIGHS), (0, HIGHS + LOWS)])
@@ -134,7 +135,7 @@ def test_several_results() -> None:
         *right, last = line[-3:]
         judge.compare(line, Answer((*right, last - (1 < last < 0x70))))
     report = judge.report
-    assert kappas(report).found == 1
+    assert kappas(report).kappa == 1
     assert set(report.kinds) == {"kappa above 0"}
     text = declaration.kappas(kappas(report), "BlockAddFast", "sampling", declaration.Provider())
     assert 'Approximates: "BlockAdd<' in text

@@ -44,13 +44,13 @@ def test_the_set_is_complete() -> None:
 @pytest.mark.parametrize("first", range(4))
 def test_a_sample_is_right(first: int) -> None:
     for one in REQUIRED[first::12]:
-        assert not mandatory.check(one, 64).wrong, one.unit.name
+        assert not mandatory.check_specialization(one, 64).wrong, one.unit.name
 
 
 def test_small_specializations_are_checked_on_every_case() -> None:
     one = REQUIRED[NAMES.index("Negate<Binary8p4se, Binary8p4se, (NearestTiesToEven, SatNone)>")]
-    assert mandatory.check(one, 256)[1:] == (256, True, ())
-    assert mandatory.check(one, 255)[1:3] == (255, False)
+    assert mandatory.check_specialization(one, 256)[1:] == (256, True, ())
+    assert mandatory.check_specialization(one, 255)[1:3] == (255, False)
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_another_policy_is_wrong(name: str, change: dict[str, str]) -> None:
     one = REQUIRED[next(i for i, x in enumerate(NAMES) if x.startswith(name))]
     assert isinstance(one.unit, OperationUnit | BlockOperationUnit)
     other = dataclasses.replace(one.unit, policy=one.unit.policy.replace(**change))
-    assert not mandatory.check(one, 300).wrong
-    assert mandatory.check(one._replace(unit=other), 300).wrong
+    assert not mandatory.check_specialization(one, 300).wrong
+    assert mandatory.check_specialization(one._replace(unit=other), 300).wrong
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_another_operation_is_wrong(name: str, other: str) -> None:
     one = REQUIRED[next(i for i, x in enumerate(NAMES) if x.startswith(f"{name}<Binary8p4se"))]
     assert isinstance(one.unit, OperationUnit)
     changed = dataclasses.replace(one.unit, op=own_name(other))
-    assert mandatory.check(one._replace(unit=changed), 300).wrong
+    assert mandatory.check_specialization(one._replace(unit=changed), 300).wrong
 
 
 @pytest.mark.parametrize("name", ["binary4p2sf", "binary8p4se", "binary8p3se"])
@@ -123,5 +123,5 @@ def test_beyond_the_largest(name: str, size: int, code: int) -> None:
     fmt = get_format(name)
     for sign, bit in ((1, 0), (-1, fmt.sign_bit)):
         near = range(1 << fmt.width) if fmt.width < 9 else [c | s for c in range(code - 3, code + 3) for s in (0, bit)]
-        found = [c for c in dict.fromkeys(near) if mandatory.is_projected(mandatory.Fraction(sign * size), c, fmt)]
-        assert found == [code | bit]
+        codes = [c for c in dict.fromkeys(near) if mandatory.is_projected(mandatory.Fraction(sign * size), c, fmt)]
+        assert codes == [code | bit]

@@ -11,7 +11,8 @@ import pytest
 from command import ok, refused, run
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.check import UNKNOWN, Report, check_lines, check_results
+from softfloat_ref.testing.check import check_lines, check_results
+from softfloat_ref.testing.judge import UNKNOWN_BITS, CheckReport
 from softfloat_ref.units import Field
 
 VECTORS = VectorSet.make("mul", "fp16", 100, seed=1)
@@ -65,7 +66,7 @@ def test_operands_may_be_spelled_otherwise(spelling: str, operands: str) -> None
     assert report.passed, report.kinds
 
 
-def checked(lines: list[str], first: int, path: Path) -> Report:
+def checked(lines: list[str], first: int, path: Path) -> CheckReport:
     if not first:
         return check_lines(VECTORS, lines)
     path.write_text("\n".join(lines) + "\n")
@@ -80,8 +81,8 @@ def test_unknown_digits_of_a_simulator_are_mismatches(word: str, first: int, tmp
         lines = written("%h", first)
         words = lines[at].split()
         lines[at] = " ".join([*words[:-2], word, words[-1]])
-        found = checked(lines, first, tmp_path / "log")
-        assert (found.compared, dict(found.kinds)) == (len(LINES), {UNKNOWN: 1})
+        report = checked(lines, first, tmp_path / "log")
+        assert (report.compared, dict(report.kinds)) == (len(LINES), {UNKNOWN_BITS: 1})
 
 
 @pytest.mark.parametrize("first", [0, 2])
@@ -90,9 +91,9 @@ def test_other_words_are_refused(word: str, first: int, tmp_path: Path) -> None:
     lines = written("%h", first)
     words = lines[7].split()
     lines[7] = " ".join([*words[:-2], word, words[-1]])
-    found = checked(lines, first, tmp_path / "log")
-    assert (found.compared, found.mismatched) == (7, 0)
-    assert "is not a line of a result and flags in hexadecimal" in found.failure
+    report = checked(lines, first, tmp_path / "log")
+    assert (report.compared, report.mismatched) == (7, 0)
+    assert "is not a line of a result and flags in hexadecimal" in report.failure
 
 
 def test_a_line_by_itself() -> None:

@@ -24,17 +24,17 @@ ODD = ("fp16", "fp8_e4m3", "fp4_e2m1", "e8m0", "int8", "i32", "ue4m3", "binary8p
 
 
 def sample(strategy: SearchStrategy[Any], count: int) -> list[Any]:
-    found: list[Any] = []
+    drawn: list[Any] = []
 
     @settings(
         max_examples=count, database=None, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
     )
     @given(strategy)
     def collect(x: Any) -> None:
-        found.append(x)
+        drawn.append(x)
 
     collect()
-    return found
+    return drawn
 
 
 @pytest.mark.full(keep=3)
@@ -91,9 +91,9 @@ def test_they_shrink_to_simple_codes() -> None:
         assert find(testing.bits(name), lambda code: True, settings=ALONE) == 0
     fmt = get_format("fp16")
     read = decoder(fmt)
-    found = find(testing.bits(fmt), lambda c: read(c).is_finite and 2 < abs(float(read(c))) < 30, settings=ALONE)
-    assert found & 0x8000 == 0
-    assert (found & 0x3FF).bit_count() <= 1
+    simplest = find(testing.bits(fmt), lambda c: read(c).is_finite and 2 < abs(float(read(c))) < 30, settings=ALONE)
+    assert simplest & 0x8000 == 0
+    assert (simplest & 0x3FF).bit_count() <= 1
     assert find(testing.policies(), lambda p: True, settings=ALONE) == Policy()
     assert find(testing.blocks("mxfp8"), lambda x: True, settings=ALONE)[1:] == [0] * 31
     tie = find(testing.values("fp16"), lambda v: v.is_finite and encode(v, fmt).flags == 1, settings=ALONE)
@@ -102,9 +102,9 @@ def test_they_shrink_to_simple_codes() -> None:
 
 def test_blocks_have_their_size_and_a_largest_value_near_a_threshold() -> None:
     for name, size in (("mxfp8", 32), ("nvfp4", 16), ("mxint8", 32)):
-        found = sample(testing.blocks(name, finite=True), 30)
-        assert {len(x) for x in found} == {size}
-        assert all(decode(code, "fp32").is_finite for x in found for code in x)
+        blocks = sample(testing.blocks(name, finite=True), 30)
+        assert {len(x) for x in blocks} == {size}
+        assert all(decode(code, "fp32").is_finite for x in blocks for code in x)
     assert {len(x) for x in sample(testing.blocks("mxfp8", size=5), 5)} == {5}
 
 

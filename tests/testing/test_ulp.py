@@ -21,21 +21,21 @@ from softfloat_ref.oracle.operations import evaluate, signature
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import check_arrays
-from softfloat_ref.testing.compare import CompareNan, Rule
-from softfloat_ref.testing.ulp import Exact, Judged, Tolerance, exact_result, number, unit
+from softfloat_ref.testing.compare import CompareNan, ComparisonRule
+from softfloat_ref.testing.ulp import Exact, Judged, UlpJudge, exact_result, ulp_of, ulp_text
 from softfloat_ref.units import OperationUnit
 
 HALF = Fraction(1, 2)
 
 
-def tolerance(op: str, fmt: str, limit: Fraction, out: str | None = None, **policy: object) -> Tolerance:
-    return Tolerance(OperationUnit.make(op, fmt, out, Policy(**policy)), limit, 3)  # type: ignore[arg-type]
+def tolerance(op: str, fmt: str, limit: Fraction, out: str | None = None, **policy: object) -> UlpJudge:
+    return UlpJudge(OperationUnit.make(op, fmt, out, Policy(**policy)), limit, 3)  # type: ignore[arg-type]
 
 
-def judge(t: Tolerance, got: int, *operands: int) -> Judged:
+def judge(t: UlpJudge, got: int, *operands: int) -> Judged:
     expected, _ = evaluate(t.sig.operation.name, operands, t.sig.formats, t.sig.out, t.policy)
     x = exact_result(t.sig, t.policy)(operands, 0)
-    return t.judge(expected, got, x, Rule(t.sig.out, CompareNan.ANY))
+    return t.judge(expected, got, x, ComparisonRule(t.sig.out, CompareNan.ANY))
 
 
 def test_roots_and_quotients_are_compared_exactly() -> None:
@@ -56,8 +56,8 @@ def test_the_unit_is_that_of_the_exact_result() -> None:
     """Handbook of Floating-Point Arithmetic, 2.3.2: at a power of two the unit is the one above it."""
     fp16 = get_format("fp16")
     for x, exponent in ((1, -10), (Fraction(4095, 4096), -11), (2, -9), (Fraction(1, 1 << 20), -24), (0, -24)):
-        assert unit(fp16, Exact(FINITE, 0, Fraction(x))) == Fraction(2) ** exponent
-    assert unit(get_format("i8"), Exact(FINITE, 0, Fraction(100))) == 1
+        assert ulp_of(fp16, Exact(FINITE, 0, Fraction(x))) == Fraction(2) ** exponent
+    assert ulp_of(get_format("i8"), Exact(FINITE, 0, Fraction(100))) == 1
 
 
 @pytest.mark.parametrize("op", ["sqrt", "recip", "rsqrt", "div", "mul"])
@@ -85,8 +85,8 @@ def test_a_limit_is_kept_to_the_last_bit() -> None:
     """1/3 in fp16 lies 1/3 ulp above 3555: errors are thirds, which no decimal meets."""
     for limit, wrong in ((Fraction(2, 3), False), (Fraction(2, 3) - Fraction(1, 10**40), True)):
         assert judge(tolerance("recip", "fp16", limit), 0x3556, 0x4200) == Judged(Fraction(2, 3), wrong)
-        found = judge(tolerance("rsqrt", "fp16", limit), 0x3556, 0x4880)  # 1/sqrt(9)
-        assert found.wrong == wrong
+        judged = judge(tolerance("rsqrt", "fp16", limit), 0x3556, 0x4880)  # 1/sqrt(9)
+        assert judged.wrong == wrong
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_a_limit_is_kept_to_the_last_bit() -> None:
 )
 def test_the_ends_of_the_range(case: tuple[int, int, int], error: float | None, wrong: bool) -> None:
     got, a, b = case
-    found = judge(tolerance("add", "fp16", Fraction(1)), got, a, b)
+    judged = judge(tolerance("add", "fp16", Fraction(1)), got, a, b)
     if case[0] in (0xFBFF,) or (case[1], case[0]) == (0x7800, 0x7C00):
-        assert found.wrong  # far off: how far is beside the point
+        assert judged.wrong  # far off: how far is beside the point
     else:
-        assert found.error == error
-    assert found.wrong == wrong
+        assert judged.error == error
+    assert judged.wrong == wrong
 
 
 def test_saturated_and_flushed_results_are_measured_from_the_policys_own() -> None:
@@ -146,19 +146,19 @@ def test_histogram_and_worst_cases() -> None:
             right = np.sqrt(a.view(np.float32)).view(np.uint32)
         return np.where((a & 7) == 3, right ^ 1, right)
 
-    found = check_arrays(vectors, device, nan=CompareNan.ANY, limit=HALF, shown=4)
-    errors = found.errors
+    report = check_arrays(vectors, device, nan=CompareNan.ANY, limit=HALF, shown=4)
+    errors = report.errors
     assert errors is not None
-    assert sum(errors.ranges.values()) + errors.infinite == found.compared == 2000
-    assert found.mismatched == sum(n for k, n in errors.ranges.items() if k > 0) + errors.infinite > 50
+    assert sum(errors.ranges.values()) + errors.infinite == report.compared == 2000
+    assert report.mismatched == sum(n for k, n in errors.ranges.items() if k > 0) + errors.infinite > 50
     worst = [case.error for case in errors.worst]
     assert len(worst) == 4
     assert worst[0] is None or worst == sorted(worst, reverse=True)  # type: ignore[type-var]
-    text = "\n".join(reports.text(found))
+    text = "\n".join(reports.report_lines(report))
     assert "error up to 0.5 ulp" in text
     assert "ulp: sqrt " in text
-    assert "ulp, 0.5 allowed" in reports.summary(found)
-    table = json.loads(reports.to_json(found))["ulp"]
+    assert "ulp, 0.5 allowed" in reports.summary(report)
+    table = json.loads(reports.to_json(report))["ulp"]
     assert sum(row["cases"] for row in table["histogram"]) + table["infinite"] == 2000
     assert len(table["worst"]) == 4
 
@@ -208,7 +208,7 @@ def test_errors_beyond_float64() -> None:
     t = tolerance("mul", "fp128", Fraction(1))
     largest, one = 0x7FFEFFFF << 96 | (1 << 96) - 1, 0x3FFF << 112
     t.kind((one, one, one, 0), _answer(largest), CompareNan.EXACT, True)  # type: ignore[arg-type]
-    assert number(t.errors.largest) == "1.79769e+308"
+    assert ulp_text(t.errors.largest) == "1.79769e+308"
     assert json.dumps(t.errors.to_dict())
 
 
@@ -221,5 +221,5 @@ def test_limits_that_are_none(limit: str) -> None:
 def test_operations_without_an_error() -> None:
     for op in ("lt", "neg", "class"):
         with pytest.raises(Error, match="no error in ulp"):
-            Tolerance(OperationUnit.make(op, "fp16"), HALF, 1)
+            UlpJudge(OperationUnit.make(op, "fp16"), HALF, 1)
     assert encode(1, "fp16").bits == 0x3C00

@@ -14,8 +14,9 @@ import pytest
 
 from softfloat_ref.coverage.engine.measure import measured
 from softfloat_ref.explanation.steps import field_lines, steps
-from softfloat_ref.golden.generate import generate, read_manifest
+from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds.base import LINES
+from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.oracle.formats import get_format

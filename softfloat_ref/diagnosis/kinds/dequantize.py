@@ -12,7 +12,7 @@ from softfloat_ref.diagnosis.kinds.block import RANDOM_BLOCKS, DiagnosedBlock
 from softfloat_ref.diagnosis.profile_space import DequantizeSpace
 from softfloat_ref.diagnosis.ranking import spread
 from softfloat_ref.diagnosis.spaces import Space
-from softfloat_ref.golden.kinds import block_codes
+from softfloat_ref.golden.kinds.dequantize import random_code_blocks
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.blocks.formats import FP32
 from softfloat_ref.units import DequantizeUnit
@@ -38,7 +38,7 @@ class DiagnosedDequantize(DiagnosedBlock):
 
     def _random(self, seed: int, count: int) -> Iterator[Question]:
         """Random blocks."""
-        return map(self._whole, range(count), block_codes.random_code_blocks(self.unit.block, seed, count))
+        return map(self._whole, range(count), random_code_blocks(self.unit.block, seed, count))
 
     def _probes(self, count: int) -> Iterator[Question]:
         """At most `count` scales, the ends and NaN first, each with consecutive elements, often the largest."""

@@ -10,7 +10,7 @@ from softfloat_ref.diagnosis.kinds.base import SCALES, register
 from softfloat_ref.diagnosis.kinds.block import RANDOM_BLOCKS, DiagnosedBlock
 from softfloat_ref.diagnosis.profile_space import ProfileSpace
 from softfloat_ref.diagnosis.spaces import Space
-from softfloat_ref.golden.kinds import block_codes
+from softfloat_ref.golden.kinds.quantize import value_blocks
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.scale_rules import largest
@@ -32,7 +32,7 @@ class DiagnosedQuantize(DiagnosedBlock):
         """Probes of every choice of a profile, then random blocks."""
         unit, size = self.unit, self.unit.block.size
         rows = [(*row[:size], *(0,) * (size - len(row))) for row in _probes(unit)]
-        random = block_codes.value_blocks(unit.block, unit.values, 0, RANDOM_BLOCKS)
+        random = value_blocks(unit.block, unit.values, 0, RANDOM_BLOCKS)
         tail = SCALES[:1] if unit.two_levels else ()
         words = unit.policy.random_count
         noise = tuple((0x9E37 * (i + 1)) % (1 << words) for i in range(size)) if words else ()
@@ -43,7 +43,7 @@ class DiagnosedQuantize(DiagnosedBlock):
         return list(dict.fromkeys((*plain, *turned)))
 
     def confirming(self, vectors: VectorSet, count: int, seed: int) -> list[Question]:
-        found = block_codes.value_blocks(self.unit.block, self.unit.values, seed + 1, count)
+        found = value_blocks(self.unit.block, self.unit.values, seed + 1, count)
         return [(*values, *self._tail(turn)) for turn, values in enumerate(found)]
 
     def _tail(self, turn: int) -> Question:

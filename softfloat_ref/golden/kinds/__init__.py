@@ -12,10 +12,5 @@ from softfloat_ref.golden.kinds import (  # noqa: F401
     quantize,
     vector,
 )
-from softfloat_ref.golden.kinds.base import Cases, cases_class, register
-
-__all__ = ["Cases", "cases_class", "register"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+from softfloat_ref.golden.kinds.base import Cases as Cases
+from softfloat_ref.golden.kinds.base import cases_class as cases_class

@@ -13,7 +13,7 @@ from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import ApproximationUnit, Line
 
-_ANYWHERE: Final = 4  # one random case in N; the others lie within the tables
+_ANY_EVERY: Final = 4  # one random case in N; the others lie within the tables
 
 
 @register(ApproximationUnit)
@@ -31,11 +31,11 @@ class ApproximationCases(Cases):
         a = self.unit.approximation
         source = Philox(self.vectors.seed, stream=2)
         for i, case in enumerate(random_cases([a.fmt], self.vectors.seed, count)):
-            word, part = source.words(i, 1)[0], a.parts[i // _ANYWHERE % len(a.parts)]
-            negative = i // _ANYWHERE % 2 if a.fmt.signed else 0
+            word, part = source.words(i, 1)[0], a.parts[i // _ANY_EVERY % len(a.parts)]
+            negative = i // _ANY_EVERY % 2 if a.fmt.signed else 0
             span = part.after - part.first
             inside = part.first + word % span | a.fmt.sign_bit * negative if span else case[0]
-            yield case if i % _ANYWHERE == 0 else (inside,)
+            yield case if i % _ANY_EVERY == 0 else (inside,)
 
     def conventions(self) -> list[dict[str, Any]]:
         a = self.unit.approximation

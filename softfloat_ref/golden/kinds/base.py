@@ -27,7 +27,7 @@ NEAR_CARRY_EVERY: Final = 8  # one random case in N is generated from its random
 _CHUNK: Final = 1024
 
 
-class Request(Protocol):
+class CaseRequest(Protocol):
     """The attributes of a set that its cases need."""
 
     @property
@@ -64,10 +64,10 @@ class Cases:
     rule: ClassVar[str] = ""
     streams: ClassVar[dict[str, int]] = {"operands": 1}
 
-    def __init__(self, vectors: Request) -> None:
+    def __init__(self, vectors: CaseRequest) -> None:
         self.vectors = vectors
         self.unit: Any = vectors.unit
-        self.found: tuple[tuple[str, Line], ...] | None = None  # the directed cases, once they are
+        self.directed_cases: tuple[tuple[str, Line], ...] | None = None  # the directed cases, once they are
 
     def check(self) -> None:
         """Raise Error for an invalid set of this kind."""
@@ -126,9 +126,9 @@ class Cases:
 
         Cases that choose their random bits are left out if the unit generates these itself, as with an LFSR.
         """
-        if self.found is None:
-            self.found = self._directed()
-        return self.found
+        if self.directed_cases is None:
+            self.directed_cases = self._directed()
+        return self.directed_cases
 
     def _directed(self) -> tuple[tuple[str, Line], ...]:
         vectors, coverage = self.vectors, self.coverage
@@ -136,11 +136,11 @@ class Cases:
             return ()
         level = LEVELS[vectors.level or "1"]
         most = vectors.count if vectors.level else vectors.count // 2
-        made = directed(coverage, level.each, min(level.directed, most), self.origin)
+        cases = directed(coverage, level.each, min(level.directed, most), self.origin)
         if self.unit.random_field is None or isinstance(self.source, Philox):
-            return made
+            return cases
         width = self.unit.operand_width
-        return tuple((name, case[:width]) for name, case in made if not coverage.chooses_words(name))
+        return tuple((name, case[:width]) for name, case in cases if not coverage.chooses_words(name))
 
     def first(self, count: int) -> Run:
         """The cases between the directed and the random ones, if there are `count` in all: tag and number."""
@@ -151,19 +151,19 @@ class Cases:
         if self.vectors.level == EXHAUSTIVE:
             yield EXHAUSTIVE, self.vectors.count
             return
-        made = self.directed()
-        yield from ((name, len(list(run))) for name, run in itertools.groupby(name for name, _ in made))
-        left = self.vectors.count - len(made)
+        cases = self.directed()
+        yield from ((name, len(list(run))) for name, run in itertools.groupby(name for name, _ in cases))
+        left = self.vectors.count - len(cases)
         tag, number = self.first(left)
         number = min(number, left)
         yield from (run for run in ((tag, number), (RANDOM, left - number)) if run[1])
 
     def inputs(self) -> Iterator[Line]:
         """The inputs of each case: operands, then random words."""
-        made = self.directed_inputs()
-        yield from made
-        numbered = iter(self.others(self.vectors.count - len(made)))
-        position = len(made)
+        first = self.directed_inputs()
+        yield from first
+        numbered = iter(self.others(self.vectors.count - len(first)))
+        position = len(first)
         while chunk := list(itertools.islice(numbered, _CHUNK)):
             for inputs, words in zip(chunk, self.random(position, len(chunk)), strict=True):
                 if words and self.makes_near_carry_cases and position % NEAR_CARRY_EVERY == 0:
@@ -173,10 +173,10 @@ class Cases:
 
     def directed_inputs(self) -> list[Line]:
         """The directed cases, each with random words: its own, or those of its position."""
-        made = [case for _, case in self.directed()]
-        words = self.random(0, len(made))
+        cases = [case for _, case in self.directed()]
+        words = self.random(0, len(cases))
         width = self.unit.input_width
-        return [case if len(case) == width else (*case, *own) for case, own in zip(made, words, strict=True)]
+        return [case if len(case) == width else (*case, *own) for case, own in zip(cases, words, strict=True)]
 
     def others(self, count: int) -> Iterator[Line]:
         """The operands of the cases that are not directed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from softfloat_ref.golden.cases import code_of, words_per_code
+from softfloat_ref.golden.cases import next_code, words_of_cases, words_per_code
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.oracle import exact
@@ -13,12 +13,11 @@ from softfloat_ref.oracle.codec import encode, encoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import BlockOperationUnit, Line
 
-ANY: Final = 4  # one random case in so many has independent codes
-_NEAR: Final = 5  # binades on each side of 1 in which scales are drawn
-_FAR: Final = 12  # and in which the largest results of elements with a wide range lie
+ANY_EVERY: Final = 4  # one random case in so many has independent codes
+_SCALE_BINADES: Final = 5  # binades on each side of 1 in which scales are drawn
+_RESULT_BINADES: Final = 12  # and in which the largest results of elements with a wide range lie
 _SATURATED: Final = Policy(overflow="sat-finite")  # type: ignore[arg-type]
 
 
@@ -32,18 +31,16 @@ class BlockOperationCases(Cases):
     def operands(self, count: int) -> Iterator[Line]:
         fields = [f for f in self.unit.inputs if f.role == "operand"]
         formats = [(f.fmt, f.lanes, "scale" in f.name) for f in fields if f.fmt is not None]
-        source = Philox(self.vectors.seed, stream=1)
         stride = 1 + sum(words_per_code(fmt) * lanes for fmt, lanes, _ in formats)
-        for i in range(count):
-            head, *rest = source.words(i * stride, stride)
-            words, suited = iter(rest), head % ANY != 0
+        for head, *rest in words_of_cases(self.vectors.seed, stride, count):
+            words, suited = iter(rest), head % ANY_EVERY != 0
             case: list[int] = []
             for fmt, lanes, is_scale in formats:
                 size = words_per_code(fmt)
-                codes = [code_of(fmt, words, size) for _ in range(lanes)]
+                codes = [next_code(fmt, words, size) for _ in range(lanes)]
                 case += [_near_one(fmt, code) for code in codes] if suited and is_scale else codes
             if suited and self.unit.row.takes_scale:
-                case[-1] = self._suited(case, head // ANY)
+                case[-1] = self._suited(case, head // ANY_EVERY)
             yield tuple(case)
 
     def _suited(self, case: Sequence[int], turn: int) -> int:
@@ -57,20 +54,20 @@ class BlockOperationCases(Cases):
         if out is None or not tops:
             return case[-1]
         element = evaluation.out.element
-        low, high = max(element.emin - 2, -_FAR), min(element.emax + 1, _FAR)
+        low, high = max(element.emin - 2, -_RESULT_BINADES), min(element.emax + 1, _RESULT_BINADES)
         top = low + turn % (high - low + 1)  # of the largest result, divided by the scale
         odd = 1 if turn % 3 else 3 + turn % 5  # so that scales with a significand have one
         return encoder(out, _SATURATED)(Value(exact.FINITE, 0, odd, max(tops) - top - (odd.bit_length() - 1)), 0)[0]
 
     def conventions(self) -> list[dict[str, Any]]:
         unit = self.unit
-        found = convention(unit.op, [x.name for x in unit.operands], unit.evaluation.out.element, unit.policy)
-        return [{**found, "result": unit.out.name, "element_order": "lane i is element i of the block"}]
+        row = convention(unit.op, [x.name for x in unit.operands], unit.evaluation.out.element, unit.policy)
+        return [{**row, "result": unit.out.name, "element_order": "lane i is element i of the block"}]
 
 
 def _near_one(fmt: Format, code: int) -> int:
     """A code within a few binades of 1, with the given one's last bits."""
     one = encode(1, fmt, _SATURATED).bits
     step = 1 << fmt.mantissa_bits
-    near = one + (code // step % (2 * _NEAR + 1) - _NEAR) * step + code % step
+    near = one + (code // step % (2 * _SCALE_BINADES + 1) - _SCALE_BINADES) * step + code % step
     return max(min(near, fmt.max_code), fmt.min_code)

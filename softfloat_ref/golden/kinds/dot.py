@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from softfloat_ref.coverage.dot.models import dot_products
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.golden.kinds.base import Cases, register
-from softfloat_ref.golden.kinds.dot_codes import Case, Operands, crossed, random_case
+from softfloat_ref.golden.kinds.dot_codes import DotCodes, DotFormats, crossed_dots, random_case
 from softfloat_ref.golden.tags import Run
 from softfloat_ref.oracle.accumulate.dots import run
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -24,11 +24,11 @@ CROSSED: Final = "crossed"  # the tag of cases that cross special values, scales
 RULE: Final = "each Round node of the accumulator has its own rounding"
 
 
-def operands_of(unit: DotUnit) -> Operands:
+def operands_of(unit: DotUnit) -> DotFormats:
     """The parameters of the cases of a dot product."""
     scales = [(x.scale, unit.blocks(x)) if isinstance(x, BlockFormat) else (None, 0) for x in (unit.a, unit.b)]
     s = unit.setting
-    return Operands(*s.formats, s.c, unit.k, scales[0][0], scales[1][0], scales[0][1], scales[1][1])
+    return DotFormats(*s.formats, s.c, unit.k, scales[0][0], scales[1][0], scales[0][1], scales[1][1])
 
 
 @register(DotUnit)
@@ -46,25 +46,25 @@ class DotCases(Cases):
         return dot_products(self.unit)
 
     @cached_property
-    def made_of(self) -> Operands:
+    def dot_formats(self) -> DotFormats:
         """The parameters of its cases."""
         return operands_of(self.unit)
 
-    def _crossed(self, count: int) -> list[Case]:
+    def _crossed(self, count: int) -> list[DotCodes]:
         """At most half of the remaining cases."""
-        return list(itertools.islice(crossed(self.made_of), count // 2))
+        return list(itertools.islice(crossed_dots(self.dot_formats), count // 2))
 
     def first(self, count: int) -> Run:
         return CROSSED, len(self._crossed(count))
 
     def operands(self, count: int) -> Iterator[Line]:
         first = self._crossed(count)
-        yield from map(inputs_of, first)
+        yield from map(line_inputs, first)
         source = Philox(self.vectors.seed)
         for i in range(count - len(first)):
-            yield inputs_of(self._with_addend(random_case(self.made_of, source, i), i))
+            yield line_inputs(self._with_addend(random_case(self.dot_formats, source, i), i))
 
-    def _with_addend(self, case: Case, turn: int) -> Case:
+    def _with_addend(self, case: DotCodes, turn: int) -> DotCodes:
         """c: as drawn; zero; cancelling the products, exactly or except for one unit; of their size."""
         if turn % 4 == 0:
             return case
@@ -84,6 +84,6 @@ class DotCases(Cases):
         return dataclasses.replace(case, c=near ^ (case.c & 0xFF & fmt.max_code) | case.c & fmt.sign_bit)
 
 
-def inputs_of(case: Case) -> Line:
+def line_inputs(case: DotCodes) -> Line:
     """A case as the inputs of a line."""
     return (*case.a_scales, *case.a, *case.b_scales, *case.b, case.c)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from softfloat_ref.golden.cases import code_of, few_specials, joined, random_code, specials, words_per_code
+from softfloat_ref.golden.cases import few_specials, join_words, next_code, random_code, specials, words_per_code
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import Format
@@ -16,12 +16,12 @@ from softfloat_ref.oracle.policies import Overflow, Policy
 from softfloat_ref.oracle.sources import Philox
 
 SATURATE: Final = Policy(overflow=Overflow.SAT_FINITE)
-_STEPS: Final = (0, 1, 2, 3, 5, 8, 11, 13, 14, 20, 22, 23, 24, 25, 26, 30, 40, 60)  # binades between terms
-_SPREAD: Final = 16  # binades below a line's largest that most random values reach
+_DISTANCES: Final = (0, 1, 2, 3, 5, 8, 11, 13, 14, 20, 22, 23, 24, 25, 26, 30, 40, 60)  # binades between terms
+_SPREAD_BINADES: Final = 16  # binades below a line's largest that most random values reach
 
 
 @dataclass(frozen=True)
-class Case:
+class DotCodes:
     """Codes of one dot product: elements, one scale per block (none for scalar formats), and the addend."""
 
     a: tuple[int, ...]
@@ -32,7 +32,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Operands:
+class DotFormats:
     """The formats of a case: elements a and b, c, and the scales' (with the number of each)."""
 
     a: Format
@@ -44,9 +44,9 @@ class Operands:
     a_blocks: int = 0
     b_blocks: int = 0
 
-    def case(self, a: dict[int, int], b: dict[int, int], c: int = 0, *, rest: tuple[int, int] = (0, 0)) -> Case:
+    def case(self, a: dict[int, int], b: dict[int, int], c: int = 0, *, rest: tuple[int, int] = (0, 0)) -> DotCodes:
         """A case with those elements by position, `rest` everywhere else, and scales of one."""
-        return Case(
+        return DotCodes(
             tuple(a.get(i, rest[0]) for i in range(self.k)),
             tuple(b.get(i, rest[1]) for i in range(self.k)),
             c,
@@ -56,25 +56,25 @@ class Operands:
 
     @staticmethod
     def ones(scale: Format | None, blocks: int) -> tuple[int, ...]:
-        return () if scale is None else (power(scale, 0),) * blocks
+        return () if scale is None else (power_code(scale, 0),) * blocks
 
     @cached_property
     def one(self) -> tuple[int, int]:
         """1.0, or the nearest to it, in both element formats."""
-        return power(self.a, 0), power(self.b, 0)
+        return power_code(self.a, 0), power_code(self.b, 0)
 
     def split(self, exponent: int, sign: int = 0) -> tuple[int, int]:
         """Elements whose product is (-1)^sign * 2^exponent, as near as the formats go."""
         half = min(max(exponent // 2, self.a.emin - self.a.mantissa_bits), self.a.emax)
-        return power(self.a, half, sign), power(self.b, exponent - half)
+        return power_code(self.a, half, sign), power_code(self.b, exponent - half)
 
 
-def power(fmt: Format, exponent: int, sign: int = 0) -> int:
+def power_code(fmt: Format, exponent: int, sign: int = 0) -> int:
     """The code of (-1)^sign * 2^exponent, clamped to the format."""
     return encoder(fmt, SATURATE)(exact.finite(sign, 1, exponent), 0)[0]
 
 
-def crossed(f: Operands) -> Iterator[Case]:
+def crossed_dots(f: DotFormats) -> Iterator[DotCodes]:
     """Each kind in turn, so that a short set has some of each."""
     specials = (_every_place, _special_elements, _special_c, _special_scales)
     kinds = [make(f) for make in (*specials, _distances, _orders, _ties, _thresholds, _signs)]
@@ -82,7 +82,7 @@ def crossed(f: Operands) -> Iterator[Case]:
         yield from (case for case in turn if case is not None)
 
 
-def _special_elements(f: Operands) -> Iterator[Case]:
+def _special_elements(f: DotFormats) -> Iterator[DotCodes]:
     """A special value in the first and in the last place, times one, zero, and special ones; among ones and zeros."""
     ends = sorted({0, f.k - 1})
     for x, y in itertools.product(specials(f.a), (*few_specials(f.b), f.one[1])):
@@ -94,7 +94,7 @@ def _special_elements(f: Operands) -> Iterator[Case]:
         yield f.case({0: x, f.k - 1: y}, {0: f.one[1], f.k - 1: f.one[1]})
 
 
-def _every_place(f: Operands) -> Iterator[Case]:
+def _every_place(f: DotFormats) -> Iterator[DotCodes]:
     """One NaN (or Inf, or the largest value) in each place of a and of b, among ones, to test every lane."""
     for i in range(f.k):
         yield f.case({i: _extreme(f.a)}, {}, rest=f.one)
@@ -105,14 +105,14 @@ def _extreme(fmt: Format) -> int:
     return fmt.canonical_nan if fmt.has_nan else fmt.inf_code if fmt.infinity else fmt.max_code
 
 
-def _special_c(f: Operands) -> Iterator[Case]:
+def _special_c(f: DotFormats) -> Iterator[DotCodes]:
     for c in specials(f.c):
         yield f.case({}, {}, c)
         yield f.case({}, {}, c, rest=f.one)
         yield f.case({0: f.one[0]}, {0: f.one[1]}, c)
 
 
-def _special_scales(f: Operands) -> Iterator[Case]:
+def _special_scales(f: DotFormats) -> Iterator[DotCodes]:
     """Every pair of the scales' special codes."""
     if f.a_scale is None and f.b_scale is None:
         return
@@ -121,35 +121,35 @@ def _special_scales(f: Operands) -> Iterator[Case]:
     largest = f.a.max_code, f.b.max_code
     for x, y in itertools.product(left, right):
         for rest in (f.one, largest, (0, 0)):
-            made = f.case({}, {}, power(f.c, 0), rest=rest)
-            yield Case(made.a, made.b, made.c, (x,) * f.a_blocks, (y,) * f.b_blocks)
+            case = f.case({}, {}, power_code(f.c, 0), rest=rest)
+            yield DotCodes(case.a, case.b, case.c, (x,) * f.a_blocks, (y,) * f.b_blocks)
 
 
-def _distances(f: Operands) -> Iterator[Case]:
+def _distances(f: DotFormats) -> Iterator[DotCodes]:
     """A small term beside large ones that cancel: the last bits that an alignment keeps."""
     top = min(f.a.emax, f.b.emax) * 2
     places = sorted({1, f.k // 2, f.k - 2} & set(range(1, f.k - 1)))
-    for step, sign in itertools.product(_STEPS, (0, 1)):
+    for step, sign in itertools.product(_DISTANCES, (0, 1)):
         large, minus, small = f.split(top), f.split(top, 1), f.split(top - step, sign)
         for i in places:
             yield f.case({0: large[0], i: small[0], f.k - 1: minus[0]}, {0: large[1], i: small[1], f.k - 1: minus[1]})
         for i in (0, f.k - 1):
-            yield f.case({i: small[0]}, {i: small[1]}, power(f.c, top, 1))
-            yield f.case({i: small[0]}, {i: small[1]}, power(f.c, top - 2 * step))
+            yield f.case({i: small[0]}, {i: small[1]}, power_code(f.c, top, 1))
+            yield f.case({i: small[0]}, {i: small[1]}, power_code(f.c, top - 2 * step))
 
 
-def _orders(f: Operands) -> Iterator[Case]:
+def _orders(f: DotFormats) -> Iterator[DotCodes]:
     """c and one product cancel; small terms everywhere else say where in the order it stands."""
     top = min(f.a.emax, f.b.emax) * 2
-    for step, i in itertools.product(_STEPS, sorted({0, 1, 2, 3, f.k // 2, f.k - 1} & set(range(f.k)))):
+    for step, i in itertools.product(_DISTANCES, sorted({0, 1, 2, 3, f.k // 2, f.k - 1} & set(range(f.k)))):
         small, minus = f.split(top - step), f.split(top, 1)
-        yield f.case({i: minus[0]}, {i: minus[1]}, power(f.c, top), rest=small)
+        yield f.case({i: minus[0]}, {i: minus[1]}, power_code(f.c, top), rest=small)
 
 
-def _ties(f: Operands) -> Iterator[Case]:
+def _ties(f: DotFormats) -> Iterator[DotCodes]:
     """c with products at and about half of its last place, above an even and an odd one."""
     for half, sign, odd in itertools.product((-1, 0, 1, 2), (0, 1), (0, 1)):
-        c = power(f.c, 0) | odd
+        c = power_code(f.c, 0) | odd
         tie = f.split(-f.c.mantissa_bits - half, sign)
         least = f.split(2 * min(f.a.emin, f.b.emin))
         yield f.case({0: tie[0]}, {0: tie[1]}, c)
@@ -157,7 +157,7 @@ def _ties(f: Operands) -> Iterator[Case]:
         yield f.case({0: tie[0]}, {0: tie[1]}, c | f.c.sign_bit)
 
 
-def _thresholds(f: Operands) -> Iterator[Case]:
+def _thresholds(f: DotFormats) -> Iterator[DotCodes]:
     """Sums at, and a little off, the ends of the result's range, where scales can bring them there."""
     if f.a_scale is None or f.b_scale is None:
         return
@@ -166,14 +166,14 @@ def _thresholds(f: Operands) -> Iterator[Case]:
     ends = (f.c.emax + 1, f.c.emin, f.c.emin - 1, f.c.emin - f.c.mantissa_bits, f.c.emin - f.c.mantissa_bits - 1)
     for end, below, sign in itertools.product(ends, (least, reach - 23, reach - 24, reach - 25, reach - 26), (0, 1)):
         left = min(max((end - reach) // 2, f.a_scale.emin), f.a_scale.emax)
-        scales = (power(f.a_scale, left),) * f.a_blocks, (power(f.b_scale, end - reach - left),) * f.b_blocks
+        scales = (power_code(f.a_scale, left),) * f.a_blocks, (power_code(f.b_scale, end - reach - left),) * f.b_blocks
         other = f.split(below, sign)
         for swap, c in itertools.product((0, 1), (0, 1, f.c.sign_bit | 1)):
-            made = f.case({0: power(f.a, f.a.emax, swap), 1: other[0]}, {0: top[1], 1: other[1]}, c)
-            yield Case(made.a, made.b, c, *scales)
+            case = f.case({0: power_code(f.a, f.a.emax, swap), 1: other[0]}, {0: top[1], 1: other[1]}, c)
+            yield DotCodes(case.a, case.b, c, *scales)
 
 
-def _signs(f: Operands) -> Iterator[Case]:
+def _signs(f: DotFormats) -> Iterator[DotCodes]:
     """Zeros of every sign, and sums that cancel to zero."""
     a, b = f.one
     for negative in (0, 1):
@@ -181,11 +181,11 @@ def _signs(f: Operands) -> Iterator[Case]:
         for sign in (0, f.a.sign_bit if f.a.negative_zero else 0):
             yield f.case({}, {}, c, rest=(sign, b))
             yield f.case({0: sign}, {0: b}, c)
-        yield f.case({0: a, f.k - 1: power(f.a, 0, 1)}, {0: b, f.k - 1: b}, c)
-        yield f.case({0: a}, {0: b}, power(f.c, 0, 1) if negative else power(f.c, 0))
+        yield f.case({0: a, f.k - 1: power_code(f.a, 0, 1)}, {0: b, f.k - 1: b}, c)
+        yield f.case({0: a}, {0: b}, power_code(f.c, 0, 1) if negative else power_code(f.c, 0))
 
 
-def random_case(f: Operands, source: Philox, number: int, wild: bool | None = None) -> Case:
+def random_case(f: DotFormats, source: Philox, number: int, wild: bool | None = None) -> DotCodes:
     """Random case number 0, 1, ...: it depends on the seed, the number and the formats only. c is any code; what c
     must be to cancel the products is for the caller, who has an accumulator. wild: elements are any codes (one case in
     sixteen, where nothing is said)."""
@@ -196,22 +196,22 @@ def random_case(f: Operands, source: Philox, number: int, wild: bool | None = No
     wild = control % 16 == 0 if wild is None else wild
     a = tuple(_element(f.a, words, sizes[0], control >> 8, wild) for _ in range(f.k))
     b = tuple(_element(f.b, words, sizes[1], control >> 20, wild) for _ in range(f.k))
-    c = code_of(f.c, words, sizes[2])
+    c = next_code(f.c, words, sizes[2])
     place = control >> 32 & 7
     formats = (f.a_scale, f.a_blocks), (f.b_scale, f.b_blocks)
-    return Case(a, b, c, *(tuple(_scale(s, next(words), wild, place) for _ in range(n)) for s, n in formats))
+    return DotCodes(a, b, c, *(tuple(_scale(s, next(words), wild, place) for _ in range(n)) for s, n in formats))
 
 
-def random_addends(f: Operands, source: Philox, start: int, count: int) -> list[int]:
+def random_addends(f: DotFormats, source: Philox, start: int, count: int) -> list[int]:
     """Random values of c, number start, start + 1, ...: any codes, from a source of their own."""
     size = words_per_code(f.c)
     words = iter(source.words(start * size, count * size))
-    return [code_of(f.c, words, size) for _ in range(count)]
+    return [next_code(f.c, words, size) for _ in range(count)]
 
 
 def _element(fmt: Format, words: Iterator[int], size: int, top: int, wild: bool) -> int:
     """A code; unless wild, a finite one of an exponent near the line's largest, or a zero now and then."""
-    control, bits = next(words), joined(itertools.islice(words, size - 1))
+    control, bits = next(words), join_words(itertools.islice(words, size - 1))
     if wild:
         return random_code(fmt, control, bits)
     if control % 13 == 0:
@@ -219,7 +219,7 @@ def _element(fmt: Format, words: Iterator[int], size: int, top: int, wild: bool)
     if fmt.twos_complement or fmt.exponent_bits < 2:
         return bits % (1 << fmt.width)
     largest = fmt.max_code >> fmt.mantissa_bits
-    field = max(largest - top % max(largest, 1) - (control >> 4) % _SPREAD, 0)
+    field = max(largest - top % max(largest, 1) - (control >> 4) % _SPREAD_BINADES, 0)
     code = bits & ((1 << fmt.mantissa_bits) - 1) | field << fmt.mantissa_bits
     return min(code, fmt.max_code) | (fmt.sign_bit if control & 8 else 0)
 
@@ -229,7 +229,7 @@ def _scale(fmt: Format | None, word: int, wild: bool, place: int) -> int:
     assert fmt is not None
     if wild:
         return word % (1 << fmt.width)
-    centre, reach = power(fmt, 0), 8 << fmt.mantissa_bits
+    centre, reach = power_code(fmt, 0), 8 << fmt.mantissa_bits
     if place < 2:
         centre = (centre + (fmt.max_code if place else fmt.min_code)) // 2
     return min(max(centre + (word >> 8) % (2 * reach) - reach, fmt.min_code), fmt.max_code)

@@ -77,8 +77,8 @@ class SelectionCases(Cases):
     def prepare(self, workers: Workers, advance: Callable[[str, int], None]) -> None:
         """Find the directed cases of the parts, each by itself."""
         sets = self._sets
-        for part, found in zip(sets, in_order(workers, _directed, sets), strict=True):
-            part.cases.found = found
+        for part, cases in zip(sets, in_order(workers, _directed, sets), strict=True):
+            part.cases.directed_cases = cases
             advance(part.unit.label, part.count)
 
     def inputs(self) -> Iterator[Line]:
@@ -128,7 +128,7 @@ class SelectionCases(Cases):
         ]
 
     def conventions(self) -> list[dict[str, Any]]:
-        return [found for part in self._sets for found in part.cases.conventions()]
+        return [row for part in self._sets for row in part.cases.conventions()]
 
 
 @register(MixedUnit)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from softfloat_ref.oracle.policies import Policy
 
 BULK_FROM: Final = 1 << 16  # lines from which compiled code is faster
-EDGE: Final = 16
+EDGE_EVERY: Final = 16
 
 
 @register(OperationUnit)
@@ -53,16 +53,16 @@ class OperationCases(Cases):
         """
         unit, r = self.unit, words[0]
         source, n = unit.formats[0], unit.policy.random_count
-        if turn % EDGE == 0:
-            edge = at_the_edge(source, unit.out, n, r, turn // EDGE)
+        if turn % EDGE_EVERY == 0:
+            edge = at_the_edge(source, unit.out, n, r, turn // EDGE_EVERY)
             if edge is not None:
                 return (edge,)
         below = source.mantissa_bits - unit.out.mantissa_bits - n
         if below < 0 or source.twos_complement or unit.out.twos_complement:
             return inputs
         fraction = (-r, -r - 1, 0)[turn % 3] % (1 << n)
-        kept = inputs[0] >> (below + n) << (below + n)
-        return (kept | fraction << below,)
+        high = inputs[0] >> (below + n) << (below + n)
+        return (high | fraction << below,)
 
     def random_array(self, start: int, count: int) -> NDArray[np.int64]:
         """The random words of `count` lines from `start` on; at most 63 bits each."""

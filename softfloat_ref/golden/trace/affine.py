@@ -9,7 +9,7 @@ import numpy as np
 
 from softfloat_ref.arrays import affine
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import ByElement, Case, Part
+from softfloat_ref.golden.trace.case import ByElement, NodeCase, OracleCodes
 from softfloat_ref.golden.trace.conversions import policy_of
 from softfloat_ref.golden.trace.numbers import FP32, Codes
 from softfloat_ref.oracle.affine import (
@@ -24,11 +24,11 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import compare
 
 
-def _format(case: Case) -> AffineFormat:
+def _format(case: NodeCase) -> AffineFormat:
     return get_affine_format(str(case.options.get("format")))
 
 
-def _axis(case: Case, x: Codes) -> int | None:
+def _axis(case: NodeCase, x: Codes) -> int | None:
     axis = case.options.get("axis")
     if axis is not None and (type(axis) is not int or not 0 <= axis < x.ndim):
         raise Error(f"option axis = {axis!r}, but the tensor has {x.ndim} axes")
@@ -45,38 +45,41 @@ def _signed(codes: Codes, fmt: AffineFormat) -> Codes:
 class AffineRange:
     """Input x: scale and zero point from its smallest and largest finite value, per tensor or per channel."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1, 2)
         x, fmt = case.values(0), _format(case)
-        made = affine.encode(x.view(np.float32), fmt, axis=_axis(case, x))
+        array = affine.encode(x.view(np.float32), fmt, axis=_axis(case, x))
         mask = (1 << fmt.bits) - 1
-        return [made.scales.view(np.uint32), (made.zero_points & mask).astype(np.uint32)]
+        return [array.scales.view(np.uint32), (array.zero_points & mask).astype(np.uint32)]
 
-    def units(self, case: Case) -> int:
+    def units(self, case: NodeCase) -> int:
         """One per channel."""
         return case.outputs[0].size
 
-    def one(self, case: Case, unit: int) -> list[Part]:
+    def one(self, case: NodeCase, unit: int) -> list[OracleCodes]:
         x, fmt = case.values(0), _format(case)
         axis = _axis(case, x)
         own = x.reshape(-1) if axis is None else np.moveaxis(x, axis, 0)[unit].reshape(-1)
         decode = decoder(FP32)
         values = [decode(0), *(v for v in map(decode, np.unique(own).tolist()) if v.is_finite)]
         order = cmp_to_key(compare)
-        made = choose(min(values, key=order), max(values, key=order), fmt)
-        return [Part(0, [unit], [made.scale]), Part(1, [unit], [made.zero_point & ((1 << fmt.bits) - 1)])]
+        chosen = choose(min(values, key=order), max(values, key=order), fmt)
+        return [
+            OracleCodes(0, [unit], [chosen.scale]),
+            OracleCodes(1, [unit], [chosen.zero_point & ((1 << fmt.bits) - 1)]),
+        ]
 
 
 class _WithParameters(ByElement):
     """Inputs: a tensor, scale, zero point."""
 
     @staticmethod
-    def arguments(case: Case) -> dict[str, Any]:
+    def arguments(case: NodeCase) -> dict[str, Any]:
         """Scale and zero point as `affine.encode` takes them."""
         fmt = _format(case)
         return {"scale": case.values(1).view(np.float32), "zero_point": _signed(case.inputs[2], fmt)}
 
-    def parameters(self, case: Case, place: int) -> Parameters:
+    def parameters(self, case: NodeCase, place: int) -> Parameters:
         """The parameters of one element."""
         x = case.inputs[0]
         axis = _axis(case, x)
@@ -85,14 +88,14 @@ class _WithParameters(ByElement):
         return Parameters(int(case.values(1).reshape(-1)[channel]), int(zero))
 
 
-class Affine(_WithParameters):
+class AffineIntegers(_WithParameters):
     """Inputs x, scale, zero point, and random words if the rounding takes some: the integers of an affine format."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         policy = policy_of(case, 3)
         x = case.values(0)
         words = case.inputs[3].reshape(x.shape) if policy.random_count else None
-        made = affine.encode(
+        array = affine.encode(
             x.view(np.float32),
             _format(case),
             axis=_axis(case, x),
@@ -101,9 +104,9 @@ class Affine(_WithParameters):
             random_bits=words,
             **self.arguments(case),
         )
-        return [made.codes]
+        return [array.codes]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         policy, fmt = policy_of(case, 3), _format(case)
         value = decoder(FP32, policy.flush_inputs)(int(case.values(0).reshape(-1)[place]))
         word = int(case.inputs[3].reshape(-1)[place]) if policy.random_count else 0
@@ -114,13 +117,13 @@ class Affine(_WithParameters):
 class AffineValues(_WithParameters):
     """Integers, scale, zero point: (q - zero point) times scale, the exact product rounded to FP32."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(3)
-        fmt, given = _format(case), self.arguments(case)
+        fmt, arguments = _format(case), self.arguments(case)
         q = _signed(case.inputs[0], fmt)
-        made = affine.AffineArray(q, given["scale"], given["zero_point"], fmt, _axis(case, q))
-        return [made.decode().view(np.uint32)]
+        array = affine.AffineArray(q, arguments["scale"], arguments["zero_point"], fmt, _axis(case, q))
+        return [array.decode().view(np.uint32)]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         q = int(_signed(case.inputs[0].reshape(-1)[place : place + 1], _format(case))[0])
         return dequantize_value(q, self.parameters(case, place))

@@ -8,7 +8,7 @@ import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.golden.trace.case import ByElement, Case, spread
+from softfloat_ref.golden.trace.case import ByElement, NodeCase, broadcast_code
 from softfloat_ref.golden.trace.numbers import (
     FP32,
     NAN,
@@ -32,25 +32,25 @@ class Binary(ByElement):
     def __init__(self, op: str) -> None:
         self.op = op
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(2)
         shape = case.outputs[0].shape
         return [apply(self.op, *(np.broadcast_to(case.values(i), shape) for i in (0, 1)))]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         shape = case.outputs[0].shape
-        return apply_one(self.op, *(spread(case.values(i), shape, place) for i in (0, 1)))
+        return apply_one(self.op, *(broadcast_code(case.values(i), shape, place) for i in (0, 1)))
 
 
 class Relu(ByElement):
     """x if it is above zero or NaN, else +0."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         x = case.values(0)
         return [np.where((x <= FP32.inf_code) | (x == NAN), x, 0).astype(np.uint32)]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         code = int(case.values(0).reshape(-1)[place])
         return code if positive(code) or FP32.is_nan(code) else 0
 
@@ -58,48 +58,48 @@ class Relu(ByElement):
 class ReluGradient(ByElement):
     """Inputs dy, y: dy times one where y is above zero, else dy times zero, which keeps the sign."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(2)
         y = case.values(1)
         mask = np.where((y != 0) & (y <= FP32.inf_code), ONE, 0).astype(np.uint32)
         return [apply("mul", case.values(0), mask)]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         dy, y = (int(case.values(i).reshape(-1)[place]) for i in (0, 1))
         return apply_one("mul", dy, ONE if positive(y) else 0)
 
 
-class Root(ByElement):
+class SquareRoot(ByElement):
     """The square root, to nearest even."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         return [root(case.values(0))]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         return int(evaluate("sqrt", (int(case.values(0).reshape(-1)[place]),), FP32).bits)
 
 
 class RowSum(ByElement):
     """The sum of the rows of a matrix: the first, and the others added to it one after the other."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         return [summed(matrix(case.values(0)))]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         return summed_one(matrix(case.values(0))[:, place].tolist())
 
 
 class PixelSum(ByElement):
     """For images (batch, height, width, channels), the sequential sum of the pixels of each image and channel."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         x = _image(case.values(0))
         return [summed(x.reshape(x.shape[0], -1, x.shape[3]).swapaxes(0, 1))]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         x = _image(case.values(0))
         image, channel = divmod(place, x.shape[3])
         return summed_one(x[image, :, :, channel].reshape(-1).tolist())
@@ -117,7 +117,7 @@ def _image(codes: Codes) -> Codes:
 class _Windows:
     """The positions of a convolution's patches: for each output pixel and kernel position, the input pixel, or none."""
 
-    def __init__(self, case: Case, shape: tuple[int, ...]) -> None:
+    def __init__(self, case: NodeCase, shape: tuple[int, ...]) -> None:
         self.k, self.s = case.integer("kernel", 1, 64), case.integer("stride", 1, 64)
         self.p = case.integer("padding", 0, 64)
         self.n, self.h, self.w, self.c = shape
@@ -149,13 +149,13 @@ class _Windows:
 class Patches(ByElement):
     """Images to patches: one row per output pixel, with (kernel row, kernel column, channel); zero outside."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         x = _image(case.inputs[0])
         at = _Windows(case, x.shape)
         return [images.patches(x, at.k, at.s, at.p)]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         x = _image(case.inputs[0])
         at = _Windows(case, x.shape)
         n, row, column, i, j, c = np.unravel_index(place, at.patches)
@@ -166,17 +166,17 @@ class Patches(ByElement):
 class PatchSum(ByElement):
     """Patches to images: overlapping values are added to +0, in the order of the kernel's positions."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         at = _Windows(case, self._image(case))
         parts = case.values(0).reshape(at.patches)
-        made = np.zeros(at.padded(), np.uint32)
+        image = np.zeros(at.padded(), np.uint32)
         for i, j in product(range(at.k), repeat=2):
             where = (slice(None), *at.slices(i, j))
-            made[where] = apply("add", made[where], parts[:, :, :, i, j])
-        return [at.inside(made)]
+            image[where] = apply("add", image[where], parts[:, :, :, i, j])
+        return [at.inside(image)]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         shape = self._image(case)
         at = _Windows(case, shape)
         parts = case.values(0).reshape(at.patches)
@@ -189,7 +189,7 @@ class PatchSum(ByElement):
         return total
 
     @staticmethod
-    def _image(case: Case) -> tuple[int, ...]:
+    def _image(case: NodeCase) -> tuple[int, ...]:
         shape = case.options.get("image")
         if not isinstance(shape, list) or len(shape) != 4 or tuple(shape) != case.outputs[0].shape:
             raise Error(f"option image = {shape!r} is not the output's shape")
@@ -200,7 +200,7 @@ class _Pool(ByElement):
     """Windows side by side; an incomplete window at the edge is dropped."""
 
     @staticmethod
-    def windows(case: Case, x: Codes) -> Codes:
+    def windows(case: NodeCase, x: Codes) -> Codes:
         """(batch, rows, columns, channels, positions in the window)."""
         size = case.integer("size", 1, 64)
         n, h, w, c = _image(x).shape
@@ -208,25 +208,25 @@ class _Pool(ByElement):
         return cut.transpose(0, 1, 3, 5, 2, 4).reshape(n, h // size, w // size, c, size * size)
 
 
-class MaxPool(_Pool):
+class WindowMax(_Pool):
     """The largest value of each window, which has no NaN; +0 is larger than -0."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         windows = self.windows(case, case.values(0))
         best = _ordered(windows).argmax(axis=-1)
         return [np.take_along_axis(windows, best[..., None], -1)[..., 0]]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         windows = case.once("windows", lambda: self.windows(case, case.values(0)))
         window = windows.reshape(case.outputs[0].size, -1)[place]
         return int(max(window.tolist(), key=_order))
 
 
-class MaxPoolGradient(_Pool):
+class WindowMaxGradient(_Pool):
     """dy, x: dy where x is the first of the largest in its window, dy times zero elsewhere in it, +0 outside."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(2)
         size, dy, x = case.integer("size", 1, 64), case.values(0), case.values(1)
         windows = self.windows(case, x)
@@ -235,13 +235,13 @@ class MaxPoolGradient(_Pool):
         mask = np.where(np.arange(size * size) == best[..., None], ONE, 0).astype(np.uint32)
         n, rows, columns, c, _ = windows.shape
         parts = apply("mul", dy.reshape(n, rows, columns, c, 1), mask).reshape(n, rows, columns, c, size, size)
-        made = np.zeros(x.shape, np.uint32)
-        made[:, : rows * size, : columns * size] = parts.transpose(0, 1, 4, 2, 5, 3).reshape(
+        image = np.zeros(x.shape, np.uint32)
+        image[:, : rows * size, : columns * size] = parts.transpose(0, 1, 4, 2, 5, 3).reshape(
             n, rows * size, columns * size, c
         )
-        return [made]
+        return [image]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         size, dy, x = case.integer("size", 1, 64), case.values(0), _image(case.values(1))
         n, y, z, c = np.unravel_index(place, x.shape)
         rows, columns = x.shape[1] // size, x.shape[2] // size
@@ -273,11 +273,11 @@ def _ordered(codes: Codes) -> Codes:
 class WindowSum(_Pool):
     """The sum of each window: its first value, and the others added to it row by row."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         return [summed(np.moveaxis(self.windows(case, case.values(0)), -1, 0))]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         windows = case.once("windows", lambda: self.windows(case, case.values(0)))
         return summed_one(windows.reshape(case.outputs[0].size, -1)[place].tolist())
 
@@ -285,11 +285,11 @@ class WindowSum(_Pool):
 class WindowFill(_Pool):
     """Images whose windows are each full of one value; +0 outside them."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         return [images.window_fill(_image(case.values(0)), case.outputs[0].shape, case.integer("size", 1, 64))]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         x, size = _image(case.values(0)), case.integer("size", 1, 64)
         n, y, z, c = np.unravel_index(place, case.outputs[0].shape)
         inside = y // size < x.shape[1] and z // size < x.shape[2]

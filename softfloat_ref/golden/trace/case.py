@@ -9,20 +9,20 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.model import Node, Tensor
-from softfloat_ref.golden.trace.numbers import Codes, fp32
+from softfloat_ref.golden.trace.model import CodeTensor, Node
+from softfloat_ref.golden.trace.numbers import Codes, fp32_codes
 from softfloat_ref.oracle.formats import Format
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Case:
+class NodeCase:
     """A node's inputs in the shapes in which it takes them, with their formats; its outputs, and its options."""
 
     inputs: tuple[Codes, ...]
     formats: tuple[Format, ...]
-    outputs: tuple[Tensor, ...]
+    outputs: tuple[CodeTensor, ...]
     options: Mapping[str, Any]
     _known: dict[object, Any] = field(default_factory=dict, compare=False)
 
@@ -30,12 +30,12 @@ class Case:
         """Values needed for every unit, computed once."""
         if key not in self._known:
             self._known[key] = make()
-        found: T = self._known[key]
-        return found
+        value: T = self._known[key]
+        return value
 
     def values(self, i: int) -> Codes:
         """An input as FP32 codes."""
-        return self.once(i, lambda: fp32(self.inputs[i], self.formats[i]))
+        return self.once(i, lambda: fp32_codes(self.inputs[i], self.formats[i]))
 
     def integer(self, name: str, low: int, high: int) -> int:
         """An option that is an integer between two. Raises Error."""
@@ -51,10 +51,13 @@ class Case:
 
 
 def case_of(
-    node: Node, tensors: Mapping[str, Tensor], codes: Mapping[str, Codes], outputs: Iterable[Tensor] | None = None
-) -> Case:
+    node: Node,
+    tensors: Mapping[str, CodeTensor],
+    codes: Mapping[str, Codes],
+    outputs: Iterable[CodeTensor] | None = None,
+) -> NodeCase:
     """A node with the codes of its inputs. outputs: those that are not yet among the tensors."""
-    return Case(
+    return NodeCase(
         tuple(codes[v.tensor].reshape(v.shape) for v in node.inputs),
         tuple(tensors[v.tensor].fmt for v in node.inputs),
         tuple(outputs or (tensors[name] for name in node.outputs)),
@@ -62,7 +65,7 @@ def case_of(
     )
 
 
-class Part(NamedTuple):
+class OracleCodes(NamedTuple):
     """The oracle's codes: of which output, at which positions (in row order), and the codes."""
 
     output: int
@@ -70,37 +73,37 @@ class Part(NamedTuple):
     codes: list[int]
 
 
-class Operation(Protocol):
+class NodeOperation(Protocol):
     """An operation of a trace, computed on arrays, and unit by unit by the scalar oracle."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         """The codes of every output. Raises Error if inputs, outputs and options do not match."""
 
-    def units(self, case: Case) -> int:
+    def units(self, case: NodeCase) -> int:
         """The number of units that the oracle can compute independently."""
 
-    def one(self, case: Case, unit: int) -> list[Part]:
+    def one(self, case: NodeCase, unit: int) -> list[OracleCodes]:
         """Compute one of them."""
 
 
-def spread(codes: Codes, shape: tuple[int, ...], place: int) -> int:
+def broadcast_code(codes: Codes, shape: tuple[int, ...], place: int) -> int:
     """The code at a position of a shape after broadcasting."""
     at = np.unravel_index(place, shape)
-    kept = at[len(shape) - codes.ndim :]
-    return int(codes[tuple(0 if n == 1 else i for i, n in zip(kept, codes.shape, strict=True))])
+    last = at[len(shape) - codes.ndim :]
+    return int(codes[tuple(0 if n == 1 else i for i, n in zip(last, codes.shape, strict=True))])
 
 
 class ByElement:
     """The base of operations with one output and one unit per element."""
 
-    def units(self, case: Case) -> int:
+    def units(self, case: NodeCase) -> int:
         """One per element."""
         return case.outputs[0].size
 
-    def one(self, case: Case, unit: int) -> list[Part]:
+    def one(self, case: NodeCase, unit: int) -> list[OracleCodes]:
         """An element."""
-        return [Part(0, [unit], [self.element(case, unit)])]
+        return [OracleCodes(0, [unit], [self.element(case, unit)])]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         """The code at a position, by the oracle."""
         raise NotImplementedError

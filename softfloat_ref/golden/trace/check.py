@@ -12,29 +12,29 @@ import numpy as np
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sample import chosen_cases
 from softfloat_ref.golden.trace.case import case_of
-from softfloat_ref.golden.trace.check_files import Add, Advance, difference, element, read_files
+from softfloat_ref.golden.trace.check_files import Add, Advance, first_difference, read_files, wrong_element
 from softfloat_ref.golden.trace.model import Node, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
-from softfloat_ref.golden.trace.operations import operation
+from softfloat_ref.golden.trace.operations import operation_of
 from softfloat_ref.oracle.formats import in_full
 
-SAMPLE: Final = 64  # units of each node that the oracle recomputes
+ORACLE_UNITS: Final = 64  # units of each node that the oracle recomputes
 
 
 @dataclass
-class Tally:
-    """The numbers of codes recomputed in arrays, of units by the oracle, and of given tensors."""
+class TraceTally:
+    """The numbers of codes recomputed in arrays, of units by the oracle, and of tensors that no node computes."""
 
     codes: int = 0
     by_oracle: int = 0
     nodes: int = 0
-    given: int = 0
+    inputs: int = 0
 
     def summary(self, name: str) -> str:
         """The summary in words."""
         return (
             f"{self.codes} codes of {name} recomputed from their inputs, {self.by_oracle} results, spread over its "
-            f"{self.nodes} operations, by the scalar oracle; {self.given} given tensors checked by their "
+            f"{self.nodes} operations, by the scalar oracle; {self.inputs} given tensors checked by their "
             "hashes"
         )
 
@@ -48,23 +48,23 @@ def check_trace(
     sample: int | None = None,
     every: bool = False,
     advance: Advance = lambda label, codes: None,
-) -> Tally:
+) -> TraceTally:
     """Check the files of a trace. sample: results of each node for the oracle; every: all of them. advance: is told of
     the codes done, each once as it is read and once as it is recomputed or passed over. Raises Error."""
-    tally = Tally()
+    tally = TraceTally()
     codes = read_files(folder, manifest, trace, add, advance)
     if codes is None:
         return tally
-    made = {name for node in trace.nodes for name in node.outputs}
-    tally.given = len(trace.tensors) - len(made)
+    computed = {name for node in trace.nodes for name in node.outputs}
+    tally.inputs = len(trace.tensors) - len(computed)
     for node in trace.nodes:
-        check_node(trace, node, codes, add, None if every else sample or SAMPLE, tally)
+        check_node(trace, node, codes, add, None if every else sample or ORACLE_UNITS, tally)
         advance(node.name, sum(trace.tensors[name].size for name in node.outputs))
     return tally
 
 
 def check_node(
-    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: Tally
+    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: TraceTally
 ) -> None:
     """Recompute a node from the codes of its inputs. sample: units for the oracle; None: all."""
     try:
@@ -74,24 +74,24 @@ def check_node(
 
 
 def _recompute(
-    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: Tally
+    trace: TraceSet, node: Node, codes: Mapping[str, Codes], add: Add, sample: int | None, tally: TraceTally
 ) -> None:
-    case, by = case_of(node, trace.tensors, codes), operation(node)
-    for name, made in zip(node.outputs, by.compute(case), strict=True):
-        if (problem := difference(trace.tensors[name], node, codes[name], made)) is not None:
+    case, by = case_of(node, trace.tensors, codes), operation_of(node)
+    for name, recomputed in zip(node.outputs, by.compute(case), strict=True):
+        if (problem := first_difference(trace.tensors[name], node, codes[name], recomputed)) is not None:
             add(problem)
             return
-        tally.codes += made.size
+        tally.codes += recomputed.size
     tally.nodes += 1
     units = by.units(case)
     chosen = range(units) if sample is None else chosen_cases(units, sample, trace.step)
     for unit in chosen:
         for part in by.one(case, unit):
             name = node.outputs[part.output]
-            found = codes[name].reshape(-1)[part.places]
-            wrong = np.flatnonzero(found != np.array(part.codes, found.dtype))
+            stored = codes[name].reshape(-1)[part.places]
+            wrong = np.flatnonzero(stored != np.array(part.codes, stored.dtype))
             if wrong.size:
                 place, code = part.places[wrong[0]], part.codes[wrong[0]]
-                add(element(trace.tensors[name], node, place, int(found[wrong[0]]), code))
+                add(wrong_element(trace.tensors[name], node, place, int(stored[wrong[0]]), code))
                 return
     tally.by_oracle += len(chosen)

@@ -11,7 +11,7 @@ from softfloat_ref.arrays import blocks, convert
 from softfloat_ref.arrays.block_array import tensor_scale_value
 from softfloat_ref.arrays.matmul import Matrix, multiply
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import ByElement, Case, Part
+from softfloat_ref.golden.trace.case import ByElement, NodeCase, OracleCodes
 from softfloat_ref.golden.trace.model import MAX_SIZE, block_format
 from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, canonical
 from softfloat_ref.oracle.accumulate import define_accumulator
@@ -35,7 +35,7 @@ class Random(ByElement):
     """The random words of a source, by position. transposed: of matrices over the last two axes, stored transposed, as
     the values that they round."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(0)
         source, n = self._source(case)
         shape = case.outputs[0].shape
@@ -44,7 +44,7 @@ class Random(ByElement):
             return [np.ascontiguousarray(words.reshape(*shape[:-2], shape[-1], shape[-2]).swapaxes(-1, -2))]
         return [words.reshape(shape)]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         source, n = self._source(case)
         shape = case.outputs[0].shape
         if case.options.get("transposed"):
@@ -54,7 +54,7 @@ class Random(ByElement):
         return int(source.bits(n, place, 1)[0])
 
     @staticmethod
-    def _source(case: Case) -> tuple[RandomSource, int]:
+    def _source(case: NodeCase) -> tuple[RandomSource, int]:
         if case.options.get("transposed") and len(case.outputs[0].shape) < 2:
             raise Error("only random words of matrices are transposed")
         return parse_source(str(case.options.get("source"))), case.outputs[0].fmt.width
@@ -63,27 +63,27 @@ class Random(ByElement):
 class Convert(ByElement):
     """Inputs x, and random words if the rounding takes some: each FP32 value rounded once to the format."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         policy = policy_of(case)
         x, words = case.values(0), case.inputs[1] if policy.random_count else None
         shaped = None if words is None else words.reshape(x.shape)
         return [np.asarray(convert.encode(x.view(np.float32), case.outputs[0].fmt, policy, shaped))]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         policy = policy_of(case)
         word = int(case.inputs[1].reshape(-1)[place]) if policy.random_count else 0
         value = decoder(FP32, policy.flush_inputs)(int(case.values(0).reshape(-1)[place]))
         return int(encoder(case.outputs[0].fmt, policy)(value, word)[0])
 
 
-def policy_of(case: Case, inputs: int = 1, outputs: int = 1) -> Policy:
+def policy_of(case: NodeCase, inputs: int = 1, outputs: int = 1) -> Policy:
     """The policy of a node that takes `inputs` inputs, and random words if its rounding takes some. Raises Error."""
     policy = get_policy(_table(case, "policy"))
     case.needs(inputs + (policy.random_count > 0), outputs)
     return policy
 
 
-def _table(case: Case, name: str) -> dict[str, Any]:
+def _table(case: NodeCase, name: str) -> dict[str, Any]:
     table = case.options.get(name)
     if not isinstance(table, dict):
         raise Error(f"option {name} is missing")
@@ -110,16 +110,16 @@ class _Blocks(NamedTuple):
         return tensor_scale_of(amax, self.fmt, self.profile)
 
 
-class Quantize:
+class QuantizeBlocks:
     """Inputs x, a matrix, and random words if the rounding takes some: elements and scales, blocks along `axis` of x;
     and the second-level scale, of a profile that has one.
 
     Elements and scales are stored with that axis last, as matrix products take them.
     """
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         b = self._read(case)
-        made = blocks.encode(
+        array = blocks.encode(
             np.ascontiguousarray(b.x).view(np.float32),
             b.fmt,
             axis=1,
@@ -127,15 +127,15 @@ class Quantize:
             policy=b.policy,
             random_bits=b.words,
         )
-        second = [np.array(tensor_scale_code(made.tensor_scale), np.uint32)] if b.profile.two_levels else []
-        return [made.codes, made.scales, *second]
+        second = [np.array(tensor_scale_code(array.tensor_scale), np.uint32)] if b.profile.two_levels else []
+        return [array.codes, array.scales, *second]
 
-    def units(self, case: Case) -> int:
+    def units(self, case: NodeCase) -> int:
         """One per block."""
         b = case.once("blocks", lambda: self._read(case))
         return len(b.x) * b.across
 
-    def one(self, case: Case, unit: int) -> list[Part]:
+    def one(self, case: NodeCase, unit: int) -> list[OracleCodes]:
         b = case.once("blocks", lambda: self._read(case))
         row, block = divmod(unit, b.across)
         k = b.x.shape[1]
@@ -144,13 +144,13 @@ class Quantize:
         values = [decode(code) for code in b.x[row, part].tolist()]
         words = None if b.words is None else b.words[row, part].tolist()
         second = case.once("tensor scale", b.tensor_scale)
-        found = quantize_block(values, b.fmt, b.profile, b.policy, words, decoder(FP32)(second))
+        quantized = quantize_block(values, b.fmt, b.profile, b.policy, words, decoder(FP32)(second))
         places = [row * k + i for i in range(*part.indices(k))]
-        whole = [Part(2, [0], [second])] if b.profile.two_levels else []
-        return [Part(0, places, list(found.codes)), Part(1, [unit], [found.scale]), *whole]
+        whole = [OracleCodes(2, [0], [second])] if b.profile.two_levels else []
+        return [OracleCodes(0, places, list(quantized.codes)), OracleCodes(1, [unit], [quantized.scale]), *whole]
 
     @staticmethod
-    def _read(case: Case) -> _Blocks:
+    def _read(case: NodeCase) -> _Blocks:
         profile = define_profile(_table(case, "profile"))
         policy = policy_of(case, outputs=2 + profile.two_levels)
         fmt, x = block_format(_table(case, "format")), case.values(0)
@@ -161,23 +161,23 @@ class Quantize:
         return _Blocks(fmt, profile, policy, x, words)
 
 
-class Dequantize(ByElement):
+class DequantizeBlocks(ByElement):
     """Elements and scales, blocks along the last axis, and the second-level scale, of a profile that has one: element
     times scales, the exact product rounded to FP32."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         fmt, profile, second = self._read(case)
-        made = blocks.BlockArray(case.inputs[0], case.inputs[1], fmt, 1, profile, tensor_scale_value(second, profile))
-        return [canonical(made.decode().view(np.uint32))]
+        array = blocks.BlockArray(case.inputs[0], case.inputs[1], fmt, 1, profile, tensor_scale_value(second, profile))
+        return [canonical(array.decode().view(np.uint32))]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         fmt, profile, second = self._read(case)
         row, column = divmod(place, case.inputs[0].shape[1])
         element, scale = int(case.inputs[0][row, column]), int(case.inputs[1][row, column // fmt.size])
         return dequantize_to_fp32(scale, [element], fmt, profile, decoder(FP32)(second))[0]
 
     @staticmethod
-    def _read(case: Case) -> tuple[BlockFormat, Profile, int]:
+    def _read(case: NodeCase) -> tuple[BlockFormat, Profile, int]:
         """Format, profile, and the code of the second-level scale."""
         fmt, profile = block_format(_table(case, "format")), define_profile(_table(case, "profile"))
         case.needs(2 + profile.two_levels)
@@ -194,7 +194,7 @@ class Matmul(ByElement):
     are n products, of the first with the first and so on.
     """
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         a, b = self._operands(case)
         unit = define_accumulator(_table(case, "accumulator"))
         s = setting(a.vector(0), b.vector(0), unit, FP32, extrapolate=True)
@@ -203,14 +203,14 @@ class Matmul(ByElement):
         return [np.stack([multiply(x, y, s, np.zeros((rows, columns), np.uint32)).view(np.uint32) for x, y in parts])]
 
     @staticmethod
-    def _sizes(case: Case, a: Matrix, b: Matrix) -> tuple[int, int, int]:
+    def _sizes(case: NodeCase, a: Matrix, b: Matrix) -> tuple[int, int, int]:
         """The number of products, and the rows and columns of each."""
         n = case.integer("batch", 1, MAX_SIZE) if "batch" in case.options else 1
         if len(a.codes) % n or len(b.codes) % n:
             raise Error(f"batch = {n}, but the operands have {len(a.codes)} and {len(b.codes)} rows")
         return n, len(a.codes) // n, len(b.codes) // n
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         a, b = case.once("operands", lambda: self._operands(case))
         _, rows, columns = self._sizes(case, a, b)
         row, column = divmod(place, columns)
@@ -218,7 +218,7 @@ class Matmul(ByElement):
         s = setting(x, y, define_accumulator(_table(case, "accumulator")), FP32, extrapolate=True)
         return int(run(s, x, y, 0).bits)
 
-    def _operands(self, case: Case) -> tuple[Matrix, Matrix]:
+    def _operands(self, case: NodeCase) -> tuple[Matrix, Matrix]:
         blocked, axes = case.options.get("blocks"), case.options.get("axes")
         if not isinstance(blocked, list) or len(blocked) != 2 or axes not in ([0, 0], [0, 1], [1, 0], [1, 1]):
             raise Error("options blocks and axes must be lists of two")
@@ -227,10 +227,10 @@ class Matmul(ByElement):
             raise Error("option tensor_scales must be a list of two truth values")
         case.needs(2 + sum(x is not None for x in blocked) + sum(second))
         inputs = list(zip(case.inputs, case.formats, strict=True))
-        found = [self._operand(inputs, *x) for x in zip(blocked, axes, second, strict=True)]
-        if found[0].k != found[1].k or not found[0].k:
-            raise Error(f"reduces {found[0].k} values with {found[1].k}")
-        return found[0], found[1]
+        matrices = [self._operand(inputs, *x) for x in zip(blocked, axes, second, strict=True)]
+        if matrices[0].k != matrices[1].k or not matrices[0].k:
+            raise Error(f"reduces {matrices[0].k} values with {matrices[1].k}")
+        return matrices[0], matrices[1]
 
     @staticmethod
     def _operand(inputs: list[tuple[Codes, Format]], table: Any, axis: int, second: bool) -> Matrix:

@@ -14,7 +14,7 @@ from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import new_folder, read_bytes, write_file
 from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, refuse_suite, to_json
-from softfloat_ref.golden.trace.model import Tensor, TraceSet
+from softfloat_ref.golden.trace.model import CodeTensor, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.writers import LICENSE
 
@@ -23,8 +23,8 @@ ORDER: Final = (
     "a line a code, row by row, the last axis fastest; codes of integers and of random words are plain binary; "
     "elements and scales of blocks lie with the axis of the blocks last"
 )
-_HEADING: Final = 400  # at most so many bytes of a file are read as its heading
-_SLACK: Final = 1 << 16  # bytes more than a tensor's file may have, to say what is wrong
+_MAX_HEADING: Final = 400  # at most so many bytes of a file are read as its heading
+_EXTRA_BYTES: Final = 1 << 16  # bytes more than a tensor's file may have, to say what is wrong
 _DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _NEWLINE: Final = ord("\n")
 
@@ -46,10 +46,10 @@ def write_trace(
             data = memory_text(tensor, codes[tensor.name])
             write_file(folder / tensor.file, lambda stream, data=data: stream.write(data))  # type: ignore[misc]
             entries.append(file_entry(tensor.file, data, tensor.size))
-        text = header_text(trace).encode("ascii")
+        text = trace_header(trace).encode("ascii")
         write_file(folder / HEADER, lambda stream: stream.write(text))
         entries.append(file_entry(HEADER, text, text.count(b"\n")))
-        manifest = make_manifest(trace, entries, command)
+        manifest = make_trace_manifest(trace, entries, command)
         data = (to_json(manifest) + "\n").encode("ascii")
         write_file(folder / MANIFEST, lambda stream: stream.write(data))
     return manifest
@@ -62,7 +62,7 @@ def refuse_other(folder: Path) -> None:
         raise Error(f"{folder}: already holds vectors; choose an empty folder")
 
 
-def make_manifest(trace: TraceSet, files: list[dict[str, Any]], command: Sequence[str]) -> dict[str, Any]:
+def make_trace_manifest(trace: TraceSet, files: list[dict[str, Any]], command: Sequence[str]) -> dict[str, Any]:
     """The manifest: the definition of the trace, with the hash of each file."""
     from softfloat_ref import __version__
 
@@ -87,7 +87,7 @@ def file_entry(name: str, data: bytes, lines: int) -> dict[str, Any]:
     return {"name": name, "sha256": hashlib.sha256(data).hexdigest(), "lines": lines, "format": "memh"}
 
 
-def header_text(trace: TraceSet) -> str:
+def trace_header(trace: TraceSet) -> str:
     """The SystemVerilog header: the number of codes of each tensor, and their width."""
     lines = [
         f"// {LICENSE}",
@@ -100,7 +100,7 @@ def header_text(trace: TraceSet) -> str:
     return "\n".join(lines) + "\n"
 
 
-def heading(tensor: Tensor) -> bytes:
+def heading(tensor: CodeTensor) -> bytes:
     """The comments above a tensor's codes."""
     return f"// {LICENSE}\n// {tensor.name}: {tensor.fmt.name}, {shape_text(tensor.shape)}\n".encode("ascii")
 
@@ -110,7 +110,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
     return " x ".join(map(str, shape)) or "one number"
 
 
-def memory_text(tensor: Tensor, codes: Codes) -> bytes:
+def memory_text(tensor: CodeTensor, codes: Codes) -> bytes:
     """The file of a tensor."""
     wide = codes.reshape(-1).astype(np.uint64)
     lines = np.empty((wide.size, tensor.fmt.digits + 1), np.uint8)
@@ -121,22 +121,19 @@ def memory_text(tensor: Tensor, codes: Codes) -> bytes:
     return heading(tensor) + lines.tobytes()
 
 
-def read_tensor(folder: Path, tensor: Tensor) -> Codes:
-    """The codes of a tensor, in its shape. Raises Error for a file that `memory_text` cannot have written."""
-    return codes_of(tensor, tensor_bytes(folder, tensor))
-
-
-def tensor_bytes(folder: Path, tensor: Tensor) -> bytes:
+def tensor_bytes(folder: Path, tensor: CodeTensor) -> bytes:
     """The file of a tensor. Raises Error, also for one much longer than its codes take."""
-    return read_bytes(folder / tensor.file, 2 * (len(heading(tensor)) + tensor.size * (tensor.fmt.digits + 1)) + _SLACK)
+    return read_bytes(
+        folder / tensor.file, 2 * (len(heading(tensor)) + tensor.size * (tensor.fmt.digits + 1)) + _EXTRA_BYTES
+    )
 
 
-def codes_of(tensor: Tensor, data: bytes) -> Codes:
+def parse_codes(tensor: CodeTensor, data: bytes) -> Codes:
     """The codes in a tensor's file. Raises Error, which says where, for data that `memory_text` cannot have made."""
     head, digits = heading(tensor), tensor.fmt.digits
     if not data.startswith(head):
-        says, needs = (_words(x) for x in (data, head))
-        raise Error(f"{tensor.file}: its heading says {says!r}, but the manifest {needs!r}")
+        stored, needs = (_words(x) for x in (data, head))
+        raise Error(f"{tensor.file}: its heading says {stored!r}, but the manifest {needs!r}")
     body = data[len(head) :]
     if len(body) != tensor.size * (digits + 1):
         cut = "" if body.endswith(b"\n") or not body else ", the last of them cut"
@@ -157,18 +154,18 @@ def codes_of(tensor: Tensor, data: bytes) -> Codes:
     return codes.astype(convert.code_dtype(tensor.fmt)).reshape(tensor.shape)
 
 
-def line_of(tensor: Tensor, place: int) -> str:
+def line_of(tensor: CodeTensor, place: int) -> str:
     """A line of a tensor's file in messages, by its position in row order."""
     return f"{tensor.file}:{len(heading(tensor).splitlines()) + 1 + place}"
 
 
 def _words(data: bytes) -> str:
     """What a heading says of the tensor."""
-    lines = data[:_HEADING].split(b"\n")
+    lines = data[:_MAX_HEADING].split(b"\n")
     return lines[1].removeprefix(b"// ").decode("ascii", "replace") if len(lines) > 1 else ""
 
 
-def _refuse(wrong: NDArray[np.bool_], tensor: Tensor, what: str) -> None:
+def _refuse(wrong: NDArray[np.bool_], tensor: CodeTensor, what: str) -> None:
     if wrong.any():
         raise Error(f"{line_of(tensor, int(wrong.argmax()))}: {what}")
 

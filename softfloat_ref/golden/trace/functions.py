@@ -8,7 +8,7 @@ import numpy as np
 
 from softfloat_ref.arrays import functions
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import ByElement, Case
+from softfloat_ref.golden.trace.case import ByElement, NodeCase
 from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, matrix
 from softfloat_ref.nn import hadamard
 from softfloat_ref.oracle.codec import decoder
@@ -22,18 +22,18 @@ class Function(ByElement):
     def __init__(self, op: str) -> None:
         self.op = op
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         return [functions.correctly_rounded(self.op, case.values(0).view(np.float32)).view(np.uint32)]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         return int(evaluate(self.op, (int(case.values(0).reshape(-1)[place]),), FP32).bits)
 
 
 class LastSum(ByElement):
     """The sum over the last axis: of neighbours, level by level; the last of an odd number goes on as it is."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         x = rows(case)
         while x.shape[1] > 1:
@@ -41,7 +41,7 @@ class LastSum(ByElement):
             x = np.concatenate([apply("add", x[:, :whole:2], x[:, 1:whole:2]), x[:, whole:]], 1)
         return [x]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         codes = rows(case)[place].tolist()
         while len(codes) > 1:
             odd = codes[-1:] if len(codes) % 2 else []
@@ -52,13 +52,13 @@ class LastSum(ByElement):
 class LastMax(ByElement):
     """The first of the largest over the last axis; a NaN if there is one."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         x = rows(case)
         best = x.view(np.float32).argmax(axis=1)
         return [x[np.arange(len(x)), best]]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         codes = rows(case)[place].tolist()
         if any(map(FP32.is_nan, codes)):
             return NAN
@@ -72,13 +72,13 @@ class Hadamard(ByElement):
     Result i of n rows is a sum of neighbours, level by level, where level b subtracts if i has bit b.
     """
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         x, factors = self._operands(case)
         rows = hadamard.padded(x, len(factors))
         scaled = apply("mul", rows, np.resize(factors, len(rows))[:, np.newaxis])
         return [hadamard.sums(scaled, len(factors), partial(_into, "add"), partial(_into, "sub"))]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         x, factors = self._operands(case)
         row, column = divmod(place, x.shape[1])
         first, i = row - row % len(factors), row % len(factors)
@@ -90,7 +90,7 @@ class Hadamard(ByElement):
         return codes[0]
 
     @staticmethod
-    def _operands(case: Case) -> tuple[Codes, Codes]:
+    def _operands(case: NodeCase) -> tuple[Codes, Codes]:
         """x and the factors, as FP32."""
         case.needs(2)
         words = case.inputs[1].reshape(-1)
@@ -106,17 +106,17 @@ def _into(op: str, a: Codes, b: Codes, out: Codes) -> None:
 class OneHot(ByElement):
     """For each number from 0 a row of `count` zeros, with a one in that place."""
 
-    def compute(self, case: Case) -> list[Codes]:
+    def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
         count = case.integer("count", 1, 1 << 20)
         return [np.where(case.inputs[0].reshape(-1, 1) == np.arange(count), ONE, 0).astype(np.uint32)]
 
-    def element(self, case: Case, place: int) -> int:
+    def element(self, case: NodeCase, place: int) -> int:
         row, column = divmod(place, case.integer("count", 1, 1 << 20))
         return ONE if int(case.inputs[0].reshape(-1)[row]) == column else 0
 
 
-def rows(case: Case) -> Codes:
+def rows(case: NodeCase) -> Codes:
     """The codes of the first input, with one row for each result. Raises Error for an empty last axis."""
     x = case.values(0)
     if not x.ndim or not x.shape[-1]:

@@ -15,9 +15,9 @@ from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
 from softfloat_ref.golden.manifest import read_manifest
-from softfloat_ref.golden.trace.check import SAMPLE, Tally, check_node
+from softfloat_ref.golden.trace.check import ORACLE_UNITS, TraceTally, check_node
 from softfloat_ref.golden.trace.check_files import read_unchanged
-from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet
+from softfloat_ref.golden.trace.model import CodeTensor, Node, TraceSet
 from softfloat_ref.golden.verify import stored_set
 from softfloat_ref.oracle.formats import Format, in_full
 
@@ -99,11 +99,11 @@ class LoadedTrace:
         """The tensors whose name matches a pattern (* stands for any characters), of a layer, a phase and a time step,
         those that are given first, then in the order in which they are made."""
         wanted = {"layer": layer, "phase": phase, "time_step": time_step}
-        given = {key: value for key, value in wanted.items() if value is not None}
+        conditions = {key: value for key, value in wanted.items() if value is not None}
         order = [*(n for n in self._tensors if n not in self._makers), *self._makers]
         return [
             t for t in map(self._tensors.__getitem__, order)
-            if matches(t.name, pattern) and all(getattr(t, key) == value for key, value in given.items())
+            if matches(t.name, pattern) and all(getattr(t, key) == value for key, value in conditions.items())
         ]  # fmt: skip
 
     @property
@@ -124,10 +124,10 @@ class LoadedTrace:
             return problems
         codes = {x: self.read(x) for x in {*node.outputs, *(v.tensor for v in node.inputs)}}
         with in_full():
-            check_node(self.set, node, codes, problems.append, None if every else SAMPLE, Tally())
+            check_node(self.set, node, codes, problems.append, None if every else ORACLE_UNITS, TraceTally())
         return problems
 
-    def _placed(self, tensor: Tensor, layers: list[str]) -> TraceTensor:
+    def _placed(self, tensor: CodeTensor, layers: list[str]) -> TraceTensor:
         name, maker = tensor.name, self._makers.get(tensor.name)
         layer, phase, step, role = _parted(name)
         if layer is None:
@@ -153,10 +153,10 @@ def load_trace(folder: str | Path) -> LoadedTrace:
     when they are asked for. Raises Error for a folder without a trace."""
     folder = Path(folder)
     manifest = read_manifest(folder)
-    found = stored_set(folder, manifest)
-    if not isinstance(found, TraceSet):
-        raise Error(f"{folder}: holds vectors of {found.name}, not a trace")
-    return LoadedTrace(folder, manifest, found)
+    trace = stored_set(folder, manifest)
+    if not isinstance(trace, TraceSet):
+        raise Error(f"{folder}: holds vectors of {trace.name}, not a trace")
+    return LoadedTrace(folder, manifest, trace)
 
 
 def __dir__() -> list[str]:

@@ -15,12 +15,12 @@ from softfloat_ref.units.dot import restored_format
 
 TRACE: Final = "trace"
 GENERATOR: Final = "trace-1"
-DEFINED: Final = "definition"  # in an option: the name of its table
+DEFINITION_KEY: Final = "definition"  # in an option: the name of its table
 MAX_SIZE: Final = 1 << 31
 
 
 @dataclass(frozen=True)
-class Tensor:
+class CodeTensor:
     """Codes of a format, row by row. name: its path in the step, such as conv1/forward/activation."""
 
     name: str
@@ -38,7 +38,7 @@ class Tensor:
         return f"{self.name.replace('/', '.')}.memh"
 
 
-class View(NamedTuple):
+class TensorView(NamedTuple):
     """A tensor as an input of a node: in a shape of the same number of codes, in the same order."""
 
     tensor: str
@@ -50,7 +50,7 @@ class Node:
     """An operation. op: a name of `operations`; options: parameters besides its inputs, as JSON values."""
 
     op: str
-    inputs: tuple[View, ...]
+    inputs: tuple[TensorView, ...]
     outputs: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -68,7 +68,7 @@ class TraceSet:
     recipe_name: str
     recipe: str
     step: int
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, CodeTensor]
     nodes: tuple[Node, ...]
 
     @property
@@ -114,15 +114,15 @@ class TraceSet:
         nodes = tuple(
             Node(
                 str(n["op"]),
-                tuple(View(str(v["tensor"]), _shape(v["shape"])) for v in n["inputs"]),
+                tuple(TensorView(str(v["tensor"]), _shape(v["shape"])) for v in n["inputs"]),
                 tuple(map(str, n["outputs"])),
                 _restored_options(n["options"], table["definitions"]),
             )
             for n in table["nodes"]
         )
-        made = TraceSet(str(table["recipe_name"]), str(table["recipe"]), int(table["step"]), _named(tensors), nodes)
-        _check(made)
-        return made
+        trace = TraceSet(str(table["recipe_name"]), str(table["recipe"]), int(table["step"]), _named(tensors), nodes)
+        _check(trace)
+        return trace
 
 
 class _Definitions:
@@ -144,7 +144,7 @@ class _Definitions:
 def _node_table(node: Node, definitions: _Definitions) -> dict[str, Any]:
     def named(key: str, value: Any) -> Any:
         if isinstance(value, dict):
-            return {DEFINED: definitions.name(key, value)}
+            return {DEFINITION_KEY: definitions.name(key, value)}
         return [named(key, x) for x in value] if isinstance(value, list) else value
 
     return {
@@ -158,17 +158,17 @@ def _node_table(node: Node, definitions: _Definitions) -> dict[str, Any]:
 def _restored_options(options: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
     def restored_one(value: Any) -> Any:
         if isinstance(value, dict):
-            return dict(definitions[value[DEFINED]])
+            return dict(definitions[value[DEFINITION_KEY]])
         return [restored_one(x) for x in value] if isinstance(value, list) else value
 
     return {str(key): restored_one(value) for key, value in options.items()}
 
 
-def _tensor(table: Mapping[str, Any], formats: Mapping[str, Format]) -> Tensor:
+def _tensor(table: Mapping[str, Any], formats: Mapping[str, Format]) -> CodeTensor:
     name, fmt = str(table["name"]), table["format"]
     if fmt not in formats:
         raise Error(f"tensor {name[:60]!r}: its format {str(fmt)[:60]!r} is not among the formats of the trace")
-    return Tensor(name, formats[fmt], _shape(table["shape"]))
+    return CodeTensor(name, formats[fmt], _shape(table["shape"]))
 
 
 def _shape(values: Sequence[Any]) -> tuple[int, ...]:
@@ -177,15 +177,15 @@ def _shape(values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
-    found = {t.name: t for t in tensors}
-    if len(found) < len(tensors) or len({t.file for t in tensors}) < len(tensors):
+def _named(tensors: Sequence[CodeTensor]) -> dict[str, CodeTensor]:
+    by_name = {t.name: t for t in tensors}
+    if len(by_name) < len(tensors) or len({t.file for t in tensors}) < len(tensors):
         raise Error("two tensors have the same name")
     for t in tensors:
         plain = t.name.isascii() and all(c.isalnum() or c in "_-./" for c in t.name)
         if not plain or t.name.startswith((".", "/")) or ".." in t.name:
             raise Error(f"{t.name[:60]!r} is not the name of a tensor")
-    return found
+    return by_name
 
 
 def _check(trace: TraceSet) -> None:
@@ -193,8 +193,8 @@ def _check(trace: TraceSet) -> None:
     same tensor."""
     if not trace.nodes:
         raise Error("a trace without operations, in which there is nothing to verify")
-    made = {name for node in trace.nodes for name in node.outputs}
-    known = set(trace.tensors) - made
+    computed = {name for node in trace.nodes for name in node.outputs}
+    known = set(trace.tensors) - computed
     for node in trace.nodes:
         if not node.outputs:
             raise Error(f"a node {node.op!r} has no output")
@@ -217,7 +217,7 @@ def _check(trace: TraceSet) -> None:
 
 def block_format(table: Mapping[str, Any]) -> BlockFormat:
     """A block format as options store it. Raises Error."""
-    found = restored_format(table)
-    if not isinstance(found, BlockFormat):
-        raise Error(f"{found.name} is not a block format")
-    return found
+    fmt = restored_format(table)
+    if not isinstance(fmt, BlockFormat):
+        raise Error(f"{fmt.name} is not a block format")
+    return fmt

@@ -22,10 +22,10 @@ NAN: Final = FP32.canonical_nan
 _UFUNCS: Final = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide}
 
 
-def fp32(codes: Codes, fmt: Format) -> Codes:
+def fp32_codes(codes: Codes, fmt: Format) -> Codes:
     """The FP32 codes of values of a format that FP32 contains; every NaN is the canonical one."""
-    found = codes.astype(np.uint32) if fmt == FP32 else np.asarray(convert.decode(codes, fmt)).view(np.uint32)
-    return canonical(found)
+    bits = codes.astype(np.uint32) if fmt == FP32 else np.asarray(convert.decode(codes, fmt)).view(np.uint32)
+    return canonical(bits)
 
 
 def canonical(codes: Codes) -> Codes:
@@ -38,8 +38,8 @@ def apply(op: str, a: Codes, b: Codes) -> Codes:
     if convert.flushes_subnormals():
         return np.asarray(operations.evaluate(op, (a, b), FP32))
     with np.errstate(all="ignore"):
-        found = _UFUNCS[op](a.view(np.float32), b.view(np.float32))
-    return canonical(np.asarray(found, np.float32).view(np.uint32))
+        values = _UFUNCS[op](a.view(np.float32), b.view(np.float32))
+    return canonical(np.asarray(values, np.float32).view(np.uint32))
 
 
 def root(a: Codes) -> Codes:

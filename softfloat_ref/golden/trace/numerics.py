@@ -8,26 +8,26 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from softfloat_ref.golden.trace.model import Tensor, View
+from softfloat_ref.golden.trace.model import CodeTensor, TensorView
 from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.quantizers import RecordingQuantizer
-from softfloat_ref.golden.trace.recorder import Array, Recorded, Recorder
+from softfloat_ref.golden.trace.recorder import Array, RecordedArray, Recorder
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics
 from softfloat_ref.nn.operations import CELL_GATE, GATES, Operations
 from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units.dot import stored_format
 
-BLOCKS: Final = "mx-fp32"  # the accumulator of block products if the recipe names none
-OTHERS: Final = "fp32-sequential"
+BLOCK_ACCUMULATOR: Final = "mx-fp32"  # the accumulator of block products if the recipe names none
+OTHER_ACCUMULATOR: Final = "fp32-sequential"
 _NOT_OPTIONS: Final = ("self", "name", "out", "known")  # arguments of operations that are neither inputs nor options
 
 
-class Operand(NamedTuple):
+class ProductOperand(NamedTuple):
     """An operand of a product: tensors, the axis that is reduced, the block format or None, remaining values, whether
     the last tensor is a second-level scale."""
 
-    tensors: list[View]
+    tensors: list[TensorView]
     axis: int
     block: dict[str, Any] | None
     size: int
@@ -48,7 +48,9 @@ class RecordingNumerics(Numerics):
     def __init__(self, of: Numerics, recorder: Recorder) -> None:
         super().__init__(of.name, of.specs, of.accumulator, of.run, of.hadamard_size)
         self._recorder = recorder
-        self._blocks: dict[tuple[str, Any, View, int], list[View]] = {}  # with BLAS, made once along an axis
+        self._blocks: dict[
+            tuple[str, Any, TensorView, int], list[TensorView]
+        ] = {}  # with BLAS, made once along an axis
         for role in of.specs:
             by = of.quantizer(role)
             self._by_role[role] = None if by is None else RecordingQuantizer(by, role, recorder, self._called)
@@ -61,7 +63,7 @@ class RecordingNumerics(Numerics):
 
     def given(self, name: str, x: Array) -> Array:
         """A tensor without a node."""
-        return self._recorder.given(self._called(name), x)
+        return self._recorder.input(self._called(name), x)
 
     def number(self, name: str, value: float) -> Any:
         """A tensor of one number."""
@@ -79,7 +81,7 @@ class RecordingNumerics(Numerics):
 
     def computed(self, op: str, inputs: Sequence[Array], x: Array, name: str, **options: Any) -> Array:
         """The tensor, with the node that computes it."""
-        return self._recorder.done(op, [*map(self._recorder.view, inputs)], x, self._called(name), options)
+        return self._recorder.record(op, [*map(self._recorder.view, inputs)], x, self._called(name), options)
 
     def row_dot(self, a: Array, b: Array, name: str = "") -> Array:
         """The products, and the sum of their rows."""
@@ -87,19 +89,19 @@ class RecordingNumerics(Numerics):
 
     def gates(self, sums: Array, name: str = "gates") -> Array:
         """Each gate separately."""
-        made = [
+        parts = [
             self.tanh(part, f"{gate}_tanh") if gate == CELL_GATE else self.sigmoid(part, f"{gate}_sigmoid")
             for gate, part in zip(GATES, self.parts(sums, [f"{gate}_sum" for gate in GATES]), strict=True)
         ]
-        return self.concatenate(made, 1, name)
+        return self.concatenate(parts, 1, name)
 
     def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "gate_slopes") -> Array:
         """The gradient of each gate separately."""
-        made = [
+        slopes = [
             self.tanh_slope(part, f"{gate}_slope") if gate == CELL_GATE else self.sigmoid_slope(part, f"{gate}_slope")
             for gate, part in zip(GATES, known, strict=True)
         ]
-        return self.concatenate(made, 1, name)
+        return self.concatenate(slopes, 1, name)
 
     # -- products ----------------------------------------------------------------------------------------------------
 
@@ -107,7 +109,7 @@ class RecordingNumerics(Numerics):
         """The product by the accumulator, as a node."""
         left, right = self._operand(a, a_axis, 1), self._operand(b, b_axis, 0)
         blocked = left.size > 0 and left.size == right.size
-        by = (BLOCKS if blocked else OTHERS) if self.accumulator == BLAS else self.accumulator
+        by = (BLOCK_ACCUMULATOR if blocked else OTHER_ACCUMULATOR) if self.accumulator == BLAS else self.accumulator
         options = {
             "accumulator": get_accumulator(by).to_dict(),
             "blocks": [left.block, right.block],
@@ -119,31 +121,31 @@ class RecordingNumerics(Numerics):
         if batch:
             options["batch"] = batch[0]
         shape = (*batch, left.rows, right.rows)
-        made = Tensor(self._called(f"{a.role}_{b.role}_product"), FP32, shape)
-        (view,) = self._recorder.make("matmul", [*left.tensors, *right.tensors], [made], options)
+        result = CodeTensor(self._called(f"{a.role}_{b.role}_product"), FP32, shape)
+        (view,) = self._recorder.make("matmul", [*left.tensors, *right.tensors], [result], options)
         return self._recorder.tensor(view)
 
-    def _operand(self, held: Held, axis: int, place: int) -> Operand:
+    def _operand(self, held: Held, axis: int, place: int) -> ProductOperand:
         view, by, rows = self._recorder.view(held.values), held.quantizer, held.values.shape[-1 - axis]
         batch, along = 1, axis
         if held.values.ndim > 2:
             batch, along, view = len(held.values), 1, self._rows(view, axis)
         if not isinstance(by, RecordingQuantizer) or not by.by_product:
-            return Operand([view], along, None, 0, rows)
+            return ProductOperand([view], along, None, 0, rows)
         key = held.role, held.source, view, along  # each tensor that is held draws random words of its own
         if key not in self._blocks or self.accumulator != BLAS:
             source = None if held.source is None else held.source(axis)
             self._blocks[key] = by.blocks(view, along, source, transposed=place == 0, batch=batch)
-        return Operand(self._blocks[key], 1, stored_format(by.fmt), by.fmt.size, rows, by.profile.two_levels)
+        return ProductOperand(self._blocks[key], 1, stored_format(by.fmt), by.fmt.size, rows, by.profile.two_levels)
 
-    def _rows(self, x: View, axis: int) -> View:
+    def _rows(self, x: TensorView, axis: int) -> TensorView:
         """Matrices one above the other, the reduced axis last."""
         count, rows, columns = x.shape
         if axis == 0:
-            made = Tensor(f"{x.tensor}_transposed", self._recorder.tensors[x.tensor].fmt, (count, columns, rows))
-            (x,) = self._recorder.make("transpose", [x], [made], {"axes": [0, 2, 1]})
+            result = CodeTensor(f"{x.tensor}_transposed", self._recorder.tensors[x.tensor].fmt, (count, columns, rows))
+            (x,) = self._recorder.make("transpose", [x], [result], {"axes": [0, 2, 1]})
             rows, columns = columns, rows
-        return View(x.tensor, (count * rows, columns))
+        return TensorView(x.tensor, (count * rows, columns))
 
 
 def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:
@@ -152,18 +154,18 @@ def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:
     signature = inspect.signature(work)
 
     def done(self: RecordingNumerics, *args: Any, **keywords: Any) -> Array:
-        given = dict(signature.bind(self, *args, **keywords).arguments)
-        replaced = given.get("out")
-        if isinstance(replaced, Recorded):
-            del given["out"]
-        y = work(**{key: _seen(value) for key, value in given.items()})
-        told = {key: value for key, value in given.items() if key not in _NOT_OPTIONS}
+        arguments = dict(signature.bind(self, *args, **keywords).arguments)
+        replaced = arguments.get("out")
+        if isinstance(replaced, RecordedArray):
+            del arguments["out"]
+        y = work(**{key: _seen(value) for key, value in arguments.items()})
+        told = {key: value for key, value in arguments.items() if key not in _NOT_OPTIONS}
         inputs = [x for value in told.values() for x in _tensors(value)]
         options = {key: list(v) if isinstance(v, tuple) else v for key, v in told.items() if not _tensors(v)}
-        made = self.computed(op, inputs, y, given.get("name") or op, **options)
-        if isinstance(replaced, Recorded):
+        result = self.computed(op, inputs, y, arguments.get("name") or op, **options)
+        if isinstance(replaced, RecordedArray):
             replaced.name = ""
-        return made
+        return result
 
     return done
 

@@ -5,36 +5,36 @@ from __future__ import annotations
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.affine import Affine, AffineRange, AffineValues
+from softfloat_ref.golden.trace.affine import AffineIntegers, AffineRange, AffineValues
 from softfloat_ref.golden.trace.arithmetic import (
     Binary,
-    MaxPool,
-    MaxPoolGradient,
     Patches,
     PatchSum,
     PixelSum,
     Relu,
     ReluGradient,
-    Root,
     RowSum,
+    SquareRoot,
     WindowFill,
+    WindowMax,
+    WindowMaxGradient,
     WindowSum,
 )
-from softfloat_ref.golden.trace.case import Operation
-from softfloat_ref.golden.trace.conversions import Convert, Dequantize, Matmul, Quantize, Random
+from softfloat_ref.golden.trace.case import NodeOperation
+from softfloat_ref.golden.trace.conversions import Convert, DequantizeBlocks, Matmul, QuantizeBlocks, Random
 from softfloat_ref.golden.trace.functions import Function, Hadamard, LastMax, LastSum, OneHot
 from softfloat_ref.golden.trace.model import Node
 from softfloat_ref.golden.trace.selections import (
+    AxisSlice,
     Causal,
     Concatenate,
     Gather,
-    Inside,
     Keep,
     Leak,
     ScatterSum,
-    Slice,
     Transpose,
     Uniform,
+    WithinLimit,
 )
 
 SELECTIONS: Final = (
@@ -45,11 +45,11 @@ SELECTIONS: Final = (
     "transpose",
 )  # which keep the format of what they choose from
 
-OPERATIONS: Final[dict[str, Operation]] = {
+OPERATIONS: Final[dict[str, NodeOperation]] = {
     "random": Random(),
     "convert": Convert(),
-    "quantize": Quantize(),
-    "dequantize": Dequantize(),
+    "quantize": QuantizeBlocks(),
+    "dequantize": DequantizeBlocks(),
     "matmul": Matmul(),
     **{name: Binary(name) for name in ("add", "sub", "mul", "div")},
     "relu": Relu(),
@@ -58,19 +58,19 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "pixel_sum": PixelSum(),
     "patches": Patches(),
     "patch_sum": PatchSum(),
-    "max_pool": MaxPool(),
-    "max_pool_gradient": MaxPoolGradient(),
+    "max_pool": WindowMax(),
+    "max_pool_gradient": WindowMaxGradient(),
     "gather": Gather(),
     "scatter_sum": ScatterSum(),
-    "slice": Slice(),
+    "slice": AxisSlice(),
     "concatenate": Concatenate(),
     "transpose": Transpose(),
     "causal": Causal(),
-    "inside": Inside(),
+    "inside": WithinLimit(),
     "keep": Keep(),
     "leak": Leak(),
     "uniform": Uniform(),
-    "sqrt": Root(),
+    "sqrt": SquareRoot(),
     **{name: Function(name) for name in ("exp", "sigmoid", "tanh", "erf", "gelu", "gelu_tanh", "silu")},
     "last_sum": LastSum(),
     "last_max": LastMax(),
@@ -79,12 +79,12 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "window_sum": WindowSum(),
     "window_fill": WindowFill(),
     "affine_range": AffineRange(),
-    "affine": Affine(),
+    "affine": AffineIntegers(),
     "affine_values": AffineValues(),
 }
 
 
-def operation(node: Node) -> Operation:
+def operation_of(node: Node) -> NodeOperation:
     """The operation of a node. Raises Error."""
     if node.op not in OPERATIONS:
         raise Error("this version does not have the operation")

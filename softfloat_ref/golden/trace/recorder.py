@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.case import case_of
-from softfloat_ref.golden.trace.model import Node, Tensor, TraceSet, View
-from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical, fp32
-from softfloat_ref.golden.trace.operations import SELECTIONS, operation
+from softfloat_ref.golden.trace.model import CodeTensor, Node, TensorView, TraceSet
+from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical, fp32_codes
+from softfloat_ref.golden.trace.operations import SELECTIONS, operation_of
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.sources import RandomSource
 
@@ -21,7 +21,7 @@ Array = NDArray[Any]
 UNSIGNED: Final = get_format("u32")
 
 
-class Recorded(np.ndarray[Any, np.dtype[Any]]):
+class RecordedArray(np.ndarray[Any, np.dtype[Any]]):
     """A tensor of a recorded step: its values, under its name in the trace.
 
     Operations of `Numerics` take it, and `numpy.asarray` reads it. Any other use is an error, so that every operation
@@ -30,9 +30,9 @@ class Recorded(np.ndarray[Any, np.dtype[Any]]):
 
     name = ""
 
-    def reshape(self, *shape: Any, **_: Any) -> Recorded:
+    def reshape(self, *shape: Any, **_: Any) -> RecordedArray:
         """The same tensor in another shape."""
-        return named(np.asarray(self).reshape(*shape), self.name)
+        return as_recorded(np.asarray(self).reshape(*shape), self.name)
 
     def __array_ufunc__(self, ufunc: Any, *_: Any, **__: Any) -> Any:
         raise TypeError(f"{ufunc.__name__} of {self.name}, which is being recorded: use an operation of Numerics")
@@ -44,22 +44,22 @@ class Recorded(np.ndarray[Any, np.dtype[Any]]):
         raise TypeError(f"{self.name} is being recorded and cannot be modified")
 
 
-def named(values: Array, name: str) -> Recorded:
+def as_recorded(values: Array, name: str) -> RecordedArray:
     """Values under a name."""
-    found = values.view(Recorded)
-    found.name = name
-    return found
+    recorded = values.view(RecordedArray)
+    recorded.name = name
+    return recorded
 
 
 class Recorder:
     """Tensors and nodes, in the order of execution."""
 
     def __init__(self) -> None:
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: dict[str, CodeTensor] = {}
         self.codes: dict[str, Codes] = {}
         self.nodes: list[Node] = []
-        self._constants: dict[tuple[str, float], Recorded] = {}
-        self._made: dict[str, list[View]] = {}
+        self._constants: dict[tuple[str, float], RecordedArray] = {}
+        self._outputs: dict[str, list[TensorView]] = {}
 
     def trace(self, recipe_name: str, recipe: str, step: int) -> TraceSet:
         """The recorded trace."""
@@ -67,83 +67,91 @@ class Recorder:
 
     # -- tensors -----------------------------------------------------------------------------------------------------
 
-    def given(self, name: str, x: Array) -> Recorded:
+    def input(self, name: str, x: Array) -> RecordedArray:
         """A tensor that no node computes, in FP32, or of integers from 0."""
         whole = x.dtype.kind in "iu"
         fmt, codes = (UNSIGNED, x.astype(np.uint32)) if whole else (FP32, _bits(x))
-        return named(x, self._add(Tensor(name, fmt, x.shape), codes))
+        return as_recorded(x, self._add(CodeTensor(name, fmt, x.shape), codes))
 
-    def given_codes(self, made: Tensor, codes: Codes) -> View:
+    def input_codes(self, tensor: CodeTensor, codes: Codes) -> TensorView:
         """Codes that no node computes, of any format."""
-        return View(self._add(made, codes.astype(np.uint64)), made.shape)
+        return TensorView(self._add(tensor, codes.astype(np.uint64)), tensor.shape)
 
-    def constant(self, name: str, value: float) -> Recorded:
+    def constant(self, name: str, value: float) -> RecordedArray:
         """A number, in FP32."""
         key = name, float(value)
         if key not in self._constants:
-            self._constants[key] = self.given(f"constants/{name}", np.array(value, np.float32))
+            self._constants[key] = self.input(f"constants/{name}", np.array(value, np.float32))
         return self._constants[key]
 
-    def view(self, x: Array) -> View:
+    def view(self, x: Array) -> TensorView:
         """A tensor as an input of a node."""
-        if not isinstance(x, Recorded) or not x.name:
+        if not isinstance(x, RecordedArray) or not x.name:
             raise TypeError("a tensor that was not recorded; this is a bug in softfloat-ref")
-        return View(x.name, x.shape)
+        return TensorView(x.name, x.shape)
 
-    def tensor(self, view: View) -> Recorded:
+    def tensor(self, view: TensorView) -> RecordedArray:
         """A node's output, as an input of operations."""
         codes = self.codes[view.tensor].reshape(view.shape)
-        return named(fp32(codes, self.tensors[view.tensor].fmt).view(np.float32), view.tensor)
+        return as_recorded(fp32_codes(codes, self.tensors[view.tensor].fmt).view(np.float32), view.tensor)
 
-    def words(self, view: View) -> Recorded:
+    def words(self, view: TensorView) -> RecordedArray:
         """Integers that a node computed."""
-        return named(self.codes[view.tensor].reshape(view.shape), view.tensor)
+        return as_recorded(self.codes[view.tensor].reshape(view.shape), view.tensor)
 
-    def _add(self, made: Tensor, codes: Codes) -> str:
-        name, count = made.name, 1
+    def _add(self, tensor: CodeTensor, codes: Codes) -> str:
+        name, count = tensor.name, 1
         while name in self.tensors:
             count += 1
-            name = f"{made.name}.{count}"
-        self.tensors[name] = dataclasses.replace(made, name=name)
-        self.codes[name] = np.array(codes).reshape(made.shape)
+            name = f"{tensor.name}.{count}"
+        self.tensors[name] = dataclasses.replace(tensor, name=name)
+        self.codes[name] = np.array(codes).reshape(tensor.shape)
         return name
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
     def make(
-        self, op: str, inputs: Sequence[View], outputs: Sequence[Tensor], options: Mapping[str, Any] | None = None
-    ) -> list[View]:
+        self,
+        op: str,
+        inputs: Sequence[TensorView],
+        outputs: Sequence[CodeTensor],
+        options: Mapping[str, Any] | None = None,
+    ) -> list[TensorView]:
         """Execute an operation of the trace; returns its outputs. Repeated operations are executed once."""
         node = Node(op, tuple(inputs), tuple(m.name for m in outputs), dict(options or {}))
         key = repr((op, node.inputs, sorted(node.options.items(), key=str), [(m.fmt.name, m.shape) for m in outputs]))
-        if key not in self._made:
-            self._made[key] = self._store(node, outputs, self._computed(node, outputs))
-        return self._made[key]
+        if key not in self._outputs:
+            self._outputs[key] = self._store(node, outputs, self._computed(node, outputs))
+        return self._outputs[key]
 
-    def done(self, op: str, inputs: Sequence[View], y: Array, name: str, options: Mapping[str, Any]) -> Recorded:
+    def record(
+        self, op: str, inputs: Sequence[TensorView], y: Array, name: str, options: Mapping[str, Any]
+    ) -> RecordedArray:
         """The result of an operation that the host computed, as the trace defines it."""
         formats = [self.tensors[v.tensor].fmt for v in inputs]
-        kept = op in SELECTIONS and all(f == formats[0] for f in formats if not f.is_integer)
-        made = Tensor(name, formats[0] if kept else FP32, y.shape)
+        same_format = op in SELECTIONS and all(f == formats[0] for f in formats if not f.is_integer)
+        output = CodeTensor(name, formats[0] if same_format else FP32, y.shape)
         node = Node(op, tuple(inputs), (name,), dict(options))
-        return self.tensor(self._store(node, [made], self._computed(node, [made]))[0])
+        return self.tensor(self._store(node, [output], self._computed(node, [output]))[0])
 
-    def random(self, name: str, source: RandomSource, n: int, shape: tuple[int, ...], transposed: bool = False) -> View:
+    def random(
+        self, name: str, source: RandomSource, n: int, shape: tuple[int, ...], transposed: bool = False
+    ) -> TensorView:
         """Random words of a source. transposed: the order of its positions."""
         options = {"source": source.spec()} | ({"transposed": True} if transposed else {})
-        return self.make("random", [], [Tensor(name, get_format(f"u{n}"), shape)], options)[0]
+        return self.make("random", [], [CodeTensor(name, get_format(f"u{n}"), shape)], options)[0]
 
-    def _computed(self, node: Node, outputs: Sequence[Tensor]) -> list[Codes]:
-        made = operation(node).compute(case_of(node, self.tensors, self.codes, outputs))
-        for codes, output in zip(made, outputs, strict=True):
+    def _computed(self, node: Node, outputs: Sequence[CodeTensor]) -> list[Codes]:
+        results = operation_of(node).compute(case_of(node, self.tensors, self.codes, outputs))
+        for codes, output in zip(results, outputs, strict=True):
             if codes.size != output.size:
                 raise Error(f"{node.op} makes {codes.size} codes, not {output.shape}")
-        return made
+        return results
 
-    def _store(self, node: Node, outputs: Sequence[Tensor], codes: Sequence[Codes]) -> list[View]:
+    def _store(self, node: Node, outputs: Sequence[CodeTensor], codes: Sequence[Codes]) -> list[TensorView]:
         names = tuple(self._add(m, c) for m, c in zip(outputs, codes, strict=True))
         self.nodes.append(Node(node.op, node.inputs, names, node.options))
-        return [View(name, m.shape) for name, m in zip(names, outputs, strict=True)]
+        return [TensorView(name, m.shape) for name, m in zip(names, outputs, strict=True)]
 
 
 def _bits(x: Array) -> Codes:

@@ -17,7 +17,7 @@ from softfloat_ref.nn.trainer import Trainer
 from softfloat_ref.nn.training_recipe import Recipe
 
 
-class Traced(NamedTuple):
+class TracedStep(NamedTuple):
     """A trace, and the codes of its tensors."""
 
     trace: TraceSet
@@ -25,12 +25,12 @@ class Traced(NamedTuple):
 
 
 class _Done(Exception):
-    def __init__(self, traced: Traced) -> None:
+    def __init__(self, traced: TracedStep) -> None:
         super().__init__()
         self.traced = traced
 
 
-def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Watch | None = None) -> Traced:
+def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Watch | None = None) -> TracedStep:
     """Train by a training recipe up to a step, counted from 1, and record this step.
 
     Products are summed by the recipe's accumulator. If that is BLAS, whose order is undefined, the products of the
@@ -47,8 +47,8 @@ def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Wa
         if number < step:
             return plain(number, x, y, factor)
         recorder = _recording(trainer)
-        plain(number, recorder.given("input/x", x), recorder.given("input/labels", y), factor)
-        raise _Done(Traced(recorder.trace(recipe.name, recipe.to_toml(), step), recorder.codes))
+        plain(number, recorder.input("input/x", x), recorder.input("input/labels", y), factor)
+        raise _Done(TracedStep(recorder.trace(recipe.name, recipe.to_toml(), step), recorder.codes))
 
     trainer.step = stepped  # type: ignore[method-assign]
     if step < 1:
@@ -79,7 +79,7 @@ def _recording(trainer: Trainer) -> Recorder:
     recorder = Recorder()
     for name, layer in trainer.layers.items():
         layer.numerics = RecordingNumerics(layer.numerics, recorder)
-        for kept in (layer.params, layer.buffers):
-            kept.update({key: recorder.given(f"{name.replace('.', '/')}/{key}", x) for key, x in kept.items()})
+        for tensors in (layer.params, layer.buffers):
+            tensors.update({key: recorder.input(f"{name.replace('.', '/')}/{key}", x) for key, x in tensors.items()})
     trainer.objective.numerics = RecordingNumerics(trainer.objective.numerics, recorder)
     return recorder

@@ -7,17 +7,29 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, Piece, Slice, Stream, Writer
+from softfloat_ref.golden.writers.batch import (
+    LICENSE,
+    Batch,
+    Data,
+    Facts,
+    FileStream,
+    Piece,
+    StreamSlice,
+    positions,
+    text_line,
+    word_line,
+    word_width,
+)
 from softfloat_ref.golden.writers.cheader import CHeaderWriter
 from softfloat_ref.golden.writers.csv import CsvWriter
 from softfloat_ref.golden.writers.images import ALL_IMAGES, IMAGE_WRITERS, IMAGES
 from softfloat_ref.golden.writers.jsonl import JsonLinesWriter
-from softfloat_ref.golden.writers.layout import LICENSE, positions, text_line, word_line, word_width
 from softfloat_ref.golden.writers.npz import NpzWriter
 from softfloat_ref.golden.writers.readmemh import HEADER, HeaderWriter, WordWriter, svh, word_header
 from softfloat_ref.golden.writers.riscv import ASSEMBLY, MACROS, AssemblyWriter, MacroWriter
 from softfloat_ref.golden.writers.svpkg import PackageWriter
 from softfloat_ref.golden.writers.testfloat import TestFloatWriter
+from softfloat_ref.golden.writers.writer import Writer
 
 __all__ = [
     "HEADER",
@@ -26,11 +38,11 @@ __all__ = [
     "Batch",
     "Data",
     "Facts",
+    "FileStream",
     "Piece",
-    "Slice",
-    "Stream",
+    "StreamSlice",
     "Writer",
-    "chosen",
+    "choose_writers",
     "of_set",
     "parse_names",
     "positions",
@@ -82,7 +94,7 @@ def _of_kind(vectors: VectorSet) -> list[Writer]:
     return [w for key, w in WRITERS.items() if key in types or (key in IMAGES and ALL_IMAGES in types)]
 
 
-def chosen(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]:
+def choose_writers(names: Iterable[str], vectors: VectorSet, count: int) -> list[Writer]:
     """The writers of those names, in the registry's order, the words with their header; by default the default
     writers of the set's kind. Raises Error if a type is not available for the set."""
     wanted = set(names) or set(vectors.cases.default)

@@ -1,18 +1,17 @@
-"""The interface of writers: batches of lines in, bytes of a file out."""
+"""What writers get: batches of lines, as text and as memory words; the streams of bytes that they make of them."""
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from softfloat_ref.base.files import open_file
-from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import Run
-from softfloat_ref.golden.writers.layout import text_line, word_line
 from softfloat_ref.units import Field, Line
 
 if TYPE_CHECKING:
@@ -20,7 +19,55 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Data = Any  # bytes, or a numpy array of them
-_BLOCK = 1 << 20
+_BLOCK: Final = 1 << 20
+LICENSE: Final = "SPDX-License-Identifier: 0BSD"
+
+
+def text_line(fields: Sequence[Field]) -> Callable[[Line], str]:
+    """A function from a line to TestFloat text: upper-case hexadecimal, single spaces."""
+    template = " ".join(f"%0{f.digits}X" for f in fields for _ in range(f.lanes)) + "\n"
+    return lambda line: template % line
+
+
+def word_line(fields: Sequence[Field]) -> Callable[[Line], str]:
+    """A function from a line to a memory word: each field's lanes reversed, so that lane 0 is the lowest."""
+    template = "_".join("_".join([f"%0{f.digits}x"] * f.lanes) for f in fields) + "\n"
+    order = last_lane_first(fields)
+    if order is None:
+        return lambda line: template % line
+    return lambda line: template % tuple(line[i] for i in order)
+
+
+def last_lane_first(fields: Sequence[Field]) -> list[int] | None:
+    """The places of a line's codes with each field's lanes reversed; None if no field has lanes."""
+    order: list[int] = []
+    for f in fields:
+        order += range(len(order) + f.lanes - 1, len(order) - 1, -1)
+    return None if order == sorted(order) else order
+
+
+def positions(fields: Sequence[Field]) -> dict[str, int]:
+    """The lowest bit of each field in a memory word."""
+    lsbs, lsb = {}, 0
+    for f in reversed(fields):
+        lsbs[f.name] = lsb
+        lsb += f.stride * f.lanes
+    return lsbs
+
+
+def word_width(fields: Sequence[Field]) -> int:
+    """Bits of a memory word."""
+    return sum(f.stride * f.lanes for f in fields)
+
+
+def identifier(name: str) -> str:
+    """A name as part of an identifier of C and SystemVerilog."""
+    return re.sub(r"\W", "_", name)
+
+
+def string_literal(text: str) -> str:
+    """A tag as a string literal of C and SystemVerilog."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 @dataclass
@@ -31,22 +78,22 @@ class Batch:
     runs: list[Run]
     rows: list[Line] = field(default_factory=list)
     array: NDArray[np.int64] | None = None
-    made: NDArray[np.uint8] | None = None
+    encoded: NDArray[np.uint8] | None = None
 
     @cached_property
     def table(self) -> NDArray[np.int64] | None:
         """The lines as a table, if they were made in bulk."""
-        if self.made is None:
+        if self.encoded is None:
             return self.array
         from softfloat_ref.golden import bulk
 
-        return bulk.parse(self.made.tobytes())
+        return bulk.parse_columns(self.encoded.tobytes())
 
     @property
     def count(self) -> int:
         """The number of lines."""
-        if self.made is not None:
-            return self.made.size // sum(f.digits + 1 for f in self.fields)
+        if self.encoded is not None:
+            return self.encoded.size // sum(f.digits + 1 for f in self.fields)
         return len(self.rows) if self.array is None else int(self.array.shape[1])
 
     @cached_property
@@ -59,22 +106,22 @@ class Batch:
     @cached_property
     def text(self) -> Data:
         """As TestFloat text."""
-        if self.made is not None:
-            return self.made
+        if self.encoded is not None:
+            return self.encoded
         if self.table is None:
             return "".join(map(text_line(self.fields), self.rows)).encode("ascii")
         from softfloat_ref.golden import bulk
 
-        return bulk.text(self.table, self.fields)
+        return bulk.text_of_columns(self.table, self.fields)
 
     @cached_property
     def words(self) -> Data:
         """As memory words."""
-        if self.array is None and self.made is None:
+        if self.array is None and self.encoded is None:
             return "".join(map(word_line(self.fields), self.rows)).encode("ascii")
         from softfloat_ref.golden import bulk
 
-        return bulk.words(self.text)
+        return bulk.memory_words(self.text)
 
     def of(self, fields: Sequence[Field]) -> Batch:
         """The same lines with the first of their fields only."""
@@ -98,7 +145,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Stream:
+class FileStream:
     """Bytes in a file, from a writer's batches."""
 
     path: Path
@@ -121,101 +168,11 @@ class Stream:
         return crc
 
 
-class Slice(NamedTuple):
+class StreamSlice(NamedTuple):
     """The first `size` bytes of a stream."""
 
     stream: int
     size: int
 
 
-Piece = bytes | Slice
-
-
-class Writer:
-    """A type of file. Batches add to its streams; at the end the file is assembled from them.
-
-    key: its name on the command line. suffix: of its files' names. text: whether it has lines. comments: whether
-    streams begin with comment lines, which are not counted.
-    """
-
-    key = ""
-    suffix = ""
-    text = True
-    comments = False
-
-    def has(self, vectors: VectorSet) -> bool:
-        """Whether a set, whose kind has this type, can have such a file."""
-        return True
-
-    def file_name(self, vectors: VectorSet) -> str:
-        """The name of the file."""
-        return f"{vectors.name}{self.suffix}"
-
-    def check(self, vectors: VectorSet, count: int) -> None:
-        """Raise Error if a set of `count` lines cannot be written in this type."""
-
-    def openings(self, vectors: VectorSet) -> list[bytes]:
-        """The beginning of each stream."""
-        return []
-
-    def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """The bytes that a batch adds to each stream."""
-        return []
-
-    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
-        """The file, in order."""
-        raise NotImplementedError
-
-    def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
-        """The sizes that the streams have in a file of that size."""
-        return []
-
-    def names(self, vectors: VectorSet) -> list[str]:
-        """The name of each stream in messages; empty for a single stream."""
-        return [""]
-
-    def record(self, vectors: VectorSet, stream: int) -> int:
-        """Bytes of each line in a stream; 0 if they differ."""
-        return 0
-
-    def lines(self, vectors: VectorSet, facts: Facts) -> int:
-        """The number of lines of the file, without comments before memory words; in binary files, of its arrays."""
-        return facts.count
-
-
-class LineWriter(Writer):
-    """A writer of one line per case: head, lines, foot. The last `trim` bytes of the last line are left out."""
-
-    trim = 0
-
-    def opening(self, vectors: VectorSet) -> bytes:
-        """The head, if it is known before the lines."""
-        return b""
-
-    def head(self, vectors: VectorSet, facts: Facts) -> bytes:
-        """The head, if it depends on the lines."""
-        return b""
-
-    def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
-        """The text after the lines."""
-        return b""
-
-    def openings(self, vectors: VectorSet) -> list[bytes]:
-        return [self.opening(vectors)]
-
-    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
-        if head := self.head(vectors, facts):
-            yield head
-        yield Slice(0, streams[0].size - self.trim)
-        if foot := self.foot(vectors, facts):
-            yield foot
-
-    def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
-        """The size between head and foot."""
-        around = len(self.head(vectors, facts)) + len(self.foot(vectors, facts))
-        return [max(size - around, 0) + self.trim]
-
-    def lines(self, vectors: VectorSet, facts: Facts) -> int:
-        """The cases, and the lines around them."""
-        around = (*self.openings(vectors), self.head(vectors, facts), self.foot(vectors, facts))
-        return facts.count + sum(x.count(b"\n") for x in around) - int(self.trim > 0)
+Piece = bytes | StreamSlice

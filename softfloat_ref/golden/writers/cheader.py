@@ -9,9 +9,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
-from softfloat_ref.golden.writers.layout import LICENSE, identifier, quoted
-from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.golden.writers.batch import LICENSE, Batch, Data, Facts, identifier, string_literal
+from softfloat_ref.golden.writers.writer import LineWriter, Rows
 from softfloat_ref.units import Field, Line
 from softfloat_ref.units.unit import split
 
@@ -59,7 +58,7 @@ class CHeaderWriter(LineWriter):
             before = f"{inner}, "
         close = before.removesuffix(", ")
         expand = None if all(_words(f) == 1 for f in fields) else lambda line: _split(line, fields)
-        return [Rows(digits, between, lambda _: f"{close}}},\n", expand).made(batch)]
+        return [Rows(digits, between, lambda _: f"{close}}},\n", expand).encode(batch)]
 
     def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
         """The end of the array, the count, and the groups of equal tags."""
@@ -67,7 +66,7 @@ class CHeaderWriter(LineWriter):
         listed = groups(facts.runs())
         text = f"}};\n\n#define {name.upper()}_COUNT {facts.count}\n"
         if listed:
-            rows = "".join(f"    {{{quoted(g['tag'])}, {g['first']}, {g['count']}}},\n" for g in listed)
+            rows = "".join(f"    {{{string_literal(g['tag'])}, {g['first']}, {g['count']}}},\n" for g in listed)
             text += (
                 f"#define {name.upper()}_GROUPS {len(listed)}\n\n"
                 f"struct {name}_group {{\n    const char *tag;\n    uint32_t first;\n    uint32_t count;\n}};\n\n"

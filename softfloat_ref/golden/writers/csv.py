@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, LineWriter
-from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.golden.writers.batch import Batch, Data
+from softfloat_ref.golden.writers.writer import LineWriter, Rows
 
 
 class CsvWriter(LineWriter):
@@ -20,7 +20,7 @@ class CsvWriter(LineWriter):
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         digits = [f.digits for f in vectors.fields for _ in range(f.lanes)]
-        return [Rows(digits, ["", *[","] * (len(digits) - 1)], _end).made(batch)]
+        return [Rows(digits, ["", *[","] * (len(digits) - 1)], _end).encode(batch)]
 
 
 def _end(tag: str) -> str:

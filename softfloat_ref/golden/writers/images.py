@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
-from softfloat_ref.golden.writers.layout import LICENSE
+from softfloat_ref.golden.writers.batch import LICENSE, Batch, Data, Facts
 from softfloat_ref.golden.writers.readmemh import HeaderWriter
+from softfloat_ref.golden.writers.writer import LineWriter
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.units import Line, MatmulUnit
 from softfloat_ref.units.dot import AnyFormat
 from softfloat_ref.units.unit import split
 
 ALL_IMAGES: Final = "images"
-_FIELDS: Final = {"expected": "result"}  # images that are not called as their field is
+_FIELD_OF_IMAGE: Final = {"expected": "result"}  # images that are not called as their field is
 
 
 class ImageWriter(LineWriter):
@@ -40,12 +40,12 @@ class ImageWriter(LineWriter):
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         unit: Any = vectors.unit
         size = unit.word // 8
-        found = []
+        words = []
         for line in batch.lines:
             data = image_data(unit, self.image, line)
             data += bytes(-len(data) % size)
-            found += [data[at : at + size][::-1].hex() for at in range(0, len(data), size)]
-        return ["".join(f"{word}\n" for word in found).encode("ascii")]
+            words += [data[at : at + size][::-1].hex() for at in range(0, len(data), size)]
+        return ["".join(f"{word}\n" for word in words).encode("ascii")]
 
     def record(self, vectors: VectorSet, stream: int) -> int:
         unit: Any = vectors.unit
@@ -61,7 +61,7 @@ class ImageHeaderWriter(HeaderWriter):
     key = "images-svh"
 
     def header(self, vectors: VectorSet, count: int) -> str:
-        return header_text(vectors, count)
+        return images_header(vectors, count)
 
 
 _IMAGES: Final = ("a", "a_scale", "b", "b_scale", "c", "expected", "steps")
@@ -72,7 +72,7 @@ IMAGES: Final = tuple(w.key for w in IMAGE_WRITERS)
 def images_of(unit: Any) -> list[str]:
     """The images of a product, in their order: those of scales only if the layout separates them."""
     fields = {f.name for f in unit.fields}
-    return [x for x in _IMAGES if _FIELDS.get(x, x) in fields and (not x.endswith("_scale") or _apart(unit))]
+    return [x for x in _IMAGES if _FIELD_OF_IMAGE.get(x, x) in fields and (not x.endswith("_scale") or _apart(unit))]
 
 
 def _apart(unit: MatmulUnit) -> bool:
@@ -94,7 +94,7 @@ def image_words(unit: Any, image: str) -> int:
 def image_data(unit: MatmulUnit, image: str, line: Line | Sequence[int]) -> bytes:
     """The content of an image for one product."""
     codes = {f.name: own for f, own in split(unit.fields, line)}
-    own = codes[_FIELDS.get(image, image)]
+    own = codes[_FIELD_OF_IMAGE.get(image, image)]
     if image in ("a", "b", "a_scale", "b_scale"):
         side, rows = (unit.dot.a, unit.m) if image[0] == "a" else (unit.dot.b, unit.n)
         elements, scales = _packed(unit, side, rows, codes[image[0]], codes.get(f"{image[0]}_scale", ()))
@@ -119,11 +119,11 @@ def _packed(
         return packing.pack(table, none, fmt.width, 8, unit.layout).data.tobytes(), b""
     table = np.array(codes, np.uint64).astype(code_dtype(fmt.element)).reshape(rows, -1, fmt.size)
     own = np.array(scales, np.uint64).astype(code_dtype(fmt.scale)).reshape(rows, -1)
-    found = packing.pack(table, own, fmt.element.width, fmt.scale.width, unit.layout)
-    return found.data.tobytes(), b"" if found.scales is None else found.scales.tobytes()
+    packed = packing.pack(table, own, fmt.element.width, fmt.scale.width, unit.layout)
+    return packed.data.tobytes(), b"" if packed.scales is None else packed.scales.tobytes()
 
 
-def header_text(vectors: VectorSet, count: int) -> str:
+def images_header(vectors: VectorSet, count: int) -> str:
     """The SystemVerilog header: sizes, and the words and bytes per product of each image."""
     unit: Any = vectors.unit
     values = {

@@ -8,8 +8,8 @@ from typing import Final
 
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
-from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts
+from softfloat_ref.golden.writers.writer import LineWriter, Rows
 
 JSONL_SCHEMA: Final = 1
 
@@ -38,7 +38,7 @@ class JsonLinesWriter(LineWriter):
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         digits = [f.digits for f in vectors.fields for _ in range(f.lanes)]
-        return [Rows(digits, list(_between(vectors)), _end(vectors)).made(batch)]
+        return [Rows(digits, list(_between(vectors)), _end(vectors)).encode(batch)]
 
 
 def _between(vectors: VectorSet) -> Iterator[str]:

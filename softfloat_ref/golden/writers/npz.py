@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, Piece, Slice, Stream, Writer
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts, FileStream, Piece, StreamSlice
+from softfloat_ref.golden.writers.writer import Writer
 from softfloat_ref.units import Field
 
 _WORD: Final = 8  # bytes
 _ALIGN: Final = 64  # of the data in a .npy file, numpy.lib.format
 _DATE: Final = 1 << 5 | 1  # 1980-01-01, the first date of zip files
-_LIMIT: Final = 0xFFFFFFFF
+_MAX_32_BITS: Final = 0xFFFFFFFF
 
 
 class NpzWriter(Writer):
@@ -44,18 +45,18 @@ class NpzWriter(Writer):
         if batch.table is not None:
             columns = zip(batch.table, vectors.fields, strict=True)
             return [column.astype(f"<u{_item(f)}").tobytes() for column, f in columns]
-        found: list[Data] = []
+        arrays: list[Data] = []
         start = 0
         for f in vectors.fields:
             size, end = _item(f) * _words(f), start + f.lanes
-            found.append(b"".join(code.to_bytes(size, "little") for line in batch.rows for code in line[start:end]))
+            arrays.append(b"".join(code.to_bytes(size, "little") for line in batch.rows for code in line[start:end]))
             start = end
-        return found
+        return arrays
 
     def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
         return [facts.count * self.record(vectors, i) for i in range(len(vectors.fields))]
 
-    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[FileStream]) -> Iterator[Piece]:
         """A zip file without compression: the arrays one after the other, then the directory."""
         entries: list[_Entry] = []
         offset = 0
@@ -65,7 +66,7 @@ class NpzWriter(Writer):
             entry = _Entry(f.name, len(head) + streams[i].size, streams[i].crc(zlib.crc32(head)), offset)
             local = entry.local()
             yield local + head
-            yield Slice(i, streams[i].size)
+            yield StreamSlice(i, streams[i].size)
             entries.append(entry)
             offset += len(local) + entry.size
         for name, data in _tag_arrays(facts):
@@ -117,19 +118,19 @@ class _Entry:
 
     def local(self) -> bytes:
         """The header in front of the data."""
-        wide = self.size >= _LIMIT
+        wide = self.size >= _MAX_32_BITS
         extra = struct.pack("<HHQQ", 1, 16, self.size, self.size) if wide else b""
-        size = _LIMIT if wide else self.size
+        size = _MAX_32_BITS if wide else self.size
         name = self._file_name()
         numbers = (0x04034B50, 45 if wide else 20, 0, 0, 0, _DATE, self.crc, size, size, len(name), len(extra))
         return struct.pack("<IHHHHHIIIHH", *numbers) + name + extra
 
     def central(self) -> bytes:
         """The entry of the directory."""
-        wide, far = self.size >= _LIMIT, self.offset >= _LIMIT
+        wide, far = self.size >= _MAX_32_BITS, self.offset >= _MAX_32_BITS
         values = (*([self.size, self.size] if wide else []), *([self.offset] if far else []))
         extra = struct.pack(f"<HH{len(values)}Q", 1, 8 * len(values), *values) if values else b""
-        size, offset = _LIMIT if wide else self.size, _LIMIT if far else self.offset
+        size, offset = _MAX_32_BITS if wide else self.size, _MAX_32_BITS if far else self.offset
         name, version = self._file_name(), 45 if values else 20
         numbers: list[Any] = [0x02014B50, version, version, 0, 0, 0, _DATE, self.crc, size, size, len(name)]
         return struct.pack("<IHHHHHHIIIHHHHHII", *numbers, len(extra), 0, 0, 0, 0, offset) + name + extra
@@ -142,9 +143,9 @@ def _directory(entries: Sequence[_Entry], offset: int) -> bytes:
     """The directory and the end record of a zip file."""
     listed = b"".join(e.central() for e in entries)
     end = b""
-    if offset >= _LIMIT:
+    if offset >= _MAX_32_BITS:
         sizes = (len(entries), len(entries), len(listed), offset)
         end += struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, *sizes)
         end += struct.pack("<IIQI", 0x07064B50, 0, offset + len(listed), 1)
-    at = min(offset, _LIMIT)
+    at = min(offset, _MAX_32_BITS)
     return listed + end + struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, len(entries), len(entries), len(listed), at, 0)

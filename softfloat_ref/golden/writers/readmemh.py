@@ -10,8 +10,18 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter, Piece, Stream, Writer
-from softfloat_ref.golden.writers.layout import LICENSE, identifier, positions, word_width
+from softfloat_ref.golden.writers.batch import (
+    LICENSE,
+    Batch,
+    Data,
+    Facts,
+    FileStream,
+    Piece,
+    identifier,
+    positions,
+    word_width,
+)
+from softfloat_ref.golden.writers.writer import LineWriter, Writer
 
 HEADER: Final = "vectors.svh"
 
@@ -45,7 +55,7 @@ class HeaderWriter(Writer):
         """The same name for every set, so that a bench can include it."""
         return HEADER
 
-    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[Stream]) -> Iterator[Piece]:
+    def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[FileStream]) -> Iterator[Piece]:
         yield self.header(vectors, facts.count).encode("ascii")
 
     def lines(self, vectors: VectorSet, facts: Facts) -> int:

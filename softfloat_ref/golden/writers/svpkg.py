@@ -8,9 +8,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.systemverilog import sv_name
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import groups
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
-from softfloat_ref.golden.writers.layout import LICENSE, identifier, last_lane_first, quoted
-from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.golden.writers.batch import LICENSE, Batch, Data, Facts, identifier, last_lane_first, string_literal
+from softfloat_ref.golden.writers.writer import LineWriter, Rows
 from softfloat_ref.units import Field
 
 MAX_LINES: Final = 1 << 14
@@ -58,7 +57,7 @@ class PackageWriter(LineWriter):
         digits = [f.digits for f in fields for _ in range(f.lanes)]
         order = last_lane_first(fields)
         expand = None if order is None else lambda line: [line[i] for i in order]
-        return [Rows(digits, between, lambda _: end, expand).made(batch)]
+        return [Rows(digits, between, lambda _: end, expand).encode(batch)]
 
     def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
         """The end of the array, and the groups."""
@@ -67,7 +66,7 @@ class PackageWriter(LineWriter):
         if listed:
             text += f"  localparam int GROUPS = {len(listed)};\n"
             columns = (
-                ("string TAGS", [quoted(g["tag"]) for g in listed]),
+                ("string TAGS", [string_literal(g["tag"]) for g in listed]),
                 ("int FIRST", [str(g["first"]) for g in listed]),
                 ("int NUMBER", [str(g["count"]) for g in listed]),
             )

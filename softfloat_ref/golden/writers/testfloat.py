@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, LineWriter
+from softfloat_ref.golden.writers.batch import Batch, Data
+from softfloat_ref.golden.writers.writer import LineWriter
 
 
 class TestFloatWriter(LineWriter):

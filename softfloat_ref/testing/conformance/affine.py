@@ -18,16 +18,16 @@ from softfloat_ref.oracle.policies import Overflow, Policy, rounding_name
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.affine import AffineQuantizeView
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.testing.conformance.operation import NEAREST, SYMMETRIC, code_of, fraction_text
-from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, integer, unit_lines
+from softfloat_ref.testing.conformance.operation import NEAREST, SYMMETRIC, exact_code, fraction_text
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, model_code, unit_lines
 from softfloat_ref.units import AffineQuantizeUnit
 from softfloat_ref.units.affine import integer as signed_integer
 from softfloat_ref.units.affine import parameters
 
-PARTS: Final = 8  # of a step between two integers, at which values are drawn
-BEYOND: Final = 4  # steps beyond the ends
-BINADES: Final = 8  # of the scales, on each side of one
-LOST: Final = Fraction(1, 32)  # of a step, at most, by steps in FP32
+PARTS_OF_STEP: Final = 8  # of a step between two integers, at which values are drawn
+STEPS_BEYOND: Final = 4  # steps beyond the ends
+SCALE_BINADES: Final = 8  # of the scales, on each side of one
+LOST_IN_FP32: Final = Fraction(1, 32)  # of a step, at most, by steps in FP32
 _SATURATE: Final = Policy(overflow=Overflow.SAT_FINITE)
 
 
@@ -87,21 +87,21 @@ class AffineTrial(Trial[AffineSetup, AffineCase, int]):
     def place(self, case: AffineCase) -> Fraction | None:
         """value / scale + zero point: the integer before rounding and clamping."""
         x = self.value(case)
-        return None if x is None else x / scale_of(case) + self.zero_point(case)
+        return None if x is None else x / scale_number(case) + self.zero_point(case)
 
     def at(self, case: AffineCase, value: Fraction) -> AffineCase | None:
         """The case with another value; None if the value's format does not have it, or it is flushed."""
-        code = code_of(value, self.setup.unit.values)
-        found = None if code is None else case._replace(value=code)
-        return found if found and self.value(found) == value else None
+        code = exact_code(value, self.setup.unit.values)
+        moved = None if code is None else case._replace(value=code)
+        return moved if moved and self.value(moved) == value else None
 
-    def shown(self, case: AffineCase, code: int) -> list[str]:
+    def case_lines(self, case: AffineCase, code: int) -> list[str]:
         unit = self.setup.unit
         name = f"{unit.affine.name} from {unit.values.name}, rule {unit.rule.name}, {self.setup.rounding}"
         return unit_lines(name, AffineQuantizeView(unit), case.inputs, Answer((code,)))
 
 
-def scale_of(case: AffineCase) -> Fraction:
+def scale_number(case: AffineCase) -> Fraction:
     """The scale as a number."""
     return decoder(FP32)(case.scale).as_fraction()
 
@@ -112,7 +112,7 @@ def scale_of(case: AffineCase) -> Fraction:
 def _scales() -> SearchStrategy[int]:
     """Powers of two, few significand bits, and any."""
     some = st.one_of(st.just(0), st.sampled_from([1 << 22, 3 << 21, 1]), st.integers(0, (1 << 23) - 1))
-    return st.builds(lambda e, m: FP32.bias + e << 23 | m, st.integers(-BINADES, BINADES), some)
+    return st.builds(lambda e, m: FP32.bias + e << 23 | m, st.integers(-SCALE_BINADES, SCALE_BINADES), some)
 
 
 def _zero_points(fmt: AffineFormat) -> SearchStrategy[int | None]:
@@ -120,7 +120,7 @@ def _zero_points(fmt: AffineFormat) -> SearchStrategy[int | None]:
     if fmt.symmetric:
         return st.none()
     ends = st.sampled_from([fmt.highest, fmt.lowest])
-    return st.one_of(st.integers(max(fmt.lowest, 0), min(fmt.highest, PARTS)), ends, _integers(fmt)).map(
+    return st.one_of(st.integers(max(fmt.lowest, 0), min(fmt.highest, PARTS_OF_STEP)), ends, _integers(fmt)).map(
         lambda z: z % (1 << fmt.bits)
     )
 
@@ -132,15 +132,20 @@ def _integers(fmt: AffineFormat) -> SearchStrategy[int]:
 def _cases(setup: AffineSetup) -> SearchStrategy[AffineCase]:
     """Values at integers, at ties, between them and beyond the ends, and their neighbours."""
     values, fmt = setup.unit.values, setup.fmt
-    low, high = PARTS * (fmt.lowest - BEYOND), PARTS * (fmt.highest + BEYOND)
-    eighths = st.one_of(st.integers(low, high), st.integers(low // PARTS, high // PARTS).map(lambda n: PARTS * n + 4))
+    low, high = PARTS_OF_STEP * (fmt.lowest - STEPS_BEYOND), PARTS_OF_STEP * (fmt.highest + STEPS_BEYOND)
+    eighths = st.one_of(
+        st.integers(low, high),
+        st.integers(low // PARTS_OF_STEP, high // PARTS_OF_STEP).map(lambda n: PARTS_OF_STEP * n + 4),
+    )
 
     def case(scale: int, zero_point: int | None, place: int, by: int) -> AffineCase:
-        found = AffineCase(0, scale, zero_point)
-        z = parameters(found.inputs[1:], fmt).zero_point
-        code = encode(Fraction(place, PARTS) * scale_of(found) - z * scale_of(found), values, _SATURATE).bits
+        zero = AffineCase(0, scale, zero_point)
+        z = parameters(zero.inputs[1:], fmt).zero_point
+        code = encode(
+            Fraction(place, PARTS_OF_STEP) * scale_number(zero) - z * scale_number(zero), values, _SATURATE
+        ).bits
         magnitude = min(max((code & values.magnitude_mask) + by, 0), values.max_code)
-        return found._replace(value=magnitude | code & values.sign_bit)
+        return zero._replace(value=magnitude | code & values.sign_bit)
 
     return st.builds(case, _scales(), _zero_points(fmt), eighths, st.sampled_from([0, 0, 1, -1]))
 
@@ -233,9 +238,9 @@ def zero(t: AffineTrial, case: AffineCase) -> None:
 def on_the_grid(t: AffineTrial, drawn: tuple[AffineCase, int]) -> None:
     """(q - zero point) * scale, where the value's format has it, becomes q."""
     case, q = drawn
-    found = t.at(case, (q - t.zero_point(case)) * scale_of(case))
-    if found is not None:
-        t.require(t.integer(found) == q, str(q))
+    exact = t.at(case, (q - t.zero_point(case)) * scale_number(case))
+    if exact is not None:
+        t.require(t.integer(exact) == q, str(q))
 
 
 @_prop(when=_exact)
@@ -247,9 +252,9 @@ def shift(t: AffineTrial, case: AffineCase) -> None:
     rounded = place if t.setup.unit.rule.order == "inside" else place - t.zero_point(case)
     tie = t.setup.rounding in NEAREST and rounded.denominator == 2
     crossed = t.setup.rounding == "rtz" and -1 < rounded < 0
-    found = None if tie or crossed else t.at(case, x + scale_of(case))
-    if found is not None:
-        t.require(t.integer(case) + 1 == t.integer(found), "an integer one larger for the second")
+    moved = None if tie or crossed else t.at(case, x + scale_number(case))
+    if moved is not None:
+        t.require(t.integer(case) + 1 == t.integer(moved), "an integer one larger for the second")
 
 
 @_prop(when=_symmetric)
@@ -271,7 +276,7 @@ def error(t: AffineTrial, case: AffineCase) -> None:
     fmt, place = t.setup.fmt, t.place(case)
     if place is None or not fmt.lowest <= place <= fmt.highest:
         return
-    nearest, lost = t.setup.rounding in NEAREST, Fraction(0) if t.setup.exact else LOST
+    nearest, lost = t.setup.rounding in NEAREST, Fraction(0) if t.setup.exact else LOST_IN_FP32
     off, limit = abs(t.integer(case) - place), (Fraction(1, 2) if nearest else Fraction(1)) + lost
     t.require(
         off <= limit if nearest else off < limit,
@@ -279,7 +284,7 @@ def error(t: AffineTrial, case: AffineCase) -> None:
     )
 
 
-class AffineConformance(Suite[AffineSetup, AffineCase, int]):
+class AffineConformance(ConformanceSuite[AffineSetup, AffineCase, int]):
     """The suite of an affine quantizer: model(self, value, scale, zero_point), codes, returns the integer's code.
 
     fmt: the affine format; the model of a symmetric one gets no zero point. source: the values' format. rule, policy:
@@ -301,4 +306,4 @@ class AffineConformance(Suite[AffineSetup, AffineCase, int]):
         return AffineSetup(unit)
 
     def answer(self, case: AffineCase) -> int:
-        return integer(self.model(*case.inputs), "the integer")
+        return model_code(self.model(*case.inputs), "the integer")

@@ -22,10 +22,10 @@ from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer, same_result
 from softfloat_ref.testing.conformance.operation import (
     SYMMETRIC,
-    Case,
+    OperationCase,
+    OperationSetup,
     OperationTrial,
-    Setup,
-    code_of,
+    exact_code,
     fraction_text,
     range_of,
 )
@@ -44,31 +44,31 @@ from softfloat_ref.testing.conformance.table import (
 from softfloat_ref.testing.ulp import Exact
 
 MAX_CROSSED: Final = 1 << 12
-LOST: Final = INEXACT | OVERFLOW | UNDERFLOW
+LOSS_FLAGS: Final = INEXACT | OVERFLOW | UNDERFLOW
 
 
 @prop(every)
-def oracle(t: OperationTrial, case: Case) -> None:
+def oracle(t: OperationTrial, case: OperationCase) -> None:
     """The result and the flags are the oracle's."""
     (answer,) = t.ask(case)
     t.require(t.agrees(case, answer), "the oracle's answer")
 
 
-def _crossed(setup: Setup) -> SearchStrategy[Any]:
+def _crossed(setup: OperationSetup) -> SearchStrategy[Any]:
     return st.sampled_from(setup.policies)
 
 
-def _crosses(setup: Setup) -> str:
+def _crosses(setup: OperationSetup) -> str:
     return "" if next(crossed(setup.sig.formats, MAX_CROSSED), None) else "too many operands"
 
 
 @prop(every, when=(_crosses,), cases=_crossed)
 def special_values(t: OperationTrial, policy: Policy) -> None:
     """Zeros, ones, the smallest, the largest, Inf and NaN, each with each."""
-    cases = [Case(codes, 0, policy) for codes in crossed(t.setup.sig.formats, MAX_CROSSED)]
+    cases = [OperationCase(codes, 0, policy) for codes in crossed(t.setup.sig.formats, MAX_CROSSED)]
     for case, answer in zip(cases, t.ask(*cases), strict=True):
         if not t.agrees(case, answer):
-            t.asked = [(case, answer)]
+            t.questions = [(case, answer)]
             t.fail("the oracle's answer")
 
 
@@ -76,42 +76,42 @@ def special_values(t: OperationTrial, policy: Policy) -> None:
 
 
 @prop(arithmetic)
-def exact_where_representable(t: OperationTrial, case: Case) -> None:
+def exact_where_representable(t: OperationTrial, case: OperationCase) -> None:
     """A result that the format has is given as it is, and no flag says that anything was lost."""
     _exactly(t, case)
 
 
-def _flushed(setup: Setup, policy: Policy, x: Exact) -> bool:
+def _flushed(setup: OperationSetup, policy: Policy, x: Exact) -> bool:
     """Whether a result so small is made zero."""
     return policy.flush_outputs and 0 < abs(x.value) < range_of(setup.out).least
 
 
-def _exactly(t: OperationTrial, case: Case) -> None:
+def _exactly(t: OperationTrial, case: OperationCase) -> None:
     """Require the exact result, if the format has it."""
     x = t.setup.exact(case)
-    if not x.is_finite or x.root or _flushed(t.setup, case.policy, x) or code_of(x.value, t.setup.out) is None:
+    if not x.is_finite or x.root or _flushed(t.setup, case.policy, x) or exact_code(x.value, t.setup.out) is None:
         return
     (answer,) = t.ask(case)
     got = t.value(answer)
     t.require(got.is_finite and got.as_fraction() == x.value, f"exactly {fraction_text(x.value)}")
-    t.require(not (answer.flags or 0) & LOST, "neither inexact nor overflow nor underflow")
+    t.require(not (answer.flags or 0) & LOSS_FLAGS, "neither inexact nor overflow nor underflow")
 
 
-def _near_one_another(setup: Setup) -> SearchStrategy[Case]:
+def _near_one_another(setup: OperationSetup) -> SearchStrategy[OperationCase]:
     fmt = setup.out
     codes = strategies.bits(fmt, finite=True)
     ulps = st.integers(0, 1 << fmt.mantissa_bits)
 
-    def case(policy: Policy, a: int, by: int, words: int) -> Case:
+    def case(policy: Policy, a: int, by: int, words: int) -> OperationCase:
         other = min((a & fmt.magnitude_mask) + by, fmt.max_code) | (a & fmt.sign_bit)
         flip = fmt.sign_bit if setup.sig.operation.formula == SUM else 0
-        return Case((a, other ^ flip), words & ((1 << policy.random_count) - 1), policy)
+        return OperationCase((a, other ^ flip), words & ((1 << policy.random_count) - 1), policy)
 
     return st.builds(case, st.sampled_from(setup.policies), codes, ulps, st.integers(0, 255))
 
 
 @prop(of(SUM, DIFFERENCE), when=(signed, one_format, gradual), cases=_near_one_another)
-def sterbenz(t: OperationTrial, case: Case) -> None:
+def sterbenz(t: OperationTrial, case: OperationCase) -> None:
     """The difference x - y is exact where y/2 <= x <= 2y (Sterbenz)."""
     if not all(v.is_finite for v in t.operands(case)):
         return
@@ -120,75 +120,44 @@ def sterbenz(t: OperationTrial, case: Case) -> None:
         _exactly(t, case)
 
 
-def _products(setup: Setup) -> SearchStrategy[Case]:
+def _products(setup: OperationSetup) -> SearchStrategy[OperationCase]:
     """a, b, and the rounded product with the sign inverted."""
     fmt = setup.out
     run = evaluator(Signature(get_operation("mul"), setup.sig.formats[:2], fmt), Policy())
 
-    def case(drawn: Case) -> Case:
+    def case(drawn: OperationCase) -> OperationCase:
         a, b, _ = drawn.operands
         return drawn._replace(operands=(a, b, run((a, b), 0)[0] ^ fmt.sign_bit))
 
     return setup.cases().map(case)
 
 
-def _addend_as_result(setup: Setup) -> str:
+def _addend_as_result(setup: OperationSetup) -> str:
     return "" if setup.sig.formats[2] == setup.out else "the addend has another format than the result"
 
 
 @prop(of(MULTIPLY_ADD), when=(signed, _addend_as_result), cases=_products)
-def fused(t: OperationTrial, case: Case) -> None:
+def fused(t: OperationTrial, case: OperationCase) -> None:
     """Of the rounded product r, fma(a, b, -r) is the rounding error: the product is not rounded by itself."""
     if t.setup.exact(case).value:
         _exactly(t, case)
 
 
-@prop(of(MULTIPLY_ADD), when=(signed,), cases=lambda s: s.cases())
-def fma_zero_is_mul(t: OperationTrial, case: Case) -> None:
-    """Adding zero, fma(a, b, 0), gives the product."""
-    a, b, _ = t.operands(case)
-    fmt = t.setup.sig.formats[2]
-    zero = fmt.sign_bit if a.sign != b.sign and fmt.negative_zero else 0
-    case = case._replace(operands=(*case.operands[:2], zero))
-    product = Signature(get_operation("mul"), t.setup.sig.formats[:2], t.setup.out)
-    expected, _flags = evaluator(product, case.policy)(case.operands[:2], case.random_bits)
-    (answer,) = t.ask(case)
-    if not fmt.negative_zero or a.is_nan or b.is_nan or not (a.is_finite and b.is_finite):
-        got, right = t.value(answer), decoder(t.setup.out)(expected)
-        t.require(got.is_nan == right.is_nan, f"{t.setup.out.hex(expected)}, the product")
-        return
-    t.require(answer.result == expected, f"{t.setup.out.hex(expected)}, the product")
-
-
-def _converts(setup: Setup) -> str:
-    source, out = setup.sig.formats[0], setup.out
-    fits = code_of(decoder(source)(source.max_code).as_fraction(), out) is not None
-    fits = fits and code_of(decoder(source)(source.min_code).as_fraction(), out) is not None
-    fits = fits and out.precision >= source.precision and (out.signed or not source.signed)
-    return "" if fits else f"{out.name} has not every value of {source.name}"
-
-
-@prop(of(IDENTITY), when=(_converts, floating))
-def widening(t: OperationTrial, case: Case) -> None:
-    """A conversion to a wider format loses nothing."""
-    _exactly(t, case)
-
-
-def _of_results(setup: Setup) -> SearchStrategy[Case]:
+def _of_results(setup: OperationSetup) -> SearchStrategy[OperationCase]:
     """Operands that are values of the result's format."""
     source = setup.sig.formats[0]
     encode = encoder(source, Policy())
 
-    def case(policy: Policy, code: int, words: int) -> Case:
+    def case(policy: Policy, code: int, words: int) -> OperationCase:
         x = decoder(setup.out)(code)
-        return Case((encode(x, 0)[0],), words & ((1 << policy.random_count) - 1), policy)
+        return OperationCase((encode(x, 0)[0],), words & ((1 << policy.random_count) - 1), policy)
 
     codes = strategies.bits(setup.out, finite=True)
     return st.builds(case, st.sampled_from(setup.policies), codes, st.integers(0, 255))
 
 
 @prop(of(IDENTITY), cases=_of_results)
-def idempotent(t: OperationTrial, case: Case) -> None:
+def idempotent(t: OperationTrial, case: OperationCase) -> None:
     """What has the format's precision already is not rounded again."""
     _exactly(t, case)
 
@@ -197,7 +166,7 @@ def idempotent(t: OperationTrial, case: Case) -> None:
 
 
 @prop(lambda operation: operation.commutes, when=(alike,))
-def commutative(t: OperationTrial, case: Case) -> None:
+def commutative(t: OperationTrial, case: OperationCase) -> None:
     """Swapping a and b changes nothing."""
     a, b, *rest = case.operands
     first, second = t.ask(case, case._replace(operands=(b, a, *rest)))
@@ -227,7 +196,7 @@ def _scaling(operation: Operation, k: int) -> dict[int, int]:
     return operation.formula.scaling(k) if operation.formula else {}
 
 
-def _negated(t: OperationTrial, case: Case) -> Case | None:
+def _negated(t: OperationTrial, case: OperationCase) -> OperationCase | None:
     """The case of opposite operands: of a function, the first one; None where an operand has no opposite."""
     codes = list(case.operands)
     for i in _scaling(t.setup.sig.operation, 1) or (0,):
@@ -239,7 +208,7 @@ def _negated(t: OperationTrial, case: Case) -> Case | None:
 
 
 @prop(_odd, when=(signed,), roundings=SYMMETRIC)
-def sign_symmetry(t: OperationTrial, case: Case) -> None:
+def sign_symmetry(t: OperationTrial, case: OperationCase) -> None:
     """Opposite operands give the opposite result."""
     x, other = t.setup.exact(case), _negated(t, case)
     if other is None or x.kind == NAN or (x.kind == FINITE and not x.value):
@@ -251,13 +220,13 @@ def sign_symmetry(t: OperationTrial, case: Case) -> None:
     t.require(opposite and first.flags == second.flags, "opposite results, the same flags")
 
 
-def _with_sign(setup: Setup) -> str:
+def _with_sign(setup: OperationSetup) -> str:
     fmt = setup.sig.formats[0]
     return "" if fmt.signed and not fmt.twos_complement else f"{fmt.name} has no sign bit"
 
 
 @prop(_even, when=(_with_sign,))
-def even_symmetry(t: OperationTrial, case: Case) -> None:
+def even_symmetry(t: OperationTrial, case: OperationCase) -> None:
     """Opposite operands give the same result."""
     other = _negated(t, case)
     if other is None:
@@ -266,17 +235,17 @@ def even_symmetry(t: OperationTrial, case: Case) -> None:
     t.require(first == second, "the same answer for both")
 
 
-def _bounds(setup: Setup) -> str:
+def _bounds(setup: OperationSetup) -> str:
     """No rounding passes a number that the format has."""
     curve = setup.sig.operation.curve
     if curve is None or (curve.most is None and curve.negative):
         return f"{setup.sig.operation.name} has no bound"
-    known = curve.most is None or code_of(Fraction(curve.most), setup.out) is not None
+    known = curve.most is None or exact_code(Fraction(curve.most), setup.out) is not None
     return "" if known else f"{setup.out.name} has no {curve.most}"
 
 
 @prop(lambda operation: operation.curve is not None, when=(_bounds,))
-def bounded(t: OperationTrial, case: Case) -> None:
+def bounded(t: OperationTrial, case: OperationCase) -> None:
     """The result is within the bounds of the function."""
     curve = t.setup.sig.operation.curve
     (answer,) = t.ask(case)
@@ -289,17 +258,17 @@ def bounded(t: OperationTrial, case: Case) -> None:
     t.require(curve.negative or not got.sign, "no negative number")
 
 
-def _scaled(setup: Setup) -> SearchStrategy[Any]:
+def _scaled(setup: OperationSetup) -> SearchStrategy[Any]:
     return st.tuples(setup.cases(), st.sampled_from([1, -1, 2, -2, 3, -3, 7, -7]))
 
 
-def _scalable(setup: Setup) -> str:
+def _scalable(setup: OperationSetup) -> str:
     one_bit = setup.out.p3109 and not setup.out.mantissa_bits
     return "ties look at the exponent's parity" if one_bit else ""
 
 
 @prop(_scales, when=(floating, _scalable), cases=_scaled)
-def scaling(t: OperationTrial, drawn: tuple[Case, int]) -> None:
+def scaling(t: OperationTrial, drawn: tuple[OperationCase, int]) -> None:
     """Powers of two pass through, where nothing is subnormal or overflows."""
     case, k = drawn
     moved = _moved(t, case, k)
@@ -322,7 +291,7 @@ def _in_range(x: Exact, least: Fraction, largest: Fraction) -> bool:
     return size.compare(least) >= 0 >= size.compare(largest)
 
 
-def _moved(t: OperationTrial, case: Case, k: int) -> Case | None:
+def _moved(t: OperationTrial, case: OperationCase, k: int) -> OperationCase | None:
     """The case whose exact result is 2^k times as large; None where an operand cannot be."""
     powers = _scaling(t.setup.sig.operation, k)
     codes = []
@@ -338,7 +307,7 @@ def _moved(t: OperationTrial, case: Case, k: int) -> Case | None:
 
 
 def _times(fmt: Format, x: Value, power: int) -> int | None:
-    return code_of(x._replace(exponent=x.exponent + power).as_fraction(), fmt)
+    return exact_code(x._replace(exponent=x.exponent + power).as_fraction(), fmt)
 
 
 def _kept(fmt: Format, policy: Policy, code: int) -> bool:
@@ -349,24 +318,24 @@ def _kept(fmt: Format, policy: Policy, code: int) -> bool:
 # -- order -----------------------------------------------------------------------------------------------------------
 
 
-def _pairs(setup: Setup) -> SearchStrategy[Any]:
+def _pairs(setup: OperationSetup) -> SearchStrategy[Any]:
     first = setup.sig.formats[0]
     near = st.sampled_from([1, -1, 2, -2, first.sign_bit])
 
-    def pair(case: Case, by: int, other: int, beside: bool) -> tuple[Case, Case]:
+    def pair(case: OperationCase, by: int, other: int, beside: bool) -> tuple[OperationCase, OperationCase]:
         a = (case.operands[0] + by) % (1 << first.width) if beside else other
         return case, case._replace(operands=(a, *case.operands[1:]))
 
     return st.builds(pair, setup.cases(), near, strategies.bits(first), st.booleans())
 
 
-def _ordered(setup: Setup) -> str:
+def _ordered(setup: OperationSetup) -> str:
     indefinite = setup.out.is_integer and setup.policy.integers == Integers.X86
     return "what is out of range gives one code (integers = x86)" if indefinite else ""
 
 
 @prop(arithmetic, when=(_ordered,), cases=_pairs)
-def monotonic(t: OperationTrial, pair: tuple[Case, Case]) -> None:
+def monotonic(t: OperationTrial, pair: tuple[OperationCase, OperationCase]) -> None:
     """A larger exact result is not rounded to a smaller one."""
     exacts = [t.setup.exact(case) for case in pair]
     if any(x.kind == NAN or (x.sign and not t.setup.out.signed) for x in exacts):
@@ -387,13 +356,13 @@ def _compare(x: Exact, y: Exact) -> int:
     return (x.value > y.value) - (x.value < y.value)
 
 
-# -- NaN, zeros ------------------------------------------------------------------------------------------------------
+# -- NaN -------------------------------------------------------------------------------------------------------------
 
 
-def _with_nans(setup: Setup) -> SearchStrategy[Case]:
+def _with_nans(setup: OperationSetup) -> SearchStrategy[OperationCase]:
     places = [i for i, f in enumerate(setup.sig.formats) if f.has_nan]
 
-    def case(drawn: Case, i: int, code: int) -> Case:
+    def case(drawn: OperationCase, i: int, code: int) -> OperationCase:
         fmt = setup.sig.formats[i]
         inside = fmt.nan == "ieee" and fmt.mantissa_bits > 0
         nan = fmt.inf_code + 1 + code % (fmt.magnitude_mask - fmt.inf_code) if inside else fmt.canonical_nan
@@ -404,7 +373,7 @@ def _with_nans(setup: Setup) -> SearchStrategy[Case]:
 
 
 @prop(arithmetic, when=(with_nan,), cases=_with_nans)
-def nan(t: OperationTrial, case: Case) -> None:
+def nan(t: OperationTrial, case: OperationCase) -> None:
     """A NaN operand gives the policy's NaN; only a signalling one raises invalid."""
     (answer,) = t.ask(case)
     try:
@@ -416,39 +385,15 @@ def nan(t: OperationTrial, case: Case) -> None:
         t.require(answer.flags == flags, "invalid" if flags else "no flags")
 
 
-def _zeros(setup: Setup) -> SearchStrategy[Case]:
-    """Operands whose exact result is zero."""
-    fmt, formula = setup.sig.formats[0], setup.sig.operation.formula
-
-    def case(drawn: Case, negative: bool) -> Case:
-        a, *rest = drawn.operands
-        zero = fmt.sign_bit if negative and fmt.negative_zero else 0
-        if formula in (SUM, DIFFERENCE) and fmt == setup.sig.formats[1]:
-            return drawn._replace(operands=(a, a ^ fmt.sign_bit if formula == SUM and fmt.signed else a))
-        return drawn._replace(operands=(zero, *rest))
-
-    return st.builds(case, setup.cases(), st.booleans())
-
-
-@prop(arithmetic, cases=_zeros)
-def sign_of_zero(t: OperationTrial, case: Case) -> None:
-    """A zero has the sign that IEEE 754 6.3 gives it."""
-    x = t.setup.exact(case)
-    if x.kind == FINITE and not x.value:
-        (answer,) = t.ask(case)
-        expected, _ = t.oracle(case)
-        t.require(answer.result == expected, t.setup.out.hex(expected))
-
-
 # -- flags -----------------------------------------------------------------------------------------------------------
 
 
-def _flags_count(setup: Setup) -> str:
+def _flags_count(setup: OperationSetup) -> str:
     return "" if setup.rule.flags else "flags do not count"
 
 
 @prop(arithmetic, when=(_flags_count,))
-def flags(t: OperationTrial, case: Case) -> None:
+def flags(t: OperationTrial, case: OperationCase) -> None:
     """Inexact where the result is not the exact one, and only there; overflow and underflow as well."""
     x = t.setup.exact(case)
     (answer,) = t.ask(case)
@@ -460,7 +405,7 @@ def flags(t: OperationTrial, case: Case) -> None:
         _flags_of_number(t, case, x, answer)
 
 
-def _flags_of_number(t: OperationTrial, case: Case, x: Exact, answer: Answer) -> None:
+def _flags_of_number(t: OperationTrial, case: OperationCase, x: Exact, answer: Answer) -> None:
     got, raised, limits = t.value(answer), answer.flags or 0, range_of(t.setup.out)
     if raised & INVALID:
         t.require(t.setup.out.is_integer, "not invalid: the result is a number")

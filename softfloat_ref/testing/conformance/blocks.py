@@ -21,15 +21,15 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import hexadecimal, shortest
 from softfloat_ref.oracle.policies import Policy, get_policy, rounding_name
 from softfloat_ref.testing import strategies
-from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
-from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, integer
+from softfloat_ref.testing.conformance.operation import SYMMETRIC, exact_code
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, model_code
 from softfloat_ref.testing.operation import policy_options
 
-SHOWN: Final = 8
-_IDEMPOTENT: Final = frozenset(("floor", "ceil", "rceil", "even"))
+MAX_SHOWN_VALUES: Final = 8
+_IDEMPOTENT_RULES: Final = frozenset(("floor", "ceil", "rceil", "even"))
 
 
-class Quantized(NamedTuple):
+class ModelBlock(NamedTuple):
     """A model's block: the scale's code and the elements' codes."""
 
     scale: int
@@ -56,41 +56,46 @@ class BlockSetup:
         return self.fmt.scale.mantissa_bits == 0 and self.profile.arithmetic == "exact"
 
 
-class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
+class BlockTrial(Trial[BlockSetup, Sequence[int], ModelBlock]):
     """Queries the model for blocks."""
 
-    def block(self, codes: Sequence[int]) -> Quantized:
+    def block(self, codes: Sequence[int]) -> ModelBlock:
         """The model's block of these values."""
         __tracebackhide__ = True
         return self.ask(codes)[0]
 
-    def misfit(self, found: Quantized) -> str:
+    def misfit(self, block: ModelBlock) -> str:
         element, scale = self.setup.fmt.element.width, self.setup.fmt.scale.width
-        fits = not found.scale >> scale and not any(x >> element for x in found.codes)
+        fits = not block.scale >> scale and not any(x >> element for x in block.codes)
         return "" if fits else f"codes of {element} bits, a scale of {scale}"
 
     def values(self, codes: Sequence[int]) -> list[Value]:
         """The values asked for."""
         return [decoder(self.setup.source)(x) for x in codes]
 
-    def oracle(self, codes: Sequence[int]) -> Quantized:
+    def oracle(self, codes: Sequence[int]) -> ModelBlock:
         """The right block. Raises Undefined where the profile has none."""
         s = self.setup
-        found = quantize_block(self.values(codes), s.fmt, s.profile, s.policy)
-        return Quantized(found.scale, found.codes)
+        block = quantize_block(self.values(codes), s.fmt, s.profile, s.policy)
+        return ModelBlock(block.scale, block.codes)
 
-    def numbers(self, block: Quantized) -> list[Value]:
+    def numbers(self, block: ModelBlock) -> list[Value]:
         """What a block stands for."""
         return dequantize_block(block.scale, block.codes, self.setup.fmt)
 
-    def shown(self, codes: Sequence[int], found: Quantized) -> list[str]:
+    def case_lines(self, codes: Sequence[int], block: ModelBlock) -> list[str]:
         s = self.setup
         used = max((i + 1 for i, x in enumerate(codes) if x), default=1)
         lines = [f"{s.fmt.name}, profile {s.profile.name}, {s.rounding}: {len(codes)} values of {s.source.name}"]
         values = self.values(codes[:used])
-        lines += [f"  {f'{i}:':9}{s.source.hex(codes[i])} = {shortest(v)}" for i, v in enumerate(values[:SHOWN])]
-        lines += [f"  {'':9}and {len(codes) - min(used, SHOWN)} more" + ("" if used > SHOWN else ", zeros")]
-        lines.append(f"  got      {_block(found, used, s.fmt)}")
+        lines += [
+            f"  {f'{i}:':9}{s.source.hex(codes[i])} = {shortest(v)}" for i, v in enumerate(values[:MAX_SHOWN_VALUES])
+        ]
+        lines += [
+            f"  {'':9}and {len(codes) - min(used, MAX_SHOWN_VALUES)} more"
+            + ("" if used > MAX_SHOWN_VALUES else ", zeros")
+        ]
+        lines.append(f"  got      {_block(block, used, s.fmt)}")
         try:
             lines.append(f"  oracle   {_block(self.oracle(codes), used, s.fmt)}")
         except Undefined as e:
@@ -101,9 +106,9 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], Quantized]):
         return [*lines, f"  {' '.join(command)}"]
 
 
-def _block(found: Quantized, used: int, fmt: BlockFormat) -> str:
-    codes = " ".join(fmt.element.hex(x) for x in found.codes[:used])
-    return f"{fmt.scale.hex(found.scale)}: {codes}{' ...' if used < len(found.codes) else ''}"
+def _block(block: ModelBlock, used: int, fmt: BlockFormat) -> str:
+    codes = " ".join(fmt.element.hex(x) for x in block.codes[:used])
+    return f"{fmt.scale.hex(block.scale)}: {codes}{' ...' if used < len(block.codes) else ''}"
 
 
 def _blocks(setup: BlockSetup) -> SearchStrategy[list[int]]:
@@ -134,18 +139,18 @@ def _powers(setup: BlockSetup) -> str:
 
 def _stable(setup: BlockSetup) -> str:
     rule = setup.profile.scale_rule
-    return _powers(setup) or ("" if rule in _IDEMPOTENT else f"scale rule {rule} may choose another scale")
+    return _powers(setup) or ("" if rule in _IDEMPOTENT_RULES else f"scale rule {rule} may choose another scale")
 
 
 @_prop(_numbers, _stable)
 def idempotent(t: BlockTrial, codes: list[int]) -> None:
     """The values of a quantized block are not changed by quantizing them again."""
     numbers = t.numbers(t.block(codes))
-    again = [code_of(x.as_fraction(), t.setup.source) if x.is_finite else None for x in numbers]
-    kept = [x for x in again if x is not None]
-    if len(kept) < len(again) or any(_flushed(t, x) for x in kept):
+    again = [exact_code(x.as_fraction(), t.setup.source) if x.is_finite else None for x in numbers]
+    codes_again = [x for x in again if x is not None]
+    if len(codes_again) < len(again) or any(_flushed(t, x) for x in codes_again):
         return
-    second = t.numbers(t.block(kept))
+    second = t.numbers(t.block(codes_again))
     t.require(_same(numbers, second), "the same values as of the first block")
 
 
@@ -192,7 +197,7 @@ def scaling(t: BlockTrial, drawn: tuple[list[int], int]) -> None:
     codes, k = drawn
     moved = []
     for x in t.values(codes):
-        code = code_of(x.as_fraction() * Fraction(2) ** k, t.setup.source)
+        code = exact_code(x.as_fraction() * Fraction(2) ** k, t.setup.source)
         if code is None:
             return
         moved.append(code | (t.setup.source.sign_bit if x.sign else 0))
@@ -235,7 +240,7 @@ def nan(t: BlockTrial, drawn: tuple[list[int], int]) -> None:
     t.require(t.setup.fmt.scale.is_nan(t.block(codes).scale), t.setup.fmt.scale.hex(t.setup.fmt.scale.canonical_nan))
 
 
-class BlockQuantizeConformance(Suite[BlockSetup, Sequence[int], Quantized]):
+class BlockQuantizeConformance(ConformanceSuite[BlockSetup, Sequence[int], ModelBlock]):
     """The suite of a block quantizer: model(self, values), a list of codes of `source`, returns (scale, codes).
 
     fmt: the block format. profile, policy: as for `blocks.quantize`; roundings take no random bits here. size: values a
@@ -261,9 +266,9 @@ class BlockQuantizeConformance(Suite[BlockSetup, Sequence[int], Quantized]):
             raise Error(f"{type(self).__name__}: size = {size}: a block of {fmt.name} has {fmt.size_name} values")
         return BlockSetup(fmt, get_format(self.source), profile, policy, size)
 
-    def answer(self, codes: Sequence[int]) -> Quantized:
+    def answer(self, codes: Sequence[int]) -> ModelBlock:
         answered = self.model(list(codes))
         if not isinstance(answered, (tuple, list)) or len(answered) != 2 or len(answered[1]) != len(codes):
             raise Error(f"the model returned {answered!r}; it returns (scale, codes), a code for each value")
-        elements = tuple(integer(x, f"element {i}") for i, x in enumerate(answered[1]))
-        return Quantized(integer(answered[0], "the scale"), elements)
+        elements = tuple(model_code(x, f"element {i}") for i, x in enumerate(answered[1]))
+        return ModelBlock(model_code(answered[0], "the scale"), elements)

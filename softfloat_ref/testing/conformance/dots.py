@@ -16,14 +16,14 @@ from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Pairs, Part, Prod
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.testing import strategies
-from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
-from softfloat_ref.testing.conformance.operation import SYMMETRIC, code_of
-from softfloat_ref.testing.conformance.suite import Properties, Suite, Trial, answer_of, unit_lines
+from softfloat_ref.testing.compare import Answer, ComparisonRule, agrees, compare_nan
+from softfloat_ref.testing.conformance.operation import SYMMETRIC, exact_code
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, answer_of, unit_lines
 from softfloat_ref.testing.dot import DotView
 from softfloat_ref.units import DotUnit
 
 SMALL_SUM: Final = 1 << 7  # as many bits as the narrowest running result has
-_WHOLE: Final = ((0, None, 1),)
+_WHOLE_PRODUCTS: Final = ((0, None, 1),)
 
 
 class DotCase(NamedTuple):
@@ -43,7 +43,7 @@ class DotSetup:
     """Formats, accumulator, number of products."""
 
     dot: DotUnit
-    rule: Rule
+    rule: ComparisonRule
 
     @property
     def formats(self) -> tuple[Format, Format]:
@@ -67,7 +67,7 @@ class DotTrial(Trial[DotSetup, DotCase, Answer]):
         width = self.setup.dot.out.width
         return f"a result of {width} bits" if answer.result >> width else ""
 
-    def shown(self, case: DotCase, answer: Answer) -> list[str]:
+    def case_lines(self, case: DotCase, answer: Answer) -> list[str]:
         dot = self.setup.dot
         name = f"dot of {dot.k} products, {dot.name.removeprefix('dot_')}, to {dot.out.name}"
         return unit_lines(name, DotView(dot), case.inputs, answer)
@@ -81,10 +81,10 @@ def _cases(setup: DotSetup) -> SearchStrategy[DotCase]:
     k, (x, y), c = setup.dot.k, setup.formats, setup.dot.c
     pairs = st.lists(st.tuples(strategies.bits(x), strategies.bits(y)), max_size=min(k, 8))
 
-    def case(found: list[tuple[int, int]], cancels: bool, at: int, addend: int) -> DotCase:
-        if cancels and found and x.signed:
-            found = [*found, (found[0][0] ^ x.sign_bit, found[0][1])][:k]
-        products = [*found, *[(0, 0)] * (k - len(found))]
+    def case(nonzero: list[tuple[int, int]], cancels: bool, at: int, addend: int) -> DotCase:
+        if cancels and nonzero and x.signed:
+            nonzero = [*nonzero, (nonzero[0][0] ^ x.sign_bit, nonzero[0][1])][:k]
+        products = [*nonzero, *[(0, 0)] * (k - len(nonzero))]
         at %= k
         turned = products[at:] + products[:at]
         return DotCase(tuple(a for a, _ in turned), tuple(b for _, b in turned), addend)
@@ -102,11 +102,13 @@ def _permuted(setup: DotSetup) -> SearchStrategy[Any]:
 
 def _small_integers(setup: DotSetup) -> SearchStrategy[DotCase]:
     k = setup.dot.k
-    numbers = [n for n in (0, 1, 2, 3, -1, -2, -3) if all(code_of(Fraction(n), f) is not None for f in setup.formats)]
+    numbers = [
+        n for n in (0, 1, 2, 3, -1, -2, -3) if all(exact_code(Fraction(n), f) is not None for f in setup.formats)
+    ]
     vectors = st.lists(st.sampled_from(numbers), max_size=min(k, SMALL_SUM // 16))
 
-    def codes(found: list[int], fmt: Format) -> tuple[int, ...]:
-        return tuple(encode(n, fmt).bits for n in [*found, *[0] * (k - len(found))])
+    def codes(integers: list[int], fmt: Format) -> tuple[int, ...]:
+        return tuple(encode(n, fmt).bits for n in [*integers, *[0] * (k - len(integers))])
 
     return st.builds(
         lambda a, b, c: DotCase(codes(a, setup.formats[0]), codes(b, setup.formats[1]), encode(c, setup.dot.c).bits),
@@ -132,7 +134,7 @@ def oracle(t: DotTrial, case: DotCase) -> None:
 def _any_order(setup: DotSetup) -> str:
     nodes = walk(setup.unit.root)
     fixed = any(isinstance(x, (Chain, Pairs)) for x in nodes) or any(
-        isinstance(x, Products) and x.slices != _WHOLE for x in nodes
+        isinstance(x, Products) and x.slices != _WHOLE_PRODUCTS for x in nodes
     )
     if fixed:
         return f"{setup.unit.name} adds the products of a step in a fixed order"
@@ -197,7 +199,7 @@ def exact_small_integers(t: DotTrial, case: DotCase) -> None:
     x, y = (decoder(f) for f in t.setup.formats)
     total = decoder(t.setup.dot.c)(case.c).as_fraction()
     total += sum((x(a).as_fraction() * y(b).as_fraction() for a, b in zip(case.a, case.b, strict=True)), Fraction(0))
-    if code_of(total, t.setup.dot.out) is None:
+    if exact_code(total, t.setup.dot.out) is None:
         return
     (answer,) = t.ask(case)
     got = decoder(t.setup.dot.out)(answer.result)
@@ -217,7 +219,7 @@ def nan(t: DotTrial, drawn: tuple[DotCase, int]) -> None:
     t.require(t.setup.dot.out.is_nan(answer.result), "a NaN")
 
 
-class DotConformance(Suite[DotSetup, DotCase, Answer]):
+class DotConformance(ConformanceSuite[DotSetup, DotCase, Answer]):
     """The suite of a dot product: model(self, a, b, c), a and b being lists of `k` codes and c one code, returns the
     result's code, or (code, flags).
 
@@ -239,7 +241,7 @@ class DotConformance(Suite[DotSetup, DotCase, Answer]):
         if not (isinstance(dot.a, Format) and isinstance(dot.b, Format)):
             raise Error(f"{type(self).__name__}: fmt = {self.fmt!r}: the suite takes scalar formats, such as fp8_e4m3")
         flags = self.flags and dot.accumulator.flags
-        return DotSetup(dot, Rule(dot.out, compare_nan(self.compare_nan), flags))
+        return DotSetup(dot, ComparisonRule(dot.out, compare_nan(self.compare_nan), flags))
 
     def answer(self, case: DotCase) -> Answer:
         return answer_of(self.model(list(case.a), list(case.b), case.c))

@@ -20,8 +20,8 @@ from softfloat_ref.oracle.literals import hexadecimal
 from softfloat_ref.oracle.operations import Signature, evaluator, signature
 from softfloat_ref.oracle.policies import Policy, get_policy, parse_rounding, rounding_name
 from softfloat_ref.testing import strategies
-from softfloat_ref.testing.compare import Answer, Rule, agrees, compare_nan
-from softfloat_ref.testing.conformance.suite import Suite, Trial, answer_of, unit_lines
+from softfloat_ref.testing.compare import Answer, ComparisonRule, agrees, compare_nan
+from softfloat_ref.testing.conformance.suite import ConformanceSuite, Trial, answer_of, unit_lines
 from softfloat_ref.testing.operation import OperationView
 from softfloat_ref.testing.ulp import Exact, exact_result
 from softfloat_ref.units import OperationUnit
@@ -33,7 +33,7 @@ SYMMETRIC: Final = frozenset(("rne", "rna", "rhz", "rtz", "rto")) | STOCHASTIC
 EVERY: Final = NEAREST | SYMMETRIC | {"rup", "rdn"}
 
 
-class Case(NamedTuple):
+class OperationCase(NamedTuple):
     """One question to a model."""
 
     operands: tuple[int, ...]
@@ -52,12 +52,12 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Setup:
+class OperationSetup:
     """Operation, formats, policy. roundings: the names of the model's roundings, each with its policy."""
 
     sig: Signature
     policies: tuple[Policy, ...]
-    rule: Rule
+    rule: ComparisonRule
 
     @property
     def out(self) -> Format:
@@ -72,11 +72,11 @@ class Setup:
     def roundings(self) -> frozenset[str]:
         return frozenset(rounding_name(p.rounding) for p in self.policies)
 
-    def cases(self, among: frozenset[str] = EVERY) -> SearchStrategy[Case]:
+    def cases(self, among: frozenset[str] = EVERY) -> SearchStrategy[OperationCase]:
         """Cases of the operation, in those of the model's roundings."""
         return _cases(self, among)
 
-    def exact(self, case: Case) -> Exact:
+    def exact(self, case: OperationCase) -> Exact:
         """The exact result."""
         return _exact(self.sig, case.policy)(case.operands, case.random_bits)
 
@@ -87,25 +87,25 @@ def _exact(sig: Signature, policy: Policy) -> Callable[[Sequence[int], int], Exa
 
 
 @lru_cache(maxsize=256)
-def _cases(setup: Setup, among: frozenset[str]) -> SearchStrategy[Case]:
+def _cases(setup: OperationSetup, among: frozenset[str]) -> SearchStrategy[OperationCase]:
     chosen = [p for p in setup.policies if rounding_name(p.rounding) in among]
     return st.sampled_from(chosen).flatmap(
         lambda p: st.builds(
-            lambda codes, r: Case(codes, r, p),
+            lambda codes, r: OperationCase(codes, r, p),
             strategies.operands(setup.sig),
             st.integers(0, (1 << p.random_count) - 1),
         )
     )
 
 
-class OperationTrial(Trial[Setup, Case, Answer]):
+class OperationTrial(Trial[OperationSetup, OperationCase, Answer]):
     """Queries the model of an operation."""
 
     def misfit(self, answer: Answer) -> str:
         width = self.setup.out.width
         return f"a result of {width} bits" if answer.result >> width else ""
 
-    def oracle(self, case: Case) -> tuple[int, int]:
+    def oracle(self, case: OperationCase) -> tuple[int, int]:
         """The right answer. Raises Undefined if the policy has none."""
         run = evaluator(self.setup.sig, case.policy)
         return run(case.operands, case.random_bits if case.policy.random_count else 0)
@@ -114,26 +114,26 @@ class OperationTrial(Trial[Setup, Case, Answer]):
         """The value of an answer."""
         return decoder(self.setup.out)(answer.result)
 
-    def operands(self, case: Case) -> list[Value]:
+    def operands(self, case: OperationCase) -> list[Value]:
         """The values of the operands, as the policy reads them."""
         flush = case.policy.flush_inputs and self.setup.sig.operation.flushes
         return [decoder(f, flush)(x) for f, x in zip(self.setup.sig.formats, case.operands, strict=True)]
 
-    def agrees(self, case: Case, answer: Answer) -> bool:
+    def agrees(self, case: OperationCase, answer: Answer) -> bool:
         """Whether an answer is the oracle's."""
         try:
             return agrees(self.oracle(case), answer, self.setup.rule)
         except Undefined:
             return True
 
-    def shown(self, case: Case, answer: Answer) -> list[str]:
+    def case_lines(self, case: OperationCase, answer: Answer) -> list[str]:
         sig = self.setup.sig
         name = f"{sig.operation.name} {'_'.join(f.name for f in sig.formats)} to {sig.out.name}, {case.rounding}"
         unit = OperationUnit(sig.operation.name, sig.formats, sig.out, case.policy)
         return unit_lines(name, OperationView(unit), case.inputs, answer)
 
 
-class OperationSuite(Suite[Setup, Case, Answer]):
+class OperationSuite(ConformanceSuite[OperationSetup, OperationCase, Answer]):
     """A suite of one operation. op, fmt, out and policy are as for `evaluate`.
 
     model(self, a, b, ...) gets codes and returns the result's code, or (code, flags); with a stochastic policy its last
@@ -150,15 +150,15 @@ class OperationSuite(Suite[Setup, Case, Answer]):
     flags: ClassVar[bool] = True
     trial = OperationTrial
 
-    def setup(self) -> Setup:
+    def setup(self) -> OperationSetup:
         self.required("op", "fmt")
         sig, base = signature(self.op, self.fmt, self.out), get_policy(self.policy)
         policies = tuple(base.replace(rounding=parse_rounding(name)) for name in self.roundings) or (base,)
         for p in policies:
             p.random_count  # noqa: B018  (refused now where it is stochastic and does not say how many bits)
-        return Setup(sig, policies, Rule(sig.out, compare_nan(self.compare_nan), self.flags))
+        return OperationSetup(sig, policies, ComparisonRule(sig.out, compare_nan(self.compare_nan), self.flags))
 
-    def answer(self, case: Case) -> Answer:
+    def answer(self, case: OperationCase) -> Answer:
         more = {"rounding": case.rounding} if self.roundings else {}
         try:
             answered = self.model(*case.inputs, **more)
@@ -169,11 +169,11 @@ class OperationSuite(Suite[Setup, Case, Answer]):
 
 
 @lru_cache(maxsize=1 << 12)
-def code_of(x: Fraction, fmt: Format) -> int | None:
+def exact_code(x: Fraction, fmt: Format) -> int | None:
     """The code of a number, if the format has it."""
-    found = encode(x, fmt)
-    value = decoder(fmt)(found.bits)
-    return found.bits if value.is_finite and value.as_fraction() == x else None
+    encoded = encode(x, fmt)
+    value = decoder(fmt)(encoded.bits)
+    return encoded.bits if value.is_finite and value.as_fraction() == x else None
 
 
 def fraction_text(x: Fraction) -> str:
@@ -182,7 +182,7 @@ def fraction_text(x: Fraction) -> str:
     return str(x) if short else hexadecimal(exact.from_fraction(x, SHORT_BITS))
 
 
-class Range(NamedTuple):
+class MagnitudeRange(NamedTuple):
     """Where a format's numbers lie."""
 
     least: Fraction  # the smallest normal one
@@ -191,8 +191,8 @@ class Range(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def range_of(fmt: Format) -> Range:
+def range_of(fmt: Format) -> MagnitudeRange:
     """The range of a format's magnitudes."""
     decode = decoder(fmt)
     least = Fraction(0) if fmt.twos_complement else decode(fmt.min_normal_code).as_fraction()
-    return Range(least, decode(fmt.max_code).as_fraction(), fmt.subnormals == "gradual")
+    return MagnitudeRange(least, decode(fmt.max_code).as_fraction(), fmt.subnormals == "gradual")

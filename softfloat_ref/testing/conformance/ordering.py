@@ -12,7 +12,7 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.operations import Operation
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer
-from softfloat_ref.testing.conformance.operation import Case, OperationTrial, Setup
+from softfloat_ref.testing.conformance.operation import OperationCase, OperationSetup, OperationTrial
 from softfloat_ref.testing.conformance.table import alike, comparison, prop, selection
 
 
@@ -21,7 +21,7 @@ def _order(operation: Operation) -> bool:
     return comparison(operation) and not operation.commutes
 
 
-def _with(case: Case, *codes: int) -> Case:
+def _with(case: OperationCase, *codes: int) -> OperationCase:
     return case._replace(operands=codes)
 
 
@@ -29,12 +29,12 @@ def _holds(answer: Answer) -> bool:
     return bool(answer.result & 1)
 
 
-def _numbers(t: OperationTrial, case: Case) -> bool:
+def _numbers(t: OperationTrial, case: OperationCase) -> bool:
     return not any(x.is_nan for x in t.operands(case))
 
 
 @prop(comparison, when=(alike,))
-def reflexive(t: OperationTrial, case: Case) -> None:
+def reflexive(t: OperationTrial, case: OperationCase) -> None:
     """A number compares with itself as equal."""
     case = _with(case, case.operands[0], case.operands[0])
     if _numbers(t, case):
@@ -44,7 +44,7 @@ def reflexive(t: OperationTrial, case: Case) -> None:
 
 
 @prop(_order, when=(alike,))
-def antisymmetric(t: OperationTrial, case: Case) -> None:
+def antisymmetric(t: OperationTrial, case: OperationCase) -> None:
     """Of numbers that differ, exactly one order holds; of equal ones, le both ways and lt neither."""
     if not _numbers(t, case):
         return
@@ -56,12 +56,12 @@ def antisymmetric(t: OperationTrial, case: Case) -> None:
         t.require(_holds(one) == _holds(other) == bool(t.oracle(case)[0]), "both for le, none for lt")
 
 
-def _triples(setup: Setup) -> SearchStrategy[Any]:
+def _triples(setup: OperationSetup) -> SearchStrategy[Any]:
     return st.tuples(setup.cases(), strategies.bits(setup.sig.formats[0]))
 
 
 @prop(comparison, when=(alike,), cases=_triples)
-def transitive(t: OperationTrial, drawn: tuple[Case, int]) -> None:
+def transitive(t: OperationTrial, drawn: tuple[OperationCase, int]) -> None:
     """What holds of a, b and of b, c holds of a, c."""
     case, c = drawn
     a, b = case.operands
@@ -70,7 +70,7 @@ def transitive(t: OperationTrial, drawn: tuple[Case, int]) -> None:
 
 
 @prop(_order, when=(alike, lambda s: _operands_signed(s)))
-def order_reversed_by_sign(t: OperationTrial, case: Case) -> None:
+def order_reversed_by_sign(t: OperationTrial, case: OperationCase) -> None:
     """Opposite numbers have the opposite order."""
     if not _numbers(t, case):
         return
@@ -80,12 +80,12 @@ def order_reversed_by_sign(t: OperationTrial, case: Case) -> None:
     t.require(one == other, "the same answer for both")
 
 
-def _operands_signed(setup: Setup) -> str:
+def _operands_signed(setup: OperationSetup) -> str:
     fmt = setup.sig.formats[0]
     return "" if fmt.signed and not fmt.twos_complement else f"{fmt.name} has no sign bit"
 
 
-def _nan_pairs(setup: Setup) -> SearchStrategy[Case]:
+def _nan_pairs(setup: OperationSetup) -> SearchStrategy[OperationCase]:
     fmt = setup.sig.formats[0]
     codes = st.sampled_from([c for c in (fmt.canonical_nan, fmt.inf_code + 1) if fmt.is_nan(c)])
     return st.builds(
@@ -96,12 +96,12 @@ def _nan_pairs(setup: Setup) -> SearchStrategy[Case]:
     )
 
 
-def _has_nan(setup: Setup) -> str:
+def _has_nan(setup: OperationSetup) -> str:
     return "" if setup.sig.formats[0].has_nan else f"{setup.sig.formats[0].name} has no NaN"
 
 
 @prop(comparison, when=(_has_nan,), cases=_nan_pairs)
-def unordered(t: OperationTrial, case: Case) -> None:
+def unordered(t: OperationTrial, case: OperationCase) -> None:
     """Nothing is equal to a NaN, below or above it; invalid as IEEE 754 5.11 says."""
     (answer,) = t.ask(case)
     _, flags = t.oracle(case)
@@ -112,12 +112,12 @@ def unordered(t: OperationTrial, case: Case) -> None:
 # -- minimum, maximum ------------------------------------------------------------------------------------------------
 
 
-def _no_flush(setup: Setup) -> str:
+def _no_flush(setup: OperationSetup) -> str:
     return "subnormals are flushed" if setup.policy.flush_inputs or setup.policy.flush_outputs else ""
 
 
 @prop(selection, when=(alike, _no_flush, lambda s: _same_out(s)))
-def chooses(t: OperationTrial, case: Case) -> None:
+def chooses(t: OperationTrial, case: OperationCase) -> None:
     """Of two numbers one is chosen, and it is the right one."""
     if not _numbers(t, case):
         return
@@ -128,21 +128,12 @@ def chooses(t: OperationTrial, case: Case) -> None:
     t.require(not answer.flags, "no flags")
 
 
-def _same_out(setup: Setup) -> str:
+def _same_out(setup: OperationSetup) -> str:
     return "" if setup.sig.formats[0] == setup.out else "the result has another format"
 
 
-@prop(selection, when=(alike, _no_flush, _same_out))
-def min_of_itself(t: OperationTrial, case: Case) -> None:
-    """Of a number and itself it is that number."""
-    case = _with(case, case.operands[0], case.operands[0])
-    if _numbers(t, case):
-        (answer,) = t.ask(case)
-        t.require(answer.result == case.operands[0], t.setup.out.hex(case.operands[0]))
-
-
 @prop(selection, when=(alike, _no_flush, _same_out), cases=_triples)
-def associative(t: OperationTrial, drawn: tuple[Case, int]) -> None:
+def associative(t: OperationTrial, drawn: tuple[OperationCase, int]) -> None:
     """The order in which three numbers are taken does not matter."""
     case, c = drawn
     (a, b), numbers = case.operands, t.operands(case)
@@ -152,10 +143,3 @@ def associative(t: OperationTrial, drawn: tuple[Case, int]) -> None:
     if max(left.result, right.result) >> t.setup.out.width == 0:
         first, second = t.ask(_with(case, left.result, c), _with(case, a, right.result))
         t.require(first.result == second.result, "the same for both orders")
-
-
-@prop(selection, when=(_has_nan,), cases=_nan_pairs)
-def nan_rule(t: OperationTrial, case: Case) -> None:
-    """A NaN operand gives a NaN, or the number where the operation prefers it; a signalling one raises invalid."""
-    (answer,) = t.ask(case)
-    t.require(t.agrees(case, answer), "the oracle's answer")

@@ -11,21 +11,21 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.testing.conformance.operation import (
     NEAREST,
     STOCHASTIC,
-    Case,
+    OperationCase,
+    OperationSetup,
     OperationTrial,
-    Setup,
     fraction_text,
     range_of,
 )
 from softfloat_ref.testing.conformance.table import arithmetic, prop
-from softfloat_ref.testing.ulp import Exact, unit, within
+from softfloat_ref.testing.ulp import Exact, is_within, ulp_of
 
 MAX_WORDS: Final = 10  # bits of a random word whose values are all tried
-_BETWEEN: Final = ("rtz", "rne", "rna", "rnu", "rhz", "rto")  # all between rdn and rup
+_BETWEEN_DIRECTED: Final = ("rtz", "rne", "rna", "rnu", "rhz", "rto")  # all between rdn and rup
 _SIDES: Final = {"rdn": (-1, -1), "rup": (1, 1), "rtz": (-1, 1)}  # of the exact result: a positive one, a negative one
 
 
-def _ordinary(t: OperationTrial, case: Case) -> Exact | None:
+def _ordinary(t: OperationTrial, case: OperationCase) -> Exact | None:
     """The exact result, if the format has numbers on each side of it and flushes none; else None."""
     x, out = t.setup.exact(case), t.setup.out
     if not x.is_finite or (x.sign and not out.signed) or not (out.zero or x.value):
@@ -39,24 +39,24 @@ def _ordinary(t: OperationTrial, case: Case) -> Exact | None:
 
 
 @prop(arithmetic, roundings=NEAREST)
-def half_ulp(t: OperationTrial, case: Case) -> None:
+def half_ulp(t: OperationTrial, case: OperationCase) -> None:
     """The error is at most half an ulp."""
     _bounded(t, case, Fraction(1, 2))
 
 
 @prop(arithmetic)
-def one_ulp(t: OperationTrial, case: Case) -> None:
+def one_ulp(t: OperationTrial, case: OperationCase) -> None:
     """The error is less than an ulp."""
     _bounded(t, case, Fraction(1))
 
 
-def _bounded(t: OperationTrial, case: Case, most: Fraction) -> None:
+def _bounded(t: OperationTrial, case: OperationCase, most: Fraction) -> None:
     x = _ordinary(t, case)
     if x is None:
         return
     (answer,) = t.ask(case)
-    got, ulp = t.value(answer), unit(t.setup.out, x)
-    near = got.is_finite and within(x, got.as_fraction(), most * ulp)
+    got, ulp = t.value(answer), ulp_of(t.setup.out, x)
+    near = got.is_finite and is_within(x, got.as_fraction(), most * ulp)
     if most == 1:  # the next value but one is never right
         near = near and x.compare(got.as_fraction() - ulp) > 0 > x.compare(got.as_fraction() + ulp)
     t.require(near, f"a number at most {most} ulp from {_shown(x)}")
@@ -68,7 +68,7 @@ def _shown(x: Exact) -> str:
 
 
 @prop(arithmetic, roundings=frozenset(_SIDES))
-def side(t: OperationTrial, case: Case) -> None:
+def side(t: OperationTrial, case: OperationCase) -> None:
     """The result lies on the side of the exact one that the rounding says."""
     x = _ordinary(t, case)
     if x is None:
@@ -87,22 +87,22 @@ def side(t: OperationTrial, case: Case) -> None:
 # -- several roundings -----------------------------------------------------------------------------------------------
 
 
-def _both_ends(setup: Setup) -> str:
+def _both_ends(setup: OperationSetup) -> str:
     return "" if {"rdn", "rup"} <= setup.roundings else "the model has not both rdn and rup (roundings = ...)"
 
 
 @prop(arithmetic, when=(_both_ends,))
-def order_of_roundings(t: OperationTrial, case: Case) -> None:
+def order_of_roundings(t: OperationTrial, case: OperationCase) -> None:
     """Every rounding lies between rdn and rup, and is one of these two."""
     x = _ordinary(t, case)
     if x is None:
         return
     policies = {name: p for p in t.setup.policies if (name := case._replace(policy=p).rounding) not in STOCHASTIC}
-    answers = dict(zip(policies, t.ask(*(Case(case.operands, 0, p) for p in policies.values())), strict=True))
+    answers = dict(zip(policies, t.ask(*(OperationCase(case.operands, 0, p) for p in policies.values())), strict=True))
     values = {name: t.value(answer) for name, answer in answers.items()}
     low, high = values["rdn"], values["rup"]
     t.require(not (low.is_nan or high.is_nan) and exact.compare(low, high) <= 0, "rdn's result at or below rup's")
-    for name in _BETWEEN:
+    for name in _BETWEEN_DIRECTED:
         if name in values:
             t.require(
                 answers[name].result in (answers["rdn"].result, answers["rup"].result), f"{name}: rdn's result or rup's"
@@ -112,17 +112,17 @@ def order_of_roundings(t: OperationTrial, case: Case) -> None:
 # -- stochastic rounding ---------------------------------------------------------------------------------------------
 
 
-def _few_words(setup: Setup) -> str:
+def _few_words(setup: OperationSetup) -> str:
     n = max(p.random_count for p in setup.policies)
     return f"{n} random bits are too many to try every word (at most {MAX_WORDS})" if n > MAX_WORDS else ""
 
 
-def _without_words(setup: Setup) -> SearchStrategy[Any]:
+def _without_words(setup: OperationSetup) -> SearchStrategy[Any]:
     return setup.cases(STOCHASTIC)
 
 
 @prop(arithmetic, roundings=STOCHASTIC, when=(_few_words,), cases=_without_words)
-def unbiased(t: OperationTrial, case: Case) -> None:
+def unbiased(t: OperationTrial, case: OperationCase) -> None:
     """Over all random words the mean is the exact result, as near as they allow; a larger word goes no less far."""
     x = _ordinary(t, case)
     if x is None:
@@ -137,21 +137,21 @@ def unbiased(t: OperationTrial, case: Case) -> None:
         return
     for word in range(1, len(finite)):
         if finite[word] < finite[word - 1]:
-            t.asked = t.asked[word - 1 : word + 1]
+            t.questions = t.questions[word - 1 : word + 1]
             t.fail("the larger word's result at least as far from zero")
     size = x._replace(value=abs(x.value))
-    t.asked = t.asked[-1:]
+    t.questions = t.questions[-1:]
     _mean(t, case, size, sum(finite, Fraction(0)) / len(finite))
 
 
-def _mean(t: OperationTrial, case: Case, size: Exact, mean: Fraction) -> None:
+def _mean(t: OperationTrial, case: OperationCase, size: Exact, mean: Fraction) -> None:
     """sr cuts the discarded fraction to n bits, sr-b and sr-c take the nearest n bits (IEEE P3109 4.7.4)."""
-    step = unit(t.setup.out, size) / (1 << case.policy.random_count)
+    step = ulp_of(t.setup.out, size) / (1 << case.policy.random_count)
     n = case.policy.random_count
     if case.rounding == "sr":
         holds = size.compare(mean) >= 0 > size.compare(mean + step)
         near = f"less than 2^-{n} ulp below"
     else:
-        holds = within(size, mean, step / 2)
+        holds = is_within(size, mean, step / 2)
         near = f"within half of 2^-{n} ulp of"
     t.require(holds, f"a mean over all words {near} {_shown(size)}, not {fraction_text(mean)}")

@@ -24,8 +24,8 @@ C = TypeVar("C")  # a case
 S = TypeVar("S")  # what the suite is set up for
 Check = Callable[[Any, Any], None]  # of a trial and a case
 PREFIX: Final = "test_"
-_INNER: Final = ("properties", "trial")  # annotated, but no settings
-_CLOSE: Final = 0.86  # so that fmt2 may be a name of the user's own, and flag none
+_NOT_SETTINGS: Final = ("properties", "trial")  # annotated, but no settings
+_MISSPELT_RATIO: Final = 0.86  # so that fmt2 may be a name of the user's own, and flag none
 
 
 class NotConforming(AssertionError):
@@ -79,26 +79,26 @@ class Properties(Generic[S]):
 class Trial(Generic[S, C, A]):
     """Queries the model, records the questions, and reports them if a property does not hold."""
 
-    def __init__(self, suite: Suite[S, C, A], item: Property[S], setup: S) -> None:
+    def __init__(self, suite: ConformanceSuite[S, C, A], item: Property[S], setup: S) -> None:
         self.suite, self.item, self.setup = suite, item, setup
-        self.asked: list[tuple[C, A]] = []
+        self.questions: list[tuple[C, A]] = []
 
     def ask(self, *cases: C) -> list[A]:
         """The model's answers. Raises NotConforming for answers that do not fit the result's format."""
         __tracebackhide__ = True
-        found = self.suite.answers(cases)
-        self.asked += zip(cases, found, strict=True)
-        for case, answer in zip(cases, found, strict=True):
+        answers = self.suite.answers(cases)
+        self.questions += zip(cases, answers, strict=True)
+        for case, answer in zip(cases, answers, strict=True):
             if wanted := self.misfit(answer):
-                self.asked = [(case, answer)]
+                self.questions = [(case, answer)]
                 self.fail(wanted)
-        return found
+        return answers
 
     def misfit(self, answer: A) -> str:
         """For an answer that is too wide, what it should be; else ''."""
         raise NotImplementedError
 
-    def shown(self, case: C, answer: A) -> list[str]:
+    def case_lines(self, case: C, answer: A) -> list[str]:
         """The lines that report a question and its answer."""
         raise NotImplementedError
 
@@ -111,12 +111,12 @@ class Trial(Generic[S, C, A]):
     def fail(self, expected: str) -> NoReturn:
         """Report the questions and the answers. Raises NotConforming."""
         __tracebackhide__ = True
-        lines = [line for case, answer in self.asked for line in self.shown(case, answer)]
+        lines = [line for case, answer in self.questions for line in self.case_lines(case, answer)]
         head = f"{self.item.name}: {self.item.statement}"
         raise NotConforming("\n".join([head, *lines, f"  expected by this property: {expected}"]))
 
 
-class Suite(Generic[S, C, A]):
+class ConformanceSuite(Generic[S, C, A]):
     """The base of the suites. A subclass defines the subject in class attributes, and calls the model in `model`.
 
     max_examples: cases per property (default: by the Hypothesis profile). A test of a property not applicable to the
@@ -189,7 +189,7 @@ def _check_settings(cls: type) -> None:
 
     Other names are the user's own, and so are functions, lists and what begins with an underscore.
     """
-    known = [n for base in cls.__mro__[1:] for n in vars(base).get("__annotations__", {}) if n not in _INNER]
+    known = [n for base in cls.__mro__[1:] for n in vars(base).get("__annotations__", {}) if n not in _NOT_SETTINGS]
     policy = {f.name for f in dataclasses.fields(Policy)} if "policy" in known else set()
     for name, value in vars(cls).items():
         if name.startswith("_") or name in known or not isinstance(value, (str, bool, int, float, tuple, Policy)):
@@ -197,7 +197,7 @@ def _check_settings(cls: type) -> None:
         if name in policy:
             more = " or roundings = ..., of a model that is told which" if name == "rounding" else ""
             raise Error(f"{cls.__name__}: {name} is a field of the policy; set policy = Policy({name}=...){more}")
-        if close := difflib.get_close_matches(name, known, n=1, cutoff=_CLOSE):
+        if close := difflib.get_close_matches(name, known, n=1, cutoff=_MISSPELT_RATIO):
             raise Error(f"{cls.__name__}: no setting {name!r}; did you mean {close[0]}? (begin your own with _)")
 
 
@@ -219,7 +219,7 @@ def _settings(count: int | None) -> settings:
 
 
 def _test(item: Property[Any]) -> Callable[[Any], None]:
-    def test(self: Suite[Any, Any, Any]) -> None:
+    def test(self: ConformanceSuite[Any, Any, Any]) -> None:
         __tracebackhide__ = True
         self.check(item.name)
 
@@ -228,7 +228,7 @@ def _test(item: Property[Any]) -> Callable[[Any], None]:
     return test
 
 
-def integer(x: Any, what: str) -> int:
+def model_code(x: Any, what: str) -> int:
     """A code that a model returned, as a plain int. Raises Error for anything else."""
     index = getattr(x, "__index__", None)
     if index is None or isinstance(x, bool):
@@ -244,10 +244,10 @@ def answer_of(answered: Any) -> Answer:
     pair = answered if isinstance(answered, tuple) else (answered, None)
     if not 1 <= len(pair) <= 2:
         raise Error(f"the model returned {answered!r}; it returns a code, or a code and flags")
-    flags = integer(pair[1], "flags") if len(pair) > 1 and pair[1] is not None else None
+    flags = model_code(pair[1], "flags") if len(pair) > 1 and pair[1] is not None else None
     if flags is not None and flags > MAX_FLAGS:
         raise Error(f"the model returned {flags:x} as flags; they are at most 1f")
-    return Answer((integer(pair[0], "the result"),), flags)
+    return Answer((model_code(pair[0], "the result"),), flags)
 
 
 def unit_lines(head: str, view: MismatchView, inputs: Sequence[int], answer: Answer) -> list[str]:

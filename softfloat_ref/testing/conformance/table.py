@@ -9,12 +9,12 @@ from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.oracle.operations import Operation, get_operation
 from softfloat_ref.oracle.operations.formula import Formula
-from softfloat_ref.testing.conformance.operation import EVERY, Setup
+from softfloat_ref.testing.conformance.operation import EVERY, OperationSetup
 from softfloat_ref.testing.conformance.suite import Check, Properties, Property
 
-Reason = Callable[[Setup], str]
+Reason = Callable[[OperationSetup], str]
 Of = Callable[[Operation], bool]
-_PROPERTIES: Final = Properties[Setup](lambda setup: setup.cases())
+_PROPERTIES: Final = Properties[OperationSetup](lambda setup: setup.cases())
 _OPERATIONS: Final[dict[str, Of]] = {}
 
 
@@ -54,17 +54,17 @@ def prop(
     *,
     when: Iterable[Reason] = (),
     roundings: frozenset[str] = EVERY,
-    cases: Callable[[Setup], SearchStrategy[Any]] | None = None,
+    cases: Callable[[OperationSetup], SearchStrategy[Any]] | None = None,
 ) -> Callable[[Check], Check]:
     """Enter a property: its function has its name, and the statement as docstring. when: reasons against, the first
     that is given holds. roundings: those of which it is true."""
 
-    def reason(setup: Setup) -> str:
+    def reason(setup: OperationSetup) -> str:
         if not ops(setup.sig.operation):
             return f"not of {setup.sig.operation.name}"
         if not setup.roundings & roundings:
             return f"of roundings {' '.join(sorted(roundings))}, not {' '.join(sorted(setup.roundings))}"
-        return next((found for w in when if (found := w(setup))), "")
+        return next((why for w in when if (why := w(setup))), "")
 
     def register(check: Check) -> Check:
         _OPERATIONS[check.__name__] = ops
@@ -73,7 +73,7 @@ def prop(
     return register
 
 
-def properties(*names: str) -> dict[str, Property[Setup]]:
+def properties(*names: str) -> dict[str, Property[OperationSetup]]:
     """The properties of these operations, by name; without names, those of every operation."""
     chosen = [get_operation(name) for name in names]
     return {k: v for k, v in _PROPERTIES.table.items() if _OPERATIONS[k] is every or any(map(_OPERATIONS[k], chosen))}
@@ -82,29 +82,29 @@ def properties(*names: str) -> dict[str, Property[Setup]]:
 # -- reasons -----------------------------------------------------------------------------------------------------------
 
 
-def signed(setup: Setup) -> str:
+def signed(setup: OperationSetup) -> str:
     """Every format has a sign, apart from its magnitude."""
     odd = [f.name for f in (*setup.sig.formats, setup.out) if not f.signed or f.twos_complement]
     return f"{odd[0]} has no sign bit" if odd else ""
 
 
-def floating(setup: Setup) -> str:
+def floating(setup: OperationSetup) -> str:
     """Every format has an exponent."""
     fixed = [f.name for f in (*setup.sig.formats, setup.out) if f.twos_complement]
     return f"{fixed[0]} has no exponent" if fixed else ""
 
 
-def alike(setup: Setup) -> str:
+def alike(setup: OperationSetup) -> str:
     """Operands a and b have one format."""
     return "" if setup.sig.formats[0] == setup.sig.formats[1] else "a and b have different formats"
 
 
-def one_format(setup: Setup) -> str:
+def one_format(setup: OperationSetup) -> str:
     """Operands and result have one format."""
     return "" if len({*setup.sig.formats, setup.out}) == 1 else "the formats differ"
 
 
-def gradual(setup: Setup) -> str:
+def gradual(setup: OperationSetup) -> str:
     """Subnormals exist, and are not flushed."""
     flushed = any(p.flush_outputs or p.flush_inputs for p in setup.policies)
     formats = (*setup.sig.formats, setup.out)
@@ -113,6 +113,6 @@ def gradual(setup: Setup) -> str:
     return "" if all(f.subnormals == "gradual" for f in formats) else "a format has no subnormals"
 
 
-def with_nan(setup: Setup) -> str:
+def with_nan(setup: OperationSetup) -> str:
     """Some operand can be a NaN."""
     return "" if any(f.has_nan for f in setup.sig.formats) else "no operand can be a NaN"

@@ -28,7 +28,6 @@ from softfloat_ref.app.serve import Words, answerer
 from softfloat_ref.arrays import captures, files, packing
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden import parts, suites
-from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.journal import UNFINISHED
 from softfloat_ref.golden.kinds.base import LINES
@@ -36,10 +35,11 @@ from softfloat_ref.golden.manifest import read_manifest, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import generate_suite, read_suite, verify_suite
 from softfloat_ref.golden.vector_recipes import set_of
-from softfloat_ref.golden.verify import Report, _Check, stored_set, verify
+from softfloat_ref.golden.verify import VerifyReport, _Check, stored_set, verify
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.testing.answers import executed_cases
 from softfloat_ref.testing.check import check_lines, check_results
 from softfloat_ref.units import OperationUnit
 
@@ -162,7 +162,7 @@ def _unfinished(folder: Path) -> None:
             raise _Killed
         return line(self, inputs)
 
-    with mock.patch.object(parts, "CASES", PART), mock.patch.object(VectorSet, "line", some):
+    with mock.patch.object(parts, "CASES_A_PART", PART), mock.patch.object(VectorSet, "line", some):
         try:
             generate(FEW, folder / "killed", formats=PARTS, resume=True)
         except _Killed:
@@ -181,7 +181,7 @@ def _vectors(folder: Path, key: str, **more: Any) -> Reader:
     def run(data: bytes, _: Path) -> None:
         put(path, data)
         for sample in (None, 3):
-            report = Report("x")
+            report = VerifyReport("x")
             _Check(folder, lone, vectors, report).lines(sample, False)
             refuse(report)
 
@@ -217,7 +217,7 @@ def _suite(folder: Path) -> Reader:
     path = folder / "suite" / "suite.json"
     reports = {p.parent: verify(p.parent) for p in path.parent.glob("*/manifest.json")}
 
-    def remembered(folder: Path, sample: int | None, every: bool) -> Report:
+    def remembered(folder: Path, sample: int | None, every: bool) -> VerifyReport:
         """The sets themselves are not changed: each is verified once."""
         if folder not in reports:
             return verify(folder, sample, every)
@@ -256,7 +256,7 @@ def _journal(folder: Path) -> Reader:
         for name, content in state.items():
             put(place / UNFINISHED / name, content)
         put(place / UNFINISHED / "journal.jsonl", data)
-        with instead((parts, "CASES", PART), (shutil, "rmtree", _emptied), (generating, "to_json", _text)):
+        with instead((parts, "CASES_A_PART", PART), (shutil, "rmtree", _emptied), (generating, "to_json", _text)):
             generate(few, place, formats=PARTS, resume=True)
         if {p.name: p.read_bytes() for p in place.iterdir() if p.is_file()} != wanted:
             raise AssertionError("other bytes than those of an uninterrupted run")
@@ -326,7 +326,7 @@ def _read_numbers(path: str, _: Path) -> None:
 
 def _results(path: str, _: Path) -> None:
     found = check_results(_SET, path)
-    list(executed(_SET, path))
+    list(executed_cases(_SET, path))
     if found.failure or found.mismatched:
         raise Error(found.failure or "mismatches")
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers.batch import Batch, Data, Facts, LineWriter
+from softfloat_ref.golden.writers.batch import Batch, Data, Facts
 from softfloat_ref.golden.writers.readmemh import HeaderWriter
 from softfloat_ref.golden.writers.riscv.checks import REGISTER, refusal
 from softfloat_ref.golden.writers.riscv.program import ENVIRONMENT, closing, opening, parts_of
-from softfloat_ref.golden.writers.rows import Rows
+from softfloat_ref.golden.writers.writer import LineWriter, Rows
 from softfloat_ref.units import Line, Unit
 
 ASSEMBLY: Final = "riscv-asm"
@@ -45,7 +45,7 @@ class AssemblyWriter(LineWriter):
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
         """One line per case."""
-        return [_rows(vectors.unit).made(batch)]
+        return [_rows(vectors.unit).encode(batch)]
 
     def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
         """The end of the cases."""

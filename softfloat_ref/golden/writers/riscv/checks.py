@@ -40,8 +40,8 @@ def _mixed_refusal(unit: OperationUnit | MixedUnit) -> str:
     return ""
 
 
-def _operation_refusal(unit: OperationUnit, found: list[Form]) -> str:
-    if found:
+def _operation_refusal(unit: OperationUnit, instructions: list[Form]) -> str:
+    if instructions:
         return _policy_refusal(unit.policy, unit.out)
     rounding = rounding_name(unit.policy.rounding)
     source = ", ".join(dict.fromkeys(f.name for f in unit.formats))

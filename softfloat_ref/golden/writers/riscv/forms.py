@@ -30,7 +30,7 @@ _INTEGER: Final = 14  # a4
 _SCALAR: Final = {"fp16": ("h", 2, "Zfh"), "fp32": ("s", 0, "F"), "fp64": ("d", 1, "D")}
 _VECTOR: Final = {"fp16": "Zvfh", "fp32": "V", "fp64": "V"}
 _INTEGERS: Final = {"i32": ("w", 0), "u32": ("wu", 1), "i64": ("l", 2), "u64": ("lu", 3)}
-_PLAIN: Final = ("F", "D", "V", "Zvfh", "Zvfhmin")  # Zvfh has V's encodings at another element width
+_KNOWN_TO_ASSEMBLERS: Final = ("F", "D", "V", "Zvfh", "Zvfhmin")  # Zvfh has V's encodings at another element width
 _OFP8: Final = ("fp8_e4m3", "fp8_e5m2")
 _WITHOUT_SIGNALING: Final = " without signaling NaNs"
 
@@ -155,7 +155,7 @@ def _overflow(unit: OperationUnit) -> Overflow:
 
 
 def _made(text: str, code: int, extension: str) -> Instruction:
-    return Instruction(text, code, extension in _PLAIN)
+    return Instruction(text, code, extension in _KNOWN_TO_ASSEMBLERS)
 
 
 def _arithmetic(row: _Row, suffix: str, fmt: int, extension: str, integer: bool) -> Form:
@@ -224,12 +224,12 @@ def vector_forms(unit: OperationUnit) -> list[VectorForm]:
             _vector_fused(name, funct6, place, sew, extension, product, addend)
             for name, funct6, place, product, addend in _FUSED_VECTORS
         ]
-    found = [row for row in _ROWS if row.op == unit.op]
+    rows = [row for row in _ROWS if row.op == unit.op]
     if (narrow, out) in (("fp16", "fp32"), ("fp32", "fp64")):
-        return [_vector(f"vfw{r.name}", r.widening, r, sew, extension) for r in found if r.widening >= 0]
+        return [_vector(f"vfw{r.name}", r.widening, r, sew, extension) for r in rows if r.widening >= 0]
     if unit.out.exponent_bits and narrow != out:
         return []
-    return [_vector(f"v{'m' if r.mask else ''}f{r.name}", r.funct6, r, sew, extension) for r in found]
+    return [_vector(f"v{'m' if r.mask else ''}f{r.name}", r.funct6, r, sew, extension) for r in rows]
 
 
 def _vector(name: str, funct6: int, row: _Row, sew: int, extension: str) -> VectorForm:
@@ -237,8 +237,8 @@ def _vector(name: str, funct6: int, row: _Row, sew: int, extension: str) -> Vect
     vs1, vd = (b if row.vs1 < 0 else row.vs1), MASK if row.mask else RESULT
     unary = row.vs1 >= 0 and row.vs1 != a
     text = f"{name}.v v{vd}, v{a}" if unary else f"{name}.vv v{vd}, v{a}, v{vs1}"
-    made = _made(text, op_v(funct6, a, vs1, vd), extension)
-    return VectorForm(made, extension, sew=sew, mask=row.mask)
+    instruction = _made(text, op_v(funct6, a, vs1, vd), extension)
+    return VectorForm(instruction, extension, sew=sew, mask=row.mask)
 
 
 def _vector_fused(
@@ -252,8 +252,8 @@ def _vector_fused(
         if wanted
     )
     vs2 = c if place == 0 else a
-    made = _made(f"{name} v{RESULT}, v{b}, v{vs2}", op_v(funct6, vs2, b, RESULT), extension)
-    return VectorForm(made, extension, before, sew, registers)
+    instruction = _made(f"{name} v{RESULT}, v{b}, v{vs2}", op_v(funct6, vs2, b, RESULT), extension)
+    return VectorForm(instruction, extension, before, sew, registers)
 
 
 def _vector_conversion(unit: OperationUnit, source: str, out: str) -> Iterator[VectorForm]:
@@ -269,14 +269,14 @@ def _vector_conversion(unit: OperationUnit, source: str, out: str) -> Iterator[V
         name, vs1 = ("vfncvtbf16.f.f.w", 0x1D) if out == "bf16" else ("vfwcvtbf16.f.f.v", 0x0D)
         yield _converted(name, vs1, "Zvfbfmin", 16)
         return
-    found = [_kind(x) for x in (source, out)]
-    if "" in found or source == out or not width // 2 <= from_width <= 2 * width:
+    kinds = [_kind(x) for x in (source, out)]
+    if "" in kinds or source == out or not width // 2 <= from_width <= 2 * width:
         return
-    extension = _conversion_extension(source, out, found)
+    extension = _conversion_extension(source, out, kinds)
     shape = (width > from_width) - (width < from_width)
     letter, suffix, high = {0: ("", "v", 0x00), 1: ("w", "v", 0x08), -1: ("n", "w", 0x10)}[shape]
-    for to, low in _functions(found, rounding, shape):
-        name = f"vf{letter}cvt.{to}.{found[0]}.{suffix}"
+    for to, low in _functions(kinds, rounding, shape):
+        name = f"vf{letter}cvt.{to}.{kinds[0]}.{suffix}"
         yield _converted(name, high | low, extension, min(from_width, width))
 
 

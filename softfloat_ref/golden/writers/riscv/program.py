@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from softfloat_ref.golden.writers.layout import LICENSE
+from softfloat_ref.golden.writers.batch import LICENSE
 from softfloat_ref.golden.writers.riscv.encoding import vsetvli
 from softfloat_ref.golden.writers.riscv.forms import (
     FRM,
@@ -128,7 +128,7 @@ sfr_signature:
 
 
 @dataclass(frozen=True)
-class Part:
+class RiscvPart:
     """One of the operations of a set, and the words of a case that its operands lie in."""
 
     unit: OperationUnit
@@ -144,7 +144,7 @@ class Test:
     text: str
 
 
-def opening(name: str, parts: Sequence[Part], operands: int) -> str:
+def opening(name: str, parts: Sequence[RiscvPart], operands: int) -> str:
     """The text before the cases. operands: how many words of a case they occupy."""
     routines: list[str] = []
     tests = [*_scalar_tests(parts, operands, routines)]
@@ -177,15 +177,15 @@ def _entry(number: int, test: Test) -> str:
 
 def _tables(tests: Sequence[Test]) -> str:
     """The routines of each test, by part."""
-    found = ""
+    text = ""
     for i, test in enumerate(tests):
         rows = "".join(f"    .8byte {name}\n" for name in test.routines)
         switch = "SFR_VECTOR" if test.elements else "SFR_SCALAR"
-        found += f"    .if {switch}\nsfr_test_{i}:\n{rows}    .endif\n"
-    return found
+        text += f"    .if {switch}\nsfr_test_{i}:\n{rows}    .endif\n"
+    return text
 
 
-def _scalar_tests(parts: Sequence[Part], operands: int, routines: list[str]) -> Iterator[Test]:
+def _scalar_tests(parts: Sequence[RiscvPart], operands: int, routines: list[str]) -> Iterator[Test]:
     """As many tests as a part has instructions; a part with fewer repeats its last one."""
     forms = [scalar_forms(part.unit) for part in parts]
     for k in range(max(map(len, forms))):
@@ -198,7 +198,7 @@ def _scalar_tests(parts: Sequence[Part], operands: int, routines: list[str]) -> 
         yield Test(names, 0, text)
 
 
-def _vector_tests(part: Part, operands: int, routines: list[str]) -> Iterator[Test]:
+def _vector_tests(part: RiscvPart, operands: int, routines: list[str]) -> Iterator[Test]:
     for k, form in enumerate(vector_forms(part.unit)):
         name = f"sfr_vector_{k}"
         routines.append(_routine(name, "SFR_VECTOR", _vector_lines(part, form, operands)))
@@ -220,7 +220,7 @@ def _frm(unit: OperationUnit) -> str:
     return f"csrwi frm, {FRM.get(rounding_name(unit.policy.rounding), 0)}"
 
 
-def _scalar_lines(part: Part, form: Form, operands: int) -> Iterator[str]:
+def _scalar_lines(part: RiscvPart, form: Form, operands: int) -> Iterator[str]:
     unit = part.unit
     yield _frm(unit)
     for i, (fmt, place) in enumerate(zip(unit.formats, part.places, strict=True)):
@@ -243,7 +243,7 @@ def _load(fmt: Format, floating: str, integer: str) -> str:
     return f"lw {integer}" if fmt.width == 32 else f"ld {integer}"
 
 
-def _vector_lines(part: Part, form: VectorForm, operands: int) -> Iterator[str]:
+def _vector_lines(part: RiscvPart, form: VectorForm, operands: int) -> Iterator[str]:
     unit, sew = part.unit, form.sew
     yield _frm(unit)
     yield vsetvli("a6", "a5", sew).line()
@@ -265,9 +265,9 @@ def _vector_lines(part: Part, form: VectorForm, operands: int) -> Iterator[str]:
     yield f"vmsne.vv v{MASK}, v{RESULT}, v{_EXPECTED}"
     yield f"vfirst.m a4, v{MASK}"
     yield "bltz a4, 1f"
-    for register, found in ((RESULT, "a0"), (_EXPECTED, "a2")):
+    for register, target in ((RESULT, "a0"), (_EXPECTED, "a2")):
         yield f"vslidedown.vx v{OPERANDS[0]}, v{register}, a4"
-        yield f"vmv.x.s {found}, v{OPERANDS[0]}"
+        yield f"vmv.x.s {target}, v{OPERANDS[0]}"
     yield "1:"
 
 
@@ -277,12 +277,12 @@ def _column(place: int, width: int, register: int) -> Iterator[str]:
     yield f"vlse{width}.v v{register}, (a7), s1"
 
 
-def parts_of(unit: Unit) -> tuple[list[Part], int]:
+def parts_of(unit: Unit) -> tuple[list[RiscvPart], int]:
     """The parts of a unit that is an operation or mixed, and the number of operand words of a case."""
     operands = [f.name for f in unit.inputs if f.role == "operand"]
-    given = getattr(unit, "places", ()) or ("",) * len(unit.parts)
-    found = [
-        Part(part, [LETTERS.index(x) for x in place or LETTERS[: len(part.formats)]])  # type: ignore[attr-defined,arg-type]
-        for part, place in zip(unit.parts, given, strict=True)
+    places = getattr(unit, "places", ()) or ("",) * len(unit.parts)
+    parts = [
+        RiscvPart(part, [LETTERS.index(x) for x in place or LETTERS[: len(part.formats)]])  # type: ignore[attr-defined,arg-type]
+        for part, place in zip(unit.parts, places, strict=True)
     ]
-    return found, len(operands)
+    return parts, len(operands)
