@@ -20,7 +20,7 @@ from softfloat_ref.base.trees import parse_json
 from softfloat_ref.nn.model_files.safetensors import read_header
 from softfloat_ref.nn.plain import plain, restored
 
-OTHER: Final = "the checkpoint belongs to another network"
+OTHER_NETWORK: Final = "the checkpoint belongs to another network"
 META: Final = "meta"  # of an .npz file: the table as JSON, in bytes
 
 Arrays = dict[str, NDArray[Any]]
@@ -56,12 +56,12 @@ def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
-def like(found: Mapping[str, NDArray[Any]], mine: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+def like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
     """Those found. Raises Error where one is not of the shape and type that mine has."""
-    for name, array in found.items():
-        if name not in mine or (array.shape, array.dtype) != (mine[name].shape, mine[name].dtype):
-            raise Error(OTHER)
-    return found
+    for name, array in arrays.items():
+        if name not in expected or (array.shape, array.dtype) != (expected[name].shape, expected[name].dtype):
+            raise Error(OTHER_NETWORK)
+    return arrays
 
 
 def _npz_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:

@@ -85,11 +85,11 @@ def compare(
     if twice:
         raise Error(f"{', '.join(sorted(twice))}: given twice")
     jobs = [recipe.with_training(seed=seed) for seed in seeds for recipe in recipes]
-    stored = {i: found for i, job in enumerate(jobs) if (found := _stored(job, out)) is not None}
-    made = in_order(pool, run, [job for i, job in enumerate(jobs) if i not in stored])
+    stored = {i: earlier for i, job in enumerate(jobs) if (earlier := _stored(job, out)) is not None}
+    results = in_order(pool, run, [job for i, job in enumerate(jobs) if i not in stored])
     outcomes = []
     for i, job in enumerate(jobs):
-        outcome = stored.get(i) or _kept(next(made), job, out)
+        outcome = stored.get(i) or _saved(next(results), job, out)
         done(outcome)
         outcomes.append(outcome)
     return sorted(outcomes, key=lambda o: (names.index(o.recipe), o.seed))
@@ -145,25 +145,25 @@ def _stored(recipe: Recipe, out: Path | None) -> Outcome | None:
             return None
         epochs = tuple((float(a), float(b), float(c)) for a, b, c in table.pop("epochs"))
         averaged = table.pop("averaged")
-        found = Outcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
+        outcome = Outcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
         return None
-    return found if _is_outcome(found, recipe) else None
+    return outcome if _is_outcome(outcome, recipe) else None
 
 
-def _is_outcome(found: Outcome, recipe: Recipe) -> bool:
+def _is_outcome(outcome: Outcome, recipe: Recipe) -> bool:
     """Whether its parts are what a run of the recipe leaves."""
-    whole = found.diverged is None and len(found.epochs) == recipe.training.epochs
+    whole = outcome.diverged is None and len(outcome.epochs) == recipe.training.epochs
     return (
-        (found.recipe, found.seed) == (recipe.name, recipe.training.seed)
-        and all(isinstance(x, str) for x in (found.measure, found.products))
-        and found.measure in MEASURES
-        and all(is_number(x) for x in (found.seconds, *(found.averaged or ())))
-        and (whole or isinstance(found.diverged, str))
+        (outcome.recipe, outcome.seed) == (recipe.name, recipe.training.seed)
+        and all(isinstance(x, str) for x in (outcome.measure, outcome.products))
+        and outcome.measure in MEASURES
+        and all(is_number(x) for x in (outcome.seconds, *(outcome.averaged or ())))
+        and (whole or isinstance(outcome.diverged, str))
     )
 
 
-def _kept(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:
+def _saved(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:
     """The outcome, written into its folder where there is one: the log last but one, the outcome last."""
     if out is None:
         return outcome
@@ -203,8 +203,8 @@ def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
 
 
 def _seconds(group: Sequence[Outcome]) -> float:
-    found = [o.seconds for o in group if o.diverged is None]
-    return median(found) if found else float("nan")
+    seconds = [o.seconds for o in group if o.diverged is None]
+    return median(seconds) if seconds else float("nan")
 
 
 def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
@@ -227,10 +227,10 @@ def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
 
 def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Summaries and runs as plain tables; missing numbers are null."""
-    made = [
+    tables = [
         {k: v._asdict() if isinstance(v, Spread) else v for k, v in s._asdict().items()} for s in summaries(outcomes)
     ]
-    return _or_null(plain({"summaries": made, "runs": [vars(o) for o in outcomes]}))  # type: ignore[no-any-return]
+    return _or_null(plain({"summaries": tables, "runs": [vars(o) for o in outcomes]}))  # type: ignore[no-any-return]
 
 
 def _or_null(value: Any) -> Any:

@@ -34,10 +34,10 @@ def find(network: Layer, step: int, work: Callable[[], object], wrong: Array, te
     Random bits depend on the step, so that it goes the same way. wrong, tensor: what was noticed, reported where no
     layer's output is to blame.
     """
-    found: list[Diverged] = []
+    reports: list[Diverged] = []
     for name, layer in network.walk():
         for method, what in (("forward", "output"), ("backward", "error")):
-            setattr(layer, method, _watched(getattr(layer, method), f"{name} {what}", step, found))
+            setattr(layer, method, _watched(getattr(layer, method), f"{name} {what}", step, reports))
     try:
         work()
     except FloatingPointError:
@@ -45,14 +45,14 @@ def find(network: Layer, step: int, work: Callable[[], object], wrong: Array, te
     finally:
         for _, layer in network.walk():
             del layer.forward, layer.backward  # the wrappers, which hid the methods
-    return found[0] if found else Diverged(tensor, step, describe(np.asarray(wrong)))
+    return reports[0] if reports else Diverged(tensor, step, describe(np.asarray(wrong)))
 
 
-def _watched(method: Any, tensor: str, step: int, found: list[Diverged]) -> Any:
+def _watched(method: Any, tensor: str, step: int, reports: list[Diverged]) -> Any:
     def watch(x: Array) -> Array:
         y: Array = method(x)
-        if not found and y.dtype.kind == "f" and not np.isfinite(np.asarray(y)).all():
-            found.append(Diverged(tensor, step, describe(np.asarray(y))))
+        if not reports and y.dtype.kind == "f" and not np.isfinite(np.asarray(y)).all():
+            reports.append(Diverged(tensor, step, describe(np.asarray(y))))
         return y
 
     return watch

@@ -19,7 +19,7 @@ from softfloat_ref.nn.numerics import Run
 Array = NDArray[Any]
 FILE: Final = Path(__file__).parent / "features.npz"  # the weights after `train fp32-cnn-features`
 _CHANNELS: Final = 3
-_LAST: Final = "output"  # the layer from features to classes
+_OUTPUT_LAYER: Final = "output"  # the layer from features to classes
 
 
 class Features:
@@ -30,7 +30,7 @@ class Features:
         if channels != _CHANNELS:
             raise Error(f"the distance of generated images is of {_CHANNELS} channels, not {channels}")
         self.network = _classifier()
-        self._layers = [layer for name, layer in self.network.children().items() if name != _LAST]
+        self._layers = [layer for name, layer in self.network.children().items() if name != _OUTPUT_LAYER]
 
     def of(self, images: Array) -> Array:
         """The features of images, one row each."""

@@ -45,10 +45,10 @@ def sums(x: Array, size: int, add: Callable[..., object], sub: Callable[..., obj
     step = 1
     while step < size:
         pairs = x.reshape(-1, 2, step, x.shape[1])
-        made = np.empty_like(pairs)
-        add(pairs[:, 0], pairs[:, 1], out=made[:, 0])
-        sub(pairs[:, 0], pairs[:, 1], out=made[:, 1])
-        x, step = made.reshape(x.shape), 2 * step
+        level = np.empty_like(pairs)
+        add(pairs[:, 0], pairs[:, 1], out=level[:, 0])
+        sub(pairs[:, 0], pairs[:, 1], out=level[:, 1])
+        x, step = level.reshape(x.shape), 2 * step
     return x
 
 

@@ -31,13 +31,13 @@ def patches(x: Array, kernel: int, stride: int, padding: int) -> Array:
         padded = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
         padded[:, p:-p, p:-p] = x
     rows, columns = places(x.shape, k, s, p)
-    made = np.empty((n, rows, columns, k, k * c), x.dtype)
+    rows_of_patches = np.empty((n, rows, columns, k, k * c), x.dtype)
     # a patch's row is contiguous in the image: kernel x channels values at once
     lines = padded.reshape(n, h + 2 * p, (w + 2 * p) * c)
     windows = sliding_window_view(lines, k * c, axis=2)[:, :, :: s * c]
     for i in range(k):
-        made[:, :, :, i] = windows[:, i : i + s * (rows - 1) + 1 : s, :columns]
-    return made.reshape(n * rows * columns, k * k * c)
+        rows_of_patches[:, :, :, i] = windows[:, i : i + s * (rows - 1) + 1 : s, :columns]
+    return rows_of_patches.reshape(n * rows * columns, k * k * c)
 
 
 def patch_sum(x: Array, image: Sequence[int], kernel: int, stride: int, padding: int) -> Array:
@@ -46,11 +46,11 @@ def patch_sum(x: Array, image: Sequence[int], kernel: int, stride: int, padding:
     n, h, w, c = image
     rows, columns = places((n, h, w, c), k, s, p)
     parts = x.reshape(n, rows, columns, k, k, c)
-    made = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
+    images = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
     for i in range(k):
         for j in range(k):
-            made[:, i : i + s * (rows - 1) + 1 : s, j : j + s * (columns - 1) + 1 : s] += parts[:, :, :, i, j]
-    return made[:, p : p + h, p : p + w] if p else made
+            images[:, i : i + s * (rows - 1) + 1 : s, j : j + s * (columns - 1) + 1 : s] += parts[:, :, :, i, j]
+    return images[:, p : p + h, p : p + w] if p else images
 
 
 def _corners(x: Array, size: int) -> Iterator[Array]:
@@ -95,10 +95,10 @@ def window_sum(x: Array, size: int) -> Array:
 
 def window_fill(x: Array, image: Sequence[int], size: int) -> Array:
     """Images whose windows are each full of one value; zero outside them."""
-    made = np.zeros(image, x.dtype)
-    for target in _corners(made, size):
+    images = np.zeros(image, x.dtype)
+    for target in _corners(images, size):
         target[...] = x
-    return made
+    return images
 
 
 def in_sequence(x: Array) -> Array:
@@ -108,7 +108,7 @@ def in_sequence(x: Array) -> Array:
     so.
     """
     if x.shape[-1] > 1:
-        found: Array = np.add.reduce(x, axis=0)
+        total: Array = np.add.reduce(x, axis=0)
     else:
-        found = np.add.accumulate(x, axis=0)[-1]
-    return found
+        total = np.add.accumulate(x, axis=0)[-1]
+    return total

@@ -40,8 +40,8 @@ class Measure(NamedTuple):
 
     def of(self, score: Score) -> float:
         """Its number."""
-        found: float = getattr(score, self.name)
-        return found
+        number: float = getattr(score, self.name)
+        return number
 
     def text(self, score: Score, width: int | None = None) -> str:
         """Its number as text."""

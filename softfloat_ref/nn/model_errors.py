@@ -53,35 +53,35 @@ class Work:
         results = zip(tasks, in_order(pool, _measured, (task for _, task in tasks)), strict=True)
         waiting = next(results, None)
         for i, job in enumerate(jobs):
-            found, problem = Measured(Errors()), "" if isinstance(plans[i], Plan) else str(plans[i])
+            measured, problem = Measured(Errors()), "" if isinstance(plans[i], Plan) else str(plans[i])
             while waiting is not None and waiting[0][0] == i:
                 (_, task), part = waiting
                 done(job.tensor.name, sum(prod(box.shape) for box in task.parts))
                 if isinstance(part, Measured):
-                    found += part
+                    measured += part
                 else:
                     problem = problem or part
                 waiting = next(results, None)
-            yield Row(job.tensor, job.measure, Measured(Errors()) if problem else found, problem)
+            yield Row(job.tensor, job.measure, Measured(Errors()) if problem else measured, problem)
 
     def _parts(self, job: _Job, plan: Plan) -> Iterator[tuple[Box, ...]]:
         """The boxes of each task; values in memory are sent to a worker only once."""
-        found = tuple(boxes(plan, self.slab))
-        yield from [found] if job.tensor.data is not None else ((box,) for box in found)
+        tensor_boxes = tuple(boxes(plan, self.slab))
+        yield from [tensor_boxes] if job.tensor.data is not None else ((box,) for box in tensor_boxes)
 
     def _ranges(self, pool: Workers, jobs: Sequence[_Job], plans: Sequence[Plan | str]) -> list[Range | None]:
         """The ranges of the tensors that are divided, where the format has a scale of the whole tensor."""
-        found: list[Range | None] = [None] * len(jobs)
+        ranges: list[Range | None] = [None] * len(jobs)
         tasks = []
         for i, plan in enumerate(plans):
             if isinstance(plan, Plan) and plan.ranged and len(list(boxes(plan, self.slab))) > 1:
-                found[i] = Range()
+                ranges[i] = Range()
                 tasks += [(i, _Task(jobs[i], plan, part, None)) for part in self._parts(jobs[i], plan)]
         for (i, _), part in zip(tasks, in_order(pool, _range, [task for _, task in tasks]), strict=True):
-            known = found[i]
+            known = ranges[i]
             assert known is not None
-            found[i] = known + part
-        return found
+            ranges[i] = known + part
+        return ranges
 
 
 @dataclass(frozen=True)
@@ -112,20 +112,20 @@ def _planned(job: _Job) -> Plan | str:
 
 def _measured(task: _Task) -> Measured | str:
     """The errors of the boxes, or why the format refuses them."""
-    found, job = Measured(Errors()), task.job
+    measured, job = Measured(Errors()), task.job
     try:
         for box in task.parts:
-            found += job.measure.box(job.tensor.read, task.plan, box, task.whole, job.bins)
+            measured += job.measure.box(job.tensor.read, task.plan, box, task.whole, job.bins)
     except Unreadable:
         raise
     except Error as e:
         return str(e)
-    return found
+    return measured
 
 
 def _range(task: _Task) -> Range:
-    found, job = Range(), task.job
+    whole, job = Range(), task.job
     for box in task.parts:
         for run in box.runs(task.plan.view):
-            found += job.measure.range_of(job.tensor.read(*run))
-    return found
+            whole += job.measure.range_of(job.tensor.read(*run))
+    return whole

@@ -145,14 +145,14 @@ def lstm(of: Input, *, layers: Size = 1, width: Size = 128, embedding: Maybe = 0
     if of.shape:
         raise Error("an lstm takes text, for example the data sets text and ptb")
     inputs = embedding or width
-    made: dict[str, Layer] = {"embedding": Embedding(of.classes, inputs, seed=of.seed)}
+    network: dict[str, Layer] = {"embedding": Embedding(of.classes, inputs, seed=of.seed)}
     for i in range(1, layers + 1):
-        made[f"lstm{i}"] = LSTM(inputs, width, seed=of.seed, name=f"lstm{i}")
+        network[f"lstm{i}"] = LSTM(inputs, width, seed=of.seed, name=f"lstm{i}")
         if dropout:
-            made[f"dropout{i}"] = Dropout(dropout)
+            network[f"dropout{i}"] = Dropout(dropout)
         inputs = width
-    made["output"] = Linear(width, of.classes, seed=of.seed, name="output")
-    return Sequential(made)
+    network["output"] = Linear(width, of.classes, seed=of.seed, name="output")
+    return Sequential(network)
 
 
 def transformer(
@@ -178,7 +178,7 @@ def transformer(
         raise Error("a transformer takes text, for example the data sets text and ptb")
     norms = partial(made_by, entry("norm", norm, NORMS, Layer), f"norm {norm!r}")
     table = Embedding(of.classes, width, seed=of.seed)
-    made: dict[str, Layer] = {"embedding": table, "positions": Positions(context, width, seed=of.seed)}
+    network: dict[str, Layer] = {"embedding": table, "positions": Positions(context, width, seed=of.seed)}
     for i in range(1, layers + 1):
         attention, mlp = f"block{i}_attention", f"block{i}_mlp"
         parts: dict[str, dict[str, Layer]] = {
@@ -187,10 +187,10 @@ def transformer(
         }
         last: dict[str, Layer] = {"dropout": Dropout(dropout)} if dropout else {}
         for part, body in parts.items():
-            made[part] = Residual(Sequential({"norm": norms(width), **body, **last}))
-    made["norm"] = norms(width)
-    made["output"] = TiedLinear(table) if tied else Linear(width, of.classes, seed=of.seed, name="output")
-    return Sequential(made)
+            network[part] = Residual(Sequential({"norm": norms(width), **body, **last}))
+    network["norm"] = norms(width)
+    network["output"] = TiedLinear(table) if tied else Linear(width, of.classes, seed=of.seed, name="output")
+    return Sequential(network)
 
 
 def _two_layers(width: int, hidden: int, function: str, seed: int, name: str) -> dict[str, Layer]:
@@ -208,10 +208,10 @@ def _activation(name: str) -> type[Layer]:
 
 def made_by(maker: Callable[..., Layer], what: str, /, *args: Any, **sizes: Any) -> Layer:
     """The layer that a class or a function makes. Raises Error for a user's own that does not fit."""
-    found = called(what, maker, *args, **sizes)
-    if not isinstance(found, Layer) or not all(layer.kind.isidentifier() for _, layer in found.walk()):
-        raise Error(f"{what} makes {type(found).__name__}, not a Layer whose kind is a name")
-    return found
+    layer = called(what, maker, *args, **sizes)
+    if not isinstance(layer, Layer) or not all(part.kind.isidentifier() for _, part in layer.walk()):
+        raise Error(f"{what} makes {type(layer).__name__}, not a Layer whose kind is a name")
+    return layer
 
 
 def dcgan(of: Input, *, channels: Sizes = (32, 64, 128), noise: Size = 64, largest: float = 1.0,

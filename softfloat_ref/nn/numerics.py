@@ -248,8 +248,8 @@ class Numerics(Operations):
             return lstm_gate_errors(gates, before, bounded, dc, dh)
         i, _, g, _ = parts
         factors = (dc, g), (dc, before), (dc, i), (dh, bounded)
-        found = [self.mul(*both, f"{gate}_error") for gate, both in zip(GATES, factors, strict=True)]
-        errors = self.concatenate(found, 1, "gate_errors")
+        products = [self.mul(*both, f"{gate}_error") for gate, both in zip(GATES, factors, strict=True)]
+        errors = self.concatenate(products, 1, "gate_errors")
         return self.mul(errors, self.gate_slopes(gates, parts), "gate_sum_errors", out=errors)
 
     def parts(self, x: Array, names: Sequence[str]) -> list[Array]:
@@ -265,10 +265,10 @@ class Numerics(Operations):
 
     def state(self) -> dict[str, Array]:
         """What a checkpoint stores: the ranges that observers have seen, by role."""
-        found: dict[str, Array] = {}
+        ranges: dict[str, Array] = {}
         for role, by in self._by_role.items():
-            found |= {f"{role}/{k}": v for k, v in (by.state() if by else {}).items()}
-        return found
+            ranges |= {f"{role}/{k}": v for k, v in (by.state() if by else {}).items()}
+        return ranges
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from a stored state."""

@@ -72,8 +72,8 @@ class Prediction(Objective):
     def score(self, pairs: Pairs) -> Score:
         total, correct, count = 0.0, 0, 0
         for x, y in pairs:
-            found = softmax_cross_entropy(self.network.forward(x), y, self.numerics)
-            total, correct, count = total + found.value * y.size, correct + found.correct, count + y.size
+            loss = softmax_cross_entropy(self.network.forward(x), y, self.numerics)
+            total, correct, count = total + loss.value * y.size, correct + loss.correct, count + y.size
         return Score(_over(total, count), correct / count)
 
 
@@ -105,11 +105,11 @@ class Adversarial(Objective):
         data, error = self._pass("data", x, 1, scale)
         if error is None:
             return data
-        kept = {name: dict(layer.grads) for name, layer in self._layers.items()}
-        made, error = self._pass("generated", self._generated("generated", x), 0, scale)
+        gradients = {name: dict(layer.grads) for name, layer in self._layers.items()}
+        generated, error = self._pass("generated", self._generated("generated", x), 0, scale)
         if error is not None:
-            self._add(kept)
-        return Passed(data.loss + made.loss, data.correct + made.correct, made.output)
+            self._add(gradients)
+        return Passed(data.loss + generated.loss, data.correct + generated.correct, generated.output)
 
     def _generated(self, what: str, x: Array) -> Array:
         self.run.phase = f"{what}/forward"
@@ -125,12 +125,12 @@ class Adversarial(Objective):
         error = self._discriminator.backward(loss.gradient) if math.isfinite(loss.value) else None
         return Passed(loss.value, loss.correct, logits), error
 
-    def _add(self, kept: Mapping[str, Mapping[str, Array]]) -> None:
+    def _add(self, earlier: Mapping[str, Mapping[str, Array]]) -> None:
         """Add the gradients of an earlier pass to those of the last one."""
         for name, layer in self._layers.items():
             for key, gradient in layer.grads.items():
                 self.run.phase = key
-                layer.grads[key] = layer.numerics.add(kept[name][key], gradient, "gradient_sum")
+                layer.grads[key] = layer.numerics.add(earlier[name][key], gradient, "gradient_sum")
 
     def forward(self, x: Array) -> None:
         for images in (x, self._generator.forward(x)):
@@ -138,15 +138,15 @@ class Adversarial(Objective):
 
     def score(self, pairs: Pairs) -> Score:
         total, count = 0.0, 0
-        found: tuple[list[Array], list[Array]] = ([], [])
+        features: tuple[list[Array], list[Array]] = ([], [])
         for x, _ in pairs:
             for target, images in ((1, x), (0, self._generator.forward(x))):
                 logits = self._discriminator.forward(images)
                 total += binary_cross_entropy(logits, target, self.numerics).value * len(x)
-                found[target].append(self._features.of(images))
+                features[target].append(self._features.of(images))
             count += len(x)
         mean = _over(total, count)
-        return Score(mean, frechet(*(np.concatenate(x) for x in found)))
+        return Score(mean, frechet(*(np.concatenate(x) for x in features)))
 
     def generate(self, count: int) -> Array:
         return self._generator.forward(np.empty((count, 0), np.float32))

@@ -99,21 +99,21 @@ class Operations:
 
     def last_max(self, x: Array, name: str = "") -> Array:
         """The first of the largest over the last axis, which stays with a size of 1; a NaN if there is one."""
-        found: Array = np.take_along_axis(x, x.argmax(axis=-1)[..., np.newaxis], -1)
-        return found
+        largest: Array = np.take_along_axis(x, x.argmax(axis=-1)[..., np.newaxis], -1)
+        return largest
 
     def one_hot(self, rows: Array, count: int, name: str = "") -> Array:
         """For each number from 0 a row of `count` zeros, with a one in that place."""
-        found: Array = rows[:, np.newaxis] == np.arange(count)
-        return found.astype(np.float32)
+        hot: Array = rows[:, np.newaxis] == np.arange(count)
+        return hot.astype(np.float32)
 
     def scatter_sum(self, x: Array, rows: Array, count: int, name: str = "") -> Array:
         """A table of `count` rows: of each the sum of the rows of x that `rows` assigns to it."""
         order = np.argsort(rows, kind="stable")
-        found, starts = np.unique(rows[order], return_index=True)
-        made = np.zeros((count, x.shape[1]), x.dtype)
-        made[found] = np.add.reduceat(x[order], starts, axis=0)
-        return made
+        used, starts = np.unique(rows[order], return_index=True)
+        table = np.zeros((count, x.shape[1]), x.dtype)
+        table[used] = np.add.reduceat(x[order], starts, axis=0)
+        return table
 
     # -- activation functions ------------------------------------------------------------------------------------------
 
@@ -157,18 +157,18 @@ class Operations:
         """The gates of an LSTM, side by side in the order of GATES: sigmoid, but tanh of the cell's."""
         if sums.dtype == np.float32:
             return lstm_gates(sums)
-        part, made = _cell_gate(sums), np.empty_like(sums)
-        made[:, : part.start] = functions.sigmoid(sums[:, : part.start])
-        made[:, part] = functions.tanh(sums[:, part])
-        made[:, part.stop :] = functions.sigmoid(sums[:, part.stop :])
-        return made
+        part, gates = _cell_gate(sums), np.empty_like(sums)
+        gates[:, : part.start] = functions.sigmoid(sums[:, : part.start])
+        gates[:, part] = functions.tanh(sums[:, part])
+        gates[:, part.stop :] = functions.sigmoid(sums[:, part.stop :])
+        return gates
 
     def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "") -> Array:
         """The derivatives of the gates' functions where these are their values. known: gate by gate."""
-        made: Array = gates * (1 - gates)
+        slopes: Array = gates * (1 - gates)
         cell = known[GATES.index(CELL_GATE)]
-        made[:, _cell_gate(gates)] = 1 - cell * cell
-        return made
+        slopes[:, _cell_gate(gates)] = 1 - cell * cell
+        return slopes
 
     # -- selections ----------------------------------------------------------------------------------------------------
 

@@ -129,19 +129,19 @@ def rounded(x: Array, fmt: Format, policy: Policy) -> Array:
 def _rounding(fmt: Format, policy: Policy) -> Callable[[Array], Array]:
     """`rounded` for one format and policy."""
     quick, propagates = _quick(fmt, policy), policy.nan_rule.propagate != "no"
-    found = None if quick is None else dispatch.values_loop(fmt, quick)
-    if found is None:
+    loop = None if quick is None else dispatch.values_loop(fmt, quick)
+    if loop is None:
         return lambda x: convert.quantize(x, fmt, policy)
-    kernel, rest = found
+    kernel, rest = loop
 
     def work(x: Array) -> Array:
         if propagates and bool(np.isnan(x).any()):
             return convert.quantize(x, fmt, policy)
         source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
-        made = np.empty(x.shape, np.float32)
+        values = np.empty(x.shape, np.float32)
         if x.size:
-            kernel(dispatch.read_only(source.reshape(-1).view(np.uint32)), made.reshape(-1).view(np.uint32), *rest)
-        return made
+            kernel(dispatch.read_only(source.reshape(-1).view(np.uint32)), values.reshape(-1).view(np.uint32), *rest)
+        return values
 
     return work
 
@@ -161,10 +161,10 @@ def _stochastic(fmt: Format, policy: Policy) -> Callable[[Array, RandomSource], 
     def work(x: Array, source: RandomSource) -> Array:
         if x.dtype != np.float32 or type(source) is not Philox:
             return convert.quantize(x, fmt, policy, source)
-        made = np.empty(x.shape, np.float32)
+        rounded_values = np.empty(x.shape, np.float32)
         if x.size:
-            loop(np.ascontiguousarray(x).reshape(-1).view(np.uint32), source, values, made.reshape(-1))
-        return made
+            loop(np.ascontiguousarray(x).reshape(-1).view(np.uint32), source, values, rounded_values.reshape(-1))
+        return rounded_values
 
     return work
 
@@ -274,17 +274,17 @@ class AffineQuantizer(Quantizer):
         self._average = Observer(spec.observer, spec.axis, spec.momentum) if moving else None
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
-        given = self._parameters(x, training)
-        return affine.quantize(np.ascontiguousarray(x), self.fmt, *self.rounding(source), axis=self.axis, **given)
+        parameters = self._parameters(x, training)
+        return affine.quantize(np.ascontiguousarray(x), self.fmt, *self.rounding(source), axis=self.axis, **parameters)
 
     def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
         """Beyond the range by more than half a step: half a step is what the zero point was rounded by."""
-        made = affine.encode(x, self.fmt, *self.rounding(source), axis=self.axis, **self._parameters(x, False))
-        spread = spread_along(x.ndim, made.axis)
-        step, zero = (spread(part.astype(np.float64)) for part in (made.scales, made.zero_points))
+        integers = affine.encode(x, self.fmt, *self.rounding(source), axis=self.axis, **self._parameters(x, False))
+        spread = spread_along(x.ndim, integers.axis)
+        step, zero = (spread(part.astype(np.float64)) for part in (integers.scales, integers.zero_points))
         low, high = (self.fmt.lowest - 0.5 - zero) * step, (self.fmt.highest + 0.5 - zero) * step
-        found: NDArray[np.bool_] = np.isfinite(x) & ((x > high) | (x < low))
-        return found
+        outside: NDArray[np.bool_] = np.isfinite(x) & ((x > high) | (x < low))
+        return outside
 
     def _parameters(self, x: Array, training: bool) -> dict[str, Any]:
         """Scale and zero point of the averaged range; nothing for the tensor's own."""

@@ -39,13 +39,13 @@ class RunLog:
         self.close()
         if not self.path.exists():
             return
-        kept: list[bytes] = []
+        lines: list[bytes] = []
         for line in read_bytes(self.path, limits.LOG).splitlines(keepends=True):
             fields = _parsed(line)
             if fields is None or (isinstance(fields.get("step"), int) and fields["step"] > step):
                 break
-            kept.append(line)
-        write_file(self.path, lambda stream: stream.write(b"".join(kept)))
+            lines.append(line)
+        write_file(self.path, lambda stream: stream.write(b"".join(lines)))
 
     def close(self) -> None:
         """Close the file; the next line opens it again."""
@@ -63,14 +63,14 @@ class RunLog:
 def read_log(path: str | Path) -> list[dict[str, Any]]:
     """The lines of a log. A last line that was cut short is left out. Raises Error for any other that is not JSON."""
     lines = read_bytes(path, limits.LOG).splitlines(keepends=True)
-    found = []
+    entries = []
     for number, line in enumerate(lines, 1):
         fields = _parsed(line)
         if fields is not None:
-            found.append(fields)
+            entries.append(fields)
         elif number < len(lines) or line.endswith(b"\n"):
             raise Error(f"{path}:{number}: not a line of a log; expected a JSON object")
-    return found
+    return entries
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

@@ -43,5 +43,5 @@ def samples(folder: Path, count: int, averaged: bool = False) -> Samples:
     with trainer.inference():
         generated = trainer.objective.generate(count)
     largest = float(recipe.model.get("largest", 1))
-    data, made = ((x / largest + 1).clip(0, 2) / 2 for x in (test[:count], generated))
-    return Samples(data, made, int(meta["step"]), training.evaluate().distance)
+    data, images = ((x / largest + 1).clip(0, 2) / 2 for x in (test[:count], generated))
+    return Samples(data, images, int(meta["step"]), training.evaluate().distance)

@@ -101,9 +101,9 @@ class ShardedTrainer(Trainer):
         t, axis = self.recipe.training, self._axis
         size = t.batch // t.shards
         places = range(size, x.shape[axis], size)
-        given = self.recipe, self._data, self.parameters(), self._buffers(), self.run.step
+        common = self.recipe, self._data, self.parameters(), self._buffers(), self.run.step
         pairs = zip(np.split(x, places, axis), np.split(y, places, axis), strict=True)
-        return [Shard(*given, i, a, b, scale * b.size / y.size) for i, (a, b) in enumerate(pairs)]
+        return [Shard(*common, i, a, b, scale * b.size / y.size) for i, (a, b) in enumerate(pairs)]
 
     def _add(self, parts: Sequence[Part]) -> None:
         """Leave the sum of the parts' gradients in the layers."""
@@ -126,13 +126,13 @@ def _check(name: str, layer: Layer) -> None:
         raise Error(f"training.shards: {moving} of {name} has a moving average of ranges; give shards = 1")
 
 
-_KEPT: Final = threading.local()  # the trainer of the last task, by the thread of a worker
+_LAST_TASK: Final = threading.local()  # the trainer of the last task, by the thread of a worker
 
 
 def _work(shard: Shard) -> Part:
     """A task, in a worker."""
     key = shard.recipe.to_toml(), shard.data.train_x.shape, shard.data.classes
-    if getattr(_KEPT, "key", None) != key:
-        _KEPT.trainer, _KEPT.key = ShardedTrainer(shard.recipe, shard.data), key
-    trainer: ShardedTrainer = _KEPT.trainer
+    if getattr(_LAST_TASK, "key", None) != key:
+        _LAST_TASK.trainer, _LAST_TASK.key = ShardedTrainer(shard.recipe, shard.data), key
+    trainer: ShardedTrainer = _LAST_TASK.trainer
     return trainer.part(shard)

@@ -181,12 +181,12 @@ class Training:
         for x, y in self._batches(epoch):
             self.number += 1
             try:
-                made = trainer.step(self.number, x, y, self.factor(epoch))
+                step = trainer.step(self.number, x, y, self.factor(epoch))
             except Diverged as e:
                 self._write(step=self.number, epoch=epoch + 1, diverged=str(e), tensor=e.tensor)
                 raise
-            total, count = total + made.loss * y.size, count + y.size
-            self._after_step(epoch, made.loss)
+            total, count = total + step.loss * y.size, count + y.size
+            self._after_step(epoch, step.loss)
         placed = self.averager.epoch_end(epoch, trainer.parameters())
         if placed is not None:
             self._place(placed, epoch)
@@ -201,8 +201,8 @@ class Training:
 
     def _after_step(self, epoch: int, loss: float) -> None:
         if self.number % self.recipe.training.log_every == 0:
-            found = {} if self.statistics is None else {"tensors": self.statistics.take()}
-            self._write(step=self.number, epoch=epoch + 1, loss=loss, scale=self.trainer.scaler.scale, **found)
+            figures = {} if self.statistics is None else {"tensors": self.statistics.take()}
+            self._write(step=self.number, epoch=epoch + 1, loss=loss, scale=self.trainer.scaler.scale, **figures)
         self.watch.step(self.number, loss)
 
     def _end(self, epoch: Epoch) -> None:
@@ -229,13 +229,13 @@ class Training:
         averaged = self.averager.average()
         if averaged is None:
             return
-        kept = {k: v.copy() for k, v in self.trainer.arrays().items()}
+        arrays = {k: v.copy() for k, v in self.trainer.arrays().items()}
         self._place(averaged, 0)
         self.result.averaged = score = self.evaluate()
         self._write(averaged=True, test_loss=score.loss, **self._measure(score))
         if self.out is not None:
             checkpoint.save(self.out / AVERAGED, self.trainer.arrays(), {"step": self.number})
-        self.trainer.restore(kept)
+        self.trainer.restore(arrays)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
@@ -316,5 +316,5 @@ def train(
     """
     if resume and out is None:
         raise Error("to resume, give the run's folder with --out")
-    found = load_data(recipe) if data is None else data
-    return Training(recipe, found, out, watch, statistics, pool).run(resume)
+    dataset = load_data(recipe) if data is None else data
+    return Training(recipe, dataset, out, watch, statistics, pool).run(resume)

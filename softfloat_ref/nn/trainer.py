@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import divergence
-from softfloat_ref.nn.checkpoint import OTHER, like, under
+from softfloat_ref.nn.checkpoint import OTHER_NETWORK, like, under
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, Sequential
 from softfloat_ref.nn.loss_scaling import loss_scaler
@@ -66,12 +66,12 @@ class Trainer:
         self.run.begin(number, turn=turn)
         scale = self.scaler.scale
         others = {name: layer.grads for name, layer in self.layers.items() if not name.startswith(turn)}
-        made = self._passes(turn, x, y, scale)
+        passed = self._passes(turn, x, y, scale)
         for name, grads in others.items():  # which errors of another turn went through
             self.layers[name].grads = grads
         again = partial(self._again, turn, number, x, y, scale)
-        if not math.isfinite(made.loss):
-            raise divergence.find(self.network, number, again, made.output, "the network's output")
+        if not math.isfinite(passed.loss):
+            raise divergence.find(self.network, number, again, passed.output, "the network's output")
         gradients = self.gradients(turn)
         wrong = next((name for name, g in gradients.items() if not np.isfinite(np.asarray(g)).all()), None)
         taken = self.scaler.update(wrong is None)
@@ -81,7 +81,7 @@ class Trainer:
         if taken:
             with np.errstate(over="ignore", invalid="ignore"):  # the square of a gradient, in Adam
                 self._update(gradients, scale, factor, self.optimizers[turn])
-        return Step(made.loss, made.correct, taken)
+        return Step(passed.loss, passed.correct, taken)
 
     def _passes(self, turn: str, x: Array, y: Array, scale: float) -> Passed:
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is reported as such
@@ -169,13 +169,13 @@ class Trainer:
 
     def arrays(self) -> dict[str, Array]:
         """Everything that a step changes, by name."""
-        found = {f"param/{k}": v for k, v in self.parameters().items()}
+        arrays = {f"param/{k}": v for k, v in self.parameters().items()}
         for optimizer in self.optimizers.values():
-            found |= optimizer.state()
+            arrays |= optimizer.state()
         for name, layer in self.layers.items():
-            found |= {f"buffer/{name}.{k}": v for k, v in layer.buffers.items()}
-            found |= {f"range/{name}.{k}": v for k, v in layer.numerics.state().items()}
-        return found
+            arrays |= {f"buffer/{name}.{k}": v for k, v in layer.buffers.items()}
+            arrays |= {f"range/{name}.{k}": v for k, v in layer.numerics.state().items()}
+        return arrays
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Go on from what `arrays` gave. Raises Error for the arrays of another network."""
@@ -185,7 +185,7 @@ class Trainer:
         buffers = under("buffer/", arrays)
         mine = {f"{name}.{key}": x for name, layer in self.layers.items() for key, x in layer.buffers.items()}
         if buffers.keys() != mine.keys():
-            raise Error(OTHER)
+            raise Error(OTHER_NETWORK)
         like(buffers, mine)
         for name, layer in self.layers.items():  # names of layers within a layer begin as its own
             layer.buffers = {key: buffers[f"{name}.{key}"].copy() for key in layer.buffers}
@@ -195,7 +195,7 @@ class Trainer:
         """Put weights in place. Raises Error where names, shapes or types differ."""
         mine = self.parameters()
         if mine.keys() != weights.keys():
-            raise Error(OTHER)
+            raise Error(OTHER_NETWORK)
         for name, array in like(weights, mine).items():
             mine[name][...] = array
 

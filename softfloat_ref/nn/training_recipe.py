@@ -78,8 +78,8 @@ class Recipe:
 
     def with_training(self, **changes: int | None) -> Recipe:
         """The recipe with other epochs, seed and so on, where they are not None. Raises Error."""
-        given = {k: v for k, v in changes.items() if v is not None}
-        return dataclasses.replace(self, training=made(Training, given, "[training]", self.training))
+        settings = {k: v for k, v in changes.items() if v is not None}
+        return dataclasses.replace(self, training=made(Training, settings, "[training]", self.training))
 
     def assign(self, network: Layer, run: Run) -> None:
         """Give every layer of a network its name and its `Numerics`. Raises Error for a pattern that matches no
@@ -88,12 +88,12 @@ class Recipe:
         working = [name for name, layer in layers if layer.products]
         self._check_patterns(layers)
         for name, layer in layers:
-            given = _Formats(self.formats, self.accumulator, self.hadamard)
+            formats = _Formats(self.formats, self.accumulator, self.hadamard)
             for override in self.overrides:
                 if any(_meets(p, name, layer, working) for p in override.layers):
-                    given = _overridden(given, override)
-            hadamard = given.hadamard if layer.products else 0
-            layer.name, layer.numerics = name, Numerics(name, given.roles, given.accumulator, run, hadamard)
+                    formats = _overridden(formats, override)
+            hadamard = formats.hadamard if layer.products else 0
+            layer.name, layer.numerics = name, Numerics(name, formats.roles, formats.accumulator, run, hadamard)
 
     def _check_patterns(self, layers: list[tuple[str, Layer]]) -> None:
         names, kinds = [name for name, _ in layers], dict.fromkeys([*KINDS, *(layer.kind for _, layer in layers)])
@@ -120,8 +120,8 @@ def _override_table(override: Override) -> dict[str, Any]:
     table: dict[str, Any] = {"layers": list(override.layers)}
     table |= {k: v.to_value() for k, v in override.formats.items()}
     table |= {"exempt": True} if override.exempt else {}
-    given = {"accumulator": override.accumulator, "hadamard": override.hadamard}
-    return table | {k: v for k, v in given.items() if v is not None}
+    settings = {"accumulator": override.accumulator, "hadamard": override.hadamard}
+    return table | {k: v for k, v in settings.items() if v is not None}
 
 
 def _meets(pattern: str, name: str, layer: Layer, working: list[str]) -> bool:
@@ -138,12 +138,12 @@ class _Formats(NamedTuple):
     hadamard: int
 
 
-def _overridden(given: _Formats, override: Override) -> _Formats:
+def _overridden(formats: _Formats, override: Override) -> _Formats:
     if override.exempt:
-        return _Formats({k: v for k, v in given.roles.items() if k not in PRODUCT_ROLES}, BLAS, 0)
-    hadamard = given.hadamard if override.hadamard is None else override.hadamard
-    roles = {**given.roles, **override.formats}
-    return _Formats(roles, override.accumulator or given.accumulator, hadamard)
+        return _Formats({k: v for k, v in formats.roles.items() if k not in PRODUCT_ROLES}, BLAS, 0)
+    hadamard = formats.hadamard if override.hadamard is None else override.hadamard
+    roles = {**formats.roles, **override.formats}
+    return _Formats(roles, override.accumulator or formats.accumulator, hadamard)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -195,17 +195,17 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
 
 
 def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = table.get(key, {})
-    if not isinstance(found, Mapping):
-        raise Error(f"{key} = {found!r}: expected a table [{key}]")
-    return dict(found)
+    value = table.get(key, {})
+    if not isinstance(value, Mapping):
+        raise Error(f"{key} = {value!r}: expected a table [{key}]")
+    return dict(value)
 
 
 def _list(table: Mapping[str, Any], key: str) -> list[Any]:
-    found = table.get(key, [])
-    if not isinstance(found, list):
+    value = table.get(key, [])
+    if not isinstance(value, list):
         raise Error(f"{key}: expected tables [[{key}]]")
-    return found
+    return value
 
 
 def _formats(

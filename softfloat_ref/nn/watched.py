@@ -28,15 +28,15 @@ class WatchedQuantizer(Quantizer):
         self._by, self._see = by, see
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
-        made = self._by.values(x, source, axis, training)
-        self._see(Seen(x, made, lambda: self._by.beyond(x, source, axis)))
-        return made
+        values = self._by.values(x, source, axis, training)
+        self._see(Seen(x, values, lambda: self._by.beyond(x, source, axis)))
+        return values
 
     def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
-        made = self._by.operand(x, source, axis)
+        operand = self._by.operand(x, source, axis)
         if self.by_product:  # values in a scalar format were quantized, and seen, before
-            self._see(Seen(x, made[0].decode(), lambda: self._by.beyond(x, source, axis)))
-        return made
+            self._see(Seen(x, operand[0].decode(), lambda: self._by.beyond(x, source, axis)))
+        return operand
 
     def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
         return self._by.beyond(x, source, axis)

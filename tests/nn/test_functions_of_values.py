@@ -33,9 +33,9 @@ def operands(count: int) -> Any:
 
 
 def agree(op: str, codes: Any) -> None:
-    made = getattr(functions, op)(codes.view(np.float32)).view(np.uint32)
+    results = getattr(functions, op)(codes.view(np.float32)).view(np.uint32)
     wanted = [evaluate(op, (code,), "fp32").bits for code in codes.tolist()]
-    wrong = [f"{c:08x}" for c, x, y in zip(codes.tolist(), made.tolist(), wanted, strict=True) if x != y]
+    wrong = [f"{c:08x}" for c, x, y in zip(codes.tolist(), results.tolist(), wanted, strict=True) if x != y]
     assert not wrong, (op, wrong[:5])
 
 

@@ -35,7 +35,7 @@ def test_the_transform_is_the_sum_that_defines_it(size: int, rows: int) -> None:
     """Of integers, whose sums are exact in FP32; rows that are missing from the last `size` are zeros."""
     x = np.random.default_rng(rows).integers(-99, 100, (rows, 3))
     words = words_of(rows, size)
-    found = hadamard.transformed(x.astype(np.float32), words)
+    transformed = hadamard.transformed(x.astype(np.float32), words)
     whole = [*x.tolist(), *[[0] * 3] * (-rows % size)]
     root = {4: 2, 16: 4, 64: 8, 256: 16}[size]
     expected = [
@@ -43,7 +43,7 @@ def test_the_transform_is_the_sum_that_defines_it(size: int, rows: int) -> None:
         for first in range(0, len(whole), size)
         for line in matrix_of(words)
     ]
-    assert [[Fraction(float(v)) for v in row] for row in found] == expected
+    assert [[Fraction(float(v)) for v in row] for row in transformed] == expected
 
 
 @pytest.mark.parametrize("rows", [3, 16, 50])
@@ -81,13 +81,13 @@ def gradients(size: int, run: Run) -> tuple[Any, Any, Any]:
 
 
 def test_only_the_weight_gradient_is_transformed() -> None:
-    plain, found = gradients(0, Run(3)), gradients(16, Run(3))
-    np.testing.assert_array_equal(plain[1], found[1])
-    np.testing.assert_array_equal(plain[2], found[2])
-    assert (plain[0]["weight"] != found[0]["weight"]).any()
-    np.testing.assert_array_equal(plain[0]["bias"], found[0]["bias"])
+    plain, transformed = gradients(0, Run(3)), gradients(16, Run(3))
+    np.testing.assert_array_equal(plain[1], transformed[1])
+    np.testing.assert_array_equal(plain[2], transformed[2])
+    assert (plain[0]["weight"] != transformed[0]["weight"]).any()
+    np.testing.assert_array_equal(plain[0]["bias"], transformed[0]["bias"])
     error, x = (sf.quantize(hadamard.transformed(m, words_of(3)), "nvfp4", axis=0) for m in operands()[::-1])
-    np.testing.assert_array_equal(found[0]["weight"], error.T @ x)
+    np.testing.assert_array_equal(transformed[0]["weight"], error.T @ x)
 
 
 def test_signs_depend_on_the_seed_alone() -> None:

@@ -134,9 +134,9 @@ PICKLES = {
 @pytest.mark.parametrize("name", PICKLES)
 def test_pickles_that_are_refused(name: str, tmp_path: Path) -> None:
     body, message = PICKLES[name]
-    with little(), pytest.raises(Error, match=f"m.pt: .*({message})") as found:
+    with little(), pytest.raises(Error, match=f"m.pt: .*({message})") as refusal:
         tensors(pt(tmp_path / "m.pt", body))
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_pickles_that_are_refused(name: str, tmp_path: Path) -> None:
 def test_shapes_that_are_none(name: str, shape: bytes, strides: bytes, tmp_path: Path) -> None:
     """Such a tensor is skipped, and why is short."""
     with little():
-        (found,) = tensors(pt(tmp_path / "m.pt", tensor(shape=shape, strides=strides)))
-    assert "shape" in found.skipped
-    assert len(found.skipped) < 120
+        (described,) = tensors(pt(tmp_path / "m.pt", tensor(shape=shape, strides=strides)))
+    assert "shape" in described.skipped
+    assert len(described.skipped) < 120
 
 
 def test_lists_that_are_called_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

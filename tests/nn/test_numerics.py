@@ -40,8 +40,8 @@ def same(a: Array, b: Array) -> bool:
 
 
 def numerics(run: Run | None = None, accumulator: str = "blas", **formats: Any) -> Numerics:
-    made = {k: v if isinstance(v, TensorFormat) else TensorFormat(v) for k, v in formats.items()}
-    return Numerics("layer", made, accumulator, run)
+    specs = {k: v if isinstance(v, TensorFormat) else TensorFormat(v) for k, v in formats.items()}
+    return Numerics("layer", specs, accumulator, run)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -109,12 +109,13 @@ def test_affine_values_are_the_integers(fmt: str, rounding: str) -> None:
             expected = affine.encode(x, fmt, axis=axis, profile="exact", policy=policy, random_bits=bits).decode()
             assert same(affine.quantize(x, fmt, axis=axis, profile="exact", policy=policy, random_bits=bits), expected)
     if "sym" not in fmt:
-        given = {"scale": np.float32(0.5), "zero_point": np.int32(3)}
+        parameters = {"scale": np.float32(0.5), "zero_point": np.int32(3)}
         expected = affine.encode(
-            ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **given
+            ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **parameters
         ).decode()
         assert same(
-            affine.quantize(ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **given), expected
+            affine.quantize(ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **parameters),
+            expected,
         )
 
 
@@ -145,18 +146,18 @@ def test_blocks_run_along_the_axis_that_is_reduced() -> None:
 def test_a_named_accumulator_is_bit_exact() -> None:
     x, w = draw(3, 70), draw(4, 70, seed=1)
     by = numerics(accumulator="fp16-sequential", weight="fp16", activation="fp16")
-    found = by.product(by.hold(x, "activation"), by.hold(w, "weight"), 1, 1)
+    product = by.product(by.hold(x, "activation"), by.hold(w, "weight"), 1, 1)
     a, b = arrays.encode(x, "fp16"), arrays.encode(w, "fp16")
     for i in range(3):
         for j in range(4):
             bits = sf.dot(a[i].tolist(), b[j].tolist(), "fp16", acc="fp16-sequential").bits
-            assert found.view(np.uint32)[i, j] == bits
+            assert product.view(np.uint32)[i, j] == bits
     by = numerics(accumulator="mx-fp32", weight="mxfp8", activation="mxfp8")
-    found = by.product(by.hold(x, "activation"), by.hold(w, "weight"), 1, 1)
+    product = by.product(by.hold(x, "activation"), by.hold(w, "weight"), 1, 1)
     expected = blocks.matmul(
         blocks.encode(x, "mxfp8", axis=1), blocks.encode(np.ascontiguousarray(w.T), "mxfp8", axis=0)
     )
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(product, expected)
     for fmt in ("qint8", "flexfp_e4m3"):
         by = numerics(accumulator="exact", weight=fmt, activation=fmt)
         with pytest.raises(Error, match="blas"):
@@ -273,9 +274,9 @@ def test_stochastic_values_are_the_scalar_model() -> None:
     run.begin(4)
     words = run.source("layer/error").bits(16, 0, x.size)
     policy = get_policy(None, **SR)
-    for v, r, found in zip(x.tolist(), words, values.tolist(), strict=True):
+    for v, r, result in zip(x.tolist(), words, values.tolist(), strict=True):
         bits = sf.encode(Fraction(v), "s1e6m1b46", policy, r).bits
-        assert sf.decode(bits, "s1e6m1b46").as_fraction() == Fraction(found)
+        assert sf.decode(bits, "s1e6m1b46").as_fraction() == Fraction(result)
 
 
 # -- what a role may be ------------------------------------------------------------------------------------------------
@@ -292,9 +293,9 @@ def test_stochastic_values_are_the_scalar_model() -> None:
         ({"format": "mxfp8", "profile": "opc"}, "ocp"),
     ],
 )
-def test_bad_formats_are_refused(given: dict[str, Any], message: str) -> None:
+def test_bad_formats_are_refused(table: dict[str, Any], message: str) -> None:
     with pytest.raises(Error, match=message):
-        TensorFormat(**given)
+        TensorFormat(**table)
 
 
 def test_formats_beyond_float32_are_refused() -> None:

@@ -93,9 +93,9 @@ def test_gradients_are_those_of_the_shards_one_after_the_other() -> None:
         alone.run.begin(1)
         loss += alone._passes("", x[part], y[part], 16.0 * count / 5).loss * count / 5
         total = {k: total[k] + g if total else g for k, g in alone.gradients().items()}
-    found = trainer.gradients()
-    assert found.keys() == total.keys()
-    for name, gradient in found.items():
+    gradients = trainer.gradients()
+    assert gradients.keys() == total.keys()
+    for name, gradient in gradients.items():
         np.testing.assert_array_equal(gradient, total[name])
     assert passed.loss == pytest.approx(loss, rel=1e-12)
 

@@ -172,8 +172,8 @@ def test_data_that_does_not_fit_is_refused(name: str, sizes: dict[str, Any], mes
 
 def test_settings_replace_values() -> None:
     table = {"a": {"b": 1, "c": {"d": 2}}, "e": 3}
-    given = ["a.b=5", "a.c.d = 'x'", "e=text", "f.g=[1, 2]", "h={ i = 1 }", "j=1\nk=2"]
-    assert changed(table, given) == {
+    settings = ["a.b=5", "a.c.d = 'x'", "e=text", "f.g=[1, 2]", "h={ i = 1 }", "j=1\nk=2"]
+    assert changed(table, settings) == {
         "a": {"b": 5, "c": {"d": "x"}}, "e": "text", "f": {"g": [1, 2]}, "h": {"i": 1}, "j": "1\nk=2"
     }  # fmt: skip
     assert table == {"a": {"b": 1, "c": {"d": 2}}, "e": 3}

@@ -13,7 +13,7 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 
-_PART: Final = 1 << 20
+_CHUNK: Final = 1 << 20
 
 
 def find(root: Path, *names: str, advice: str = "") -> Path:
@@ -31,16 +31,16 @@ def content(path: Path) -> bytes:
     data = read_bytes(path, limits.DATA)
     if path.suffix != ".gz":
         return data
-    found = io.BytesIO()
+    unpacked = io.BytesIO()
     try:
         with gzip.open(io.BytesIO(data)) as packed:
-            while found.tell() <= limits.DATA and (part := packed.read(_PART)):
-                found.write(part)
+            while unpacked.tell() <= limits.DATA and (part := packed.read(_CHUNK)):
+                unpacked.write(part)
     except (OSError, EOFError, zlib.error):
         raise Error(f"{path}: incomplete or damaged gzip file; download it again") from None
-    if found.tell() > limits.DATA:
+    if unpacked.tell() > limits.DATA:
         raise Error(f"{path}: decompresses to more than {limits.DATA} bytes; unpack it and give the file without .gz")
-    return found.getvalue()
+    return unpacked.getvalue()
 
 
 def text(path: Path) -> str:

@@ -19,7 +19,7 @@ _RECORD: Final = 1 + 32 * 32 * 3  # of CIFAR-10: a label, then the planes red, g
 _MEAN: Final = (0.4914, 0.4822, 0.4465)  # of CIFAR-10's training images, a channel
 _DEVIATION: Final = (0.2470, 0.2435, 0.2616)
 _BATCHES: Final = tuple(f"data_batch_{i}.bin" for i in range(1, 6))
-_PICKLED: Final = "; the python version of CIFAR-10 is pickled and cannot be read; use the binary version"
+_PICKLED_ADVICE: Final = "; the python version of CIFAR-10 is pickled and cannot be read; use the binary version"
 
 
 class Examples(NamedTuple):
@@ -42,13 +42,13 @@ def digits(*, seed: int, test: int = 360) -> Dataset:
         from sklearn.datasets import load_digits
     except ImportError:
         raise Error("data 'digits' comes with scikit-learn: pip install 'softfloat-ref[train]'") from None
-    found = load_digits()
-    images = np.asarray(found.images).astype(np.float32)
+    bunch = load_digits()
+    images = np.asarray(bunch.images).astype(np.float32)
     if test >= len(images):
         raise Error(f"data 'digits': {len(images)} examples; a test of {test} leaves none for training")
     order = permutation(seed, SPLIT, 0, len(images))
     x = ((images - 8) / 8)[order][..., np.newaxis]
-    y = np.asarray(found.target).astype(np.int64)[order]
+    y = np.asarray(bunch.target).astype(np.int64)[order]
     source = f"scikit-learn's digits, {digest(images.astype(np.uint8).tobytes())}"
     return Dataset(x[test:], y[test:], x[:test], y[:test], "classes", _CLASSES, source)
 
@@ -112,12 +112,12 @@ def cifar10(*, seed: int, root: Path, train: int | None = None, test: int | None
 
 def _standard(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     mean, deviation = np.array(_MEAN, np.float32), np.array(_DEVIATION, np.float32)
-    found: NDArray[np.float32] = (_unit(images) - mean) / deviation
-    return found
+    scaled: NDArray[np.float32] = (_unit(images) - mean) / deviation
+    return scaled
 
 
 def _cifar_file(root: Path, name: str) -> tuple[Examples, bytes]:
-    path = find(root, name, advice=_PICKLED if (root / name.removesuffix(".bin")).is_file() else "")
+    path = find(root, name, advice=_PICKLED_ADVICE if (root / name.removesuffix(".bin")).is_file() else "")
     data = content(path)
     if not data or len(data) % _RECORD:
         raise Error(f"{path}: {len(data)} bytes are not a whole number of records of {_RECORD}: the file is truncated")

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from softfloat_ref.oracle.sources import WORD_BITS, Philox
 
-_FIRST: Final = int.from_bytes(b"data") << 32  # streams 0 and on serve roundings and vectors
-SHUFFLE: Final = _FIRST
-SPLIT: Final = _FIRST + 1
-EXAMPLES: Final = _FIRST + 2
-CENTRES: Final = _FIRST + 3
-LINES: Final = _FIRST + 4
+_FIRST_STREAM: Final = int.from_bytes(b"data") << 32  # streams 0 and on serve roundings and vectors
+SHUFFLE: Final = _FIRST_STREAM
+SPLIT: Final = _FIRST_STREAM + 1
+EXAMPLES: Final = _FIRST_STREAM + 2
+CENTRES: Final = _FIRST_STREAM + 3
+LINES: Final = _FIRST_STREAM + 4
 _EPOCHS: Final = 1 << 40  # words that an epoch may use: no two share one
 
 
@@ -36,5 +36,5 @@ def fields(drawn: NDArray[np.uint64], width: int) -> NDArray[np.int64]:
     """Words cut into fields of `width` bits, the lowest first, along an additional axis."""
     shifts = np.arange(0, WORD_BITS, width, dtype=np.uint64)
     mask = np.uint64((1 << width) - 1)
-    found: NDArray[np.int64] = ((drawn[..., np.newaxis] >> shifts) & mask).astype(np.int64)
-    return found
+    values: NDArray[np.int64] = ((drawn[..., np.newaxis] >> shifts) & mask).astype(np.int64)
+    return values

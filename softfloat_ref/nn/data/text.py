@@ -81,8 +81,8 @@ def _words(path: Path) -> list[str]:
 
 def _numbered(whole: str, alphabet: Iterable[str]) -> NDArray[np.int64]:
     codes = np.array([ord(c) for c in alphabet], np.uint32)
-    found = np.searchsorted(codes, np.frombuffer(whole.encode("utf-32-le"), "<u4"))
-    return found.astype(np.int64)
+    numbers = np.searchsorted(codes, np.frombuffer(whole.encode("utf-32-le"), "<u4"))
+    return numbers.astype(np.int64)
 
 
 def _dataset(learn: NDArray[np.int64], proof: NDArray[np.int64], classes: int, source: str) -> Dataset:

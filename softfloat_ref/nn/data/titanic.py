@@ -106,11 +106,11 @@ def _empty(where: str, column: str, cell: str | None) -> bool:
 class _Scaler:
     """Median, mean and standard deviation of the numbers for training; sums are exact, so no order changes them."""
 
-    def __init__(self, found: Iterable[float | None]) -> None:
-        found = list(found)
-        known = [x for x in found if x is not None]
+    def __init__(self, values: Iterable[float | None]) -> None:
+        values = list(values)
+        known = [x for x in values if x is not None]
         self.median = median(known) if known else 0.0
-        filled = [self.median if x is None else x for x in found]
+        filled = [self.median if x is None else x for x in values]
         self.mean = fsum(filled) / len(filled)
         variance = fsum((x - self.mean) * (x - self.mean) for x in filled) / len(filled)
         self.deviation = sqrt(variance) or 1.0

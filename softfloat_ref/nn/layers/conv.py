@@ -59,8 +59,8 @@ class _Convolution(Layer):
 
     def _summed(self, values: Held) -> Array:
         """Values times the weight, the values reduced, as images."""
-        made = self.numerics.product(values, self._w, 1, 0)
-        return self.numerics.patch_sum(made, self._shape, self.kernel, self.stride, self.padding, "summed")
+        patches = self.numerics.product(values, self._w, 1, 0)
+        return self.numerics.patch_sum(patches, self._shape, self.kernel, self.stride, self.padding, "summed")
 
     def _all_patches(self) -> Held:
         if self._columns is None:

@@ -28,10 +28,10 @@ class Embedding(Layer):
     def backward(self, dy: Array) -> Array:
         """The gradient of the table; integers have none, so it is returned as zeros."""
         numerics, (count, width) = self.numerics, self.params["weight"].shape
-        made = numerics.scatter_sum(dy.reshape(-1, width), self._indices.reshape(-1), count, "weight_sum")
+        gradient = numerics.scatter_sum(dy.reshape(-1, width), self._indices.reshape(-1), count, "weight_sum")
         if self.shared is not None:
-            made = numerics.add(made, self.shared, "shared_sum", out=made)
-        self.grads["weight"] = numerics.through(numerics.result(made, "weight_gradient"), self._w)
+            gradient = numerics.add(gradient, self.shared, "shared_sum", out=gradient)
+        self.grads["weight"] = numerics.through(numerics.result(gradient, "weight_gradient"), self._w)
         return np.zeros(self._indices.shape, dy.dtype)
 
 
@@ -58,12 +58,12 @@ class Positions(Layer):
         """The gradient of a row is the sequential sum over the batch; of rows that were not used, zero."""
         n, (time, batch, width) = self.numerics, dy.shape
         longest = len(self.params["weight"])
-        made = n.row_sum(n.transpose(dy, (1, 0, 2), "by_example").reshape(batch, time * width), "row_sums")
-        parts = [made.reshape(time, width)]
+        gradient = n.row_sum(n.transpose(dy, (1, 0, 2), "by_example").reshape(batch, time * width), "row_sums")
+        parts = [gradient.reshape(time, width)]
         if time < longest:
             parts.append(n.given("unused_rows", np.zeros((longest - time, width), dy.dtype)))
-        made = n.concatenate(parts, 0, "weight_sum")
-        self.grads["weight"] = n.through(n.result(made, "weight_gradient"), self._w)
+        gradient = n.concatenate(parts, 0, "weight_sum")
+        self.grads["weight"] = n.through(n.result(gradient, "weight_gradient"), self._w)
         return dy
 
 

@@ -52,5 +52,5 @@ class GlobalAvgPool(Layer):
     def backward(self, dy: Array) -> Array:
         n, (batch, height, width, channels) = self.numerics, self._shape
         share = n.number("pixel_share", dy.dtype.type(1 / (height * width)))
-        made = np.empty(self._shape, dy.dtype)  # which the errors are spread over
-        return n.vector(n.mul(dy.reshape(batch, 1, 1, channels), share, "mean_gradient", out=made))
+        errors = np.empty(self._shape, dy.dtype)  # which the errors are spread over
+        return n.vector(n.mul(dy.reshape(batch, 1, 1, channels), share, "mean_gradient", out=errors))

@@ -37,19 +37,19 @@ def tensors(path: str | Path) -> list[Tensor]:
         raise unknown(f"kind of model {path.name!r}:", path.suffix, KINDS)
     opened(path).close()
     module: Any = importlib.import_module(f"{__name__}.{KINDS[path.suffix]}")
-    found: list[Tensor] = []
+    listed: list[Tensor] = []
     try:
         for x in module.read(path.absolute()):
-            found.append(replace(x.check(), name=escaped(x.name)))
-            if len(found) > limits.TENSORS:
+            listed.append(replace(x.check(), name=escaped(x.name)))
+            if len(listed) > limits.TENSORS:
                 raise Error(f"{path}: more than {limits.TENSORS} tensors")
             if len(x.name) > limits.KEY:
-                raise Error(f"{path}: the name of tensor {len(found)} has {len(x.name)} characters")
+                raise Error(f"{path}: the name of tensor {len(listed)} has {len(x.name)} characters")
     except OSError as e:
         raise Error(f"{path}: {e.strerror or e}") from None
-    if not found:
+    if not listed:
         raise Error(f"{path}: has no tensors")
-    return found
+    return listed
 
 
 def __dir__() -> list[str]:

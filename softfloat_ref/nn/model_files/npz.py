@@ -26,9 +26,9 @@ def read(path: Path) -> Iterator[Tensor]:
             if path.suffix == ".npy":
                 yield _single(path)
                 return
-            with archive(path) as found:
-                for entry in found.infolist():
-                    yield _member(path, found, entry)
+            with archive(path) as members:
+                for entry in members.infolist():
+                    yield _member(path, members, entry)
     except (Error, OSError):
         raise
     except Exception:  # zipfile and numpy's header parser raise anything on broken input
@@ -39,30 +39,30 @@ def _single(path: Path) -> Tensor:
     with opened(path) as stream:
         head = npz.header(stream, "")
         offset = stream.tell()
-        found = _described(path, path.stem, head, offset)
+        tensor = _described(path, path.stem, head, offset)
         shape, by_columns, dtype = head
-        if found.skipped or not by_columns:
-            return found
-        found.check()
+        if tensor.skipped or not by_columns:
+            return tensor
+        tensor.check()
         values = np.fromfile(stream, dtype, prod(shape))
     return _described(path, path.stem, head, data=np.ascontiguousarray(values.reshape(shape, order="F")))
 
 
-def _member(path: Path, found: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Tensor:
+def _member(path: Path, members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Tensor:
     name = entry.filename.removesuffix(".npy")
     if name == entry.filename:
         return Tensor(name, (), "file", problem="not an .npy array")
-    with found.open(entry) as member:
+    with members.open(entry) as member:
         head = npz.header(member, escaped(name))
         begin = member.tell()
     tensor = _described(path, name, head)
     if tensor.skipped:
         return tensor
     if head[1] or entry.compress_type != zipfile.ZIP_STORED:
-        return _described(path, name, head, data=npz.read_array(found, entry, fortran=True, kinds=npz.NUMBERS))
+        return _described(path, name, head, data=npz.read_array(members, entry, fortran=True, kinds=npz.NUMBERS))
     if tensor.size * tensor.itemsize != entry.file_size - begin:
         raise Error(f"{escaped(name)}: {entry.file_size - begin} bytes of data do not fit shape {tensor.shape}")
-    return _described(path, name, head, data_offset(found, entry) + begin)
+    return _described(path, name, head, data_offset(members, entry) + begin)
 
 
 def _described(path: Path, name: str, head: npz.Header, offset: int = 0, data: Any = None) -> Tensor:

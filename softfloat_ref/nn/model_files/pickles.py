@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 
-_TABLE: Final = "collections OrderedDict"
+_ORDERED_DICT: Final = "collections OrderedDict"
 _MAX_KEY_PARTS: Final = 8  # of a tuple
 _MAX_KEY_BITS: Final = 256
 
@@ -142,7 +142,7 @@ def _extend(reader: Any) -> None:
 def _call(reader: Any) -> None:
     arguments, function = reader.stack.pop(), reader.stack.pop()
     name = function.name if isinstance(function, Name) else "?"
-    if name != _TABLE:
+    if name != _ORDERED_DICT:
         reader.append(Call(name, arguments))
         return
     reader.append({})
@@ -165,7 +165,7 @@ def _bytearray(reader: Any) -> None:
     reader.append(reader.read(min(int.from_bytes(reader.read(8), "little"), limits.PICKLE)))
 
 
-_AS_THEY_ARE: Final = (
+_UNCHANGED_STEPS: Final = (
     *(pickle.PROTO, pickle.FRAME, pickle.STOP, pickle.MARK, pickle.POP, pickle.POP_MARK, pickle.DUP),
     *(pickle.NONE, pickle.NEWTRUE, pickle.NEWFALSE, pickle.INT, pickle.BININT, pickle.BININT1, pickle.BININT2),
     *(pickle.LONG, pickle.LONG1, pickle.LONG4, pickle.FLOAT, pickle.BINFLOAT),
@@ -176,15 +176,15 @@ _AS_THEY_ARE: Final = (
     *(pickle.PERSID, pickle.BINPERSID, pickle.MEMOIZE, pickle.PUT, pickle.BINPUT, pickle.LONG_BINPUT),
     *(pickle.GET, pickle.BINGET, pickle.LONG_BINGET),
 )
-_OF_THE_LIBRARY: Final[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
-_STEPS: Final[dict[int, Step]] = {code[0]: _OF_THE_LIBRARY[code[0]] for code in _AS_THEY_ARE} | {
+_LIBRARY_STEPS: Final[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
+_STEPS: Final[dict[int, Step]] = {code[0]: _LIBRARY_STEPS[code[0]] for code in _UNCHANGED_STEPS} | {
     pickle.SETITEM[0]: _setitem,
     pickle.SETITEMS[0]: _setitems,
     pickle.DICT[0]: _dict,
     pickle.APPEND[0]: _append,
     pickle.APPENDS[0]: _extend,
-    pickle.EMPTY_SET[0]: _OF_THE_LIBRARY[pickle.EMPTY_LIST[0]],
-    pickle.FROZENSET[0]: _OF_THE_LIBRARY[pickle.LIST[0]],
+    pickle.EMPTY_SET[0]: _LIBRARY_STEPS[pickle.EMPTY_LIST[0]],
+    pickle.FROZENSET[0]: _LIBRARY_STEPS[pickle.LIST[0]],
     pickle.ADDITEMS[0]: _extend,
     pickle.REDUCE[0]: _call,
     pickle.NEWOBJ[0]: _call,

@@ -50,8 +50,8 @@ _SIZES: Final = {  # bytes of a value
 def read(path: Path) -> Iterator[Tensor]:
     """The tensors, in the order of the state dict; names of tables in tables are joined by dots. Raises Error."""
     try:
-        with errors_of(path), archive(path) as found:
-            yield from _File(path, found).tensors()
+        with errors_of(path), archive(path) as members:
+            yield from _File(path, members).tensors()
     except (Error, OSError):
         raise
     except zipfile.BadZipFile:
@@ -135,13 +135,13 @@ class _File:
             word = _word(call.arguments[6])
         fmt = _FORMATS.get(word, "")
         kind = escaped(word.removesuffix("Storage").lower()[:40]) or "?"
-        found = Tensor(name, tuple(shape) if not problem_of(shape) else (), kind, fmt, problem=problem)
-        if found.skipped:
-            return found
-        if first < 0 or (last + 1) * found.itemsize > entry.file_size or entry.compress_type != zipfile.ZIP_STORED:
+        described = Tensor(name, tuple(shape) if not problem_of(shape) else (), kind, fmt, problem=problem)
+        if described.skipped:
+            return described
+        if first < 0 or (last + 1) * described.itemsize > entry.file_size or entry.compress_type != zipfile.ZIP_STORED:
             raise Error(f"the values of {_quoted(name)} are not in the file")
-        start = data_offset(self.archive, entry) + first * found.itemsize
-        place = Tensor(name, found.shape, found.type, fmt, str(self.path), start, self.order)
+        start = data_offset(self.archive, entry) + first * described.itemsize
+        place = Tensor(name, described.shape, described.type, fmt, str(self.path), start, self.order)
         return place if _is_contiguous(shape, strides) else self._copied(place, last + 1 - first, strides)
 
     def _storage(self, name: str, storage: Any) -> tuple[str, zipfile.ZipInfo]:
@@ -167,8 +167,8 @@ class _File:
         view = np.lib.stride_tricks.as_strided(
             values, place.shape, [s * values.itemsize for s in strides], writeable=False
         )
-        kept = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}[values.dtype.name]
-        return Tensor(place.name, place.shape, place.type, kept, data=np.ascontiguousarray(view))
+        fmt = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}[values.dtype.name]
+        return Tensor(place.name, place.shape, place.type, fmt, data=np.ascontiguousarray(view))
 
 
 def _word(x: Any) -> str:
