@@ -21,15 +21,15 @@ _STEP: Final = "    "
 def words(a: Approximation) -> list[int]:
     """The rows of the table as words, the constant lowest; positive operands first. An exponent that varies is above
     the coefficients, less the least one."""
-    found = []
+    rows = []
     for part in a.parts:
         for i, row in enumerate(part.rows):
             word, at = 0, 0
             for c, width in zip(row, a.widths, strict=True):
                 word |= (c & ((1 << width) - 1)) << at
                 at += width
-            found.append(word | (part.exponent(i) - _least(a) if _exponent_bits(a) else 0) << at)
-    return found
+            rows.append(word | (part.exponent(i) - _least(a) if _exponent_bits(a) else 0) << at)
+    return rows
 
 
 def _least(a: Approximation) -> int:

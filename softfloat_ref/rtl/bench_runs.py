@@ -102,8 +102,8 @@ class Tool:
 
     def first_error(self, log: str) -> str:
         """The line of a build's log with the reason of its failure."""
-        found = _ERROR.search(log)
-        return found[0].strip() if found else log.partition("\n")[0].strip() or "it printed nothing"
+        match = _ERROR.search(log)
+        return match[0].strip() if match else log.partition("\n")[0].strip() or "it printed nothing"
 
 
 @dataclass(frozen=True)

@@ -89,19 +89,19 @@ def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortM
 def connections(bound: Bound, ports: PortMap) -> tuple[Connection, ...]:
     """The connections of the bench to the module."""
     tag, sticky = ports.tag, ports.sticky
-    found = [Connection(w.port, _driver(w, ports), w.width, True) for w in bound.stimulus.wires]
-    found += [Connection(w.port, f"got[{w.lsb + w.width - 1}:{w.lsb}]", w.width, False) for w in bound.got.wires]
-    found += [
+    wires = [Connection(w.port, _driver(w, ports), w.width, True) for w in bound.stimulus.wires]
+    wires += [Connection(w.port, f"got[{w.lsb + w.width - 1}:{w.lsb}]", w.width, False) for w in bound.got.wires]
+    wires += [
         Connection(signal.port, signal_name(signal, ports), 1, signal.drives)
         for signal in ports.handshake.signals
         if signal.bit is None
     ]
-    found += [Connection(ports.clock, "clk", 1, True)] if ports.clock else []
-    found += [Connection(ports.reset.port, "reset", 1, True)] if ports.reset else []
+    wires += [Connection(ports.clock, "clk", 1, True)] if ports.clock else []
+    wires += [Connection(ports.reset.port, "reset", 1, True)] if ports.reset else []
     if tag:
-        found += [Connection(tag.into, "tag_in", tag.width, True), Connection(tag.out, "tag_out", tag.width, False)]
-    found += [Connection(sticky.clear, "clear", 1, True)] if sticky and sticky.clear else []
-    return tuple(found)
+        wires += [Connection(tag.into, "tag_in", tag.width, True), Connection(tag.out, "tag_out", tag.width, False)]
+    wires += [Connection(sticky.clear, "clear", 1, True)] if sticky and sticky.clear else []
+    return tuple(wires)
 
 
 def flag_mask(ports: PortMap) -> int:
@@ -136,10 +136,10 @@ def _stimulus(wire: Wire, high: int, low: int) -> str:
 
 def _words_file(manifest: Mapping[str, Any]) -> str:
     names = [str(f.get("name")) for f in manifest["files"] if isinstance(f, Mapping)]
-    found = [n for n in names if n.endswith(".memh")]
-    if not found:
+    memory_files = [n for n in names if n.endswith(".memh")]
+    if not memory_files:
         raise Error("manifest: it lists no .memh file")
-    return found[0]
+    return memory_files[0]
 
 
 def _fields(manifest: Mapping[str, Any]) -> Iterator[LineField]:
@@ -175,12 +175,12 @@ def _check_valids(ports: PortMap, fields: Sequence[LineField], stimulus: Bundle)
     """With valids for operands, each operand has one."""
     groups = ports.handshake.operands
     carried = [f.name for f in fields if f.role in ("operand", "random") and stimulus.carriers(f.name)]
-    given = [name for group in groups for name in group]
-    for name in given:
+    grouped = [name for group in groups for name in group]
+    for name in grouped:
         if name not in carried:
             raise unknown("operand", name, carried, " (in_valid)")
     for name in carried if groups else ():
-        if name not in given:
+        if name not in grouped:
             raise Error(f"in_valid: no valid for operand {name}; one for two operands: {{ 'a b' = PORT }}")
 
 

@@ -174,14 +174,14 @@ def piece_range(piece: Piece, fields: Mapping[str, LineField]) -> tuple[str, int
     """The field of a piece, its lowest bit there (lanes side by side), and its width. Raises Error."""
     if piece.field in FLAG_NAMES and "flags" in fields:
         return "flags", FLAG_NAMES[piece.field], 1
-    found = fields[piece.field]
+    line_field = fields[piece.field]
     if piece.index is None:
-        return found.name, 0, found.size
+        return line_field.name, 0, line_field.size
     high, low = piece.index
-    unit = found.width if found.lanes > 1 else 1
-    if (high + 1) * unit > found.size:
-        raise Error(f"{piece.text}: {found.name} has {found.lanes} lanes of {found.width} bits")
-    return found.name, low * unit, (high - low + 1) * unit
+    unit = line_field.width if line_field.lanes > 1 else 1
+    if (high + 1) * unit > line_field.size:
+        raise Error(f"{piece.text}: {line_field.name} has {line_field.lanes} lanes of {line_field.width} bits")
+    return line_field.name, low * unit, (high - low + 1) * unit
 
 
 def _runs(field: LineField, first: int, size: int) -> Iterator[tuple[int, int, int]]:

@@ -49,8 +49,8 @@ def check_fit(
     return module
 
 
-def _parameters(given: Iterable[str], module: Module) -> Iterator[str]:
-    for name in given:
+def _parameters(names: Iterable[str], module: Module) -> Iterator[str]:
+    for name in names:
         if name not in module.parameters:
             yield f"the module has no parameter {name}; correct its name under [parameters]"
     for name in module.unset:

@@ -42,8 +42,8 @@ class Ghdl(Tool):
 
     def first_error(self, log: str) -> str:
         """The first line with a source location that is not a warning."""
-        found = _ERROR.search(log)
-        return found[0].strip() if found else super().first_error(log)
+        match = _ERROR.search(log)
+        return match[0].strip() if match else super().first_error(log)
 
 
 def _overrides(generics: Mapping[str, object]) -> list[str]:

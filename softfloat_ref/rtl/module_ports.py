@@ -73,8 +73,8 @@ class Elaborated:
 
     def place(self, location: Any) -> str:
         """The file and line of a location."""
-        found = self.manager.getFullyExpandedLoc(location)
-        return f"{self.manager.getFileName(found)}:{self.manager.getLineNumber(found)}"
+        expanded = self.manager.getFullyExpandedLoc(location)
+        return f"{self.manager.getFileName(expanded)}:{self.manager.getLineNumber(expanded)}"
 
 
 def instance(module: str, parameters: Parameters) -> str:
@@ -109,8 +109,8 @@ def read_module(
     Raises Error if no source defines it, if an included file is missing, and without pyslang. The simulator reports all
     other errors of the sources.
     """
-    found = elaborate(sources, name, parameters, include_dirs=include_dirs, defines=defines, libraries=libraries)
-    return _module(found, name)
+    design = elaborate(sources, name, parameters, include_dirs=include_dirs, defines=defines, libraries=libraries)
+    return _module(design, name)
 
 
 def elaborate(
@@ -135,17 +135,17 @@ def elaborate(
         compilation.addSyntaxTree(tree)
     compilation.addSyntaxTree(slang.syntax.SyntaxTree.fromText(wrapper, manager, _WRAPPER, "", options))
     dut = find_first(compilation.getRoot().topInstances[0].body)
-    found = isinstance(dut, slang.ast.InstanceSymbol)
-    design = Elaborated(slang, manager, compilation.getRoot(), dut.body if found else None, loader, tuple(trees))
+    is_defined = isinstance(dut, slang.ast.InstanceSymbol)
+    design = Elaborated(slang, manager, compilation.getRoot(), dut.body if is_defined else None, loader, tuple(trees))
     problems = []
     for error in (d for tree in trees for d in tree.diagnostics if d.isError()):
         if error.code == slang.Diags.CouldNotOpenIncludeFile:
             searched = " or ".join(folders) or "any folder"
             raise Error(f"{design.place(error.location)}: included file {error.args[0]} not found in {searched}")
         problems.append(f"{design.place(error.location)}: {slang.DiagnosticEngine(manager).formatMessage(error)}")
-        if not found:
+        if not is_defined:
             raise Error(problems[0])
-    if not found:
+    if not is_defined:
         names = [d.name for d in compilation.getDefinitions() if d.name != _WRAPPER]
         raise Error(f"no source defines a module {name}; the modules are {', '.join(names) or 'none'}")
     return replace(design, problem=problems[0] if problems else "")

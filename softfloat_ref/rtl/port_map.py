@@ -175,11 +175,11 @@ def parse_ports(table: Mapping[str, Any], where: str = "ports") -> PortMap:
         values["tag"] = _tag(values["tag"], f"{where}: [tag]")
     if "every" in table.get("sticky", ()) and "clear" not in table["sticky"]:
         raise Error(f"{where}: [sticky] every needs clear = PORT")
-    found = PortMap(**values)
-    check_choices(found, where, choices(PortMap))
-    _check_style(found, where)
-    _check_names(found, where)
-    return _with_signals(found, where)
+    ports = PortMap(**values)
+    check_choices(ports, where, choices(PortMap))
+    _check_style(ports, where)
+    _check_names(ports, where)
+    return _with_signals(ports, where)
 
 
 def _with_signals(ports: PortMap, where: str) -> PortMap:
@@ -206,8 +206,8 @@ def _check_style(ports: PortMap, where: str) -> None:
     shake = ports.handshake
     if ports.reset and ports.reset.active not in ("high", "low"):
         raise Error(f"{where}: reset: active = {ports.reset.active!r}; it must be high or low")
-    for name, given in (("reset", ports.reset), ("latency", ports.latency), ("sticky", ports.sticky)):
-        if given is not None and not ports.clock:
+    for name, value in (("reset", ports.reset), ("latency", ports.latency), ("sticky", ports.sticky)):
+        if value is not None and not ports.clock:
             raise Error(f"{where}: {name} needs clock = PORT")
     if shake.signals and not ports.clock:
         raise Error(f"{where}: [handshake] needs clock = PORT")
@@ -231,7 +231,7 @@ def _check_names(ports: PortMap, where: str) -> None:
     names += [ports.sticky.clear] if ports.sticky and ports.sticky.clear else []
     signals = {drives: set(ports.handshake.bits(drives=drives)) for drives in (True, False)}
     sides = {True: {p.name for p in ports.inputs}, False: {p.name for p in ports.outputs}}
-    names += [name for drives, found in signals.items() for name in found - sides[drives]]
+    names += [name for drives, bits in signals.items() for name in bits - sides[drives]]
     for name in (ports.module, *names):
         if not IDENTIFIER.fullmatch(name):
             raise Error(f"{where}: {name!r} is not the name of a port or module")
@@ -305,21 +305,21 @@ def _data_port(name: str, value: object, where: str) -> DataPort:
 
 
 def _piece(text: str, bits: object, where: str) -> Piece:
-    found = _PIECE.fullmatch(text.strip())
-    if found is None:
+    match = _PIECE.fullmatch(text.strip())
+    if match is None:
         raise Error(f"{where}: {text!r} is not a field; examples: a, result, flags, a[7:0], elements[3]")
     return Piece(
-        found[1],
-        None if found[2] is None else _bits(found[2], f"{where} {text}"),
+        match[1],
+        None if match[2] is None else _bits(match[2], f"{where} {text}"),
         None if bits is None else _bits(bits, f"{where} {text}"),
     )
 
 
 def _bits(text: object, where: str) -> Bits:
-    found = _BITS.fullmatch(str(text)) if type(text) in (str, int) else None
-    if found is None or int(found[1]) < int(found[2] or found[1]):
+    match = _BITS.fullmatch(str(text)) if type(text) in (str, int) else None
+    if match is None or int(match[1]) < int(match[2] or match[1]):
         raise Error(f"{where}: {text!r} is not a bit range; examples: '31:0', '4'")
-    return int(found[1]), int(found[2] or found[1])
+    return int(match[1]), int(match[2] or match[1])
 
 
 def _no_overlaps(port: DataPort, where: str) -> None:

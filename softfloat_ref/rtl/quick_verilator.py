@@ -104,17 +104,17 @@ def _runtime(verilator: QuickVerilator, folder: Path) -> Path:
     versions = printed([_program(), "--version"])
     texts = [read_bytes(include / name, limits.SOURCE) for name in (*names, "verilated_config.h")]
     key = hashlib.sha256(json.dumps([versions, _FLAGS, [hashlib.sha256(t).hexdigest() for t in texts]]).encode())
-    found = folder / f"verilator-{key.hexdigest()[:16]}"
-    if not (found / _LIBRARY).exists():
+    runtime = folder / f"verilator-{key.hexdigest()[:16]}"
+    if not (runtime / _LIBRARY).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=folder))
+        scratch = Path(tempfile.mkdtemp(dir=folder))
         try:
-            _compile_runtime(made, include)
+            _compile_runtime(scratch, include)
             with suppress(OSError):  # another process was faster
-                os.replace(made, found)
+                os.replace(scratch, runtime)
         finally:
-            shutil.rmtree(made, ignore_errors=True)
-    return found
+            shutil.rmtree(scratch, ignore_errors=True)
+    return runtime
 
 
 def _compile_runtime(folder: Path, include: Path) -> None:
@@ -128,5 +128,5 @@ def _compile_runtime(folder: Path, include: Path) -> None:
     ):
         done = subprocess.run(step, cwd=folder, capture_output=True, text=True, timeout=_COMPILE_S, check=False)
         if done.returncode:
-            said = (done.stderr.strip() or "it printed nothing").splitlines()[0]
-            raise Error(f"verilator's runtime does not compile: {said}")
+            message = (done.stderr.strip() or "it printed nothing").splitlines()[0]
+            raise Error(f"verilator's runtime does not compile: {message}")

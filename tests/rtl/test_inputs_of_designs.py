@@ -51,13 +51,13 @@ def test_where_slang_looks_for_modules(use: str, tmp_path: Path) -> None:
     names = {folder / f"x{suffix}" for folder in folders for suffix in (".v", ".sv")}
     assert names <= set(read_inputs(design(sources), sources, {}).absent)
     (folders[1] / "x.sv").write_text(f"{library}\n")
-    found = read_inputs(design(sources), sources, {})
-    assert [(x.path.name, x.role) for x in found.files] == [("m.sv", "source"), ("x.sv", "library")]
-    assert names - {folders[1] / "x.sv"} <= set(found.absent)
-    assert not any(changed(found.table()))
+    reading = read_inputs(design(sources), sources, {})
+    assert [(x.path.name, x.role) for x in reading.files] == [("m.sv", "source"), ("x.sv", "library")]
+    assert names - {folders[1] / "x.sv"} <= set(reading.absent)
+    assert not any(changed(reading.table()))
     (folders[0] / "x.v").write_text(f"{library}\n")
     assert folders[0] / "x.v" in design(sources).files
-    assert list(changed(found.table())) == [f"{folders[0] / 'x.v'}: a new file, which would be read now"]
+    assert list(changed(reading.table())) == [f"{folders[0] / 'x.v'}: a new file, which would be read now"]
 
 
 def test_modules_of_sources_are_not_searched(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_simulators_search_their_own_folder(tmp_path: Path) -> None:
     (tmp_path / "inc" / "m.vh").write_text("")
     (tmp_path / "inc" / "x.v").write_text("module x; endmodule\n")
     sources = read_sources([tmp_path / "m.sv"], include_dirs=[tmp_path / "inc"])
-    found = read_inputs(design(sources), sources, {}, first=tmp_path / "work")
-    assert {x.path.relative_to(tmp_path).as_posix() for x in found.files} == {"m.sv", "inc/m.vh", "inc/x.v"}
-    names = {path.relative_to(tmp_path).as_posix() for path in found.absent}
+    reading = read_inputs(design(sources), sources, {}, first=tmp_path / "work")
+    assert {x.path.relative_to(tmp_path).as_posix() for x in reading.files} == {"m.sv", "inc/m.vh", "inc/x.v"}
+    names = {path.relative_to(tmp_path).as_posix() for path in reading.absent}
     assert {"work/m.vh", "work/x.v", "work/x.sv", "inc/x.sv", "x.v"} <= names
     (tmp_path / "work" / "m.vh").write_text("")
     again = read_inputs(design(sources), sources, {}, first=tmp_path / "work")
@@ -98,11 +98,11 @@ def test_memory_files_of_every_instance(tmp_path: Path, monkeypatch: pytest.Monk
         endmodule
         """)
     sources = read_sources(["m.sv"])
-    found = {memory.name: memory.path for memory in memory_files(design(sources))}
-    assert list(found) == ["a.hex", "../b.hex", "/c.hex", "d0.hex", "d1.hex", "e.bin"]
-    assert found["a.hex"] == tmp_path / "a.hex"
-    assert found["../b.hex"] == tmp_path.parent / "b.hex"
-    assert found["/c.hex"] == Path("/c.hex")
+    paths = {memory.name: memory.path for memory in memory_files(design(sources))}
+    assert list(paths) == ["a.hex", "../b.hex", "/c.hex", "d0.hex", "d1.hex", "e.bin"]
+    assert paths["a.hex"] == tmp_path / "a.hex"
+    assert paths["../b.hex"] == tmp_path.parent / "b.hex"
+    assert paths["/c.hex"] == Path("/c.hex")
 
 
 def test_the_hash_is_of_everything(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def library(name: str) -> Path:
 def packages(tmp_path: Path) -> list[Path]:
     """The DPI package, and those of every shipped recipe, of a mixed one, and of a unit with a field `integer`."""
     recipes = {name: load_recipe(name) for name in recipe_files()} | {"fpu": load_recipe(str(MIXED))}
-    units = {name: found.unit for name, found in recipes.items()} | {"affine": make_unit("quantize", "qint8")}
+    units = {name: recipe.unit for name, recipe in recipes.items()} | {"affine": make_unit("quantize", "qint8")}
     return [write_dpi(tmp_path)[1], *(write_uvm(tmp_path, unit, name) for name, unit in units.items())]
 
 
@@ -51,8 +51,8 @@ def packages(tmp_path: Path) -> list[Path]:
 def test_packages_are_plain_systemverilog(name: str, packages: list[Path]) -> None:
     """Every warning would be one of a file that is ours."""
     sources = [library(name) / "uvm_pkg.sv", *packages, BENCH]
-    found = problems(sources, "uvm_tb", f"-I{library(name)}", "-DUVM_NO_DPI")
-    assert [line for line in found if name == "stub" or not line.startswith(str(library(name)))] == []
+    messages = problems(sources, "uvm_tb", f"-I{library(name)}", "-DUVM_NO_DPI")
+    assert [line for line in messages if name == "stub" or not line.startswith(str(library(name)))] == []
 
 
 def test_a_unit_is_its_definition() -> None:

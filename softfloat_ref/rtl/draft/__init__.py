@@ -15,21 +15,21 @@ def draft(design: Design, known: Collection[str] | None = None) -> Draft:
     module without outputs, and for structures that carry more than data."""
     for signal in design.signals:
         _refuse(signal)
-    found = Draft(design, known)
-    found.add("", f"module = {quoted(design.name)}")
-    clocked = protocol.clock_and_reset(found)
-    fields.flags(found)
-    protocol.tag(found)
+    port_map = Draft(design, known)
+    port_map.add("", f"module = {quoted(design.name)}")
+    clocked = protocol.clock_and_reset(port_map)
+    fields.flags(port_map)
+    protocol.tag(port_map)
     if clocked:
-        protocol.valids(found)
-    codes.controls(found)
-    operands = fields.operands(found)
+        protocol.valids(port_map)
+    codes.controls(port_map)
+    operands = fields.operands(port_map)
     if clocked:
-        protocol.readys(found, operands)
-        protocol.latency(found)
-    codes.constants(found)
-    fields.results(found, operands)
-    return found
+        protocol.readys(port_map, operands)
+        protocol.latency(port_map)
+    codes.constants(port_map)
+    fields.results(port_map, operands)
+    return port_map
 
 
 def _refuse(signal: Signal) -> None:

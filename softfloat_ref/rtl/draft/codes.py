@@ -20,13 +20,13 @@ _BY_ROUNDING: Final = {"le *": 0, "lt *": 1, "eq *": 2, "min *": 0, "max *": 1} 
 
 def controls(draft: Draft) -> None:
     """Add the inputs that encode the operation, its formats and its rounding."""
-    found = draft.ports("input", lambda s: len(s.leaves) == 1 and s.width <= _MAX_WIDTH)
-    ops = [s for s in found if _is_op(s)]
+    candidates = draft.ports("input", lambda s: len(s.leaves) == 1 and s.width <= _MAX_WIDTH)
+    ops = [s for s in candidates if _is_op(s)]
     op = next((s for s in ops if s.leaves[0].codes), next(iter(ops), None))
-    modified = bool(op) and any(s.width == 1 and _modifies(s) for s in found)
+    modified = bool(op) and any(s.width == 1 and _modifies(s) for s in candidates)
     codes = _operation(draft, op, modified) if op else {}
     several = bool(set(map(_joined, codes)) & (names.COMPARE | names.MINMAX))
-    for signal in (s for s in found if s is not op):
+    for signal in (s for s in candidates if s is not op):
         words = set(names.core(signal.name))
         if op and signal.width == 1 and _modifies(signal):
             _modifier(draft, signal)
@@ -67,8 +67,8 @@ def _codes(
         package = signal.type.rpartition("::")
         return {f"{package[0]}{package[1]}{name}": code for name, code in signal.leaves[0].codes.items()}, signal.type
     constants = {x: v for x, v in draft.design.constants.items() if 0 <= v < 1 << signal.width}
-    found = {x: constants[x] for x in names.clear(constants, table, words)}
-    return (found, "constants of the source") if len(set(found.values())) == len(found) > 1 else ({}, "")
+    clear = {x: constants[x] for x in names.clear(constants, table, words)}
+    return (clear, "constants of the source") if len(set(clear.values())) == len(clear) > 1 else ({}, "")
 
 
 def _table(
@@ -112,29 +112,29 @@ def _not_used(codes: Mapping[str, int], used: set[str]) -> str:
 def _operation(draft: Draft, signal: Signal, modified: bool) -> dict[str, int]:
     """Add the port of the operation; its codes. modified: whether another port makes additions subtractions."""
     codes, origin = _codes(draft, signal, names.OPERATIONS, names.OP_WORD)
-    found = {name: value.split("|") for name, value in names.meanings(codes, names.OPERATIONS).items()}
+    operations = {name: value.split("|") for name, value in names.meanings(codes, names.OPERATIONS).items()}
     for name in codes:
         joined = _joined(name)
         if joined in names.COMPARE:
-            found[name] = ["eq * *", "lt * *", "le * *"]
+            operations[name] = ["eq * *", "lt * *", "le * *"]
         elif joined in names.MINMAX:
-            found[name] = ["min * *", "max * *"]
-    own = {words[0] for words in found.values() if len(words) == 1}
-    found = {name: [w for w in words if len(words) == 1 or w not in own] for name, words in found.items()}
-    if not found and signal.width == 1:
+            operations[name] = ["min * *", "max * *"]
+    own = {words[0] for words in operations.values() if len(words) == 1}
+    operations = {name: [w for w in words if len(words) == 1 or w not in own] for name, words in operations.items()}
+    if not operations and signal.width == 1:
         value = '{ of = "op", codes = { add = 0, sub = 1 } }'
         draft.use("inputs", signal, value, "one bit: addition or subtraction", True)
-    elif not found:
+    elif not operations:
         _unknown(draft, signal, "op of the operation")
     else:
-        if modified and ["sub * *"] not in found.values():
-            found |= {name: [*words, "sub * *"] for name, words in found.items() if words == ["add * *"]}
-        rows = [(words, codes[name], name) for name, all_words in found.items() for words in all_words]
+        if modified and ["sub * *"] not in operations.values():
+            operations |= {name: [*words, "sub * *"] for name, words in operations.items() if words == ["add * *"]}
+        rows = [(words, codes[name], name) for name, all_words in operations.items() for words in all_words]
         rows.sort(key=lambda row: (row[0] == "convert * *", row[0].startswith("convert * ")))
         wide = any(words.startswith("convert") and words != "convert * *" for words, _, _ in rows)
         if not wide:
             rows = [(words.split()[0], value, name) for words, value, name in rows]
-        why = f"{origin}{_not_used(codes, set(found))}"
+        why = f"{origin}{_not_used(codes, set(operations))}"
         _table(draft, signal, "op fmt out" if wide else "op", rows, why, not signal.leaves[0].codes)
     return codes
 
@@ -151,10 +151,10 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
     """Add the port of the rounding; several: whether it also tells comparisons, and minimum from maximum."""
     codes, origin = _codes(draft, signal, names.ROUNDINGS, names.ROUNDING_WORD)
     meanings = names.meanings(codes, names.ROUNDINGS)
-    rows = [(found, codes[name], name) for name, found in meanings.items()]
-    if rows and signal.width == 3 and all(_RISCV.get(found, code) == code for found, code, _ in rows):
-        named = {found for found, _, _ in rows}
-        rows += [(found, code, "RISC-V's, not named") for found, code in _RISCV.items() if found not in named]
+    rows = [(rounding, codes[name], name) for name, rounding in meanings.items()]
+    if rows and signal.width == 3 and all(_RISCV.get(rounding, code) == code for rounding, code, _ in rows):
+        named = {rounding for rounding, _, _ in rows}
+        rows += [(rounding, code, "RISC-V's, not named") for rounding, code in _RISCV.items() if rounding not in named]
         rows.sort(key=lambda row: row[1])
     if not rows:
         standard = _RISCV if signal.width == 3 else _TWO_BITS if signal.width == 2 else {}
@@ -179,7 +179,7 @@ def _formats(draft: Draft, signal: Signal, operations: bool) -> None:
     """Add the port of a format; operations: whether the module has several, and so results without a format."""
     words = set(names.core(signal.name)) | set(names.words(signal.name))
     codes, origin = _codes(draft, signal, names.FORMATS, names.FORMAT_WORD)
-    rows = [(found, codes[name], name) for name, found in names.meanings(codes, names.FORMATS).items()]
+    rows = [(fmt, codes[name], name) for name, fmt in names.meanings(codes, names.FORMATS).items()]
     if not rows:
         of, _ = _side(draft, words, [], operations)
         _unknown(draft, signal, f"{of} of the format")
@@ -190,7 +190,7 @@ def _formats(draft: Draft, signal: Signal, operations: bool) -> None:
         operations
     ):  # where its own side has an integer, as in comparisons, the other side's format, as in RISC-V's `fmt`
         own, other = ("{} *", "* {}") if of == "fmt" else ("* {}", "{} *")
-        rows = [(side.format(found), code, name) for side in (own, other) for found, code, name in rows]
+        rows = [(side.format(fmt), code, name) for side in (own, other) for fmt, code, name in rows]
     else:
         rows += [(kind, rows[0][1], "integers, which are no format of this port") for kind in ("i*", "u*")]
     _table(draft, signal, "fmt out" if operations else of, rows, f"{why}; `{of}` by {where}", True)
@@ -211,8 +211,8 @@ def _side(draft: Draft, words: set[str], formats: list[str], operations: bool) -
 def _integers(draft: Draft, signal: Signal) -> None:
     codes, origin = _codes(draft, signal, names.INTEGERS, names.INTEGER)
     rows: list[tuple[str, int, str]] = []
-    for name, found in names.meanings(codes, names.INTEGERS).items():
-        kinds = (found, found.replace("i", "u")) if found[0] == "i" else (found,)
+    for name, integer in names.meanings(codes, names.INTEGERS).items():
+        kinds = (integer, integer.replace("i", "u")) if integer[0] == "i" else (integer,)
         rows += [(words, codes[name], name) for kind in kinds for words in (f"{kind} *", f"* {kind}")]
     if not rows:
         _unknown(draft, signal, "out of integers")

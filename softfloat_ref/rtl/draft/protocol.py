@@ -11,9 +11,9 @@ from softfloat_ref.rtl.draft.design import Evidence, Signal
 from softfloat_ref.rtl.draft.lines import Draft, quoted, table
 from softfloat_ref.rtl.port_map import MAX_TAG_WIDTH
 
-_UNUSED: Final = Evidence(frozenset(), "", "")
-_WAYS: Final = ("input", "output")
-_OTHERS: Final = {"PosEdge": "high", "NegEdge": "low"}
+_NO_EVIDENCE: Final = Evidence(frozenset(), "", "")
+_DIRECTIONS: Final = ("input", "output")
+_RESET_LEVELS: Final = {"PosEdge": "high", "NegEdge": "low"}
 
 
 def clock_and_reset(draft: Draft) -> bool:
@@ -36,12 +36,12 @@ def clock_and_reset(draft: Draft) -> bool:
 
 
 def _reset(draft: Draft) -> None:
-    found = draft.ports("input", lambda s: s.width == 1 and names.reset_level(s.name) is not None)
-    found.sort(key=lambda s: (not _use(draft, s).edges, not _use(draft, s).tested))
-    if not found:
+    resets = draft.ports("input", lambda s: s.width == 1 and names.reset_level(s.name) is not None)
+    resets.sort(key=lambda s: (not _use(draft, s).edges, not _use(draft, s).tested))
+    if not resets:
         return
-    reset, use = found[0], _use(draft, found[0])
-    levels = {_OTHERS[edge] for edge in use.edges if edge in _OTHERS}
+    reset, use = resets[0], _use(draft, resets[0])
+    levels = {_RESET_LEVELS[edge] for edge in use.edges if edge in _RESET_LEVELS}
     by_name = names.reset_level(reset.name) or "high"
     level = levels.pop() if len(levels) == 1 else use.tested or by_name
     draft.take(reset)
@@ -50,7 +50,7 @@ def _reset(draft: Draft) -> None:
 
 
 def _use(draft: Draft, signal: Signal) -> Evidence:
-    return draft.design.uses.get(signal.name, _UNUSED)
+    return draft.design.uses.get(signal.name, _NO_EVIDENCE)
 
 
 # -- handshake -----------------------------------------------------------------------------------------------------
@@ -83,17 +83,17 @@ def readys(draft: Draft, operands: Mapping[str, str]) -> None:
 def _likely(draft: Draft, name: str, direction: str, vocabularies: tuple[Collection[str], ...]) -> bool:
     """Add the one port of these words, or the most likely of several; whether it is of the second vocabulary."""
     for i, words in enumerate(vocabularies):
-        found = draft.bits(direction, words)
-        plain = [s for s in found if len(names.core(s.name)) == 1]
-        if len(found) == 1 or len(plain) == 1:
-            chosen = (plain or found)[0]
+        candidates = draft.bits(direction, words)
+        plain = [s for s in candidates if len(names.core(s.name)) == 1]
+        if len(candidates) == 1 or len(plain) == 1:
+            chosen = (plain or candidates)[0]
             draft.take(chosen)
             word = find_first(w for w in names.core(chosen.name) if w in words)
-            same = names.says(chosen.name, name)
+            same = names.is_named(chosen.name, name)
             why = "" if same else f"{direction} with `{word}` in its name"
             draft.add("handshake", f"{name} = {quoted(chosen.name)}", why, not same)
             return i > 0
-        if found:
+        if candidates:
             return False
     return False
 
@@ -138,7 +138,7 @@ def _keys(draft: Draft) -> set[str]:
 
 def tag(draft: Draft) -> None:
     """Add the ports of a number that comes back with its result."""
-    into, out = (draft.ports(way, lambda s: s.width <= MAX_TAG_WIDTH and _tag_word(s) != "") for way in _WAYS)
+    into, out = (draft.ports(way, lambda s: s.width <= MAX_TAG_WIDTH and _tag_word(s) != "") for way in _DIRECTIONS)
     pairs = [(i, o) for i in into for o in out if i.width == o.width and _tag_word(i) == _tag_word(o)]
     pairs.sort(key=lambda pair: names.core(pair[0].name) != names.core(pair[1].name))
     if pairs:

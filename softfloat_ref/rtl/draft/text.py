@@ -35,10 +35,10 @@ def _line(line: Line) -> Iterator[str]:
 
 def _parameters(draft: Draft) -> Iterator[Line]:
     """The parameters: those given, and the others with their defaults, as comments."""
-    for name, given in draft.design.given.items():
-        yield Line(f"{key(name)} = {_value(given)}")
+    for name, value in draft.design.values.items():
+        yield Line(f"{key(name)} = {_value(value)}")
     for parameter in draft.design.parameters:
-        if parameter.name not in draft.design.given and parameter.default is not None:
+        if parameter.name not in draft.design.values and parameter.default is not None:
             yield Line(f"# {key(parameter.name)} = {_value(parse_value(parameter.default))}", "the default")
 
 
