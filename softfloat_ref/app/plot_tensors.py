@@ -12,7 +12,7 @@ from softfloat_ref.app.plot_formats import OUTPUT, TITLE
 from softfloat_ref.base.errors import Error, one_line, unknown
 
 if TYPE_CHECKING:
-    from softfloat_ref.nn.model_files import Tensor
+    from softfloat_ref.nn.model_files import ModelTensor
 
 _BINS: Final = 192  # of blocks
 
@@ -107,15 +107,15 @@ def blocks(
         from softfloat_ref.app import plots_tensors
         from softfloat_ref.oracle.blocks.scale_rules import largest
 
-        assert row.found.bins is not None
+        assert row.measured.bins is not None
         limit = float(largest(found.element))
         with plots.style():
-            plots.save(plots_tensors.blocks(row.found.bins, limit, chosen.name, title), picture)
+            plots.save(plots_tensors.blocks(row.measured.bins, limit, chosen.name, title), picture)
     for text in table(Report([], [found.name], [row], [])):
         print(text)
 
 
-def _one(model: str, name: str | None) -> Tensor:
+def _one(model: str, name: str | None) -> ModelTensor:
     """The tensor of that name. Raises Error if it is not there, not one of floats, or not the only one."""
     from softfloat_ref.nn.model_files import tensors
 

@@ -15,8 +15,8 @@ from softfloat_ref.base.patterns import matches
 if TYPE_CHECKING:
     from softfloat_ref.app.report_rows import Report
     from softfloat_ref.arrays.errors import Measure
-    from softfloat_ref.nn.model_errors import Row
-    from softfloat_ref.nn.model_files import Tensor
+    from softfloat_ref.nn.model_errors import ModelErrorRow
+    from softfloat_ref.nn.model_files import ModelTensor
 
 SORTS: Final = ("file", "name", "size", "sqnr", "error", "saturated", "flushed")
 OUTPUTS: Final = (".html", ".csv", ".json")
@@ -120,7 +120,7 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
 
 def _chosen(
     models: Sequence[str], include: Sequence[str], exclude: Sequence[str]
-) -> tuple[list[Tensor], list[tuple[str, str]]]:
+) -> tuple[list[ModelTensor], list[tuple[str, str]]]:
     """The tensors to be measured, and the names of the others with the reason. Raises Error if there are none."""
     from softfloat_ref.nn.model_files import tensors
 
@@ -139,7 +139,7 @@ def _chosen(
     return [t for t in kept if not t.skipped], skipped
 
 
-def _named(files: Sequence[tuple[str, list[Tensor]]]) -> Iterator[Tensor]:
+def _named(files: Sequence[tuple[str, list[ModelTensor]]]) -> Iterator[ModelTensor]:
     """All tensors; where two files have one of the same name, every name begins with its file."""
     from dataclasses import replace
 
@@ -149,12 +149,12 @@ def _named(files: Sequence[tuple[str, list[Tensor]]]) -> Iterator[Tensor]:
 
 
 def _rows(
-    chosen: Sequence[Tensor],
+    chosen: Sequence[ModelTensor],
     measures: Sequence[Measure],
     outputs: Sequence[str],
     jobs: int | None,
     scheduler: str | None,
-) -> list[Row]:
+) -> list[ModelErrorRow]:
     from softfloat_ref.app.progress import progress
     from softfloat_ref.base.executors import workers
     from softfloat_ref.nn.model_errors import Work

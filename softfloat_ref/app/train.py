@@ -15,8 +15,8 @@ from softfloat_ref.app.train_compare import SET_HELP
 
 if TYPE_CHECKING:
     from softfloat_ref.base.executors import Workers
-    from softfloat_ref.nn.measures import Measure
-    from softfloat_ref.nn.train import Epoch, Result
+    from softfloat_ref.nn.measures import ScoreMeasure
+    from softfloat_ref.nn.train import Epoch, TrainingResult
     from softfloat_ref.nn.training_recipe import Recipe
 
 
@@ -137,7 +137,7 @@ def _list() -> int:
     return 0
 
 
-def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool, pool: Workers) -> Result:
+def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool, pool: Workers) -> TrainingResult:
     from softfloat_ref.nn.objectives import measure_of
     from softfloat_ref.nn.train import Watch, load_data, steps_of, train
 
@@ -159,13 +159,13 @@ def _advance(bar: Progress) -> Callable[[int, float], None]:
     return lambda number, loss: bar.advance(f"step {number}, loss {loss:.3f}", 1)
 
 
-def _line(epoch: Epoch, measure: Measure) -> str:
+def _line(epoch: Epoch, measure: ScoreMeasure) -> str:
     found = measure.text(epoch.test, len(measure.name))
     skipped = f"  {epoch.skipped} steps skipped" if epoch.skipped else ""
     return f"{epoch.number:5}  {epoch.loss:10.4f}  {epoch.test.loss:9.4f}  {found}{skipped}"
 
 
-def _summary(result: Result) -> None:
+def _summary(result: TrainingResult) -> None:
     if result.averaged is not None:
         score, measure = result.averaged, result.measure
         click.echo(f"averaged weights: test loss {score.loss:.4f}, {measure.name} {measure.text(score)}")

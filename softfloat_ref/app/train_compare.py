@@ -12,7 +12,7 @@ import click
 from softfloat_ref.app.progress import progress
 
 if TYPE_CHECKING:
-    from softfloat_ref.nn.compare import Outcome, Spread, Summary
+    from softfloat_ref.nn.compare import RecipeSummary, RunOutcome, Spread
 
 CURVES = "curves.png"
 SET_HELP = "Another value of the recipe, such as training.epochs=1 or formats.weight=mxfp6; repeatable."
@@ -58,7 +58,7 @@ def command(
     total = seeds * len(chosen)
     with workers(jobs if scheduler or jobs else None, scheduler) as pool, progress(total) as bar:
 
-        def done(outcome: Outcome) -> None:
+        def done(outcome: RunOutcome) -> None:
             bar.advance(f"{outcome.recipe}, seed {outcome.seed}", 1)
 
         outcomes = compare.compare(chosen, range(1, seeds + 1), pool, out, done)
@@ -69,7 +69,7 @@ def command(
     return 1 if any(len(s.diverged) == s.runs for s in found) else 0
 
 
-def table(found: Sequence[Summary]) -> list[str]:
+def table(found: Sequence[RecipeSummary]) -> list[str]:
     """The lines of the table, and what diverged."""
     width = max(len("recipe"), *(len(s.recipe) for s in found))
     averages = any(s.averaged.runs for s in found)
@@ -103,7 +103,7 @@ def _cell(value: Spread, digits: int, sign: bool = False) -> str:
     return f"{mean} ({value.deviation:.{digits}f})" if value.runs > 1 else mean
 
 
-def _curves(outcomes: Sequence[Outcome], out: Path) -> None:
+def _curves(outcomes: Sequence[RunOutcome], out: Path) -> None:
     """Draw the picture, if matplotlib is installed."""
     import importlib.util
 

@@ -22,7 +22,7 @@ from softfloat_ref.nn.measures import MEASURES
 from softfloat_ref.nn.objectives import measure_of
 from softfloat_ref.nn.plain import is_number, plain, restored
 from softfloat_ref.nn.runlog import RunLog
-from softfloat_ref.nn.train import Result, load_data, train
+from softfloat_ref.nn.train import TrainingResult, load_data, train
 from softfloat_ref.nn.training_recipe import Recipe
 
 OUTCOME: Final = "outcome.json"
@@ -30,7 +30,7 @@ LOG: Final = "log.jsonl"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """One run. epochs: (training loss, test loss, measure) of each; averaged: (test loss, measure) of the averaged
     weights, or none; measure: the name of one in MEASURES; seconds: of the processor; diverged: the report."""
 
@@ -52,7 +52,7 @@ class Spread(NamedTuple):
     runs: int
 
 
-class Summary(NamedTuple):
+class RecipeSummary(NamedTuple):
     """The results of the runs of a training recipe. gain: what averaging the weights gains in the measure, run by run
     (positive: better); time: the median over that of the first recipe's runs."""
 
@@ -73,8 +73,8 @@ def compare(
     seeds: Iterable[int],
     pool: Workers,
     out: Path | None = None,
-    done: Callable[[Outcome], None] = lambda outcome: None,
-) -> list[Outcome]:
+    done: Callable[[RunOutcome], None] = lambda outcome: None,
+) -> list[RunOutcome]:
     """Train each recipe with each seed; the outcomes by recipe and seed, whichever worker ran them.
 
     out: a folder for a log and the outcome of each run; runs whose outcome it holds already, of the same recipe and
@@ -95,19 +95,19 @@ def compare(
     return sorted(outcomes, key=lambda o: (names.index(o.recipe), o.seed))
 
 
-def run(recipe: Recipe) -> Outcome:
+def run(recipe: Recipe) -> RunOutcome:
     """Train one recipe, without files. Raises Error."""
     data, begin = _data(json.dumps(dict(recipe.data), sort_keys=True), recipe), time.process_time()
     measure = measure_of(recipe.model, data)
     try:
         result = train(recipe, data=data)
     except Diverged as e:
-        products = Result(recipe, measure).products
-        return Outcome(recipe.name, recipe.training.seed, measure.name, products, diverged=str(e))
+        products = TrainingResult(recipe, measure).products
+        return RunOutcome(recipe.name, recipe.training.seed, measure.name, products, diverged=str(e))
     seconds = time.process_time() - begin
     averaged = result.averaged and (result.averaged.loss, measure.of(result.averaged))
     epochs = tuple((epoch.loss, epoch.test.loss, measure.of(epoch.test)) for epoch in result.epochs)
-    return Outcome(recipe.name, recipe.training.seed, measure.name, result.products, epochs, averaged, seconds)
+    return RunOutcome(recipe.name, recipe.training.seed, measure.name, result.products, epochs, averaged, seconds)
 
 
 _LOADED: dict[str, Dataset] = {}
@@ -124,10 +124,10 @@ def _data(key: str, recipe: Recipe) -> Dataset:
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def folder_of(outcome_or_recipe: Outcome | Recipe, out: Path) -> Path:
+def folder_of(outcome_or_recipe: RunOutcome | Recipe, out: Path) -> Path:
     """Where a run's files are."""
     x = outcome_or_recipe
-    name, seed = (x.recipe, x.seed) if isinstance(x, Outcome) else (x.name, x.training.seed)
+    name, seed = (x.recipe, x.seed) if isinstance(x, RunOutcome) else (x.name, x.training.seed)
     return out / f"{name}-seed{seed}"
 
 
@@ -135,7 +135,7 @@ def _identity(recipe: Recipe) -> str:
     return f"{__version__}\n{recipe.to_toml()}"
 
 
-def _stored(recipe: Recipe, out: Path | None) -> Outcome | None:
+def _stored(recipe: Recipe, out: Path | None) -> RunOutcome | None:
     """The outcome of an earlier run; None if there is none, or if it belongs to another recipe or version."""
     if out is None or not (path := folder_of(recipe, out) / OUTCOME).exists():
         return None
@@ -145,13 +145,13 @@ def _stored(recipe: Recipe, out: Path | None) -> Outcome | None:
             return None
         epochs = tuple((float(a), float(b), float(c)) for a, b, c in table.pop("epochs"))
         averaged = table.pop("averaged")
-        outcome = Outcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
+        outcome = RunOutcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
         return None
     return outcome if _is_outcome(outcome, recipe) else None
 
 
-def _is_outcome(outcome: Outcome, recipe: Recipe) -> bool:
+def _is_outcome(outcome: RunOutcome, recipe: Recipe) -> bool:
     """Whether its parts are what a run of the recipe leaves."""
     whole = outcome.diverged is None and len(outcome.epochs) == recipe.training.epochs
     return (
@@ -163,7 +163,7 @@ def _is_outcome(outcome: Outcome, recipe: Recipe) -> bool:
     )
 
 
-def _saved(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:
+def _saved(outcome: RunOutcome, recipe: Recipe, out: Path | None) -> RunOutcome:
     """The outcome, written into its folder where there is one: the log last but one, the outcome last."""
     if out is None:
         return outcome
@@ -193,25 +193,25 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(mean, sqrt(fsum((x - mean) ** 2 for x in values) / (n - 1)) if n > 1 else 0.0, n)
 
 
-def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
+def summaries(outcomes: Sequence[RunOutcome]) -> list[RecipeSummary]:
     """One summary per recipe, in the order of the outcomes; diverged runs are only counted as such."""
-    groups: dict[str, list[Outcome]] = {}
+    groups: dict[str, list[RunOutcome]] = {}
     for outcome in outcomes:
         groups.setdefault(outcome.recipe, []).append(outcome)
     base = _seconds(next(iter(groups.values()), []))
     return [_summary(name, group, base) for name, group in groups.items()]
 
 
-def _seconds(group: Sequence[Outcome]) -> float:
+def _seconds(group: Sequence[RunOutcome]) -> float:
     seconds = [o.seconds for o in group if o.diverged is None]
     return median(seconds) if seconds else float("nan")
 
 
-def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
+def _summary(name: str, group: Sequence[RunOutcome], base: float) -> RecipeSummary:
     whole = [o for o in group if o.diverged is None]
     averaged = [(o, o.averaged) for o in whole if o.averaged is not None]
     better = MEASURES[group[0].measure].better
-    return Summary(
+    return RecipeSummary(
         name,
         group[0].measure,
         len(group),
@@ -225,7 +225,7 @@ def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
     )
 
 
-def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def as_json(outcomes: Sequence[RunOutcome]) -> dict[str, Any]:
     """Summaries and runs as plain tables; missing numbers are null."""
     tables = [
         {k: v._asdict() if isinstance(v, Spread) else v for k, v in s._asdict().items()} for s in summaries(outcomes)

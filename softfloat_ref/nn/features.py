@@ -14,7 +14,7 @@ from softfloat_ref.base.trees import parse_toml
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.layers import Layer
 from softfloat_ref.nn.models import Input, build
-from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.numerics import RunState
 
 Array = NDArray[Any]
 FILE: Final = Path(__file__).parent / "features.npz"  # the weights after `train fp32-cnn-features`
@@ -45,7 +45,7 @@ def _classifier() -> Layer:
     arrays, meta = checkpoint.load(FILE)
     classes = len(arrays["param/output.bias"])
     network = build(parse_toml(meta["recipe"], str(FILE))["model"], Input((1, 1, _CHANNELS), classes, 0))
-    run = Run(training=False)
+    run = RunState(training=False)
     for name, layer in network.walk():
         layer.numerics.run = run
         _place(layer, name, arrays)

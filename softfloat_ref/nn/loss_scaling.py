@@ -13,7 +13,7 @@ from softfloat_ref.base.tables import variant
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantScaling:
     """The same factor always. No step is skipped: where a gradient overflows, the training shows it."""
 
     scale: float = 1.0
@@ -33,7 +33,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class NoScaling(Constant):
+class NoScaling(ConstantScaling):
     """A factor of 1."""
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class NoScaling(Constant):
 
 
 @dataclass(frozen=True)
-class Dynamic(Constant):
+class DynamicScaling(ConstantScaling):
     """A step with an Inf or NaN is skipped and the scale halved; after `interval` good steps in a row it is doubled.
 
     scale: at the start. factor: by which it changes. It stays from `smallest` to `largest`.
@@ -77,7 +77,7 @@ class Dynamic(Constant):
 
 
 @dataclass(frozen=True)
-class Enhanced(Dynamic):
+class EnhancedScaling(DynamicScaling):
     """Dynamic, with a floor that rises: from each step in `floors`, [[step, floor], ...], the scale is not below it.
 
     (Mellempudi et al., Mixed Precision Training With 8-bit Floating Point, 2019.)
@@ -97,11 +97,11 @@ class Enhanced(Dynamic):
         return max([float(self.smallest), *(float(floor) for begin, floor in self.floors if step >= begin)])
 
 
-KINDS: Final[dict[str, type[Constant]]] = {
+KINDS: Final[dict[str, type[ConstantScaling]]] = {
     "none": NoScaling,
-    "constant": Constant,
-    "dynamic": Dynamic,
-    "enhanced": Enhanced,
+    "constant": ConstantScaling,
+    "dynamic": DynamicScaling,
+    "enhanced": EnhancedScaling,
 }
 
 
@@ -112,7 +112,7 @@ def _positive(x: object) -> bool:
 class LossScaler:
     """The scale, step by step. steps: taken or skipped so far; skipped: how many were."""
 
-    def __init__(self, kind: Constant) -> None:
+    def __init__(self, kind: ConstantScaling) -> None:
         self._kind = kind
         self._good = 0
         self.steps = self.skipped = 0

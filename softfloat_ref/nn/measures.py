@@ -29,7 +29,7 @@ class Score(NamedTuple):
         return math.exp(self.loss) if self.loss < 700 else math.inf
 
 
-class Measure(NamedTuple):
+class ScoreMeasure(NamedTuple):
     """name: the property of a score. better: 1 where more is, else -1. shown: in a column of its own. factor: of means,
     as they are shown."""
 
@@ -50,5 +50,9 @@ class Measure(NamedTuple):
 
 MEASURES: Final = {
     m.name: m
-    for m in (Measure("accuracy", 1, ".2%", 100), Measure("perplexity", -1, ".2f"), Measure("distance", -1, ".2f"))
+    for m in (
+        ScoreMeasure("accuracy", 1, ".2%", 100),
+        ScoreMeasure("perplexity", -1, ".2f"),
+        ScoreMeasure("distance", -1, ".2f"),
+    )
 }

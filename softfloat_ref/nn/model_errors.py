@@ -12,15 +12,15 @@ from softfloat_ref.arrays.error_counts import Errors
 from softfloat_ref.arrays.errors import Measure, Measured, Range
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
-from softfloat_ref.nn.model_files.tensors import Tensor, Unreadable
+from softfloat_ref.nn.model_files.tensors import ModelTensor, Unreadable
 
 
-class Row(NamedTuple):
+class ModelErrorRow(NamedTuple):
     """A tensor in a format. problem: why there is no result."""
 
-    tensor: Tensor
+    tensor: ModelTensor
     measure: Measure
-    found: Measured
+    measured: Measured
     problem: str = ""
 
 
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 class Work:
     """What is measured: the tensors, each in every format. bins: of blocks, for pictures; slab: values of a box."""
 
-    tensors: Sequence[Tensor]
+    tensors: Sequence[ModelTensor]
     measures: Sequence[Measure]
     bins: int = 0
     slab: int = SLAB
@@ -38,7 +38,9 @@ class Work:
         """The number of values to be quantized."""
         return sum(t.size for t in self.tensors) * len(self.measures)
 
-    def rows(self, pool: Workers, done: Callable[[str, int], None] = lambda name, count: None) -> Iterator[Row]:
+    def rows(
+        self, pool: Workers, done: Callable[[str, int], None] = lambda name, count: None
+    ) -> Iterator[ModelErrorRow]:
         """The results, tensor by tensor. done: is told of finished work. Raises Error for a file that cannot be read;
         a tensor that a format refuses has a problem instead."""
         jobs = [_Job(t, m, self.bins) for t in self.tensors for m in self.measures]
@@ -62,7 +64,7 @@ class Work:
                 else:
                     problem = problem or part
                 waiting = next(results, None)
-            yield Row(job.tensor, job.measure, Measured(Errors()) if problem else measured, problem)
+            yield ModelErrorRow(job.tensor, job.measure, Measured(Errors()) if problem else measured, problem)
 
     def _parts(self, job: _Job, plan: Plan) -> Iterator[tuple[Box, ...]]:
         """The boxes of each task; values in memory are sent to a worker only once."""
@@ -88,7 +90,7 @@ class Work:
 class _Job:
     """One tensor in one format."""
 
-    tensor: Tensor
+    tensor: ModelTensor
     measure: Measure
     bins: int
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.functions import lstm_gate_errors
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.operations import GATES, Operations
+from softfloat_ref.nn.operations import GATES, TensorOperations
 from softfloat_ref.nn.quantizers import Quantizer, quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.nn.watched import Seen, WatchedQuantizer
@@ -33,7 +33,7 @@ BLAS: Final = "blas"
 
 
 @dataclass
-class Run:
+class RunState:
     """What all layers of a network share: the seed, the step, and whether it trains.
 
     A random word depends on the seed, the step and its turn, the tensor's name and the position in the tensor alone.
@@ -104,7 +104,7 @@ class Held:
         return self.quantizer.operand(values, source, place + values.ndim - 2)
 
 
-class Numerics(Operations):
+class Numerics(TensorOperations):
     """The operations and formats of one layer. Without specs: FP32 throughout, no copies.
 
     hadamard: the size of the transform of weight gradients' operands, or 0. Raises Error if it is not 0 and the formats
@@ -118,10 +118,10 @@ class Numerics(Operations):
         name: str = "",
         specs: Mapping[str, TensorFormat] | None = None,
         accumulator: str = BLAS,
-        run: Run | None = None,
+        run: RunState | None = None,
         hadamard: int = 0,
     ) -> None:
-        self.name, self.accumulator, self.run, self.hadamard_size = name, accumulator, run or Run(), hadamard
+        self.name, self.accumulator, self.run, self.hadamard_size = name, accumulator, run or RunState(), hadamard
         self.specs = dict(specs or {})
         self._by_role: dict[str, Quantizer | None] = dict.fromkeys(ROLES)
         self._by_role |= {role: quantizer(spec) for role, spec in self.specs.items()}

@@ -14,7 +14,7 @@ from softfloat_ref.base.search import find_first
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.features import Features, frechet
 from softfloat_ref.nn.layers import Layer, binary_cross_entropy, softmax_cross_entropy
-from softfloat_ref.nn.measures import MEASURES, Measure, Score
+from softfloat_ref.nn.measures import MEASURES, Score, ScoreMeasure
 from softfloat_ref.nn.models import ADVERSARIES, DISCRIMINATOR, GENERATOR
 from softfloat_ref.nn.numerics import Numerics
 
@@ -165,7 +165,7 @@ OBJECTIVES: Final[dict[str, type[Objective]]] = {
 }  # by measure
 
 
-def measure_of(model: Mapping[str, Any], data: Dataset) -> Measure:
+def measure_of(model: Mapping[str, Any], data: Dataset) -> ScoreMeasure:
     """What a model of data is measured by."""
     generated = model.get("kind") in ADVERSARIES
     return MEASURES["distance" if generated else "perplexity" if data.kind == "text" else "accuracy"]

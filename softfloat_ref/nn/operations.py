@@ -30,7 +30,7 @@ def _cell_gate(gates: Array) -> slice:
     return slice(i * width, (i + 1) * width)
 
 
-class Operations:
+class TensorOperations:
     """Every public method is an operation."""
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ _GRADIENTS: Final = ("error", "weight_gradient")  # the roles whose last tensors
 
 
 @dataclass
-class Tally:
+class TensorTally:
     """The errors of all tensors of one role in one layer. relative: the sum of relative errors, of `compared` values:
     those that neither are nor become zero, NaN or Inf, which the largest is taken of too."""
 
@@ -61,7 +61,7 @@ class Statistics:
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
-        self._tallies: dict[str, Tally] = {}
+        self._tallies: dict[str, TensorTally] = {}
         self._last: dict[str, Array] = {}
         for numerics in (trainer.objective.numerics, *(layer.numerics for layer in trainer.layers.values())):
             numerics.watch(partial(self._see, numerics.name))
@@ -70,7 +70,7 @@ class Statistics:
         if not self._trainer.run.training or not seen.before.size:
             return
         name = f"{layer}.{role}"
-        self._tallies.setdefault(name, Tally()).add(seen)
+        self._tallies.setdefault(name, TensorTally()).add(seen)
         if role in _GRADIENTS:
             self._last[name] = seen.before.copy()
 

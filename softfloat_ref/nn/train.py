@@ -18,7 +18,7 @@ from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset, batches, load, text_batches
 from softfloat_ref.nn.divergence import Diverged
-from softfloat_ref.nn.measures import Measure, Score
+from softfloat_ref.nn.measures import Score, ScoreMeasure
 from softfloat_ref.nn.models import ADVERSARIES
 from softfloat_ref.nn.numerics import BLAS
 from softfloat_ref.nn.plain import is_number
@@ -53,11 +53,11 @@ class Epoch:
 
 
 @dataclass
-class Result:
+class TrainingResult:
     """The result of a run. averaged: the score of the averaged weights, if the recipe averages after training."""
 
     recipe: Recipe
-    measure: Measure
+    measure: ScoreMeasure
     epochs: list[Epoch] = field(default_factory=list)
     averaged: Score | None = None
 
@@ -105,7 +105,7 @@ def steps_of(recipe: Recipe, data: Dataset) -> int:
     return -(-len(data.train_x) // t.batch)
 
 
-class Training:
+class TrainingRun:
     """A run of a recipe over data. out: the folder of its files, or none; pool: where the shards of its steps are
     done."""
 
@@ -126,11 +126,11 @@ class Training:
         self.statistics = Statistics(self.trainer) if count else None
         self.averager = Averager(recipe.swa or None, recipe.training.epochs)
         self.factor = schedule(recipe.schedule or None)
-        self.result = Result(recipe, self.trainer.measure)
+        self.result = TrainingResult(recipe, self.trainer.measure)
         self.number, self.start = 0, 0  # steps and epochs done
         self._log: RunLog | None = None
 
-    def run(self, resume: bool = False) -> Result:
+    def run(self, resume: bool = False) -> TrainingResult:
         """Train to the last epoch. resume: go on from the folder's checkpoint. Raises Diverged and Error."""
         with ExitStack() as stack:
             if self.out is not None:
@@ -308,7 +308,7 @@ def train(
     statistics: bool = False,
     data: Dataset | None = None,
     pool: Workers | None = None,
-) -> Result:
+) -> TrainingResult:
     """Train a recipe. out: folder for recipe.toml, log.jsonl, checkpoint.npz (and gradients.npz with statistics). pool:
     workers for the shards of a step.
 
@@ -317,4 +317,4 @@ def train(
     if resume and out is None:
         raise Error("to resume, give the run's folder with --out")
     dataset = load_data(recipe) if data is None else data
-    return Training(recipe, dataset, out, watch, statistics, pool).run(resume)
+    return TrainingRun(recipe, dataset, out, watch, statistics, pool).run(resume)

@@ -19,7 +19,7 @@ from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, Sequential
 from softfloat_ref.nn.loss_scaling import loss_scaler
 from softfloat_ref.nn.measures import Score
 from softfloat_ref.nn.models import Input, build
-from softfloat_ref.nn.numerics import Numerics, Run
+from softfloat_ref.nn.numerics import Numerics, RunState
 from softfloat_ref.nn.objectives import OBJECTIVES, Pairs, Passed, measure_of
 from softfloat_ref.nn.optimizers import Updates
 from softfloat_ref.nn.training_recipe import Recipe
@@ -28,7 +28,7 @@ Array = NDArray[Any]
 MAX_SKIPPED: Final = 200  # steps in a row without a finite gradient
 
 
-class Step(NamedTuple):
+class StepResult(NamedTuple):
     """The result of a step: the mean loss and how many predictions were right before it; whether its updates were
     taken."""
 
@@ -42,7 +42,7 @@ class Trainer:
 
     def __init__(self, recipe: Recipe, data: Dataset) -> None:
         self.recipe = recipe
-        self.run = Run(recipe.training.seed)
+        self.run = RunState(recipe.training.seed)
         shape = () if data.kind == "text" else data.train_x.shape[1:]
         self.network = build(recipe.model, Input(shape, data.classes, recipe.training.seed))
         recipe.assign(self.network, self.run)
@@ -57,12 +57,12 @@ class Trainer:
 
     # -- a step --------------------------------------------------------------------------------------------------------
 
-    def step(self, number: int, x: Array, y: Array, factor: float = 1.0) -> Step:
+    def step(self, number: int, x: Array, y: Array, factor: float = 1.0) -> StepResult:
         """Train on a minibatch; factor: of the learning rate. The loss is that of the first turn. Raises Diverged."""
         first, *others = [self._turn(turn, number, x, y, factor) for turn in self.objective.turns]
         return first._replace(taken=all(step.taken for step in (first, *others)))
 
-    def _turn(self, turn: str, number: int, x: Array, y: Array, factor: float) -> Step:
+    def _turn(self, turn: str, number: int, x: Array, y: Array, factor: float) -> StepResult:
         self.run.begin(number, turn=turn)
         scale = self.scaler.scale
         others = {name: layer.grads for name, layer in self.layers.items() if not name.startswith(turn)}
@@ -81,7 +81,7 @@ class Trainer:
         if taken:
             with np.errstate(over="ignore", invalid="ignore"):  # the square of a gradient, in Adam
                 self._update(gradients, scale, factor, self.optimizers[turn])
-        return Step(passed.loss, passed.correct, taken)
+        return StepResult(passed.loss, passed.correct, taken)
 
     def _passes(self, turn: str, x: Array, y: Array, scale: float) -> Passed:
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is reported as such

@@ -14,7 +14,7 @@ from softfloat_ref.base.tables import Range, changed, made, read_file, to_toml
 from softfloat_ref.nn.hadamard import check_size
 from softfloat_ref.nn.layers import KINDS, Layer
 from softfloat_ref.nn.models import check_model
-from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
+from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, RunState
 from softfloat_ref.nn.optimizers import SGD, Optimizer, read_optimizer
 from softfloat_ref.nn.tensor_format import TensorFormat, read_tensor_format
 from softfloat_ref.oracle.accumulate import get_accumulator
@@ -81,7 +81,7 @@ class Recipe:
         settings = {k: v for k, v in changes.items() if v is not None}
         return dataclasses.replace(self, training=made(Training, settings, "[training]", self.training))
 
-    def assign(self, network: Layer, run: Run) -> None:
+    def assign(self, network: Layer, run: RunState) -> None:
         """Give every layer of a network its name and its `Numerics`. Raises Error for a pattern that matches no
         layer."""
         layers = list(network.walk())

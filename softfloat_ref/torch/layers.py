@@ -14,7 +14,7 @@ import torch
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import layers
-from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.numerics import RunState
 from softfloat_ref.torch import tensors
 from softfloat_ref.torch.calls import WatchedLayer, layer_forward, matrices
 from softfloat_ref.torch.passes import Clock, Through, array, recorded
@@ -213,7 +213,7 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
     found = {name: layer for name, m in modules.items() if (layer := counterpart(m)) is not None}
     given = find_recipe(recipe)
     clock = Clock(given, seed)
-    given.assign(layers.Sequential(found), Run(clock.seed))
+    given.assign(layers.Sequential(found), RunState(clock.seed))
     counted, left = 0, []
     for name, layer in found.items():
         if isinstance(layer, _Matrices) and _has_products(layer):

@@ -48,7 +48,7 @@ def test_processes_change_nothing_and_finished_runs_are_kept(tmp_path: Path) -> 
     recipe = load_recipe(recipe_file(tmp_path, "a"))
     with workers(1) as crew:
         here = compare.compare([recipe], (1, 2), crew, tmp_path / "out")
-        seen: list[compare.Outcome] = []
+        seen: list[compare.RunOutcome] = []
         again = compare.compare([recipe], (1, 2, 3), crew, tmp_path / "out", seen.append)
     assert again[:2] == here  # seconds too: they were not done again
     assert [o.seed for o in seen] == [1, 2, 3]

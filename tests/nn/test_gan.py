@@ -17,8 +17,8 @@ from softfloat_ref.nn.data import Dataset, load
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.features import FILE, Features, frechet
 from softfloat_ref.nn.models import DISCRIMINATOR, GENERATOR
-from softfloat_ref.nn.numerics import Numerics, Run
-from softfloat_ref.nn.train import Training, load_data, train
+from softfloat_ref.nn.numerics import Numerics, RunState
+from softfloat_ref.nn.train import TrainingRun, load_data, train
 from softfloat_ref.nn.trainer import Trainer
 from softfloat_ref.nn.training_recipe import Recipe, load_recipe, read_recipe
 
@@ -70,7 +70,7 @@ def test_binary_cross_entropy(target: int) -> None:
 def test_noise_depends_on_seed_and_step_and_is_the_same_in_every_evaluation() -> None:
     def drawn(seed: int, step: int | None, count: int = 40, turn: str = "") -> Array:
         layer = nn.Noise(5, seed=seed, name="noise")
-        layer.numerics = Numerics("noise", run=Run(seed))
+        layer.numerics = Numerics("noise", run=RunState(seed))
         layer.numerics.run.begin(step or 0, step is not None, turn)
         parts = [layer.forward(np.empty((n, 12, 12, 3), np.float32)) for n in (count - 9, 9)]
         return np.concatenate(parts)
@@ -182,7 +182,7 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any], 
         if epoch.number == 2:
             raise InterruptedError
 
-    stopped = Training(gan, data, tmp_path / "parts")
+    stopped = TrainingRun(gan, data, tmp_path / "parts")
     stopped.watch.epoch = stop
     with pytest.raises(InterruptedError):
         stopped.run()
@@ -300,7 +300,7 @@ def test_gradients_of_statistics_are_scaled_once() -> None:
     gradients = []
     for scale in (1.0, 64.0):
         gan = recipe(training={"epochs": 1, "batch": 16}, loss_scaling={"kind": "constant", "scale": scale})
-        training = Training(gan, load_data(gan), count=True)
+        training = TrainingRun(gan, load_data(gan), count=True)
         training.run()
         assert training.statistics is not None
         gradients.append(training.statistics.gradients())

@@ -13,7 +13,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import hadamard
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.models import Input, build
-from softfloat_ref.nn.numerics import Numerics, Run
+from softfloat_ref.nn.numerics import Numerics, RunState
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.nn.training_recipe import load_recipe, read_recipe
 
@@ -21,7 +21,7 @@ FORMATS = {role: TensorFormat("nvfp4") for role in ("weight", "activation", "err
 
 
 def words_of(seed: int, n: int = 16) -> Any:
-    return Run(seed).signs().array(1, 0, n)
+    return RunState(seed).signs().array(1, 0, n)
 
 
 def matrix_of(words: Any) -> list[list[int]]:
@@ -62,7 +62,7 @@ def test_sums_are_of_neighbours_in_fp32(x: tuple[float, ...], expected: float) -
     assert hadamard.transformed(rows, np.zeros(4, np.uint8))[0, 0] == expected
 
 
-def layer_of(size: int, run: Run) -> nn.Linear:
+def layer_of(size: int, run: RunState) -> nn.Linear:
     layer = nn.Linear(6, 5)
     layer.numerics = Numerics("linear", FORMATS, run=run, hadamard=size)
     return layer
@@ -73,7 +73,7 @@ def operands() -> list[Any]:
     return [rng.standard_normal((32, n)).astype(np.float32) for n in (6, 5)]
 
 
-def gradients(size: int, run: Run) -> tuple[Any, Any, Any]:
+def gradients(size: int, run: RunState) -> tuple[Any, Any, Any]:
     x, dy = operands()
     layer = layer_of(size, run)
     y = layer.forward(x)
@@ -81,7 +81,7 @@ def gradients(size: int, run: Run) -> tuple[Any, Any, Any]:
 
 
 def test_only_the_weight_gradient_is_transformed() -> None:
-    plain, transformed = gradients(0, Run(3)), gradients(16, Run(3))
+    plain, transformed = gradients(0, RunState(3)), gradients(16, RunState(3))
     np.testing.assert_array_equal(plain[1], transformed[1])
     np.testing.assert_array_equal(plain[2], transformed[2])
     assert (plain[0]["weight"] != transformed[0]["weight"]).any()
@@ -91,9 +91,9 @@ def test_only_the_weight_gradient_is_transformed() -> None:
 
 
 def test_signs_depend_on_the_seed_alone() -> None:
-    first = gradients(16, Run(3))[0]["weight"]
-    np.testing.assert_array_equal(gradients(16, Run(3, step=9))[0]["weight"], first)
-    assert (gradients(16, Run(4))[0]["weight"] != first).any()
+    first = gradients(16, RunState(3))[0]["weight"]
+    np.testing.assert_array_equal(gradients(16, RunState(3, step=9))[0]["weight"], first)
+    assert (gradients(16, RunState(4))[0]["weight"] != first).any()
 
 
 def test_the_recipe_and_its_overrides() -> None:
@@ -105,13 +105,13 @@ def test_the_recipe_and_its_overrides() -> None:
     }
     recipe = read_recipe(table)
     network = build(recipe.model, Input((8,), 3, 1))
-    recipe.assign(network, Run())
+    recipe.assign(network, RunState())
     sizes = [layer.numerics.hadamard_size for _, layer in network.walk() if layer.products]
     assert sizes == [0, 16, 16, 0]
     assert load_recipe("nvfp4-transformer").hadamard == 16
     recipe = read_recipe(table | {"formats": {"activation": "fp16", "error": "nvfp4", "hadamard": 16}})
     with pytest.raises(Error, match="hadamard = 16: linear2's role activation needs a block format"):
-        recipe.assign(network, Run())
+        recipe.assign(network, RunState())
 
 
 @pytest.mark.parametrize("size", [8, 32, -16, 16.5, True, "16"])

@@ -16,7 +16,7 @@ from softfloat_ref.golden.trace.recorder import Recorded, Recorder
 from softfloat_ref.nn import functions
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.models import MODELS, Input, build
-from softfloat_ref.nn.numerics import Numerics, Run
+from softfloat_ref.nn.numerics import Numerics, RunState
 from softfloat_ref.nn.tensor_format import TensorFormat
 
 Array = np.ndarray[Any, Any]
@@ -128,7 +128,7 @@ def spread(
 ) -> list[Array]:
     """Output, gradients of the input and of the parameters, under these numerics."""
     for name, part in layer.walk():
-        part.numerics = numerics(Numerics(name, specs, accumulator, Run(1)))
+        part.numerics = numerics(Numerics(name, specs, accumulator, RunState(1)))
         part.numerics.run.begin(1)
     results = [layer.forward(x), layer.backward(dy)]
     return [*results, *(part.grads[key] for _, part in layer.walk() for key in part.params)]
@@ -299,7 +299,7 @@ def test_batch_norm_in_inference_goes_by_its_statistics() -> None:
 def test_dropout_depends_on_seed_and_step() -> None:
     def mask(seed: int, step: int) -> Array:
         layer = nn.Dropout(0.5)
-        layer.numerics = Numerics("drop", run=Run(seed))
+        layer.numerics = Numerics("drop", run=RunState(seed))
         layer.numerics.run.begin(step)
         return layer.forward(np.ones(1000, np.float32))
 

@@ -14,14 +14,14 @@ import pytest
 import state_dicts
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.model_files import Tensor, tensors
+from softfloat_ref.nn.model_files import ModelTensor, tensors
 
 W = np.random.default_rng(1).normal(size=(6, 40)).astype(np.float32)
 H = W[:2].astype(np.float16)
 D = W.astype(np.float64)
 
 
-def values(t: Tensor) -> np.ndarray:
+def values(t: ModelTensor) -> np.ndarray:
     """The values, read in two parts."""
     half = t.size // 3
     return np.concatenate([t.read(0, half), t.read(half, t.size - half)]).reshape(t.shape)

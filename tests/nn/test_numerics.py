@@ -13,7 +13,7 @@ from softfloat_ref import affine, arrays, blocks
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import images
 from softfloat_ref.nn import layers as nn
-from softfloat_ref.nn.numerics import Numerics, Run
+from softfloat_ref.nn.numerics import Numerics, RunState
 from softfloat_ref.nn.quantizers import quantizer, rounded, stochastic
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.oracle.policies import POLICIES, get_policy
@@ -39,7 +39,7 @@ def same(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool((a.view(np.uint32) == b.view(np.uint32)).all())
 
 
-def numerics(run: Run | None = None, accumulator: str = "blas", **formats: Any) -> Numerics:
+def numerics(run: RunState | None = None, accumulator: str = "blas", **formats: Any) -> Numerics:
     specs = {k: v if isinstance(v, TensorFormat) else TensorFormat(v) for k, v in formats.items()}
     return Numerics("layer", specs, accumulator, run)
 
@@ -241,7 +241,7 @@ def test_random_bits_depend_on_seed_step_and_tensor() -> None:
     x = draw(64, 64)
 
     def held(seed: int, step: int, name: str = "layer", before: int = 0) -> Array:
-        by = Numerics(name, {"weight": TensorFormat("s1e5m2", SR)}, run=Run(seed))
+        by = Numerics(name, {"weight": TensorFormat("s1e5m2", SR)}, run=RunState(seed))
         by.run.begin(step)
         for _ in range(before):
             by.hold(x, "weight")
@@ -253,7 +253,7 @@ def test_random_bits_depend_on_seed_step_and_tensor() -> None:
 
 
 def test_stochastic_rounding_is_unbiased_in_training_and_absent_in_inference() -> None:
-    run = Run(1)
+    run = RunState(1)
     by = numerics(run, weight=TensorFormat("s1e5m2", SR))
     x = np.full(100_000, 1.0625, np.float32)  # a quarter of the way from 1 to 1.25
     run.begin(1)
@@ -266,7 +266,7 @@ def test_stochastic_rounding_is_unbiased_in_training_and_absent_in_inference() -
 
 def test_stochastic_values_are_the_scalar_model() -> None:
     """Each value by `encode` with its own bits of the source."""
-    run = Run(9)
+    run = RunState(9)
     by = numerics(run, error=TensorFormat("s1e6m1b46", SR))
     x = draw(300)
     run.begin(4)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from softfloat_ref.nn.numerics import Numerics, Run
-from softfloat_ref.nn.statistics import Tally
+from softfloat_ref.nn.numerics import Numerics, RunState
+from softfloat_ref.nn.statistics import TensorTally
 from softfloat_ref.nn.tensor_format import TensorFormat
-from softfloat_ref.nn.train import Training, load_data
+from softfloat_ref.nn.train import TrainingRun, load_data
 from softfloat_ref.nn.training_recipe import read_recipe
 
 X = [7.9, 4.0, -5.0, 0.2, 0.0, 3.0, -6.5, 1.0]
@@ -19,7 +19,7 @@ X = [7.9, 4.0, -5.0, 0.2, 0.0, 3.0, -6.5, 1.0]
 
 def figures(fmt: str, x: list[float], first: list[float] | None = None, **settings: Any) -> dict[str, float]:
     """Of a tensor that one product takes as an operand; first: what the format sees before."""
-    numerics, tally = Numerics("layer", {"error": TensorFormat(fmt, **settings)}, run=Run(1)), Tally()
+    numerics, tally = Numerics("layer", {"error": TensorFormat(fmt, **settings)}, run=RunState(1)), TensorTally()
     if first is not None:
         numerics.hold(np.array([first], np.float32), "error")
     numerics.watch(lambda role, seen: tally.add(seen))
@@ -89,7 +89,7 @@ def test_a_watched_run_has_the_same_bits(name: str) -> None:
         },
         name,
     )
-    runs = [Training(recipe, load_data(recipe), count=count) for count in (False, True)]
+    runs = [TrainingRun(recipe, load_data(recipe), count=count) for count in (False, True)]
     for run in runs:
         run.run()
     plain, watched = (run.trainer.arrays() for run in runs)

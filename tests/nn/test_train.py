@@ -21,7 +21,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.divergence import Diverged
-from softfloat_ref.nn.train import Training, train
+from softfloat_ref.nn.train import TrainingRun, train
 from softfloat_ref.nn.trainer import Trainer
 from softfloat_ref.nn.training_recipe import Recipe, read_recipe
 
@@ -86,7 +86,7 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any], 
         formats=formats, policy=SR, swa=swa, optimizer=optimizer, loss_scaling={"kind": "dynamic", "scale": 64.0}
     )
     whole = train(stochastic, tmp_path / "whole")
-    stopped = Training(stochastic, Training(stochastic, *_data(stochastic)).data, tmp_path / "parts")
+    stopped = TrainingRun(stochastic, TrainingRun(stochastic, *_data(stochastic)).data, tmp_path / "parts")
     stopped._finish = stopped.watch.epoch = _stop_after_two(stopped)  # type: ignore[method-assign]
     with pytest.raises(InterruptedError):
         stopped.run()
@@ -105,7 +105,7 @@ def _data(of: Recipe) -> tuple[Dataset]:
     return (load_data(of),)
 
 
-def _stop_after_two(training: Training) -> Any:
+def _stop_after_two(training: TrainingRun) -> Any:
     def stop(epoch: Any = None) -> None:
         if epoch is None or epoch.number == 2:
             raise InterruptedError
@@ -194,7 +194,7 @@ def test_flushed_gradients_are_counted() -> None:
     shares = []
     for scale in (1.0, 65536.0):
         scaled = recipe(MLP, formats={"error": "fp16"}, loss_scaling={"kind": "constant", "scale": scale})
-        training = Training(scaled, blobs(scale=1e-4), count=True)
+        training = TrainingRun(scaled, blobs(scale=1e-4), count=True)
         for _, layer in training.trainer.network.walk():
             for name in layer.params:
                 layer.params[name] *= np.float32(1e-5)
@@ -207,7 +207,7 @@ def test_flushed_gradients_are_counted() -> None:
 
 def test_inference_does_not_round_stochastically() -> None:
     fp8 = recipe(formats=FP8, policy=SR)
-    training = Training(fp8, *_data(fp8))
+    training = TrainingRun(fp8, *_data(fp8))
     pairs = list(training._test())
     assert training.trainer.evaluate(pairs) == training.trainer.evaluate(pairs)
     x, y = pairs[0]
@@ -219,7 +219,7 @@ def test_a_step_is_an_update_of_the_master_weights() -> None:
     """FP32 master weights, unscaled gradients: the loss scale leaves no trace where nothing overflows or is flushed."""
     weights = []
     for scale in (1.0, 1024.0):
-        training = Training(recipe(MLP, loss_scaling={"kind": "constant", "scale": scale}), blobs())
+        training = TrainingRun(recipe(MLP, loss_scaling={"kind": "constant", "scale": scale}), blobs())
         training.trainer.step(1, training.data.train_x, training.data.train_y)
         weights.append({k: v.copy() for k, v in training.trainer.parameters().items()})
     assert same(*weights)
@@ -263,7 +263,7 @@ def test_layers_within_layers_are_kept(tmp_path: Path) -> None:
     formats = {"activation": {"format": "qint8", "observer": "moving-average"}}
     resnet = recipe(model={"kind": "resnet", "depth": 8}, swa={"kind": "after", "count": 2}, formats=formats)
     whole = train(resnet, tmp_path / "whole")
-    stopped = Training(resnet, Training(resnet, *_data(resnet)).data, tmp_path / "parts")
+    stopped = TrainingRun(resnet, TrainingRun(resnet, *_data(resnet)).data, tmp_path / "parts")
     stopped._finish = stopped.watch.epoch = _stop_after_two(stopped)  # type: ignore[method-assign]
     with pytest.raises(InterruptedError):
         stopped.run()
@@ -363,9 +363,11 @@ def test_the_command_shows_what_it_did(tmp_path: Path) -> None:
 
 def test_a_bit_exact_accumulator_is_named(tmp_path: Path) -> None:
     mlp = recipe(MLP, formats={"weight": "fp16", "activation": "fp16", "accumulator": "fp16-sequential"})
-    assert Training(mlp, blobs()).result.products == "bit-exact fp16-sequential"
+    assert TrainingRun(mlp, blobs()).result.products == "bit-exact fp16-sequential"
     mlp = recipe(MLP, formats={"accumulator": "exact"}, override=[{"layers": ["last"], "exempt": True}])
-    assert Training(mlp, blobs()).result.products == "bit-exact exact; BLAS in FP32 on decoded values in exempt layers"
+    assert (
+        TrainingRun(mlp, blobs()).result.products == "bit-exact exact; BLAS in FP32 on decoded values in exempt layers"
+    )
 
 
 def test_the_list_has_every_recipe() -> None:

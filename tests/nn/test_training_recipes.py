@@ -9,7 +9,7 @@ import pytest
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.models import Input, build
-from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.numerics import RunState
 from softfloat_ref.nn.training_recipe import Recipe, load_recipe, read_recipe, recipe_files
 
 BASE: dict[str, Any] = {"model": {"kind": "cnn", "channels": [4, 8]}, "data": {"name": "shapes"}}
@@ -20,7 +20,7 @@ def assigned(table: dict[str, Any], model: dict[str, Any] | None = None) -> dict
     recipe = read_recipe({**BASE, **table, **({"model": model} if model else {})})
     shape = () if recipe.model["kind"] in ("lstm", "transformer") else (16, 16, 3)
     network = build(recipe.model, Input(shape, 10, 1))
-    recipe.assign(network, Run())
+    recipe.assign(network, RunState())
     return {n: layer.numerics for n, layer in network.walk()}
 
 
@@ -30,7 +30,7 @@ def test_recipes_come_back_from_toml(name: str) -> None:
     assert recipe.description
     assert read_recipe(tomllib.loads(recipe.to_toml()), name) == recipe
     shape = () if recipe.model["kind"] in ("lstm", "transformer") else (16, 16, 3)
-    recipe.assign(build(recipe.model, Input(shape, 10, 1)), Run())
+    recipe.assign(build(recipe.model, Input(shape, 10, 1)), RunState())
 
 
 def test_everything_comes_back_from_toml() -> None:

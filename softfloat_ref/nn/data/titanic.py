@@ -30,7 +30,7 @@ _LARGEST: Final = 1e12  # of a number: squares and sums stay in FP32's range
 _MISSING: Final = ("Age", "Fare", "Embarked")  # columns that may be empty
 
 
-class Row(NamedTuple):
+class Passenger(NamedTuple):
     """A passenger: survived; the numbers (None: not known); of each choice, which."""
 
     survived: int
@@ -60,7 +60,7 @@ def titanic(*, seed: int, root: Path, test: int = 20) -> Dataset:
     return Dataset(x[held:], y[held:], x[:held], y[:held], "classes", 2, source)
 
 
-def _rows(path: Path, content: str) -> Iterator[Row]:
+def _rows(path: Path, content: str) -> Iterator[Passenger]:
     reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
     try:
         missing = [c for c in COLUMNS if c not in (reader.fieldnames or ())]
@@ -70,7 +70,7 @@ def _rows(path: Path, content: str) -> Iterator[Row]:
             where = f"{path}:{reader.line_num}"
             numbers = tuple(_number(where, column, record[column]) for column in _NUMBERS)
             survived, *choices = (_choice(where, column, record[column]) for column in _CHOICES)
-            yield Row(int(survived or 0), numbers, tuple(choices))
+            yield Passenger(int(survived or 0), numbers, tuple(choices))
     except csv.Error as e:
         raise Error(f"{path}:{reader.line_num}: not CSV: {e}") from None
 
@@ -119,7 +119,7 @@ class _Scaler:
         return ((self.median if x is None else x) - self.mean) / self.deviation
 
 
-def _features(row: Row, scalers: list[_Scaler]) -> list[float]:
+def _features(row: Passenger, scalers: list[_Scaler]) -> list[float]:
     one_hot: Callable[[int | None, str], list[float]] = lambda chosen, column: [  # noqa: E731
         float(chosen == i) for i in range(len(_CHOICES[column]))
     ]

@@ -10,9 +10,9 @@ from typing import Any, Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, escaped, unknown
 from softfloat_ref.base.files import opened
-from softfloat_ref.nn.model_files.tensors import Tensor
+from softfloat_ref.nn.model_files.tensors import ModelTensor
 
-__all__ = ["KINDS", "Tensor", "tensors"]
+__all__ = ["KINDS", "ModelTensor", "tensors"]
 
 # suffix: the module that reads such files
 KINDS: Final = {
@@ -27,7 +27,7 @@ KINDS: Final = {
 }
 
 
-def tensors(path: str | Path) -> list[Tensor]:
+def tensors(path: str | Path) -> list[ModelTensor]:
     """The tensors of a file, in its order, each with its position: values are not read yet. Hidden characters of their
     names are escaped. Raises Error."""
     path = Path(path)
@@ -37,7 +37,7 @@ def tensors(path: str | Path) -> list[Tensor]:
         raise unknown(f"kind of model {path.name!r}:", path.suffix, KINDS)
     opened(path).close()
     module: Any = importlib.import_module(f"{__name__}.{KINDS[path.suffix]}")
-    listed: list[Tensor] = []
+    listed: list[ModelTensor] = []
     try:
         for x in module.read(path.absolute()):
             listed.append(replace(x.check(), name=escaped(x.name)))

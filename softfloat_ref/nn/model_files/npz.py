@@ -14,12 +14,12 @@ from softfloat_ref.base import npz
 from softfloat_ref.base.archives import archive, data_offset
 from softfloat_ref.base.errors import Error, errors_of, escaped
 from softfloat_ref.base.files import opened
-from softfloat_ref.nn.model_files.tensors import Tensor, problem_of
+from softfloat_ref.nn.model_files.tensors import ModelTensor, problem_of
 
 _FORMATS: Final = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}
 
 
-def read(path: Path) -> Iterator[Tensor]:
+def read(path: Path) -> Iterator[ModelTensor]:
     """The arrays, in the order of the file. Raises Error."""
     try:
         with errors_of(path):
@@ -35,7 +35,7 @@ def read(path: Path) -> Iterator[Tensor]:
         raise Error(f"{path}: not a readable {path.suffix} file of plain arrays") from None
 
 
-def _single(path: Path) -> Tensor:
+def _single(path: Path) -> ModelTensor:
     with opened(path) as stream:
         head = npz.header(stream, "")
         offset = stream.tell()
@@ -48,10 +48,10 @@ def _single(path: Path) -> Tensor:
     return _described(path, path.stem, head, data=np.ascontiguousarray(values.reshape(shape, order="F")))
 
 
-def _member(path: Path, members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Tensor:
+def _member(path: Path, members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> ModelTensor:
     name = entry.filename.removesuffix(".npy")
     if name == entry.filename:
-        return Tensor(name, (), "file", problem="not an .npy array")
+        return ModelTensor(name, (), "file", problem="not an .npy array")
     with members.open(entry) as member:
         head = npz.header(member, escaped(name))
         begin = member.tell()
@@ -65,10 +65,10 @@ def _member(path: Path, members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Ten
     return _described(path, name, head, data_offset(members, entry) + begin)
 
 
-def _described(path: Path, name: str, head: npz.Header, offset: int = 0, data: Any = None) -> Tensor:
+def _described(path: Path, name: str, head: npz.Header, offset: int = 0, data: Any = None) -> ModelTensor:
     shape, _, dtype = head
     order = ">" if dtype.byteorder == ">" else "<"
     problem = problem_of(shape) or ("Python objects, which are never unpickled" if dtype.hasobject else "")
     kind = str(dtype.newbyteorder("="))[:60]
     place = (str(path), offset) if data is None else ("", 0)
-    return Tensor(name, tuple(shape), kind, _FORMATS.get(kind, ""), *place, order, data, problem)
+    return ModelTensor(name, tuple(shape), kind, _FORMATS.get(kind, ""), *place, order, data, problem)

@@ -10,7 +10,7 @@ from softfloat_ref.arrays import exchange
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, escaped
 from softfloat_ref.base.files import read_bytes
-from softfloat_ref.nn.model_files.tensors import Tensor, package, problem_of
+from softfloat_ref.nn.model_files.tensors import ModelTensor, package, problem_of
 
 _FORMATS: Final = {
     "DOUBLE": "fp64",
@@ -24,7 +24,7 @@ _FORMATS: Final = {
 }
 
 
-def read(path: Path) -> Iterator[Tensor]:
+def read(path: Path) -> Iterator[ModelTensor]:
     """The initializers of the model's graph, in their order. Raises Error."""
     library = package("onnx", path)
     try:
@@ -37,19 +37,21 @@ def read(path: Path) -> Iterator[Tensor]:
         yield _tensor(library, path, tensor)
 
 
-def _tensor(library: Any, path: Path, tensor: Any) -> Tensor:
+def _tensor(library: Any, path: Path, tensor: Any) -> ModelTensor:
     types = library.TensorProto.DataType
     kind = types.Name(tensor.data_type) if tensor.data_type in types.values() else f"type {tensor.data_type}"
     name, shape, fmt = str(tensor.name), tuple(int(n) for n in tensor.dims), _FORMATS.get(kind, "")
-    described = Tensor(name, shape, kind, fmt, problem=problem_of(shape))
+    described = ModelTensor(name, shape, kind, fmt, problem=problem_of(shape))
     if described.skipped:
         return described
     if tensor.data_location == library.TensorProto.EXTERNAL:
         entries = {entry.key: entry.value for entry in tensor.external_data}
-        return Tensor(name, shape, kind, fmt, *_place(path, name, entries, described))
+        return ModelTensor(name, shape, kind, fmt, *_place(path, name, entries, described))
     try:
         array = library.numpy_helper.to_array(tensor)
-        return Tensor(name, shape, kind, fmt, data=exchange.from_ml_dtypes(array)[0].reshape(shape).view(_dtype(array)))
+        return ModelTensor(
+            name, shape, kind, fmt, data=exchange.from_ml_dtypes(array)[0].reshape(shape).view(_dtype(array))
+        )
     except Exception as e:
         raise Error(f"{path}: the values of '{escaped(name)}' do not fit its type and shape: {str(e)[:80]}") from None
 
@@ -59,7 +61,7 @@ def _dtype(array: Any) -> Any:
     return array.dtype if array.dtype.kind == "f" and array.dtype.name.startswith("float") else f"u{array.itemsize}"
 
 
-def _place(path: Path, name: str, entries: dict[str, str], described: Tensor) -> tuple[str, int]:
+def _place(path: Path, name: str, entries: dict[str, str], described: ModelTensor) -> tuple[str, int]:
     """The file and the position of external data. Raises Error for a file outside the model's folder."""
     where = f"{path}: external data of '{escaped(name)}'"
     try:
