@@ -13,7 +13,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.rtl.draft import draft
-from softfloat_ref.rtl.draft.design import Design, read_design
+from softfloat_ref.rtl.draft.design import SourceModule, read_design
 from softfloat_ref.rtl.draft.text import draft_text, parse_value
 from softfloat_ref.rtl.draft.wrapper import wrapped, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, Parameters, elaborate
@@ -61,7 +61,7 @@ def ports(
     return 0
 
 
-def _design(sources: Sources, module: str, given: Parameters) -> Design:
+def _design(sources: Sources, module: str, given: Parameters) -> SourceModule:
     found = elaborate(
         sources.files,
         module,

@@ -20,11 +20,11 @@ from softfloat_ref.base.files import check_place, make_folder, write_file
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, ToolError
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, ToolError
 from softfloat_ref.rtl.fit import Misfit, check_fit
 from softfloat_ref.rtl.inputs import read_inputs
 from softfloat_ref.rtl.port_map import PortMap, read_ports
-from softfloat_ref.rtl.reading import Macro, ReadFile, Reading
+from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile
 from softfloat_ref.rtl.simulators import Simulator
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
@@ -230,7 +230,7 @@ def _written(bench: _Bench, folder: Path) -> Path:
     return path
 
 
-def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> Reading:
+def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> DesignReading:
     """What the build reads. Raises Misfit if the bench does not fit the module."""
     macro = {simulation.simulator.macro: Macro("1", simulation.simulator.name)}
     module = check_fit(
@@ -248,7 +248,7 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> Reading:
     return reading.adding(ReadFile.of(path, "build") for path in others)
 
 
-def _verdict(bench: _Bench, result: Run, log: Path) -> int:
+def _verdict(bench: _Bench, result: BenchRun, log: Path) -> int:
     """Print the bench's lines, and the diagnosis if it failed; 0 if it passed."""
     lines, count = result.output.splitlines(), bench.manifest["count"]
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]

@@ -14,14 +14,14 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.bundle import FLAG_NAMES, Bundle, LineField, Wire, ones, piece_range
-from softfloat_ref.rtl.handshake import Signal
+from softfloat_ref.rtl.handshake import HandshakeSignal
 from softfloat_ref.rtl.port_map import ControlPort, DataPort, PortMap
 
 Controls = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Part:
+class BoundPart:
     """Vectors of one kind: its key in the control fields of a word, its control bits, the result bits it has, and the
     channels of the operands that it takes, as ones."""
 
@@ -51,7 +51,7 @@ class Bound:
     fields: tuple[LineField, ...]
     stimulus: Bundle
     got: Bundle
-    parts: tuple[Part, ...] = ()
+    parts: tuple[BoundPart, ...] = ()
 
     @property
     def word_width(self) -> int:
@@ -110,7 +110,7 @@ def flag_mask(ports: PortMap) -> int:
     return sum(1 << bit for name, bit in FLAG_NAMES.items() if name not in ignored)
 
 
-def signal_name(signal: Signal, ports: PortMap) -> str:
+def signal_name(signal: HandshakeSignal, ports: PortMap) -> str:
     """The signal of the bench for a signal of the handshake."""
     if signal.key not in ("in_valid", "in_ready") or ports.handshake.channels == 1:
         return signal.key
@@ -221,7 +221,7 @@ def _channels(manifest: Mapping[str, Any], ports: PortMap) -> Iterable[int]:
     return [sum(1 << i for i, names in enumerate(shake.operands) if own.intersection(names)) for own in used]
 
 
-def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], channels: Iterable[int]) -> Iterator[Part]:
+def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], channels: Iterable[int]) -> Iterator[BoundPart]:
     seen: dict[int, str] = {}
     for properties, taken in zip(controls, channels, strict=False):
         shown = [v for k, v in properties.items() if k != "width" and v != "-"]
@@ -233,7 +233,7 @@ def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], channels:
         if value in seen and len(controls) > 1:
             raise Error(f"{seen[value]} and {label} drive the same codes; a control port must tell them apart")
         seen[value] = label
-        yield Part(_key(bound, properties), label, value, _care(bound.got, int(properties["width"])), taken)
+        yield BoundPart(_key(bound, properties), label, value, _care(bound.got, int(properties["width"])), taken)
 
 
 def _code(port: ControlPort, properties: Controls, label: str) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, Tool, prepared
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, Tool, prepared
 
 _GENERIC = re.compile(r"[A-Za-z]\w*")
 _ERROR = re.compile(r"^.+?:\d+:\d+:(?!\s*(?:warning|note)\b).*$", re.MULTILINE)
@@ -28,10 +28,10 @@ class Ghdl(Tool):
         work_dir: str | Path,
         generics: Mapping[str, object] | None = None,
         timeout_s: float = RUN_TIMEOUT_S,
-    ) -> Run:
+    ) -> BenchRun:
         """Build the entity `top` from the sources, given in the order of their use, and run it in `work_dir`.
 
-        Returns a Run for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
+        Returns a BenchRun for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
         files, folder = prepared(sources, top, work_dir)
         library = folder / f"{top}.{self.name}"

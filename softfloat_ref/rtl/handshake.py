@@ -26,7 +26,7 @@ _KEYS: Final = {
 
 
 @dataclass(frozen=True)
-class Signal:
+class HandshakeSignal:
     """A signal of the handshake: a port of one bit, or a bit of a wider port.
 
     key: its key in the port map; number: of the operands that it is for, in the order of the port map.
@@ -50,7 +50,7 @@ class Handshake:
     operands: the fields of each group of operands with a valid of its own; () if one valid is for all.
     """
 
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[HandshakeSignal, ...] = ()
     operands: tuple[tuple[str, ...], ...] = ()
     stalls: int = 30
     seed: int = 1
@@ -73,9 +73,9 @@ class Handshake:
         """The ports of one bit that are signals."""
         return [signal.port for signal in self.signals if signal.bit is None]
 
-    def bits(self, *, drives: bool) -> dict[str, dict[int, Signal]]:
+    def bits(self, *, drives: bool) -> dict[str, dict[int, HandshakeSignal]]:
         """The bits of wider ports that are signals, by port, of those that the bench drives or reads."""
-        ports: dict[str, dict[int, Signal]] = {}
+        ports: dict[str, dict[int, HandshakeSignal]] = {}
         for signal in self.signals:
             if signal.bit is not None and signal.drives == drives:
                 ports.setdefault(signal.port, {})[signal.bit] = signal
@@ -91,7 +91,7 @@ def parse_handshake(table: object, where: str) -> Handshake:
         raise Error(f"{where}: in_ready and in_valid need the same operands, or in_ready = PORT for all")
     order = {group: number for number, group in enumerate(valids)}
     signals = tuple(
-        Signal(key, port, bit, order.get(group, 0))
+        HandshakeSignal(key, port, bit, order.get(group, 0))
         for key, ports in groups.items()
         for group, (port, bit) in ports.items()
     )
@@ -123,7 +123,7 @@ def _port_bit(text: object, where: str) -> tuple[str, int | None]:
     return match[1], None if match[2] is None else int(match[2])
 
 
-def _check_bits(signals: tuple[Signal, ...], where: str) -> None:
+def _check_bits(signals: tuple[HandshakeSignal, ...], where: str) -> None:
     """Each bit has one use, and a port is not both a signal and wider."""
     seen: set[tuple[str, int | None]] = set()
     for signal in signals:

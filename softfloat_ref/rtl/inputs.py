@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.libraries import EXTENSIONS, Libraries
 from softfloat_ref.rtl.module_ports import Elaborated
-from softfloat_ref.rtl.reading import Macro, ReadFile, Reading, Role, file_hash, is_file
+from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile, Role, file_hash, is_file
 from softfloat_ref.rtl.sources import Sources
 
 _READ_MEMORY: Final = ("$readmemh", "$readmemb")
@@ -31,7 +31,7 @@ def read_inputs(
     own: Mapping[str, Macro],
     memories: Iterable[Named] = (),
     first: Path | None = None,
-) -> Reading:
+) -> DesignReading:
     """What is read of a design. own: macros that are defined unless the sources' options define them; first: a folder
     that simulators search before all others, for modules as well as for includes; None for a proof.
 
@@ -68,7 +68,7 @@ def read_inputs(
     add("library", (path for path in design.files if os.path.realpath(path) not in done))
     add("include", (path for path in dict.fromkeys(looked) if is_file(path) and os.path.realpath(path) not in done))
     macros = {name: Macro(value, sources.defined_by.get(name, "-D")) for name, value in sources.defines.items()}
-    return Reading(
+    return DesignReading(
         Path.cwd(),
         tuple(files),
         absent=tuple(path for path in dict.fromkeys(looked) if not is_file(path)),
@@ -204,7 +204,7 @@ def _memory(design: Elaborated, node: Any) -> Named:
     return Named(text, by, folder / rest)
 
 
-def check_reread(reading: Reading, memories: Iterable[Named]) -> None:
+def check_reread(reading: DesignReading, memories: Iterable[Named]) -> None:
     """Raise Error if a memory file does not exist in the working folder, and Yosys would take another one."""
     known = {os.path.normpath(file.path) for file in reading.files}
     for memory in memories:

@@ -27,7 +27,7 @@ Parameters = Mapping[str, int | str | Expression]
 
 
 @dataclass(frozen=True)
-class Port:
+class ModulePort:
     """A port of a module. direction: input, output, inout, ref or interface; type: its text in SystemVerilog.
 
     width: in bits, 0 if the type is not a vector, None if the sources do not define it.
@@ -47,7 +47,7 @@ class Module:
     name: str
     parameters: tuple[str, ...]
     unset: tuple[str, ...]
-    ports: Mapping[str, Port]
+    ports: Mapping[str, ModulePort]
     design: Any = field(default=None, compare=False, repr=False)
 
 
@@ -207,8 +207,8 @@ def _module(design: Elaborated, name: str) -> Module:
     )
 
 
-def _port(port: Any) -> Port:
+def _port(port: Any) -> ModulePort:
     if not hasattr(port, "direction"):
-        return Port(port.name, "interface", "interface", None)
+        return ModulePort(port.name, "interface", "interface", None)
     width = None if port.type.isError else port.type.bitWidth if port.type.isIntegral else 0
-    return Port(port.name, _DIRECTIONS[port.direction.name], str(port.type), width)
+    return ModulePort(port.name, _DIRECTIONS[port.direction.name], str(port.type), width)

@@ -26,7 +26,7 @@ Bits = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Piece:
+class PortPiece:
     """Part of a port: bits (high, low; None: the whole port) that carry a field, or [high:low] or a lane of it."""
 
     field: str
@@ -47,7 +47,7 @@ class DataPort:
     """A port that carries operands, random bits, results or flags."""
 
     name: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PortPiece, ...]
     width: Annotated[int | None, Range(1, 1 << 20)] = None
     fill: str = "zeros"
     stride: Annotated[int | None, Range(1, 1 << 20)] = None
@@ -304,11 +304,11 @@ def _data_port(name: str, value: object, where: str) -> DataPort:
     return port
 
 
-def _piece(text: str, bits: object, where: str) -> Piece:
+def _piece(text: str, bits: object, where: str) -> PortPiece:
     match = _PIECE.fullmatch(text.strip())
     if match is None:
         raise Error(f"{where}: {text!r} is not a field; examples: a, result, flags, a[7:0], elements[3]")
-    return Piece(
+    return PortPiece(
         match[1],
         None if match[2] is None else _bits(match[2], f"{where} {text}"),
         None if bits is None else _bits(bits, f"{where} {text}"),
@@ -323,7 +323,7 @@ def _bits(text: object, where: str) -> Bits:
 
 
 def _no_overlaps(port: DataPort, where: str) -> None:
-    used: dict[int, Piece] = {}
+    used: dict[int, PortPiece] = {}
     for piece in port.pieces:
         if piece.bits is None:
             continue

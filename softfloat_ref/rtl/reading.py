@@ -47,7 +47,7 @@ class Macro(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class DesignReading:
     """What was read.
 
     folder: the working folder, which relative names of memory files mean; absent: paths at which there is no file, and
@@ -103,7 +103,7 @@ class Reading:
         """The source files, in order."""
         return tuple(file.path for file in self.files if file.role == "source")
 
-    def adding(self, files: Iterable[ReadFile]) -> Reading:
+    def adding(self, files: Iterable[ReadFile]) -> DesignReading:
         """With more files, those that are not yet among them."""
         known = {os.path.realpath(file.path) for file in self.files}
         return replace(self, files=(*self.files, *(x for x in files if os.path.realpath(x.path) not in known)))
@@ -135,7 +135,7 @@ class Snapshot:
     """A private copy of what was read. Absolute paths are below `root`; nothing in it is a link."""
 
     root: Path
-    reading: Reading
+    reading: DesignReading
 
     def path(self, path: Path) -> Path:
         """Where the copy of a file or folder is."""

@@ -19,7 +19,7 @@ from typing import ClassVar
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import read_text
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, Tool, prepared
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, Tool, prepared
 from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 
 # The makefiles in PyPI's package were never configured for the machine they run on.
@@ -105,12 +105,12 @@ class Simulator(Tool, ABC):
         arguments: Iterable[str] = (),
         plusargs: Iterable[str] = (),
         timeout_s: float = RUN_TIMEOUT_S,
-    ) -> Run:
+    ) -> BenchRun:
         """Build the module `top` from the sources and run it in `work_dir`, where the logs stay.
 
         `arguments` are more of them for the build. `plusargs` are written as on a command line ("+vectors=/a/folder");
         relative paths in them mean `work_dir`.
-        Returns a Run for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
+        Returns a BenchRun for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
         build = self.build(
             sources, top, work_dir=work_dir, include_dirs=include_dirs, defines=defines, arguments=arguments

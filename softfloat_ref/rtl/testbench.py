@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.rtl.binding import Bound, Controls, bind, connections, flag_mask, signal_name
-from softfloat_ref.rtl.bundle import ALL_FLAGS, FLAG_NAMES, Move, Wire
+from softfloat_ref.rtl.bundle import ALL_FLAGS, FLAG_NAMES, BitMove, Wire
 from softfloat_ref.rtl.module_ports import instance, string_literal
 from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.rtl.tolerance import Excuse, Tolerance
+from softfloat_ref.rtl.tolerance import Excuse, NanTolerance
 
 _CAST: Final = [  # Icarus has no casts to enumerations, and does without
     "`ifdef __ICARUS__",
@@ -53,7 +53,7 @@ def bench_text(
         select=_select(bound, ports),
         present=_task("present", _moves("stimulus", bound.stimulus.moves, ["control"])),
         expect=_task("expect_of", _moves("want", bound.got.moves, [_literal(bound.got.width, bound.got.constant)])),
-        **_excuse(bound, Tolerance(manifest, bound, ports)),
+        **_excuse(bound, NanTolerance(manifest, bound, ports)),
         record=_record(bound, ports),
         report=_report(bound, ports),
         waiting=_waiting(ports),
@@ -183,7 +183,7 @@ def _key(bound: Bound, key: int) -> str:
     return _literal(bound.word_width - bound.key_lsb, key)
 
 
-def _moves(target: str, moves: Sequence[Move], start: list[str]) -> list[str]:
+def _moves(target: str, moves: Sequence[BitMove], start: list[str]) -> list[str]:
     """Statements that fill a bundle from the words of an operation."""
     lines: list[str] = []
     lane = -1
@@ -201,7 +201,7 @@ def _task(name: str, lines: list[str]) -> str:
     return _indented([f"task {name}(input int beat);", *(f"  {line}" for line in lines), "endtask"], 2)
 
 
-def _excuse(bound: Bound, tolerance: Tolerance) -> dict[str, str]:
+def _excuse(bound: Bound, tolerance: NanTolerance) -> dict[str, str]:
     """The task that leaves out of the comparison what the port map accepts, and its call; nothing without it."""
     if not any(tolerance.parts):
         return {"excuse": "", "excuse_call": ""}

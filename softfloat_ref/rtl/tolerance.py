@@ -61,7 +61,7 @@ class Excuse:
     mask: int
 
 
-class Tolerance:
+class NanTolerance:
     """The excuses of each part of a set, and the functions that their conditions use (nans)."""
 
     def __init__(self, manifest: Mapping[str, Any], bound: Bound, ports: PortMap) -> None:

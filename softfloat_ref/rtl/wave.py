@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.bench_runs import Build, Run
+from softfloat_ref.rtl.bench_runs import BenchRun, Build
 from softfloat_ref.rtl.simulators import Simulator
 
 FIND: Final = "+wave_find"  # the plusarg of the first run
@@ -27,7 +27,9 @@ def is_fst(wave: str) -> bool:
     return Path(wave).suffix == _KINDS[0]
 
 
-def dump(simulator: Simulator, build: Build, plusargs: Iterable[str], wave: str, first: Run, timeout_s: float) -> str:
+def dump(
+    simulator: Simulator, build: Build, plusargs: Iterable[str], wave: str, first: BenchRun, timeout_s: float
+) -> str:
     """Dump around the first failure of a bench that was built for it; returns the result in words.
 
     first: the first run, with `FIND` among its plusargs. Raises Error if no file was written.

@@ -17,7 +17,7 @@ import pytest
 
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.rtl.bench_runs import Run
+from softfloat_ref.rtl.bench_runs import BenchRun
 from softfloat_ref.rtl.simulators import Simulator, find
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -106,7 +106,7 @@ class Bench:
     work: Path
     built: bool = field(default=False, init=False)
 
-    def run(self, folder: Path, *plusargs: str) -> Run:
+    def run(self, folder: Path, *plusargs: str) -> BenchRun:
         arguments = [f"+vectors={folder}", *plusargs]
         if not self.built:
             self.built = True
@@ -116,7 +116,7 @@ class Bench:
             )
         command = [*self.simulator.command("tb", self.work), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=self.work, check=False)
-        return Run(done.returncode, done.stdout + done.stderr)
+        return BenchRun(done.returncode, done.stdout + done.stderr)
 
 
 Benches = Callable[[str], Bench]

@@ -10,7 +10,7 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.inputs import memory_files, read_inputs
 from softfloat_ref.rtl.module_ports import Elaborated, elaborate
-from softfloat_ref.rtl.reading import Macro, ReadFile, Reading, changed
+from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile, changed
 from softfloat_ref.rtl.sources import Sources, read_sources
 
 pytestmark = pytest.mark.extra("pyslang")
@@ -107,10 +107,10 @@ def test_memory_files_of_every_instance(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_the_hash_is_of_everything(tmp_path: Path) -> None:
     """Of each part, and not of the folder in which all of it is."""
-    first = Reading(tmp_path)
+    first = DesignReading(tmp_path)
     (tmp_path / "x").write_text("x")
     others = [
-        Reading(tmp_path, **{key: value})  # type: ignore[arg-type]
+        DesignReading(tmp_path, **{key: value})  # type: ignore[arg-type]
         for key, value in {
             "files": (ReadFile.of(tmp_path / "x", "source"),),
             "absent": (tmp_path / "x",),
@@ -127,7 +127,7 @@ def test_the_hash_is_of_everything(tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     moved.mkdir()
     (moved / "x").write_text("x")
-    assert Reading(moved, (ReadFile.of(moved / "x", "source"),)).hash == others[0].hash
+    assert DesignReading(moved, (ReadFile.of(moved / "x", "source"),)).hash == others[0].hash
     assert json.loads(json.dumps(others[0].table())) == others[0].table()
 
 
@@ -137,7 +137,7 @@ def test_a_snapshot_has_what_was_recorded(tmp_path: Path) -> None:
         (tmp_path / name).write_text(name)
     (tmp_path / "link.vh").symlink_to(tmp_path / "a" / "x.vh")
     files = (ReadFile.of(tmp_path / "a" / "x.vh", "source"), ReadFile.of(tmp_path / "link.vh", "include"))
-    reading = Reading(tmp_path, files, include_dirs=(tmp_path / "inc",))
+    reading = DesignReading(tmp_path, files, include_dirs=(tmp_path / "inc",))
     with reading.snapshot() as copies:
         assert copies.folder == copies.path(tmp_path)
         assert sorted(p.relative_to(copies.folder).as_posix() for p in copies.folder.rglob("*")) == [
@@ -164,9 +164,9 @@ def test_a_folder_that_is_a_link_has_another_parent(tmp_path: Path) -> None:
     (tmp_path / "far" / "x").write_text("far")
     path = tmp_path / "a" / ".." / "x"
     far = ReadFile(path, "include", ReadFile.of(tmp_path / "far" / "x", "include").sha256)
-    assert list(changed(Reading(tmp_path, (far,)).table(tmp_path), tmp_path)) == []
-    with Reading(tmp_path, (far,)).snapshot() as copies:
+    assert list(changed(DesignReading(tmp_path, (far,)).table(tmp_path), tmp_path)) == []
+    with DesignReading(tmp_path, (far,)).snapshot() as copies:
         assert copies.path(path).read_text() == "far"
-    both = Reading(tmp_path, (far, ReadFile.of(tmp_path / "x", "include")))
+    both = DesignReading(tmp_path, (far, ReadFile.of(tmp_path / "x", "include")))
     with pytest.raises(Error, match="are two files; name one without"), both.snapshot():
         pass

@@ -10,7 +10,7 @@ import pytest
 from benches import COMB, FIXED, HANDSHAKE, RTL, TAGGED
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.module_ports import Port, read_module
+from softfloat_ref.rtl.module_ports import ModulePort, read_module
 from softfloat_ref.rtl.port_map import parse_ports
 
 MACROS = "`define WIDE 8\n"
@@ -84,7 +84,9 @@ def test_include_folders(sources: list[Path], tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "width.svh").write_text("`define W 7\n")
     sources[0].write_text('`include "width.svh"\nmodule m(input [`W-1:0] a); endmodule\n')
-    assert read_module(sources[:1], "m", include_dirs=[folder]).ports == {"a": Port("a", "input", "logic[6:0]", 7)}
+    assert read_module(sources[:1], "m", include_dirs=[folder]).ports == {
+        "a": ModulePort("a", "input", "logic[6:0]", 7)
+    }
     with pytest.raises(Error, match=rf"^{sources[0]}:1: included file width\.svh not found in {tmp_path}$"):
         read_module(sources[:1], "m", include_dirs=[tmp_path])
 

@@ -25,7 +25,7 @@ from softfloat_ref.golden.generate import generate, read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.golden.verify import stored_set
-from softfloat_ref.rtl.bench_runs import Run
+from softfloat_ref.rtl.bench_runs import BenchRun
 from softfloat_ref.rtl.ghdl import Ghdl, find_ghdl
 from softfloat_ref.rtl.vhdl_package import package_text
 
@@ -93,7 +93,7 @@ def ghdl() -> Ghdl:
     return find_ghdl()
 
 
-def simulate(ghdl: Ghdl, folder: Path, work: Path, **generics: object) -> Run:
+def simulate(ghdl: Ghdl, folder: Path, work: Path, **generics: object) -> BenchRun:
     sources = [folder / "vectors_pkg.vhd", CIRCUIT, EXAMPLE / "tb.vhd"]
     return ghdl.run(sources, "tb", work, {"folder": folder, **generics})
 

@@ -6,11 +6,11 @@ from collections.abc import Collection
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.draft import codes, fields, names, protocol
-from softfloat_ref.rtl.draft.design import Design, Signal
+from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.lines import Draft, quoted
 
 
-def draft(design: Design, known: Collection[str] | None = None) -> Draft:
+def draft(design: SourceModule, known: Collection[str] | None = None) -> Draft:
     """The draft for a module. known: the fields of the vectors that it is for, if they are known. Raises Error for a
     module without outputs, and for structures that carry more than data."""
     for signal in design.signals:

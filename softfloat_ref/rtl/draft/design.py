@@ -70,7 +70,7 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ModuleParameter:
     """A parameter of a module. default: its text, None if it has none; is_type: whether its value is a type."""
 
     name: str
@@ -88,20 +88,20 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Design:
+class SourceModule:
     """A module. source: its file and line; values: given for its
     parameters; constants: the integers named in it and in packages; uses: by port."""
 
     name: str
     source: str
     signals: tuple[Signal, ...]
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ModuleParameter, ...]
     values: Parameters
     constants: Mapping[str, int]
     uses: Mapping[str, Evidence]
 
 
-def read_design(elaborated: Elaborated, name: str, values: Parameters) -> Design:
+def read_design(elaborated: Elaborated, name: str, values: Parameters) -> SourceModule:
     """The module that slang elaborated, with the values given for its parameters. Raises Error for ports that neither a
     port map nor a wrapper can connect."""
     parameters = tuple(_parameters(elaborated.body))
@@ -110,16 +110,18 @@ def read_design(elaborated: Elaborated, name: str, values: Parameters) -> Design
             raise Error(f"parameter {parameter.name} of {name} has no default; give -G {parameter.name}=VALUE")
     signals = tuple(_signal(elaborated.slang.ast, port) for port in elaborated.body.portList if port.name)
     source = Path(elaborated.place(elaborated.body.definition.location)).name
-    return Design(name, source, signals, parameters, values, dict(_constants(elaborated)), _Uses(elaborated).all())
+    return SourceModule(
+        name, source, signals, parameters, values, dict(_constants(elaborated)), _Uses(elaborated).all()
+    )
 
 
-def _parameters(body: Any) -> Iterator[Parameter]:
+def _parameters(body: Any) -> Iterator[ModuleParameter]:
     for symbol in body.parameters:
         if symbol.isPortParam and not symbol.isLocalParam:
             text = str(symbol.syntax or "").partition("=")
             is_type = not hasattr(symbol, "initializer")
             default = " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text[2], flags=re.DOTALL).split())
-            yield Parameter(symbol.name, default if text[1] else None, is_type)
+            yield ModuleParameter(symbol.name, default if text[1] else None, is_type)
 
 
 def _constants(elaborated: Elaborated) -> Iterator[tuple[str, int]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Final
 
-from softfloat_ref.rtl.draft.design import Design, Signal
+from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.names import core
 
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -28,7 +28,7 @@ class Draft:
     """A port map in the making. tables: its lines by table, of which the first has no name; left: the ports without a
     line, by name; fields: those of the vectors, if they are known."""
 
-    design: Design
+    design: SourceModule
     fields: Collection[str] | None = None
     tables: dict[str, list[Line]] = field(default_factory=dict)
     left: dict[str, Signal] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.rtl.draft.design import Design, Leaf, Signal
+from softfloat_ref.rtl.draft.design import Leaf, Signal, SourceModule
 from softfloat_ref.rtl.module_ports import instance
 
 _NAMED: Final = re.compile(
@@ -19,7 +19,7 @@ _NAMED: Final = re.compile(
 )
 
 
-def wrapped(design: Design) -> Design:
+def wrapped(design: SourceModule) -> SourceModule:
     """The wrapper of a module as a module: its parameters are set, and the members of structures are ports."""
     taken = {signal.name for signal in design.signals}
     signals = tuple(_vector(part) for signal in design.signals for part, _ in _parts(signal, taken))
@@ -31,7 +31,7 @@ def _vector(signal: Signal) -> Signal:
     return replace(signal, leaves=tuple(replace(leaf, type="") for leaf in signal.leaves))
 
 
-def wrapper_text(design: Design) -> str:
+def wrapper_text(design: SourceModule) -> str:
     """The wrapper, in SystemVerilog. Raises Error for a type that it cannot name."""
     taken = {signal.name for signal in design.signals}
     parts = {signal.name: _parts(signal, taken) for signal in design.signals}
