@@ -15,7 +15,7 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import SourceModule, read_design
 from softfloat_ref.rtl.draft.text import draft_text, parse_value
-from softfloat_ref.rtl.draft.wrapper import wrapped, wrapper_text
+from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, Parameters, elaborate
 from softfloat_ref.rtl.sources import Sources
 
@@ -45,7 +45,7 @@ def ports(
             check_place(path)
     design = _design(sources, module, dict(map(_parameter, values)))
     known = None if folder is None else [field["name"] for field in read_manifest(Path(folder))["fields"]]
-    found = draft(wrapped(design) if wrapper else design, known)
+    found = draft(wrapper_module(design) if wrapper else design, known)
     text = draft_text(found)
     if wrapper:
         around = wrapper_text(design)

@@ -28,7 +28,7 @@ from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile
 from softfloat_ref.rtl.simulators import Simulator
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
-from softfloat_ref.rtl.vendors import NAMES, chosen
+from softfloat_ref.rtl.vendors import NAMES, choose_simulator
 from softfloat_ref.rtl.wave import FIND, dump, is_fst, way_on
 from softfloat_ref.units import controls
 
@@ -160,7 +160,7 @@ def testbench(
         return 0
     runtime = [f"+vectors={bench.folder.resolve()}", *(f"+{text.removeprefix('+')}" for text in plusargs)]
     runtime += [] if results is None or not print_command else [f"+results={Path(results).resolve()}"]
-    simulator = chosen(sim, print_command)
+    simulator = choose_simulator(sim, print_command)
     simulation = _Simulation(sources, simulator, tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S, wave)
     if print_command:
         _print_commands(bench, simulation, output, work)

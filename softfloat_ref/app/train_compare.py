@@ -61,7 +61,7 @@ def command(
         def done(outcome: RunOutcome) -> None:
             bar.advance(f"{outcome.recipe}, seed {outcome.seed}", 1)
 
-        outcomes = compare.compare(chosen, range(1, seeds + 1), pool, out, done)
+        outcomes = compare.compare_recipes(chosen, range(1, seeds + 1), pool, out, done)
     found = compare.summaries(outcomes)
     click.echo(json.dumps(compare.as_json(outcomes), indent=1) if as_json else "\n".join(table(found)))
     if out is not None:

@@ -20,7 +20,7 @@ from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.measures import MEASURES
 from softfloat_ref.nn.objectives import measure_of
-from softfloat_ref.nn.plain import is_number, plain, restored
+from softfloat_ref.nn.plain import from_json, is_number, to_json
 from softfloat_ref.nn.runlog import RunLog
 from softfloat_ref.nn.train import TrainingResult, load_data, train
 from softfloat_ref.nn.training_recipe import Recipe
@@ -68,7 +68,7 @@ class RecipeSummary(NamedTuple):
     time: float
 
 
-def compare(
+def compare_recipes(
     recipes: Sequence[Recipe],
     seeds: Iterable[int],
     pool: Workers,
@@ -86,7 +86,7 @@ def compare(
         raise Error(f"{', '.join(sorted(twice))}: given twice")
     jobs = [recipe.with_training(seed=seed) for seed in seeds for recipe in recipes]
     stored = {i: earlier for i, job in enumerate(jobs) if (earlier := _stored(job, out)) is not None}
-    results = in_order(pool, run, [job for i, job in enumerate(jobs) if i not in stored])
+    results = in_order(pool, run_recipe, [job for i, job in enumerate(jobs) if i not in stored])
     outcomes = []
     for i, job in enumerate(jobs):
         outcome = stored.get(i) or _saved(next(results), job, out)
@@ -95,7 +95,7 @@ def compare(
     return sorted(outcomes, key=lambda o: (names.index(o.recipe), o.seed))
 
 
-def run(recipe: Recipe) -> RunOutcome:
+def run_recipe(recipe: Recipe) -> RunOutcome:
     """Train one recipe, without files. Raises Error."""
     data, begin = _data(json.dumps(dict(recipe.data), sort_keys=True), recipe), time.process_time()
     measure = measure_of(recipe.model, data)
@@ -140,7 +140,7 @@ def _stored(recipe: Recipe, out: Path | None) -> RunOutcome | None:
     if out is None or not (path := folder_of(recipe, out) / OUTCOME).exists():
         return None
     try:
-        table = restored(read_json(path))
+        table = from_json(read_json(path))
         if table.pop("identity") != _identity(recipe):
             return None
         epochs = tuple((float(a), float(b), float(c)) for a, b, c in table.pop("epochs"))
@@ -176,7 +176,7 @@ def _saved(outcome: RunOutcome, recipe: Recipe, out: Path | None) -> RunOutcome:
         for number, (train_loss, test_loss, value) in enumerate(outcome.epochs, 1):
             log.write(epoch=number, train_loss=train_loss, test_loss=test_loss, **{outcome.measure: value})
     table = {**vars(outcome), "identity": _identity(recipe)}
-    text = json.dumps(plain(table), indent=1, allow_nan=False) + "\n"
+    text = json.dumps(to_json(table), indent=1, allow_nan=False) + "\n"
     write_file(folder / OUTCOME, lambda stream: stream.write(text.encode()))
     return outcome
 
@@ -230,7 +230,7 @@ def as_json(outcomes: Sequence[RunOutcome]) -> dict[str, Any]:
     tables = [
         {k: v._asdict() if isinstance(v, Spread) else v for k, v in s._asdict().items()} for s in summaries(outcomes)
     ]
-    return _or_null(plain({"summaries": tables, "runs": [vars(o) for o in outcomes]}))  # type: ignore[no-any-return]
+    return _or_null(to_json({"summaries": tables, "runs": [vars(o) for o in outcomes]}))  # type: ignore[no-any-return]
 
 
 def _or_null(value: Any) -> Any:

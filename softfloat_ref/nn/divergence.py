@@ -21,14 +21,14 @@ class Diverged(Exception):
         self.tensor, self.step, self.what = tensor, step, what
 
 
-def describe(x: Array) -> str:
+def describe_values(x: Array) -> str:
     """A description of the values of a tensor that are not finite."""
     nans, infinite = int(np.isnan(x).sum()), int(np.isinf(x).sum())
     parts = [f"overflow, {infinite} Inf"] * (infinite > 0) + [f"{nans} NaN"] * (nans > 0)
     return f"{' and '.join(parts)} among {x.size} values"
 
 
-def find(network: Layer, step: int, work: Callable[[], object], wrong: Array, tensor: str) -> Diverged:
+def find_divergence(network: Layer, step: int, work: Callable[[], object], wrong: Array, tensor: str) -> Diverged:
     """Do a step again, watching every layer; the report names the first output that is not finite.
 
     Random bits depend on the step, so that it goes the same way. wrong, tensor: what was noticed, reported where no
@@ -45,14 +45,14 @@ def find(network: Layer, step: int, work: Callable[[], object], wrong: Array, te
     finally:
         for _, layer in network.walk():
             del layer.forward, layer.backward  # the wrappers, which hid the methods
-    return reports[0] if reports else Diverged(tensor, step, describe(np.asarray(wrong)))
+    return reports[0] if reports else Diverged(tensor, step, describe_values(np.asarray(wrong)))
 
 
 def _watched(method: Any, tensor: str, step: int, reports: list[Diverged]) -> Any:
     def watch(x: Array) -> Array:
         y: Array = method(x)
         if not reports and y.dtype.kind == "f" and not np.isfinite(np.asarray(y)).all():
-            reports.append(Diverged(tensor, step, describe(np.asarray(y))))
+            reports.append(Diverged(tensor, step, describe_values(np.asarray(y))))
         return y
 
     return watch

@@ -14,7 +14,7 @@ from softfloat_ref.base.errors import Error
 Array = NDArray[Any]
 
 
-def places(shape: tuple[int, ...], kernel: int, stride: int, padding: int) -> tuple[int, int]:
+def output_size(shape: tuple[int, ...], kernel: int, stride: int, padding: int) -> tuple[int, int]:
     """Rows and columns of a convolution's output."""
     rows, columns = ((n + 2 * padding - kernel) // stride + 1 for n in shape[1:3])
     return rows, columns
@@ -30,7 +30,7 @@ def patches(x: Array, kernel: int, stride: int, padding: int) -> Array:
     if p:
         padded = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
         padded[:, p:-p, p:-p] = x
-    rows, columns = places(x.shape, k, s, p)
+    rows, columns = output_size(x.shape, k, s, p)
     rows_of_patches = np.empty((n, rows, columns, k, k * c), x.dtype)
     # a patch's row is contiguous in the image: kernel x channels values at once
     lines = padded.reshape(n, h + 2 * p, (w + 2 * p) * c)
@@ -44,7 +44,7 @@ def patch_sum(x: Array, image: Sequence[int], kernel: int, stride: int, padding:
     """The images that patches are of: what overlaps is added."""
     k, s, p = kernel, stride, padding
     n, h, w, c = image
-    rows, columns = places((n, h, w, c), k, s, p)
+    rows, columns = output_size((n, h, w, c), k, s, p)
     parts = x.reshape(n, rows, columns, k, k, c)
     images = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
     for i in range(k):

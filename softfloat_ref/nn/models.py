@@ -72,7 +72,7 @@ def mlp(of: Input, *, hidden: Sizes = (64,), function: str = "relu", dropout: fl
         width *= n
     for i, size in enumerate(hidden, 1):
         layers[f"linear{i}"] = Linear(width, size, seed=of.seed, name=f"linear{i}")
-        layers[f"{activation.kind}{i}"] = made_by(activation, f"activation function {function!r}")
+        layers[f"{activation.kind}{i}"] = make_layer(activation, f"activation function {function!r}")
         if dropout:
             layers[f"dropout{i}"] = Dropout(dropout)
         width = size
@@ -176,7 +176,7 @@ def transformer(
     """
     if of.shape:
         raise Error("a transformer takes text, for example the data sets text and ptb")
-    norms = partial(made_by, entry("norm", norm, NORMS, Layer), f"norm {norm!r}")
+    norms = partial(make_layer, entry("norm", norm, NORMS, Layer), f"norm {norm!r}")
     table = Embedding(of.classes, width, seed=of.seed)
     network: dict[str, Layer] = {"embedding": table, "positions": Positions(context, width, seed=of.seed)}
     for i in range(1, layers + 1):
@@ -197,7 +197,7 @@ def _two_layers(width: int, hidden: int, function: str, seed: int, name: str) ->
     activation = _activation(function)
     return {
         "linear1": Linear(width, hidden, seed=seed, name=f"{name}.linear1"),
-        activation.kind: made_by(activation, f"activation function {function!r}"),
+        activation.kind: make_layer(activation, f"activation function {function!r}"),
         "linear2": Linear(hidden, width, seed=seed, name=f"{name}.linear2"),
     }
 
@@ -206,7 +206,7 @@ def _activation(name: str) -> type[Layer]:
     return entry("activation function", name, FUNCTIONS, Layer)
 
 
-def made_by(maker: Callable[..., Layer], what: str, /, *args: Any, **sizes: Any) -> Layer:
+def make_layer(maker: Callable[..., Layer], what: str, /, *args: Any, **sizes: Any) -> Layer:
     """The layer that a class or a function makes. Raises Error for a user's own that does not fit."""
     layer = called(what, maker, *args, **sizes)
     if not isinstance(layer, Layer) or not all(part.kind.isidentifier() for _, part in layer.walk()):
@@ -292,7 +292,7 @@ def build(table: Mapping[str, Any], of: Input) -> Layer:
     """The network of a [model] table. Raises Error."""
     check_model(table)
     kind, sizes = _split(table)
-    return made_by(entry("model", kind, MODELS), f"model {kind!r}", of, **sizes)
+    return make_layer(entry("model", kind, MODELS), f"model {kind!r}", of, **sizes)
 
 
 def _split(table: Mapping[str, Any]) -> tuple[object, dict[str, Any]]:

@@ -95,7 +95,7 @@ class TensorOperations:
 
     def hadamard(self, x: Array, words: Array, name: str = "") -> Array:
         """The random Hadamard transform of each n rows of a matrix, with signs by n words of one bit."""
-        return hadamard.transformed(x, words)
+        return hadamard.transform(x, words)
 
     def last_max(self, x: Array, name: str = "") -> Array:
         """The first of the largest over the last axis, which stays with a size of 1; a NaN if there is one."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.extensions import entry
 from softfloat_ref.base.tables import Range, made
-from softfloat_ref.nn.checkpoint import OTHER_NETWORK, like, under
+from softfloat_ref.nn.checkpoint import OTHER_NETWORK, check_like, under
 from softfloat_ref.nn.numerics import Numerics
 from softfloat_ref.nn.schedules import power
 
@@ -196,7 +196,7 @@ class Updates:
     def restore(self, state: Mapping[str, Array], weights: Mapping[str, Array]) -> None:
         """Go on from what `state` gave, among other arrays. Raises Error for that of other weights or another
         optimizer."""
-        states = {key: like(self._own(under(f"{key}/", state)), weights) for key in self.optimizer.states}
+        states = {key: check_like(self._own(under(f"{key}/", state)), weights) for key in self.optimizer.states}
         names = {frozenset(arrays) for arrays in states.values()}
         steps = state.get(self._counted, np.array(0 if not self.optimizer.counts else -1))
         if len(names) > 1 or steps.shape or steps.dtype.kind not in "iu" or steps < 0:

@@ -10,25 +10,25 @@ from typing import Any, Final
 _NOT_FINITE: Final = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """What JSON has: numpy's numbers become Python's."""
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(k): to_json(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
+        return [to_json(v) for v in value]
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return to_json(value.tolist())
     if isinstance(value, float) and not isfinite(value):
         return "nan" if value != value else "inf" if value > 0 else "-inf"
     return str(value) if isinstance(value, Path) else value
 
 
-def restored(value: Any) -> Any:
-    """What `plain` was given, of numbers, text, lists and tables."""
+def from_json(value: Any) -> Any:
+    """What `to_json` was given, of numbers, text, lists and tables."""
     if isinstance(value, dict):
-        return {k: restored(v) for k, v in value.items()}
+        return {k: from_json(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [restored(v) for v in value]
+        return [from_json(v) for v in value]
     return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
 
 

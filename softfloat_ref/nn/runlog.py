@@ -10,7 +10,7 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import appended, read_bytes, write_file
 from softfloat_ref.base.trees import parse_json
-from softfloat_ref.nn.plain import plain, restored
+from softfloat_ref.nn.plain import from_json, to_json
 
 
 class RunLog:
@@ -25,7 +25,7 @@ class RunLog:
 
     def write(self, **fields: Any) -> None:
         """Append one line of these fields: numbers, text, and lists and tables of them."""
-        line = json.dumps(plain(fields), allow_nan=False, separators=(", ", ": ")) + "\n"
+        line = json.dumps(to_json(fields), allow_nan=False, separators=(", ", ": ")) + "\n"
         try:
             if self._stream is None:
                 self._stream = appended(self.path)
@@ -79,4 +79,4 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
         fields = parse_json(line, "a line") if line.endswith(b"\n") else None
     except Error:
         return None
-    return restored(fields) if isinstance(fields, dict) else None
+    return from_json(fields) if isinstance(fields, dict) else None

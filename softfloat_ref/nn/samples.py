@@ -26,7 +26,7 @@ class Samples(NamedTuple):
     distance: float
 
 
-def samples(folder: Path, count: int, averaged: bool = False) -> Samples:
+def sample_images(folder: Path, count: int, averaged: bool = False) -> Samples:
     """Of a run in a folder; averaged: of its averaged weights. Raises Error."""
     path = folder / (AVERAGED if averaged else CHECKPOINT)
     if not path.is_file():

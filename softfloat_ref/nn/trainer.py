@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import divergence
-from softfloat_ref.nn.checkpoint import OTHER_NETWORK, like, under
+from softfloat_ref.nn.checkpoint import OTHER_NETWORK, check_like, under
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, Sequential
 from softfloat_ref.nn.loss_scaling import loss_scaler
@@ -71,13 +71,13 @@ class Trainer:
             self.layers[name].grads = grads
         again = partial(self._again, turn, number, x, y, scale)
         if not math.isfinite(passed.loss):
-            raise divergence.find(self.network, number, again, passed.output, "the network's output")
+            raise divergence.find_divergence(self.network, number, again, passed.output, "the network's output")
         gradients = self.gradients(turn)
         wrong = next((name for name, g in gradients.items() if not np.isfinite(np.asarray(g)).all()), None)
         taken = self.scaler.update(wrong is None)
         self._skipped = 0 if taken else self._skipped + 1
         if wrong is not None and (taken or self._skipped > MAX_SKIPPED):
-            raise divergence.find(self.network, number, again, gradients[wrong], f"{wrong} gradient")
+            raise divergence.find_divergence(self.network, number, again, gradients[wrong], f"{wrong} gradient")
         if taken:
             with np.errstate(over="ignore", invalid="ignore"):  # the square of a gradient, in Adam
                 self._update(gradients, scale, factor, self.optimizers[turn])
@@ -186,7 +186,7 @@ class Trainer:
         mine = {f"{name}.{key}": x for name, layer in self.layers.items() for key, x in layer.buffers.items()}
         if buffers.keys() != mine.keys():
             raise Error(OTHER_NETWORK)
-        like(buffers, mine)
+        check_like(buffers, mine)
         for name, layer in self.layers.items():  # names of layers within a layer begin as its own
             layer.buffers = {key: buffers[f"{name}.{key}"].copy() for key in layer.buffers}
             layer.numerics.restore(under(f"range/{name}.", arrays))
@@ -196,7 +196,7 @@ class Trainer:
         mine = self.parameters()
         if mine.keys() != weights.keys():
             raise Error(OTHER_NETWORK)
-        for name, array in like(weights, mine).items():
+        for name, array in check_like(weights, mine).items():
             mine[name][...] = array
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from softfloat_ref.base.errors import Error, refuse, unknown
 from softfloat_ref.base.patterns import matches
 from softfloat_ref.base.tables import Range, changed, made, read_file, to_toml
-from softfloat_ref.nn.hadamard import check_size
+from softfloat_ref.nn.hadamard import check_hadamard
 from softfloat_ref.nn.layers import KINDS, Layer
 from softfloat_ref.nn.models import check_model
 from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, RunState
@@ -217,7 +217,7 @@ def _formats(
             raise Error(f"{where}: accumulator = {accumulator!r} is not a name")
         get_accumulator(accumulator)
     if hadamard is not None:
-        check_size(hadamard, where)
+        check_hadamard(hadamard, where)
     for role in table:
         if role not in ROLES:
             raise unknown(f"role of {where}:", role, (*ROLES, "accumulator", "hadamard"))

@@ -18,7 +18,7 @@ _ROUNDS_UP: Final = {RNE: "guard && (sticky || kept[0])", RNA: "guard", RTZ: "1'
 _STEP: Final = "    "
 
 
-def words(a: Approximation) -> list[int]:
+def table_words(a: Approximation) -> list[int]:
     """The rows of the table as words, the constant lowest; positive operands first. An exponent that varies is above
     the coefficients, less the least one."""
     rows = []
@@ -50,8 +50,8 @@ def memh_text(a: Approximation) -> str:
     fields = [f"c{i}: {w} bits" for i, w in enumerate(a.widths)]
     fields += [f"exponent less {_least(a)}: {_exponent_bits(a)} bits"] if _exponent_bits(a) else []
     digits = -(-word_bits(a) // 4)
-    lines = [f"// {a.name}: {len(words(a))} words of {word_bits(a)} bits, from the lowest: {', '.join(fields)}"]
-    return "\n".join([*lines, *(f"{w:0{digits}x}" for w in words(a))]) + "\n"
+    lines = [f"// {a.name}: {len(table_words(a))} words of {word_bits(a)} bits, from the lowest: {', '.join(fields)}"]
+    return "\n".join([*lines, *(f"{w:0{digits}x}" for w in table_words(a))]) + "\n"
 
 
 def module_text(a: Approximation) -> str:
@@ -131,7 +131,7 @@ def _table(a: Approximation) -> Iterator[str]:
     yield f"  logic [{width - 1}:0] word;"
     yield "  always_comb begin"
     yield "    word = 0;"
-    listed = words(a)
+    listed = table_words(a)
     for number, part in enumerate(a.parts):
         choice = "" if len(a.parts) == 1 else f"if ({'sign' if number else '!sign'}) "
         if part.rows:

@@ -20,7 +20,7 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.trees import read_json
-from softfloat_ref.rtl.reading import DesignReading, ReadFile, changed
+from softfloat_ref.rtl.reading import DesignReading, ReadFile, list_changes
 
 RUN_TIMEOUT_S: Final = 300  # for building a bench and running it
 _PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
@@ -125,7 +125,7 @@ class Build:
         paths that were absent. Memory files are read by each run."""
         try:
             stamp = read_json(self._stamp, limits.SOURCE)
-            return stamp["build"] == self._steps() and not any(changed(stamp["reading"]))
+            return stamp["build"] == self._steps() and not any(list_changes(stamp["reading"]))
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return False
 
@@ -180,7 +180,7 @@ def _text(log: Path) -> str:
     return read_text(log, limits.SOURCE, errors="replace")
 
 
-def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> tuple[list[Path], Path]:
+def prepare(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> tuple[list[Path], Path]:
     """The sources and the working folder, which is created, as absolute paths. Raises Error."""
     files = source_files(sources)
     if not re.fullmatch(r"[A-Za-z_]\w*", top):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, Tool, prepared
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, Tool, prepare
 
 _GENERIC = re.compile(r"[A-Za-z]\w*")
 _ERROR = re.compile(r"^.+?:\d+:\d+:(?!\s*(?:warning|note)\b).*$", re.MULTILINE)
@@ -33,7 +33,7 @@ class Ghdl(Tool):
 
         Returns a BenchRun for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
-        files, folder = prepared(sources, top, work_dir)
+        files, folder = prepare(sources, top, work_dir)
         library = folder / f"{top}.{self.name}"
         ghdl, options = str(self.executable), ["--std=08", f"--workdir={library}"]
         steps = ([ghdl, "-a", *options, *map(str, files)], [ghdl, "-e", *options, top])

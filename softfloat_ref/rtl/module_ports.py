@@ -79,11 +79,11 @@ class Elaborated:
 
 def instance(module: str, parameters: Parameters) -> str:
     """The start of an instantiation named `dut`, up to its ports."""
-    values = [f".{name}({value_text(value)})" for name, value in parameters.items()]
+    values = [f".{name}({parameter_text(value)})" for name, value in parameters.items()]
     return f"{module} #({', '.join(values)}) dut" if values else f"{module} dut"
 
 
-def value_text(value: int | str | Expression) -> str:
+def parameter_text(value: int | str | Expression) -> str:
     """The value of a parameter in SystemVerilog."""
     if isinstance(value, Expression):
         return value.text

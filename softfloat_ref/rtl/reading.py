@@ -152,7 +152,7 @@ class Snapshot:
         return self.root / _SCRATCH
 
 
-def changed(table: Mapping[str, Any], folder: Path = Path()) -> Iterator[str]:
+def list_changes(table: Mapping[str, Any], folder: Path = Path()) -> Iterator[str]:
     """What is no longer as in a table, a line each. folder: of relative paths."""
     for file in table["files"]:
         path = folder / file["path"]

@@ -19,7 +19,7 @@ from typing import ClassVar
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import read_text
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, Tool, prepared
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, Tool, prepare
 from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 
 # The makefiles in PyPI's package were never configured for the machine they run on.
@@ -53,7 +53,7 @@ class Simulator(Tool, ABC):
     @property
     def version(self) -> str:
         """What it says of its version."""
-        return printed([str(self.executable), self.version_option], self._environment())
+        return first_line([str(self.executable), self.version_option], self._environment())
 
     @abstractmethod
     def command(self, top: str, work_dir: Path) -> list[str]:
@@ -76,7 +76,7 @@ class Simulator(Tool, ABC):
 
         arguments: more of them for the simulator, before the sources. Raises Error for a source that does not exist.
         """
-        files, folder = prepared(sources, top, work_dir)
+        files, folder = prepare(sources, top, work_dir)
         options = [*arguments, *(f"{self.define}{key}={value}" for key, value in (defines or {}).items())]
         options += [f"{self.include}{Path(include).resolve()}" for include in include_dirs]
         options += self.library_arguments(libraries)
@@ -235,11 +235,11 @@ def _installed_verilator() -> Simulator:
 
 def verilator_version(executable: str | Path) -> tuple[int, int]:
     """The version that a Verilator prints; (0, 0) if it prints none."""
-    version = re.match(r"Verilator (\d+)\.(\d+)", printed([str(executable), "--version"]))
+    version = re.match(r"Verilator (\d+)\.(\d+)", first_line([str(executable), "--version"]))
     return (int(version[1]), int(version[2])) if version else (0, 0)
 
 
-def printed(command: list[str], environment: Mapping[str, str] | None = None) -> str:
+def first_line(command: list[str], environment: Mapping[str, str] | None = None) -> str:
     """The first line that a program prints; empty if it does not run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env=environment)

@@ -41,7 +41,7 @@ def bench_text(
     given. Raises Error if ports and vectors do not fit.
     """
     bound = bind(manifest, controls, ports)
-    return filled(
+    return fill_template(
         "bench.sv",
         source=" ".join(source.split()),
         module=ports.module,
@@ -62,7 +62,7 @@ def bench_text(
     )
 
 
-def filled(template: str, **parts: str) -> str:
+def fill_template(template: str, **parts: str) -> str:
     """The text of a file beside this module, with each @name@ replaced by that part."""
     text = Path(__file__).with_name(template).read_text(encoding="utf-8")
     return re.sub(r"@(\w+)@", lambda mark: parts[mark[1]], text)

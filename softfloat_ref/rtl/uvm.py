@@ -19,7 +19,7 @@ from softfloat_ref.base.tables import choices
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.writers.layout import identifier
 from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.rtl.testbench import filled
+from softfloat_ref.rtl.testbench import fill_template
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, Nans, nan_results, nan_scale
 from softfloat_ref.units import Field, Unit
 from softfloat_ref.units.unit import restored, stored
@@ -46,7 +46,7 @@ def uvm_text(unit: Unit, name: str) -> str:
     unit = unit.compared()
     if not re.match(r"[A-Za-z_]", name):
         raise Error(f"{name!r} names classes, so it must begin with a letter; rename the recipe")
-    text, (inputs, outputs) = definition(unit), map(_named, (unit.inputs, unit.outputs))
+    text, (inputs, outputs) = packed_unit(unit), map(_named, (unit.inputs, unit.outputs))
     fields = (*inputs, *outputs)
     refuse(
         name,
@@ -55,7 +55,7 @@ def uvm_text(unit: Unit, name: str) -> str:
         ("the DPI package takes results of up to 128 bits", any(f.width > _MAX_RESULT for f in unit.results)),
     )
     controls = [f for f in fields if f.role == "control"]
-    return filled(
+    return fill_template(
         "uvm_pkg.sv",
         source=name,
         name=identifier(name),
@@ -79,14 +79,14 @@ def _named(fields: Sequence[Field]) -> list[Field]:
     return [replace(f, name=named(f.name)) for f in fields]
 
 
-def definition(unit: Unit) -> str:
+def packed_unit(unit: Unit) -> str:
     """A unit as a word of letters, digits, +, / and =: what a manifest stores of it, compressed, by bz2, whose every
     version writes the same bytes."""
     table = json.dumps(stored(unit), separators=(",", ":"))
     return base64.b64encode(bz2.compress(table.encode())).decode("ascii")
 
 
-def unit_of(text: str) -> Unit:
+def unpacked_unit(text: str) -> Unit:
     """The unit of such a word. Raises Error."""
     try:
         table = bz2.BZ2Decompressor().decompress(base64.b64decode(text, validate=True), _MAX_DEFINITION)

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.testbench import filled
+from softfloat_ref.rtl.testbench import fill_template
 
 
 def package_text(manifest: Mapping[str, Any], name: str) -> str:
     """The text of the package `vectors_pkg`, for the set of that name whose manifest this is."""
     fields = manifest["fields"]
-    return filled(
+    return fill_template(
         "vectors_pkg.vhd",
         name=name,
         count=str(manifest["count"]),

@@ -35,7 +35,7 @@ def test_the_transform_is_the_sum_that_defines_it(size: int, rows: int) -> None:
     """Of integers, whose sums are exact in FP32; rows that are missing from the last `size` are zeros."""
     x = np.random.default_rng(rows).integers(-99, 100, (rows, 3))
     words = words_of(rows, size)
-    transformed = hadamard.transformed(x.astype(np.float32), words)
+    transformed = hadamard.transform(x.astype(np.float32), words)
     whole = [*x.tolist(), *[[0] * 3] * (-rows % size)]
     root = {4: 2, 16: 4, 64: 8, 256: 16}[size]
     expected = [
@@ -51,7 +51,7 @@ def test_the_product_is_unchanged(rows: int) -> None:
     """In exact arithmetic, since the transform is orthogonal."""
     a, b = (np.random.default_rng(rows + i).integers(-50, 50, (rows, 5)).astype(np.float32) for i in (0, 1))
     words = words_of(7)
-    x, y = (hadamard.transformed(m, words).astype(np.float64) for m in (a, b))
+    x, y = (hadamard.transform(m, words).astype(np.float64) for m in (a, b))
     np.testing.assert_array_equal(x.T @ y, a.T.astype(np.float64) @ b)
 
 
@@ -59,7 +59,7 @@ def test_the_product_is_unchanged(rows: int) -> None:
 def test_sums_are_of_neighbours_in_fp32(x: tuple[float, ...], expected: float) -> None:
     """(1 + 2^25) + (1 - 2^25), each bracket rounded, and (1 + 1) + (2^25 - 2^25)."""
     rows = np.array(x, np.float32)[:, np.newaxis]
-    assert hadamard.transformed(rows, np.zeros(4, np.uint8))[0, 0] == expected
+    assert hadamard.transform(rows, np.zeros(4, np.uint8))[0, 0] == expected
 
 
 def layer_of(size: int, run: RunState) -> nn.Linear:
@@ -86,7 +86,7 @@ def test_only_the_weight_gradient_is_transformed() -> None:
     np.testing.assert_array_equal(plain[2], transformed[2])
     assert (plain[0]["weight"] != transformed[0]["weight"]).any()
     np.testing.assert_array_equal(plain[0]["bias"], transformed[0]["bias"])
-    error, x = (sf.quantize(hadamard.transformed(m, words_of(3)), "nvfp4", axis=0) for m in operands()[::-1])
+    error, x = (sf.quantize(hadamard.transform(m, words_of(3)), "nvfp4", axis=0) for m in operands()[::-1])
     np.testing.assert_array_equal(transformed[0]["weight"], error.T @ x)
 
 

@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.draft import draft, names
 from softfloat_ref.rtl.draft.design import read_design
 from softfloat_ref.rtl.draft.text import draft_text, parse_value
-from softfloat_ref.rtl.draft.wrapper import wrapped, wrapper_text
+from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, elaborate, read_module
 from softfloat_ref.rtl.port_map import parse_ports
 
@@ -327,7 +327,7 @@ def test_ports_that_need_a_wrapper(ports: str, message: str, tmp_path: Path) -> 
         draft(module)
     assert str(caught.value).startswith(message)
     assert str(caught.value).endswith(": give --wrapper FILE")
-    assert draft(wrapped(module)).design.name == "m_wrapper"
+    assert draft(wrapper_module(module)).design.name == "m_wrapper"
 
 
 @pytest.mark.parametrize(
@@ -400,7 +400,7 @@ def test_the_wrapper(tmp_path: Path) -> None:
         "assign out_scale = out__value.scale;",
     ):
         assert line in text
-    assert [s.name for s in wrapped(module).signals] == list(around.ports)
+    assert [s.name for s in wrapper_module(module).signals] == list(around.ports)
 
 
 @pytest.mark.parametrize(
@@ -427,6 +427,6 @@ package p; typedef enum logic [1:0] {ADD, MUL} op_e; typedef enum logic {OFF, ON
 module m (input [15:0] a, b, input p::op_e op, input p::mode_e flush, output [15:0] result); endmodule
 """
     module = design(text, "m", tmp_path)
-    inputs = [tomllib.loads(draft_text(draft(x)))["inputs"] for x in (module, wrapped(module))]
+    inputs = [tomllib.loads(draft_text(draft(x)))["inputs"] for x in (module, wrapper_module(module))]
     types = [{name: port.get("type") for name, port in x.items() if isinstance(port, dict)} for x in inputs]
     assert types == [{"op": "p::op_e", "flush": "p::mode_e"}, {"op": None, "flush": None}]

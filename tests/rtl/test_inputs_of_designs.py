@@ -10,7 +10,7 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.inputs import memory_files, read_inputs
 from softfloat_ref.rtl.module_ports import Elaborated, elaborate
-from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile, changed
+from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile, list_changes
 from softfloat_ref.rtl.sources import Sources, read_sources
 
 pytestmark = pytest.mark.extra("pyslang")
@@ -54,10 +54,10 @@ def test_where_slang_looks_for_modules(use: str, tmp_path: Path) -> None:
     reading = read_inputs(design(sources), sources, {})
     assert [(x.path.name, x.role) for x in reading.files] == [("m.sv", "source"), ("x.sv", "library")]
     assert names - {folders[1] / "x.sv"} <= set(reading.absent)
-    assert not any(changed(reading.table()))
+    assert not any(list_changes(reading.table()))
     (folders[0] / "x.v").write_text(f"{library}\n")
     assert folders[0] / "x.v" in design(sources).files
-    assert list(changed(reading.table())) == [f"{folders[0] / 'x.v'}: a new file, which would be read now"]
+    assert list(list_changes(reading.table())) == [f"{folders[0] / 'x.v'}: a new file, which would be read now"]
 
 
 def test_modules_of_sources_are_not_searched(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_folder_that_is_a_link_has_another_parent(tmp_path: Path) -> None:
     (tmp_path / "far" / "x").write_text("far")
     path = tmp_path / "a" / ".." / "x"
     far = ReadFile(path, "include", ReadFile.of(tmp_path / "far" / "x", "include").sha256)
-    assert list(changed(DesignReading(tmp_path, (far,)).table(tmp_path), tmp_path)) == []
+    assert list(list_changes(DesignReading(tmp_path, (far,)).table(tmp_path), tmp_path)) == []
     with DesignReading(tmp_path, (far,)).snapshot() as copies:
         assert copies.path(path).read_text() == "far"
     both = DesignReading(tmp_path, (far, ReadFile.of(tmp_path / "x", "include")))

@@ -21,7 +21,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files
 from softfloat_ref.rtl.dpi import FILES, write_dpi
 from softfloat_ref.rtl.simulators import find
-from softfloat_ref.rtl.uvm import definition, unit_of, uvm_text, write_uvm
+from softfloat_ref.rtl.uvm import packed_unit, unpacked_unit, uvm_text, write_uvm
 from softfloat_ref.units import MixedUnit, make_unit
 
 TOP = Path(__file__).parents[2]
@@ -58,15 +58,15 @@ def test_packages_are_plain_systemverilog(name: str, packages: list[Path]) -> No
 def test_a_unit_is_its_definition() -> None:
     for name in recipe_files():
         unit = load_recipe(name).unit
-        assert unit_of(definition(unit)) == unit
+        assert unpacked_unit(packed_unit(unit)) == unit
     mixed = load_recipe(str(MIXED)).unit
-    assert unit_of(definition(mixed)) == mixed
+    assert unpacked_unit(packed_unit(mixed)) == mixed
 
 
-@pytest.mark.parametrize("text", ["", "%", "AAAA", "QlpoOQ==", definition(load_recipe("fp16_fma_rne").unit)[:-9]])
+@pytest.mark.parametrize("text", ["", "%", "AAAA", "QlpoOQ==", packed_unit(load_recipe("fp16_fma_rne").unit)[:-9]])
 def test_what_is_no_definition(text: str) -> None:
     with pytest.raises(Error, match="the definition of a unit"):
-        unit_of(text)
+        unpacked_unit(text)
 
 
 def test_units_that_do_not_fit() -> None:
@@ -79,7 +79,7 @@ def test_units_that_do_not_fit() -> None:
 
 
 def test_the_server_opens_a_definition() -> None:
-    word = definition(load_recipe("fp16_fma_rne").unit)
+    word = packed_unit(load_recipe("fp16_fma_rne").unit)
     lines = f"open unit --fmt {word}\n0 3c00 0400 8001\nopen unit --fmt {word} rup\nopen unit --fmt fp16\n"
     shown = ok("eval", "--serve", stdin=lines).splitlines()
     assert shown[:2] == ["context 0 a=16 b=16 c=16 result=16", "03ff 00"]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.data.files import content, digest, find
+from softfloat_ref.nn.data.files import digest, find_file, read_unpacked
 from softfloat_ref.nn.data.keyed import SPLIT, permutation
 from softfloat_ref.nn.data.model import Dataset
 
@@ -69,7 +69,7 @@ def _unit(images: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 def _idx_pair(root: Path, kind: str) -> tuple[Examples, bytes]:
     paths = [_idx_file(root, f"{kind}-{name}") for name in ("images-idx3-ubyte", "labels-idx1-ubyte")]
-    parts = [content(p) for p in paths]
+    parts = [read_unpacked(p) for p in paths]
     images, labels = _idx(paths[0], parts[0], _IMAGES), _idx(paths[1], parts[1], _LABELS)
     if len(images) != len(labels):
         raise Error(f"{paths[1]}: {len(labels)} labels, but {paths[0].name} has {len(images)} images")
@@ -78,7 +78,7 @@ def _idx_pair(root: Path, kind: str) -> tuple[Examples, bytes]:
 
 def _idx_file(root: Path, name: str) -> Path:
     dotted = name.replace("-idx", ".idx")  # as one distribution names them
-    return find(root, name, f"{name}.gz", dotted, f"{dotted}.gz")
+    return find_file(root, name, f"{name}.gz", dotted, f"{dotted}.gz")
 
 
 def _idx(path: Path, data: bytes, magic: int) -> NDArray[np.uint8]:
@@ -117,8 +117,8 @@ def _standard(images: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _cifar_file(root: Path, name: str) -> tuple[Examples, bytes]:
-    path = find(root, name, advice=_PICKLED_ADVICE if (root / name.removesuffix(".bin")).is_file() else "")
-    data = content(path)
+    path = find_file(root, name, advice=_PICKLED_ADVICE if (root / name.removesuffix(".bin")).is_file() else "")
+    data = read_unpacked(path)
     if not data or len(data) % _RECORD:
         raise Error(f"{path}: {len(data)} bytes are not a whole number of records of {_RECORD}: the file is truncated")
     records = np.frombuffer(data, np.uint8).reshape(-1, _RECORD)

@@ -21,18 +21,20 @@ LINES: Final = _FIRST_STREAM + 4
 _EPOCHS: Final = 1 << 40  # words that an epoch may use: no two share one
 
 
-def words(seed: int, stream: int, start: int, count: int) -> NDArray[np.uint64]:
+def random_words(seed: int, stream: int, start: int, count: int) -> NDArray[np.uint64]:
     """Words of 64 bits from a position on. Raises Error for a seed that is not an unsigned integer of 64 bits."""
     return Philox(seed, stream).array(WORD_BITS, start, count)
 
 
 def permutation(seed: int, stream: int, turn: int, count: int) -> NDArray[np.int64]:
     """A random order of `count` things, different in each turn: each is sorted by a random word."""
-    order: NDArray[np.int64] = np.argsort(words(seed, stream, turn * _EPOCHS, count), kind="stable").astype(np.int64)
+    order: NDArray[np.int64] = np.argsort(random_words(seed, stream, turn * _EPOCHS, count), kind="stable").astype(
+        np.int64
+    )
     return order
 
 
-def fields(drawn: NDArray[np.uint64], width: int) -> NDArray[np.int64]:
+def bit_fields(drawn: NDArray[np.uint64], width: int) -> NDArray[np.int64]:
     """Words cut into fields of `width` bits, the lowest first, along an additional axis."""
     shifts = np.arange(0, WORD_BITS, width, dtype=np.uint64)
     mask = np.uint64((1 << width) - 1)

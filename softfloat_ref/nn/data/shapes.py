@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.data.keyed import EXAMPLES, fields, words
+from softfloat_ref.nn.data.keyed import EXAMPLES, bit_fields, random_words
 from softfloat_ref.nn.data.model import Dataset
 
 Numbers = NDArray[np.int64]
@@ -70,12 +70,12 @@ def _draw(seed: int, part: slice, layout: tuple[int, int], classes: int, noise: 
     pixels = size * size * channels
     each = _PARAMETERS + channels + -(-pixels // 4)  # two bytes a pixel
     count = part.stop - part.start
-    drawn = words(seed, EXAMPLES, part.start * each, count * each).reshape(count, each)
-    chosen = fields(drawn[:, :_PARAMETERS], 32).reshape(count, -1)
+    drawn = random_words(seed, EXAMPLES, part.start * each, count * each).reshape(count, each)
+    chosen = bit_fields(drawn[:, :_PARAMETERS], 32).reshape(count, -1)
     label = chosen[:, 0] % classes
     mask = _masks(label, chosen[:, 1:4], size)
-    low, change = _colours(fields(drawn[:, _PARAMETERS : _PARAMETERS + channels], 16))
-    grain = fields(drawn[:, _PARAMETERS + channels :], 8).reshape(count, -1, 2)[:, :pixels].sum(axis=-1) - 255
+    low, change = _colours(bit_fields(drawn[:, _PARAMETERS : _PARAMETERS + channels], 16))
+    grain = bit_fields(drawn[:, _PARAMETERS + channels :], 8).reshape(count, -1, 2)[:, :pixels].sum(axis=-1) - 255
     level = low[:, None, None, :] + mask[..., None] * change[:, None, None, :]
     image = level + noise * grain.reshape(count, size, size, channels) // 4
     return image.astype(np.float32) * np.float32(2.0**-6), label

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.data.files import digest, find, text
+from softfloat_ref.nn.data.files import digest, find_file, read_utf8
 from softfloat_ref.nn.data.keyed import SPLIT, permutation
 from softfloat_ref.nn.data.model import Dataset
 
@@ -45,8 +45,8 @@ def titanic(*, seed: int, root: Path, test: int = 20) -> Dataset:
     mean over their standard deviation in the rows for training; then whether the age is known. A missing number is the
     median, a missing port none. Raises Error with the line that is wrong.
     """
-    path = find(root, "train.csv")
-    content = text(path)
+    path = find_file(root, "train.csv")
+    content = read_utf8(path)
     rows = list(_rows(path, content))
     order = permutation(seed, SPLIT, 0, len(rows)).tolist()
     held = len(rows) * test // 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softfloat_ref.nn.images import places
+from softfloat_ref.nn.images import output_size
 from softfloat_ref.nn.initial import uniform
 from softfloat_ref.nn.layers.base import Array, Layer
 from softfloat_ref.nn.numerics import Held
@@ -102,7 +102,7 @@ class Conv2d(_Convolution):
         self._hold_image(x, "activation")
         self._hold_weight()
         y = self._biased(self._values())
-        height, width = places(x.shape, self.kernel, self.stride, self.padding)
+        height, width = output_size(x.shape, self.kernel, self.stride, self.padding)
         return self.numerics.result(y, "activation").reshape(len(x), height, width, -1)
 
     def backward(self, dy: Array) -> Array:
@@ -151,7 +151,7 @@ class ConvTranspose2d(_Convolution):
         dx = numerics.through(self._values(), self._x) if self.needs_input_gradient else None
         self._weight_gradient(self._x)
         self._bias_gradient(self._image)
-        rows, columns = places(self._shape, self.kernel, self.stride, self.padding)
+        rows, columns = output_size(self._shape, self.kernel, self.stride, self.padding)
         shape = (len(dy), rows, columns, -1)
         if dx is None:
             return np.zeros((*shape[:3], len(self.params["weight"])), dy.dtype)

@@ -10,7 +10,7 @@ from softfloat_ref.arrays import exchange
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, escaped
 from softfloat_ref.base.files import read_bytes
-from softfloat_ref.nn.model_files.tensors import ModelTensor, package, problem_of
+from softfloat_ref.nn.model_files.tensors import ModelTensor, problem_of, require_package
 
 _FORMATS: Final = {
     "DOUBLE": "fp64",
@@ -26,7 +26,7 @@ _FORMATS: Final = {
 
 def read(path: Path) -> Iterator[ModelTensor]:
     """The initializers of the model's graph, in their order. Raises Error."""
-    library = package("onnx", path)
+    library = require_package("onnx", path)
     try:
         model = library.load_model_from_string(read_bytes(path, limits.MODEL))
     except (Error, OSError):

@@ -44,7 +44,7 @@ class Persistent:
     identifier: Any
 
 
-def load(data: bytes) -> Any:
+def load_pickle(data: bytes) -> Any:
     """The tables, lists, tuples, numbers, texts and calls of a pickle. Raises Error, and what broken input causes."""
     return _Reader(io.BytesIO(data), encoding="latin-1").load()
 

@@ -18,7 +18,7 @@ import numpy as np
 from softfloat_ref.base import limits
 from softfloat_ref.base.archives import archive, content, data_offset
 from softfloat_ref.base.errors import Error, errors_of, escaped
-from softfloat_ref.nn.model_files.pickles import Persistent, PickledCall, PickledName, key_text, load
+from softfloat_ref.nn.model_files.pickles import Persistent, PickledCall, PickledName, key_text, load_pickle
 from softfloat_ref.nn.model_files.tensors import ModelTensor, problem_of
 
 _FORMATS: Final = {
@@ -115,7 +115,9 @@ class _File:
             order = content(self.archive, self.archive.getinfo(f"{self.folder}byteorder"), 16)
             self.order = ">" if order.strip() == b"big" else "<"
         number = 0
-        for number, (name, call) in enumerate(_Walk().named(load(content(self.archive, head, limits.PICKLE))), 1):
+        for number, (name, call) in enumerate(
+            _Walk().named(load_pickle(content(self.archive, head, limits.PICKLE))), 1
+        ):
             if number > limits.TENSORS:
                 raise Error(f"more than {limits.TENSORS} tensors")
             yield self._tensor(name, call)

@@ -10,7 +10,7 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import opened
 from softfloat_ref.base.trees import parse_json
-from softfloat_ref.nn.model_files.tensors import ModelTensor, package
+from softfloat_ref.nn.model_files.tensors import ModelTensor, require_package
 
 _FORMATS: Final = {
     "F64": "fp64",
@@ -40,7 +40,7 @@ def read_header(path: Path) -> tuple[int, dict[str, Any]]:
 
 def read(path: Path) -> Iterator[ModelTensor]:
     """The tensors, in the order of the file. Raises Error."""
-    library = package("safetensors", path)
+    library = require_package("safetensors", path)
     try:
         size, header = read_header(path)
         with library.safe_open(path, "numpy"):  # which checks it

@@ -100,7 +100,7 @@ def problem_of(shape: Any) -> str:
     return "" if right else f"shape {'x'.join(f'{n:x}'[:20] for n in shape)[:40]} (hexadecimal)"
 
 
-def package(name: str, path: Path) -> Any:
+def require_package(name: str, path: Path) -> Any:
     """A package that is needed to read a file. Raises Error without it."""
     try:
         return importlib.import_module(name)

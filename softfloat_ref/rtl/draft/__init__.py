@@ -7,7 +7,7 @@ from collections.abc import Collection
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.draft import codes, fields, names, protocol
 from softfloat_ref.rtl.draft.design import Signal, SourceModule
-from softfloat_ref.rtl.draft.lines import Draft, quoted
+from softfloat_ref.rtl.draft.lines import Draft, toml_string
 
 
 def draft(design: SourceModule, known: Collection[str] | None = None) -> Draft:
@@ -16,19 +16,19 @@ def draft(design: SourceModule, known: Collection[str] | None = None) -> Draft:
     for signal in design.signals:
         _refuse(signal)
     port_map = Draft(design, known)
-    port_map.add("", f"module = {quoted(design.name)}")
-    clocked = protocol.clock_and_reset(port_map)
-    fields.flags(port_map)
-    protocol.tag(port_map)
+    port_map.add("", f"module = {toml_string(design.name)}")
+    clocked = protocol.add_clock_and_reset(port_map)
+    fields.add_flags(port_map)
+    protocol.add_tag(port_map)
     if clocked:
-        protocol.valids(port_map)
-    codes.controls(port_map)
-    operands = fields.operands(port_map)
+        protocol.add_valids(port_map)
+    codes.add_controls(port_map)
+    operands = fields.add_operands(port_map)
     if clocked:
-        protocol.readys(port_map, operands)
-        protocol.latency(port_map)
-    codes.constants(port_map)
-    fields.results(port_map, operands)
+        protocol.add_readys(port_map, operands)
+        protocol.add_latency(port_map)
+    codes.add_constants(port_map)
+    fields.add_results(port_map, operands)
     return port_map
 
 

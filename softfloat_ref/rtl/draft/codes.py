@@ -8,7 +8,7 @@ from typing import Final
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Signal
-from softfloat_ref.rtl.draft.lines import Draft, key, quoted, table
+from softfloat_ref.rtl.draft.lines import Draft, toml_key, toml_string, toml_table
 
 _MAX_WIDTH: Final = 8  # of a code
 _MAX_ROUNDING: Final = 4  # bits of the code of a rounding
@@ -18,7 +18,7 @@ _TWO_BITS: Final = {"rne": 0, "rtz": 1, "rup": 2, "rdn": 3}
 _BY_ROUNDING: Final = {"le *": 0, "lt *": 1, "eq *": 2, "min *": 0, "max *": 1}  # funct3 of RISC-V's instructions
 
 
-def controls(draft: Draft) -> None:
+def add_controls(draft: Draft) -> None:
     """Add the inputs that encode the operation, its formats and its rounding."""
     candidates = draft.ports("input", lambda s: len(s.leaves) == 1 and s.width <= _MAX_WIDTH)
     ops = [s for s in candidates if _is_op(s)]
@@ -52,37 +52,37 @@ def _modifies(signal: Signal) -> bool:
     return bool(words & names.OP_WORD and words & names.MODIFIER)
 
 
-def _knows(signal: Signal, table: Mapping[str, str]) -> bool:
-    """Whether an enumeration has at least two names of the table, as many as it has others."""
-    known = names.meanings(signal.leaves[0].codes, table)
+def _knows(signal: Signal, vocabulary: Mapping[str, str]) -> bool:
+    """Whether an enumeration has at least two names of the vocabulary, as many as it has others."""
+    known = names.meanings(signal.leaves[0].codes, vocabulary)
     return len(known) >= 2 and 2 * len(known) >= len(signal.leaves[0].codes)
 
 
 def _codes(
-    draft: Draft, signal: Signal, table: Mapping[str, str], words: Collection[str]
+    draft: Draft, signal: Signal, vocabulary: Mapping[str, str], words: Collection[str]
 ) -> tuple[dict[str, int], str]:
     """The codes of a port by name, and where the names are from: its enumeration, or constants that fit, whose names
     are clear by themselves or with one of the words."""
     if signal.leaves[0].codes:
         package = signal.type.rpartition("::")
         return {f"{package[0]}{package[1]}{name}": code for name, code in signal.leaves[0].codes.items()}, signal.type
-    constants = {x: v for x, v in draft.design.constants.items() if 0 <= v < 1 << signal.width}
-    clear = {x: constants[x] for x in names.clear(constants, table, words)}
+    numbers = {x: v for x, v in draft.design.constants.items() if 0 <= v < 1 << signal.width}
+    clear = {x: numbers[x] for x in names.clear(numbers, vocabulary, words)}
     return (clear, "constants of the source") if len(set(clear.values())) == len(clear) > 1 else ({}, "")
 
 
-def _table(
+def _add_codes(
     draft: Draft, signal: Signal, of: str, codes: list[tuple[str, int, str]], why: str, guess: bool = False
 ) -> None:
     """Add a control port with a line for each code, of codes of the same words the first."""
     draft.take(signal)
-    draft.add(f"inputs.{key(signal.name)}", f"of = {quoted(of)}", why, guess)
-    draft.add(f"inputs.{key(signal.name)}", f"width = {signal.width}")
+    draft.add(f"inputs.{toml_key(signal.name)}", f"of = {toml_string(of)}", why, guess)
+    draft.add(f"inputs.{toml_key(signal.name)}", f"width = {signal.width}")
     if signal.enumeration:
-        draft.add(f"inputs.{key(signal.name)}", f"type = {quoted(signal.enumeration)}")
+        draft.add(f"inputs.{toml_key(signal.name)}", f"type = {toml_string(signal.enumeration)}")
     first = {words: (value, name) for words, value, name in reversed(codes)}
     for words, (value, name) in reversed(first.items()):
-        draft.add(f"inputs.{key(signal.name)}.codes", f"{key(words)} = {value}", name)
+        draft.add(f"inputs.{toml_key(signal.name)}.codes", f"{toml_key(words)} = {value}", name)
 
 
 def _joined(name: str) -> str:
@@ -90,14 +90,16 @@ def _joined(name: str) -> str:
 
 
 def _unknown(draft: Draft, signal: Signal, what: str) -> None:
-    why = f"{what}: the source names no codes; set {{ of = {quoted(what.partition(' ')[0])}, codes = {{ ... }} }}"
+    why = f"{what}: the source names no codes; set {{ of = {toml_string(what.partition(' ')[0])}, codes = {{ ... }} }}"
     draft.use("inputs", signal, _constant(signal, 0), why, True)
 
 
 def _constant(signal: Signal, value: int) -> str:
     """An input held at a value."""
     width = {"width": str(signal.width)} if signal.width > 1 else {}
-    return table(value=str(value), **width, **({"type": quoted(signal.enumeration)} if signal.enumeration else {}))
+    return toml_table(
+        value=str(value), **width, **({"type": toml_string(signal.enumeration)} if signal.enumeration else {})
+    )
 
 
 def _not_used(codes: Mapping[str, int], used: set[str]) -> str:
@@ -135,13 +137,13 @@ def _operation(draft: Draft, signal: Signal, modified: bool) -> dict[str, int]:
         if not wide:
             rows = [(words.split()[0], value, name) for words, value, name in rows]
         why = f"{origin}{_not_used(codes, set(operations))}"
-        _table(draft, signal, "op fmt out" if wide else "op", rows, why, not signal.leaves[0].codes)
+        _add_codes(draft, signal, "op fmt out" if wide else "op", rows, why, not signal.leaves[0].codes)
     return codes
 
 
 def _modifier(draft: Draft, signal: Signal) -> None:
     rows = [("sub * *", 1, ""), ("convert u* *", 1, ""), ("convert * u*", 1, ""), ("* * *", 0, "")]
-    _table(draft, signal, "op fmt out", rows, "1 makes a sum a difference and integers unsigned, by its name", True)
+    _add_codes(draft, signal, "op fmt out", rows, "1 makes a sum a difference and integers unsigned, by its name", True)
 
 
 # -- rounding and formats ------------------------------------------------------------------------------------------
@@ -168,11 +170,11 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
         return
     why = f"{origin}{_not_used(codes, set(meanings))}"
     if not several:
-        _table(draft, signal, "rounding", rows, why, not signal.leaves[0].codes)
+        _add_codes(draft, signal, "rounding", rows, why, not signal.leaves[0].codes)
         return
     chosen = [(words, code, "") for words, code in _BY_ROUNDING.items()]
     why += "; comparisons, min and max by RISC-V's funct3, as they have no code of their own"
-    _table(draft, signal, "op rounding", chosen + [(f"* {x}", code, name) for x, code, name in rows], why, True)
+    _add_codes(draft, signal, "op rounding", chosen + [(f"* {x}", code, name) for x, code, name in rows], why, True)
 
 
 def _formats(draft: Draft, signal: Signal, operations: bool) -> None:
@@ -193,7 +195,7 @@ def _formats(draft: Draft, signal: Signal, operations: bool) -> None:
         rows = [(side.format(fmt), code, name) for side in (own, other) for fmt, code, name in rows]
     else:
         rows += [(kind, rows[0][1], "integers, which are no format of this port") for kind in ("i*", "u*")]
-    _table(draft, signal, "fmt out" if operations else of, rows, f"{why}; `{of}` by {where}", True)
+    _add_codes(draft, signal, "fmt out" if operations else of, rows, f"{why}; `{of}` by {where}", True)
 
 
 def _side(draft: Draft, words: set[str], formats: list[str], operations: bool) -> tuple[str, str]:
@@ -217,13 +219,13 @@ def _integers(draft: Draft, signal: Signal) -> None:
     if not rows:
         _unknown(draft, signal, "out of integers")
         return
-    _table(draft, signal, "fmt out", [*rows, ("* *", rows[0][1], "no integer")], origin)
+    _add_codes(draft, signal, "fmt out", [*rows, ("* *", rows[0][1], "no integer")], origin)
 
 
 # -- the rest ------------------------------------------------------------------------------------------------------
 
 
-def constants(draft: Draft) -> None:
+def add_constants(draft: Draft) -> None:
     """Hold the inputs that are left at a value that does nothing, as far as their names say so."""
     for signal in draft.ports("input"):
         words = set(names.core(signal.name)) | {"".join(names.core(signal.name))}

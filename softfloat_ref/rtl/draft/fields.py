@@ -11,7 +11,7 @@ from softfloat_ref.base.search import find_first
 from softfloat_ref.rtl.bundle import FLAG_NAMES
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Leaf, Signal
-from softfloat_ref.rtl.draft.lines import Draft, bits, quoted
+from softfloat_ref.rtl.draft.lines import Draft, toml_bits, toml_string
 
 LETTERS: Final = "abc"
 _NO_DATA: Final = names.INACTIVE | names.MASK | names.ENABLE | names.VALID | names.READY
@@ -24,7 +24,7 @@ _RANDOM_WIDTH: Final = 4  # a `rnd` of more bits carries random bits, not a roun
 # -- flags ---------------------------------------------------------------------------------------------------------
 
 
-def flags(draft: Draft) -> None:
+def add_flags(draft: Draft) -> None:
     """Add the ports of the flags, by their names, and what the module does not have."""
     if not draft.has("flags"):
         return
@@ -37,20 +37,22 @@ def flags(draft: Draft) -> None:
                 own[flag] = leaf
         if len(signal.leaves) > 1 and len(own) > 1:
             others = _others(draft, signal, own)
-            pieces = {name: bits(leaf.lsb, leaf.width) for name, leaf in (others | own).items()}
+            pieces = {name: toml_bits(leaf.lsb, leaf.width) for name, leaf in (others | own).items()}
             draft.use("outputs", signal, _pieces(pieces, signal.width), _members(signal, others | own))
             ports |= dict.fromkeys(own, signal.name)
         elif len(signal.leaves) == 1 and own:
             flag = find_first(own)
-            draft.use("outputs", signal, quoted(flag), "by its name", True)
+            draft.use("outputs", signal, toml_string(flag), "by its name", True)
             ports[flag] = signal.name
     if not ports and (vector := _vector(draft)):
         why = "invalid, divide by zero, overflow, underflow, inexact from bit 4 on, as in RISC-V's fflags"
-        draft.use("outputs", vector, quoted("flags"), why, True)
+        draft.use("outputs", vector, toml_string("flags"), why, True)
     elif not ports and not _of_blocks(draft):
         draft.add("", 'ignore = ["flags"]', "no output has the name of a flag", True)
     elif missing := [name for name in FLAG_NAMES if ports and name not in ports]:
-        draft.add("", f"ignore = [{', '.join(map(quoted, missing))}]", "no output has the name of these flags", True)
+        draft.add(
+            "", f"ignore = [{', '.join(map(toml_string, missing))}]", "no output has the name of these flags", True
+        )
 
 
 def _of_blocks(draft: Draft) -> bool:
@@ -92,7 +94,7 @@ def _pieces(pieces: Mapping[str, str], width: int) -> str:
 # -- operands ------------------------------------------------------------------------------------------------------
 
 
-def operands(draft: Draft) -> dict[str, str]:
+def add_operands(draft: Draft) -> dict[str, str]:
     """Add the inputs that carry operands and random bits; the port of each field."""
     ports: dict[str, str] = {}
     for signal in draft.ports("input", _is_random):
@@ -149,7 +151,7 @@ def _is_data(signal: Signal) -> bool:
 def _whole(draft: Draft, signal: Signal, name: str, why: str, guess: bool) -> None:
     """A port that carries one field, or nothing where the vectors do not have it."""
     if draft.has(name):
-        draft.use("inputs", signal, quoted(name), why, guess)
+        draft.use("inputs", signal, toml_string(name), why, guess)
     else:
         draft.use("inputs", signal, _held(signal, 0), f"the vectors have no {name}")
 
@@ -173,7 +175,7 @@ def _members_of(draft: Draft, signal: Signal) -> dict[str, str]:
 
 
 def _pieces_of(draft: Draft, signal: Signal, leaves: Mapping[str, Leaf], why: str, guess: bool) -> None:
-    pieces = {name: bits(leaf.lsb, leaf.width) for name, leaf in leaves.items() if draft.has(name)}
+    pieces = {name: toml_bits(leaf.lsb, leaf.width) for name, leaf in leaves.items() if draft.has(name)}
     draft.use("inputs", signal, _pieces(pieces, signal.width) if pieces else _held(signal, 0), why, guess)
 
 
@@ -243,12 +245,12 @@ def _assigned(port_names: list[str]) -> list[str]:
 # -- results -------------------------------------------------------------------------------------------------------
 
 
-def results(draft: Draft, operands: Mapping[str, str]) -> None:
+def add_results(draft: Draft, operands: Mapping[str, str]) -> None:
     """Add the outputs that carry results, and name those that are left out. Raises Error if there is none."""
     scales = draft.ports("output", lambda s: names.is_scale(s.name))
     if scales:
         same = names.is_named(scales[0].name, "scale")
-        draft.use("outputs", scales[0], quoted("scale"), "" if same else "by its name", not same)
+        draft.use("outputs", scales[0], toml_string("scale"), "" if same else "by its name", not same)
     whole = "elements" if scales else "values" if "elements" in operands else "result"
     if not any("result" in line.text for line in draft.tables.get("outputs", [])):
         outputs = sorted(draft.ports("output"), key=_likely)
@@ -258,7 +260,7 @@ def results(draft: Draft, operands: Mapping[str, str]) -> None:
         named = bool(set(names.words(chosen.name)) & set(names.RESULT))
         why = "by its name" if named else "the only output" if len(outputs) == 1 else "the widest output"
         exact = names.is_named(chosen.name, whole)
-        draft.use("outputs", chosen, quoted(whole), "" if exact else why, not exact)
+        draft.use("outputs", chosen, toml_string(whole), "" if exact else why, not exact)
     for signal in draft.ports("output"):
         draft.add("outputs", "", f"not compared: {signal.name}, {signal.width} bit{'s' if signal.width > 1 else ''}")
         draft.take(signal)

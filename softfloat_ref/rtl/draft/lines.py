@@ -48,7 +48,7 @@ class Draft:
     def use(self, table: str, signal: Signal, value: str, why: str = "", guess: bool = False) -> None:
         """Add the line of a port, which is then no longer left."""
         self.take(signal)
-        self.add(table, f"{key(signal.name)} = {value}", why, guess)
+        self.add(table, f"{toml_key(signal.name)} = {value}", why, guess)
 
     def ports(self, direction: str, fits: Callable[[Signal], bool] = lambda _: True) -> list[Signal]:
         """The ports left of a direction that fit."""
@@ -68,21 +68,21 @@ class Draft:
         return sum(line.guess for lines in self.tables.values() for line in lines)
 
 
-def key(name: str) -> str:
+def toml_key(name: str) -> str:
     """A name as a key in TOML."""
-    return name if _BARE.fullmatch(name) else quoted(name)
+    return name if _BARE.fullmatch(name) else toml_string(name)
 
 
-def quoted(text: str) -> str:
+def toml_string(text: str) -> str:
     """A text as a string in TOML."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def table(**values: str) -> str:
+def toml_table(**values: str) -> str:
     """An inline table."""
-    return "{ " + ", ".join(f"{key(name)} = {value}" for name, value in values.items()) + " }"
+    return "{ " + ", ".join(f"{toml_key(name)} = {value}" for name, value in values.items()) + " }"
 
 
-def bits(lsb: int, width: int) -> str:
+def toml_bits(lsb: int, width: int) -> str:
     """Bits of a port, as a string in TOML."""
-    return quoted(f"{lsb + width - 1}:{lsb}" if width > 1 else str(lsb))
+    return toml_string(f"{lsb + width - 1}:{lsb}" if width > 1 else str(lsb))

@@ -8,7 +8,7 @@ from typing import Final
 from softfloat_ref.base.search import find_first
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Evidence, Signal
-from softfloat_ref.rtl.draft.lines import Draft, quoted, table
+from softfloat_ref.rtl.draft.lines import Draft, toml_string, toml_table
 from softfloat_ref.rtl.port_map import MAX_TAG_WIDTH
 
 _NO_EVIDENCE: Final = Evidence(frozenset(), "", "")
@@ -16,7 +16,7 @@ _DIRECTIONS: Final = ("input", "output")
 _RESET_LEVELS: Final = {"PosEdge": "high", "NegEdge": "low"}
 
 
-def clock_and_reset(draft: Draft) -> bool:
+def add_clock_and_reset(draft: Draft) -> bool:
     """Add them; whether there is a clock."""
     waited = draft.ports("input", lambda s: s.width == 1 and "PosEdge" in _use(draft, s).edges)
     clocks = [s for s in waited if names.is_clock(s.name)]
@@ -24,10 +24,10 @@ def clock_and_reset(draft: Draft) -> bool:
     named = draft.ports("input", lambda s: s.width == 1 and names.is_clock(s.name))
     if clocks:
         draft.take(clocks[0])
-        draft.add("", f"clock = {quoted(clocks[0].name)}", f"posedge in {_use(draft, clocks[0]).place}")
+        draft.add("", f"clock = {toml_string(clocks[0].name)}", f"posedge in {_use(draft, clocks[0]).place}")
     elif named:
         draft.take(named[0])
-        draft.add("", f"clock = {quoted(named[0].name)}", "by its name; the source waits for no edge of it", True)
+        draft.add("", f"clock = {toml_string(named[0].name)}", "by its name; the source waits for no edge of it", True)
     else:
         draft.add("", "", "no clock: the source waits for no edge of an input, so the module is combinational")
         return False
@@ -46,7 +46,7 @@ def _reset(draft: Draft) -> None:
     level = levels.pop() if len(levels) == 1 else use.tested or by_name
     draft.take(reset)
     why = f"active {level} in {use.place}" if use.place else "its level by its name"
-    draft.add("", f"reset = {table(port=quoted(reset.name), active=quoted(level))}", why, not use.place)
+    draft.add("", f"reset = {toml_table(port=toml_string(reset.name), active=toml_string(level))}", why, not use.place)
 
 
 def _use(draft: Draft, signal: Signal) -> Evidence:
@@ -56,7 +56,7 @@ def _use(draft: Draft, signal: Signal) -> Evidence:
 # -- handshake -----------------------------------------------------------------------------------------------------
 
 
-def valids(draft: Draft) -> None:
+def add_valids(draft: Draft) -> None:
     """Add the ports that say that there are operands, and a result; not those of single operands."""
     weak = _likely(draft, "in_valid", "input", (names.VALID, names.START))
     several = "in_valid" not in _keys(draft) and draft.bits("input", names.VALID)
@@ -69,7 +69,7 @@ def valids(draft: Draft) -> None:
         draft.add("", "outstanding = 1", "a start without a ready: one operation at a time", True)
 
 
-def readys(draft: Draft, operands: Mapping[str, str]) -> None:
+def add_readys(draft: Draft, operands: Mapping[str, str]) -> None:
     """Add the readys of operands and results, and the valids of single operands."""
     if "in_valid" in _keys(draft):
         _likely(draft, "in_ready", "output", (names.READY,))
@@ -91,7 +91,7 @@ def _likely(draft: Draft, name: str, direction: str, vocabularies: tuple[Collect
             word = find_first(w for w in names.core(chosen.name) if w in words)
             same = names.is_named(chosen.name, name)
             why = "" if same else f"{direction} with `{word}` in its name"
-            draft.add("handshake", f"{name} = {quoted(chosen.name)}", why, not same)
+            draft.add("handshake", f"{name} = {toml_string(chosen.name)}", why, not same)
             return i > 0
         if candidates:
             return False
@@ -110,15 +110,15 @@ def _of_operands(draft: Draft, key: str, direction: str, words: Collection[str],
     wide = [s for s in draft.ports(direction) if 1 < s.width == len(operands) and set(names.core(s.name)) & set(words)]
     if len(pairs) == len(operands) > 0:
         draft.take(*pairs.values())
-        value = table(**{operand: quoted(signal.name) for operand, signal in pairs.items()})
+        value = toml_table(**{operand: toml_string(signal.name) for operand, signal in pairs.items()})
         draft.add("handshake", f"{key} = {value}", f"one {key[3:]} for each operand, by name", True)
     elif wide:
         draft.take(wide[0])
-        value = table(**{operand: quoted(f"{wide[0].name}[{i}]") for i, operand in enumerate(operands)})
+        value = toml_table(**{operand: toml_string(f"{wide[0].name}[{i}]") for i, operand in enumerate(operands)})
         draft.add("handshake", f"{key} = {value}", "a bit for each operand, by its width", True)
 
 
-def latency(draft: Draft) -> None:
+def add_latency(draft: Draft) -> None:
     """Add what a clocked module without both valids needs."""
     missing = [x for x in ("in_valid", "out_valid") if x not in _keys(draft)]
     if missing:
@@ -136,15 +136,15 @@ def _keys(draft: Draft) -> set[str]:
 # -- tag -----------------------------------------------------------------------------------------------------------
 
 
-def tag(draft: Draft) -> None:
+def add_tag(draft: Draft) -> None:
     """Add the ports of a number that comes back with its result."""
     into, out = (draft.ports(way, lambda s: s.width <= MAX_TAG_WIDTH and _tag_word(s) != "") for way in _DIRECTIONS)
     pairs = [(i, o) for i in into for o in out if i.width == o.width and _tag_word(i) == _tag_word(o)]
     pairs.sort(key=lambda pair: names.core(pair[0].name) != names.core(pair[1].name))
     if pairs:
         draft.take(*pairs[0])
-        draft.add("tag", f"in = {quoted(pairs[0][0].name)}", "an input and an output of this word and width", True)
-        draft.add("tag", f"out = {quoted(pairs[0][1].name)}")
+        draft.add("tag", f"in = {toml_string(pairs[0][0].name)}", "an input and an output of this word and width", True)
+        draft.add("tag", f"out = {toml_string(pairs[0][1].name)}")
         draft.add("tag", f"width = {pairs[0][0].width}", f"at most {1 << pairs[0][0].width} operations in flight")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from softfloat_ref.rtl.draft.lines import Draft, Line, key, quoted
+from softfloat_ref.rtl.draft.lines import Draft, Line, toml_key, toml_string
 from softfloat_ref.rtl.module_ports import Expression
 
 _WIDTH: Final = 120
@@ -36,16 +36,16 @@ def _line(line: Line) -> Iterator[str]:
 def _parameters(draft: Draft) -> Iterator[Line]:
     """The parameters: those given, and the others with their defaults, as comments."""
     for name, value in draft.design.values.items():
-        yield Line(f"{key(name)} = {_value(value)}")
+        yield Line(f"{toml_key(name)} = {_value(value)}")
     for parameter in draft.design.parameters:
         if parameter.name not in draft.design.values and parameter.default is not None:
-            yield Line(f"# {key(parameter.name)} = {_value(parse_value(parameter.default))}", "the default")
+            yield Line(f"# {toml_key(parameter.name)} = {_value(parse_value(parameter.default))}", "the default")
 
 
 def _value(value: int | str | Expression) -> str:
     if isinstance(value, Expression):
-        return f"{{ expr = {quoted(value.text)} }}"
-    return quoted(value) if isinstance(value, str) else str(value)
+        return f"{{ expr = {toml_string(value.text)} }}"
+    return toml_string(value) if isinstance(value, str) else str(value)
 
 
 def parse_value(text: str) -> int | str | Expression:

@@ -19,7 +19,7 @@ _NAMED: Final = re.compile(
 )
 
 
-def wrapped(design: SourceModule) -> SourceModule:
+def wrapper_module(design: SourceModule) -> SourceModule:
     """The wrapper of a module as a module: its parameters are set, and the members of structures are ports."""
     taken = {signal.name for signal in design.signals}
     signals = tuple(_vector(part) for signal in design.signals for part, _ in _parts(signal, taken))
@@ -35,7 +35,7 @@ def wrapper_text(design: SourceModule) -> str:
     """The wrapper, in SystemVerilog. Raises Error for a type that it cannot name."""
     taken = {signal.name for signal in design.signals}
     parts = {signal.name: _parts(signal, taken) for signal in design.signals}
-    outer = wrapped(design)
+    outer = wrapper_module(design)
     ports = ",\n".join(f"    {s.direction:6} logic {_range(s.width)}{s.name}" for s in outer.signals)
     lines = [
         "// SPDX-License-Identifier: 0BSD",
