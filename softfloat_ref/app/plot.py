@@ -212,8 +212,7 @@ def draw_training(runs: Sequence[str], output: str | None, title: str = "") -> l
 
 
 def _run(path: Path) -> Run:
-    from softfloat_ref.nn.plain import is_number
-    from softfloat_ref.nn.runlog import read_log
+    from softfloat_ref.nn.runlog import is_number, read_log
 
     log = path / LOG if path.is_dir() else path
     if not log.is_file():

@@ -15,7 +15,7 @@ from softfloat_ref.app.train_compare import SET_HELP
 
 if TYPE_CHECKING:
     from softfloat_ref.base.executors import Workers
-    from softfloat_ref.nn.measures import ScoreMeasure
+    from softfloat_ref.nn.objectives import ScoreMeasure
     from softfloat_ref.nn.train import Epoch, TrainingResult
     from softfloat_ref.nn.training_recipe import Recipe
 
@@ -86,7 +86,7 @@ def run(
     if recipe is None:
         raise click.UsageError("give a training recipe: a name from --list, or FILE.toml")
     from softfloat_ref.base.executors import workers
-    from softfloat_ref.nn.divergence import Diverged
+    from softfloat_ref.nn.trainer import Diverged
     from softfloat_ref.nn.training_recipe import load_recipe
 
     chosen = load_recipe(recipe, settings).with_training(epochs=epochs, seed=seed, shards=shards)

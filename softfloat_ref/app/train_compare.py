@@ -90,7 +90,7 @@ def table(found: Sequence[RecipeSummary]) -> list[str]:
 
 def _measure(value: Spread, name: str, sign: bool = False) -> str:
     """The numbers of a measure, accuracies in percent."""
-    from softfloat_ref.nn.measures import MEASURES
+    from softfloat_ref.nn.objectives import MEASURES
 
     factor = MEASURES[name].factor
     return _cell(value._replace(mean=factor * value.mean, deviation=factor * value.deviation), 2, sign)

@@ -18,13 +18,12 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.nn.model_files.safetensors import read_header
-from softfloat_ref.nn.plain import from_json, to_json
+from softfloat_ref.nn.runlog import from_json, to_json
 
 OTHER_NETWORK: Final = "the checkpoint belongs to another network"
 META: Final = "meta"  # of an .npz file: the table as JSON, in bytes
 
 Arrays = dict[str, NDArray[Any]]
-Loaded = tuple[Arrays, dict[str, Any]]
 
 
 def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
@@ -41,7 +40,7 @@ def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str
     write_file(path, lambda stream: stream.write(data))
 
 
-def load(path: str | Path) -> Loaded:
+def load(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
     """The arrays and the table of a checkpoint. Raises Error for any other or damaged file; never unpickles."""
     path = Path(path)
     arrays, text = _kind(path)[1](path)

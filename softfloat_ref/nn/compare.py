@@ -17,16 +17,13 @@ from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.base.trees import read_json
 from softfloat_ref.nn.data import Dataset
-from softfloat_ref.nn.divergence import Diverged
-from softfloat_ref.nn.measures import MEASURES
-from softfloat_ref.nn.objectives import measure_of
-from softfloat_ref.nn.plain import from_json, is_number, to_json
-from softfloat_ref.nn.runlog import RunLog
-from softfloat_ref.nn.train import TrainingResult, load_data, train
+from softfloat_ref.nn.objectives import MEASURES, measure_of
+from softfloat_ref.nn.runlog import RunLog, from_json, is_number, to_json
+from softfloat_ref.nn.train import LOG, TrainingResult, load_data, train
+from softfloat_ref.nn.trainer import Diverged
 from softfloat_ref.nn.training_recipe import Recipe
 
 OUTCOME: Final = "outcome.json"
-LOG: Final = "log.jsonl"
 
 
 @dataclass(frozen=True)

@@ -135,9 +135,9 @@ class LossScaler:
         try:
             scale, counts = float(state["scale"]), [int(state[k]) for k in ("good", "steps", "skipped")]
         except (KeyError, TypeError, ValueError, OverflowError) as e:
-            raise Error(f"a loss scaler's state has scale, good, steps and skipped: {e}") from None
+            raise Error(f"the checkpoint lacks the loss scaler's scale, good, steps or skipped: {e}") from None
         if not _positive(scale) or min(counts) < 0:
-            raise Error(f"a loss scaler's state has a scale above 0 and counts from 0, not {dict(state)!r}")
+            raise Error(f"the checkpoint's loss scale must be above 0, and its counts at least 0, not {dict(state)!r}")
         self.scale, (self._good, self.steps, self.skipped) = scale, counts
 
 

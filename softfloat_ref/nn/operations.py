@@ -10,19 +10,42 @@ tensor there uses the result in its place. known: what the inputs imply.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.arrays.functions import lstm_gates
-from softfloat_ref.nn import functions, hadamard, images
-from softfloat_ref.nn.initial import from_words
+from softfloat_ref.arrays.functions import lstm_gates, rounded
+from softfloat_ref.nn import hadamard, images
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
 GATES: Final = ("input_gate", "forget_gate", "cell_gate", "output_gate")
 CELL_GATE: Final = "cell_gate"
+
+
+def _sigmoid(x: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-x))
+
+
+_IN_DOUBLE: Final[dict[str, Callable[[Array], Array]]] = {
+    "exp": np.exp,
+    "sigmoid": _sigmoid,
+    "tanh": np.tanh,
+    "log1p": np.log1p,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "gelu": lambda x: x / 2 * (1 + _IN_DOUBLE["erf"](x * math.sqrt(0.5))),
+    "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x * _sigmoid(x),
+}
+
+
+def real_function(name: str, x: Array) -> Array:
+    """A real function: of float32 correctly rounded to nearest even, as the operation of that name, so that training
+    has the same bits on every machine and a trace recomputes them; of float64 numpy's."""
+    return rounded(name, x) if x.dtype == np.float32 else _IN_DOUBLE[name](x)
 
 
 def _cell_gate(gates: Array) -> slice:
@@ -127,40 +150,40 @@ class TensorOperations:
 
     def exp(self, x: Array, name: str = "") -> Array:
         """e^x."""
-        return functions.exp(x)
+        return real_function("exp", x)
 
     def sigmoid(self, x: Array, name: str = "") -> Array:
         """1 / (1 + exp(-x))."""
-        return functions.sigmoid(x)
+        return real_function("sigmoid", x)
 
     def tanh(self, x: Array, name: str = "") -> Array:
         """Hyperbolic tangent."""
-        return functions.tanh(x)
+        return real_function("tanh", x)
 
     def erf(self, x: Array, name: str = "") -> Array:
         """The error function."""
-        return functions.erf(x)
+        return real_function("erf", x)
 
     def gelu(self, x: Array, name: str = "") -> Array:
         """x/2 (1 + erf(x / sqrt 2))."""
-        return functions.gelu(x)
+        return real_function("gelu", x)
 
     def gelu_tanh(self, x: Array, name: str = "") -> Array:
         """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
-        return functions.gelu_tanh(x)
+        return real_function("gelu_tanh", x)
 
     def silu(self, x: Array, name: str = "") -> Array:
         """x / (1 + exp(-x))."""
-        return functions.silu(x)
+        return real_function("silu", x)
 
     def gates(self, sums: Array, name: str = "") -> Array:
         """The gates of an LSTM, side by side in the order of GATES: sigmoid, but tanh of the cell's."""
         if sums.dtype == np.float32:
             return lstm_gates(sums)
         part, gates = _cell_gate(sums), np.empty_like(sums)
-        gates[:, : part.start] = functions.sigmoid(sums[:, : part.start])
-        gates[:, part] = functions.tanh(sums[:, part])
-        gates[:, part.stop :] = functions.sigmoid(sums[:, part.stop :])
+        gates[:, : part.start] = real_function("sigmoid", sums[:, : part.start])
+        gates[:, part] = real_function("tanh", sums[:, part])
+        gates[:, part.stop :] = real_function("sigmoid", sums[:, part.stop :])
         return gates
 
     def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "") -> Array:
@@ -219,3 +242,10 @@ class TensorOperations:
     def window_fill(self, x: Array, image: Sequence[int], size: int, name: str = "") -> Array:
         """Images of that shape whose windows are full of one value."""
         return images.window_fill(x, image, size)
+
+
+def from_words(words: NDArray[Any], bits: int) -> NDArray[Any]:
+    """(w - 2^(bits - 1)) / 2^(bits - 1) of each word of so many bits, up to 24: exact float32 numbers from -1 to below
+    1."""
+    half = np.float32(1 << (bits - 1))
+    return (words.astype(np.float32) - half) * (1 / half)

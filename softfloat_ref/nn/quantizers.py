@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,8 +96,8 @@ class ScalarQuantizer(Quantizer):
 
     def _prepare(self, fmt: Format, policy: Policy) -> None:
         self.fmt, self.policy = fmt, policy
-        self._nearest = _rounding(fmt, self.rounding(None)[0])
-        self._own = _stochastic(fmt, policy) if self.stochastic else None
+        self._nearest = rounding(fmt, self.rounding(None)[0])
+        self._own = stochastic_rounding(fmt, policy) if self.stochastic else None
         self._largest = float(decode(fmt.max_code, fmt))
 
     def __getstate__(self) -> tuple[Format, Policy]:
@@ -120,14 +120,9 @@ class ScalarQuantizer(Quantizer):
         return self._largest
 
 
-def rounded(x: Array, fmt: Format, policy: Policy) -> Array:
-    """`convert.quantize` without random bits, straight to the compiled loop whatever the size."""
-    return _rounding(fmt, policy)(x)
-
-
 @lru_cache(maxsize=1024)
-def _rounding(fmt: Format, policy: Policy) -> Callable[[Array], Array]:
-    """`rounded` for one format and policy."""
+def rounding(fmt: Format, policy: Policy) -> Callable[[Array], Array]:
+    """`convert.quantize` without random bits, straight to the compiled loop whatever the size."""
     quick, propagates = _quick(fmt, policy), policy.nan_rule.propagate != "no"
     loop = None if quick is None else dispatch.values_loop(fmt, quick)
     if loop is None:
@@ -146,14 +141,9 @@ def _rounding(fmt: Format, policy: Policy) -> Callable[[Array], Array]:
     return work
 
 
-def stochastic(x: Array, fmt: Format, policy: Policy, source: RandomSource) -> Array:
-    """`convert.quantize` with a source of random bits, straight to the compiled loops whatever the size."""
-    return _stochastic(fmt, policy)(x, source)
-
-
 @lru_cache(maxsize=1024)
-def _stochastic(fmt: Format, policy: Policy) -> Callable[[Array, RandomSource], Array]:
-    """`stochastic` for one format and policy."""
+def stochastic_rounding(fmt: Format, policy: Policy) -> Callable[[Array, RandomSource], Array]:
+    """`convert.quantize` with a source of random bits, straight to the compiled loops whatever the size."""
     if fmt.width > _TABLE_BITS or (loop := dispatch.stochastic_loop(fmt, policy)) is None:
         return lambda x, source: convert.quantize(x, fmt, policy, source)
     values = _values(fmt)
@@ -235,7 +225,9 @@ class SharedQuantizer(BlockQuantizer):
         if fmt is None:
             return super().values(x, source, axis)
         policy, random_bits = self.rounding(source)
-        return rounded(x, fmt, policy) if random_bits is None else stochastic(x, fmt, policy, random_bits)
+        if random_bits is None:
+            return rounding(fmt, policy)(x)
+        return stochastic_rounding(fmt, policy)(x, random_bits)
 
     def tensor_format(self, x: Array) -> Format | None:
         """The scalar format of a tensor; None where the blocks' own way must do it: NaN, Inf, the ends of the range."""
@@ -305,3 +297,45 @@ class AffineQuantizer(Quantizer):
     def restore(self, state: Mapping[str, Array]) -> None:
         if self._average is not None:
             self._average.restore(dict(state))
+
+
+# -- watching ----------------------------------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """A tensor before and after quantization. beyond: computes which finite values were beyond the largest one."""
+
+    before: Array
+    after: Array
+    beyond: Callable[[], NDArray[np.bool_]]
+
+
+class WatchedQuantizer(Quantizer):
+    """Does what another quantizer does, and shows each tensor."""
+
+    def __init__(self, by: Quantizer, see: Callable[[Seen], object]) -> None:
+        self.fmt, self.policy, self.by_product = by.fmt, by.policy, by.by_product
+        self._by, self._see = by, see
+
+    def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
+        values = self._by.values(x, source, axis, training)
+        self._see(Seen(x, values, lambda: self._by.beyond(x, source, axis)))
+        return values
+
+    def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
+        operand = self._by.operand(x, source, axis)
+        if self.by_product:  # values in a scalar format were quantized, and seen, before
+            self._see(Seen(x, operand[0].decode(), lambda: self._by.beyond(x, source, axis)))
+        return operand
+
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        return self._by.beyond(x, source, axis)
+
+    def largest(self) -> float:
+        return self._by.largest()
+
+    def state(self) -> dict[str, Array]:
+        return self._by.state()
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        self._by.restore(state)

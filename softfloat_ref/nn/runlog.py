@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import appended, read_bytes, write_file
 from softfloat_ref.base.trees import parse_json
-from softfloat_ref.nn.plain import from_json, to_json
 
 
 class RunLog:
@@ -80,3 +81,35 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     except Error:
         return None
     return from_json(fields) if isinstance(fields, dict) else None
+
+
+# -- numbers in JSON ---------------------------------------------------------------------------------------------------
+
+_NOT_FINITE: Final = {"nan": float("nan"), "inf": float("inf"), "-inf": float("-inf")}
+
+
+def to_json(value: Any) -> Any:
+    """What JSON has: numpy's numbers become Python's."""
+    if isinstance(value, Mapping):
+        return {str(k): to_json(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(v) for v in value]
+    if hasattr(value, "tolist"):
+        return to_json(value.tolist())
+    if isinstance(value, float) and not isfinite(value):
+        return "nan" if value != value else "inf" if value > 0 else "-inf"
+    return str(value) if isinstance(value, Path) else value
+
+
+def from_json(value: Any) -> Any:
+    """What `to_json` was given, of numbers, text, lists and tables."""
+    if isinstance(value, dict):
+        return {k: from_json(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [from_json(v) for v in value]
+    return _NOT_FINITE.get(value, value) if isinstance(value, str) else value
+
+
+def is_number(value: object) -> bool:
+    """Whether this is a number that fits a double: no integer of thousands of digits, no truth value."""
+    return isinstance(value, float) or (type(value) is int and abs(value) < 1 << 1023)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.error_counts import Errors, compared
+from softfloat_ref.nn.quantizers import Seen
 from softfloat_ref.nn.trainer import Trainer
-from softfloat_ref.nn.watched import Seen
 
 Array = NDArray[Any]
 _GRADIENTS: Final = ("error", "weight_gradient")  # the roles whose last tensors are kept

@@ -17,17 +17,15 @@ from softfloat_ref.base.executors import Workers
 from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset, batches, load, text_batches
-from softfloat_ref.nn.divergence import Diverged
-from softfloat_ref.nn.measures import Score, ScoreMeasure
 from softfloat_ref.nn.models import ADVERSARIES
 from softfloat_ref.nn.numerics import BLAS
-from softfloat_ref.nn.plain import is_number
-from softfloat_ref.nn.runlog import RunLog
+from softfloat_ref.nn.objectives import Score, ScoreMeasure
+from softfloat_ref.nn.runlog import RunLog, is_number
 from softfloat_ref.nn.schedules import schedule
 from softfloat_ref.nn.shards import ShardedTrainer
 from softfloat_ref.nn.statistics import Statistics
 from softfloat_ref.nn.swa import Averager
-from softfloat_ref.nn.trainer import Trainer
+from softfloat_ref.nn.trainer import Diverged, Trainer
 from softfloat_ref.nn.training_recipe import Recipe
 
 Array = NDArray[Any]
@@ -264,7 +262,7 @@ class TrainingRun:
             )
         try:
             self.trainer.restore(arrays)
-            self.averager.restore({k.removeprefix("swa/"): v for k, v in arrays.items() if k.startswith("swa/")})
+            self.averager.restore(checkpoint.under("swa/", arrays))
             self.trainer.scaler.restore(meta["scaler"])
             self.number, self.start = int(meta["step"]), int(meta["epoch"])
             self.result.epochs = [Epoch(**{**e, "test": Score(*e["test"])}) for e in meta["epochs"]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn import divergence
 from softfloat_ref.nn.checkpoint import OTHER_NETWORK, check_like, under
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, Sequential
 from softfloat_ref.nn.loss_scaling import loss_scaler
-from softfloat_ref.nn.measures import Score
 from softfloat_ref.nn.models import Input, build
 from softfloat_ref.nn.numerics import Numerics, RunState
-from softfloat_ref.nn.objectives import OBJECTIVES, Pairs, Passed, measure_of
+from softfloat_ref.nn.objectives import OBJECTIVES, Pairs, Passed, Score, measure_of
 from softfloat_ref.nn.optimizers import Updates
 from softfloat_ref.nn.training_recipe import Recipe
 
@@ -71,13 +69,13 @@ class Trainer:
             self.layers[name].grads = grads
         again = partial(self._again, turn, number, x, y, scale)
         if not math.isfinite(passed.loss):
-            raise divergence.find_divergence(self.network, number, again, passed.output, "the network's output")
+            raise find_divergence(self.network, number, again, passed.output, "the network's output")
         gradients = self.gradients(turn)
         wrong = next((name for name, g in gradients.items() if not np.isfinite(np.asarray(g)).all()), None)
         taken = self.scaler.update(wrong is None)
         self._skipped = 0 if taken else self._skipped + 1
         if wrong is not None and (taken or self._skipped > MAX_SKIPPED):
-            raise divergence.find_divergence(self.network, number, again, gradients[wrong], f"{wrong} gradient")
+            raise find_divergence(self.network, number, again, gradients[wrong], f"{wrong} gradient")
         if taken:
             with np.errstate(over="ignore", invalid="ignore"):  # the square of a gradient, in Adam
                 self._update(gradients, scale, factor, self.optimizers[turn])
@@ -206,3 +204,51 @@ def _stop_at_input(network: Layer) -> None:
         layer.needs_input_gradient = False
         if not isinstance(layer, Flatten):
             break
+
+
+# -- divergence --------------------------------------------------------------------------------------------------------
+
+
+class Diverged(Exception):
+    """The training cannot go on. tensor: the first that is not finite; what: overflow or NaN, and how many values."""
+
+    def __init__(self, tensor: str, step: int, what: str) -> None:
+        super().__init__(f"diverged at step {step}: {tensor}: {what}")
+        self.tensor, self.step, self.what = tensor, step, what
+
+
+def describe_values(x: Array) -> str:
+    """A description of the values of a tensor that are not finite."""
+    nans, infinite = int(np.isnan(x).sum()), int(np.isinf(x).sum())
+    parts = [f"overflow, {infinite} Inf"] * (infinite > 0) + [f"{nans} NaN"] * (nans > 0)
+    return f"{' and '.join(parts)} among {x.size} values"
+
+
+def find_divergence(network: Layer, step: int, work: Callable[[], object], wrong: Array, tensor: str) -> Diverged:
+    """Do a step again, watching every layer; the report names the first output that is not finite.
+
+    Random bits depend on the step, so that it goes the same way. wrong, tensor: what was noticed, reported where no
+    layer's output is to blame.
+    """
+    reports: list[Diverged] = []
+    for name, layer in network.walk():
+        for method, what in (("forward", "output"), ("backward", "error")):
+            setattr(layer, method, _watched(getattr(layer, method), f"{name} {what}", step, reports))
+    try:
+        work()
+    except FloatingPointError:
+        pass
+    finally:
+        for _, layer in network.walk():
+            del layer.forward, layer.backward  # the wrappers, which hid the methods
+    return reports[0] if reports else Diverged(tensor, step, describe_values(np.asarray(wrong)))
+
+
+def _watched(method: Any, tensor: str, step: int, reports: list[Diverged]) -> Any:
+    def watch(x: Array) -> Array:
+        y: Array = method(x)
+        if not reports and y.dtype.kind == "f" and not np.isfinite(np.asarray(y)).all():
+            reports.append(Diverged(tensor, step, describe_values(np.asarray(y))))
+        return y
+
+    return watch

@@ -12,7 +12,7 @@ import pytest
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data import DATA, batches, load, text_batches
-from softfloat_ref.nn.data.shapes import SHAPES
+from softfloat_ref.nn.data.synthetic import SHAPES
 from softfloat_ref.nn.data.text import unicode_names
 from softfloat_ref.oracle.sources import Philox
 

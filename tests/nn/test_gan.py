@@ -14,12 +14,11 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.data import Dataset, load
-from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.features import FILE, Features, frechet
 from softfloat_ref.nn.models import DISCRIMINATOR, GENERATOR
 from softfloat_ref.nn.numerics import Numerics, RunState
 from softfloat_ref.nn.train import TrainingRun, load_data, train
-from softfloat_ref.nn.trainer import Trainer
+from softfloat_ref.nn.trainer import Diverged, Trainer
 from softfloat_ref.nn.training_recipe import Recipe, load_recipe, read_recipe
 
 Array = np.ndarray[Any, Any]

@@ -13,10 +13,10 @@ from softfloat_ref.arrays.functions import lstm_gates
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.recorder import Recorded, Recorder
-from softfloat_ref.nn import functions
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.models import MODELS, Input, build
 from softfloat_ref.nn.numerics import Numerics, RunState
+from softfloat_ref.nn.operations import real_function
 from softfloat_ref.nn.tensor_format import TensorFormat
 
 Array = np.ndarray[Any, Any]
@@ -284,7 +284,7 @@ def test_an_lstms_loops_are_its_operations(size: float, fmt: str, monkeypatch: p
 
 def gate_by_gate(sums: Array) -> Array:
     parts = np.split(sums, 4, 1)
-    return np.concatenate([functions.tanh(p) if i == 2 else functions.sigmoid(p) for i, p in enumerate(parts)], 1)
+    return np.concatenate([real_function("tanh" if i == 2 else "sigmoid", p) for i, p in enumerate(parts)], 1)
 
 
 def test_batch_norm_in_inference_goes_by_its_statistics() -> None:
@@ -382,3 +382,9 @@ def test_a_resnet_20_has_its_layers() -> None:
 def test_bad_models_are_refused(table: dict[str, Any], message: str) -> None:
     with pytest.raises(Error, match=message.replace("[", r"\[").replace("+", r"\+")):
         build(table, Input((8, 8, 3), 10, 1))
+
+
+def test_every_kind_of_layer_is_known() -> None:
+    """To recipes, which select layers by it."""
+    layers = [x for name in nn.__all__ if isinstance(x := getattr(nn, name), type) and issubclass(x, nn.Layer)]
+    assert {x.kind for x in layers} - {"layer", "sequential"} == {*nn.KINDS}

@@ -14,7 +14,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import images
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.numerics import Numerics, RunState
-from softfloat_ref.nn.quantizers import quantizer, rounded, stochastic
+from softfloat_ref.nn.quantizers import quantizer, rounding, stochastic_rounding
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.oracle.policies import POLICIES, get_policy
 from softfloat_ref.oracle.sources import Philox
@@ -49,7 +49,7 @@ def numerics(run: RunState | None = None, accumulator: str = "blas", **formats: 
 def test_scalar_values_are_the_arrays(fmt: str, policy: str) -> None:
     x = specials()
     for values in (x, x[:7], x[~np.isnan(x)], x[::3]):
-        assert same(rounded(values, sf.get_format(fmt), get_policy(policy)), arrays.quantize(values, fmt, policy))
+        assert same(rounding(sf.get_format(fmt), get_policy(policy))(values), arrays.quantize(values, fmt, policy))
 
 
 @pytest.mark.parametrize("fmt", ["s1e5m2", "s1e6m1b46", "fp16", "bf16", "fp8_e4m3", "tf32", "dlfloat16"])
@@ -58,7 +58,7 @@ def test_stochastic_values_are_the_arrays(fmt: str, policy: str) -> None:
     chosen = get_policy(policy, rounding="sr-b", sr_bits=11)
     for x in (specials(), specials()[:7], draw(100, 301), draw(100, 301)[:, ::2]):
         expected = arrays.quantize(x, fmt, chosen, Philox(3))
-        assert same(stochastic(x, sf.get_format(fmt), chosen, Philox(3)), expected)
+        assert same(stochastic_rounding(sf.get_format(fmt), chosen)(x, Philox(3)), expected)
 
 
 def test_plain_numerics_copy_nothing() -> None:
@@ -77,7 +77,7 @@ def test_stochastic_rounding_of_exact_values_needs_no_words(fmt: str, rounding: 
     x = arrays.decode(np.arange(1 << sf.get_format(fmt).width, dtype=np.uint16), fmt)
     beyond = np.array([x[np.isfinite(x)].max() * np.float32(4)], np.float32)
     for values in (x, np.append(x, beyond), np.append(x, np.float32(0.3)), np.insert(x, 0, np.float32(-0.7))):
-        assert same(stochastic(values, sf.get_format(fmt), policy, Philox(8)),
+        assert same(stochastic_rounding(sf.get_format(fmt), policy)(values, Philox(8)),
                     arrays.quantize(values, fmt, policy, Philox(8)))  # fmt: skip
 
 

@@ -20,9 +20,8 @@ from softfloat_ref import arrays
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset
-from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.train import TrainingRun, train
-from softfloat_ref.nn.trainer import Trainer
+from softfloat_ref.nn.trainer import Diverged, Trainer
 from softfloat_ref.nn.training_recipe import Recipe, read_recipe
 
 Array = np.ndarray[Any, Any]

@@ -121,9 +121,9 @@ def test_a_scaler_goes_on_from_its_state(steps: list[bool], cut: int) -> None:
 def test_bad_scaling(spec: dict, message: str) -> None:
     with pytest.raises(Error, match=message):
         loss_scaler(spec)
-    with pytest.raises(Error, match="scale above 0"):
+    with pytest.raises(Error, match="scale must be above 0"):
         loss_scaler(None).restore({"scale": 0, "good": 0, "steps": 0, "skipped": 0})
-    with pytest.raises(Error, match="good, steps and skipped"):
+    with pytest.raises(Error, match="lacks the loss scaler's scale, good"):
         loss_scaler(None).restore({"scale": 1})
 
 

@@ -33,7 +33,7 @@ class Data(NamedTuple):
 
 DATA: Final = {
     "blobs": Data("synthetic", "blobs", "vectors around one centre per class"),
-    "shapes": Data("shapes", "shapes", "noisy images of simple shapes"),
+    "shapes": Data("synthetic", "shapes", "noisy images of simple shapes"),
     "digits": Data("images", "digits", "scikit-learn's 1,797 handwritten digits of 8 x 8"),
     "mnist": Data("images", "mnist", "MNIST", "train-images-idx3-ubyte and its three companions, also as .gz"),
     "cifar10": Data("images", "cifar10", "CIFAR-10, binary version", "data_batch_1.bin to 5, test_batch.bin"),

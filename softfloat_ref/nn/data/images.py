@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data.files import digest, find_file, read_unpacked
-from softfloat_ref.nn.data.keyed import SPLIT, permutation
-from softfloat_ref.nn.data.model import Dataset
+from softfloat_ref.nn.data.model import SPLIT, Dataset, permutation
 
 _CLASSES: Final = 10
 _LABELS, _IMAGES = 0x801, 0x803  # IDX: unsigned bytes of one and of three dimensions

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data.files import digest, find_file, read_unpacked, read_utf8
-from softfloat_ref.nn.data.keyed import LINES, permutation
-from softfloat_ref.nn.data.model import Dataset
+from softfloat_ref.nn.data.model import LINES, Dataset, permutation
 
 _TEST: Final = 10  # the last tenth of a text is for the test
 _UNNAMED: Final = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HANGUL SYLLABLE", "YI SYLLABLE")

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data.files import digest, find_file, read_utf8
-from softfloat_ref.nn.data.keyed import SPLIT, permutation
-from softfloat_ref.nn.data.model import Dataset
+from softfloat_ref.nn.data.model import SPLIT, Dataset, permutation
 
 COLUMNS: Final = ("Survived", "Pclass", "Sex", "Age", "SibSp", "Parch", "Fare", "Embarked")
 _CHOICES: Final = {

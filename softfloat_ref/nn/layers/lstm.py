@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softfloat_ref.nn.initial import uniform
-from softfloat_ref.nn.layers.base import Array, Layer
+from softfloat_ref.nn.layers.base import Array, Layer, uniform
 from softfloat_ref.nn.numerics import Held
 from softfloat_ref.nn.operations import GATES
 

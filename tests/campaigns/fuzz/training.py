@@ -26,10 +26,10 @@ from softfloat_ref.golden.trace.step import write_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn import checkpoint, compare
 from softfloat_ref.nn.data import Dataset, load
-from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.numerics import ROLES
 from softfloat_ref.nn.runlog import RunLog, read_log
 from softfloat_ref.nn.train import CHECKPOINT, TrainingRun
+from softfloat_ref.nn.trainer import Diverged
 from softfloat_ref.nn.training_recipe import KINDS, Recipe, load_recipe, read_recipe, recipe_files
 from softfloat_ref.oracle.formats import get_format
 
