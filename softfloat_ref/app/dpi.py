@@ -10,7 +10,6 @@ from softfloat_ref.app.options import Name
 from softfloat_ref.app.requests import OP, Request, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.dpi import write_dpi
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.vendors import NAMES, choose_simulator
 from softfloat_ref.units import Unit
@@ -43,6 +42,8 @@ def command(
     They start `softfloat-ref eval --serve` and query it; docs/dpi.md shows how to use them. With --uvm, also write a
     package with a transaction class, a predictor and a scoreboard.
     """
+    from softfloat_ref.rtl.uvm import write_dpi
+
     given: dict[str, object] = {"SOURCE": sources.files, "--sim": sim, "--top": top, "--sim-arg": arguments}
     given |= {"-I": sources.include_dirs, "-D": sources.defines}
     given |= {"-y": sources.libraries.folders, "-v": sources.libraries.files}

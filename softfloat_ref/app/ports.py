@@ -14,7 +14,7 @@ from softfloat_ref.base.files import check_place, write_file
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import SourceModule, read_design
-from softfloat_ref.rtl.draft.text import draft_text, parse_value
+from softfloat_ref.rtl.draft.lines import draft_text, parse_value
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, Parameters, elaborate
 from softfloat_ref.rtl.sources import Sources

@@ -25,11 +25,10 @@ from softfloat_ref.rtl.fit import Misfit, check_fit
 from softfloat_ref.rtl.inputs import read_inputs
 from softfloat_ref.rtl.port_map import PortMap, read_ports
 from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile
-from softfloat_ref.rtl.simulators import Simulator
+from softfloat_ref.rtl.simulators import FIND, Simulator, dump, is_fst, way_on
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
 from softfloat_ref.rtl.vendors import NAMES, choose_simulator
-from softfloat_ref.rtl.wave import FIND, dump, is_fst, way_on
 from softfloat_ref.units import controls
 
 

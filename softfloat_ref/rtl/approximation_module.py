@@ -15,7 +15,6 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding import RNA, RNE, RTZ, goes_beyond
 
 _ROUNDS_UP: Final = {RNE: "guard && (sticky || kept[0])", RNA: "guard", RTZ: "1'b0"}
-_STEP: Final = "    "
 
 
 def table_words(a: Approximation) -> list[int]:

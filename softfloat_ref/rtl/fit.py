@@ -12,9 +12,9 @@ from typing import Any
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.binding import Connection, Controls, bind, connections
-from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
 from softfloat_ref.rtl.module_ports import Module, ModulePort, read_module
 from softfloat_ref.rtl.port_map import PortMap
+from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
 
 class Misfit(Error):

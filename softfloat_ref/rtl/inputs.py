@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.libraries import EXTENSIONS, Libraries
 from softfloat_ref.rtl.module_ports import Elaborated
 from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile, Role, file_hash, is_file
-from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.sources import EXTENSIONS, Libraries, Sources
 
 _READ_MEMORY: Final = ("$readmemh", "$readmemb")
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 from softfloat_ref.rtl.bench_runs import source_files
-from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
+from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
 _WRAPPER: Final = "softfloat_ref_wrapper"  # instantiates the module that is read
 _DIRECTIONS: Final = {"In": "input", "Out": "output", "InOut": "inout", "Ref": "ref"}

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes, sha256
-from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
+from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
 Role = Literal["port map", "file list", "source", "include", "library", "memory", "build"]
 _SCRATCH: Final = ".softfloat_ref"  # in a snapshot: for files that tools write

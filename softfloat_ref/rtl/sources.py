@@ -20,8 +20,8 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.systemverilog import COMMENT
-from softfloat_ref.rtl.libraries import EXTENSIONS, NO_LIBRARIES, Libraries
 
+EXTENSIONS: Final = (".v", ".sv")  # of library files, as Verilator and slang have them
 _WORD: Final = re.compile(r'(\s+|\\\r?\n|//[^\n]*|#[^\n]*|/\*.*?\*/)|(?:"[^"\n]*"|[^\s"])+|"', re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$(?:(\w+)|\{(\w+)\}|\((\w+)\))")
 _MACRO: Final = re.compile(r"[A-Za-z_]\w*")
@@ -30,6 +30,19 @@ _PACKAGE: Final = re.compile(r"\bpackage\s+(?:automatic\s+|static\s+)?(\w+)\s*;"
 _SCOPE: Final = re.compile(r"\b(\w+)\s*::")
 # Options that simulators take in a list and that need no counterpart here; these are followed by an argument.
 _WITH_ARGUMENT: Final = {"-top", "--top", "--top-module", "-s", "-work", "-timescale", "--timescale", "-l", "-o"}
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """Where modules are searched that no source defines: files, and folders in which the file of a module has its name.
+    extensions: of the files in the folders."""
+
+    files: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()
+    extensions: tuple[str, ...] = EXTENSIONS
+
+
+NO_LIBRARIES: Final = Libraries()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""A UVM package for a unit: a transaction with its fields, a predictor that asks the oracle, and a scoreboard."""
+"""What SystemVerilog queries the oracle with: a C file and a package for DPI, stored beside this module; and a UVM
+package for a unit, with a transaction of its fields, a predictor that asks the oracle, and a scoreboard."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base.errors import Error, refuse
-from softfloat_ref.base.files import make_folder, write_file
+from softfloat_ref.base.files import make_folder, new_file, write_file
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.systemverilog import named
 from softfloat_ref.base.tables import choices
@@ -24,10 +25,22 @@ from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, Nans, nan_results, nan_
 from softfloat_ref.units import Field, Unit
 from softfloat_ref.units.unit import restored, stored
 
+FILES: Final = ("softfloat_ref_dpi.c", "softfloat_ref_pkg.sv")  # with which SystemVerilog queries the oracle
 _MAX_LINE: Final = 4000  # characters of a request, as in softfloat_ref_dpi.c
 _MAX_DEFINITION: Final = 1 << 24  # bytes of a definition, unpacked
 _MAX_RESULT: Final = 128  # bits, as in softfloat_ref_dpi.c
 _CHUNK: Final = 100
+
+
+def write_dpi(folder: str | Path) -> list[Path]:
+    """Write the C file and the package for DPI to a folder, created if needed; returns their paths. Raises Error."""
+    target = make_folder(folder)
+    written = []
+    for name in FILES:
+        with new_file(target / name) as stream:
+            stream.write(Path(__file__).with_name(name).read_bytes())
+        written.append(target / name)
+    return written
 
 
 def write_uvm(folder: str | Path, unit: Unit, name: str) -> Path:

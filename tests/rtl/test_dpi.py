@@ -17,8 +17,8 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.oracle.operations import OPERATIONS, evaluate
 from softfloat_ref.rtl.bench_runs import BenchRun
-from softfloat_ref.rtl.dpi import FILES, write_dpi
 from softfloat_ref.rtl.simulators import Simulator, find
+from softfloat_ref.rtl.uvm import FILES, write_dpi
 
 TOP = Path(__file__).parents[2]
 RTL = Path(__file__).parent

@@ -11,7 +11,7 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.draft import draft, names
 from softfloat_ref.rtl.draft.design import read_design
-from softfloat_ref.rtl.draft.text import draft_text, parse_value
+from softfloat_ref.rtl.draft.lines import draft_text, parse_value
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, elaborate, read_module
 from softfloat_ref.rtl.port_map import parse_ports

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.libraries import Libraries
-from softfloat_ref.rtl.sources import Sources, read_sources
+from softfloat_ref.rtl.sources import Libraries, Sources, read_sources
 
 
 @pytest.fixture

@@ -19,9 +19,8 @@ from slang import problems
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files
-from softfloat_ref.rtl.dpi import FILES, write_dpi
 from softfloat_ref.rtl.simulators import find
-from softfloat_ref.rtl.uvm import packed_unit, unpacked_unit, uvm_text, write_uvm
+from softfloat_ref.rtl.uvm import FILES, packed_unit, unpacked_unit, uvm_text, write_dpi, write_uvm
 from softfloat_ref.units import MixedUnit, make_unit
 
 TOP = Path(__file__).parents[2]

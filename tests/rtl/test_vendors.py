@@ -16,7 +16,7 @@ from slang import problems
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
-from softfloat_ref.rtl.dpi import FILES, write_dpi
+from softfloat_ref.rtl.uvm import FILES, write_dpi
 from softfloat_ref.rtl.vendors import VENDORS
 
 TOP = Path(__file__).parents[2]

@@ -26,8 +26,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.golden.verify import stored_set
 from softfloat_ref.rtl.bench_runs import BenchRun
-from softfloat_ref.rtl.ghdl import Ghdl, find_ghdl
-from softfloat_ref.rtl.vhdl_package import package_text
+from softfloat_ref.rtl.ghdl import Ghdl, find_ghdl, package_text
 
 TOP = Path(__file__).parents[2]
 EXAMPLE = TOP / "docs" / "examples" / "fp32_to_fp8_e4m3_vhdl"

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from softfloat_ref.app import vectors as app
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.rtl.wave import AFTER, BEFORE
+from softfloat_ref.rtl.simulators import AFTER, BEFORE
 
 pytestmark = pytest.mark.sim
 SERIAL = TOP / "docs" / "examples" / "fp16_mul_serial"
