@@ -48,13 +48,9 @@ def _classifier() -> Layer:
     run = RunState(training=False)
     for name, layer in network.walk():
         layer.numerics.run = run
-        _place(layer, name, arrays)
+        for kind, target in (("param", layer.params), ("buffer", layer.buffers)):
+            target |= {key: arrays[f"{kind}/{name}.{key}"] for key in target}
     return network
-
-
-def _place(layer: Layer, name: str, arrays: dict[str, Array]) -> None:
-    for kind, target in (("param", layer.params), ("buffer", layer.buffers)):
-        target |= {key: arrays[f"{kind}/{name}.{key}"] for key in target}
 
 
 def frechet(a: Array, b: Array) -> float:

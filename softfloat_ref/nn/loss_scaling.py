@@ -23,12 +23,10 @@ class ConstantScaling:
 
     def floor_at(self, step: int) -> float:
         """The scale is not below this at a step."""
-        del step
         return 0.0
 
     def after(self, scale: float, good: int, finite: bool) -> tuple[float, int, bool]:
         """The next scale, the number of good steps in a row, and whether this step is taken."""
-        del good, finite
         return scale, 0, True
 
 
@@ -64,7 +62,6 @@ class DynamicScaling(ConstantScaling):
         )
 
     def floor_at(self, step: int) -> float:
-        del step
         return float(self.smallest)
 
     def after(self, scale: float, good: int, finite: bool) -> tuple[float, int, bool]:

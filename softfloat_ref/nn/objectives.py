@@ -22,21 +22,11 @@ Pairs = Iterable[tuple[Array, Array]]
 
 
 class Score(NamedTuple):
-    """The mean loss over some data, and what was counted: the share of right predictions, or the distance of generated
-    images."""
+    """The mean loss over some data, and what was counted: the share of right predictions, or the distance between the
+    features of data and of generated images."""
 
     loss: float
     counted: float
-
-    @property
-    def accuracy(self) -> float:
-        """The share of right predictions."""
-        return self.counted
-
-    @property
-    def distance(self) -> float:
-        """The distance between the features of data and of generated images."""
-        return self.counted
 
     @property
     def perplexity(self) -> float:
@@ -45,7 +35,7 @@ class Score(NamedTuple):
 
 
 class ScoreMeasure(NamedTuple):
-    """name: the property of a score. better: 1 where more is, else -1. shown: in a column of its own. factor: of means,
+    """What a score is shown by. better: 1 where more is, else -1. shown: in a column of its own. factor: of means,
     as they are shown."""
 
     name: str
@@ -55,8 +45,7 @@ class ScoreMeasure(NamedTuple):
 
     def of(self, score: Score) -> float:
         """Its number."""
-        number: float = getattr(score, self.name)
-        return number
+        return score.perplexity if self.name == "perplexity" else score.counted
 
     def text(self, score: Score, width: int | None = None) -> str:
         """Its number as text."""

@@ -11,14 +11,16 @@ tensor there uses the result in its place. known: what the inputs imply.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.functions import lstm_gates, rounded
-from softfloat_ref.nn import hadamard, images
+from softfloat_ref.base.errors import Error
+from softfloat_ref.nn import hadamard
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
 GATES: Final = ("input_gate", "forget_gate", "cell_gate", "output_gate")
@@ -98,15 +100,15 @@ class TensorOperations:
 
     def row_sum(self, x: Array, name: str = "") -> Array:
         """The sum of the rows of a matrix, one after the other."""
-        return images.in_sequence(x)
+        return _in_sequence(x)
 
     def row_dot(self, a: Array, b: Array, name: str = "") -> Array:
         """The sum of the rows of a times b."""
-        return images.in_sequence(np.multiply(a, b))
+        return _in_sequence(np.multiply(a, b))
 
     def pixel_sum(self, x: Array, name: str = "") -> Array:
         """The sum over height and width, pixel after pixel."""
-        return images.in_sequence(x.reshape(x.shape[0], -1, x.shape[3]).swapaxes(0, 1))
+        return _in_sequence(x.reshape(x.shape[0], -1, x.shape[3]).swapaxes(0, 1))
 
     def last_sum(self, x: Array, name: str = "") -> Array:
         """The sum over the last axis, which stays with a size of 1: of neighbours, level by level."""
@@ -218,30 +220,71 @@ class TensorOperations:
     # -- images --------------------------------------------------------------------------------------------------------
 
     def patches(self, x: Array, kernel: int, stride: int, padding: int, name: str = "") -> Array:
-        """The patches of a convolution as rows."""
-        return images.patches(x, kernel, stride, padding)
+        """The patches of a convolution as rows, (batch x places, kernel x kernel x channels); outside the image is
+        zero."""
+        k, s, p = kernel, stride, padding
+        if k == 1 and p == 0:
+            return np.ascontiguousarray(x[:, ::s, ::s]).reshape(-1, x.shape[-1])
+        n, h, w, c = x.shape
+        padded = x
+        if p:
+            padded = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
+            padded[:, p:-p, p:-p] = x
+        rows, columns = output_size(x.shape, k, s, p)
+        patches = np.empty((n, rows, columns, k, k * c), x.dtype)
+        # a patch's row is contiguous in the image: kernel x channels values at once
+        lines = padded.reshape(n, h + 2 * p, (w + 2 * p) * c)
+        windows = sliding_window_view(lines, k * c, axis=2)[:, :, :: s * c]
+        for i in range(k):
+            patches[:, :, :, i] = windows[:, i : i + s * (rows - 1) + 1 : s, :columns]
+        return patches.reshape(n * rows * columns, k * k * c)
 
     def patch_sum(
         self, x: Array, image: Sequence[int], kernel: int, stride: int, padding: int, name: str = ""
     ) -> Array:
-        """Images of that shape from the gradients of their patches."""
-        return images.patch_sum(x, image, kernel, stride, padding)
+        """Images of that shape from the gradients of their patches: what overlaps is added."""
+        k, s, p = kernel, stride, padding
+        n, h, w, c = image
+        rows, columns = output_size((n, h, w, c), k, s, p)
+        parts = x.reshape(n, rows, columns, k, k, c)
+        images = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
+        for i in range(k):
+            for j in range(k):
+                images[:, i : i + s * (rows - 1) + 1 : s, j : j + s * (columns - 1) + 1 : s] += parts[:, :, :, i, j]
+        return images[:, p : p + h, p : p + w] if p else images
 
     def max_pool(self, x: Array, size: int, name: str = "") -> Array:
         """The largest value of each window."""
-        return images.max_pool(x, size)
+        first, *rest = _corners(x, size)
+        y = first.copy()
+        for corner in rest:
+            np.maximum(y, corner, out=y)
+        return y
 
     def max_pool_gradient(self, dy: Array, x: Array, size: int, known: Array, name: str = "") -> Array:
-        """dy at the first of the largest in each window of x. known: the largest."""
-        return images.max_pool_gradient(dy, x, size, known)
+        """dy at the first of the largest in each window of x; zero elsewhere. known: the largest."""
+        dx = np.zeros_like(x)
+        left = np.ones(dy.shape, bool)
+        for corner, target in zip(_corners(x, size), _corners(dx, size), strict=True):
+            chosen = left & (corner == known)
+            np.multiply(dy, chosen, out=target)
+            left &= ~chosen
+        return dx
 
     def window_sum(self, x: Array, size: int, name: str = "") -> Array:
         """The sum of each window."""
-        return images.window_sum(x, size)
+        first, *rest = _corners(x, size)
+        y = first.copy()
+        for corner in rest:
+            y += corner
+        return y
 
     def window_fill(self, x: Array, image: Sequence[int], size: int, name: str = "") -> Array:
-        """Images of that shape whose windows are full of one value."""
-        return images.window_fill(x, image, size)
+        """Images of that shape whose windows are each full of one value; zero outside them."""
+        images = np.zeros(image, x.dtype)
+        for target in _corners(images, size):
+            target[...] = x
+        return images
 
 
 def from_words(words: NDArray[Any], bits: int) -> NDArray[Any]:
@@ -249,3 +292,33 @@ def from_words(words: NDArray[Any], bits: int) -> NDArray[Any]:
     1."""
     half = np.float32(1 << (bits - 1))
     return (words.astype(np.float32) - half) * (1 / half)
+
+
+def output_size(shape: tuple[int, ...], kernel: int, stride: int, padding: int) -> tuple[int, int]:
+    """Rows and columns of a convolution's output."""
+    rows, columns = ((n + 2 * padding - kernel) // stride + 1 for n in shape[1:3])
+    return rows, columns
+
+
+def _corners(x: Array, size: int) -> Iterator[Array]:
+    """The values at each place of windows side by side, as (batch, windows, windows, channels) views of x; what is
+    left at the edge is dropped."""
+    height, width = (n // size * size for n in x.shape[1:3])
+    if not height or not width:
+        raise Error(f"pooling by {size}: the image is {x.shape[1]} x {x.shape[2]}")
+    for i in range(size):
+        for j in range(size):
+            yield x[:, i:height:size, j:width:size]
+
+
+def _in_sequence(x: Array) -> Array:
+    """The sum over the first axis: the first, and the others added to it one after the other.
+
+    numpy adds so where the last axis has several numbers; along memory it adds in another order, but never accumulates
+    so.
+    """
+    if x.shape[-1] > 1:
+        total: Array = np.add.reduce(x, axis=0)
+    else:
+        total = np.add.accumulate(x, axis=0)[-1]
+    return total

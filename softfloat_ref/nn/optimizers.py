@@ -196,7 +196,7 @@ class Updates:
     def restore(self, state: Mapping[str, Array], weights: Mapping[str, Array]) -> None:
         """Go on from what `state` gave, among other arrays. Raises Error for that of other weights or another
         optimizer."""
-        states = {key: check_like(self._own(under(f"{key}/", state)), weights) for key in self.optimizer.states}
+        states = {key: check_like(self._own(state, key), weights) for key in self.optimizer.states}
         names = {frozenset(arrays) for arrays in states.values()}
         steps = state.get(self._counted, np.array(0 if not self.optimizer.counts else -1))
         if len(names) > 1 or steps.shape or steps.dtype.kind not in "iu" or steps < 0:
@@ -207,8 +207,8 @@ class Updates:
             for name in next(iter(states.values()), {})  # in the order that they had, so that files are the same
         }
 
-    def _own(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        return {name: array for name, array in arrays.items() if name.startswith(self._turn)}
+    def _own(self, state: Mapping[str, Array], key: str) -> dict[str, Array]:
+        return {name: array for name, array in under(f"{key}/", state).items() if name.startswith(self._turn)}
 
 
 def stored(x: Array, role: str, numerics: Numerics) -> Array:

@@ -44,4 +44,4 @@ def sample_images(folder: Path, count: int, averaged: bool = False) -> Samples:
         generated = trainer.objective.generate(count)
     largest = float(recipe.model.get("largest", 1))
     data, images = ((x / largest + 1).clip(0, 2) / 2 for x in (test[:count], generated))
-    return Samples(data, images, int(meta["step"]), training.evaluate().distance)
+    return Samples(data, images, int(meta["step"]), training.evaluate().counted)

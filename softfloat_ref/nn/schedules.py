@@ -16,7 +16,6 @@ class ConstantRate:
     """1 in every epoch."""
 
     def factor(self, epoch: int) -> float:
-        del epoch
         return 1.0
 
 

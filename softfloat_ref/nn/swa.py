@@ -29,11 +29,9 @@ class NoAverage:
     at_end = False
 
     def collects(self, done: int) -> bool:
-        del done
         return False
 
     def replaces(self, done: int) -> bool:
-        del done
         return False
 
 
@@ -103,8 +101,7 @@ class Every(NoAverage):
     def collects(self, done: int) -> bool:
         return done >= self.begin
 
-    def replaces(self, done: int) -> bool:
-        return done >= self.begin
+    replaces = collects
 
 
 KINDS: Final[dict[str, type[NoAverage]]] = {"none": NoAverage, "after": After, "once": Once, "every": Every}

@@ -180,6 +180,9 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
     if policy is not None:
         get_policy(policy)
     formats, accumulator, hadamard = _formats(_table(table, "formats"), "formats", policy)
+    overrides = table.get("override", [])
+    if not isinstance(overrides, list):
+        raise Error("override: expected tables [[override]]")
     return Recipe(
         name,
         model,
@@ -189,7 +192,7 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
         formats=formats,
         accumulator=accumulator or BLAS,
         hadamard=hadamard or 0,
-        overrides=tuple(_override(o, i, policy) for i, o in enumerate(_list(table, "override"), 1)),
+        overrides=tuple(_override(o, i, policy) for i, o in enumerate(overrides, 1)),
         **{key: _table(table, key) for key in _PLAIN_TABLES},
     )
 
@@ -199,13 +202,6 @@ def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise Error(f"{key} = {value!r}: expected a table [{key}]")
     return dict(value)
-
-
-def _list(table: Mapping[str, Any], key: str) -> list[Any]:
-    value = table.get(key, [])
-    if not isinstance(value, list):
-        raise Error(f"{key}: expected tables [[{key}]]")
-    return value
 
 
 def _formats(

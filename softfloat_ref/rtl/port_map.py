@@ -139,14 +139,8 @@ class PortMap:
 
 
 # The values of the keys; those of inputs, outputs and tag are tables that are read further down.
-_KEYS: Final = (
-    hints(PortMap)
-    | dict.fromkeys(("inputs", "outputs", "tag", "handshake"), Mapping)
-    | {
-        "reset": Reset,
-        "sticky": Sticky,
-    }
-)
+_KEYS: Final = hints(PortMap) | dict.fromkeys(("inputs", "outputs", "tag", "handshake"), Mapping)
+_KEYS.update(reset=Reset, sticky=Sticky)
 _DATA_KEYS: Final = {k: v for k, v in hints(DataPort).items() if k not in ("name", "pieces")}
 _CONTROL_KEYS: Final = {"of": str, "codes": Mapping, "width": Annotated[int, Range(1, 64)], "type": str}
 _CONSTANT_KEYS: Final = {
@@ -168,7 +162,8 @@ def parse_ports(table: Mapping[str, Any], where: str = "ports") -> PortMap:
     _require(values, ("module", "inputs", "outputs"), where)
     values["inputs"] = tuple(_inputs(values["inputs"], f"{where}: [inputs]"))
     values["outputs"] = tuple(_data_port(k, v, f"{where}: [outputs] {k}") for k, v in values["outputs"].items())
-    values["parameters"] = _parameters(values.get("parameters", {}), where)
+    parameters = values.get("parameters", {})
+    values["parameters"] = {k: _parameter(k, v, f"{where}: [parameters]") for k, v in parameters.items()}
     if "handshake" in values:
         values["handshake"] = parse_handshake(values["handshake"], f"{where}: [handshake]")
     if "tag" in values:
@@ -334,10 +329,6 @@ def _no_overlaps(port: DataPort, where: str) -> None:
             used[bit] = piece
     if port.width is not None and used and max(used) >= port.width:
         raise Error(f"{where}: bit {max(used)} is outside the port, which has {port.width} bits")
-
-
-def _parameters(table: Mapping[str, Any], where: str) -> Parameters:
-    return {name: _parameter(name, value, f"{where}: [parameters]") for name, value in table.items()}
 
 
 def _parameter(name: str, value: object, where: str) -> int | str | Expression:

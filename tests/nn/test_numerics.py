@@ -11,9 +11,9 @@ import pytest
 import softfloat_ref as sf
 from softfloat_ref import affine, arrays, blocks
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn import images
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.numerics import Numerics, RunState
+from softfloat_ref.nn.operations import TensorOperations
 from softfloat_ref.nn.quantizers import quantizer, rounding, stochastic_rounding
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.oracle.policies import POLICIES, get_policy
@@ -180,10 +180,10 @@ def test_conv_in_blocks_is_the_product_of_quantized_patches(channels: int, fmt: 
     conv, x = nn.Conv2d(channels, 8, seed=2), draw(2, 6, 5, channels)
     conv.numerics = numerics(**dict.fromkeys(FOUR, fmt))
     y = conv.forward(x)
-    patches, weight = images.patches(x, 3, 1, 1), conv.params["weight"].reshape(8, -1)
+    patches, weight = TensorOperations().patches(x, 3, 1, 1), conv.params["weight"].reshape(8, -1)
     quantized = blocks.encode(patches, fmt, axis=1).decode()
     if channels % 32 == 0:
-        assert same(images.patches(blocks.encode(x, fmt, axis=3).decode(), 3, 1, 1), quantized)
+        assert same(TensorOperations().patches(blocks.encode(x, fmt, axis=3).decode(), 3, 1, 1), quantized)
     expected = quantized @ blocks.encode(weight, fmt, axis=1).decode().T + conv.params["bias"]
     np.testing.assert_array_equal(y.reshape(-1, 8), expected)
     dy = draw(*y.shape, seed=4)

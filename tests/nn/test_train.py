@@ -175,7 +175,7 @@ def test_what_a_run_leaves(tmp_path: Path) -> None:
     assert head["products"] == result.products == "BLAS in FP32 on decoded values"
     assert [line["step"] for line in lines] == [3, 6, 6, 9, 12, 12]
     assert lines[2]["test_loss"] == result.epochs[0].test.loss
-    assert lines[2]["accuracy"] == result.epochs[0].test.accuracy
+    assert lines[2]["accuracy"] == result.epochs[0].test.counted
     shares = lines[0]["tensors"]["conv2.weight_gradient"]
     assert set(shares) >= {"zero", "flushed", "overflowed", "saturated", "mean_relative_error"}
     assert set(lines[0]["tensors"]) >= {f"conv2.{role}" for role in ("weight", "activation", "error")}

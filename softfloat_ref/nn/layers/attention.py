@@ -29,7 +29,6 @@ class Attention(Layer):
         self.output = Linear(width, width, seed=seed, name=f"{name}.output")
 
     def children(self) -> dict[str, Layer]:
-        """The linear layers."""
         return {"input": self.inputs, "output": self.output}
 
     def forward(self, x: Array) -> Array:

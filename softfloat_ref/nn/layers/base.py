@@ -74,7 +74,6 @@ class Sequential(Layer):
         self.layers = dict(layers)
 
     def children(self) -> dict[str, Layer]:
-        """The layers, in order."""
         return self.layers
 
     def forward(self, x: Array) -> Array:
@@ -98,7 +97,6 @@ class Residual(Layer):
         self.body, self.shortcut = body, shortcut
 
     def children(self) -> dict[str, Layer]:
-        """Body and shortcut."""
         return {"body": self.body} | ({"shortcut": self.shortcut} if self.shortcut else {})
 
     def forward(self, x: Array) -> Array:

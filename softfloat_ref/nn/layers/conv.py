@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from softfloat_ref.nn.images import output_size
 from softfloat_ref.nn.layers.base import Array, Layer, uniform
 from softfloat_ref.nn.numerics import Held
+from softfloat_ref.nn.operations import output_size
 
 
 class _Convolution(Layer):

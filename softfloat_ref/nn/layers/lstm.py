@@ -35,7 +35,6 @@ class LSTM(Layer):
         self.reset()
 
     def reset(self) -> None:
-        """Start from a state of zeros."""
         self._state: Array | None = None
         self._cell: Array | None = None
 

@@ -71,11 +71,10 @@ class Signal:
 
 @dataclass(frozen=True)
 class ModuleParameter:
-    """A parameter of a module. default: its text, None if it has none; is_type: whether its value is a type."""
+    """A parameter of a module. default: its text, None if it has none."""
 
     name: str
     default: str | None
-    is_type: bool
 
 
 @dataclass(frozen=True)
@@ -119,9 +118,8 @@ def _parameters(body: Any) -> Iterator[ModuleParameter]:
     for symbol in body.parameters:
         if symbol.isPortParam and not symbol.isLocalParam:
             text = str(symbol.syntax or "").partition("=")
-            is_type = not hasattr(symbol, "initializer")
             default = " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text[2], flags=re.DOTALL).split())
-            yield ModuleParameter(symbol.name, default if text[1] else None, is_type)
+            yield ModuleParameter(symbol.name, default if text[1] else None)
 
 
 def _constants(elaborated: Elaborated) -> Iterator[tuple[str, int]]:

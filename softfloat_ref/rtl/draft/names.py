@@ -46,25 +46,8 @@ PLACES: Final[Mapping[str, int]] = {
     **dict.fromkeys(("addend", "acc", "accum", "accumulator", "third", "addition"), 2),
 }
 BEFORE_LETTER: Final = {
-    "rs",
-    "fs",
-    "frs",
-    "in",
-    "element",
-    "elem",
-    "mx",
-    "arg",
-    "num",
-    "fp",
-    "value",
-    "val",
-    "opnd",
-    "vec",
-    "vector",
-    "x",
-    "number",
-    "din",
-    "exp",
+    *("rs", "fs", "frs", "in", "element", "elem", "mx", "arg", "num", "fp", "value", "val", "opnd", "vec", "vector"),
+    *("x", "number", "din", "exp"),
 }
 SCALE: Final = {"scale", "scales", "scaling", "shared"}
 OPERANDS: Final = {"operand", "operands", "op", "ops", "src", "srcs", "data", "opnds", "args", "inputs"}
