@@ -117,7 +117,7 @@ class TrainingRun:
         pool: Workers | None = None,
     ) -> None:
         sharded = recipe.training.shards > 1
-        refuse("training.shards", ("statistics are of steps in one shard", sharded and count))
+        refuse("training.shards", ("statistics need steps in one shard; give shards = 1", sharded and count))
         self.recipe, self.data, self.out, self.watch = recipe, data, out, watch or Watch()
         _check_sizes(recipe, data)
         self.trainer = ShardedTrainer(recipe, data, pool) if sharded else Trainer(recipe, data)

@@ -90,6 +90,11 @@ def parameter_text(value: int | str | Expression) -> str:
     return string_literal(value) if isinstance(value, str) else str(value)
 
 
+def bit_literal(width: int, value: int) -> str:
+    """A number as a SystemVerilog literal."""
+    return f"{width}'h{value:x}"
+
+
 def string_literal(text: str) -> str:
     """A string as a SystemVerilog literal."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'

@@ -260,7 +260,7 @@ def _control(name: str, table: Mapping[str, Any], where: str) -> ControlPort:
         raise Error(f"{where}: of and codes must not be empty")
     for key in codes:
         if len(key.split()) != len(of):
-            raise Error(f"{where}: code {key!r} is not one word each for {' '.join(of)}")
+            raise Error(f"{where}: code {key!r} needs one word for each of {' '.join(of)}")
     largest = max((c for c in codes.values() if type(c) is int), default=0)
     width = values.get("width", max(largest.bit_length(), 1))
     code = Annotated[int, Range(0, (1 << width) - 1)]

@@ -140,7 +140,7 @@ def test_a_run_that_diverges_in_a_worker_is_reported(tmp_path: Path) -> None:
         (("fp32-dcgan", "--shards", "2"), "training.shards: model 'dcgan' is trained in turns; give shards = 1"),
         (("fp32-lstm", "--shards", "2"), "training.shards: lstm1 (lstm) carries a state from step to step"),
         (("fp32-mlp", "--shards", "7"), "[training]: shards = 7 must divide batch = "),
-        (("fp32-mlp", "--shards", "2", "--statistics"), "training.shards: statistics are of steps in one shard"),
+        (("fp32-mlp", "--shards", "2", "--statistics"), "training.shards: statistics need steps in one shard"),
         (("fp32-mlp", "--shards", "2", "--trace", "1", "-o", "x"), "training.shards: a step in shards is not traced"),
         (("fp32-mlp", "--jobs", "2"), "--jobs and --scheduler are for the shards of a step; give --shards"),
         (("fp32-mlp", "--shards", "2", "--show", "--jobs", "2"), "--jobs and --scheduler are for the shards of a step"),

@@ -14,7 +14,7 @@ from softfloat_ref.golden.generate import generate, read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.simulators import find
-from softfloat_ref.rtl.tolerance import nan_function
+from softfloat_ref.rtl.tolerance import Nans
 from softfloat_ref.testing.check import check_lines
 from softfloat_ref.testing.compare import CompareNan, Rule, same_result
 
@@ -281,11 +281,13 @@ def test_nans_of_a_mixed_set_are_those_of_each_format(folders: dict[str, Path], 
 )
 def test_the_nans_of_a_format_are_those_of_check(name: str, tmp_path: Path) -> None:
     """Every code of a format: the function of a bench says what testing.compare says."""
-    fmt, quiet = get_format(name), tmp_path / "nan.sv"
-    text = [*nan_function("any_nan", fmt, False), *nan_function("quiet_nan", fmt, fmt.signaling)]
-    loop = f'for (int i = 0; i < {1 << fmt.width}; i = i + 1) $display("%b %b", any_nan(i), quiet_nan(i));'
-    quiet.write_text("\n".join(["module nan;", *text, f"initial begin {loop} $finish(0); end", "endmodule", ""]))
-    printed = find("icarus").run([quiet], "nan", work_dir=tmp_path / "w").output.split("\n")
+    fmt, nans, source = get_format(name), Nans(), tmp_path / "nan.sv"
+    tests = f"{nans.test(fmt, 'i')}, {nans.test(fmt, 'i', quiet=True)}"
+    loop = f'for (int i = 0; i < {1 << fmt.width}; i = i + 1) $display("%b %b", {tests});'
+    source.write_text(
+        "\n".join(["module nan;", *nans.lines(), f"initial begin {loop} $finish(0); end", "endmodule", ""])
+    )
+    printed = find("icarus").run([source], "nan", work_dir=tmp_path / "w").output.split("\n")
     nan = fmt.canonical_nan
     for code in range(1 << fmt.width):
         rules = [same_result(nan, code, Rule(fmt, rule)) for rule in (CompareNan.ANY, CompareNan.QUIET)]

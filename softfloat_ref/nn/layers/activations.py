@@ -82,7 +82,7 @@ class Dropout(Layer):
     def __init__(self, probability: float) -> None:
         super().__init__()
         if not 0 <= probability < 1:
-            raise Error(f"dropout = {probability!r}: a probability from 0 to below 1")
+            raise Error(f"dropout = {probability!r}: a probability is at least 0 and below 1")
         self.probability = probability
 
     def forward(self, x: Array) -> Array:

@@ -154,7 +154,7 @@ class _File:
         word, key, count = _word(identifier[1]), identifier[2], identifier[4]
         entry = self.archive.getinfo(f"{self.folder}data/{key}")
         if type(count) is not int or not 0 <= count < 1 << 62:
-            raise Error(f"the storage of {_quoted(name)} claims no number of values")
+            raise Error(f"the storage of {_quoted(name)} has no valid number of values")
         if count * _SIZES.get(word, 0) > entry.file_size:
             raise Error(f"the storage of {_quoted(name)} claims {count} values, but has {entry.file_size} bytes")
         return word, entry

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.tables import toml_string
 from softfloat_ref.rtl.draft import codes, fields, names, protocol
 from softfloat_ref.rtl.draft.design import Signal, SourceModule
-from softfloat_ref.rtl.draft.lines import Draft, toml_string
+from softfloat_ref.rtl.draft.lines import Draft
 
 
 def draft(design: SourceModule, known: Collection[str] | None = None) -> Draft:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from softfloat_ref.base.tables import toml_key, toml_string
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Signal
-from softfloat_ref.rtl.draft.lines import Draft, toml_key, toml_string, toml_table
+from softfloat_ref.rtl.draft.lines import Draft, toml_table
 
 _MAX_WIDTH: Final = 8  # of a code
 _MAX_ROUNDING: Final = 4  # bits of the code of a rounding

@@ -8,10 +8,11 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
+from softfloat_ref.base.tables import toml_string
 from softfloat_ref.rtl.bundle import FLAG_NAMES
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Leaf, Signal
-from softfloat_ref.rtl.draft.lines import Draft, toml_bits, toml_string
+from softfloat_ref.rtl.draft.lines import Draft, toml_bits
 
 LETTERS: Final = "abc"
 _NO_DATA: Final = names.INACTIVE | names.MASK | names.ENABLE | names.VALID | names.READY

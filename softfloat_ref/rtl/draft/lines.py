@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from softfloat_ref.base.tables import toml_key, toml_string
 from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.names import core
 from softfloat_ref.rtl.module_ports import Expression
 
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _WIDTH: Final = 120
 _ORDER: Final = ("", "parameters", "handshake", "tag", "inputs", "outputs")
 
@@ -69,16 +68,6 @@ class Draft:
     def guesses(self) -> int:
         """Number of lines that were guessed."""
         return sum(line.guess for lines in self.tables.values() for line in lines)
-
-
-def toml_key(name: str) -> str:
-    """A name as a key in TOML."""
-    return name if _BARE.fullmatch(name) else toml_string(name)
-
-
-def toml_string(text: str) -> str:
-    """A text as a string in TOML."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def toml_table(**values: str) -> str:

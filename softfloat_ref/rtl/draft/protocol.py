@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from softfloat_ref.base.search import find_first
+from softfloat_ref.base.tables import toml_string
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Evidence, Signal
-from softfloat_ref.rtl.draft.lines import Draft, toml_string, toml_table
+from softfloat_ref.rtl.draft.lines import Draft, toml_table
 from softfloat_ref.rtl.port_map import MAX_TAG_WIDTH
 
 _NO_EVIDENCE: Final = Evidence(frozenset(), "", "")
