@@ -10,9 +10,8 @@ from softfloat_ref.app.options import NameType
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.dpi import write_dpi
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.rtl.vendors import NAMES, chosen
+from softfloat_ref.rtl.vendors import NAMES, choose_simulator
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.units import is_name_of_recipe
 
@@ -53,7 +52,9 @@ def command(
         raise Error("--print-command needs --top MODULE, the module that is simulated")
     if sim == "icarus":
         raise Error(f"icarus has no DPI; choose {', '.join(_SIMULATORS)}")
-    simulator = chosen(sim or "verilator", printed=True) if print_command else None
+    from softfloat_ref.rtl.uvm import write_dpi
+
+    simulator = choose_simulator(sim or "verilator", printed=True) if print_command else None
     if op is None:
         request.refuse("these options describe a unit, for --uvm OP")
     unit = [] if op is None else [_write_uvm(output, request.input_unit(op), op)]

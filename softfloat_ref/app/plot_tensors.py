@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from softfloat_ref.arrays.exponents import AnyFormat, ExponentCounts, Shares
-    from softfloat_ref.nn.model_files import Tensor
+    from softfloat_ref.nn.model_files import ModelTensor
 
 TITLE: Final = click.option("--title", default="", help="Title of the picture.")
 OUTPUT: Final = click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
@@ -243,12 +243,12 @@ def blocks(
     if row.problem:
         raise Error(f"{model_tensor.name}: {row.problem}")
     limit = float(largest(block_format.element))
-    plots.draw(picture, plots_formats.blocks, row.found.bins, limit, model_tensor.name, title)
+    plots.draw(picture, plots_formats.blocks, row.measured.bins, limit, model_tensor.name, title)
     for text in table(ModelReport([], [block_format.name], [row], [])):
         print(text)
 
 
-def _one(model: str, name: str | None) -> Tensor:
+def _one(model: str, name: str | None) -> ModelTensor:
     """The tensor of that name. Raises Error if it is not there, not one of floats, or not the only one."""
     from softfloat_ref.nn.model_files import tensors
 

@@ -13,9 +13,9 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.rtl.draft import draft
-from softfloat_ref.rtl.draft.design import Design, read_design
-from softfloat_ref.rtl.draft.text import draft_text, parse_value
-from softfloat_ref.rtl.draft.wrapper import wrapped, wrapper_text
+from softfloat_ref.rtl.draft.design import SourceModule, read_design
+from softfloat_ref.rtl.draft.lines import draft_text, parse_value
+from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, Parameters, elaborate
 from softfloat_ref.rtl.sources import Sources
 
@@ -45,7 +45,7 @@ def ports(
             check_place(path)
     design = _design(sources, module, dict(map(_parameter, values)))
     fields = None if folder is None else [field["name"] for field in read_manifest(Path(folder))["fields"]]
-    port_draft = draft(wrapped(design) if wrapper else design, fields)
+    port_draft = draft(wrapper_module(design) if wrapper else design, fields)
     text = draft_text(port_draft)
     if wrapper:
         write_data(wrapper, wrapper_text(design))
@@ -60,7 +60,7 @@ def ports(
     return 0
 
 
-def _design(sources: Sources, module: str, parameters: Parameters) -> Design:
+def _design(sources: Sources, module: str, parameters: Parameters) -> SourceModule:
     elaboration = elaborate(
         sources.files,
         module,

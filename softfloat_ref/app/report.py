@@ -15,8 +15,8 @@ from softfloat_ref.base.names import matches
 if TYPE_CHECKING:
     from softfloat_ref.app.report_rows import ModelReport
     from softfloat_ref.arrays.errors import ErrorMeasure
-    from softfloat_ref.nn.model_errors import Row
-    from softfloat_ref.nn.model_files import Tensor
+    from softfloat_ref.nn.model_errors import ModelErrorRow
+    from softfloat_ref.nn.model_files import ModelTensor
 
 SORTS: Final = ("file", "name", "size", "sqnr", "error", "saturated", "flushed")
 OUTPUTS: Final = (".html", ".csv", ".json")
@@ -122,7 +122,7 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
 
 def _chosen(
     models: Sequence[str], include: Sequence[str], exclude: Sequence[str]
-) -> tuple[list[Tensor], list[tuple[str, str]]]:
+) -> tuple[list[ModelTensor], list[tuple[str, str]]]:
     """The tensors to be measured, and the names of the others with the reason. Raises Error if there are none."""
     from softfloat_ref.nn.model_files import tensors
 
@@ -141,7 +141,7 @@ def _chosen(
     return [t for t in selected if not t.skipped], skipped
 
 
-def _named(files: Sequence[tuple[str, list[Tensor]]]) -> Iterator[Tensor]:
+def _named(files: Sequence[tuple[str, list[ModelTensor]]]) -> Iterator[ModelTensor]:
     """All tensors; where two files have one of the same name, every name begins with its file."""
     from dataclasses import replace
 
@@ -151,12 +151,12 @@ def _named(files: Sequence[tuple[str, list[Tensor]]]) -> Iterator[Tensor]:
 
 
 def _rows(
-    tensors: Sequence[Tensor],
+    tensors: Sequence[ModelTensor],
     measures: Sequence[ErrorMeasure],
     outputs: Sequence[str],
     jobs: int | None,
     scheduler: str | None,
-) -> list[Row]:
+) -> list[ModelErrorRow]:
     from softfloat_ref.app.output import progress
     from softfloat_ref.base.executors import workers
     from softfloat_ref.nn.model_errors import Work

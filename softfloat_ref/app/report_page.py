@@ -18,7 +18,7 @@ from softfloat_ref.oracle.formats import Format
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from softfloat_ref.nn.model_errors import Row
+    from softfloat_ref.nn.model_errors import ModelErrorRow
 
 _WORST_TENSORS: Final = 2  # tensors per block format whose blocks are shown
 _BINADES: Final = 24  # of magnitudes below the largest one
@@ -44,7 +44,7 @@ def html(report: ModelReport) -> str:
     head = f"{len(tensors)} tensors, {sum(tensors.values()):,} values; tensors skipped: {len(report.skipped)}"
     totals = [[name, *cells(errors)] for name, errors in report.totals()]
     rows = [
-        [x.tensor.name, shape(x), x.measure.fmt.name, *((x.problem,) if x.problem else cells(x.found.errors))]
+        [x.tensor.name, shape(x), x.measure.fmt.name, *((x.problem,) if x.problem else cells(x.measured.errors))]
         for x in report.rows
     ]
     parts = [
@@ -90,11 +90,11 @@ def _figures(report: ModelReport) -> Iterator[tuple[str, Figure, str]]:
     """Heading, picture and explanation."""
     formats = list({x.measure.fmt.name: x.measure.fmt for x in report.rows}.values())
     names = list(dict.fromkeys(x.tensor.name for x in report.rows))
-    sqnr = {(x.tensor.name, x.measure.fmt.name): x.found.errors.sqnr for x in report.rows if not x.problem}
+    sqnr = {(x.tensor.name, x.measure.fmt.name): x.measured.errors.sqnr for x in report.rows if not x.problem}
     ratios = [(f.name, [sqnr.get((name, f.name), math.nan) for name in names]) for f in formats]
     text = "One mark per tensor and format. A tensor that a format represents exactly has no mark."
     yield "Signal to quantization noise", plots_formats.sqnr(names, ratios), text
-    amax = max((x.found.errors.amax for x in report.rows), default=1.0) or 1.0
+    amax = max((x.measured.errors.amax for x in report.rows), default=1.0) or 1.0
     high = math.frexp(amax)[1]
     text = f"Largest relative error by magnitude, rounded to nearest. The model's largest magnitude is {amax:.4g}."
     plotted = [f for f in formats if not (isinstance(f, BlockFormat) and f.size == 1)]
@@ -112,12 +112,12 @@ def _figures(report: ModelReport) -> Iterator[tuple[str, Figure, str]]:
             "Each line is a finite value.",
         )
     for row in _worst(report):
-        assert row.found.bins is not None
+        assert row.measured.bins is not None
         assert isinstance(row.measure.fmt, BlockFormat)
         text = f"{row.tensor.name} in {row.measure.fmt.name}: values above scale x largest element saturate."
         limit = float(largest(row.measure.fmt.element))
         heading = f"Blocks of {row.tensor.name}, {row.measure.fmt.name}"
-        yield heading, plots_formats.blocks(row.found.bins, limit, plots_formats.short(row.tensor.name)), text
+        yield heading, plots_formats.blocks(row.measured.bins, limit, plots_formats.short(row.tensor.name)), text
 
 
 def _fits_a_line(fmt: AnyFormat) -> bool:
@@ -126,9 +126,9 @@ def _fits_a_line(fmt: AnyFormat) -> bool:
     return (fmt if isinstance(fmt, Format) else fmt.element).width <= plots_formats.MAX_BITS
 
 
-def _worst(report: ModelReport) -> Iterator[Row]:
+def _worst(report: ModelReport) -> Iterator[ModelErrorRow]:
     """For each block format, the tensors of several blocks with the lowest ratio of signal to noise."""
     for name in report.formats:
-        rows = [x for x in report.rows if x.measure.fmt.name == name and x.found.bins and x.found.bins.blocks > 1]
-        finite = [x for x in rows if math.isfinite(x.found.errors.sqnr)]
-        yield from sorted(finite, key=lambda x: x.found.errors.sqnr)[:_WORST_TENSORS]
+        rows = [x for x in report.rows if x.measure.fmt.name == name and x.measured.bins and x.measured.bins.blocks > 1]
+        finite = [x for x in rows if math.isfinite(x.measured.errors.sqnr)]
+        yield from sorted(finite, key=lambda x: x.measured.errors.sqnr)[:_WORST_TENSORS]

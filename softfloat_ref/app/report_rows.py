@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from softfloat_ref.arrays.error_counts import Errors
 from softfloat_ref.base.errors import counted
-from softfloat_ref.nn.model_errors import Row
+from softfloat_ref.nn.model_errors import ModelErrorRow
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 
 TOTAL: Final = "all tensors"
@@ -28,7 +28,7 @@ class ModelReport(NamedTuple):
 
     models: list[str]
     formats: list[str]
-    rows: list[Row]
+    rows: list[ModelErrorRow]
     skipped: list[tuple[str, str]]
 
     def ordered(self, key: str) -> ModelReport:
@@ -40,24 +40,24 @@ class ModelReport(NamedTuple):
         totals = dict.fromkeys(self.formats, Errors())
         for x in self.rows:
             if not x.problem:
-                totals[x.measure.fmt.name] += x.found.errors
+                totals[x.measure.fmt.name] += x.measured.errors
         return list(totals.items())
 
 
-def _share(count: Callable[[Errors], int]) -> Callable[[Row], float]:
-    return lambda x: -count(x.found.errors) / max(1, x.found.errors.values)
+def _share(count: Callable[[Errors], int]) -> Callable[[ModelErrorRow], float]:
+    return lambda x: -count(x.measured.errors) / max(1, x.measured.errors.values)
 
 
-def _sqnr(x: Row) -> float:
-    ratio = x.found.errors.sqnr
+def _sqnr(x: ModelErrorRow) -> float:
+    ratio = x.measured.errors.sqnr
     return math.inf if math.isnan(ratio) else ratio
 
 
-_KEYS: Final[dict[str, Callable[[Row], Any]]] = {
+_KEYS: Final[dict[str, Callable[[ModelErrorRow], Any]]] = {
     "name": lambda x: x.tensor.name,
     "size": lambda x: -x.tensor.size,
     "sqnr": _sqnr,
-    "error": lambda x: -x.found.errors.largest_error,
+    "error": lambda x: -x.measured.errors.largest_error,
     "saturated": _share(lambda e: e.saturated),
     "flushed": _share(lambda e: e.flushed),
 }
@@ -74,7 +74,7 @@ def table(report: ModelReport, top: int | None = None) -> Iterator[str]:
     widths = [max(map(len, names)), max(map(len, [*(r[1] for r in rows), "shape"])),
               max(map(len, [*(r[2] for r in rows), *(name for name, _ in totals), "format"]))]  # fmt: skip
     lines: list[tuple[str, str, str, tuple[str, ...]]] = [("tensor", "shape", "format", HEADS)]
-    lines += [(name, size, fmt, (x.problem,) if x.problem else cells(x.found.errors)) for name, size, fmt, x in rows]
+    lines += [(name, size, fmt, (x.problem,) if x.problem else cells(x.measured.errors)) for name, size, fmt, x in rows]
     lines += [(TOTAL, "", name, cells(errors)) for name, errors in totals]
     sizes = (7, 9, 8, 9, 9, 9, 0)
     for *head, texts in lines:
@@ -103,7 +103,7 @@ def notes(report: ModelReport) -> Iterator[str]:
         )
 
 
-def _fuller_axis(x: Row) -> int | None:
+def _fuller_axis(x: ModelErrorRow) -> int | None:
     """The longest axis, where blocks lie along another one that does not fill them and is shorter by half."""
     if not isinstance(x.measure.fmt, BlockFormat) or x.problem:
         return None
@@ -112,7 +112,7 @@ def _fuller_axis(x: Row) -> int | None:
     return axis if 2 * lengths[along] <= min(x.measure.fmt.size, lengths[axis]) else None
 
 
-def shape(x: Row) -> str:
+def shape(x: ModelErrorRow) -> str:
     """The shape of a row's tensor, as 3x4."""
     return "x".join(map(str, x.tensor.shape))
 
@@ -154,7 +154,7 @@ def entries(report: ModelReport) -> Iterator[dict[str, Any]]:
     """The rows as tables of COLUMNS; numbers that are not finite as text."""
     for x in report.rows:
         head = {"tensor": x.tensor.name, "shape": shape(x), "stored": x.tensor.fmt, "format": x.measure.fmt.name}
-        yield {**head, **(_numbers(x.found.errors) if not x.problem else {}), "problem": x.problem}
+        yield {**head, **(_numbers(x.measured.errors) if not x.problem else {}), "problem": x.problem}
 
 
 def _numbers(x: Errors) -> dict[str, Any]:

@@ -208,9 +208,9 @@ def _opened(request: UnitRequest, op: str) -> tuple[Unit, RandomSource | None]:
     if op != UNIT_DEFINITION:
         return request.stream(op)
     request.refuse("a unit's definition holds its policy and formats", ("fmt",))
-    from softfloat_ref.rtl.uvm import unit_of
+    from softfloat_ref.rtl.uvm import unpacked_unit
 
-    return unit_of(request.fmt or ""), None
+    return unpacked_unit(request.fmt or ""), None
 
 
 def _error(message: str) -> bytes:

@@ -21,16 +21,15 @@ from softfloat_ref.base.files import check_place, make_folder, write_data
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, ToolError
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, ToolError
 from softfloat_ref.rtl.fit import Misfit, check_fit
 from softfloat_ref.rtl.inputs import read_inputs
 from softfloat_ref.rtl.port_map import PortMap, read_ports
-from softfloat_ref.rtl.reading import Macro, ReadFile, Reading
-from softfloat_ref.rtl.simulators import Simulator
+from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile
+from softfloat_ref.rtl.simulators import FIND, Simulator, dump, is_fst, way_on
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
-from softfloat_ref.rtl.vendors import NAMES, chosen
-from softfloat_ref.rtl.wave import FIND, dump, is_fst, way_on
+from softfloat_ref.rtl.vendors import NAMES, choose_simulator
 from softfloat_ref.units import controls
 
 if TYPE_CHECKING:
@@ -166,7 +165,7 @@ def testbench(
         return 0
     runtime = [f"+vectors={bench.folder.resolve()}", *(f"+{text.removeprefix('+')}" for text in plusargs)]
     runtime += [] if results is None or not print_command else [f"+results={Path(results).resolve()}"]
-    simulator = chosen(sim, print_command)
+    simulator = choose_simulator(sim, print_command)
     simulation = _Simulation(sources, simulator, tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S, wave)
     if print_command:
         _print_commands(bench, simulation, output, work)
@@ -236,7 +235,7 @@ def _written(bench: _Bench, folder: Path) -> Path:
     return path
 
 
-def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> Reading:
+def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> DesignReading:
     """What the build reads. Raises Misfit if the bench does not fit the module."""
     macro = {simulation.simulator.macro: Macro("1", simulation.simulator.name)}
     module = check_fit(
@@ -254,7 +253,7 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> Reading:
     return reading.adding(ReadFile.of(path, "build") for path in others)
 
 
-def _verdict(bench: _Bench, result: Run, log: Path) -> int:
+def _verdict(bench: _Bench, result: BenchRun, log: Path) -> int:
     """Print the bench's lines, and the diagnosis if it failed; 0 if it passed."""
     lines, count = result.output.splitlines(), bench.manifest["count"]
     verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]

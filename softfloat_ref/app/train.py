@@ -14,9 +14,9 @@ from softfloat_ref.app.output import Progress, progress
 
 if TYPE_CHECKING:
     from softfloat_ref.base.executors import Workers
-    from softfloat_ref.nn.compare import Outcome, Spread, Summary
-    from softfloat_ref.nn.measures import Measure
-    from softfloat_ref.nn.train import Epoch, Result
+    from softfloat_ref.nn.compare import RecipeSummary, RunOutcome, Spread
+    from softfloat_ref.nn.objectives import ScoreMeasure
+    from softfloat_ref.nn.train import Epoch, TrainingResult
     from softfloat_ref.nn.training_recipe import Recipe
 
 CURVES: Final = "curves.png"
@@ -89,7 +89,7 @@ def run(
     if recipe is None:
         raise click.UsageError("give a training recipe: a name from --list, or FILE.toml")
     from softfloat_ref.base.executors import workers
-    from softfloat_ref.nn.divergence import Diverged
+    from softfloat_ref.nn.trainer import Diverged
     from softfloat_ref.nn.training_recipe import load_recipe
 
     training_recipe = load_recipe(recipe, settings).with_training(epochs=epochs, seed=seed, shards=shards)
@@ -137,7 +137,7 @@ def _list() -> int:
     return 0
 
 
-def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool, pool: Workers) -> Result:
+def _train(recipe: Recipe, out: Path | None, resume: bool, statistics: bool, pool: Workers) -> TrainingResult:
     from softfloat_ref.nn.objectives import measure_of
     from softfloat_ref.nn.train import Watch, load_data, steps_of, train
 
@@ -159,13 +159,13 @@ def _advance(bar: Progress) -> Callable[[int, float], None]:
     return lambda number, loss: bar.advance(f"step {number}, loss {loss:.3f}", 1)
 
 
-def _line(epoch: Epoch, measure: Measure) -> str:
+def _line(epoch: Epoch, measure: ScoreMeasure) -> str:
     score = measure.text(epoch.test, len(measure.name))
     skipped = f"  {epoch.skipped} steps skipped" if epoch.skipped else ""
     return f"{epoch.number:5}  {epoch.loss:10.4f}  {epoch.test.loss:9.4f}  {score}{skipped}"
 
 
-def _summary(result: Result) -> None:
+def _summary(result: TrainingResult) -> None:
     if result.averaged is not None:
         score, measure = result.averaged, result.measure
         click.echo(f"averaged weights: test loss {score.loss:.4f}, {measure.name} {measure.text(score)}")
@@ -215,10 +215,10 @@ def compare_recipes(
     total = seeds * len(training_recipes)
     with workers(jobs, scheduler) as pool, progress(total) as bar:
 
-        def advance(outcome: Outcome) -> None:
+        def advance(outcome: RunOutcome) -> None:
             bar.advance(f"{outcome.recipe}, seed {outcome.seed}", 1)
 
-        outcomes = compare.compare(training_recipes, range(1, seeds + 1), pool, out, advance)
+        outcomes = compare.compare_recipes(training_recipes, range(1, seeds + 1), pool, out, advance)
     summaries = compare.summaries(outcomes)
     click.echo(json.dumps(compare.as_json(outcomes), indent=1) if as_json else "\n".join(_table(summaries)))
     if out is not None:
@@ -226,7 +226,7 @@ def compare_recipes(
     return 1 if any(len(s.diverged) == s.runs for s in summaries) else 0
 
 
-def _table(summaries: Sequence[Summary]) -> list[str]:
+def _table(summaries: Sequence[RecipeSummary]) -> list[str]:
     """The lines of the table, and what diverged."""
     width = max(len("recipe"), *(len(s.recipe) for s in summaries))
     averages = any(s.averaged.runs for s in summaries)
@@ -247,7 +247,7 @@ def _table(summaries: Sequence[Summary]) -> list[str]:
 
 def _measure(value: Spread, name: str, sign: bool = False) -> str:
     """The numbers of a measure, accuracies in percent."""
-    from softfloat_ref.nn.measures import MEASURES
+    from softfloat_ref.nn.objectives import MEASURES
 
     factor = MEASURES[name].factor
     return _cell(value._replace(mean=factor * value.mean, deviation=factor * value.deviation), 2, sign)
@@ -260,7 +260,7 @@ def _cell(value: Spread, digits: int, sign: bool = False) -> str:
     return f"{mean} ({value.deviation:.{digits}f})" if value.runs > 1 else mean
 
 
-def _curves(outcomes: Sequence[Outcome], out: Path) -> None:
+def _curves(outcomes: Sequence[RunOutcome], out: Path) -> None:
     """Draw the picture, if matplotlib is installed."""
     import importlib.util
 

@@ -257,7 +257,7 @@ def vhdl(folder: str, output: str) -> None:
     It contains their count, word width and field positions, and procedures that read the .memh words or the .tv lines.
     These end the simulation if a file is truncated, has wrong digits, or holds a different number of vectors.
     """
-    from softfloat_ref.rtl.vhdl_package import package_text
+    from softfloat_ref.rtl.ghdl import package_text
 
     manifest = read_manifest(Path(folder))
     name = check_hashes(Path(folder), manifest).name

@@ -294,13 +294,13 @@ def _name(hint: Any) -> str:
 
 def to_toml(table: Mapping[str, Any]) -> str:
     """Plain values, tables, and lists of tables one level deep as TOML; tables nested deeper are written inline."""
-    lines = [f"{_key(k)} = {_value(v)}" for k, v in table.items() if not _is_section(v)]
+    lines = [f"{toml_key(k)} = {_value(v)}" for k, v in table.items() if not _is_section(v)]
     for name, section in table.items():
         if isinstance(section, Mapping):
-            lines += ["", f"[{_key(name)}]", *(f"{_key(k)} = {_value(v)}" for k, v in section.items())]
+            lines += ["", f"[{toml_key(name)}]", *(f"{toml_key(k)} = {_value(v)}" for k, v in section.items())]
         elif _is_section(section):
             for part in section:
-                lines += ["", f"[[{_key(name)}]]", *(f"{_key(k)} = {_value(v)}" for k, v in part.items())]
+                lines += ["", f"[[{toml_key(name)}]]", *(f"{toml_key(k)} = {_value(v)}" for k, v in part.items())]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -308,12 +308,14 @@ def _is_section(value: Any) -> bool:
     return isinstance(value, Mapping) or (isinstance(value, list) and all(isinstance(x, Mapping) for x in value))
 
 
-def _key(key: str) -> str:
+def toml_key(key: str) -> str:
+    """A name as a key in TOML."""
     plain = key.replace("_", "").replace("-", "").isalnum() and key.isascii()
-    return key if plain else _text(key)
+    return key if plain else toml_string(key)
 
 
-def _text(value: str) -> str:
+def toml_string(value: str) -> str:
+    """A text as a string in TOML."""
     import json  # imported here because most commands do not need it
 
     return json.dumps(value, ensure_ascii=False)
@@ -325,9 +327,9 @@ def _value(value: Any) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, str):
-        return _text(value)
+        return toml_string(value)
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
     raise Error(f"{value!r} cannot be written as TOML")

@@ -18,13 +18,12 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.nn.model_files.safetensors import read_header
-from softfloat_ref.nn.plain import plain, restored
+from softfloat_ref.nn.runlog import from_json, to_json
 
-OTHER: Final = "the checkpoint belongs to another network"
+OTHER_NETWORK: Final = "the checkpoint belongs to another network"
 META: Final = "meta"  # of an .npz file: the table as JSON, in bytes
 
 Arrays = dict[str, NDArray[Any]]
-Loaded = tuple[Arrays, dict[str, Any]]
 
 
 def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
@@ -36,19 +35,19 @@ def save(path: str | Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str
     for name, array in arrays.items():
         if array.dtype.kind not in "biuf":
             raise Error(f"{path}: {name} is an array of {array.dtype}; checkpoints hold numbers")
-    text = json.dumps(plain(meta), allow_nan=False)
+    text = json.dumps(to_json(meta), allow_nan=False)
     data = _kind(path)[0](dict(arrays), text, path)
     write_file(path, lambda stream: stream.write(data))
 
 
-def load(path: str | Path) -> Loaded:
+def load(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
     """The arrays and the table of a checkpoint. Raises Error for any other or damaged file; never unpickles."""
     path = Path(path)
     arrays, text = _kind(path)[1](path)
     meta = parse_json(text, f"{path}: incomplete or damaged checkpoint: its metadata")
     if not isinstance(meta, dict):
         raise Error(f"{path}: not a checkpoint: its metadata is not a table")
-    return arrays, restored(meta)
+    return arrays, from_json(meta)
 
 
 def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
@@ -56,12 +55,12 @@ def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
-def like(found: Mapping[str, NDArray[Any]], mine: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
     """Those found. Raises Error where one is not of the shape and type that mine has."""
-    for name, array in found.items():
-        if name not in mine or (array.shape, array.dtype) != (mine[name].shape, mine[name].dtype):
-            raise Error(OTHER)
-    return found
+    for name, array in arrays.items():
+        if name not in expected or (array.shape, array.dtype) != (expected[name].shape, expected[name].dtype):
+            raise Error(OTHER_NETWORK)
+    return arrays
 
 
 def _npz_bytes(arrays: Arrays, meta: str, path: Path) -> bytes:

@@ -17,20 +17,17 @@ from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.base.trees import read_json
 from softfloat_ref.nn.data import Dataset
-from softfloat_ref.nn.divergence import Diverged
-from softfloat_ref.nn.measures import MEASURES
-from softfloat_ref.nn.objectives import measure_of
-from softfloat_ref.nn.plain import is_number, plain, restored
-from softfloat_ref.nn.runlog import RunLog
-from softfloat_ref.nn.train import Result, load_data, train
+from softfloat_ref.nn.objectives import MEASURES, measure_of
+from softfloat_ref.nn.runlog import RunLog, from_json, is_number, to_json
+from softfloat_ref.nn.train import LOG, TrainingResult, load_data, train
+from softfloat_ref.nn.trainer import Diverged
 from softfloat_ref.nn.training_recipe import Recipe
 
 OUTCOME: Final = "outcome.json"
-LOG: Final = "log.jsonl"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """One run. epochs: (training loss, test loss, measure) of each; averaged: (test loss, measure) of the averaged
     weights, or none; measure: the name of one in MEASURES; seconds: of the processor; diverged: the report."""
 
@@ -52,7 +49,7 @@ class Spread(NamedTuple):
     runs: int
 
 
-class Summary(NamedTuple):
+class RecipeSummary(NamedTuple):
     """The results of the runs of a training recipe. gain: what averaging the weights gains in the measure, run by run
     (positive: better); time: the median over that of the first recipe's runs."""
 
@@ -68,13 +65,13 @@ class Summary(NamedTuple):
     time: float
 
 
-def compare(
+def compare_recipes(
     recipes: Sequence[Recipe],
     seeds: Iterable[int],
     pool: Workers,
     out: Path | None = None,
-    done: Callable[[Outcome], None] = lambda outcome: None,
-) -> list[Outcome]:
+    done: Callable[[RunOutcome], None] = lambda outcome: None,
+) -> list[RunOutcome]:
     """Train each recipe with each seed; the outcomes by recipe and seed, whichever worker ran them.
 
     out: a folder for a log and the outcome of each run; runs whose outcome it holds already, of the same recipe and
@@ -85,29 +82,29 @@ def compare(
     if twice:
         raise Error(f"{', '.join(sorted(twice))}: given twice")
     jobs = [recipe.with_training(seed=seed) for seed in seeds for recipe in recipes]
-    stored = {i: found for i, job in enumerate(jobs) if (found := _stored(job, out)) is not None}
-    made = in_order(pool, run, [job for i, job in enumerate(jobs) if i not in stored])
+    stored = {i: earlier for i, job in enumerate(jobs) if (earlier := _stored(job, out)) is not None}
+    results = in_order(pool, run_recipe, [job for i, job in enumerate(jobs) if i not in stored])
     outcomes = []
     for i, job in enumerate(jobs):
-        outcome = stored.get(i) or _kept(next(made), job, out)
+        outcome = stored.get(i) or _saved(next(results), job, out)
         done(outcome)
         outcomes.append(outcome)
     return sorted(outcomes, key=lambda o: (names.index(o.recipe), o.seed))
 
 
-def run(recipe: Recipe) -> Outcome:
+def run_recipe(recipe: Recipe) -> RunOutcome:
     """Train one recipe, without files. Raises Error."""
     data, begin = _data(json.dumps(dict(recipe.data), sort_keys=True), recipe), time.process_time()
     measure = measure_of(recipe.model, data)
     try:
         result = train(recipe, data=data)
     except Diverged as e:
-        products = Result(recipe, measure).products
-        return Outcome(recipe.name, recipe.training.seed, measure.name, products, diverged=str(e))
+        products = TrainingResult(recipe, measure).products
+        return RunOutcome(recipe.name, recipe.training.seed, measure.name, products, diverged=str(e))
     seconds = time.process_time() - begin
     averaged = result.averaged and (result.averaged.loss, measure.of(result.averaged))
     epochs = tuple((epoch.loss, epoch.test.loss, measure.of(epoch.test)) for epoch in result.epochs)
-    return Outcome(recipe.name, recipe.training.seed, measure.name, result.products, epochs, averaged, seconds)
+    return RunOutcome(recipe.name, recipe.training.seed, measure.name, result.products, epochs, averaged, seconds)
 
 
 _LOADED: dict[str, Dataset] = {}
@@ -124,10 +121,10 @@ def _data(key: str, recipe: Recipe) -> Dataset:
 # -- files -----------------------------------------------------------------------------------------------------------
 
 
-def folder_of(outcome_or_recipe: Outcome | Recipe, out: Path) -> Path:
+def folder_of(outcome_or_recipe: RunOutcome | Recipe, out: Path) -> Path:
     """Where a run's files are."""
     x = outcome_or_recipe
-    name, seed = (x.recipe, x.seed) if isinstance(x, Outcome) else (x.name, x.training.seed)
+    name, seed = (x.recipe, x.seed) if isinstance(x, RunOutcome) else (x.name, x.training.seed)
     return out / f"{name}-seed{seed}"
 
 
@@ -135,35 +132,35 @@ def _identity(recipe: Recipe) -> str:
     return f"{__version__}\n{recipe.to_toml()}"
 
 
-def _stored(recipe: Recipe, out: Path | None) -> Outcome | None:
+def _stored(recipe: Recipe, out: Path | None) -> RunOutcome | None:
     """The outcome of an earlier run; None if there is none, or if it belongs to another recipe or version."""
     if out is None or not (path := folder_of(recipe, out) / OUTCOME).exists():
         return None
     try:
-        table = restored(read_json(path))
+        table = from_json(read_json(path))
         if table.pop("identity") != _identity(recipe):
             return None
         epochs = tuple((float(a), float(b), float(c)) for a, b, c in table.pop("epochs"))
         averaged = table.pop("averaged")
-        found = Outcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
+        outcome = RunOutcome(**table, epochs=epochs, averaged=None if averaged is None else (averaged[0], averaged[1]))
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError):
         return None
-    return found if _is_outcome(found, recipe) else None
+    return outcome if _is_outcome(outcome, recipe) else None
 
 
-def _is_outcome(found: Outcome, recipe: Recipe) -> bool:
+def _is_outcome(outcome: RunOutcome, recipe: Recipe) -> bool:
     """Whether its parts are what a run of the recipe leaves."""
-    whole = found.diverged is None and len(found.epochs) == recipe.training.epochs
+    whole = outcome.diverged is None and len(outcome.epochs) == recipe.training.epochs
     return (
-        (found.recipe, found.seed) == (recipe.name, recipe.training.seed)
-        and all(isinstance(x, str) for x in (found.measure, found.products))
-        and found.measure in MEASURES
-        and all(is_number(x) for x in (found.seconds, *(found.averaged or ())))
-        and (whole or isinstance(found.diverged, str))
+        (outcome.recipe, outcome.seed) == (recipe.name, recipe.training.seed)
+        and all(isinstance(x, str) for x in (outcome.measure, outcome.products))
+        and outcome.measure in MEASURES
+        and all(is_number(x) for x in (outcome.seconds, *(outcome.averaged or ())))
+        and (whole or isinstance(outcome.diverged, str))
     )
 
 
-def _kept(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:
+def _saved(outcome: RunOutcome, recipe: Recipe, out: Path | None) -> RunOutcome:
     """The outcome, written into its folder where there is one: the log last but one, the outcome last."""
     if out is None:
         return outcome
@@ -176,7 +173,7 @@ def _kept(outcome: Outcome, recipe: Recipe, out: Path | None) -> Outcome:
         for number, (train_loss, test_loss, value) in enumerate(outcome.epochs, 1):
             log.write(epoch=number, train_loss=train_loss, test_loss=test_loss, **{outcome.measure: value})
     table = {**vars(outcome), "identity": _identity(recipe)}
-    text = json.dumps(plain(table), indent=1, allow_nan=False) + "\n"
+    text = json.dumps(to_json(table), indent=1, allow_nan=False) + "\n"
     write_file(folder / OUTCOME, lambda stream: stream.write(text.encode()))
     return outcome
 
@@ -193,25 +190,25 @@ def spread(values: Sequence[float]) -> Spread:
     return Spread(mean, sqrt(fsum((x - mean) ** 2 for x in values) / (n - 1)) if n > 1 else 0.0, n)
 
 
-def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
+def summaries(outcomes: Sequence[RunOutcome]) -> list[RecipeSummary]:
     """One summary per recipe, in the order of the outcomes; diverged runs are only counted as such."""
-    groups: dict[str, list[Outcome]] = {}
+    groups: dict[str, list[RunOutcome]] = {}
     for outcome in outcomes:
         groups.setdefault(outcome.recipe, []).append(outcome)
     base = _seconds(next(iter(groups.values()), []))
     return [_summary(name, group, base) for name, group in groups.items()]
 
 
-def _seconds(group: Sequence[Outcome]) -> float:
-    found = [o.seconds for o in group if o.diverged is None]
-    return median(found) if found else float("nan")
+def _seconds(group: Sequence[RunOutcome]) -> float:
+    seconds = [o.seconds for o in group if o.diverged is None]
+    return median(seconds) if seconds else float("nan")
 
 
-def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
+def _summary(name: str, group: Sequence[RunOutcome], base: float) -> RecipeSummary:
     whole = [o for o in group if o.diverged is None]
     averaged = [(o, o.averaged) for o in whole if o.averaged is not None]
     better = MEASURES[group[0].measure].better
-    return Summary(
+    return RecipeSummary(
         name,
         group[0].measure,
         len(group),
@@ -225,12 +222,12 @@ def _summary(name: str, group: Sequence[Outcome], base: float) -> Summary:
     )
 
 
-def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def as_json(outcomes: Sequence[RunOutcome]) -> dict[str, Any]:
     """Summaries and runs as plain tables; missing numbers are null."""
-    made = [
+    tables = [
         {k: v._asdict() if isinstance(v, Spread) else v for k, v in s._asdict().items()} for s in summaries(outcomes)
     ]
-    return _or_null(plain({"summaries": made, "runs": [vars(o) for o in outcomes]}))  # type: ignore[no-any-return]
+    return _or_null(to_json({"summaries": tables, "runs": [vars(o) for o in outcomes]}))  # type: ignore[no-any-return]
 
 
 def _or_null(value: Any) -> Any:

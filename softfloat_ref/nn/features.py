@@ -14,12 +14,12 @@ from softfloat_ref.base.trees import parse_toml
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.layers import Layer
 from softfloat_ref.nn.models import Input, build
-from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.numerics import RunState
 
 Array = NDArray[Any]
 FILE: Final = Path(__file__).parent / "features.npz"  # the weights after `train fp32-cnn-features`
 _CHANNELS: Final = 3
-_LAST: Final = "output"  # the layer from features to classes
+_OUTPUT_LAYER: Final = "output"  # the layer from features to classes
 
 
 class Features:
@@ -30,7 +30,7 @@ class Features:
         if channels != _CHANNELS:
             raise Error(f"the distance of generated images is of {_CHANNELS} channels, not {channels}")
         self.network = _classifier()
-        self._layers = [layer for name, layer in self.network.children().items() if name != _LAST]
+        self._layers = [layer for name, layer in self.network.children().items() if name != _OUTPUT_LAYER]
 
     def of(self, images: Array) -> Array:
         """The features of images, one row each."""
@@ -45,16 +45,12 @@ def _classifier() -> Layer:
     arrays, meta = checkpoint.load(FILE)
     classes = len(arrays["param/output.bias"])
     network = build(parse_toml(meta["recipe"], str(FILE))["model"], Input((1, 1, _CHANNELS), classes, 0))
-    run = Run(training=False)
+    run = RunState(training=False)
     for name, layer in network.walk():
         layer.numerics.run = run
-        _place(layer, name, arrays)
+        for kind, target in (("param", layer.params), ("buffer", layer.buffers)):
+            target |= {key: arrays[f"{kind}/{name}.{key}"] for key in target}
     return network
-
-
-def _place(layer: Layer, name: str, arrays: dict[str, Array]) -> None:
-    for kind, target in (("param", layer.params), ("buffer", layer.buffers)):
-        target |= {key: arrays[f"{kind}/{name}.{key}"] for key in target}
 
 
 def frechet(a: Array, b: Array) -> float:

@@ -13,7 +13,7 @@ from softfloat_ref.base.tables import variant
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantScaling:
     """The same factor always. No step is skipped: where a gradient overflows, the training shows it."""
 
     scale: float = 1.0
@@ -23,17 +23,15 @@ class Constant:
 
     def floor_at(self, step: int) -> float:
         """The scale is not below this at a step."""
-        del step
         return 0.0
 
     def after(self, scale: float, good: int, finite: bool) -> tuple[float, int, bool]:
         """The next scale, the number of good steps in a row, and whether this step is taken."""
-        del good, finite
         return scale, 0, True
 
 
 @dataclass(frozen=True)
-class NoScaling(Constant):
+class NoScaling(ConstantScaling):
     """A factor of 1."""
 
     def __post_init__(self) -> None:
@@ -41,7 +39,7 @@ class NoScaling(Constant):
 
 
 @dataclass(frozen=True)
-class Dynamic(Constant):
+class DynamicScaling(ConstantScaling):
     """A step with an Inf or NaN is skipped and the scale halved; after `interval` good steps in a row it is doubled.
 
     scale: at the start. factor: by which it changes. It stays from `smallest` to `largest`.
@@ -64,7 +62,6 @@ class Dynamic(Constant):
         )
 
     def floor_at(self, step: int) -> float:
-        del step
         return float(self.smallest)
 
     def after(self, scale: float, good: int, finite: bool) -> tuple[float, int, bool]:
@@ -77,7 +74,7 @@ class Dynamic(Constant):
 
 
 @dataclass(frozen=True)
-class Enhanced(Dynamic):
+class EnhancedScaling(DynamicScaling):
     """Dynamic, with a floor that rises: from each step in `floors`, [[step, floor], ...], the scale is not below it.
 
     (Mellempudi et al., Mixed Precision Training With 8-bit Floating Point, 2019.)
@@ -97,11 +94,11 @@ class Enhanced(Dynamic):
         return max([float(self.smallest), *(float(floor) for begin, floor in self.floors if step >= begin)])
 
 
-KINDS: Final[dict[str, type[Constant]]] = {
+KINDS: Final[dict[str, type[ConstantScaling]]] = {
     "none": NoScaling,
-    "constant": Constant,
-    "dynamic": Dynamic,
-    "enhanced": Enhanced,
+    "constant": ConstantScaling,
+    "dynamic": DynamicScaling,
+    "enhanced": EnhancedScaling,
 }
 
 
@@ -112,7 +109,7 @@ def _positive(x: object) -> bool:
 class LossScaler:
     """The scale, step by step. steps: taken or skipped so far; skipped: how many were."""
 
-    def __init__(self, kind: Constant) -> None:
+    def __init__(self, kind: ConstantScaling) -> None:
         self._kind = kind
         self._good = 0
         self.steps = self.skipped = 0
@@ -135,9 +132,9 @@ class LossScaler:
         try:
             scale, counts = float(state["scale"]), [int(state[k]) for k in ("good", "steps", "skipped")]
         except (KeyError, TypeError, ValueError, OverflowError) as e:
-            raise Error(f"a loss scaler's state has scale, good, steps and skipped: {e}") from None
+            raise Error(f"the checkpoint lacks the loss scaler's scale, good, steps or skipped: {e}") from None
         if not _positive(scale) or min(counts) < 0:
-            raise Error(f"a loss scaler's state has a scale above 0 and counts from 0, not {dict(state)!r}")
+            raise Error(f"the checkpoint's loss scale must be above 0, and its counts at least 0, not {dict(state)!r}")
         self.scale, (self._good, self.steps, self.skipped) = scale, counts
 
 

@@ -12,15 +12,15 @@ from softfloat_ref.arrays.error_counts import Errors
 from softfloat_ref.arrays.errors import ErrorMeasure, MeasuredErrors, ValueRange
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
-from softfloat_ref.nn.model_files.tensors import Tensor, Unreadable
+from softfloat_ref.nn.model_files.tensors import ModelTensor, Unreadable
 
 
-class Row(NamedTuple):
+class ModelErrorRow(NamedTuple):
     """A tensor in a format. problem: why there is no result."""
 
-    tensor: Tensor
+    tensor: ModelTensor
     measure: ErrorMeasure
-    found: MeasuredErrors
+    measured: MeasuredErrors
     problem: str = ""
 
 
@@ -28,7 +28,7 @@ class Row(NamedTuple):
 class Work:
     """What is measured: the tensors, each in every format. bins: of blocks, for pictures; slab: values of a box."""
 
-    tensors: Sequence[Tensor]
+    tensors: Sequence[ModelTensor]
     measures: Sequence[ErrorMeasure]
     bins: int = 0
     slab: int = SLAB
@@ -38,7 +38,9 @@ class Work:
         """The number of values to be quantized."""
         return sum(t.size for t in self.tensors) * len(self.measures)
 
-    def rows(self, pool: Workers, done: Callable[[str, int], None] = lambda name, count: None) -> Iterator[Row]:
+    def rows(
+        self, pool: Workers, done: Callable[[str, int], None] = lambda name, count: None
+    ) -> Iterator[ModelErrorRow]:
         """The results, tensor by tensor. done: is told of finished work. Raises Error for a file that cannot be read;
         a tensor that a format refuses has a problem instead."""
         jobs = [_Job(t, m, self.bins) for t in self.tensors for m in self.measures]
@@ -53,42 +55,42 @@ class Work:
         results = zip(tasks, in_order(pool, _measured, (task for _, task in tasks)), strict=True)
         waiting = next(results, None)
         for i, job in enumerate(jobs):
-            found, problem = MeasuredErrors(Errors()), "" if isinstance(plans[i], BoxPlan) else str(plans[i])
+            measured, problem = MeasuredErrors(Errors()), "" if isinstance(plans[i], BoxPlan) else str(plans[i])
             while waiting is not None and waiting[0][0] == i:
                 (_, task), part = waiting
                 done(job.tensor.name, sum(prod(box.shape) for box in task.parts))
                 if isinstance(part, MeasuredErrors):
-                    found += part
+                    measured += part
                 else:
                     problem = problem or part
                 waiting = next(results, None)
-            yield Row(job.tensor, job.measure, MeasuredErrors(Errors()) if problem else found, problem)
+            yield ModelErrorRow(job.tensor, job.measure, MeasuredErrors(Errors()) if problem else measured, problem)
 
     def _parts(self, job: _Job, plan: BoxPlan) -> Iterator[tuple[Box, ...]]:
         """The boxes of each task; values in memory are sent to a worker only once."""
-        found = tuple(boxes(plan, self.slab))
-        yield from [found] if job.tensor.data is not None else ((box,) for box in found)
+        tensor_boxes = tuple(boxes(plan, self.slab))
+        yield from [tensor_boxes] if job.tensor.data is not None else ((box,) for box in tensor_boxes)
 
     def _ranges(self, pool: Workers, jobs: Sequence[_Job], plans: Sequence[BoxPlan | str]) -> list[ValueRange | None]:
         """The ranges of the tensors that are divided, where the format has a scale of the whole tensor."""
-        found: list[ValueRange | None] = [None] * len(jobs)
+        ranges: list[ValueRange | None] = [None] * len(jobs)
         tasks = []
         for i, plan in enumerate(plans):
             if isinstance(plan, BoxPlan) and plan.ranged and len(list(boxes(plan, self.slab))) > 1:
-                found[i] = ValueRange()
+                ranges[i] = ValueRange()
                 tasks += [(i, _Task(jobs[i], plan, part, None)) for part in self._parts(jobs[i], plan)]
         for (i, _), part in zip(tasks, in_order(pool, _range, [task for _, task in tasks]), strict=True):
-            known = found[i]
+            known = ranges[i]
             assert known is not None
-            found[i] = known + part
-        return found
+            ranges[i] = known + part
+        return ranges
 
 
 @dataclass(frozen=True)
 class _Job:
     """One tensor in one format."""
 
-    tensor: Tensor
+    tensor: ModelTensor
     measure: ErrorMeasure
     bins: int
 
@@ -112,20 +114,20 @@ def _planned(job: _Job) -> BoxPlan | str:
 
 def _measured(task: _Task) -> MeasuredErrors | str:
     """The errors of the boxes, or why the format refuses them."""
-    found, job = MeasuredErrors(Errors()), task.job
+    measured, job = MeasuredErrors(Errors()), task.job
     try:
         for box in task.parts:
-            found += job.measure.box(job.tensor.read, task.plan, box, task.whole, job.bins)
+            measured += job.measure.box(job.tensor.read, task.plan, box, task.whole, job.bins)
     except Unreadable:
         raise
     except Error as e:
         return str(e)
-    return found
+    return measured
 
 
 def _range(task: _Task) -> ValueRange:
-    found, job = ValueRange(), task.job
+    whole, job = ValueRange(), task.job
     for box in task.parts:
         for run in box.runs(task.plan.view):
-            found += job.measure.range_of(job.tensor.read(*run))
-    return found
+            whole += job.measure.range_of(job.tensor.read(*run))
+    return whole

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.functions import lstm_gate_errors
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.operations import GATES, Operations
-from softfloat_ref.nn.quantizers import Quantizer, quantizer
+from softfloat_ref.nn.checkpoint import under
+from softfloat_ref.nn.operations import GATES, TensorOperations
+from softfloat_ref.nn.quantizers import Quantizer, Seen, WatchedQuantizer, quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
-from softfloat_ref.nn.watched import Seen, WatchedQuantizer
 from softfloat_ref.oracle.sources import Philox, key
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
@@ -33,7 +33,7 @@ BLAS: Final = "blas"
 
 
 @dataclass
-class Run:
+class RunState:
     """What all layers of a network share: the seed, the step, and whether it trains.
 
     A random word depends on the seed, the step and its turn, the tensor's name and the position in the tensor alone.
@@ -104,7 +104,7 @@ class Held:
         return self.quantizer.operand(values, source, place + values.ndim - 2)
 
 
-class Numerics(Operations):
+class Numerics(TensorOperations):
     """The operations and formats of one layer. Without specs: FP32 throughout, no copies.
 
     hadamard: the size of the transform of weight gradients' operands, or 0. Raises Error if it is not 0 and the formats
@@ -118,10 +118,10 @@ class Numerics(Operations):
         name: str = "",
         specs: Mapping[str, TensorFormat] | None = None,
         accumulator: str = BLAS,
-        run: Run | None = None,
+        run: RunState | None = None,
         hadamard: int = 0,
     ) -> None:
-        self.name, self.accumulator, self.run, self.hadamard_size = name, accumulator, run or Run(), hadamard
+        self.name, self.accumulator, self.run, self.hadamard_size = name, accumulator, run or RunState(), hadamard
         self.specs = dict(specs or {})
         self._by_role: dict[str, Quantizer | None] = dict.fromkeys(ROLES)
         self._by_role |= {role: quantizer(spec) for role, spec in self.specs.items()}
@@ -248,8 +248,8 @@ class Numerics(Operations):
             return lstm_gate_errors(gates, before, bounded, dc, dh)
         i, _, g, _ = parts
         factors = (dc, g), (dc, before), (dc, i), (dh, bounded)
-        found = [self.mul(*both, f"{gate}_error") for gate, both in zip(GATES, factors, strict=True)]
-        errors = self.concatenate(found, 1, "gate_errors")
+        products = [self.mul(*both, f"{gate}_error") for gate, both in zip(GATES, factors, strict=True)]
+        errors = self.concatenate(products, 1, "gate_errors")
         return self.mul(errors, self.gate_slopes(gates, parts), "gate_sum_errors", out=errors)
 
     def parts(self, x: Array, names: Sequence[str]) -> list[Array]:
@@ -265,17 +265,17 @@ class Numerics(Operations):
 
     def state(self) -> dict[str, Array]:
         """What a checkpoint stores: the ranges that observers have seen, by role."""
-        found: dict[str, Array] = {}
+        ranges: dict[str, Array] = {}
         for role, by in self._by_role.items():
-            found |= {f"{role}/{k}": v for k, v in (by.state() if by else {}).items()}
-        return found
+            ranges |= {f"{role}/{k}": v for k, v in (by.state() if by else {}).items()}
+        return ranges
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from a stored state."""
         for role, by in self._by_role.items():
-            mine = {k.removeprefix(f"{role}/"): v for k, v in state.items() if k.startswith(f"{role}/")}
-            if by is not None and mine:
-                by.restore(mine)
+            own = under(f"{role}/", state)
+            if by is not None and own:
+                by.restore(own)
 
     def quantizer(self, role: str) -> Quantizer | None:
         """How tensors of a role are quantized; None in FP32."""
@@ -302,7 +302,8 @@ class Numerics(Operations):
         if by is None:
             return Held(x, role, None)
         if by.by_product:
-            return Held(x, role, by, self._source_by_axis(role) if self._draws(by) else None)
+            by_axis = partial(self._source_along, role) if self._draws(by) else None
+            return Held(x, role, by, by_axis)
         values, clip = self._into(x, by, role), role in self.specs and self.specs[role].clip
         limit = self.number(f"largest_{self.specs[role].format}", by.largest()) if clip else None
         return Held(values, role, by, None, self.inside(x, limit, f"{role}_inside") if clip else None)
@@ -356,14 +357,11 @@ class Numerics(Operations):
         return self.vector(x) if self._by_role["function"] is None else self.result(x, "error")
 
     def _into(self, x: Array, by: Quantizer, role: str) -> Array:
-        source = self._source(role) if self._draws(by) else None
+        source = self.run.source(f"{self.name}/{role}") if self._draws(by) else None
         return by.values(x, source, training=self.run.training)
 
     def _draws(self, by: Quantizer) -> bool:
         return by.stochastic and self.run.training
 
-    def _source(self, role: str) -> Philox:
-        return self.run.source(f"{self.name}/{role}")
-
-    def _source_by_axis(self, role: str) -> Any:
-        return lambda axis: self.run.source(f"{self.name}/{role}/axis {axis}")
+    def _source_along(self, role: str, axis: int) -> Philox:
+        return self.run.source(f"{self.name}/{role}/axis {axis}")

@@ -1,4 +1,4 @@
-"""What a network is trained for: the passes of a step, by turns, and how it is evaluated."""
+"""What a network is trained for: the passes of a step, by turns; and what it is measured by on test data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,52 @@ from softfloat_ref.base.search import find_first
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.features import Features, frechet
 from softfloat_ref.nn.layers import Layer, binary_cross_entropy, softmax_cross_entropy
-from softfloat_ref.nn.measures import MEASURES, Measure, Score
 from softfloat_ref.nn.models import ADVERSARIES, DISCRIMINATOR, GENERATOR
 from softfloat_ref.nn.numerics import Numerics
 
 Array = NDArray[Any]
 Pairs = Iterable[tuple[Array, Array]]
+
+
+class Score(NamedTuple):
+    """The mean loss over some data, and what was counted: the share of right predictions, or the distance between the
+    features of data and of generated images."""
+
+    loss: float
+    counted: float
+
+    @property
+    def perplexity(self) -> float:
+        """exp(loss)."""
+        return math.exp(self.loss) if self.loss < 700 else math.inf
+
+
+class ScoreMeasure(NamedTuple):
+    """What a score is shown by. better: 1 where more is, else -1. shown: in a column of its own. factor: of means,
+    as they are shown."""
+
+    name: str
+    better: int
+    shown: str
+    factor: int = 1
+
+    def of(self, score: Score) -> float:
+        """Its number."""
+        return score.perplexity if self.name == "perplexity" else score.counted
+
+    def text(self, score: Score, width: int | None = None) -> str:
+        """Its number as text."""
+        return f"{self.of(score):{'' if width is None else width}{self.shown}}"
+
+
+MEASURES: Final = {
+    m.name: m
+    for m in (
+        ScoreMeasure("accuracy", 1, ".2%", 100),
+        ScoreMeasure("perplexity", -1, ".2f"),
+        ScoreMeasure("distance", -1, ".2f"),
+    )
+}
 
 
 class Passed(NamedTuple):
@@ -72,8 +112,8 @@ class Prediction(Objective):
     def score(self, pairs: Pairs) -> Score:
         total, correct, count = 0.0, 0, 0
         for x, y in pairs:
-            found = softmax_cross_entropy(self.network.forward(x), y, self.numerics)
-            total, correct, count = total + found.value * y.size, correct + found.correct, count + y.size
+            loss = softmax_cross_entropy(self.network.forward(x), y, self.numerics)
+            total, correct, count = total + loss.value * y.size, correct + loss.correct, count + y.size
         return Score(_over(total, count), correct / count)
 
 
@@ -105,11 +145,11 @@ class Adversarial(Objective):
         data, error = self._pass("data", x, 1, scale)
         if error is None:
             return data
-        kept = {name: dict(layer.grads) for name, layer in self._layers.items()}
-        made, error = self._pass("generated", self._generated("generated", x), 0, scale)
+        gradients = {name: dict(layer.grads) for name, layer in self._layers.items()}
+        generated, error = self._pass("generated", self._generated("generated", x), 0, scale)
         if error is not None:
-            self._add(kept)
-        return Passed(data.loss + made.loss, data.correct + made.correct, made.output)
+            self._add(gradients)
+        return Passed(data.loss + generated.loss, data.correct + generated.correct, generated.output)
 
     def _generated(self, what: str, x: Array) -> Array:
         self.run.phase = f"{what}/forward"
@@ -125,12 +165,12 @@ class Adversarial(Objective):
         error = self._discriminator.backward(loss.gradient) if math.isfinite(loss.value) else None
         return Passed(loss.value, loss.correct, logits), error
 
-    def _add(self, kept: Mapping[str, Mapping[str, Array]]) -> None:
+    def _add(self, earlier: Mapping[str, Mapping[str, Array]]) -> None:
         """Add the gradients of an earlier pass to those of the last one."""
         for name, layer in self._layers.items():
             for key, gradient in layer.grads.items():
                 self.run.phase = key
-                layer.grads[key] = layer.numerics.add(kept[name][key], gradient, "gradient_sum")
+                layer.grads[key] = layer.numerics.add(earlier[name][key], gradient, "gradient_sum")
 
     def forward(self, x: Array) -> None:
         for images in (x, self._generator.forward(x)):
@@ -138,15 +178,15 @@ class Adversarial(Objective):
 
     def score(self, pairs: Pairs) -> Score:
         total, count = 0.0, 0
-        found: tuple[list[Array], list[Array]] = ([], [])
+        features: tuple[list[Array], list[Array]] = ([], [])
         for x, _ in pairs:
             for target, images in ((1, x), (0, self._generator.forward(x))):
                 logits = self._discriminator.forward(images)
                 total += binary_cross_entropy(logits, target, self.numerics).value * len(x)
-                found[target].append(self._features.of(images))
+                features[target].append(self._features.of(images))
             count += len(x)
         mean = _over(total, count)
-        return Score(mean, frechet(*(np.concatenate(x) for x in found)))
+        return Score(mean, frechet(*(np.concatenate(x) for x in features)))
 
     def generate(self, count: int) -> Array:
         return self._generator.forward(np.empty((count, 0), np.float32))
@@ -165,7 +205,7 @@ OBJECTIVES: Final[dict[str, type[Objective]]] = {
 }  # by measure
 
 
-def measure_of(model: Mapping[str, Any], data: Dataset) -> Measure:
+def measure_of(model: Mapping[str, Any], data: Dataset) -> ScoreMeasure:
     """What a model of data is measured by."""
     generated = model.get("kind") in ADVERSARIES
     return MEASURES["distance" if generated else "perplexity" if data.kind == "text" else "accuracy"]

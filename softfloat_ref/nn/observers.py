@@ -91,11 +91,13 @@ class Observer:
         if not state:
             return
         if not state.keys() >= {"low", "high"}:
-            raise Error("an observer's state has low and high")
+            raise Error("the checkpoint lacks an observer's low or high")
         low, high = (np.asarray(state[k], np.float32) for k in ("low", "high"))
         wrong = low.shape != high.shape or low.ndim != (self.axis is not None)
         if wrong or not np.isfinite([low, high]).all() or (low > high).any():
-            raise Error("an observer's low and high are finite numbers in order, one pair, or one pair per channel")
+            raise Error(
+                "the checkpoint's low and high of an observer are not finite, not in order, or not one pair a channel"
+            )
         self._low, self._high = low, high
 
 

@@ -10,19 +10,44 @@ tensor there uses the result in its place. known: what the inputs imply.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from softfloat_ref.arrays.functions import lstm_gates
-from softfloat_ref.nn import functions, hadamard, images
-from softfloat_ref.nn.initial import from_words
+from softfloat_ref.arrays.functions import correctly_rounded, lstm_gates
+from softfloat_ref.base.errors import Error
+from softfloat_ref.nn import hadamard
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
 GATES: Final = ("input_gate", "forget_gate", "cell_gate", "output_gate")
 CELL_GATE: Final = "cell_gate"
+
+
+def _sigmoid(x: Array) -> Array:
+    with np.errstate(over="ignore"):
+        return 1 / (1 + np.exp(-x))
+
+
+_IN_DOUBLE: Final[dict[str, Callable[[Array], Array]]] = {
+    "exp": np.exp,
+    "sigmoid": _sigmoid,
+    "tanh": np.tanh,
+    "log1p": np.log1p,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "gelu": lambda x: x / 2 * (1 + _IN_DOUBLE["erf"](x * math.sqrt(0.5))),
+    "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    "silu": lambda x: x * _sigmoid(x),
+}
+
+
+def real_function(name: str, x: Array) -> Array:
+    """A real function: of float32 correctly rounded to nearest even, as the operation of that name, so that training
+    has the same bits on every machine and a trace recomputes them; of float64 numpy's."""
+    return correctly_rounded(name, x) if x.dtype == np.float32 else _IN_DOUBLE[name](x)
 
 
 def _cell_gate(gates: Array) -> slice:
@@ -30,7 +55,7 @@ def _cell_gate(gates: Array) -> slice:
     return slice(i * width, (i + 1) * width)
 
 
-class Operations:
+class TensorOperations:
     """Every public method is an operation."""
 
     # -- arithmetic ----------------------------------------------------------------------------------------------------
@@ -75,15 +100,15 @@ class Operations:
 
     def row_sum(self, x: Array, name: str = "") -> Array:
         """The sum of the rows of a matrix, one after the other."""
-        return images.in_sequence(x)
+        return _in_sequence(x)
 
     def row_dot(self, a: Array, b: Array, name: str = "") -> Array:
         """The sum of the rows of a times b."""
-        return images.in_sequence(np.multiply(a, b))
+        return _in_sequence(np.multiply(a, b))
 
     def pixel_sum(self, x: Array, name: str = "") -> Array:
         """The sum over height and width, pixel after pixel."""
-        return images.in_sequence(x.reshape(x.shape[0], -1, x.shape[3]).swapaxes(0, 1))
+        return _in_sequence(x.reshape(x.shape[0], -1, x.shape[3]).swapaxes(0, 1))
 
     def last_sum(self, x: Array, name: str = "") -> Array:
         """The sum over the last axis, which stays with a size of 1: of neighbours, level by level."""
@@ -95,25 +120,25 @@ class Operations:
 
     def hadamard(self, x: Array, words: Array, name: str = "") -> Array:
         """The random Hadamard transform of each n rows of a matrix, with signs by n words of one bit."""
-        return hadamard.transformed(x, words)
+        return hadamard.transform(x, words)
 
     def last_max(self, x: Array, name: str = "") -> Array:
         """The first of the largest over the last axis, which stays with a size of 1; a NaN if there is one."""
-        found: Array = np.take_along_axis(x, x.argmax(axis=-1)[..., np.newaxis], -1)
-        return found
+        largest: Array = np.take_along_axis(x, x.argmax(axis=-1)[..., np.newaxis], -1)
+        return largest
 
     def one_hot(self, rows: Array, count: int, name: str = "") -> Array:
         """For each number from 0 a row of `count` zeros, with a one in that place."""
-        found: Array = rows[:, np.newaxis] == np.arange(count)
-        return found.astype(np.float32)
+        hot: Array = rows[:, np.newaxis] == np.arange(count)
+        return hot.astype(np.float32)
 
     def scatter_sum(self, x: Array, rows: Array, count: int, name: str = "") -> Array:
         """A table of `count` rows: of each the sum of the rows of x that `rows` assigns to it."""
         order = np.argsort(rows, kind="stable")
-        found, starts = np.unique(rows[order], return_index=True)
-        made = np.zeros((count, x.shape[1]), x.dtype)
-        made[found] = np.add.reduceat(x[order], starts, axis=0)
-        return made
+        used, starts = np.unique(rows[order], return_index=True)
+        table = np.zeros((count, x.shape[1]), x.dtype)
+        table[used] = np.add.reduceat(x[order], starts, axis=0)
+        return table
 
     # -- activation functions ------------------------------------------------------------------------------------------
 
@@ -127,48 +152,48 @@ class Operations:
 
     def exp(self, x: Array, name: str = "") -> Array:
         """e^x."""
-        return functions.exp(x)
+        return real_function("exp", x)
 
     def sigmoid(self, x: Array, name: str = "") -> Array:
         """1 / (1 + exp(-x))."""
-        return functions.sigmoid(x)
+        return real_function("sigmoid", x)
 
     def tanh(self, x: Array, name: str = "") -> Array:
         """Hyperbolic tangent."""
-        return functions.tanh(x)
+        return real_function("tanh", x)
 
     def erf(self, x: Array, name: str = "") -> Array:
         """The error function."""
-        return functions.erf(x)
+        return real_function("erf", x)
 
     def gelu(self, x: Array, name: str = "") -> Array:
         """x/2 (1 + erf(x / sqrt 2))."""
-        return functions.gelu(x)
+        return real_function("gelu", x)
 
     def gelu_tanh(self, x: Array, name: str = "") -> Array:
         """x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))."""
-        return functions.gelu_tanh(x)
+        return real_function("gelu_tanh", x)
 
     def silu(self, x: Array, name: str = "") -> Array:
         """x / (1 + exp(-x))."""
-        return functions.silu(x)
+        return real_function("silu", x)
 
     def gates(self, sums: Array, name: str = "") -> Array:
         """The gates of an LSTM, side by side in the order of GATES: sigmoid, but tanh of the cell's."""
         if sums.dtype == np.float32:
             return lstm_gates(sums)
-        part, made = _cell_gate(sums), np.empty_like(sums)
-        made[:, : part.start] = functions.sigmoid(sums[:, : part.start])
-        made[:, part] = functions.tanh(sums[:, part])
-        made[:, part.stop :] = functions.sigmoid(sums[:, part.stop :])
-        return made
+        part, gates = _cell_gate(sums), np.empty_like(sums)
+        gates[:, : part.start] = real_function("sigmoid", sums[:, : part.start])
+        gates[:, part] = real_function("tanh", sums[:, part])
+        gates[:, part.stop :] = real_function("sigmoid", sums[:, part.stop :])
+        return gates
 
     def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "") -> Array:
         """The derivatives of the gates' functions where these are their values. known: gate by gate."""
-        made: Array = gates * (1 - gates)
+        slopes: Array = gates * (1 - gates)
         cell = known[GATES.index(CELL_GATE)]
-        made[:, _cell_gate(gates)] = 1 - cell * cell
-        return made
+        slopes[:, _cell_gate(gates)] = 1 - cell * cell
+        return slopes
 
     # -- selections ----------------------------------------------------------------------------------------------------
 
@@ -195,27 +220,105 @@ class Operations:
     # -- images --------------------------------------------------------------------------------------------------------
 
     def patches(self, x: Array, kernel: int, stride: int, padding: int, name: str = "") -> Array:
-        """The patches of a convolution as rows."""
-        return images.patches(x, kernel, stride, padding)
+        """The patches of a convolution as rows, (batch x places, kernel x kernel x channels); outside the image is
+        zero."""
+        k, s, p = kernel, stride, padding
+        if k == 1 and p == 0:
+            return np.ascontiguousarray(x[:, ::s, ::s]).reshape(-1, x.shape[-1])
+        n, h, w, c = x.shape
+        padded = x
+        if p:
+            padded = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
+            padded[:, p:-p, p:-p] = x
+        rows, columns = output_size(x.shape, k, s, p)
+        patches = np.empty((n, rows, columns, k, k * c), x.dtype)
+        # a patch's row is contiguous in the image: kernel x channels values at once
+        lines = padded.reshape(n, h + 2 * p, (w + 2 * p) * c)
+        windows = sliding_window_view(lines, k * c, axis=2)[:, :, :: s * c]
+        for i in range(k):
+            patches[:, :, :, i] = windows[:, i : i + s * (rows - 1) + 1 : s, :columns]
+        return patches.reshape(n * rows * columns, k * k * c)
 
     def patch_sum(
         self, x: Array, image: Sequence[int], kernel: int, stride: int, padding: int, name: str = ""
     ) -> Array:
-        """Images of that shape from the gradients of their patches."""
-        return images.patch_sum(x, image, kernel, stride, padding)
+        """Images of that shape from the gradients of their patches: what overlaps is added."""
+        k, s, p = kernel, stride, padding
+        n, h, w, c = image
+        rows, columns = output_size((n, h, w, c), k, s, p)
+        parts = x.reshape(n, rows, columns, k, k, c)
+        images = np.zeros((n, h + 2 * p, w + 2 * p, c), x.dtype)
+        for i in range(k):
+            for j in range(k):
+                images[:, i : i + s * (rows - 1) + 1 : s, j : j + s * (columns - 1) + 1 : s] += parts[:, :, :, i, j]
+        return images[:, p : p + h, p : p + w] if p else images
 
     def max_pool(self, x: Array, size: int, name: str = "") -> Array:
         """The largest value of each window."""
-        return images.max_pool(x, size)
+        first, *rest = _corners(x, size)
+        y = first.copy()
+        for corner in rest:
+            np.maximum(y, corner, out=y)
+        return y
 
     def max_pool_gradient(self, dy: Array, x: Array, size: int, known: Array, name: str = "") -> Array:
-        """dy at the first of the largest in each window of x. known: the largest."""
-        return images.max_pool_gradient(dy, x, size, known)
+        """dy at the first of the largest in each window of x; zero elsewhere. known: the largest."""
+        dx = np.zeros_like(x)
+        left = np.ones(dy.shape, bool)
+        for corner, target in zip(_corners(x, size), _corners(dx, size), strict=True):
+            chosen = left & (corner == known)
+            np.multiply(dy, chosen, out=target)
+            left &= ~chosen
+        return dx
 
     def window_sum(self, x: Array, size: int, name: str = "") -> Array:
         """The sum of each window."""
-        return images.window_sum(x, size)
+        first, *rest = _corners(x, size)
+        y = first.copy()
+        for corner in rest:
+            y += corner
+        return y
 
     def window_fill(self, x: Array, image: Sequence[int], size: int, name: str = "") -> Array:
-        """Images of that shape whose windows are full of one value."""
-        return images.window_fill(x, image, size)
+        """Images of that shape whose windows are each full of one value; zero outside them."""
+        images = np.zeros(image, x.dtype)
+        for target in _corners(images, size):
+            target[...] = x
+        return images
+
+
+def from_words(words: NDArray[Any], bits: int) -> NDArray[Any]:
+    """(w - 2^(bits - 1)) / 2^(bits - 1) of each word of so many bits, up to 24: exact float32 numbers from -1 to below
+    1."""
+    half = np.float32(1 << (bits - 1))
+    return (words.astype(np.float32) - half) * (1 / half)
+
+
+def output_size(shape: tuple[int, ...], kernel: int, stride: int, padding: int) -> tuple[int, int]:
+    """Rows and columns of a convolution's output."""
+    rows, columns = ((n + 2 * padding - kernel) // stride + 1 for n in shape[1:3])
+    return rows, columns
+
+
+def _corners(x: Array, size: int) -> Iterator[Array]:
+    """The values at each place of windows side by side, as (batch, windows, windows, channels) views of x; what is
+    left at the edge is dropped."""
+    height, width = (n // size * size for n in x.shape[1:3])
+    if not height or not width:
+        raise Error(f"pooling by {size}: the image is {x.shape[1]} x {x.shape[2]}")
+    for i in range(size):
+        for j in range(size):
+            yield x[:, i:height:size, j:width:size]
+
+
+def _in_sequence(x: Array) -> Array:
+    """The sum over the first axis: the first, and the others added to it one after the other.
+
+    numpy adds so where the last axis has several numbers; along memory it adds in another order, but never accumulates
+    so.
+    """
+    if x.shape[-1] > 1:
+        total: Array = np.add.reduce(x, axis=0)
+    else:
+        total = np.add.accumulate(x, axis=0)[-1]
+    return total

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.names import entry
 from softfloat_ref.base.tables import Range, from_table
-from softfloat_ref.nn.checkpoint import OTHER, like, under
+from softfloat_ref.nn.checkpoint import OTHER_NETWORK, check_like, under
 from softfloat_ref.nn.numerics import Numerics
 from softfloat_ref.nn.schedules import power
 
@@ -128,10 +128,10 @@ class Adam(Optimizer):
     @staticmethod
     def _moment(name: str, x: Array, beta: float, state: State, n: Numerics) -> Array:
         """beta m + (1 - beta) x, which is kept."""
-        kept = n.mul(state[name], n.number(f"{name}_keep", beta), f"{name}_kept",
+        old = n.mul(state[name], n.number(f"{name}_keep", beta), f"{name}_kept",
                      out=state[name])  # fmt: skip
-        taken = n.mul(x, n.number(f"{name}_take", 1 - beta), f"{name}_taken")
-        return stored(n.add(kept, taken, name, out=kept), "optimizer", n)
+        new = n.mul(x, n.number(f"{name}_take", 1 - beta), f"{name}_taken")
+        return stored(n.add(old, new, name, out=old), "optimizer", n)
 
 
 @dataclass(frozen=True)
@@ -183,32 +183,32 @@ class Updates:
         if name not in self._states:
             self._states[name] = {key: np.zeros(weight.shape, weight.dtype) for key in by.states}
         state = {key: numerics.given(f"{key}_before", array) for key, array in self._states[name].items()}
-        made = by.update(weight, gradient, state, by.rate * factor, self.steps, numerics)
-        if not isinstance(made, np.ndarray) or (made.shape, made.dtype) != (weight.shape, weight.dtype):
+        updated = by.update(weight, gradient, state, by.rate * factor, self.steps, numerics)
+        if not isinstance(updated, np.ndarray) or (updated.shape, updated.dtype) != (weight.shape, weight.dtype):
             raise Error(f"optimizer {by.kind!r}: update must return the weight")
-        return made
+        return updated
 
     def state(self) -> dict[str, Array]:
         """What a checkpoint stores: `KEY/WEIGHT` for each array, and the number of updates where it counts."""
-        found = {f"{key}/{name}": array for name, state in self._states.items() for key, array in state.items()}
-        return found | ({self._counted: np.array(self.steps, np.int64)} if self.optimizer.counts else {})
+        arrays = {f"{key}/{name}": array for name, state in self._states.items() for key, array in state.items()}
+        return arrays | ({self._counted: np.array(self.steps, np.int64)} if self.optimizer.counts else {})
 
     def restore(self, state: Mapping[str, Array], weights: Mapping[str, Array]) -> None:
         """Go on from what `state` gave, among other arrays. Raises Error for that of other weights or another
         optimizer."""
-        found = {key: like(self._own(under(f"{key}/", state)), weights) for key in self.optimizer.states}
-        names = {frozenset(arrays) for arrays in found.values()}
+        states = {key: check_like(self._own(state, key), weights) for key in self.optimizer.states}
+        names = {frozenset(arrays) for arrays in states.values()}
         steps = state.get(self._counted, np.array(0 if not self.optimizer.counts else -1))
         if len(names) > 1 or steps.shape or steps.dtype.kind not in "iu" or steps < 0:
-            raise Error(OTHER)
+            raise Error(OTHER_NETWORK)
         self.steps = int(steps)
         self._states = {
-            name: {key: arrays[name].copy() for key, arrays in found.items()}
-            for name in next(iter(found.values()), {})  # in the order that they had, so that files are the same
+            name: {key: arrays[name].copy() for key, arrays in states.items()}
+            for name in next(iter(states.values()), {})  # in the order that they had, so that files are the same
         }
 
-    def _own(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
-        return {name: array for name, array in arrays.items() if name.startswith(self._turn)}
+    def _own(self, state: Mapping[str, Array], key: str) -> dict[str, Array]:
+        return {name: array for name, array in under(f"{key}/", state).items() if name.startswith(self._turn)}
 
 
 def stored(x: Array, role: str, numerics: Numerics) -> Array:

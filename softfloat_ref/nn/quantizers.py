@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, lru_cache
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ class Quantizer(Protocol):
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from a stored state."""
-        del state
+        return
 
     def rounding(self, source: RandomSource | None) -> tuple[Policy, RandomSource | None]:
         """The policy and the random bits for one tensor; without a source, stochastic roundings are to nearest even."""
@@ -97,8 +97,8 @@ class ScalarQuantizer(Quantizer):
 
     def _prepare(self, fmt: Format, policy: Policy) -> None:
         self.fmt, self.policy = fmt, policy
-        self._nearest = _rounding(fmt, self.rounding(None)[0])
-        self._own = _stochastic(fmt, policy) if self.stochastic else None
+        self._nearest = rounding(fmt, self.rounding(None)[0])
+        self._own = stochastic_rounding(fmt, policy) if self.stochastic else None
         self._largest = float(decode(fmt.max_code, fmt))
 
     def __getstate__(self) -> tuple[Format, Policy]:
@@ -121,40 +121,30 @@ class ScalarQuantizer(Quantizer):
         return self._largest
 
 
-def rounded(x: Array, fmt: Format, policy: Policy) -> Array:
-    """`convert.quantize` without random bits, straight to the compiled loop whatever the size."""
-    return _rounding(fmt, policy)(x)
-
-
 @lru_cache(maxsize=1024)
-def _rounding(fmt: Format, policy: Policy) -> Callable[[Array], Array]:
-    """`rounded` for one format and policy."""
+def rounding(fmt: Format, policy: Policy) -> Callable[[Array], Array]:
+    """`convert.quantize` without random bits, straight to the compiled loop whatever the size."""
     quick, propagates = _quick(fmt, policy), policy.nan_rule.propagate != "no"
-    found = None if quick is None else dispatch.values_loop(fmt, quick)
-    if found is None:
+    loop = None if quick is None else dispatch.values_loop(fmt, quick)
+    if loop is None:
         return lambda x: convert.quantize(x, fmt, policy)
-    kernel, rest = found
+    kernel, rest = loop
 
     def work(x: Array) -> Array:
         if propagates and bool(np.isnan(x).any()):
             return convert.quantize(x, fmt, policy)
         source = x if x.flags.c_contiguous else np.ascontiguousarray(x)
-        made = np.empty(x.shape, np.float32)
+        values = np.empty(x.shape, np.float32)
         if x.size:
-            kernel(dispatch.read_only(source.reshape(-1).view(np.uint32)), made.reshape(-1).view(np.uint32), *rest)
-        return made
+            kernel(dispatch.read_only(source.reshape(-1).view(np.uint32)), values.reshape(-1).view(np.uint32), *rest)
+        return values
 
     return work
 
 
-def stochastic(x: Array, fmt: Format, policy: Policy, source: RandomSource) -> Array:
-    """`convert.quantize` with a source of random bits, straight to the compiled loops whatever the size."""
-    return _stochastic(fmt, policy)(x, source)
-
-
 @lru_cache(maxsize=1024)
-def _stochastic(fmt: Format, policy: Policy) -> Callable[[Array, RandomSource], Array]:
-    """`stochastic` for one format and policy."""
+def stochastic_rounding(fmt: Format, policy: Policy) -> Callable[[Array, RandomSource], Array]:
+    """`convert.quantize` with a source of random bits, straight to the compiled loops whatever the size."""
     if fmt.width > _TABLE_BITS or (loop := dispatch.stochastic_loop(fmt, policy)) is None:
         return lambda x, source: convert.quantize(x, fmt, policy, source)
     values = _values(fmt)
@@ -162,10 +152,10 @@ def _stochastic(fmt: Format, policy: Policy) -> Callable[[Array, RandomSource], 
     def work(x: Array, source: RandomSource) -> Array:
         if x.dtype != np.float32 or type(source) is not Philox:
             return convert.quantize(x, fmt, policy, source)
-        made = np.empty(x.shape, np.float32)
+        rounded_values = np.empty(x.shape, np.float32)
         if x.size:
-            loop(np.ascontiguousarray(x).reshape(-1).view(np.uint32), source, values, made.reshape(-1))
-        return made
+            loop(np.ascontiguousarray(x).reshape(-1).view(np.uint32), source, values, rounded_values.reshape(-1))
+        return rounded_values
 
     return work
 
@@ -236,7 +226,9 @@ class SharedQuantizer(BlockQuantizer):
         if fmt is None:
             return super().values(x, source, axis)
         policy, random_bits = self.rounding(source)
-        return rounded(x, fmt, policy) if random_bits is None else stochastic(x, fmt, policy, random_bits)
+        if random_bits is None:
+            return rounding(fmt, policy)(x)
+        return stochastic_rounding(fmt, policy)(x, random_bits)
 
     def tensor_format(self, x: Array) -> Format | None:
         """The scalar format of a tensor; None where the blocks' own way must do it: NaN, Inf, the ends of the range."""
@@ -275,17 +267,17 @@ class AffineQuantizer(Quantizer):
         self._average = Observer(spec.observer, spec.axis, spec.momentum) if moving else None
 
     def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
-        given = self._parameters(x, training)
-        return affine.quantize(np.ascontiguousarray(x), self.fmt, *self.rounding(source), axis=self.axis, **given)
+        parameters = self._parameters(x, training)
+        return affine.quantize(np.ascontiguousarray(x), self.fmt, *self.rounding(source), axis=self.axis, **parameters)
 
     def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
         """Beyond the range by more than half a step: half a step is what the zero point was rounded by."""
-        made = affine.encode(x, self.fmt, *self.rounding(source), axis=self.axis, **self._parameters(x, False))
-        spread = spread_along(x.ndim, made.axis)
-        step, zero = (spread(part.astype(np.float64)) for part in (made.scales, made.zero_points))
+        integers = affine.encode(x, self.fmt, *self.rounding(source), axis=self.axis, **self._parameters(x, False))
+        spread = spread_along(x.ndim, integers.axis)
+        step, zero = (spread(part.astype(np.float64)) for part in (integers.scales, integers.zero_points))
         low, high = (self.fmt.lowest - 0.5 - zero) * step, (self.fmt.highest + 0.5 - zero) * step
-        found: NDArray[np.bool_] = np.isfinite(x) & ((x > high) | (x < low))
-        return found
+        outside: NDArray[np.bool_] = np.isfinite(x) & ((x > high) | (x < low))
+        return outside
 
     def _parameters(self, x: Array, training: bool) -> dict[str, Any]:
         """Scale and zero point of the averaged range; nothing for the tensor's own."""
@@ -306,3 +298,45 @@ class AffineQuantizer(Quantizer):
     def restore(self, state: Mapping[str, Array]) -> None:
         if self._average is not None:
             self._average.restore(dict(state))
+
+
+# -- watching ----------------------------------------------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """A tensor before and after quantization. beyond: computes which finite values were beyond the largest one."""
+
+    before: Array
+    after: Array
+    beyond: Callable[[], NDArray[np.bool_]]
+
+
+class WatchedQuantizer(Quantizer):
+    """Does what another quantizer does, and shows each tensor."""
+
+    def __init__(self, by: Quantizer, see: Callable[[Seen], object]) -> None:
+        self.fmt, self.policy, self.by_product = by.fmt, by.policy, by.by_product
+        self._by, self._see = by, see
+
+    def values(self, x: Array, source: RandomSource | None, axis: int = -1, training: bool = True) -> Array:
+        values = self._by.values(x, source, axis, training)
+        self._see(Seen(x, values, lambda: self._by.beyond(x, source, axis)))
+        return values
+
+    def operand(self, x: Array, source: RandomSource | None, axis: int) -> tuple[Any, Any]:
+        operand = self._by.operand(x, source, axis)
+        if self.by_product:  # values in a scalar format were quantized, and seen, before
+            self._see(Seen(x, operand[0].decode(), lambda: self._by.beyond(x, source, axis)))
+        return operand
+
+    def beyond(self, x: Array, source: RandomSource | None, axis: int = -1) -> NDArray[np.bool_]:
+        return self._by.beyond(x, source, axis)
+
+    def largest(self) -> float:
+        return self._by.largest()
+
+    def state(self) -> dict[str, Array]:
+        return self._by.state()
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        self._by.restore(state)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import read_file
 from softfloat_ref.nn import checkpoint
-from softfloat_ref.nn.train import AVERAGED, CHECKPOINT, RECIPE, Training, load_data
+from softfloat_ref.nn.train import AVERAGED, CHECKPOINT, RECIPE, TrainingRun, load_data
 from softfloat_ref.nn.training_recipe import read_recipe
 
 Array = NDArray[Any]
@@ -26,7 +26,7 @@ class Samples(NamedTuple):
     distance: float
 
 
-def samples(folder: Path, count: int, averaged: bool = False) -> Samples:
+def sample_images(folder: Path, count: int, averaged: bool = False) -> Samples:
     """Of a run in a folder; averaged: of its averaged weights. Raises Error."""
     path = folder / (AVERAGED if averaged else CHECKPOINT)
     if not path.is_file():
@@ -34,7 +34,7 @@ def samples(folder: Path, count: int, averaged: bool = False) -> Samples:
             f"{folder}: not a training run{' with averaged weights' if averaged else ''}: it has no {path.name}"
         )
     recipe = read_file(folder / RECIPE, lambda table: read_recipe(table, folder.name))
-    training = Training(recipe, load_data(recipe))
+    training = TrainingRun(recipe, load_data(recipe))
     trainer, test = training.trainer, training.data.test_x
     if not 1 <= count <= len(test):
         raise Error(f"{count} samples: the run has test data for 1 to {len(test)}")
@@ -43,5 +43,5 @@ def samples(folder: Path, count: int, averaged: bool = False) -> Samples:
     with trainer.inference():
         generated = trainer.objective.generate(count)
     largest = float(recipe.model.get("largest", 1))
-    data, made = ((x / largest + 1).clip(0, 2) / 2 for x in (test[:count], generated))
-    return Samples(data, made, int(meta["step"]), training.evaluate().distance)
+    data, images = ((x / largest + 1).clip(0, 2) / 2 for x in (test[:count], generated))
+    return Samples(data, images, int(meta["step"]), training.evaluate().counted)

@@ -12,16 +12,15 @@ from softfloat_ref.base.tables import variant
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantRate:
     """1 in every epoch."""
 
     def factor(self, epoch: int) -> float:
-        del epoch
         return 1.0
 
 
 @dataclass(frozen=True)
-class Step(Constant):
+class StepRate(ConstantRate):
     """The rate is divided by `divide` once each of the numbers of epochs `at` has been trained."""
 
     at: tuple[int, ...] = ()
@@ -40,7 +39,7 @@ class Step(Constant):
 
 
 @dataclass(frozen=True)
-class Exponential(Constant):
+class ExponentialRate(ConstantRate):
     """`after` epochs at the full rate, then each at `base` times the rate of the one before."""
 
     base: float = 0.8
@@ -58,7 +57,7 @@ class Exponential(Constant):
 
 
 @dataclass(frozen=True)
-class Cyclical(Constant):
+class CyclicalRate(ConstantRate):
     """One factor per epoch, repeated."""
 
     factors: tuple[float, ...] = (1.0, 0.5, 0.25)
@@ -71,11 +70,11 @@ class Cyclical(Constant):
         return float(self.factors[epoch % len(self.factors)])
 
 
-KINDS: Final[dict[str, type[Constant]]] = {
-    "constant": Constant,
-    "step": Step,
-    "exponential": Exponential,
-    "cyclical": Cyclical,
+KINDS: Final[dict[str, type[ConstantRate]]] = {
+    "constant": ConstantRate,
+    "step": StepRate,
+    "exponential": ExponentialRate,
+    "cyclical": CyclicalRate,
 }
 
 

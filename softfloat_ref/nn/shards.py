@@ -24,7 +24,7 @@ from softfloat_ref.nn.training_recipe import Recipe
 Array = NDArray[Any]
 
 
-class Shard(NamedTuple):
+class ShardTask(NamedTuple):
     """A task. data: without examples; weights by layer and name, buffers by layer: before the step; scale: of the
     shard's mean loss."""
 
@@ -39,7 +39,7 @@ class Shard(NamedTuple):
     scale: float
 
 
-class Part(NamedTuple):
+class ShardResult(NamedTuple):
     """The result of a task. gradients: none if the loss is not finite."""
 
     passed: Passed
@@ -67,7 +67,7 @@ class ShardedTrainer(Trainer):
         for name, layer in self.layers.items():
             _check(name, layer)
 
-    def part(self, shard: Shard) -> Part:
+    def part(self, shard: ShardTask) -> ShardResult:
         """One shard's passes, by the layers of this trainer."""
         self.place(shard.weights)
         for name, buffers in shard.buffers.items():
@@ -76,7 +76,7 @@ class ShardedTrainer(Trainer):
         passed = super()._passes("", shard.x, shard.y, shard.scale)
         finite = math.isfinite(passed.loss)
         passed = passed._replace(output=passed.output[:0] if finite else passed.output)
-        return Part(passed, shard.y.size, self.gradients() if finite else {}, self._buffers())
+        return ShardResult(passed, shard.y.size, self.gradients() if finite else {}, self._buffers())
 
     def _passes(self, turn: str, x: Array, y: Array, scale: float) -> Passed:
         step, shards = self.run.step, self._shards(x, y, scale)
@@ -96,16 +96,16 @@ class ShardedTrainer(Trainer):
         self._pool = Workers()  # the layers that are watched are those of this process
         super()._again(turn, number, x, y, scale)
 
-    def _shards(self, x: Array, y: Array, scale: float) -> list[Shard]:
+    def _shards(self, x: Array, y: Array, scale: float) -> list[ShardTask]:
         """Of equal sizes, but for a short minibatch, whose last shards are short or missing."""
         t, axis = self.recipe.training, self._axis
         size = t.batch // t.shards
         places = range(size, x.shape[axis], size)
-        given = self.recipe, self._data, self.parameters(), self._buffers(), self.run.step
+        common = self.recipe, self._data, self.parameters(), self._buffers(), self.run.step
         pairs = zip(np.split(x, places, axis), np.split(y, places, axis), strict=True)
-        return [Shard(*given, i, a, b, scale * b.size / y.size) for i, (a, b) in enumerate(pairs)]
+        return [ShardTask(*common, i, a, b, scale * b.size / y.size) for i, (a, b) in enumerate(pairs)]
 
-    def _add(self, parts: Sequence[Part]) -> None:
+    def _add(self, parts: Sequence[ShardResult]) -> None:
         """Leave the sum of the parts' gradients in the layers."""
         total = dict(parts[0].gradients)
         for part in parts[1:]:
@@ -126,13 +126,13 @@ def _check(name: str, layer: Layer) -> None:
         raise Error(f"training.shards: {moving} of {name} has a moving average of ranges; give shards = 1")
 
 
-_KEPT: Final = threading.local()  # the trainer of the last task, by the thread of a worker
+_LAST_TASK: Final = threading.local()  # the trainer of the last task, by the thread of a worker
 
 
-def _work(shard: Shard) -> Part:
+def _work(shard: ShardTask) -> ShardResult:
     """A task, in a worker."""
     key = shard.recipe.to_toml(), shard.data.train_x.shape, shard.data.classes
-    if getattr(_KEPT, "key", None) != key:
-        _KEPT.trainer, _KEPT.key = ShardedTrainer(shard.recipe, shard.data), key
-    trainer: ShardedTrainer = _KEPT.trainer
+    if getattr(_LAST_TASK, "key", None) != key:
+        _LAST_TASK.trainer, _LAST_TASK.key = ShardedTrainer(shard.recipe, shard.data), key
+    trainer: ShardedTrainer = _LAST_TASK.trainer
     return trainer.part(shard)

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.error_counts import Errors, compare_values
+from softfloat_ref.nn.quantizers import Seen
 from softfloat_ref.nn.trainer import Trainer
-from softfloat_ref.nn.watched import Seen
 
 Array = NDArray[Any]
 _GRADIENTS: Final = ("error", "weight_gradient")  # the roles whose last tensors are kept
 
 
 @dataclass
-class Tally:
+class TensorTally:
     """The errors of all tensors of one role in one layer. relative: the sum of relative errors, of `compared` values:
     those that neither are nor become zero, NaN or Inf, which the largest is taken of too."""
 
@@ -34,8 +34,8 @@ class Tally:
         saturated = np.isfinite(after) & seen.beyond().reshape(-1)
         self.errors += replace(compare_values(before, after), saturated=int(saturated.sum()))
         self.zeros += int((before == 0).sum())
-        kept = np.isfinite(before) & np.isfinite(after) & (before != 0) & (after != 0)
-        before, after = before[kept], after[kept]
+        usable = np.isfinite(before) & np.isfinite(after) & (before != 0) & (after != 0)
+        before, after = before[usable], after[usable]
         self.relative += float((np.abs(after - before) / np.abs(before)).sum())
         self.compared += before.size
 
@@ -61,8 +61,8 @@ class Statistics:
 
     def __init__(self, trainer: Trainer) -> None:
         self._trainer = trainer
-        self._tallies: dict[str, Tally] = {}
-        self._kept: dict[str, Array] = {}
+        self._tallies: dict[str, TensorTally] = {}
+        self._last: dict[str, Array] = {}
         for numerics in (trainer.objective.numerics, *(layer.numerics for layer in trainer.layers.values())):
             numerics.watch(partial(self._see, numerics.name))
 
@@ -70,18 +70,18 @@ class Statistics:
         if not self._trainer.run.training or not seen.before.size:
             return
         name = f"{layer}.{role}"
-        self._tallies.setdefault(name, Tally()).add(seen)
+        self._tallies.setdefault(name, TensorTally()).add(seen)
         if role in _GRADIENTS:
-            self._kept[name] = seen.before.copy()
+            self._last[name] = seen.before.copy()
 
     def take(self) -> dict[str, dict[str, float]]:
         """The figures by layer and role since they were taken last."""
-        found = {name: tally.figures() for name, tally in self._tallies.items()}
+        figures = {name: tally.figures() for name, tally in self._tallies.items()}
         self._tallies.clear()
-        return found
+        return figures
 
     def gradients(self) -> dict[str, Array]:
         """The tensors of the last step as they were before quantization; of layers in FP32, the weights' gradients."""
         scale = self._trainer.scaler.scale
         unscaled = {f"{k}.gradient": v * v.dtype.type(scale) for k, v in self._trainer.gradients().items()}
-        return self._kept or unscaled
+        return self._last or unscaled

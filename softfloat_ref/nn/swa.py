@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.tables import variant
+from softfloat_ref.nn.checkpoint import under
 
 Weights = Mapping[str, NDArray[Any]]
 
@@ -28,11 +29,9 @@ class NoAverage:
     at_end = False
 
     def collects(self, done: int) -> bool:
-        del done
         return False
 
     def replaces(self, done: int) -> bool:
-        del done
         return False
 
 
@@ -102,8 +101,7 @@ class Every(NoAverage):
     def collects(self, done: int) -> bool:
         return done >= self.begin
 
-    def replaces(self, done: int) -> bool:
-        return done >= self.begin
+    replaces = collects
 
 
 KINDS: Final[dict[str, type[NoAverage]]] = {"none": NoAverage, "after": After, "once": Once, "every": Every}
@@ -164,9 +162,12 @@ class Averager:
         if count is None or count.shape or count.dtype.kind not in "iu":
             raise Error("the checkpoint lacks the average's count")
         self.count = int(count)
-        self._mean = {k.removeprefix("mean/"): v.copy() for k, v in state.items() if k.startswith("mean/")}
-        self._types = {k.removeprefix("type/"): v.dtype for k, v in state.items() if k.startswith("type/")}
-        numbers = all(x.dtype == np.float64 for x in self._mean.values())
-        numbers = numbers and all(x.kind == "f" for x in self._types.values())
-        if not numbers or self.count < 0 or self._mean.keys() != self._types.keys() or bool(self._mean) != (count > 0):
-            raise Error("an average's state has a mean in float64 and a type for each weight, and a count from 0")
+        self._mean = {k: v.copy() for k, v in under("mean/", state).items()}
+        self._types = {k: v.dtype for k, v in under("type/", state).items()}
+        if self.count < 0 or bool(self._mean) != (self.count > 0):
+            raise Error(f"the checkpoint has an average of {len(self._mean)} weights, but its count is {self.count}")
+        floats = all(x.dtype == np.float64 for x in self._mean.values()) and all(
+            x.kind == "f" for x in self._types.values()
+        )
+        if not floats or self._mean.keys() != self._types.keys():
+            raise Error("the checkpoint lacks the average's mean in float64, or its type, for some weight")

@@ -17,17 +17,15 @@ from softfloat_ref.base.executors import Workers
 from softfloat_ref.base.files import make_folder, write_file
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset, batches, load, text_batches
-from softfloat_ref.nn.divergence import Diverged
-from softfloat_ref.nn.measures import Measure, Score
 from softfloat_ref.nn.models import ADVERSARIES
 from softfloat_ref.nn.numerics import BLAS
-from softfloat_ref.nn.plain import is_number
-from softfloat_ref.nn.runlog import RunLog
+from softfloat_ref.nn.objectives import Score, ScoreMeasure
+from softfloat_ref.nn.runlog import RunLog, is_number
 from softfloat_ref.nn.schedules import schedule
 from softfloat_ref.nn.shards import ShardedTrainer
 from softfloat_ref.nn.statistics import Statistics
 from softfloat_ref.nn.swa import Averager
-from softfloat_ref.nn.trainer import Trainer
+from softfloat_ref.nn.trainer import Diverged, Trainer
 from softfloat_ref.nn.training_recipe import Recipe
 
 Array = NDArray[Any]
@@ -53,11 +51,11 @@ class Epoch:
 
 
 @dataclass
-class Result:
+class TrainingResult:
     """The result of a run. averaged: the score of the averaged weights, if the recipe averages after training."""
 
     recipe: Recipe
-    measure: Measure
+    measure: ScoreMeasure
     epochs: list[Epoch] = field(default_factory=list)
     averaged: Score | None = None
 
@@ -105,7 +103,7 @@ def steps_of(recipe: Recipe, data: Dataset) -> int:
     return -(-len(data.train_x) // t.batch)
 
 
-class Training:
+class TrainingRun:
     """A run of a recipe over data. out: the folder of its files, or none; pool: where the shards of its steps are
     done."""
 
@@ -119,18 +117,18 @@ class Training:
         pool: Workers | None = None,
     ) -> None:
         sharded = recipe.training.shards > 1
-        refuse("training.shards", ("statistics are of steps in one shard", sharded and count))
+        refuse("training.shards", ("statistics need steps in one shard; give shards = 1", sharded and count))
         self.recipe, self.data, self.out, self.watch = recipe, data, out, watch or Watch()
         _check_sizes(recipe, data)
         self.trainer = ShardedTrainer(recipe, data, pool) if sharded else Trainer(recipe, data)
         self.statistics = Statistics(self.trainer) if count else None
         self.averager = Averager(recipe.swa or None, recipe.training.epochs)
         self.factor = schedule(recipe.schedule or None)
-        self.result = Result(recipe, self.trainer.measure)
+        self.result = TrainingResult(recipe, self.trainer.measure)
         self.number, self.start = 0, 0  # steps and epochs done
         self._log: RunLog | None = None
 
-    def run(self, resume: bool = False) -> Result:
+    def run(self, resume: bool = False) -> TrainingResult:
         """Train to the last epoch. resume: go on from the folder's checkpoint. Raises Diverged and Error."""
         with ExitStack() as stack:
             if self.out is not None:
@@ -181,12 +179,12 @@ class Training:
         for x, y in self._batches(epoch):
             self.number += 1
             try:
-                made = trainer.step(self.number, x, y, self.factor(epoch))
+                step = trainer.step(self.number, x, y, self.factor(epoch))
             except Diverged as e:
                 self._write(step=self.number, epoch=epoch + 1, diverged=str(e), tensor=e.tensor)
                 raise
-            total, count = total + made.loss * y.size, count + y.size
-            self._after_step(epoch, made.loss)
+            total, count = total + step.loss * y.size, count + y.size
+            self._after_step(epoch, step.loss)
         placed = self.averager.epoch_end(epoch, trainer.parameters())
         if placed is not None:
             self._place(placed, epoch)
@@ -201,8 +199,8 @@ class Training:
 
     def _after_step(self, epoch: int, loss: float) -> None:
         if self.number % self.recipe.training.log_every == 0:
-            found = {} if self.statistics is None else {"tensors": self.statistics.take()}
-            self._write(step=self.number, epoch=epoch + 1, loss=loss, scale=self.trainer.scaler.scale, **found)
+            figures = {} if self.statistics is None else {"tensors": self.statistics.take()}
+            self._write(step=self.number, epoch=epoch + 1, loss=loss, scale=self.trainer.scaler.scale, **figures)
         self.watch.step(self.number, loss)
 
     def _end(self, epoch: Epoch) -> None:
@@ -229,13 +227,13 @@ class Training:
         averaged = self.averager.average()
         if averaged is None:
             return
-        kept = {k: v.copy() for k, v in self.trainer.arrays().items()}
+        arrays = {k: v.copy() for k, v in self.trainer.arrays().items()}
         self._place(averaged, 0)
         self.result.averaged = score = self.evaluate()
         self._write(averaged=True, test_loss=score.loss, **self._measure(score))
         if self.out is not None:
             checkpoint.save(self.out / AVERAGED, self.trainer.arrays(), {"step": self.number})
-        self.trainer.restore(kept)
+        self.trainer.restore(arrays)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
@@ -264,7 +262,7 @@ class Training:
             )
         try:
             self.trainer.restore(arrays)
-            self.averager.restore({k.removeprefix("swa/"): v for k, v in arrays.items() if k.startswith("swa/")})
+            self.averager.restore(checkpoint.under("swa/", arrays))
             self.trainer.scaler.restore(meta["scaler"])
             self.number, self.start = int(meta["step"]), int(meta["epoch"])
             self.result.epochs = [Epoch(**{**e, "test": Score(*e["test"])}) for e in meta["epochs"]]
@@ -308,7 +306,7 @@ def train(
     statistics: bool = False,
     data: Dataset | None = None,
     pool: Workers | None = None,
-) -> Result:
+) -> TrainingResult:
     """Train a recipe. out: folder for recipe.toml, log.jsonl, checkpoint.npz (and gradients.npz with statistics). pool:
     workers for the shards of a step.
 
@@ -316,5 +314,5 @@ def train(
     """
     if resume and out is None:
         raise Error("to resume, give the run's folder with --out")
-    found = load_data(recipe) if data is None else data
-    return Training(recipe, found, out, watch, statistics, pool).run(resume)
+    dataset = load_data(recipe) if data is None else data
+    return TrainingRun(recipe, dataset, out, watch, statistics, pool).run(resume)

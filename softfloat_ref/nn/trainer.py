@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -12,15 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn import divergence
-from softfloat_ref.nn.checkpoint import OTHER, like, under
+from softfloat_ref.nn.checkpoint import OTHER_NETWORK, check_like, under
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.layers import BatchNorm, Flatten, Layer, Sequential
 from softfloat_ref.nn.loss_scaling import loss_scaler
-from softfloat_ref.nn.measures import Score
 from softfloat_ref.nn.models import Input, build
-from softfloat_ref.nn.numerics import Numerics, Run
-from softfloat_ref.nn.objectives import OBJECTIVES, Pairs, Passed, measure_of
+from softfloat_ref.nn.numerics import Numerics, RunState
+from softfloat_ref.nn.objectives import OBJECTIVES, Pairs, Passed, Score, measure_of
 from softfloat_ref.nn.optimizers import Updates
 from softfloat_ref.nn.training_recipe import Recipe
 
@@ -28,7 +26,7 @@ Array = NDArray[Any]
 MAX_SKIPPED: Final = 200  # steps in a row without a finite gradient
 
 
-class Step(NamedTuple):
+class StepResult(NamedTuple):
     """The result of a step: the mean loss and how many predictions were right before it; whether its updates were
     taken."""
 
@@ -42,7 +40,7 @@ class Trainer:
 
     def __init__(self, recipe: Recipe, data: Dataset) -> None:
         self.recipe = recipe
-        self.run = Run(recipe.training.seed)
+        self.run = RunState(recipe.training.seed)
         shape = () if data.kind == "text" else data.train_x.shape[1:]
         self.network = build(recipe.model, Input(shape, data.classes, recipe.training.seed))
         recipe.assign(self.network, self.run)
@@ -57,31 +55,31 @@ class Trainer:
 
     # -- a step --------------------------------------------------------------------------------------------------------
 
-    def step(self, number: int, x: Array, y: Array, factor: float = 1.0) -> Step:
+    def step(self, number: int, x: Array, y: Array, factor: float = 1.0) -> StepResult:
         """Train on a minibatch; factor: of the learning rate. The loss is that of the first turn. Raises Diverged."""
         first, *others = [self._turn(turn, number, x, y, factor) for turn in self.objective.turns]
         return first._replace(taken=all(step.taken for step in (first, *others)))
 
-    def _turn(self, turn: str, number: int, x: Array, y: Array, factor: float) -> Step:
+    def _turn(self, turn: str, number: int, x: Array, y: Array, factor: float) -> StepResult:
         self.run.begin(number, turn=turn)
         scale = self.scaler.scale
         others = {name: layer.grads for name, layer in self.layers.items() if not name.startswith(turn)}
-        made = self._passes(turn, x, y, scale)
+        passed = self._passes(turn, x, y, scale)
         for name, grads in others.items():  # which errors of another turn went through
             self.layers[name].grads = grads
         again = partial(self._again, turn, number, x, y, scale)
-        if not math.isfinite(made.loss):
-            raise divergence.find(self.network, number, again, made.output, "the network's output")
+        if not math.isfinite(passed.loss):
+            raise find_divergence(self.network, number, again, passed.output, "the network's output")
         gradients = self.gradients(turn)
         wrong = next((name for name, g in gradients.items() if not np.isfinite(np.asarray(g)).all()), None)
         taken = self.scaler.update(wrong is None)
         self._skipped = 0 if taken else self._skipped + 1
         if wrong is not None and (taken or self._skipped > MAX_SKIPPED):
-            raise divergence.find(self.network, number, again, gradients[wrong], f"{wrong} gradient")
+            raise find_divergence(self.network, number, again, gradients[wrong], f"{wrong} gradient")
         if taken:
             with np.errstate(over="ignore", invalid="ignore"):  # the square of a gradient, in Adam
                 self._update(gradients, scale, factor, self.optimizers[turn])
-        return Step(made.loss, made.correct, taken)
+        return StepResult(passed.loss, passed.correct, taken)
 
     def _passes(self, turn: str, x: Array, y: Array, scale: float) -> Passed:
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is reported as such
@@ -169,13 +167,13 @@ class Trainer:
 
     def arrays(self) -> dict[str, Array]:
         """Everything that a step changes, by name."""
-        found = {f"param/{k}": v for k, v in self.parameters().items()}
+        arrays = {f"param/{k}": v for k, v in self.parameters().items()}
         for optimizer in self.optimizers.values():
-            found |= optimizer.state()
+            arrays |= optimizer.state()
         for name, layer in self.layers.items():
-            found |= {f"buffer/{name}.{k}": v for k, v in layer.buffers.items()}
-            found |= {f"range/{name}.{k}": v for k, v in layer.numerics.state().items()}
-        return found
+            arrays |= {f"buffer/{name}.{k}": v for k, v in layer.buffers.items()}
+            arrays |= {f"range/{name}.{k}": v for k, v in layer.numerics.state().items()}
+        return arrays
 
     def restore(self, arrays: Mapping[str, Array]) -> None:
         """Go on from what `arrays` gave. Raises Error for the arrays of another network."""
@@ -185,8 +183,8 @@ class Trainer:
         buffers = under("buffer/", arrays)
         mine = {f"{name}.{key}": x for name, layer in self.layers.items() for key, x in layer.buffers.items()}
         if buffers.keys() != mine.keys():
-            raise Error(OTHER)
-        like(buffers, mine)
+            raise Error(OTHER_NETWORK)
+        check_like(buffers, mine)
         for name, layer in self.layers.items():  # names of layers within a layer begin as its own
             layer.buffers = {key: buffers[f"{name}.{key}"].copy() for key in layer.buffers}
             layer.numerics.restore(under(f"range/{name}.", arrays))
@@ -195,8 +193,8 @@ class Trainer:
         """Put weights in place. Raises Error where names, shapes or types differ."""
         mine = self.parameters()
         if mine.keys() != weights.keys():
-            raise Error(OTHER)
-        for name, array in like(weights, mine).items():
+            raise Error(OTHER_NETWORK)
+        for name, array in check_like(weights, mine).items():
             mine[name][...] = array
 
 
@@ -206,3 +204,51 @@ def _stop_at_input(network: Layer) -> None:
         layer.needs_input_gradient = False
         if not isinstance(layer, Flatten):
             break
+
+
+# -- divergence --------------------------------------------------------------------------------------------------------
+
+
+class Diverged(Exception):
+    """The training cannot go on. tensor: the first that is not finite; what: overflow or NaN, and how many values."""
+
+    def __init__(self, tensor: str, step: int, what: str) -> None:
+        super().__init__(f"diverged at step {step}: {tensor}: {what}")
+        self.tensor, self.step, self.what = tensor, step, what
+
+
+def describe_values(x: Array) -> str:
+    """A description of the values of a tensor that are not finite."""
+    nans, infinite = int(np.isnan(x).sum()), int(np.isinf(x).sum())
+    parts = [f"overflow, {infinite} Inf"] * (infinite > 0) + [f"{nans} NaN"] * (nans > 0)
+    return f"{' and '.join(parts)} among {x.size} values"
+
+
+def find_divergence(network: Layer, step: int, work: Callable[[], object], wrong: Array, tensor: str) -> Diverged:
+    """Do a step again, watching every layer; the report names the first output that is not finite.
+
+    Random bits depend on the step, so that it goes the same way. wrong, tensor: what was noticed, reported where no
+    layer's output is to blame.
+    """
+    reports: list[Diverged] = []
+    for name, layer in network.walk():
+        for method, what in (("forward", "output"), ("backward", "error")):
+            setattr(layer, method, _watched(getattr(layer, method), f"{name} {what}", step, reports))
+    try:
+        work()
+    except FloatingPointError:
+        pass
+    finally:
+        for _, layer in network.walk():
+            del layer.forward, layer.backward  # the wrappers, which hid the methods
+    return reports[0] if reports else Diverged(tensor, step, describe_values(np.asarray(wrong)))
+
+
+def _watched(method: Any, tensor: str, step: int, reports: list[Diverged]) -> Any:
+    def watch(x: Array) -> Array:
+        y: Array = method(x)
+        if not reports and y.dtype.kind == "f" and not np.isfinite(np.asarray(y)).all():
+            reports.append(Diverged(tensor, step, describe_values(np.asarray(y))))
+        return y
+
+    return watch

@@ -11,10 +11,10 @@ from typing import Annotated, Any, Final, NamedTuple
 from softfloat_ref.base.errors import Error, refuse, unknown
 from softfloat_ref.base.names import matches
 from softfloat_ref.base.tables import Range, from_table, read_file, to_toml, with_settings
-from softfloat_ref.nn.hadamard import check_size
+from softfloat_ref.nn.hadamard import check_hadamard
 from softfloat_ref.nn.layers import KINDS, Layer
 from softfloat_ref.nn.models import check_model
-from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, Run
+from softfloat_ref.nn.numerics import BLAS, ROLES, Numerics, RunState
 from softfloat_ref.nn.optimizers import SGD, Optimizer, read_optimizer
 from softfloat_ref.nn.tensor_format import TensorFormat, read_tensor_format
 from softfloat_ref.oracle.accumulate import get_accumulator
@@ -78,22 +78,22 @@ class Recipe:
 
     def with_training(self, **changes: int | None) -> Recipe:
         """The recipe with other epochs, seed and so on, where they are not None. Raises Error."""
-        given = {k: v for k, v in changes.items() if v is not None}
-        return dataclasses.replace(self, training=from_table(Training, given, "[training]", self.training))
+        settings = {k: v for k, v in changes.items() if v is not None}
+        return dataclasses.replace(self, training=from_table(Training, settings, "[training]", self.training))
 
-    def assign(self, network: Layer, run: Run) -> None:
+    def assign(self, network: Layer, run: RunState) -> None:
         """Give every layer of a network its name and its `Numerics`. Raises Error for a pattern that matches no
         layer."""
         layers = list(network.walk())
         working = [name for name, layer in layers if layer.products]
         self._check_patterns(layers)
         for name, layer in layers:
-            given = _Formats(self.formats, self.accumulator, self.hadamard)
+            formats = _Formats(self.formats, self.accumulator, self.hadamard)
             for override in self.overrides:
                 if any(_meets(p, name, layer, working) for p in override.layers):
-                    given = _overridden(given, override)
-            hadamard = given.hadamard if layer.products else 0
-            layer.name, layer.numerics = name, Numerics(name, given.roles, given.accumulator, run, hadamard)
+                    formats = _overridden(formats, override)
+            hadamard = formats.hadamard if layer.products else 0
+            layer.name, layer.numerics = name, Numerics(name, formats.roles, formats.accumulator, run, hadamard)
 
     def _check_patterns(self, layers: list[tuple[str, Layer]]) -> None:
         names, kinds = [name for name, _ in layers], dict.fromkeys([*KINDS, *(layer.kind for _, layer in layers)])
@@ -120,8 +120,8 @@ def _override_table(override: Override) -> dict[str, Any]:
     table: dict[str, Any] = {"layers": list(override.layers)}
     table |= {k: v.to_value() for k, v in override.formats.items()}
     table |= {"exempt": True} if override.exempt else {}
-    given = {"accumulator": override.accumulator, "hadamard": override.hadamard}
-    return table | {k: v for k, v in given.items() if v is not None}
+    settings = {"accumulator": override.accumulator, "hadamard": override.hadamard}
+    return table | {k: v for k, v in settings.items() if v is not None}
 
 
 def _meets(pattern: str, name: str, layer: Layer, working: list[str]) -> bool:
@@ -138,12 +138,12 @@ class _Formats(NamedTuple):
     hadamard: int
 
 
-def _overridden(given: _Formats, override: Override) -> _Formats:
+def _overridden(formats: _Formats, override: Override) -> _Formats:
     if override.exempt:
-        return _Formats({k: v for k, v in given.roles.items() if k not in PRODUCT_ROLES}, BLAS, 0)
-    hadamard = given.hadamard if override.hadamard is None else override.hadamard
-    roles = {**given.roles, **override.formats}
-    return _Formats(roles, override.accumulator or given.accumulator, hadamard)
+        return _Formats({k: v for k, v in formats.roles.items() if k not in PRODUCT_ROLES}, BLAS, 0)
+    hadamard = formats.hadamard if override.hadamard is None else override.hadamard
+    roles = {**formats.roles, **override.formats}
+    return _Formats(roles, override.accumulator or formats.accumulator, hadamard)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -180,6 +180,9 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
     if policy is not None:
         get_policy(policy)
     formats, accumulator, hadamard = _formats(_table(table, "formats"), "formats", policy)
+    overrides = table.get("override", [])
+    if not isinstance(overrides, list):
+        raise Error("override: expected tables [[override]]")
     return Recipe(
         name,
         model,
@@ -189,23 +192,16 @@ def read_recipe(table: Mapping[str, Any], name: str = "recipe") -> Recipe:
         formats=formats,
         accumulator=accumulator or BLAS,
         hadamard=hadamard or 0,
-        overrides=tuple(_override(o, i, policy) for i, o in enumerate(_list(table, "override"), 1)),
+        overrides=tuple(_override(o, i, policy) for i, o in enumerate(overrides, 1)),
         **{key: _table(table, key) for key in _PLAIN_TABLES},
     )
 
 
 def _table(table: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = table.get(key, {})
-    if not isinstance(found, Mapping):
-        raise Error(f"{key} = {found!r}: expected a table [{key}]")
-    return dict(found)
-
-
-def _list(table: Mapping[str, Any], key: str) -> list[Any]:
-    found = table.get(key, [])
-    if not isinstance(found, list):
-        raise Error(f"{key}: expected tables [[{key}]]")
-    return found
+    value = table.get(key, {})
+    if not isinstance(value, Mapping):
+        raise Error(f"{key} = {value!r}: expected a table [{key}]")
+    return dict(value)
 
 
 def _formats(
@@ -217,7 +213,7 @@ def _formats(
             raise Error(f"{where}: accumulator = {accumulator!r} is not a name")
         get_accumulator(accumulator)
     if hadamard is not None:
-        check_size(hadamard, where)
+        check_hadamard(hadamard, where)
     for role in table:
         if role not in ROLES:
             raise unknown(f"role of {where}:", role, (*ROLES, "accumulator", "hadamard"))

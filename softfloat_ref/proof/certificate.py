@@ -20,7 +20,7 @@ from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.solver import answer_text
 from softfloat_ref.proof.versions import installed_version
-from softfloat_ref.rtl.reading import changed
+from softfloat_ref.rtl.reading import list_changes
 
 SCHEMA: Final = 2
 _LIMIT_S: Final = 300.0  # to check the split
@@ -68,7 +68,7 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
             yield "it names no sources"
         other = table["simulated_text"] or {}
         read = [table["reading"], *([other["reading"]] if "reading" in other else [])]
-        yield from dict.fromkeys(line for reading in read for line in changed(reading, folder))
+        yield from dict.fromkeys(line for reading in read for line in list_changes(reading, folder))
         yield from _open_cases(table["cases"])
         later = table.get("later") or {"verdict": "proved"}
         if later["verdict"] != "proved":

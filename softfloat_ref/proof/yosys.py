@@ -19,7 +19,7 @@ from softfloat_ref.proof import undefined
 from softfloat_ref.proof.constants import check_facts, dumped
 from softfloat_ref.proof.defined import Expected
 from softfloat_ref.proof.versions import installed_version
-from softfloat_ref.rtl.reading import Reading, Snapshot
+from softfloat_ref.rtl.reading import DesignReading, Snapshot
 
 Frontend = Literal["slang", "verilog"]
 FRONTENDS: Final = ("slang", "verilog")
@@ -61,7 +61,9 @@ def yosys_version() -> str:
     return found
 
 
-def netlist(top: str, reading: Reading, frontend: Frontend = "slang", expected: Expected | None = None) -> Netlist:
+def netlist(
+    top: str, reading: DesignReading, frontend: Frontend = "slang", expected: Expected | None = None
+) -> Netlist:
     """The circuit `top`, a module of the reading's text `top` that instantiates modules of its sources.
 
     expected: what the design must be like. Raises Error with Yosys' first error, and for clocks other than the rising
@@ -77,7 +79,7 @@ def netlist(top: str, reading: Reading, frontend: Frontend = "slang", expected: 
     return Netlist(found, version)
 
 
-def _run(top: str, reading: Reading, frontend: Frontend, expected: Expected | None = None) -> str:
+def _run(top: str, reading: DesignReading, frontend: Frontend, expected: Expected | None = None) -> str:
     with reading.snapshot() as copies:
         info, btor, report, free = (copies.scratch / f"top.{end}" for end in ("info", "btor", "txt", "v"))
         free.write_text(undefined.MAP, encoding="utf-8")
@@ -108,7 +110,7 @@ def _inside(copies: Snapshot, path: Path) -> str:
     return yosys_path(f"/{path.relative_to(copies.root)}", links=False)
 
 
-def _mounts(reading: Reading, copies: Snapshot) -> dict[str, str | Path]:
+def _mounts(reading: DesignReading, copies: Snapshot) -> dict[str, str | Path]:
     """What Yosys sees: the snapshot, and the folders of files that sources name by absolute paths, or relative to the
     working folder, which is / for Yosys."""
     found: dict[str, str | Path] = {HOST: copies.root}
@@ -152,7 +154,7 @@ def _read(top: str, copies: Snapshot, frontend: Frontend) -> Iterator[str]:
     yield _inside(copies, module)
 
 
-def _check_includes(reading: Reading) -> None:
+def _check_includes(reading: DesignReading) -> None:
     """Yosys' own front end looks beside the file that includes, before the include folders."""
     known = {os.path.normpath(file.path) for file in reading.files}
     for file in reading.files:

@@ -13,23 +13,23 @@ from softfloat_ref.oracle.approximation import SHARES, Approximation, Part
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding import RNA, RNE, RTZ, goes_beyond
+from softfloat_ref.rtl.module_ports import bit_literal
 
 _ROUNDS_UP: Final = {RNE: "guard && (sticky || kept[0])", RNA: "guard", RTZ: "1'b0"}
-_STEP: Final = "    "
 
 
-def words(a: Approximation) -> list[int]:
+def table_words(a: Approximation) -> list[int]:
     """The rows of the table as words, the constant lowest; positive operands first. An exponent that varies is above
     the coefficients, less the least one."""
-    found = []
+    rows = []
     for part in a.parts:
         for i, row in enumerate(part.rows):
             word, at = 0, 0
             for c, width in zip(row, a.widths, strict=True):
                 word |= (c & ((1 << width) - 1)) << at
                 at += width
-            found.append(word | (part.exponent(i) - _least(a) if _exponent_bits(a) else 0) << at)
-    return found
+            rows.append(word | (part.exponent(i) - _least(a) if _exponent_bits(a) else 0) << at)
+    return rows
 
 
 def _least(a: Approximation) -> int:
@@ -50,8 +50,8 @@ def memh_text(a: Approximation) -> str:
     fields = [f"c{i}: {w} bits" for i, w in enumerate(a.widths)]
     fields += [f"exponent less {_least(a)}: {_exponent_bits(a)} bits"] if _exponent_bits(a) else []
     digits = -(-word_bits(a) // 4)
-    lines = [f"// {a.name}: {len(words(a))} words of {word_bits(a)} bits, from the lowest: {', '.join(fields)}"]
-    return "\n".join([*lines, *(f"{w:0{digits}x}" for w in words(a))]) + "\n"
+    lines = [f"// {a.name}: {len(table_words(a))} words of {word_bits(a)} bits, from the lowest: {', '.join(fields)}"]
+    return "\n".join([*lines, *(f"{w:0{digits}x}" for w in table_words(a))]) + "\n"
 
 
 def module_text(a: Approximation) -> str:
@@ -59,12 +59,12 @@ def module_text(a: Approximation) -> str:
     where = f"{a.name} in SystemVerilog"
     refuse(
         where,
-        ("formats with a sign, NaN and gradual subnormals only", not all(map(_plain, (a.fmt, a.out)))),
-        (f"rounding {a.rounding}; it has rne, rna and rtz", int(a.policy.rounding) not in _ROUNDS_UP),
-        ("a complement with exponents that vary", a.symmetry == "complement" and _exponent_bits(a) > 0),
+        ("its formats need a sign, NaN and gradual subnormals", not all(map(_plain, (a.fmt, a.out)))),
+        (f"no rounding {a.rounding}; it has rne, rna and rtz", int(a.policy.rounding) not in _ROUNDS_UP),
+        ("symmetry complement needs one exponent for all rows", a.symmetry == "complement" and _exponent_bits(a) > 0),
     )
     if a.symmetry == "complement" and a.positive.small in SHARES:
-        raise Error(f"{where}: one less a share of the operand")
+        raise Error(f"{where}: symmetry complement needs a constant below the table, not a share of the operand")
     if not any(p.rows for p in a.parts):
         raise Error(f"{where}: its table is empty")
     sections = (_unpack(a), _address(a), _table(a), _polynomial(a), _outside(a), _rounding(a), _result(a))
@@ -97,7 +97,7 @@ def _title(text: str) -> list[str]:
 def _unpack(a: Approximation) -> Iterator[str]:
     fmt, m = a.fmt, a.fmt.mantissa_bits
     last = fmt.width - 2
-    nan = f"magnitude > {_hex(fmt.width - 1, fmt.inf_code)}" if fmt.nan == "ieee" else "&magnitude"
+    nan = f"magnitude > {bit_literal(fmt.width - 1, fmt.inf_code)}" if fmt.nan == "ieee" else "&magnitude"
     yield from _title("unpack")
     yield f"  wire        sign      = a[{last + 1}];"
     yield f"  wire [{last}:0] magnitude = a[{last}:0];"
@@ -131,14 +131,14 @@ def _table(a: Approximation) -> Iterator[str]:
     yield f"  logic [{width - 1}:0] word;"
     yield "  always_comb begin"
     yield "    word = 0;"
-    listed = words(a)
+    listed = table_words(a)
     for number, part in enumerate(a.parts):
         choice = "" if len(a.parts) == 1 else f"if ({'sign' if number else '!sign'}) "
         if part.rows:
             yield f"    {choice}case (segment)"
             start = a.row(part.first)
             for i in range(len(part.rows)):
-                yield f"      {start + i}: word = {_hex(width, listed[at + i])};"
+                yield f"      {start + i}: word = {bit_literal(width, listed[at + i])};"
             yield "      default: word = 0;"
             yield "    endcase"
         at += len(part.rows)
@@ -193,7 +193,7 @@ def _outside(a: Approximation) -> Iterator[str]:
             else:
                 code = a.answer(magnitude | fmt.sign_bit * negative)
                 yield "        is_constant = 1;"
-                yield f"        constant = {_hex(a.out.width, code)};"
+                yield f"        constant = {bit_literal(a.out.width, code)};"
             yield "      end"
         yield "    end"
     yield "  end"
@@ -203,14 +203,14 @@ def _choices(fmt: Format, part: Part) -> Iterator[tuple[str, str, int]]:
     """A condition, what holds there, and a magnitude code of it; a later one overrides."""
     bits = fmt.width - 1
     if part.first > 0:
-        yield f"magnitude < {_hex(bits, part.first)}", part.small, 0
+        yield f"magnitude < {bit_literal(bits, part.first)}", part.small, 0
     yield (
-        f"magnitude >= {_hex(bits, part.after)}",
+        f"magnitude >= {bit_literal(bits, part.after)}",
         part.large,
         part.after if part.after <= fmt.max_code else fmt.max_code,
     )
     if fmt.infinity:
-        yield f"magnitude == {_hex(bits, fmt.inf_code)}", part.large, fmt.inf_code
+        yield f"magnitude == {bit_literal(bits, fmt.inf_code)}", part.large, fmt.inf_code
 
 
 def _rounding(a: Approximation) -> Iterator[str]:
@@ -243,23 +243,19 @@ def _rounding(a: Approximation) -> Iterator[str]:
 def _result(a: Approximation) -> Iterator[str]:
     fmt, t = a.out, target(a.out, a.policy)
     codes = ((t.largest_positive, t.beyond_positive), (t.largest_negative, t.beyond_negative))
-    beyond = [codes[negative][goes_beyond(t.mode, negative, t.odd_beyond)] for negative in (0, 1)]
     width = fmt.width
+    beyond = [bit_literal(width, codes[i][goes_beyond(t.mode, i, t.odd_beyond)]) for i in (0, 1)]
     yield from _title("result")
-    yield f"  wire [{width - 1}:0] beyond = negative ? {_hex(width, beyond[1])} : {_hex(width, beyond[0])};"
+    yield f"  wire [{width - 1}:0] beyond = negative ? {beyond[1]} : {beyond[0]};"
     yield f"  wire [{width - 1}:0] rounded = size == 0 ? {{negative, {width - 1}'d0}}"
     yield f"      : code > {keep_bits(a)}'d{fmt.max_code} ? beyond : {{negative, code[{width - 2}:0]}};"
-    yield f"  assign result = is_nan ? {_hex(width, a.nan_code)} : is_constant ? constant : rounded;"
+    yield f"  assign result = is_nan ? {bit_literal(width, a.nan_code)} : is_constant ? constant : rounded;"
     yield ""
 
 
 def keep_bits(a: Approximation) -> int:
     """Bits of the rounded code before it is known to fit."""
     return max(a.most_bits + 1, a.fmt.mantissa_bits + 1) + a.out.mantissa_bits + 18
-
-
-def _hex(width: int, value: int) -> str:
-    return f"{width}'h{value:x}"
 
 
 def _number(width: int, value: int) -> str:

@@ -20,7 +20,7 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.trees import read_json
-from softfloat_ref.rtl.reading import ReadFile, Reading, changed
+from softfloat_ref.rtl.reading import DesignReading, ReadFile, list_changes
 
 RUN_TIMEOUT_S: Final = 300  # for building a bench and running it
 _PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
@@ -31,7 +31,7 @@ _TAIL = 20  # lines of a log that are shown
 
 
 @dataclass(frozen=True)
-class Run:
+class BenchRun:
     """The outcome of a bench: its exit code and output."""
 
     returncode: int
@@ -102,8 +102,8 @@ class Tool:
 
     def first_error(self, log: str) -> str:
         """The line of a build's log with the reason of its failure."""
-        found = _ERROR.search(log)
-        return found[0].strip() if found else log.partition("\n")[0].strip() or "it printed nothing"
+        match = _ERROR.search(log)
+        return match[0].strip() if match else log.partition("\n")[0].strip() or "it printed nothing"
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,11 @@ class Build:
         paths that were absent. Memory files are read by each run."""
         try:
             stamp = read_json(self._stamp, limits.SOURCE)
-            return stamp["build"] == self._steps() and not any(changed(stamp["reading"]))
+            return stamp["build"] == self._steps() and not any(list_changes(stamp["reading"]))
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return False
 
-    def make(self, reading: Reading | None = None, timeout_s: float = RUN_TIMEOUT_S) -> None:
+    def make(self, reading: DesignReading | None = None, timeout_s: float = RUN_TIMEOUT_S) -> None:
         """Build it. `reading` is what `is_current` compares, with the files that the program says it read. Raises Error
         if it does not build in time."""
         deadline = time.monotonic() + timeout_s
@@ -145,14 +145,14 @@ class Build:
             more = reading.adding(ReadFile.of(path, "build") for path in read)
             self._stamp.write_text(json.dumps({"build": build, "reading": more.table()}), encoding="utf-8")
 
-    def run(self, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S) -> Run:
+    def run(self, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S) -> BenchRun:
         """Run it. Raises Error if it does not end in time."""
         log = self.folder / f"{self.top}.{self.tool.name}.run.log"
         deadline = time.monotonic() + timeout_s
         command = [*self.command, *plusargs]
-        return Run(self.tool.execute(command, log, deadline, f"running {self.top}", self.run_in), _text(log))
+        return BenchRun(self.tool.execute(command, log, deadline, f"running {self.top}", self.run_in), _text(log))
 
-    def make_and_run(self, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S) -> Run:
+    def make_and_run(self, plusargs: Iterable[str] = (), timeout_s: float = RUN_TIMEOUT_S) -> BenchRun:
         """Build and run it within one time limit."""
         start = time.monotonic()
         self.make(timeout_s=timeout_s)
@@ -180,7 +180,7 @@ def _text(log: Path) -> str:
     return read_text(log, limits.SOURCE, errors="replace")
 
 
-def prepared(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> tuple[list[Path], Path]:
+def prepare(sources: Iterable[str | Path], top: str, work_dir: str | Path) -> tuple[list[Path], Path]:
     """The sources and the working folder, which is created, as absolute paths. Raises Error."""
     files = source_files(sources)
     if not re.fullmatch(r"[A-Za-z_]\w*", top):

@@ -14,14 +14,14 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.bundle import FLAG_NAMES, Bundle, LineField, Wire, ones, piece_range
-from softfloat_ref.rtl.handshake import Signal
+from softfloat_ref.rtl.handshake import HandshakeSignal
 from softfloat_ref.rtl.port_map import ControlPort, DataPort, PortMap
 
 Controls = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Part:
+class BoundPart:
     """Vectors of one kind: its key in the control fields of a word, its control bits, the result bits it has, and the
     channels of the operands that it takes, as ones."""
 
@@ -51,7 +51,7 @@ class Bound:
     fields: tuple[LineField, ...]
     stimulus: Bundle
     got: Bundle
-    parts: tuple[Part, ...] = ()
+    parts: tuple[BoundPart, ...] = ()
 
     @property
     def word_width(self) -> int:
@@ -89,19 +89,19 @@ def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortM
 def connections(bound: Bound, ports: PortMap) -> tuple[Connection, ...]:
     """The connections of the bench to the module."""
     tag, sticky = ports.tag, ports.sticky
-    found = [Connection(w.port, _driver(w, ports), w.width, True) for w in bound.stimulus.wires]
-    found += [Connection(w.port, f"got[{w.lsb + w.width - 1}:{w.lsb}]", w.width, False) for w in bound.got.wires]
-    found += [
+    wires = [Connection(w.port, _driver(w, ports), w.width, True) for w in bound.stimulus.wires]
+    wires += [Connection(w.port, f"got[{w.lsb + w.width - 1}:{w.lsb}]", w.width, False) for w in bound.got.wires]
+    wires += [
         Connection(signal.port, signal_name(signal, ports), 1, signal.drives)
         for signal in ports.handshake.signals
         if signal.bit is None
     ]
-    found += [Connection(ports.clock, "clk", 1, True)] if ports.clock else []
-    found += [Connection(ports.reset.port, "reset", 1, True)] if ports.reset else []
+    wires += [Connection(ports.clock, "clk", 1, True)] if ports.clock else []
+    wires += [Connection(ports.reset.port, "reset", 1, True)] if ports.reset else []
     if tag:
-        found += [Connection(tag.into, "tag_in", tag.width, True), Connection(tag.out, "tag_out", tag.width, False)]
-    found += [Connection(sticky.clear, "clear", 1, True)] if sticky and sticky.clear else []
-    return tuple(found)
+        wires += [Connection(tag.into, "tag_in", tag.width, True), Connection(tag.out, "tag_out", tag.width, False)]
+    wires += [Connection(sticky.clear, "clear", 1, True)] if sticky and sticky.clear else []
+    return tuple(wires)
 
 
 def flag_mask(ports: PortMap) -> int:
@@ -110,7 +110,7 @@ def flag_mask(ports: PortMap) -> int:
     return sum(1 << bit for name, bit in FLAG_NAMES.items() if name not in ignored)
 
 
-def signal_name(signal: Signal, ports: PortMap) -> str:
+def signal_name(signal: HandshakeSignal, ports: PortMap) -> str:
     """The signal of the bench for a signal of the handshake."""
     if signal.key not in ("in_valid", "in_ready") or ports.handshake.channels == 1:
         return signal.key
@@ -136,10 +136,10 @@ def _stimulus(wire: Wire, high: int, low: int) -> str:
 
 def _words_file(manifest: Mapping[str, Any]) -> str:
     names = [str(f.get("name")) for f in manifest["files"] if isinstance(f, Mapping)]
-    found = [n for n in names if n.endswith(".memh")]
-    if not found:
+    memory_files = [n for n in names if n.endswith(".memh")]
+    if not memory_files:
         raise Error("manifest: it lists no .memh file")
-    return found[0]
+    return memory_files[0]
 
 
 def _fields(manifest: Mapping[str, Any]) -> Iterator[LineField]:
@@ -175,12 +175,12 @@ def _check_valids(ports: PortMap, fields: Sequence[LineField], stimulus: Bundle)
     """With valids for operands, each operand has one."""
     groups = ports.handshake.operands
     carried = [f.name for f in fields if f.role in ("operand", "random") and stimulus.carriers(f.name)]
-    given = [name for group in groups for name in group]
-    for name in given:
+    grouped = [name for group in groups for name in group]
+    for name in grouped:
         if name not in carried:
             raise unknown("operand", name, carried, " (in_valid)")
     for name in carried if groups else ():
-        if name not in given:
+        if name not in grouped:
             raise Error(f"in_valid: no valid for operand {name}; one for two operands: {{ 'a b' = PORT }}")
 
 
@@ -221,7 +221,7 @@ def _channels(manifest: Mapping[str, Any], ports: PortMap) -> Iterable[int]:
     return [sum(1 << i for i, names in enumerate(shake.operands) if own.intersection(names)) for own in used]
 
 
-def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], channels: Iterable[int]) -> Iterator[Part]:
+def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], channels: Iterable[int]) -> Iterator[BoundPart]:
     seen: dict[int, str] = {}
     for properties, taken in zip(controls, channels, strict=False):
         shown = [v for k, v in properties.items() if k != "width" and v != "-"]
@@ -233,7 +233,7 @@ def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], channels:
         if value in seen and len(controls) > 1:
             raise Error(f"{seen[value]} and {label} drive the same codes; a control port must tell them apart")
         seen[value] = label
-        yield Part(_key(bound, properties), label, value, _care(bound.got, int(properties["width"])), taken)
+        yield BoundPart(_key(bound, properties), label, value, _care(bound.got, int(properties["width"])), taken)
 
 
 def _code(port: ControlPort, properties: Controls, label: str) -> int:

@@ -8,8 +8,8 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.flags import Flags
-from softfloat_ref.rtl.handshake import Signal
-from softfloat_ref.rtl.port_map import ConstantPort, ControlPort, DataPort, Piece
+from softfloat_ref.rtl.handshake import HandshakeSignal
+from softfloat_ref.rtl.port_map import ConstantPort, ControlPort, DataPort, PortPiece
 
 # The bits of the field `flags` by name.
 FLAG_NAMES: Final = {name.lower(): flag.bit_length() - 1 for name, flag in Flags.__members__.items()}
@@ -47,7 +47,7 @@ class Wire:
     port: str
     lsb: int
     width: int
-    signals: Mapping[int, Signal] = field(default_factory=dict)
+    signals: Mapping[int, HandshakeSignal] = field(default_factory=dict)
     type: str = ""
 
     @property
@@ -57,7 +57,7 @@ class Wire:
 
 
 @dataclass(frozen=True)
-class Move:
+class BitMove:
     """Bits of a memory word that go to bits of a bundle; lane: the index of the vector in the operation."""
 
     to: int
@@ -80,20 +80,20 @@ class Bundle:
         roles: tuple[str, ...],
         lanes: int,
         ports: Sequence[DataPort | ControlPort | ConstantPort],
-        signals: Mapping[str, Mapping[int, Signal]],
+        signals: Mapping[str, Mapping[int, HandshakeSignal]],
     ) -> None:
         self.fields = {f.name: f for f in fields}
         self.roles = roles
         self.lanes = lanes
         self.wires: list[Wire] = []
-        self.moves: list[Move] = []
+        self.moves: list[BitMove] = []
         self.constant = self.flags = self.signals = self.width = 0
         self.care = [0] * lanes
         self.free: list[tuple[int, int, int]] = []  # lsb, width, lane of results whose upper bits may be anything
         for port in ports:
             self._add(port, signals.get(port.name, {}))
 
-    def _add(self, port: DataPort | ControlPort | ConstantPort, signals: Mapping[int, Signal]) -> None:
+    def _add(self, port: DataPort | ControlPort | ConstantPort, signals: Mapping[int, HandshakeSignal]) -> None:
         width = port.width
         if isinstance(port, ConstantPort):
             self.constant |= port.value << self.width
@@ -146,10 +146,10 @@ class Bundle:
                 self._add_piece(port, piece, lane, self.width + (0 if port.merge else lane * stride))
         return width
 
-    def _bits(self, piece: Piece) -> tuple[int, int]:
+    def _bits(self, piece: PortPiece) -> tuple[int, int]:
         return piece.bits or (piece_range(piece, self.fields)[2] - 1, 0)
 
-    def _add_piece(self, port: DataPort, piece: Piece, lane: int, base: int) -> None:
+    def _add_piece(self, port: DataPort, piece: PortPiece, lane: int, base: int) -> None:
         name, first, size = piece_range(piece, self.fields)
         if (role := self.fields[name].role) not in self.roles:
             raise Error(f"port {port.name}: {piece.text} has role {role}, not {' or '.join(self.roles)}")
@@ -158,7 +158,7 @@ class Bundle:
             raise Error(f"port {port.name}: {piece.text} has {size} bits, but [{high}:{low}] are {high - low + 1}")
         to = base + low
         self.moves += [
-            Move(to + at, source, n, lane, port.merge and lane > 0)
+            BitMove(to + at, source, n, lane, port.merge and lane > 0)
             for at, source, n in _runs(self.fields[name], first, size)
         ]
         beyond = ones(high - low + 1 - size) << (to + size)
@@ -170,18 +170,18 @@ class Bundle:
             self.free.append((to, size, lane))
 
 
-def piece_range(piece: Piece, fields: Mapping[str, LineField]) -> tuple[str, int, int]:
+def piece_range(piece: PortPiece, fields: Mapping[str, LineField]) -> tuple[str, int, int]:
     """The field of a piece, its lowest bit there (lanes side by side), and its width. Raises Error."""
     if piece.field in FLAG_NAMES and "flags" in fields:
         return "flags", FLAG_NAMES[piece.field], 1
-    found = fields[piece.field]
+    line_field = fields[piece.field]
     if piece.index is None:
-        return found.name, 0, found.size
+        return line_field.name, 0, line_field.size
     high, low = piece.index
-    unit = found.width if found.lanes > 1 else 1
-    if (high + 1) * unit > found.size:
-        raise Error(f"{piece.text}: {found.name} has {found.lanes} lanes of {found.width} bits")
-    return found.name, low * unit, (high - low + 1) * unit
+    unit = line_field.width if line_field.lanes > 1 else 1
+    if (high + 1) * unit > line_field.size:
+        raise Error(f"{piece.text}: {line_field.name} has {line_field.lanes} lanes of {line_field.width} bits")
+    return line_field.name, low * unit, (high - low + 1) * unit
 
 
 def _runs(field: LineField, first: int, size: int) -> Iterator[tuple[int, int, int]]:

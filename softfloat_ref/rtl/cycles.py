@@ -18,8 +18,8 @@ from softfloat_ref.rtl.sources import Sources
 
 SIMULATORS: Final = ("verilator", "icarus")
 _TOP: Final = "softfloat_ref_cycles"
-_GIVEN: Final = "cycles.txt"
-_SEEN: Final = "outputs.txt"
+_INPUTS_FILE: Final = "cycles.txt"
+_OUTPUTS_FILE: Final = "outputs.txt"
 _RUN_S: Final = 60.0  # for a build, and for a run
 # In each cycle: inputs change while clk is low, outputs are read, clk rises, clk falls.
 _BENCH: Final = """
@@ -60,8 +60,8 @@ endmodule
 
 def short_simulator(name: str) -> Simulator:
     """The simulator of that name, for short simulations. Raises Error if it cannot be had."""
-    found = find(name)
-    return QuickVerilator(found.executable, root=found.root) if isinstance(found, Verilator) else found
+    simulator = find(name)
+    return QuickVerilator(simulator.executable, root=simulator.root) if isinstance(simulator, Verilator) else simulator
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,19 @@ class CycleBench:
         early."""
         lines = [" ".join(f"{code:x}" for code in codes) for codes in cycles]
         folder = self.build.folder
-        (folder / _SEEN).unlink(missing_ok=True)
-        (folder / _GIVEN).write_text("\n".join([*lines, ""]), encoding="ascii")
+        (folder / _OUTPUTS_FILE).unlink(missing_ok=True)
+        (folder / _INPUTS_FILE).write_text("\n".join([*lines, ""]), encoding="ascii")
         done = self.build.run(plusargs, _RUN_S)
-        seen = read_text(folder / _SEEN, limits.SOURCE, "ascii").splitlines() if (folder / _SEEN).exists() else []
+        seen = (
+            read_text(folder / _OUTPUTS_FILE, limits.SOURCE, "ascii").splitlines()
+            if (folder / _OUTPUTS_FILE).exists()
+            else []
+        )
         if len(seen) != len(lines):
-            said = done.output.strip().splitlines()
+            printed = done.output.strip().splitlines()
             raise Error(
                 f"{self.build.tool.name}: the simulation ended after {len(seen)} of {len(lines)} cycles"
-                f"{f': {said[-1]}' if said else ''}"
+                f"{f': {printed[-1]}' if printed else ''}"
             )
         return [line.split() for line in seen]
 
@@ -113,8 +117,8 @@ def cycle_bench(
         top=_TOP,
         module=module,
         declared="\n  ".join(declared),
-        given=string_literal(str(folder / _GIVEN)),
-        seen=string_literal(str(folder / _SEEN)),
+        given=string_literal(str(folder / _INPUTS_FILE)),
+        seen=string_literal(str(folder / _OUTPUTS_FILE)),
         read=" ".join(["%h"] * len(inputs)),
         count=len(inputs),
         inputs=", ".join(inputs),

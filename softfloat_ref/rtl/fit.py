@@ -12,9 +12,9 @@ from typing import Any
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.binding import Connection, Controls, bind, connections
-from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
-from softfloat_ref.rtl.module_ports import Module, Port, read_module
+from softfloat_ref.rtl.module_ports import Module, ModulePort, read_module
 from softfloat_ref.rtl.port_map import PortMap
+from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
 
 class Misfit(Error):
@@ -49,8 +49,8 @@ def check_fit(
     return module
 
 
-def _parameters(given: Iterable[str], module: Module) -> Iterator[str]:
-    for name in given:
+def _parameters(names: Iterable[str], module: Module) -> Iterator[str]:
+    for name in names:
         if name not in module.parameters:
             yield f"the module has no parameter {name}; correct its name under [parameters]"
     for name in module.unset:
@@ -69,7 +69,7 @@ def _ports(wanted: Sequence[Connection], module: Module) -> Iterator[str]:
             yield f"input {port.name} of the module is not in the port map; to hold it: {port.name} = {{ value = 0 }}"
 
 
-def _port(connection: Connection, port: Port) -> Iterator[str]:
+def _port(connection: Connection, port: ModulePort) -> Iterator[str]:
     ways = ("input",) if connection.drives else ("output", "inout")
     if port.direction not in ways:
         place = f"{port.direction} in the module and {ways[0]} in the port map"

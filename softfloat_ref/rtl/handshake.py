@@ -11,7 +11,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import Range, check
 
 IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
-ALL: Final = ""  # the key of a valid for all operands
+ALL_OPERANDS: Final = ""  # the key of a valid for all operands
 _PORT_BIT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_$]*)\s*(?:\[\s*(\d{1,5})\s*\])?")
 _SIGNALS: Final = ("in_valid", "in_ready", "out_valid", "out_ready")
 _DRIVEN: Final = ("in_valid", "out_ready")  # by a bench
@@ -26,7 +26,7 @@ _KEYS: Final = {
 
 
 @dataclass(frozen=True)
-class Signal:
+class HandshakeSignal:
     """A signal of the handshake: a port of one bit, or a bit of a wider port.
 
     key: its key in the port map; number: of the operands that it is for, in the order of the port map.
@@ -50,7 +50,7 @@ class Handshake:
     operands: the fields of each group of operands with a valid of its own; () if one valid is for all.
     """
 
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[HandshakeSignal, ...] = ()
     operands: tuple[tuple[str, ...], ...] = ()
     stalls: int = 30
     seed: int = 1
@@ -73,13 +73,13 @@ class Handshake:
         """The ports of one bit that are signals."""
         return [signal.port for signal in self.signals if signal.bit is None]
 
-    def bits(self, *, drives: bool) -> dict[str, dict[int, Signal]]:
+    def bits(self, *, drives: bool) -> dict[str, dict[int, HandshakeSignal]]:
         """The bits of wider ports that are signals, by port, of those that the bench drives or reads."""
-        found: dict[str, dict[int, Signal]] = {}
+        ports: dict[str, dict[int, HandshakeSignal]] = {}
         for signal in self.signals:
             if signal.bit is not None and signal.drives == drives:
-                found.setdefault(signal.port, {})[signal.bit] = signal
-        return found
+                ports.setdefault(signal.port, {})[signal.bit] = signal
+        return ports
 
 
 def parse_handshake(table: object, where: str) -> Handshake:
@@ -87,23 +87,23 @@ def parse_handshake(table: object, where: str) -> Handshake:
     values = check(table, where, _KEYS)
     groups = {key: dict(_groups(values[key], f"{where} {key}")) for key in _SIGNALS if key in values}
     valids, readys = groups.get("in_valid", {}), groups.get("in_ready", {})
-    if set(readys) - {ALL} and set(readys) != set(valids):
+    if set(readys) - {ALL_OPERANDS} and set(readys) != set(valids):
         raise Error(f"{where}: in_ready and in_valid need the same operands, or in_ready = PORT for all")
     order = {group: number for number, group in enumerate(valids)}
     signals = tuple(
-        Signal(key, port, bit, order.get(group, 0))
+        HandshakeSignal(key, port, bit, order.get(group, 0))
         for key, ports in groups.items()
         for group, (port, bit) in ports.items()
     )
     _check_bits(signals, where)
-    operands = tuple(tuple(group.split()) for group in valids if group != ALL)
+    operands = tuple(tuple(group.split()) for group in valids if group != ALL_OPERANDS)
     return Handshake(signals, operands, **{k: v for k, v in values.items() if k not in _SIGNALS})
 
 
 def _groups(value: str | Mapping[str, Any], where: str) -> Iterator[tuple[str, tuple[str, int | None]]]:
-    """Each group of operands (ALL for one port) and its port and bit."""
+    """Each group of operands (ALL_OPERANDS for one port) and its port and bit."""
     if isinstance(value, str):
-        yield ALL, _port_bit(value, where)
+        yield ALL_OPERANDS, _port_bit(value, where)
         return
     if not value:
         raise Error(f"{where}: the table is empty; name operands and their ports, such as {{ a = 'a_valid' }}")
@@ -117,13 +117,13 @@ def _groups(value: str | Mapping[str, Any], where: str) -> Iterator[tuple[str, t
 
 
 def _port_bit(text: object, where: str) -> tuple[str, int | None]:
-    found = _PORT_BIT.fullmatch(text.strip()) if isinstance(text, str) else None
-    if found is None:
+    match = _PORT_BIT.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
         raise Error(f"{where}: {text!r} is not the name of a port, or a bit of one; examples: 'valid_i', 'ctrl_i[3]'")
-    return found[1], None if found[2] is None else int(found[2])
+    return match[1], None if match[2] is None else int(match[2])
 
 
-def _check_bits(signals: tuple[Signal, ...], where: str) -> None:
+def _check_bits(signals: tuple[HandshakeSignal, ...], where: str) -> None:
     """Each bit has one use, and a port is not both a signal and wider."""
     seen: set[tuple[str, int | None]] = set()
     for signal in signals:

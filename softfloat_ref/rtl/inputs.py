@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.libraries import EXTENSIONS, Libraries
 from softfloat_ref.rtl.module_ports import Elaborated
-from softfloat_ref.rtl.reading import Macro, ReadFile, Reading, Role, file_hash, is_file
-from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile, Role, file_hash, is_file
+from softfloat_ref.rtl.sources import EXTENSIONS, Libraries, Sources
 
 _READ_MEMORY: Final = ("$readmemh", "$readmemb")
 
@@ -31,7 +30,7 @@ def read_inputs(
     own: Mapping[str, Macro],
     memories: Iterable[Named] = (),
     first: Path | None = None,
-) -> Reading:
+) -> DesignReading:
     """What is read of a design. own: macros that are defined unless the sources' options define them; first: a folder
     that simulators search before all others, for modules as well as for includes; None for a proof.
 
@@ -54,8 +53,8 @@ def read_inputs(
     looked += [memory.path for memory in memories]
     hashed, files, done = cache(file_hash), list[ReadFile](), set[str]()
 
-    def add(role: Role, found: Iterable[Named | Path]) -> None:
-        for named in found:
+    def add(role: Role, paths: Iterable[Named | Path]) -> None:
+        for named in paths:
             name, by, path = named if isinstance(named, Named) else ("", None, named)
             done.add(os.path.realpath(path))
             files.append(ReadFile(path, role, hashed(path), name, by))
@@ -67,12 +66,12 @@ def read_inputs(
     add("memory", (memory for memory in memories if is_file(memory.path)))
     add("library", (path for path in design.files if os.path.realpath(path) not in done))
     add("include", (path for path in dict.fromkeys(looked) if is_file(path) and os.path.realpath(path) not in done))
-    given = {name: Macro(value, sources.defined_by.get(name, "-D")) for name, value in sources.defines.items()}
-    return Reading(
+    macros = {name: Macro(value, sources.defined_by.get(name, "-D")) for name, value in sources.defines.items()}
+    return DesignReading(
         Path.cwd(),
         tuple(files),
         absent=tuple(path for path in dict.fromkeys(looked) if not is_file(path)),
-        macros={**own, **given},
+        macros={**own, **macros},
         include_dirs=sources.searched,
         libraries=sources.libraries,
     )
@@ -92,9 +91,9 @@ def _in_working_folder(include: Named) -> Path:
 def _includes(design: Elaborated) -> Iterator[Named]:
     manager = design.manager
     for tree in design.trees:
-        for found in tree.getIncludeDirectives():
-            by = manager.getFullPath(found.syntax.sourceRange.start.buffer)
-            yield Named(found.path, by, manager.getFullPath(found.buffer.id))
+        for directive in tree.getIncludeDirectives():
+            by = manager.getFullPath(directive.syntax.sourceRange.start.buffer)
+            yield Named(directive.path, by, manager.getFullPath(directive.buffer.id))
 
 
 def _upto(path: Path, tried: list[Path]) -> list[Path]:
@@ -118,44 +117,44 @@ def _modules(design: Elaborated, sources: Sources, more: list[Path]) -> Iterator
         for folder in libraries.folders:
             paths = [folder / f"{name}{x}" for x in extensions]
             tried += paths
-            if found := next((path for path in paths if os.path.realpath(path) in read), None):
+            if own := next((path for path in paths if os.path.realpath(path) in read), None):
                 if not more:
-                    _check_extension(name, found, folder, libraries)
-                yield found, [path for path in tried if path != found]
+                    _check_extension(name, own, folder, libraries)
+                yield own, [path for path in tried if path != own]
                 break
         else:
             if name not in defined:
                 yield None, tried
 
 
-def _check_extension(name: str, found: Path, folder: Path, libraries: Libraries) -> None:
+def _check_extension(name: str, path: Path, folder: Path, libraries: Libraries) -> None:
     """Raise Error where slang, which has an order of extensions of its own, reads another file than simulators."""
     other = next(filter(is_file, (folder / f"{name}{x}" for x in libraries.extensions)), None)
-    if found != other:
+    if path != other:
         raise Error(
-            f"{found} is read for module {name}, but simulators read {other or 'no file'}: the extensions of library"
+            f"{path} is read for module {name}, but simulators read {other or 'no file'}: the extensions of library"
             f" files are {' '.join(libraries.extensions)}, in this order; state others with +libext, or remove a file"
         )
 
 
 def _module_names(design: Elaborated) -> Iterator[str]:
     """The names that sources use and a library may define: of modules, interfaces, checkers and packages."""
-    kinds, found = design.slang.syntax.SyntaxKind, list[str]()
+    kinds, names = design.slang.syntax.SyntaxKind, list[str]()
 
     def scope(node: Any) -> None:
         if node.left.kind == kinds.IdentifierName:
-            found.append(node.left.identifier.valueText)
+            names.append(node.left.identifier.valueText)
 
     table = {
-        kinds.HierarchyInstantiation: lambda node: found.append(node.type.valueText),
-        kinds.CheckerInstantiation: lambda node: found.append(str(node.type).strip()),
-        kinds.PackageImportItem: lambda node: found.append(node.package.valueText),
-        kinds.InterfacePortHeader: lambda node: found.append(node.nameOrKeyword.valueText),
+        kinds.HierarchyInstantiation: lambda node: names.append(node.type.valueText),
+        kinds.CheckerInstantiation: lambda node: names.append(str(node.type).strip()),
+        kinds.PackageImportItem: lambda node: names.append(node.package.valueText),
+        kinds.InterfacePortHeader: lambda node: names.append(node.nameOrKeyword.valueText),
         kinds.ScopedName: scope,
     }
     for tree in design.trees:
         tree.root.visit(lookup_table=table)
-    return iter(found)
+    return iter(names)
 
 
 # -- memory files ------------------------------------------------------------------------------------------------------
@@ -167,7 +166,7 @@ def memory_files(design: Elaborated) -> list[Named]:
 
     Raises Error for a name that is not constant.
     """
-    ast, found, called = design.slang.ast, list[Named](), set[str]()
+    ast, memories, called = design.slang.ast, list[Named](), set[str]()
 
     def call(node: Any) -> None:
         if not node.isSystemCall:
@@ -175,7 +174,7 @@ def memory_files(design: Elaborated) -> list[Named]:
                 called.add(node.subroutine.hierarchicalPath)
                 node.subroutine.body.visit(lookup_table=table)
         elif node.subroutineName in _READ_MEMORY and node.arguments:
-            found.append(_memory(design, node))
+            memories.append(_memory(design, node))
 
     skip = ast.VisitAction.Skip
     table = {
@@ -184,7 +183,7 @@ def memory_files(design: Elaborated) -> list[Named]:
         ast.SymbolKind.GenerateBlock: lambda block: skip if block.isUninstantiated else None,
     }
     design.body.visit(lookup_table=table)
-    return [memory for memory in found if memory.name]
+    return [memory for memory in memories if memory.name]
 
 
 def _memory(design: Elaborated, node: Any) -> Named:
@@ -204,7 +203,7 @@ def _memory(design: Elaborated, node: Any) -> Named:
     return Named(text, by, folder / rest)
 
 
-def check_reread(reading: Reading, memories: Iterable[Named]) -> None:
+def check_reread(reading: DesignReading, memories: Iterable[Named]) -> None:
     """Raise Error if a memory file does not exist in the working folder, and Yosys would take another one."""
     known = {os.path.normpath(file.path) for file in reading.files}
     for memory in memories:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 from softfloat_ref.rtl.bench_runs import source_files
-from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
+from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
 _WRAPPER: Final = "softfloat_ref_wrapper"  # instantiates the module that is read
 _DIRECTIONS: Final = {"In": "input", "Out": "output", "InOut": "inout", "Ref": "ref"}
@@ -27,7 +27,7 @@ Parameters = Mapping[str, int | str | Expression]
 
 
 @dataclass(frozen=True)
-class Port:
+class ModulePort:
     """A port of a module. direction: input, output, inout, ref or interface; type: its text in SystemVerilog.
 
     width: in bits, 0 if the type is not a vector, None if the sources do not define it.
@@ -47,7 +47,7 @@ class Module:
     name: str
     parameters: tuple[str, ...]
     unset: tuple[str, ...]
-    ports: Mapping[str, Port]
+    ports: Mapping[str, ModulePort]
     design: Any = field(default=None, compare=False, repr=False)
 
 
@@ -73,21 +73,26 @@ class Elaborated:
 
     def place(self, location: Any) -> str:
         """The file and line of a location."""
-        found = self.manager.getFullyExpandedLoc(location)
-        return f"{self.manager.getFileName(found)}:{self.manager.getLineNumber(found)}"
+        expanded = self.manager.getFullyExpandedLoc(location)
+        return f"{self.manager.getFileName(expanded)}:{self.manager.getLineNumber(expanded)}"
 
 
 def instance(module: str, parameters: Parameters) -> str:
     """The start of an instantiation named `dut`, up to its ports."""
-    values = [f".{name}({value_text(value)})" for name, value in parameters.items()]
+    values = [f".{name}({parameter_text(value)})" for name, value in parameters.items()]
     return f"{module} #({', '.join(values)}) dut" if values else f"{module} dut"
 
 
-def value_text(value: int | str | Expression) -> str:
+def parameter_text(value: int | str | Expression) -> str:
     """The value of a parameter in SystemVerilog."""
     if isinstance(value, Expression):
         return value.text
     return string_literal(value) if isinstance(value, str) else str(value)
+
+
+def bit_literal(width: int, value: int) -> str:
+    """A number as a SystemVerilog literal."""
+    return f"{width}'h{value:x}"
 
 
 def string_literal(text: str) -> str:
@@ -109,8 +114,8 @@ def read_module(
     Raises Error if no source defines it, if an included file is missing, and without pyslang. The simulator reports all
     other errors of the sources.
     """
-    found = elaborate(sources, name, parameters, include_dirs=include_dirs, defines=defines, libraries=libraries)
-    return _module(found, name)
+    design = elaborate(sources, name, parameters, include_dirs=include_dirs, defines=defines, libraries=libraries)
+    return _module(design, name)
 
 
 def elaborate(
@@ -135,17 +140,17 @@ def elaborate(
         compilation.addSyntaxTree(tree)
     compilation.addSyntaxTree(slang.syntax.SyntaxTree.fromText(wrapper, manager, _WRAPPER, "", options))
     dut = find_first(compilation.getRoot().topInstances[0].body)
-    found = isinstance(dut, slang.ast.InstanceSymbol)
-    design = Elaborated(slang, manager, compilation.getRoot(), dut.body if found else None, loader, tuple(trees))
+    is_defined = isinstance(dut, slang.ast.InstanceSymbol)
+    design = Elaborated(slang, manager, compilation.getRoot(), dut.body if is_defined else None, loader, tuple(trees))
     problems = []
     for error in (d for tree in trees for d in tree.diagnostics if d.isError()):
         if error.code == slang.Diags.CouldNotOpenIncludeFile:
             searched = " or ".join(folders) or "any folder"
             raise Error(f"{design.place(error.location)}: included file {error.args[0]} not found in {searched}")
         problems.append(f"{design.place(error.location)}: {slang.DiagnosticEngine(manager).formatMessage(error)}")
-        if not found:
+        if not is_defined:
             raise Error(problems[0])
-    if not found:
+    if not is_defined:
         names = [d.name for d in compilation.getDefinitions() if d.name != _WRAPPER]
         raise Error(f"no source defines a module {name}; the modules are {', '.join(names) or 'none'}")
     return replace(design, problem=problems[0] if problems else "")
@@ -207,8 +212,8 @@ def _module(design: Elaborated, name: str) -> Module:
     )
 
 
-def _port(port: Any) -> Port:
+def _port(port: Any) -> ModulePort:
     if not hasattr(port, "direction"):
-        return Port(port.name, "interface", "interface", None)
+        return ModulePort(port.name, "interface", "interface", None)
     width = None if port.type.isError else port.type.bitWidth if port.type.isIntegral else 0
-    return Port(port.name, _DIRECTIONS[port.direction.name], str(port.type), width)
+    return ModulePort(port.name, _DIRECTIONS[port.direction.name], str(port.type), width)

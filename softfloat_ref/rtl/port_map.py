@@ -26,7 +26,7 @@ Bits = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Piece:
+class PortPiece:
     """Part of a port: bits (high, low; None: the whole port) that carry a field, or [high:low] or a lane of it."""
 
     field: str
@@ -47,7 +47,7 @@ class DataPort:
     """A port that carries operands, random bits, results or flags."""
 
     name: str
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PortPiece, ...]
     width: Annotated[int | None, Range(1, 1 << 20)] = None
     fill: str = "zeros"
     stride: Annotated[int | None, Range(1, 1 << 20)] = None
@@ -139,14 +139,8 @@ class PortMap:
 
 
 # The values of the keys; those of inputs, outputs and tag are tables that are read further down.
-_KEYS: Final = (
-    hints(PortMap)
-    | dict.fromkeys(("inputs", "outputs", "tag", "handshake"), Mapping)
-    | {
-        "reset": Reset,
-        "sticky": Sticky,
-    }
-)
+_KEYS: Final = hints(PortMap) | dict.fromkeys(("inputs", "outputs", "tag", "handshake"), Mapping)
+_KEYS.update(reset=Reset, sticky=Sticky)
 _DATA_KEYS: Final = {k: v for k, v in hints(DataPort).items() if k not in ("name", "pieces")}
 _CONTROL_KEYS: Final = {"of": str, "codes": Mapping, "width": Annotated[int, Range(1, 64)], "type": str}
 _CONSTANT_KEYS: Final = {
@@ -168,18 +162,19 @@ def parse_ports(table: Mapping[str, Any], where: str = "ports") -> PortMap:
     _require(values, ("module", "inputs", "outputs"), where)
     values["inputs"] = tuple(_inputs(values["inputs"], f"{where}: [inputs]"))
     values["outputs"] = tuple(_data_port(k, v, f"{where}: [outputs] {k}") for k, v in values["outputs"].items())
-    values["parameters"] = _parameters(values.get("parameters", {}), where)
+    parameters = values.get("parameters", {})
+    values["parameters"] = {k: _parameter(k, v, f"{where}: [parameters]") for k, v in parameters.items()}
     if "handshake" in values:
         values["handshake"] = parse_handshake(values["handshake"], f"{where}: [handshake]")
     if "tag" in values:
         values["tag"] = _tag(values["tag"], f"{where}: [tag]")
     if "every" in table.get("sticky", ()) and "clear" not in table["sticky"]:
         raise Error(f"{where}: [sticky] every needs clear = PORT")
-    found = PortMap(**values)
-    check_choices(found, where, choices(PortMap))
-    _check_style(found, where)
-    _check_names(found, where)
-    return _with_signals(found, where)
+    ports = PortMap(**values)
+    check_choices(ports, where, choices(PortMap))
+    _check_style(ports, where)
+    _check_names(ports, where)
+    return _with_signals(ports, where)
 
 
 def _with_signals(ports: PortMap, where: str) -> PortMap:
@@ -206,8 +201,8 @@ def _check_style(ports: PortMap, where: str) -> None:
     shake = ports.handshake
     if ports.reset and ports.reset.active not in ("high", "low"):
         raise Error(f"{where}: reset: active = {ports.reset.active!r}; it must be high or low")
-    for name, given in (("reset", ports.reset), ("latency", ports.latency), ("sticky", ports.sticky)):
-        if given is not None and not ports.clock:
+    for name, value in (("reset", ports.reset), ("latency", ports.latency), ("sticky", ports.sticky)):
+        if value is not None and not ports.clock:
             raise Error(f"{where}: {name} needs clock = PORT")
     if shake.signals and not ports.clock:
         raise Error(f"{where}: [handshake] needs clock = PORT")
@@ -231,7 +226,7 @@ def _check_names(ports: PortMap, where: str) -> None:
     names += [ports.sticky.clear] if ports.sticky and ports.sticky.clear else []
     signals = {drives: set(ports.handshake.bits(drives=drives)) for drives in (True, False)}
     sides = {True: {p.name for p in ports.inputs}, False: {p.name for p in ports.outputs}}
-    names += [name for drives, found in signals.items() for name in found - sides[drives]]
+    names += [name for drives, bits in signals.items() for name in bits - sides[drives]]
     for name in (ports.module, *names):
         if not IDENTIFIER.fullmatch(name):
             raise Error(f"{where}: {name!r} is not the name of a port or module")
@@ -265,7 +260,7 @@ def _control(name: str, table: Mapping[str, Any], where: str) -> ControlPort:
         raise Error(f"{where}: of and codes must not be empty")
     for key in codes:
         if len(key.split()) != len(of):
-            raise Error(f"{where}: code {key!r} is not one word each for {' '.join(of)}")
+            raise Error(f"{where}: code {key!r} needs one word for each of {' '.join(of)}")
     largest = max((c for c in codes.values() if type(c) is int), default=0)
     width = values.get("width", max(largest.bit_length(), 1))
     code = Annotated[int, Range(0, (1 << width) - 1)]
@@ -304,26 +299,26 @@ def _data_port(name: str, value: object, where: str) -> DataPort:
     return port
 
 
-def _piece(text: str, bits: object, where: str) -> Piece:
-    found = _PIECE.fullmatch(text.strip())
-    if found is None:
+def _piece(text: str, bits: object, where: str) -> PortPiece:
+    match = _PIECE.fullmatch(text.strip())
+    if match is None:
         raise Error(f"{where}: {text!r} is not a field; examples: a, result, flags, a[7:0], elements[3]")
-    return Piece(
-        found[1],
-        None if found[2] is None else _bits(found[2], f"{where} {text}"),
+    return PortPiece(
+        match[1],
+        None if match[2] is None else _bits(match[2], f"{where} {text}"),
         None if bits is None else _bits(bits, f"{where} {text}"),
     )
 
 
 def _bits(text: object, where: str) -> Bits:
-    found = _BITS.fullmatch(str(text)) if type(text) in (str, int) else None
-    if found is None or int(found[1]) < int(found[2] or found[1]):
+    match = _BITS.fullmatch(str(text)) if type(text) in (str, int) else None
+    if match is None or int(match[1]) < int(match[2] or match[1]):
         raise Error(f"{where}: {text!r} is not a bit range; examples: '31:0', '4'")
-    return int(found[1]), int(found[2] or found[1])
+    return int(match[1]), int(match[2] or match[1])
 
 
 def _no_overlaps(port: DataPort, where: str) -> None:
-    used: dict[int, Piece] = {}
+    used: dict[int, PortPiece] = {}
     for piece in port.pieces:
         if piece.bits is None:
             continue
@@ -334,10 +329,6 @@ def _no_overlaps(port: DataPort, where: str) -> None:
             used[bit] = piece
     if port.width is not None and used and max(used) >= port.width:
         raise Error(f"{where}: bit {max(used)} is outside the port, which has {port.width} bits")
-
-
-def _parameters(table: Mapping[str, Any], where: str) -> Parameters:
-    return {name: _parameter(name, value, f"{where}: [parameters]") for name, value in table.items()}
 
 
 def _parameter(name: str, value: object, where: str) -> int | str | Expression:

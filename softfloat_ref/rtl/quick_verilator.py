@@ -23,7 +23,7 @@ from typing import Final
 from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
-from softfloat_ref.rtl.simulators import Verilator, printed
+from softfloat_ref.rtl.simulators import Verilator, first_line
 
 PREFIX: Final = "Vmodel"  # of the classes that Verilator writes
 _COMPILERS: Final = ("c++", "g++", "clang++")
@@ -80,7 +80,7 @@ class QuickVerilator(Verilator):
     def _include(self) -> Path:
         if self.root is not None:
             return self.root / "include"
-        return Path(printed([str(self.executable), "--getenv", "VERILATOR_ROOT"])) / "include"
+        return Path(first_line([str(self.executable), "--getenv", "VERILATOR_ROOT"])) / "include"
 
 
 @cache
@@ -101,20 +101,20 @@ def _runtime(verilator: QuickVerilator, folder: Path) -> Path:
     """The compiled runtime and headers, a folder in `folder`; compiled if need be. Raises Error."""
     include = verilator._include
     names = [f"{name}.cpp" for name in _RUNTIME]
-    versions = printed([_program(), "--version"])
+    versions = first_line([_program(), "--version"])
     texts = [read_bytes(include / name, limits.SOURCE) for name in (*names, "verilated_config.h")]
     key = hashlib.sha256(json.dumps([versions, _FLAGS, [hashlib.sha256(t).hexdigest() for t in texts]]).encode())
-    found = folder / f"verilator-{key.hexdigest()[:16]}"
-    if not (found / _LIBRARY).exists():
+    runtime = folder / f"verilator-{key.hexdigest()[:16]}"
+    if not (runtime / _LIBRARY).exists():
         folder.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=folder))
+        scratch = Path(tempfile.mkdtemp(dir=folder))
         try:
-            _compile_runtime(made, include)
+            _compile_runtime(scratch, include)
             with suppress(OSError):  # another process was faster
-                os.replace(made, found)
+                os.replace(scratch, runtime)
         finally:
-            shutil.rmtree(made, ignore_errors=True)
-    return found
+            shutil.rmtree(scratch, ignore_errors=True)
+    return runtime
 
 
 def _compile_runtime(folder: Path, include: Path) -> None:
@@ -128,5 +128,5 @@ def _compile_runtime(folder: Path, include: Path) -> None:
     ):
         done = subprocess.run(step, cwd=folder, capture_output=True, text=True, timeout=_COMPILE_S, check=False)
         if done.returncode:
-            said = (done.stderr.strip() or "it printed nothing").splitlines()[0]
-            raise Error(f"verilator's runtime does not compile: {said}")
+            message = (done.stderr.strip() or "it printed nothing").splitlines()[0]
+            raise Error(f"verilator's runtime does not compile: {message}")

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes, sha256
-from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
+from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
 Role = Literal["port map", "file list", "source", "include", "library", "memory", "build"]
 _SCRATCH: Final = ".softfloat_ref"  # in a snapshot: for files that tools write
@@ -47,7 +47,7 @@ class Macro(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class DesignReading:
     """What was read.
 
     folder: the working folder, which relative names of memory files mean; absent: paths at which there is no file, and
@@ -72,8 +72,8 @@ class Reading:
     def table(self, folder: Path | None = None) -> dict[str, Any]:
         """As JSON. Paths are relative to the folder, or absolute without one."""
 
-        def paths(found: Iterable[Path]) -> list[str]:
-            return [_shown(path, folder) for path in found]
+        def paths(listed: Iterable[Path]) -> list[str]:
+            return [_shown(path, folder) for path in listed]
 
         files = dict.fromkeys((_shown(file.path, folder), file.role, file.sha256) for file in self.files)
         return {
@@ -103,7 +103,7 @@ class Reading:
         """The source files, in order."""
         return tuple(file.path for file in self.files if file.role == "source")
 
-    def adding(self, files: Iterable[ReadFile]) -> Reading:
+    def adding(self, files: Iterable[ReadFile]) -> DesignReading:
         """With more files, those that are not yet among them."""
         known = {os.path.realpath(file.path) for file in self.files}
         return replace(self, files=(*self.files, *(x for x in files if os.path.realpath(x.path) not in known)))
@@ -115,19 +115,19 @@ class Reading:
         Raises Error for a file that is no longer the one that was recorded.
         """
         with tempfile.TemporaryDirectory(prefix="softfloat_ref_") as name:
-            found = Snapshot(Path(name).resolve(), self)
+            snapshot = Snapshot(Path(name).resolve(), self)
             for folder in (self.folder, *self.include_dirs, *self.libraries.folders):
-                found.path(folder).mkdir(parents=True, exist_ok=True)
+                snapshot.path(folder).mkdir(parents=True, exist_ok=True)
             for path, sha256 in {file.path: file.sha256 for file in self.files}.items():
-                content, copy = read_bytes(path, limits.SOURCE), found.path(path)
+                content, copy = read_bytes(path, limits.SOURCE), snapshot.path(path)
                 if hashlib.sha256(content).hexdigest() != sha256:
                     raise Error(f"{path}: changed while it was read; run the command again")
                 if copy.exists() and file_hash(copy) != sha256:  # a folder is a link, and .. leads elsewhere
                     raise Error(f"{path} and {os.path.normpath(path)} are two files; name one without ..")
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(content)
-            found.scratch.mkdir()
-            yield found
+            snapshot.scratch.mkdir()
+            yield snapshot
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Snapshot:
     """A private copy of what was read. Absolute paths are below `root`; nothing in it is a link."""
 
     root: Path
-    reading: Reading
+    reading: DesignReading
 
     def path(self, path: Path) -> Path:
         """Where the copy of a file or folder is."""
@@ -152,7 +152,7 @@ class Snapshot:
         return self.root / _SCRATCH
 
 
-def changed(table: Mapping[str, Any], folder: Path = Path()) -> Iterator[str]:
+def list_changes(table: Mapping[str, Any], folder: Path = Path()) -> Iterator[str]:
     """What is no longer as in a table, a line each. folder: of relative paths."""
     for file in table["files"]:
         path = folder / file["path"]

@@ -1,4 +1,4 @@
-"""Simulators of SystemVerilog, Verilator and Icarus: find one, build a test bench with it, and run the bench."""
+"""Simulators of SystemVerilog, Verilator and Icarus: find one, build a test bench with it, run it, dump a waveform."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import read_text
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, Build, Run, Tool, prepared
-from softfloat_ref.rtl.libraries import NO_LIBRARIES, Libraries
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, Tool, prepare
+from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
 # The makefiles in PyPI's package were never configured for the machine they run on.
 PACKAGE_MAKE = {
@@ -35,6 +35,12 @@ OPTIMIZE = {"OPT_FAST": "-O1", "OPT_GLOBAL": "-O1"}
 # In one piece up to this size: in several, each build compiles all of Verilator's headers first, twice, which takes
 # three times as long as the example circuits themselves.
 _ONE_PIECE = "100000"
+FIND: Final = "+wave_find"  # the plusarg of the first run
+BEFORE: Final = 64  # cycles before the failure
+AFTER: Final = 8
+_KINDS: Final = (".fst", ".vcd")
+_FAILURE_CYCLE: Final = re.compile(r"^first failure in cycle (\d+)$", re.MULTILINE)
+_HEADERS: Final = ("lz4.h", "zlib.h")  # that the writer of FST, which Verilator compiles, includes
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Simulator(Tool, ABC):
     @property
     def version(self) -> str:
         """What it says of its version."""
-        return printed([str(self.executable), self.version_option], self._environment())
+        return first_line([str(self.executable), self.version_option], self._environment())
 
     @abstractmethod
     def command(self, top: str, work_dir: Path) -> list[str]:
@@ -76,7 +82,7 @@ class Simulator(Tool, ABC):
 
         arguments: more of them for the simulator, before the sources. Raises Error for a source that does not exist.
         """
-        files, folder = prepared(sources, top, work_dir)
+        files, folder = prepare(sources, top, work_dir)
         options = [*arguments, *(f"{self.define}{key}={value}" for key, value in (defines or {}).items())]
         options += [f"{self.include}{Path(include).resolve()}" for include in include_dirs]
         options += self.library_arguments(libraries)
@@ -105,12 +111,12 @@ class Simulator(Tool, ABC):
         arguments: Iterable[str] = (),
         plusargs: Iterable[str] = (),
         timeout_s: float = RUN_TIMEOUT_S,
-    ) -> Run:
+    ) -> BenchRun:
         """Build the module `top` from the sources and run it in `work_dir`, where the logs stay.
 
         `arguments` are more of them for the build. `plusargs` are written as on a command line ("+vectors=/a/folder");
         relative paths in them mean `work_dir`.
-        Returns a Run for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
+        Returns a BenchRun for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
         build = self.build(
             sources, top, work_dir=work_dir, include_dirs=include_dirs, defines=defines, arguments=arguments
@@ -208,10 +214,10 @@ def find(name: str | None = None) -> Simulator:
 
 
 def _find_verilator() -> Simulator:
-    found = _packaged_verilator() or _installed_verilator()
+    simulator = _packaged_verilator() or _installed_verilator()
     if not (shutil.which("make") and any(map(shutil.which, ("c++", "g++", "clang++")))):
         raise Error("verilator needs a C++ compiler and make: apt-get install g++ make")
-    return found
+    return simulator
 
 
 def _packaged_verilator() -> Simulator | None:
@@ -235,11 +241,11 @@ def _installed_verilator() -> Simulator:
 
 def verilator_version(executable: str | Path) -> tuple[int, int]:
     """The version that a Verilator prints; (0, 0) if it prints none."""
-    version = re.match(r"Verilator (\d+)\.(\d+)", printed([str(executable), "--version"]))
+    version = re.match(r"Verilator (\d+)\.(\d+)", first_line([str(executable), "--version"]))
     return (int(version[1]), int(version[2])) if version else (0, 0)
 
 
-def printed(command: list[str], environment: Mapping[str, str] | None = None) -> str:
+def first_line(command: list[str], environment: Mapping[str, str] | None = None) -> str:
     """The first line that a program prints; empty if it does not run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, env=environment)
@@ -256,3 +262,41 @@ def _find_icarus() -> Simulator:
 
 
 _FINDERS: dict[str, Callable[[], Simulator]] = {"verilator": _find_verilator, "icarus": _find_icarus}
+
+
+# -- waveforms around the first failure: the first run finds its cycle, the second dumps -------------------------------
+
+
+def is_fst(wave: str) -> bool:
+    """Whether a waveform is FST; VCD if not. Raises Error for another kind of file."""
+    if Path(wave).suffix not in _KINDS:
+        raise Error(f"--wave {wave}: the name must end in {' or '.join(_KINDS)}")
+    return Path(wave).suffix == _KINDS[0]
+
+
+def dump(
+    simulator: Simulator, build: Build, plusargs: Iterable[str], wave: str, first: BenchRun, timeout_s: float
+) -> str:
+    """Dump around the first failure of a bench that was built for it; returns the result in words.
+
+    first: the first run, with `FIND` among its plusargs. Raises Error if no file was written.
+    """
+    match = _FAILURE_CYCLE.search(first.output)
+    if match is None:
+        return f"{wave}: not written, since no cycle failed"
+    bad = int(match[1])
+    start, end = max(0, bad - BEFORE), bad + AFTER
+    written = build.folder / f"{build.top}{Path(wave).suffix}"
+    cycles = [f"+wave={written.resolve()}", f"+wave_from={start}", f"+wave_to={end}"]
+    build.run([*plusargs, *cycles, *simulator.wave_arguments(is_fst(wave))[1]], timeout_s)
+    if not written.is_file():
+        raise Error(f"{wave}: {simulator.name} wrote no waveform")
+    shutil.move(written, wave)
+    return f"{wave}: cycles {start} to {end}; the first failure is in cycle {bad}"
+
+
+def way_on(reason: str) -> str:
+    """The reason why a build failed, with what to do if FST cannot be built."""
+    if any(header in reason for header in _HEADERS):
+        return f"{reason}; for FST, verilator needs liblz4-dev and zlib1g-dev: install them, or give --wave FILE.vcd"
+    return reason

@@ -20,8 +20,8 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.systemverilog import COMMENT
-from softfloat_ref.rtl.libraries import EXTENSIONS, NO_LIBRARIES, Libraries
 
+EXTENSIONS: Final = (".v", ".sv")  # of library files, as Verilator and slang have them
 _WORD: Final = re.compile(r'(\s+|\\\r?\n|//[^\n]*|#[^\n]*|/\*.*?\*/)|(?:"[^"\n]*"|[^\s"])+|"', re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$(?:(\w+)|\{(\w+)\}|\((\w+)\))")
 _MACRO: Final = re.compile(r"[A-Za-z_]\w*")
@@ -30,6 +30,19 @@ _PACKAGE: Final = re.compile(r"\bpackage\s+(?:automatic\s+|static\s+)?(\w+)\s*;"
 _SCOPE: Final = re.compile(r"\b(\w+)\s*::")
 # Options that simulators take in a list and that need no counterpart here; these are followed by an argument.
 _WITH_ARGUMENT: Final = {"-top", "--top", "--top-module", "-s", "-work", "-timescale", "--timescale", "-l", "-o"}
+
+
+@dataclass(frozen=True)
+class Libraries:
+    """Where modules are searched that no source defines: files, and folders in which the file of a module has its name.
+    extensions: of the files in the folders."""
+
+    files: tuple[Path, ...] = ()
+    folders: tuple[Path, ...] = ()
+    extensions: tuple[str, ...] = EXTENSIONS
+
+
+NO_LIBRARIES: Final = Libraries()
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,7 @@ class _Place(NamedTuple):
 
 
 @dataclass
-class _Found:
+class _Collected:
     files: dict[Path, None] = field(default_factory=dict)
     library: dict[Path, None] = field(default_factory=dict)
     library_folders: dict[Path, None] = field(default_factory=dict)
@@ -128,21 +141,21 @@ class _Found:
         if self.lists_read > limits.LISTS:  # lists that name the next one twice are read twice as often at each level
             raise place.error(f"{word}: more than {limits.LISTS} file lists")
         words = _words(read_text(path, limits.SOURCE, errors="replace"), word, base, (*place.lists, path))
-        for found, where in words:
-            _take(self, found, words, where)
+        for item, where in words:
+            _take(self, item, words, where)
 
 
 _OPTIONS: Final = {
-    "-f": _Found.file_list,
-    "-F": _Found.relative_list,
-    "-v": _Found.library_file,
-    "-y": _Found.library_folder,
-    "-Y": _Found.extension,
-    "-I": _Found.folder,
-    "-D": _Found.define,
-    "+incdir": _Found.folder,
-    "+define": _Found.define,
-    "+libext": _Found.extension,
+    "-f": _Collected.file_list,
+    "-F": _Collected.relative_list,
+    "-v": _Collected.library_file,
+    "-y": _Collected.library_folder,
+    "-Y": _Collected.extension,
+    "-I": _Collected.folder,
+    "-D": _Collected.define,
+    "+incdir": _Collected.folder,
+    "+define": _Collected.define,
+    "+libext": _Collected.extension,
 }
 
 
@@ -162,63 +175,63 @@ def read_sources(
     relative_lists: paths in these are relative to the list. Raises Error, with the line of the list, for anything that
     does not exist and for wrong names.
     """
-    found, here = _Found(), _Place("", Path.cwd())
+    collected, here = _Collected(), _Place("", Path.cwd())
     for folder in include_dirs:
-        found.folder(str(folder), here)
+        collected.folder(str(folder), here)
     for name in file_lists:
-        found.file_list(str(name), here)
+        collected.file_list(str(name), here)
     for name in relative_lists:
-        found.relative_list(str(name), here)
+        collected.relative_list(str(name), here)
     for file in map(str, files):
-        _take(found, file, iter(()), here) if file.startswith("+") else found.file(file, here)
+        _take(collected, file, iter(()), here) if file.startswith("+") else collected.file(file, here)
     for name in library_files:
-        found.library_file(str(name), here)
+        collected.library_file(str(name), here)
     for name in library_dirs:
-        found.library_folder(str(name), here)
+        collected.library_folder(str(name), here)
     for macro in defines:
-        found.define(macro, here)
-    return _sources(found)
+        collected.define(macro, here)
+    return _sources(collected)
 
 
-def _sources(found: _Found) -> Sources:
-    if not found.library_folders:
-        for extension, place in found.extensions.items():
+def _sources(collected: _Collected) -> Sources:
+    if not collected.library_folders:
+        for extension, place in collected.extensions.items():
             if not place.lists:
                 raise Error(f"+libext+{extension} needs -y DIR, a folder of library files")
-            found.skipped.append(f"{place.text}+libext+{extension}")
-    extensions = tuple(found.extensions) or EXTENSIONS
-    libraries = Libraries(tuple(found.library), tuple(found.library_folders), extensions)
+            collected.skipped.append(f"{place.text}+libext+{extension}")
+    extensions = tuple(collected.extensions) or EXTENSIONS
+    libraries = Libraries(tuple(collected.library), tuple(collected.library_folders), extensions)
     return Sources(
-        tuple(found.files),
-        tuple(found.folders),
-        found.defines,
-        tuple(found.skipped),
+        tuple(collected.files),
+        tuple(collected.folders),
+        collected.defines,
+        tuple(collected.skipped),
         libraries,
-        tuple(found.lists),
-        found.defined_by,
+        tuple(collected.lists),
+        collected.defined_by,
     )
 
 
-def _take(found: _Found, word: str, words: Iterator[tuple[str, _Place]], place: _Place) -> None:
+def _take(collected: _Collected, word: str, words: Iterator[tuple[str, _Place]], place: _Place) -> None:
     """Add a word of a file list, with the words that belong to it."""
     name, *values = word.split("+")[1:] if word.startswith("+") else [word]
     if word.startswith("+") and f"+{name}" in _OPTIONS:
         for value in filter(None, values):
-            _OPTIONS[f"+{name}"](found, value, place)
+            _OPTIONS[f"+{name}"](collected, value, place)
     elif word in _OPTIONS:
         value, _ = next(words, ("", place))
         if not value:
             raise place.error(f"{word} needs an argument")
-        _OPTIONS[word](found, value, place)
+        _OPTIONS[word](collected, value, place)
     elif word[:2] in ("-I", "-D"):
-        _OPTIONS[word[:2]](found, word[2:], place)
+        _OPTIONS[word[:2]](collected, word[2:], place)
     elif not place.lists:
         raise Error(f"{word}: no such option; {', '.join(x for x in _OPTIONS if x[0] == '+')} are known")
     elif word[0] in "+-":
         argument = next(words, ("", place))[0] if word in _WITH_ARGUMENT else ""
-        found.skipped.append(f"{place.text}{word} {argument}".rstrip())
+        collected.skipped.append(f"{place.text}{word} {argument}".rstrip())
     else:
-        found.file(word, place)
+        collected.file(word, place)
 
 
 def _words(text: str, name: str, base: Path, lists: tuple[Path, ...]) -> Iterator[tuple[str, _Place]]:
@@ -235,8 +248,8 @@ def _words(text: str, name: str, base: Path, lists: tuple[Path, ...]) -> Iterato
 
 
 def _expanded(word: str, place: _Place) -> str:
-    def value(found: re.Match[str]) -> str:
-        name = found[1] or found[2] or found[3]
+    def value(match: re.Match[str]) -> str:
+        name = match[1] or match[2] or match[3]
         if name not in os.environ:
             raise place.error(f"the environment variable {name} is not set")
         return os.environ[name]

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.rtl.binding import Bound, Controls, bind, connections, flag_mask, signal_name
-from softfloat_ref.rtl.bundle import ALL_FLAGS, FLAG_NAMES, Move, Wire
-from softfloat_ref.rtl.module_ports import instance, string_literal
+from softfloat_ref.rtl.bundle import ALL_FLAGS, FLAG_NAMES, BitMove, Wire
+from softfloat_ref.rtl.module_ports import bit_literal, instance, string_literal
 from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.rtl.tolerance import Excuse, Tolerance
+from softfloat_ref.rtl.tolerance import Excuse, NanTolerance
 
 _CAST: Final = [  # Icarus has no casts to enumerations, and does without
     "`ifdef __ICARUS__",
@@ -41,7 +41,7 @@ def bench_text(
     given. Raises Error if ports and vectors do not fit.
     """
     bound = bind(manifest, controls, ports)
-    return filled(
+    return fill_template(
         "bench.sv",
         source=" ".join(source.split()),
         module=ports.module,
@@ -52,8 +52,8 @@ def bench_text(
         instance=instance_text(bound, ports),
         select=_select(bound, ports),
         present=_task("present", _moves("stimulus", bound.stimulus.moves, ["control"])),
-        expect=_task("expect_of", _moves("want", bound.got.moves, [_literal(bound.got.width, bound.got.constant)])),
-        **_excuse(bound, Tolerance(manifest, bound, ports)),
+        expect=_task("expect_of", _moves("want", bound.got.moves, [bit_literal(bound.got.width, bound.got.constant)])),
+        **_excuse(bound, NanTolerance(manifest, bound, ports)),
         record=_record(bound, ports),
         report=_report(bound, ports),
         waiting=_waiting(ports),
@@ -62,14 +62,10 @@ def bench_text(
     )
 
 
-def filled(template: str, **parts: str) -> str:
+def fill_template(template: str, **parts: str) -> str:
     """The text of a file beside this module, with each @name@ replaced by that part."""
     text = Path(__file__).with_name(template).read_text(encoding="utf-8")
     return re.sub(r"@(\w+)@", lambda mark: parts[mark[1]], text)
-
-
-def _literal(width: int, value: int) -> str:
-    return f"{width}'h{value:x}"
 
 
 def _input_width(bound: Bound) -> int:
@@ -122,9 +118,9 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
     ]
     lines += [f"localparam int {name} = {value};" for name, value in numbers.items()]
     lines += [f"localparam logic {name} = {int(value)};" for name, value in bits.items()]
-    lines += [f"localparam logic [OUT_WIDTH-1:0] FLAGS = {_literal(bound.got.width, bound.got.flags)};"]
+    lines += [f"localparam logic [OUT_WIDTH-1:0] FLAGS = {bit_literal(bound.got.width, bound.got.flags)};"]
     data = bound.stimulus.carriers()
-    lines += [f"localparam logic [IN_WIDTH-1:0] DATA = {_literal(_input_width(bound), data)};"]
+    lines += [f"localparam logic [IN_WIDTH-1:0] DATA = {bit_literal(_input_width(bound), data)};"]
     lines += [f"localparam logic [CHANNELS*IN_WIDTH-1:0] OPERANDS = {_operands(bound, ports)};"]
     lines += [f"localparam logic [OUT_WIDTH-1:0] ALL = {_all(bound)};"]
     return _indented(lines, 2)
@@ -132,14 +128,15 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
 
 def _operands(bound: Bound, ports: PortMap) -> str:
     """The bits of the stimulus that carry the operands of each valid, side by side."""
-    masks = [bound.stimulus.carriers(*names) for names in ports.handshake.operands]
-    return "{" + ", ".join(_literal(_input_width(bound), mask) for mask in reversed(masks)) + "}" if masks else "DATA"
+    width, groups = _input_width(bound), reversed(ports.handshake.operands)
+    masks = [bit_literal(width, bound.stimulus.carriers(*names)) for names in groups]
+    return "{" + ", ".join(masks) + "}" if masks else "DATA"
 
 
 def _all(bound: Bound) -> str:
     if not bound.got.signals:
         return "{OUT_WIDTH{1'b1}}"
-    return _literal(bound.got.width, (1 << bound.got.width) - 1 & ~bound.got.signals)
+    return bit_literal(bound.got.width, (1 << bound.got.width) - 1 & ~bound.got.signals)
 
 
 def instance_text(bound: Bound, ports: PortMap) -> str:
@@ -165,10 +162,10 @@ def _select(bound: Bound, ports: PortMap) -> str:
     lines = ["task select;"]
     body = []
     for part in bound.parts:
-        control = _literal(_input_width(bound), part.control | bound.stimulus.constant)
+        control = bit_literal(_input_width(bound), part.control | bound.stimulus.constant)
         sets = [f"control = {control};"]
-        sets += [f"channels = {_literal(ports.handshake.channels, part.channels)};"]
-        sets += [f"care[{i}] = {_literal(bound.got.width, c)};" for i, c in enumerate(part.care)]
+        sets += [f"channels = {bit_literal(ports.handshake.channels, part.channels)};"]
+        sets += [f"care[{i}] = {bit_literal(bound.got.width, c)};" for i, c in enumerate(part.care)]
         body += [f"{_key(bound, part.key)}: begin  // {part.label}", *(f"  {s}" for s in sets), "end"]
     if len(bound.parts) == 1:
         lines += [f"  {line.strip()}" for line in body[1:-1]]
@@ -180,10 +177,10 @@ def _select(bound: Bound, ports: PortMap) -> str:
 
 
 def _key(bound: Bound, key: int) -> str:
-    return _literal(bound.word_width - bound.key_lsb, key)
+    return bit_literal(bound.word_width - bound.key_lsb, key)
 
 
-def _moves(target: str, moves: Sequence[Move], start: list[str]) -> list[str]:
+def _moves(target: str, moves: Sequence[BitMove], start: list[str]) -> list[str]:
     """Statements that fill a bundle from the words of an operation."""
     lines: list[str] = []
     lane = -1
@@ -201,7 +198,7 @@ def _task(name: str, lines: list[str]) -> str:
     return _indented([f"task {name}(input int beat);", *(f"  {line}" for line in lines), "endtask"], 2)
 
 
-def _excuse(bound: Bound, tolerance: Tolerance) -> dict[str, str]:
+def _excuse(bound: Bound, tolerance: NanTolerance) -> dict[str, str]:
     """The task that leaves out of the comparison what the port map accepts, and its call; nothing without it."""
     if not any(tolerance.parts):
         return {"excuse": "", "excuse_call": ""}
@@ -233,7 +230,7 @@ def _excused(bound: Bound, excuses: Sequence[Excuse]) -> list[str]:
         if excuse.lane != lane:
             lane = excuse.lane
             lines += [f"word = vectors[pick(beat, {lane})];"]
-        left = f"care[{lane}] = care[{lane}] & ~{_literal(bound.got.width, excuse.mask)};"
+        left = f"care[{lane}] = care[{lane}] & ~{bit_literal(bound.got.width, excuse.mask)};"
         lines += [f"if ({excuse.condition}) {left}"]
     return lines
 
@@ -254,7 +251,7 @@ def _record(bound: Bound, ports: PortMap) -> str:
         for i in range(f.lanes):
             code = f"word[{f.lane(i)}+:{f.width}]"
             code += (
-                f" & {_literal(f.width, flag_mask(ports))}"
+                f" & {bit_literal(f.width, flag_mask(ports))}"
                 if f.role == "flags" and flag_mask(ports) != ALL_FLAGS
                 else ""
             )
@@ -316,7 +313,7 @@ def _report(bound: Bound, ports: PortMap) -> str:
 def _shown(wire: Wire, bundle: str) -> str:
     """The bits of an output in a message, without signals of the handshake."""
     bits = f"{bundle}[{wire.lsb}+:{wire.width}]"
-    return f"{bits} & {_literal(wire.width, (1 << wire.width) - 1 & ~wire.signal_bits)}" if wire.signals else bits
+    return f"{bits} & {bit_literal(wire.width, (1 << wire.width) - 1 & ~wire.signal_bits)}" if wire.signals else bits
 
 
 def _indented(lines: Iterable[str], by: int) -> str:

@@ -35,7 +35,21 @@ class Nans:
 
     def lines(self) -> list[str]:
         """The text of the functions."""
-        return [line for (fmt, quiet), name in self.names.items() for line in nan_function(name, fmt, quiet)]
+        return [line for (fmt, quiet), name in self.names.items() for line in _nan_function(name, fmt, quiet)]
+
+
+def _nan_function(name: str, fmt: Format, quiet: bool) -> list[str]:
+    """A function of SystemVerilog: whether a code is a NaN, or a quiet one."""
+    w = fmt.width
+    magnitude = f"(x & {w}'h{fmt.magnitude_mask:x})"
+    if fmt.nan == "ieee":
+        test = f"{magnitude} > {w}'h{fmt.inf_code:x}"
+    elif fmt.nan == "top":
+        test = f"{magnitude} == {w}'h{fmt.magnitude_mask:x}"
+    else:
+        test = f"x == {w}'h{fmt.sign_bit:x}"
+    test += f" && (x & {w}'h{fmt.quiet_bit:x}) != 0" if quiet else ""
+    return [f"function logic {name}(input logic [{w - 1}:0] x);  // {fmt.name}", f"  {name} = {test};", "endfunction"]
 
 
 def nan_results(unit: Unit) -> Iterator[tuple[Field, Format]]:
@@ -61,7 +75,7 @@ class Excuse:
     mask: int
 
 
-class Tolerance:
+class NanTolerance:
     """The excuses of each part of a set, and the functions that their conditions use (nans)."""
 
     def __init__(self, manifest: Mapping[str, Any], bound: Bound, ports: PortMap) -> None:
@@ -109,20 +123,6 @@ class Tolerance:
                 bits.append(_slice("got", m.to + low - m.source, high - low))
                 mask |= (1 << high - low) - 1 << m.to + low - m.source
         return _slice("word", first, width), bits[0] if len(bits) == 1 else f"{{{', '.join(bits)}}}", mask
-
-
-def nan_function(name: str, fmt: Format, quiet: bool) -> list[str]:
-    """A function of SystemVerilog: whether a code is a NaN, or a quiet one."""
-    w = fmt.width
-    magnitude = f"(x & {w}'h{fmt.magnitude_mask:x})"
-    if fmt.nan == "ieee":
-        test = f"{magnitude} > {w}'h{fmt.inf_code:x}"
-    elif fmt.nan == "top":
-        test = f"{magnitude} == {w}'h{fmt.magnitude_mask:x}"
-    else:
-        test = f"x == {w}'h{fmt.sign_bit:x}"
-    test += f" && (x & {w}'h{fmt.quiet_bit:x}) != 0" if quiet else ""
-    return [f"function logic {name}(input logic [{w - 1}:0] x);  // {fmt.name}", f"  {name} = {test};", "endfunction"]
 
 
 def _slice(name: str, lsb: int, width: int) -> str:

@@ -1,4 +1,5 @@
-"""A UVM package for a unit: a transaction with its fields, a predictor that asks the oracle, and a scoreboard."""
+"""What SystemVerilog queries the oracle with: a C file and a package for DPI, stored beside this module; and a UVM
+package for a unit, with a transaction of its fields, a predictor that asks the oracle, and a scoreboard."""
 
 from __future__ import annotations
 
@@ -12,22 +13,34 @@ from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base.errors import Error, refuse
-from softfloat_ref.base.files import make_folder, write_file
+from softfloat_ref.base.files import make_folder, new_file, write_file
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.systemverilog import sv_name
 from softfloat_ref.base.tables import choices
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.golden.writers.batch import identifier
 from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.rtl.testbench import filled
+from softfloat_ref.rtl.testbench import fill_template
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, Nans, nan_results, nan_scale
 from softfloat_ref.units import Field, Unit
 from softfloat_ref.units.unit import restored, stored
 
+FILES: Final = ("softfloat_ref_dpi.c", "softfloat_ref_pkg.sv")  # with which SystemVerilog queries the oracle
 _MAX_LINE: Final = 4000  # characters of a request, as in softfloat_ref_dpi.c
 _MAX_DEFINITION: Final = 1 << 24  # bytes of a definition, unpacked
 _MAX_RESULT: Final = 128  # bits, as in softfloat_ref_dpi.c
 _CHUNK: Final = 100
+
+
+def write_dpi(folder: str | Path) -> list[Path]:
+    """Write the C file and the package for DPI to a folder, created if needed; returns their paths. Raises Error."""
+    target = make_folder(folder)
+    written = []
+    for name in FILES:
+        with new_file(target / name) as stream:
+            stream.write(Path(__file__).with_name(name).read_bytes())
+        written.append(target / name)
+    return written
 
 
 def write_uvm(folder: str | Path, unit: Unit, name: str) -> Path:
@@ -46,7 +59,7 @@ def uvm_text(unit: Unit, name: str) -> str:
     unit = unit.compared()
     if not re.match(r"[A-Za-z_]", name):
         raise Error(f"{name!r} names classes, so it must begin with a letter; rename the recipe")
-    text, (inputs, outputs) = definition(unit), map(_named, (unit.inputs, unit.outputs))
+    text, (inputs, outputs) = packed_unit(unit), map(_named, (unit.inputs, unit.outputs))
     fields = (*inputs, *outputs)
     refuse(
         name,
@@ -55,7 +68,7 @@ def uvm_text(unit: Unit, name: str) -> str:
         ("the DPI package takes results of up to 128 bits", any(f.width > _MAX_RESULT for f in unit.results)),
     )
     controls = [f for f in fields if f.role == "control"]
-    return filled(
+    return fill_template(
         "uvm_pkg.sv",
         source=name,
         name=identifier(name),
@@ -79,14 +92,14 @@ def _named(fields: Sequence[Field]) -> list[Field]:
     return [replace(f, name=sv_name(f.name)) for f in fields]
 
 
-def definition(unit: Unit) -> str:
+def packed_unit(unit: Unit) -> str:
     """A unit as a word of letters, digits, +, / and =: what a manifest stores of it, compressed, by bz2, whose every
     version writes the same bytes."""
     table = json.dumps(stored(unit), separators=(",", ":"))
     return base64.b64encode(bz2.compress(table.encode())).decode("ascii")
 
 
-def unit_of(text: str) -> Unit:
+def unpacked_unit(text: str) -> Unit:
     """The unit of such a word. Raises Error."""
     try:
         table = bz2.BZ2Decompressor().decompress(base64.b64decode(text, validate=True), _MAX_DEFINITION)

@@ -101,7 +101,7 @@ VENDORS: Final = {vendor.name: vendor() for vendor in (Vcs, Questa, Xcelium, Riv
 NAMES: Final = ("verilator", "icarus", *VENDORS)
 
 
-def chosen(name: str | None, printed: bool) -> Simulator:
+def choose_simulator(name: str | None, printed: bool) -> Simulator:
     """The simulator of that name, or the first that is available; one of VENDORS only if its commands are printed.
 
     Raises Error."""

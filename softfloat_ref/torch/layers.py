@@ -17,7 +17,7 @@ import torch
 from softfloat_ref.arrays.exponents import find_format
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import layers
-from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.numerics import RunState
 from softfloat_ref.nn.training_recipe import Override, Recipe, load_recipe, read_recipe, recipe_files
 from softfloat_ref.torch import tensors
 from softfloat_ref.torch.calls import WatchedLayer, layer_forward, matrices
@@ -218,7 +218,7 @@ def attach(modules: dict[str, Any], recipe: Any, seed: int | None, root: Any) ->
     numpy_layers = {name: layer for name, m in modules.items() if (layer := counterpart(m)) is not None}
     training_recipe = find_recipe(recipe)
     clock = Clock(training_recipe, seed)
-    training_recipe.assign(layers.Sequential(numpy_layers), Run(clock.seed))
+    training_recipe.assign(layers.Sequential(numpy_layers), RunState(clock.seed))
     counted, unquantized = 0, []
     for name, layer in numpy_layers.items():
         if isinstance(layer, _Matrices) and _has_products(layer):

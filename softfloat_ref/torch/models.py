@@ -14,7 +14,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.files import refuse_other
 from softfloat_ref.golden.trace.files import write_trace as write_files
 from softfloat_ref.golden.trace.recorder import Recorder
-from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.numerics import RunState
 from softfloat_ref.torch.layers import QuantizedLayer, attach, find_recipe
 from softfloat_ref.torch.passes import ForwardRecording
 
@@ -85,7 +85,7 @@ def write_trace(model: Any, folder: str | Path, *inputs: Any) -> Any:
         raise Error("the model is in training mode; call its eval() first")
     folder, recorder = Path(folder), Recorder()
     refuse_other(folder)
-    clock.recording = ForwardRecording(recorder, Run(clock.seed, clock.step, training=False, phase="forward"))
+    clock.recording = ForwardRecording(recorder, RunState(clock.seed, clock.step, training=False, phase="forward"))
     try:
         with torch.no_grad():
             y = model(*inputs)

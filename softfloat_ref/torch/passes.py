@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.recorder import Recorder
 from softfloat_ref.nn import layers
-from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.numerics import RunState
 from softfloat_ref.nn.training_recipe import Recipe
 from softfloat_ref.torch import tensors
 
@@ -27,25 +27,25 @@ class Clock:
         self.step = 0
         self.forwards = 0
         self.recording: ForwardRecording | None = None
-        self._run = Run(self.seed)
+        self._run = RunState(self.seed)
 
     @torch.compiler.disable
     def begin(self, module: Any, inputs: Any) -> None:
         """Count a call of the model: a forward pre-hook."""
         if module.training:
             self.step += 1
-            self._run = Run(self.seed, self.step)
+            self._run = RunState(self.seed, self.step)
 
-    def run(self, training: bool) -> Run:
+    def run(self, training: bool) -> RunState:
         """The run of a layer that trains: one for all layers in this step; or of one in evaluation."""
-        return self._run if training else Run(self.seed, self.step, training=False)
+        return self._run if training else RunState(self.seed, self.step, training=False)
 
 
 class ForwardRecording(NamedTuple):
     """A forward pass that is being recorded: its tensors and operations, and the run of all its layers."""
 
     recorder: Recorder
-    run: Run
+    run: RunState
 
 
 class Through(torch.autograd.Function):

@@ -20,7 +20,7 @@ from softfloat_ref.base.executors import Workers
 from softfloat_ref.nn.data import Dataset
 from softfloat_ref.nn.model_errors import Work
 from softfloat_ref.nn.model_files import tensors
-from softfloat_ref.nn.train import Training
+from softfloat_ref.nn.train import TrainingRun
 from softfloat_ref.nn.training_recipe import read_recipe
 
 FORMATS = ["mxfp8", "nvfp4", "fp8_e4m3", "fp4_e2m1@e8m0/axis", "qint8"]
@@ -37,7 +37,7 @@ def model() -> dict[str, np.ndarray]:
         "data": {"name": "blobs"},
         "training": {"epochs": 2, "batch": 8},
     }
-    training = Training(read_recipe(table), Dataset(x, y, x, y, "classes", 2))
+    training = TrainingRun(read_recipe(table), Dataset(x, y, x, y, "classes", 2))
     training.run()
     return {**training.trainer.parameters(), "step": np.int64(16)}
 
@@ -144,9 +144,9 @@ def test_memory_is_that_of_a_slab(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 1 << 22
-    assert [row.found.errors.values for row in rows] == [1 << 21] * 3
+    assert [row.measured.errors.values for row in rows] == [1 << 21] * 3
     whole = list(Work(stored, measures, slab=1 << 24).rows(Workers()))
-    assert [r.found.errors for r in whole] == [r.found.errors for r in rows]
+    assert [r.measured.errors for r in whole] == [r.measured.errors for r in rows]
 
 
 def test_order_and_choice(tmp_path: Path) -> None:

@@ -83,9 +83,9 @@ def limit_of(recipe: Recipe) -> float | None:
 
 def step_of(recipe: Recipe) -> Step:
     """A step of the recipe's training, on the next minibatch of a few."""
-    from softfloat_ref.nn.train import Training, load_data
+    from softfloat_ref.nn.train import TrainingRun, load_data
 
-    training = Training(recipe, load_data(recipe))
+    training = TrainingRun(recipe, load_data(recipe))
     pairs, trainer = cycle([*islice(training._batches(0), _BATCHES)]), training.trainer
 
     def step() -> None:
@@ -120,10 +120,10 @@ def _seconds(step: Step, count: int) -> float:
 
 def _torch_step(recipe: Recipe, torch: Any) -> Step | None:
     """The same step in PyTorch; None for networks that are not compared."""
-    from softfloat_ref.nn.train import Training, load_data
+    from softfloat_ref.nn.train import TrainingRun, load_data
 
     data, model = load_data(recipe), recipe.model
-    x, y = find_first(Training(recipe, data)._batches(0))
+    x, y = find_first(TrainingRun(recipe, data)._batches(0))
     match model["kind"]:
         case "cnn":
             network = networks.cnn(torch, x.shape[3], model["channels"], data.classes)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bench import networks, recipe_steps
-from softfloat_ref.nn.train import Training, load_data
+from softfloat_ref.nn.train import TrainingRun, load_data
 from softfloat_ref.nn.training_recipe import load_recipe, read_recipe, recipe_files
 
 SMALL: dict[str, Any] = {
@@ -76,7 +76,7 @@ def test_networks_in_pytorch_have_the_same_parameters(name: str) -> None:
     torch: Any = pytest.importorskip("torch")
     recipe = load_recipe(name)
     data = load_data(recipe)
-    mine = sum(p.size for p in Training(recipe, data).trainer.parameters().values())
+    mine = sum(p.size for p in TrainingRun(recipe, data).trainer.parameters().values())
     if name == "fp32-cnn":
         network = networks.cnn(torch, 3, recipe.model["channels"], data.classes)
     elif name == "fp32-transformer":

@@ -20,7 +20,7 @@ from .rates import RUNS, median_seconds, one_thread
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.layers import Layer
-    from softfloat_ref.nn.numerics import Run
+    from softfloat_ref.nn.numerics import RunState
 
 _SR: Final = {"rounding": "sr", "sr_bits": 16}
 _ROLES: Final = ("weight", "activation", "error", "weight_gradient")
@@ -76,17 +76,17 @@ def _show_network(kind: str) -> None:
         click.echo(f"{kind:13}{name:18}{taken * 1e3:9.1f} ms per step, ratio {taken / plain:.2f} (at most {limit})")
 
 
-def make(kind: str, fmt: str | None, policy: Mapping[str, Any] | str | None) -> tuple[Layer, Run, Any, Any]:
+def make(kind: str, fmt: str | None, policy: Mapping[str, Any] | str | None) -> tuple[Layer, RunState, Any, Any]:
     """A network in a format, with a minibatch for it."""
     import numpy as np
 
     from softfloat_ref.nn.models import Input, build
-    from softfloat_ref.nn.numerics import Run
+    from softfloat_ref.nn.numerics import RunState
     from softfloat_ref.nn.training_recipe import read_recipe
 
     text = kind in _TEXT
     shape = () if text else _IMAGE
-    network, run = build(NETWORKS[kind], Input(shape, _SYMBOLS, 1)), Run(1)
+    network, run = build(NETWORKS[kind], Input(shape, _SYMBOLS, 1)), RunState(1)
     formats = {} if fmt is None else dict.fromkeys(_ROLES, fmt)
     table = {"model": NETWORKS[kind], "data": {}, "formats": formats}
     read_recipe(table if policy is None else {**table, "policy": policy}).assign(network, run)

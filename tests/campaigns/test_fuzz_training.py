@@ -122,7 +122,7 @@ def test_a_line_whose_epoch_is_none_is_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_an_outcome_that_is_none_is_made_anew(change: dict[str, Any], recipe: Recipe, tmp_path: Path) -> None:
-    kept = compare._kept(compare.run(recipe), recipe, tmp_path)
+    kept = compare._kept(compare.run_recipe(recipe), recipe, tmp_path)
     assert compare._stored(recipe, tmp_path) == kept
     path = compare.folder_of(recipe, tmp_path) / compare.OUTCOME
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
@@ -139,10 +139,10 @@ def test_a_file_that_unpacks_to_more_than_it_may(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(limits, "DATA", 1 << 20)
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(bytes(1 << 20)))
-    assert files.content(path) == bytes(1 << 20)
+    assert files.read_unpacked(path) == bytes(1 << 20)
     path.write_bytes(gzip.compress(bytes((1 << 20) + 1)))
     with pytest.raises(Error, match="decompresses to more than 1048576 bytes"):
-        files.content(path)
+        files.read_unpacked(path)
 
 
 def test_a_fare_beyond_fp32(tmp_path: Path) -> None:

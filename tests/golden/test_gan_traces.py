@@ -17,7 +17,7 @@ from softfloat_ref.golden.trace.step import TracedStep, trace_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn.numerics import Numerics
 from softfloat_ref.nn.tensor_format import TensorFormat
-from softfloat_ref.nn.train import Training, load_data
+from softfloat_ref.nn.train import TrainingRun, load_data
 from softfloat_ref.nn.training_recipe import Recipe, read_recipe
 
 SR = {"policy": {"rounding": "sr", "sr_bits": 8}}
@@ -59,7 +59,7 @@ def test_the_traced_step_is_the_plain_one(traced: tuple[str, TracedStep]) -> Non
     """Both networks' weights after it, and so the discriminator of the generator's turn, which is the updated one."""
     name, step = traced
     training_recipe = recipe(name, "fp32-sequential" if name == "fp8" else "mx-fp32")
-    training = Training(training_recipe, load_data(training_recipe))
+    training = TrainingRun(training_recipe, load_data(training_recipe))
     for number, pair in enumerate(training._batches(0), 1):
         training.trainer.step(number, *pair)
     assert number == 2

@@ -231,7 +231,7 @@ def test_bad_mixed_recipes(text: str, message: str, tmp_path: Path) -> None:
         ("width = 2, codes = { rne", "width = 1, codes = { rne", "rup = 3; it must be from 0 to 1"),
         ("rtz = 1", "rtz = 0", "drive the same codes"),
         ('of = "rounding"', 'of = "round"', "unknown property 'round'; did you mean rounding"),
-        ('"fma * *"', '"fma *"', "is not one word each"),
+        ('"fma * *"', '"fma *"', "needs one word for each of op fmt out"),
         ('in_valid = "in_valid"', 'in_valid = "clk"', "port 'clk' has two uses"),
         ('in_valid = "in_valid"', 'in_valid = "a b"', "is not the name"),
         ("stalls = 20", "stalls = 99", "it must be from 0 to 95"),

@@ -20,7 +20,7 @@ from softfloat_ref.golden.trace.files import write_trace
 from softfloat_ref.golden.trace.loader import load_trace
 from softfloat_ref.golden.trace.step import TracedStep, trace_step
 from softfloat_ref.golden.verify import verify
-from softfloat_ref.nn.train import Training, load_data
+from softfloat_ref.nn.train import TrainingRun, load_data
 from softfloat_ref.nn.training_recipe import read_recipe
 
 TRAINING = {"epochs": 1, "batch": 4, "length": 3}
@@ -84,7 +84,7 @@ def test_a_loaded_trace_is_the_recorded_one(
             steps = "" if tensor.time_step is None else f"t{tensor.time_step}/"
             phase = "" if tensor.phase in ("", "update") else f"{tensor.phase}/"
             assert tensor.name == f"{parts[0]}/{phase}{steps}{parts[2]}"
-        network = Training(RECIPES[name], load_data(RECIPES[name])).trainer.layers
+        network = TrainingRun(RECIPES[name], load_data(RECIPES[name])).trainer.layers
         layers = {x for x, layer in network.items() if layer.params}
         assert layers <= set(loaded.layers)
         assert set(loaded.layers) <= network.keys() | {"input", "constants", "loss"}

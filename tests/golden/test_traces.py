@@ -23,7 +23,7 @@ from softfloat_ref.golden.trace.step import TracedStep, trace_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.numerics import Numerics
-from softfloat_ref.nn.train import Training, load_data
+from softfloat_ref.nn.train import TrainingRun, load_data
 from softfloat_ref.nn.training_recipe import Recipe, read_recipe
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.profiles import get_profile
@@ -258,7 +258,7 @@ def test_nothing_goes_unrecorded() -> None:
 def test_a_traced_step_is_the_plain_one(traced: Callable[[str], TracedStep]) -> None:
     """With the accumulator named, the recorded update has the bits of training as ever."""
     name = "fp8-mlp"
-    training = Training(recipe(name), load_data(recipe(name)))
+    training = TrainingRun(recipe(name), load_data(recipe(name)))
     steps = iter(training._batches(0))
     for number in (1, 2):
         training.trainer.step(number, *next(steps))

@@ -47,28 +47,28 @@ def test_spread() -> None:
 def test_processes_change_nothing_and_finished_runs_are_kept(tmp_path: Path) -> None:
     recipe = load_recipe(recipe_file(tmp_path, "a"))
     with workers(1) as crew:
-        here = compare.compare([recipe], (1, 2), crew, tmp_path / "out")
-        seen: list[compare.Outcome] = []
-        again = compare.compare([recipe], (1, 2, 3), crew, tmp_path / "out", seen.append)
+        here = compare.compare_recipes([recipe], (1, 2), crew, tmp_path / "out")
+        seen: list[compare.RunOutcome] = []
+        again = compare.compare_recipes([recipe], (1, 2, 3), crew, tmp_path / "out", seen.append)
     assert again[:2] == here  # seconds too: they were not done again
     assert [o.seed for o in seen] == [1, 2, 3]
     with workers(2) as crew:
-        there = compare.compare([recipe], (3, 1), crew)
+        there = compare.compare_recipes([recipe], (3, 1), crew)
     assert [(o.seed, o.epochs, o.averaged) for o in there] == [
         (o.seed, o.epochs, o.averaged) for o in (again[0], again[2])
     ]
     longer = recipe.with_training(epochs=3)
     with workers(1) as crew:
-        assert len(compare.compare([longer], (1,), crew, tmp_path / "out")[0].epochs) == 3  # another recipe
+        assert len(compare.compare_recipes([longer], (1,), crew, tmp_path / "out")[0].epochs) == 3  # another recipe
 
 
 @pytest.mark.full
 def test_diverged_runs_count_as_such(tmp_path: Path) -> None:
     bad = recipe_file(tmp_path, "bad", 1e30)
-    outcome = compare.run(load_recipe(bad))
+    outcome = compare.run_recipe(load_recipe(bad))
     assert outcome.diverged
     assert outcome.epochs == ()
-    good = compare.run(
+    good = compare.run_recipe(
         read_recipe(json.loads(json.dumps({"model": {"kind": "mlp"}, "data": {"name": "blobs"}})), "good")
     )
     first, second = compare.summaries([good, outcome])

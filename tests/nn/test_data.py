@@ -12,7 +12,7 @@ import pytest
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.data import DATA, batches, load, text_batches
-from softfloat_ref.nn.data.shapes import SHAPES
+from softfloat_ref.nn.data.synthetic import SHAPES
 from softfloat_ref.nn.data.text import unicode_names
 from softfloat_ref.oracle.sources import Philox
 
@@ -109,8 +109,8 @@ def test_a_nearest_mean_classifier_says_how_hard_it_is(name: str) -> None:
     d = load(name, seed=1)
     x, t = (a.reshape(len(a), -1).astype(float) for a in (d.train_x, d.test_x))
     means = np.stack([x[d.train_y == k].mean(axis=0) for k in range(d.classes)])
-    found = ((t[:, None] - means[None]) ** 2).sum(axis=-1).argmin(axis=1)
-    assert {"blobs": 0.85, "shapes": 0.1}[name] < (found == d.test_y).mean() < {"blobs": 0.99, "shapes": 0.4}[name]
+    nearest = ((t[:, None] - means[None]) ** 2).sum(axis=-1).argmin(axis=1)
+    assert {"blobs": 0.85, "shapes": 0.1}[name] < (nearest == d.test_y).mean() < {"blobs": 0.99, "shapes": 0.4}[name]
 
 
 # -- minibatches -----------------------------------------------------------------------------------------------------
@@ -120,10 +120,10 @@ def test_batches_hold_every_example_once() -> None:
     x, y = np.arange(23) * 2, np.arange(23)
     orders = []
     for epoch in (0, 1):
-        found = list(batches(x, y, 5, seed=9, epoch=epoch))
-        assert [len(a) for a, _ in found] == [5, 5, 5, 5, 3]
-        assert all((a == 2 * b).all() for a, b in found)
-        orders.append(np.concatenate([b for _, b in found]).tolist())
+        minibatches = list(batches(x, y, 5, seed=9, epoch=epoch))
+        assert [len(a) for a, _ in minibatches] == [5, 5, 5, 5, 3]
+        assert all((a == 2 * b).all() for a, b in minibatches)
+        orders.append(np.concatenate([b for _, b in minibatches]).tolist())
         assert sorted(orders[-1]) == list(range(23))
     assert orders[0] != orders[1]
     words = Philox(9, int.from_bytes(b"data") << 32).words(1 << 40, 23)

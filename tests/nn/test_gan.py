@@ -14,12 +14,11 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.data import Dataset, load
-from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.features import FILE, Features, frechet
 from softfloat_ref.nn.models import DISCRIMINATOR, GENERATOR
-from softfloat_ref.nn.numerics import Numerics, Run
-from softfloat_ref.nn.train import Training, load_data, train
-from softfloat_ref.nn.trainer import Trainer
+from softfloat_ref.nn.numerics import Numerics, RunState
+from softfloat_ref.nn.train import TrainingRun, load_data, train
+from softfloat_ref.nn.trainer import Diverged, Trainer
 from softfloat_ref.nn.training_recipe import Recipe, load_recipe, read_recipe
 
 Array = np.ndarray[Any, Any]
@@ -56,21 +55,21 @@ def same(a: dict[str, Array], b: dict[str, Array]) -> bool:
 @pytest.mark.parametrize("target", [0, 1])
 def test_binary_cross_entropy(target: int) -> None:
     z = np.random.default_rng(1).normal(0, 3, (7, 1))
-    found = nn.binary_cross_entropy(z, target, Numerics(), scale=8.0)
+    loss = nn.binary_cross_entropy(z, target, Numerics(), scale=8.0)
     share = 1 / (1 + np.exp(-z))
-    assert found.value == pytest.approx(-np.log(share if target else 1 - share).mean(), rel=1e-12)
-    np.testing.assert_allclose(found.gradient, 8 * (share - target) / 7, rtol=1e-12)
-    assert found.correct == ((z > 0) == target).sum()
+    assert loss.value == pytest.approx(-np.log(share if target else 1 - share).mean(), rel=1e-12)
+    np.testing.assert_allclose(loss.gradient, 8 * (share - target) / 7, rtol=1e-12)
+    assert loss.correct == ((z > 0) == target).sum()
     far = np.array([[-1e4], [1e4], [3e38]], np.float32)
-    found = nn.binary_cross_entropy(far, target, Numerics())
-    assert np.isfinite(np.asarray(found.gradient)).all()
-    assert found.value == pytest.approx((1e4 if target else 1e4 + 3e38) / 3, rel=1e-6)
+    loss = nn.binary_cross_entropy(far, target, Numerics())
+    assert np.isfinite(np.asarray(loss.gradient)).all()
+    assert loss.value == pytest.approx((1e4 if target else 1e4 + 3e38) / 3, rel=1e-6)
 
 
 def test_noise_depends_on_seed_and_step_and_is_the_same_in_every_evaluation() -> None:
     def drawn(seed: int, step: int | None, count: int = 40, turn: str = "") -> Array:
         layer = nn.Noise(5, seed=seed, name="noise")
-        layer.numerics = Numerics("noise", run=Run(seed))
+        layer.numerics = Numerics("noise", run=RunState(seed))
         layer.numerics.run.begin(step or 0, step is not None, turn)
         parts = [layer.forward(np.empty((n, 12, 12, 3), np.float32)) for n in (count - 9, 9)]
         return np.concatenate(parts)
@@ -140,20 +139,20 @@ def test_the_gradients_of_a_turn_are_differences(turn: str, data: Dataset) -> No
         if not key.startswith(turn):
             continue
         place = tuple(rng.integers(0, n) for n in weight.shape)
-        kept = weight[place]
-        weight[place] = kept + step
+        value = weight[place]
+        weight[place] = value + step
         above = loss()
-        weight[place] = kept - step
+        weight[place] = value - step
         slope = (above - loss()) / (2 * step)
-        weight[place] = kept
+        weight[place] = value
         assert gradients[key][place] == pytest.approx(slope, rel=1e-4, abs=1e-8), key
 
 
 def test_a_skipped_update_is_the_turn_s_own(data: Dataset) -> None:
     """The generator's gradients overflow; the discriminator goes on."""
     formats = [{"layers": ["generator.*"], "weight_gradient": "fp16"}]
-    made = recipe(override=formats, loss_scaling={"kind": "dynamic", "scale": 2.0**24, "interval": 1000})
-    trainer = Trainer(made, data)
+    gan = recipe(override=formats, loss_scaling={"kind": "dynamic", "scale": 2.0**24, "interval": 1000})
+    trainer = Trainer(gan, data)
     before = {k: v.copy() for k, v in trainer.parameters().items()}
     assert not trainer.step(1, data.train_x, data.train_y).taken
     changed = {k.partition(".")[0] for k, v in trainer.parameters().items() if (v != before[k]).any()}
@@ -175,18 +174,18 @@ def test_a_divergence_names_the_layer(data: Dataset) -> None:
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize("swa", [{"kind": "after", "apart": 1, "count": 2}, {"kind": "every", "begin": 1}])
 def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any], data: Dataset) -> None:
-    made = recipe(formats=FP8, policy=SR, swa=swa, loss_scaling={"kind": "dynamic", "scale": 64.0})
-    whole = train(made, tmp_path / "whole", data=data)
+    gan = recipe(formats=FP8, policy=SR, swa=swa, loss_scaling={"kind": "dynamic", "scale": 64.0})
+    whole = train(gan, tmp_path / "whole", data=data)
 
     def stop(epoch: Any) -> None:
         if epoch.number == 2:
             raise InterruptedError
 
-    stopped = Training(made, data, tmp_path / "parts")
+    stopped = TrainingRun(gan, data, tmp_path / "parts")
     stopped.watch.epoch = stop
     with pytest.raises(InterruptedError):
         stopped.run()
-    again = train(made, tmp_path / "parts", data=data, resume=True)
+    again = train(gan, tmp_path / "parts", data=data, resume=True)
     assert same(final(tmp_path / "whole"), final(tmp_path / "parts"))
     assert again.averaged == whole.averaged
     assert (whole.averaged is None) == (swa["kind"] == "every")
@@ -199,11 +198,11 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any], 
 def test_averaged_weights_have_their_own_statistics(tmp_path: Path, data: Dataset) -> None:
     """The means over the batches of data, and of generated images after each."""
     model, swa = {**SMALL["model"], "dropout": 0.0}, {"kind": "after", "apart": 1, "count": 2}
-    made = recipe(model=model, swa=swa, training={"epochs": 2, "batch": 48})
-    train(made, tmp_path / "run", data=data)
-    trainer = Trainer(made, data)
-    found = checkpoint.load(tmp_path / "run" / "averaged.npz")[0]
-    trainer.restore(found)
+    gan = recipe(model=model, swa=swa, training={"epochs": 2, "batch": 48})
+    train(gan, tmp_path / "run", data=data)
+    trainer = Trainer(gan, data)
+    averaged = checkpoint.load(tmp_path / "run" / "averaged.npz")[0]
+    trainer.restore(averaged)
     trainer.run.begin(2 + 1)
     generated = trainer.network.layers[GENERATOR].forward(data.train_x)
     inner = list(trainer.network.layers[DISCRIMINATOR].children().values())[:3]
@@ -212,7 +211,9 @@ def test_averaged_weights_have_their_own_statistics(tmp_path: Path, data: Datase
         for layer in inner:
             x = layer.forward(x)
         means.append(x.mean(axis=(0, 1, 2)))
-    np.testing.assert_allclose(found["buffer/discriminator.norm2.mean"], np.mean(means, axis=0), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        averaged["buffer/discriminator.norm2.mean"], np.mean(means, axis=0), rtol=1e-4, atol=1e-6
+    )
 
 
 def test_samples_of_a_run(tmp_path: Path) -> None:
@@ -252,9 +253,9 @@ def test_a_picture_of_samples(tmp_path: Path) -> None:
     ],
 )
 def test_bad_recipes_are_refused(tables: dict[str, Any], message: str) -> None:
-    made = recipe(**tables)
+    gan = recipe(**tables)
     with pytest.raises(Error, match=message):
-        Trainer(made, load_data(made))
+        Trainer(gan, load_data(gan))
 
 
 def test_other_networks_generate_nothing(tmp_path: Path) -> None:
@@ -295,14 +296,14 @@ def test_the_classifier_of_the_distance() -> None:
 
 def test_gradients_of_statistics_are_scaled_once() -> None:
     """Those of the discriminator's norms, too, which the generator's turn computes again."""
-    found = []
+    gradients = []
     for scale in (1.0, 64.0):
-        made = recipe(training={"epochs": 1, "batch": 16}, loss_scaling={"kind": "constant", "scale": scale})
-        training = Training(made, load_data(made), count=True)
+        gan = recipe(training={"epochs": 1, "batch": 16}, loss_scaling={"kind": "constant", "scale": scale})
+        training = TrainingRun(gan, load_data(gan), count=True)
         training.run()
         assert training.statistics is not None
-        found.append(training.statistics.gradients())
-    once, scaled = found
+        gradients.append(training.statistics.gradients())
+    once, scaled = gradients
     assert any(name.startswith("discriminator.norm") for name in once)
     for name, gradient in once.items():
         assert np.array_equal(scaled[name], np.float32(64) * gradient), name

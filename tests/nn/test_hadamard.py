@@ -13,7 +13,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import hadamard
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.models import Input, build
-from softfloat_ref.nn.numerics import Numerics, Run
+from softfloat_ref.nn.numerics import Numerics, RunState
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.nn.training_recipe import load_recipe, read_recipe
 
@@ -21,7 +21,7 @@ FORMATS = {role: TensorFormat("nvfp4") for role in ("weight", "activation", "err
 
 
 def words_of(seed: int, n: int = 16) -> Any:
-    return Run(seed).signs().array(1, 0, n)
+    return RunState(seed).signs().array(1, 0, n)
 
 
 def matrix_of(words: Any) -> list[list[int]]:
@@ -35,7 +35,7 @@ def test_the_transform_is_the_sum_that_defines_it(size: int, rows: int) -> None:
     """Of integers, whose sums are exact in FP32; rows that are missing from the last `size` are zeros."""
     x = np.random.default_rng(rows).integers(-99, 100, (rows, 3))
     words = words_of(rows, size)
-    found = hadamard.transformed(x.astype(np.float32), words)
+    transformed = hadamard.transform(x.astype(np.float32), words)
     whole = [*x.tolist(), *[[0] * 3] * (-rows % size)]
     root = {4: 2, 16: 4, 64: 8, 256: 16}[size]
     expected = [
@@ -43,7 +43,7 @@ def test_the_transform_is_the_sum_that_defines_it(size: int, rows: int) -> None:
         for first in range(0, len(whole), size)
         for line in matrix_of(words)
     ]
-    assert [[Fraction(float(v)) for v in row] for row in found] == expected
+    assert [[Fraction(float(v)) for v in row] for row in transformed] == expected
 
 
 @pytest.mark.parametrize("rows", [3, 16, 50])
@@ -51,7 +51,7 @@ def test_the_product_is_unchanged(rows: int) -> None:
     """In exact arithmetic, since the transform is orthogonal."""
     a, b = (np.random.default_rng(rows + i).integers(-50, 50, (rows, 5)).astype(np.float32) for i in (0, 1))
     words = words_of(7)
-    x, y = (hadamard.transformed(m, words).astype(np.float64) for m in (a, b))
+    x, y = (hadamard.transform(m, words).astype(np.float64) for m in (a, b))
     np.testing.assert_array_equal(x.T @ y, a.T.astype(np.float64) @ b)
 
 
@@ -59,10 +59,10 @@ def test_the_product_is_unchanged(rows: int) -> None:
 def test_sums_are_of_neighbours_in_fp32(x: tuple[float, ...], expected: float) -> None:
     """(1 + 2^25) + (1 - 2^25), each bracket rounded, and (1 + 1) + (2^25 - 2^25)."""
     rows = np.array(x, np.float32)[:, np.newaxis]
-    assert hadamard.transformed(rows, np.zeros(4, np.uint8))[0, 0] == expected
+    assert hadamard.transform(rows, np.zeros(4, np.uint8))[0, 0] == expected
 
 
-def layer_of(size: int, run: Run) -> nn.Linear:
+def layer_of(size: int, run: RunState) -> nn.Linear:
     layer = nn.Linear(6, 5)
     layer.numerics = Numerics("linear", FORMATS, run=run, hadamard=size)
     return layer
@@ -73,7 +73,7 @@ def operands() -> list[Any]:
     return [rng.standard_normal((32, n)).astype(np.float32) for n in (6, 5)]
 
 
-def gradients(size: int, run: Run) -> tuple[Any, Any, Any]:
+def gradients(size: int, run: RunState) -> tuple[Any, Any, Any]:
     x, dy = operands()
     layer = layer_of(size, run)
     y = layer.forward(x)
@@ -81,19 +81,19 @@ def gradients(size: int, run: Run) -> tuple[Any, Any, Any]:
 
 
 def test_only_the_weight_gradient_is_transformed() -> None:
-    plain, found = gradients(0, Run(3)), gradients(16, Run(3))
-    np.testing.assert_array_equal(plain[1], found[1])
-    np.testing.assert_array_equal(plain[2], found[2])
-    assert (plain[0]["weight"] != found[0]["weight"]).any()
-    np.testing.assert_array_equal(plain[0]["bias"], found[0]["bias"])
-    error, x = (sf.quantize(hadamard.transformed(m, words_of(3)), "nvfp4", axis=0) for m in operands()[::-1])
-    np.testing.assert_array_equal(found[0]["weight"], error.T @ x)
+    plain, transformed = gradients(0, RunState(3)), gradients(16, RunState(3))
+    np.testing.assert_array_equal(plain[1], transformed[1])
+    np.testing.assert_array_equal(plain[2], transformed[2])
+    assert (plain[0]["weight"] != transformed[0]["weight"]).any()
+    np.testing.assert_array_equal(plain[0]["bias"], transformed[0]["bias"])
+    error, x = (sf.quantize(hadamard.transform(m, words_of(3)), "nvfp4", axis=0) for m in operands()[::-1])
+    np.testing.assert_array_equal(transformed[0]["weight"], error.T @ x)
 
 
 def test_signs_depend_on_the_seed_alone() -> None:
-    first = gradients(16, Run(3))[0]["weight"]
-    np.testing.assert_array_equal(gradients(16, Run(3, step=9))[0]["weight"], first)
-    assert (gradients(16, Run(4))[0]["weight"] != first).any()
+    first = gradients(16, RunState(3))[0]["weight"]
+    np.testing.assert_array_equal(gradients(16, RunState(3, step=9))[0]["weight"], first)
+    assert (gradients(16, RunState(4))[0]["weight"] != first).any()
 
 
 def test_the_recipe_and_its_overrides() -> None:
@@ -105,13 +105,13 @@ def test_the_recipe_and_its_overrides() -> None:
     }
     recipe = read_recipe(table)
     network = build(recipe.model, Input((8,), 3, 1))
-    recipe.assign(network, Run())
+    recipe.assign(network, RunState())
     sizes = [layer.numerics.hadamard_size for _, layer in network.walk() if layer.products]
     assert sizes == [0, 16, 16, 0]
     assert load_recipe("nvfp4-transformer").hadamard == 16
     recipe = read_recipe(table | {"formats": {"activation": "fp16", "error": "nvfp4", "hadamard": 16}})
     with pytest.raises(Error, match="hadamard = 16: linear2's role activation needs a block format"):
-        recipe.assign(network, Run())
+        recipe.assign(network, RunState())
 
 
 @pytest.mark.parametrize("size", [8, 32, -16, 16.5, True, "16"])

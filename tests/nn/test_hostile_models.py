@@ -121,9 +121,9 @@ PICKLES = {
         tensor(storage("LongStorage", count=b"M\x58\2")),
         "'tensor' claims 600 values, but has 24 bytes",
     ),
-    "a storage that claims less than none": (tensor(storage(count=b"J\xff\xff\xff\xff")), "claims no number"),
-    "a storage that claims a long number": (tensor(storage(count=LONG)), "claims no number"),
-    "a storage that claims tuples": (tensor(storage(count=shared(60, b")"))), "claims no number"),
+    "a storage that claims less than none": (tensor(storage(count=b"J\xff\xff\xff\xff")), "has no valid number"),
+    "a storage that claims a long number": (tensor(storage(count=LONG)), "has no valid number"),
+    "a storage that claims tuples": (tensor(storage(count=shared(60, b")"))), "has no valid number"),
     "a storage that is missing": (tensor(storage(key=text("1"))), "no item named"),
     "values beyond the storage": (tensor(first=b"K\1"), "the values of 'tensor' are not in the file"),
     "values before the storage": (tensor(first=b"J\xff\xff\xff\xff"), "the values of 'tensor' are not in the file"),
@@ -134,9 +134,9 @@ PICKLES = {
 @pytest.mark.parametrize("name", PICKLES)
 def test_pickles_that_are_refused(name: str, tmp_path: Path) -> None:
     body, message = PICKLES[name]
-    with little(), pytest.raises(Error, match=f"m.pt: .*({message})") as found:
+    with little(), pytest.raises(Error, match=f"m.pt: .*({message})") as refusal:
         tensors(pt(tmp_path / "m.pt", body))
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_pickles_that_are_refused(name: str, tmp_path: Path) -> None:
 def test_shapes_that_are_none(name: str, shape: bytes, strides: bytes, tmp_path: Path) -> None:
     """Such a tensor is skipped, and why is short."""
     with little():
-        (found,) = tensors(pt(tmp_path / "m.pt", tensor(shape=shape, strides=strides)))
-    assert "shape" in found.skipped
-    assert len(found.skipped) < 120
+        (described,) = tensors(pt(tmp_path / "m.pt", tensor(shape=shape, strides=strides)))
+    assert "shape" in described.skipped
+    assert len(described.skipped) < 120
 
 
 def test_lists_that_are_called_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

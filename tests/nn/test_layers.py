@@ -13,10 +13,10 @@ from softfloat_ref.arrays.functions import lstm_gates
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.recorder import RecordedArray, Recorder
-from softfloat_ref.nn import functions
 from softfloat_ref.nn import layers as nn
 from softfloat_ref.nn.models import MODELS, Input, build
-from softfloat_ref.nn.numerics import Numerics, Run
+from softfloat_ref.nn.numerics import Numerics, RunState
+from softfloat_ref.nn.operations import real_function
 from softfloat_ref.nn.tensor_format import TensorFormat
 
 Array = np.ndarray[Any, Any]
@@ -88,15 +88,15 @@ def forward(layer: nn.Layer, x: Array) -> Array:
 
 def differences(work: Callable[[], float], x: Array) -> Array:
     """Central differences of a number with respect to an array that it depends on."""
-    found = np.zeros_like(x)
+    slopes = np.zeros_like(x)
     for i in np.ndindex(x.shape):
-        kept = x[i]
-        x[i] = kept + STEP
+        value = x[i]
+        x[i] = value + STEP
         above = work()
-        x[i] = kept - STEP
-        found[i] = (above - work()) / (2 * STEP)
-        x[i] = kept
-    return found
+        x[i] = value - STEP
+        slopes[i] = (above - work()) / (2 * STEP)
+        x[i] = value
+    return slopes
 
 
 @pytest.mark.parametrize("name", LAYERS)
@@ -116,8 +116,8 @@ def test_gradients_are_the_differences(name: str) -> None:
         for key, parameter in part.params.items():
             value()
             layer.backward(weights.copy())
-            found = part.grads[key].copy()
-            np.testing.assert_allclose(found, differences(value, parameter), rtol=1e-5, atol=1e-8, err_msg=key)
+            gradient = part.grads[key].copy()
+            np.testing.assert_allclose(gradient, differences(value, parameter), rtol=1e-5, atol=1e-8, err_msg=key)
 
 
 Specs = dict[str, TensorFormat]
@@ -128,10 +128,10 @@ def spread(
 ) -> list[Array]:
     """Output, gradients of the input and of the parameters, under these numerics."""
     for name, part in layer.walk():
-        part.numerics = numerics(Numerics(name, specs, accumulator, Run(1)))
+        part.numerics = numerics(Numerics(name, specs, accumulator, RunState(1)))
         part.numerics.run.begin(1)
-    found = [layer.forward(x), layer.backward(dy)]
-    return [*found, *(part.grads[key] for _, part in layer.walk() for key in part.params)]
+    results = [layer.forward(x), layer.backward(dy)]
+    return [*results, *(part.grads[key] for _, part in layer.walk() for key in part.params)]
 
 
 def check_recorded(name: str, specs: Specs, accumulator: str) -> None:
@@ -141,11 +141,11 @@ def check_recorded(name: str, specs: Specs, accumulator: str) -> None:
     expected = spread(make(), x, dy, lambda plain: plain, specs, accumulator)
     recorder, layer = Recorder(), make()
     for part_name, part in layer.walk():
-        for kept in (part.params, part.buffers):
-            kept.update({key: recorder.input(f"{part_name}/{key}", value) for key, value in kept.items()})
-    given = recorder.input("x", x), recorder.input("dy", dy)
-    found = spread(layer, *given, lambda plain: RecordingNumerics(plain, recorder), specs, accumulator)
-    for a, b in zip(expected, found, strict=True):
+        for arrays in (part.params, part.buffers):
+            arrays.update({key: recorder.input(f"{part_name}/{key}", value) for key, value in arrays.items()})
+    inputs = recorder.input("x", x), recorder.input("dy", dy)
+    results = spread(layer, *inputs, lambda plain: RecordingNumerics(plain, recorder), specs, accumulator)
+    for a, b in zip(expected, results, strict=True):
         assert isinstance(b, RecordedArray)
         np.testing.assert_array_equal(np.asarray(b).view(np.uint32), a.view(np.uint32))
 
@@ -175,12 +175,12 @@ def test_the_gradient_of_the_loss() -> None:
     def value() -> float:
         return nn.softmax_cross_entropy(logits, targets, plain).value
 
-    found = nn.softmax_cross_entropy(logits, targets, plain, scale=8.0)
-    np.testing.assert_allclose(found.gradient, 8 * differences(value, logits), rtol=1e-5, atol=1e-8)
+    loss = nn.softmax_cross_entropy(logits, targets, plain, scale=8.0)
+    np.testing.assert_allclose(loss.gradient, 8 * differences(value, logits), rtol=1e-5, atol=1e-8)
     probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
     picked = np.take_along_axis(probabilities, targets[..., None], -1)
-    assert found.value == pytest.approx(-np.log(picked).mean(), rel=1e-12)
-    assert found.correct == (logits.argmax(-1) == targets).sum()
+    assert loss.value == pytest.approx(-np.log(picked).mean(), rel=1e-12)
+    assert loss.correct == (logits.argmax(-1) == targets).sum()
 
 
 def test_the_gradient_of_an_embedding() -> None:
@@ -237,11 +237,11 @@ def test_attention_product_by_product() -> None:
     q, k, v, p = (held.values[0] for held in (layer._q, layer._k, layer._v, layer._p))
     seen: dict[tuple[str, int], Array] = {}
     for name, held in (("q", layer._q), ("k", layer._k), ("v", layer._v), ("p", layer._p)):
-        seen |= {(name, axis): found[0] for axis, found in held._blocks.items()}
+        seen |= {(name, axis): block[0] for axis, block in held._blocks.items()}
     assert set(seen) == {(name, axis) for name in "qkvp" for axis in (1, 2)}
-    for (name, axis), found in seen.items():
+    for (name, axis), block in seen.items():
         value = {"q": q, "k": k, "v": v, "p": p}[name]
-        np.testing.assert_array_equal(found, blocks.quantize(value, "mxfp4", axis=axis - 1), err_msg=f"{name} {axis}")
+        np.testing.assert_array_equal(block, blocks.quantize(value, "mxfp4", axis=axis - 1), err_msg=f"{name} {axis}")
     assert (seen["q", 1] != seen["q", 2]).any()
 
 
@@ -266,7 +266,7 @@ def test_an_lstms_loops_are_its_operations(size: float, fmt: str, monkeypatch: p
     """The same bits as one operation after the other; also where a loop leaves functions' results undecided."""
     x, dy = (draw(7, 3, 5 + k, seed=k).astype(np.float32) * np.float32(size) for k in (0, 3))
     x[3, 1] = np.inf
-    found = []
+    results = []
     for at_once in (True, False):
         monkeypatch.setattr(Numerics, "records", not at_once)
         monkeypatch.setattr("softfloat_ref.nn.operations.lstm_gates", lstm_gates if at_once else gate_by_gate)
@@ -274,9 +274,9 @@ def test_an_lstms_loops_are_its_operations(size: float, fmt: str, monkeypatch: p
         layer.numerics = Numerics("lstm", {"vector": TensorFormat(fmt)} if fmt != "fp32" else {})
         for _ in range(2):
             with np.errstate(invalid="ignore"):
-                found.append([layer.forward(x), layer.backward(dy), *layer.grads.values()])
-    assert len(found) == 4
-    for quick, slow in zip(found[:2], found[2:], strict=True):
+                results.append([layer.forward(x), layer.backward(dy), *layer.grads.values()])
+    assert len(results) == 4
+    for quick, slow in zip(results[:2], results[2:], strict=True):
         for a, b in zip(quick, slow, strict=True):
             np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
             np.testing.assert_array_equal(*(v[~np.isnan(v)].view(np.uint32) for v in (a, b)))
@@ -284,7 +284,7 @@ def test_an_lstms_loops_are_its_operations(size: float, fmt: str, monkeypatch: p
 
 def gate_by_gate(sums: Array) -> Array:
     parts = np.split(sums, 4, 1)
-    return np.concatenate([functions.tanh(p) if i == 2 else functions.sigmoid(p) for i, p in enumerate(parts)], 1)
+    return np.concatenate([real_function("tanh" if i == 2 else "sigmoid", p) for i, p in enumerate(parts)], 1)
 
 
 def test_batch_norm_in_inference_goes_by_its_statistics() -> None:
@@ -299,7 +299,7 @@ def test_batch_norm_in_inference_goes_by_its_statistics() -> None:
 def test_dropout_depends_on_seed_and_step() -> None:
     def mask(seed: int, step: int) -> Array:
         layer = nn.Dropout(0.5)
-        layer.numerics = Numerics("drop", run=Run(seed))
+        layer.numerics = Numerics("drop", run=RunState(seed))
         layer.numerics.run.begin(step)
         return layer.forward(np.ones(1000, np.float32))
 
@@ -382,3 +382,9 @@ def test_a_resnet_20_has_its_layers() -> None:
 def test_bad_models_are_refused(table: dict[str, Any], message: str) -> None:
     with pytest.raises(Error, match=message.replace("[", r"\[").replace("+", r"\+")):
         build(table, Input((8, 8, 3), 10, 1))
+
+
+def test_every_kind_of_layer_is_known() -> None:
+    """To recipes, which select layers by it."""
+    layers = [x for name in nn.__all__ if isinstance(x := getattr(nn, name), type) and issubclass(x, nn.Layer)]
+    assert {x.kind for x in layers} - {"layer", "sequential"} == {*nn.KINDS}

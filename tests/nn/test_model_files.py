@@ -14,14 +14,14 @@ import pytest
 import state_dicts
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.model_files import Tensor, tensors
+from softfloat_ref.nn.model_files import ModelTensor, tensors
 
 W = np.random.default_rng(1).normal(size=(6, 40)).astype(np.float32)
 H = W[:2].astype(np.float16)
 D = W.astype(np.float64)
 
 
-def values(t: Tensor) -> np.ndarray:
+def values(t: ModelTensor) -> np.ndarray:
     """The values, read in two parts."""
     half = t.size // 3
     return np.concatenate([t.read(0, half), t.read(half, t.size - half)]).reshape(t.shape)
@@ -32,14 +32,14 @@ def test_npz(tmp_path: Path) -> None:
               "zero": W[:0], "scalar": np.float32(1), "text": np.array(["a"])}  # fmt: skip
     for save in (np.savez, np.savez_compressed):
         save(tmp_path / "m.npz", o=np.array([{}], object), **arrays)
-        found = {t.name: t for t in tensors(tmp_path / "m.npz")}
+        by_name = {t.name: t for t in tensors(tmp_path / "m.npz")}
         for name in ("w", "h", "d", "big", "f"):
-            assert np.array_equal(values(found[name]), arrays[name])
-            assert values(found[name]).dtype == arrays[name].dtype.newbyteorder("=")
-        skipped = {name: found[name].skipped for name in ("n", "zero", "scalar", "o")}
+            assert np.array_equal(values(by_name[name]), arrays[name])
+            assert values(by_name[name]).dtype == arrays[name].dtype.newbyteorder("=")
+        skipped = {name: by_name[name].skipped for name in ("n", "zero", "scalar", "o")}
         assert skipped == {"n": "int64 is not a float type", "zero": "empty", "scalar": "0-dimensional",
                            "o": "Python objects, which are never unpickled"}  # fmt: skip
-        assert (found["w"].data is None) == (save is np.savez)
+        assert (by_name["w"].data is None) == (save is np.savez)
     np.save(tmp_path / "w.npy", W)
     np.save(tmp_path / "f.npy", np.asfortranarray(W))
     for name in ("w", "f"):
@@ -57,13 +57,13 @@ def test_state_dicts_without_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "note": ("a", 1.5, None, True, 1 << 70),
     }
     state_dicts.save(tmp_path / "m.pt", state, monkeypatch)
-    found = {t.name: t for t in tensors(tmp_path / "m.pt")}
-    assert list(found) == ["model.w", "model.h", "model.n", "views.0", "views.1", "repeated"]
+    by_name = {t.name: t for t in tensors(tmp_path / "m.pt")}
+    assert list(by_name) == ["model.w", "model.h", "model.n", "views.0", "views.1", "repeated"]
     for name, array in (("model.w", W), ("model.h", H), ("views.0", W.T), ("views.1", W[2:4])):
-        assert np.array_equal(values(found[name]), array)
-    assert found["model.n"].skipped == "long is not a float type"
-    assert found["repeated"].skipped == "a view with strides (0, 0), in which values repeat"
-    assert found["model.w"].data is None
+        assert np.array_equal(values(by_name[name]), array)
+    assert by_name["model.n"].skipped == "long is not a float type"
+    assert by_name["repeated"].skipped == "a view with strides (0, 0), in which values repeat"
+    assert by_name["model.w"].data is None
 
 
 class Attack:
@@ -89,10 +89,10 @@ def test_safetensors(tmp_path: Path) -> None:
 
     data = safetensors.numpy.save({"w": W, "d": D, "h": H, "n": np.arange(3)}, {"note": "kept"})
     (tmp_path / "m.safetensors").write_bytes(data)
-    found = {t.name: t for t in tensors(tmp_path / "m.safetensors")}
+    by_name = {t.name: t for t in tensors(tmp_path / "m.safetensors")}
     for name, array in (("w", W), ("d", D), ("h", H)):
-        assert np.array_equal(values(found[name]), array)
-    assert found["n"].skipped == "I64 is not a float type"
+        assert np.array_equal(values(by_name[name]), array)
+    assert by_name["n"].skipped == "I64 is not a float type"
 
 
 def header(text: str, data: bytes = b"") -> bytes:
@@ -121,9 +121,9 @@ def test_what_torch_writes(tmp_path: Path) -> None:
     torch.save({**state, "t": w.t(), "n": torch.arange(3)}, tmp_path / "m.pt")
     safetensors.torch.save_file({k: v.detach().clone() for k, v in state.items()}, tmp_path / "m.safetensors")
     for file in ("m.pt", "m.safetensors"):
-        found = {t.name: t for t in tensors(tmp_path / file)}
+        by_name = {t.name: t for t in tensors(tmp_path / file)}
         for name, tensor in state.items():
-            assert np.array_equal(values(found[name]).astype(np.float32), tensor.detach().float().numpy()), name
+            assert np.array_equal(values(by_name[name]).astype(np.float32), tensor.detach().float().numpy()), name
     assert np.array_equal(values({t.name: t for t in tensors(tmp_path / "m.pt")}["t"]), W.T)
     torch.save(torch.nn.Linear(2, 2), tmp_path / "whole.pt")
     torch.save(state, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
@@ -144,11 +144,11 @@ def test_onnx(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "m.onnx")
     onnx.save(model, tmp_path / "e.onnx", save_as_external_data=True, location="e.data", size_threshold=100)
     for file in ("m.onnx", "e.onnx"):
-        found = {t.name: t for t in tensors(tmp_path / file)}
+        by_name = {t.name: t for t in tensors(tmp_path / file)}
         for name, array in (("w", W), ("h", H), ("d", D), ("typed", [1.5, -2]), ("b", [1.5, -2])):
-            assert np.array_equal(values(found[name]), array), name
-        assert found["n"].skipped == "INT64 is not a float type"
-    assert found["w"].path.endswith("e.data")
+            assert np.array_equal(values(by_name[name]), array), name
+        assert by_name["n"].skipped == "INT64 is not a float type"
+    assert by_name["w"].path.endswith("e.data")
     broken = onnx.load(tmp_path / "e.onnx", load_external_data=False)
     broken.graph.initializer[0].external_data[0].value = "../e.data"
     onnx.save(broken, tmp_path / "b.onnx")
@@ -175,18 +175,18 @@ BROKEN = {
 def test_broken_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if name.endswith((".safetensors", ".onnx")):
         pytest.importorskip(name.rpartition(".")[2])
-    made, message = BROKEN[name]
-    if made == "npz":
+    content, message = BROKEN[name]
+    if content == "npz":
         np.savez(tmp_path / name, w=W)
-    elif made == "pt":
+    elif content == "pt":
         state_dicts.save(tmp_path / name, {"w": state_dicts.whole(W)}, monkeypatch)
-    if isinstance(made, str):
-        made = (tmp_path / name).read_bytes()[:200]
-    if made is not None:
-        (tmp_path / name).write_bytes(made)
-    with pytest.raises(Error, match=message) as found:
+    if isinstance(content, str):
+        content = (tmp_path / name).read_bytes()[:200]
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(Error, match=message) as refusal:
         tensors(tmp_path / name)
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(refusal.value)
 
 
 def test_broken_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,10 @@ import pytest
 import softfloat_ref as sf
 from softfloat_ref import affine, arrays, blocks
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn import images
 from softfloat_ref.nn import layers as nn
-from softfloat_ref.nn.numerics import Numerics, Run
-from softfloat_ref.nn.quantizers import quantizer, rounded, stochastic
+from softfloat_ref.nn.numerics import Numerics, RunState
+from softfloat_ref.nn.operations import TensorOperations
+from softfloat_ref.nn.quantizers import quantizer, rounding, stochastic_rounding
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.oracle.policies import POLICIES, get_policy
 from softfloat_ref.oracle.sources import Philox
@@ -39,9 +39,9 @@ def same(a: Array, b: Array) -> bool:
     return a.shape == b.shape and bool((a.view(np.uint32) == b.view(np.uint32)).all())
 
 
-def numerics(run: Run | None = None, accumulator: str = "blas", **formats: Any) -> Numerics:
-    made = {k: v if isinstance(v, TensorFormat) else TensorFormat(v) for k, v in formats.items()}
-    return Numerics("layer", made, accumulator, run)
+def numerics(run: RunState | None = None, accumulator: str = "blas", **formats: Any) -> Numerics:
+    specs = {k: v if isinstance(v, TensorFormat) else TensorFormat(v) for k, v in formats.items()}
+    return Numerics("layer", specs, accumulator, run)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -49,7 +49,7 @@ def numerics(run: Run | None = None, accumulator: str = "blas", **formats: Any) 
 def test_scalar_values_are_the_arrays(fmt: str, policy: str) -> None:
     x = specials()
     for values in (x, x[:7], x[~np.isnan(x)], x[::3]):
-        assert same(rounded(values, sf.get_format(fmt), get_policy(policy)), arrays.quantize(values, fmt, policy))
+        assert same(rounding(sf.get_format(fmt), get_policy(policy))(values), arrays.quantize(values, fmt, policy))
 
 
 @pytest.mark.parametrize("fmt", ["s1e5m2", "s1e6m1b46", "fp16", "bf16", "fp8_e4m3", "tf32", "dlfloat16"])
@@ -58,7 +58,7 @@ def test_stochastic_values_are_the_arrays(fmt: str, policy: str) -> None:
     chosen = get_policy(policy, rounding="sr-b", sr_bits=11)
     for x in (specials(), specials()[:7], draw(100, 301), draw(100, 301)[:, ::2]):
         expected = arrays.quantize(x, fmt, chosen, Philox(3))
-        assert same(stochastic(x, sf.get_format(fmt), chosen, Philox(3)), expected)
+        assert same(stochastic_rounding(sf.get_format(fmt), chosen)(x, Philox(3)), expected)
 
 
 def test_plain_numerics_copy_nothing() -> None:
@@ -77,7 +77,7 @@ def test_stochastic_rounding_of_exact_values_needs_no_words(fmt: str, rounding: 
     x = arrays.decode(np.arange(1 << sf.get_format(fmt).width, dtype=np.uint16), fmt)
     beyond = np.array([x[np.isfinite(x)].max() * np.float32(4)], np.float32)
     for values in (x, np.append(x, beyond), np.append(x, np.float32(0.3)), np.insert(x, 0, np.float32(-0.7))):
-        assert same(stochastic(values, sf.get_format(fmt), policy, Philox(8)),
+        assert same(stochastic_rounding(sf.get_format(fmt), policy)(values, Philox(8)),
                     arrays.quantize(values, fmt, policy, Philox(8)))  # fmt: skip
 
 
@@ -109,12 +109,13 @@ def test_affine_values_are_the_integers(fmt: str, rounding: str) -> None:
             expected = affine.encode(x, fmt, axis=axis, profile="exact", policy=policy, random_bits=bits).decode()
             assert same(affine.quantize(x, fmt, axis=axis, profile="exact", policy=policy, random_bits=bits), expected)
     if "sym" not in fmt:
-        given = {"scale": np.float32(0.5), "zero_point": np.int32(3)}
+        parameters = {"scale": np.float32(0.5), "zero_point": np.int32(3)}
         expected = affine.encode(
-            ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **given
+            ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **parameters
         ).decode()
         assert same(
-            affine.quantize(ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **given), expected
+            affine.quantize(ties, fmt, axis=None, profile="exact", policy=policy, random_bits=bits, **parameters),
+            expected,
         )
 
 
@@ -145,18 +146,18 @@ def test_blocks_run_along_the_axis_that_is_reduced() -> None:
 def test_a_named_accumulator_is_bit_exact() -> None:
     x, w = draw(3, 70), draw(4, 70, seed=1)
     by = numerics(accumulator="fp16-sequential", weight="fp16", activation="fp16")
-    found = by.product(by.hold(x, "activation"), by.hold(w, "weight"), 1, 1)
+    product = by.product(by.hold(x, "activation"), by.hold(w, "weight"), 1, 1)
     a, b = arrays.encode(x, "fp16"), arrays.encode(w, "fp16")
     for i in range(3):
         for j in range(4):
             bits = sf.dot(a[i].tolist(), b[j].tolist(), "fp16", acc="fp16-sequential").bits
-            assert found.view(np.uint32)[i, j] == bits
+            assert product.view(np.uint32)[i, j] == bits
     by = numerics(accumulator="mx-fp32", weight="mxfp8", activation="mxfp8")
-    found = by.product(by.hold(x, "activation"), by.hold(w, "weight"), 1, 1)
+    product = by.product(by.hold(x, "activation"), by.hold(w, "weight"), 1, 1)
     expected = blocks.matmul(
         blocks.encode(x, "mxfp8", axis=1), blocks.encode(np.ascontiguousarray(w.T), "mxfp8", axis=0)
     )
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(product, expected)
     for fmt in ("qint8", "flexfp_e4m3"):
         by = numerics(accumulator="exact", weight=fmt, activation=fmt)
         with pytest.raises(Error, match="blas"):
@@ -179,10 +180,10 @@ def test_conv_in_blocks_is_the_product_of_quantized_patches(channels: int, fmt: 
     conv, x = nn.Conv2d(channels, 8, seed=2), draw(2, 6, 5, channels)
     conv.numerics = numerics(**dict.fromkeys(FOUR, fmt))
     y = conv.forward(x)
-    patches, weight = images.patches(x, 3, 1, 1), conv.params["weight"].reshape(8, -1)
+    patches, weight = TensorOperations().patches(x, 3, 1, 1), conv.params["weight"].reshape(8, -1)
     quantized = blocks.encode(patches, fmt, axis=1).decode()
     if channels % 32 == 0:
-        assert same(images.patches(blocks.encode(x, fmt, axis=3).decode(), 3, 1, 1), quantized)
+        assert same(TensorOperations().patches(blocks.encode(x, fmt, axis=3).decode(), 3, 1, 1), quantized)
     expected = quantized @ blocks.encode(weight, fmt, axis=1).decode().T + conv.params["bias"]
     np.testing.assert_array_equal(y.reshape(-1, 8), expected)
     dy = draw(*y.shape, seed=4)
@@ -240,7 +241,7 @@ def test_random_bits_depend_on_seed_step_and_tensor() -> None:
     x = draw(64, 64)
 
     def held(seed: int, step: int, name: str = "layer", before: int = 0) -> Array:
-        by = Numerics(name, {"weight": TensorFormat("s1e5m2", SR)}, run=Run(seed))
+        by = Numerics(name, {"weight": TensorFormat("s1e5m2", SR)}, run=RunState(seed))
         by.run.begin(step)
         for _ in range(before):
             by.hold(x, "weight")
@@ -252,7 +253,7 @@ def test_random_bits_depend_on_seed_step_and_tensor() -> None:
 
 
 def test_stochastic_rounding_is_unbiased_in_training_and_absent_in_inference() -> None:
-    run = Run(1)
+    run = RunState(1)
     by = numerics(run, weight=TensorFormat("s1e5m2", SR))
     x = np.full(100_000, 1.0625, np.float32)  # a quarter of the way from 1 to 1.25
     run.begin(1)
@@ -265,7 +266,7 @@ def test_stochastic_rounding_is_unbiased_in_training_and_absent_in_inference() -
 
 def test_stochastic_values_are_the_scalar_model() -> None:
     """Each value by `encode` with its own bits of the source."""
-    run = Run(9)
+    run = RunState(9)
     by = numerics(run, error=TensorFormat("s1e6m1b46", SR))
     x = draw(300)
     run.begin(4)
@@ -273,16 +274,16 @@ def test_stochastic_values_are_the_scalar_model() -> None:
     run.begin(4)
     words = run.source("layer/error").bits(16, 0, x.size)
     policy = get_policy(None, **SR)
-    for v, r, found in zip(x.tolist(), words, values.tolist(), strict=True):
+    for v, r, result in zip(x.tolist(), words, values.tolist(), strict=True):
         bits = sf.encode(Fraction(v), "s1e6m1b46", policy, r).bits
-        assert sf.decode(bits, "s1e6m1b46").as_fraction() == Fraction(found)
+        assert sf.decode(bits, "s1e6m1b46").as_fraction() == Fraction(result)
 
 
 # -- what a role may be ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("table", "message"),
     [
         ({"format": "fp8_e4m"}, "did you mean fp8_e4m3"),
         ({"format": "s1e5m2", "policy": {"rounding": "sr"}}, "sr_bits"),
@@ -292,9 +293,9 @@ def test_stochastic_values_are_the_scalar_model() -> None:
         ({"format": "mxfp8", "profile": "opc"}, "ocp"),
     ],
 )
-def test_bad_formats_are_refused(given: dict[str, Any], message: str) -> None:
+def test_bad_formats_are_refused(table: dict[str, Any], message: str) -> None:
     with pytest.raises(Error, match=message):
-        TensorFormat(**given)
+        TensorFormat(**table)
 
 
 def test_formats_beyond_float32_are_refused() -> None:

@@ -86,10 +86,10 @@ def test_every_bit_of_an_update(name: str) -> None:
     codes: list[int] = weight.view(np.uint32).tolist()
     states: list[dict[str, int]] = [{} for _ in codes]
     for t, gradient in enumerate(gradients(len(codes)), 1):
-        given = gradient.view(np.uint32).tolist()
+        slopes = gradient.view(np.uint32).tolist()
         updates.begin()
         updates.update("w", weight, gradient.copy(), 1.0, numerics())
-        codes = [rule(w, g, s, t) for w, g, s in zip(codes, given, states, strict=True)]
+        codes = [rule(w, g, s, t) for w, g, s in zip(codes, slopes, states, strict=True)]
         assert weight.view(np.uint32).tolist() == codes, t
 
 
@@ -101,8 +101,8 @@ def test_an_optimizer_goes_on_from_its_state(name: str) -> None:
     weights = np.ones(12, np.float32), np.ones(12, np.float32)
     for t, gradient in enumerate(gradients(12)):
         if t == 2:
-            kept, parts = parts.state(), Updates(read_optimizer(table))
-            parts.restore({**kept, "param/w": weights[1]}, {"w": weights[1]})
+            state, parts = parts.state(), Updates(read_optimizer(table))
+            parts.restore({**state, "param/w": weights[1]}, {"w": weights[1]})
         for updates, weight in zip((whole, parts), weights, strict=True):
             updates.begin()
             updates.update("w", weight, gradient.copy(), 1.0, numerics())

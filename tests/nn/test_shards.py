@@ -93,9 +93,9 @@ def test_gradients_are_those_of_the_shards_one_after_the_other() -> None:
         alone.run.begin(1)
         loss += alone._passes("", x[part], y[part], 16.0 * count / 5).loss * count / 5
         total = {k: total[k] + g if total else g for k, g in alone.gradients().items()}
-    found = trainer.gradients()
-    assert found.keys() == total.keys()
-    for name, gradient in found.items():
+    gradients = trainer.gradients()
+    assert gradients.keys() == total.keys()
+    for name, gradient in gradients.items():
         np.testing.assert_array_equal(gradient, total[name])
     assert passed.loss == pytest.approx(loss, rel=1e-12)
 
@@ -140,7 +140,7 @@ def test_a_run_that_diverges_in_a_worker_is_reported(tmp_path: Path) -> None:
         (("fp32-dcgan", "--shards", "2"), "training.shards: model 'dcgan' is trained in turns; give shards = 1"),
         (("fp32-lstm", "--shards", "2"), "training.shards: lstm1 (lstm) carries a state from step to step"),
         (("fp32-mlp", "--shards", "7"), "[training]: shards = 7 must divide batch = "),
-        (("fp32-mlp", "--shards", "2", "--statistics"), "training.shards: statistics are of steps in one shard"),
+        (("fp32-mlp", "--shards", "2", "--statistics"), "training.shards: statistics need steps in one shard"),
         (("fp32-mlp", "--shards", "2", "--trace", "1", "-o", "x"), "training.shards: a step in shards is not traced"),
         (("fp32-mlp", "--jobs", "2"), "--jobs and --scheduler are for the shards of a step; give --shards"),
         (("fp32-mlp", "--shards", "2", "--show", "--jobs", "2"), "--jobs and --scheduler are for the shards of a step"),

@@ -20,9 +20,8 @@ from softfloat_ref import arrays
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import checkpoint
 from softfloat_ref.nn.data import Dataset
-from softfloat_ref.nn.divergence import Diverged
-from softfloat_ref.nn.train import Training, train
-from softfloat_ref.nn.trainer import Trainer
+from softfloat_ref.nn.train import TrainingRun, train
+from softfloat_ref.nn.trainer import Diverged, Trainer
 from softfloat_ref.nn.training_recipe import Recipe, read_recipe
 
 Array = np.ndarray[Any, Any]
@@ -63,9 +62,9 @@ def same(a: dict[str, Array], b: dict[str, Array]) -> bool:
 
 
 def test_the_same_seed_gives_the_same_bits(tmp_path: Path) -> None:
-    made = recipe(formats=FP8, policy=SR)
+    fp8 = recipe(formats=FP8, policy=SR)
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        train(made.with_training(seed=seed), tmp_path / name)
+        train(fp8.with_training(seed=seed), tmp_path / name)
     assert same(final(tmp_path / "a"), final(tmp_path / "b"))
     assert not same(final(tmp_path / "a"), final(tmp_path / "c"))
     assert (tmp_path / "a" / "checkpoint.npz").read_bytes() == (tmp_path / "b" / "checkpoint.npz").read_bytes()
@@ -82,15 +81,15 @@ def test_the_same_seed_gives_the_same_bits(tmp_path: Path) -> None:
 )
 def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any], optimizer: dict[str, Any]) -> None:
     formats = {**FP8, "activation": {"format": "qint8", "observer": "moving-average"}}
-    made = recipe(
+    stochastic = recipe(
         formats=formats, policy=SR, swa=swa, optimizer=optimizer, loss_scaling={"kind": "dynamic", "scale": 64.0}
     )
-    whole = train(made, tmp_path / "whole")
-    stopped = Training(made, Training(made, *_data(made)).data, tmp_path / "parts")
+    whole = train(stochastic, tmp_path / "whole")
+    stopped = TrainingRun(stochastic, TrainingRun(stochastic, *_data(stochastic)).data, tmp_path / "parts")
     stopped._finish = stopped.watch.epoch = _stop_after_two(stopped)  # type: ignore[method-assign]
     with pytest.raises(InterruptedError):
         stopped.run()
-    again = train(made, tmp_path / "parts", resume=True)
+    again = train(stochastic, tmp_path / "parts", resume=True)
     assert same(final(tmp_path / "whole"), final(tmp_path / "parts"))
     assert again.averaged == whole.averaged
     assert [dataclasses.replace(e, seconds=0.0) for e in again.epochs] == [
@@ -99,13 +98,13 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path: Path, swa: dict[str, Any], 
     assert steps(tmp_path / "whole") == steps(tmp_path / "parts")
 
 
-def _data(made: Recipe) -> tuple[Dataset]:
+def _data(of: Recipe) -> tuple[Dataset]:
     from softfloat_ref.nn.train import load_data
 
-    return (load_data(made),)
+    return (load_data(of),)
 
 
-def _stop_after_two(training: Training) -> Any:
+def _stop_after_two(training: TrainingRun) -> Any:
     def stop(epoch: Any = None) -> None:
         if epoch is None or epoch.number == 2:
             raise InterruptedError
@@ -170,13 +169,13 @@ def test_a_run_too_short_for_its_average_says_what_to_set() -> None:
 
 
 def test_what_a_run_leaves(tmp_path: Path) -> None:
-    made = recipe(formats=FP8, training={"epochs": 2, "batch": 16, "log_every": 3})
-    result = train(made, tmp_path / "run", statistics=True)
+    fp8 = recipe(formats=FP8, training={"epochs": 2, "batch": 16, "log_every": 3})
+    result = train(fp8, tmp_path / "run", statistics=True)
     head, *lines = steps(tmp_path / "run")
     assert head["products"] == result.products == "BLAS in FP32 on decoded values"
     assert [line["step"] for line in lines] == [3, 6, 6, 9, 12, 12]
     assert lines[2]["test_loss"] == result.epochs[0].test.loss
-    assert lines[2]["accuracy"] == result.epochs[0].test.accuracy
+    assert lines[2]["accuracy"] == result.epochs[0].test.counted
     shares = lines[0]["tensors"]["conv2.weight_gradient"]
     assert set(shares) >= {"zero", "flushed", "overflowed", "saturated", "mean_relative_error"}
     assert set(lines[0]["tensors"]) >= {f"conv2.{role}" for role in ("weight", "activation", "error")}
@@ -186,15 +185,15 @@ def test_what_a_run_leaves(tmp_path: Path) -> None:
     import tomllib
 
     written = tomllib.loads((tmp_path / "run" / "recipe.toml").read_text())
-    assert read_recipe(written) == made
+    assert read_recipe(written) == fp8
 
 
 def test_flushed_gradients_are_counted() -> None:
     """FP16's smallest subnormal is 2^-24: tiny errors vanish without loss scaling, and stay with it."""
     shares = []
     for scale in (1.0, 65536.0):
-        made = recipe(MLP, formats={"error": "fp16"}, loss_scaling={"kind": "constant", "scale": scale})
-        training = Training(made, blobs(scale=1e-4), count=True)
+        scaled = recipe(MLP, formats={"error": "fp16"}, loss_scaling={"kind": "constant", "scale": scale})
+        training = TrainingRun(scaled, blobs(scale=1e-4), count=True)
         for _, layer in training.trainer.network.walk():
             for name in layer.params:
                 layer.params[name] *= np.float32(1e-5)
@@ -206,8 +205,8 @@ def test_flushed_gradients_are_counted() -> None:
 
 
 def test_inference_does_not_round_stochastically() -> None:
-    made = recipe(formats=FP8, policy=SR)
-    training = Training(made, *_data(made))
+    fp8 = recipe(formats=FP8, policy=SR)
+    training = TrainingRun(fp8, *_data(fp8))
     pairs = list(training._test())
     assert training.trainer.evaluate(pairs) == training.trainer.evaluate(pairs)
     x, y = pairs[0]
@@ -219,15 +218,15 @@ def test_a_step_is_an_update_of_the_master_weights() -> None:
     """FP32 master weights, unscaled gradients: the loss scale leaves no trace where nothing overflows or is flushed."""
     weights = []
     for scale in (1.0, 1024.0):
-        training = Training(recipe(MLP, loss_scaling={"kind": "constant", "scale": scale}), blobs())
+        training = TrainingRun(recipe(MLP, loss_scaling={"kind": "constant", "scale": scale}), blobs())
         training.trainer.step(1, training.data.train_x, training.data.train_y)
         weights.append({k: v.copy() for k, v in training.trainer.parameters().items()})
     assert same(*weights)
 
 
 def test_master_weights_and_state_in_a_format() -> None:
-    made = recipe(MLP, formats={"master": "bf16", "optimizer": "fp16"}, optimizer={"rate": 0.1, "momentum": 0.9})
-    trainer = Trainer(made, blobs())
+    mlp = recipe(MLP, formats={"master": "bf16", "optimizer": "fp16"}, optimizer={"rate": 0.1, "momentum": 0.9})
+    trainer = Trainer(mlp, blobs())
     trainer.step(1, blobs().train_x, blobs().train_y)
     for array in trainer.parameters().values():
         np.testing.assert_array_equal(array, arrays.quantize(array, "bf16"))
@@ -236,8 +235,8 @@ def test_master_weights_and_state_in_a_format() -> None:
 
 
 def test_gradients_are_clipped_to_a_length() -> None:
-    made = recipe(MLP, optimizer={"rate": 1.0, "clip_norm": 1e-3})
-    trainer = Trainer(made, blobs())
+    mlp = recipe(MLP, optimizer={"rate": 1.0, "clip_norm": 1e-3})
+    trainer = Trainer(mlp, blobs())
     before = {k: v.copy() for k, v in trainer.parameters().items()}
     trainer.step(1, blobs().train_x, blobs().train_y)
     moved = sum(float(((v - before[k]) ** 2).sum()) for k, v in trainer.parameters().items())
@@ -246,8 +245,8 @@ def test_gradients_are_clipped_to_a_length() -> None:
 
 def test_dynamic_scaling_skips_what_overflows() -> None:
     scaling = {"kind": "dynamic", "scale": 2.0**22, "interval": 1000}
-    made = recipe(MLP, formats={"weight_gradient": "fp16"}, loss_scaling=scaling)
-    trainer = Trainer(made, blobs())
+    mlp = recipe(MLP, formats={"weight_gradient": "fp16"}, loss_scaling=scaling)
+    trainer = Trainer(mlp, blobs())
     before = {k: v.copy() for k, v in trainer.parameters().items()}
     assert not trainer.step(1, blobs().train_x, blobs().train_y).taken
     assert same(before, trainer.parameters())
@@ -261,26 +260,26 @@ def test_dynamic_scaling_skips_what_overflows() -> None:
 def test_layers_within_layers_are_kept(tmp_path: Path) -> None:
     """A residual block's name begins the names of the layers in it."""
     formats = {"activation": {"format": "qint8", "observer": "moving-average"}}
-    made = recipe(model={"kind": "resnet", "depth": 8}, swa={"kind": "after", "count": 2}, formats=formats)
-    whole = train(made, tmp_path / "whole")
-    stopped = Training(made, Training(made, *_data(made)).data, tmp_path / "parts")
+    resnet = recipe(model={"kind": "resnet", "depth": 8}, swa={"kind": "after", "count": 2}, formats=formats)
+    whole = train(resnet, tmp_path / "whole")
+    stopped = TrainingRun(resnet, TrainingRun(resnet, *_data(resnet)).data, tmp_path / "parts")
     stopped._finish = stopped.watch.epoch = _stop_after_two(stopped)  # type: ignore[method-assign]
     with pytest.raises(InterruptedError):
         stopped.run()
-    assert train(made, tmp_path / "parts", resume=True).averaged == whole.averaged
+    assert train(resnet, tmp_path / "parts", resume=True).averaged == whole.averaged
     assert same(final(tmp_path / "whole"), final(tmp_path / "parts"))
     assert "buffer/block1_1.body.norm1.mean" in final(tmp_path / "whole")
 
 
 def test_averaged_weights_have_their_own_statistics(tmp_path: Path) -> None:
-    made = recipe(swa={"kind": "after", "apart": 1, "count": 2})
-    result = train(made, tmp_path / "run")
+    swa = recipe(swa={"kind": "after", "apart": 1, "count": 2})
+    result = train(swa, tmp_path / "run")
     assert result.averaged is not None
     averaged, plain = checkpoint.load(tmp_path / "run" / "averaged.npz")[0], final(tmp_path / "run")
     assert (averaged["param/conv1.weight"] != plain["param/conv1.weight"]).any()
-    trainer = Trainer(made, *_data(made))
+    trainer = Trainer(swa, *_data(swa))
     trainer.restore(averaged)
-    x = _data(made)[0].train_x
+    x = _data(swa)[0].train_x
     patches = trainer.layers["conv1"].forward(x)
     np.testing.assert_allclose(averaged["buffer/norm1.mean"], patches.mean(axis=(0, 1, 2)), rtol=1e-3, atol=1e-5)
 
@@ -313,8 +312,8 @@ def test_a_language_model_learns() -> None:
 
 
 def test_an_overflow_in_the_forward_pass_is_named() -> None:
-    made = recipe(MLP, formats={"activation": {"format": "s1e4m3", "policy": {"overflow": "sat-none"}}})
-    trainer = Trainer(made, blobs())
+    mlp = recipe(MLP, formats={"activation": {"format": "s1e4m3", "policy": {"overflow": "sat-none"}}})
+    trainer = Trainer(mlp, blobs())
     trainer.layers["output"].params["weight"][:] = 1e6
     with pytest.raises(Diverged, match=r"step 3: output output: overflow, \d+ Inf.* among 128 values") as e:
         trainer.step(3, blobs().train_x, blobs().train_y)
@@ -322,8 +321,8 @@ def test_an_overflow_in_the_forward_pass_is_named() -> None:
 
 
 def test_a_gradient_that_overflows_is_named() -> None:
-    made = recipe(MLP, formats={"weight_gradient": "s1e4m3"}, loss_scaling={"kind": "constant", "scale": 1e6})
-    trainer = Trainer(made, blobs())
+    mlp = recipe(MLP, formats={"weight_gradient": "s1e4m3"}, loss_scaling={"kind": "constant", "scale": 1e6})
+    trainer = Trainer(mlp, blobs())
     with pytest.raises(Diverged, match=r"step 1: linear1.weight gradient: overflow"):
         trainer.step(1, blobs().train_x, blobs().train_y)
     assert trainer.network.forward(blobs().train_x).shape == (64, 2)  # its layers are as before
@@ -362,10 +361,12 @@ def test_the_command_shows_what_it_did(tmp_path: Path) -> None:
 
 
 def test_a_bit_exact_accumulator_is_named(tmp_path: Path) -> None:
-    made = recipe(MLP, formats={"weight": "fp16", "activation": "fp16", "accumulator": "fp16-sequential"})
-    assert Training(made, blobs()).result.products == "bit-exact fp16-sequential"
-    made = recipe(MLP, formats={"accumulator": "exact"}, override=[{"layers": ["last"], "exempt": True}])
-    assert Training(made, blobs()).result.products == "bit-exact exact; BLAS in FP32 on decoded values in exempt layers"
+    mlp = recipe(MLP, formats={"weight": "fp16", "activation": "fp16", "accumulator": "fp16-sequential"})
+    assert TrainingRun(mlp, blobs()).result.products == "bit-exact fp16-sequential"
+    mlp = recipe(MLP, formats={"accumulator": "exact"}, override=[{"layers": ["last"], "exempt": True}])
+    assert (
+        TrainingRun(mlp, blobs()).result.products == "bit-exact exact; BLAS in FP32 on decoded values in exempt layers"
+    )
 
 
 def test_the_list_has_every_recipe() -> None:

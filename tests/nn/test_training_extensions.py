@@ -18,7 +18,7 @@ from softfloat_ref.nn.data import load
 from softfloat_ref.nn.models import Input, build
 from softfloat_ref.nn.numerics import Numerics
 from softfloat_ref.nn.optimizers import SGD, Updates
-from softfloat_ref.nn.train import Training, load_data, train
+from softfloat_ref.nn.train import TrainingRun, load_data, train
 from softfloat_ref.nn.training_recipe import load_recipe, read_recipe
 
 EXAMPLE = TOP / "docs" / "examples" / "training"
@@ -77,7 +77,7 @@ def test_the_example_is_short() -> None:
 def test_an_own_layer_is_one_among_others() -> None:
     """By its kind in overrides, and as a model's activation function or norm."""
     recipe = load_recipe(str(EXAMPLE / "own.toml"))
-    layers = Training(recipe, load_data(recipe)).trainer.layers
+    layers = TrainingRun(recipe, load_data(recipe)).trainer.layers
     assert layers["relu1"].numerics.specs["vector"].format == "fp16"
     assert layers["norm1"].numerics.specs["vector"].format == "bf16"
     function = "own_training:SquaredReLU"
@@ -172,8 +172,8 @@ def test_data_that_does_not_fit_is_refused(name: str, sizes: dict[str, Any], mes
 
 def test_settings_replace_values() -> None:
     table = {"a": {"b": 1, "c": {"d": 2}}, "e": 3}
-    given = ["a.b=5", "a.c.d = 'x'", "e=text", "f.g=[1, 2]", "h={ i = 1 }", "j=1\nk=2"]
-    assert with_settings(table, given) == {
+    settings = ["a.b=5", "a.c.d = 'x'", "e=text", "f.g=[1, 2]", "h={ i = 1 }", "j=1\nk=2"]
+    assert with_settings(table, settings) == {
         "a": {"b": 5, "c": {"d": "x"}}, "e": "text", "f": {"g": [1, 2]}, "h": {"i": 1}, "j": "1\nk=2"
     }  # fmt: skip
     assert table == {"a": {"b": 1, "c": {"d": 2}}, "e": 3}

@@ -99,10 +99,10 @@ def test_a_scaler_goes_on_from_its_state(steps: list[bool], cut: int) -> None:
     spec = {"kind": "enhanced", "interval": 2, "scale": 64, "floors": [[10, 16]]}
     whole, first, second = (loss_scaler(spec) for _ in range(3))
     taken = [whole.update(x) for x in steps]
-    found = [first.update(x) for x in steps[:cut]]
+    updates = [first.update(x) for x in steps[:cut]]
     second.restore(json.loads(json.dumps(first.state())))
-    found += [second.update(x) for x in steps[cut:]]
-    assert (found, second.scale, second.state()) == (taken, whole.scale, whole.state())
+    updates += [second.update(x) for x in steps[cut:]]
+    assert (updates, second.scale, second.state()) == (taken, whole.scale, whole.state())
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_a_scaler_goes_on_from_its_state(steps: list[bool], cut: int) -> None:
 def test_bad_scaling(spec: dict, message: str) -> None:
     with pytest.raises(Error, match=message):
         loss_scaler(spec)
-    with pytest.raises(Error, match="scale above 0"):
+    with pytest.raises(Error, match="scale must be above 0"):
         loss_scaler(None).restore({"scale": 0, "good": 0, "steps": 0, "skipped": 0})
-    with pytest.raises(Error, match="good, steps and skipped"):
+    with pytest.raises(Error, match="lacks the loss scaler's scale, good"):
         loss_scaler(None).restore({"scale": 1})
 
 
@@ -132,20 +132,20 @@ def test_bad_scaling(spec: dict, message: str) -> None:
 
 def run(averager: Averager, epochs: int) -> list[float | None]:
     """What is put in place after each epoch, of weights that are 0, 1, 4, 9, ... squares of the epoch."""
-    found = [averager.epoch_end(i, {"w": np.array([i * i], np.float32)}) for i in range(epochs)]
-    return [None if x is None else float(x["w"][0]) for x in found]
+    placed = [averager.epoch_end(i, {"w": np.array([i * i], np.float32)}) for i in range(epochs)]
+    return [None if x is None else float(x["w"][0]) for x in placed]
 
 
 def test_averaging_after_training() -> None:
     averager = Averager({"kind": "after", "apart": 2, "count": 3}, epochs=7)
     assert run(averager, 7) == [None] * 7
-    found = averager.average()
-    assert found is not None
-    assert found["w"].dtype == np.float32
-    assert found["w"].tolist() == [np.float32((4 + 16 + 36) / 3)]
+    averaged = averager.average()
+    assert averaged is not None
+    assert averaged["w"].dtype == np.float32
+    assert averaged["w"].tolist() == [np.float32((4 + 16 + 36) / 3)]
     begun = Averager({"kind": "after", "apart": 2, "count": 3, "begin": 3})
     assert run(begun, 9) == [None] * 9
-    assert begun.average() == found
+    assert begun.average() == averaged
 
 
 def test_averaging_during_training() -> None:
@@ -166,22 +166,22 @@ def test_the_running_form_is_the_mean() -> None:
     averager = Averager({"kind": "after", "count": 20}, epochs=20)
     for i, w in enumerate(weights):
         averager.epoch_end(i, {"a": w, "b": w.reshape(5, 10)})
-    found = averager.average()
-    assert found is not None
+    averaged = averager.average()
+    assert averaged is not None
     exact = [float(sum(map(Fraction, column)) / 20) for column in weights.T.tolist()]
-    assert np.abs(found["a"] - np.array(exact, np.float32)).max() <= 2**-24
-    assert (found["b"].reshape(-1) == found["a"]).all()
+    assert np.abs(averaged["a"] - np.array(exact, np.float32)).max() <= 2**-24
+    assert (averaged["b"].reshape(-1) == averaged["a"]).all()
 
 
 def test_an_average_goes_on_from_its_state(tmp_path: Path) -> None:
     spec = {"kind": "every", "begin": 2}
     whole, first, second = (Averager(spec) for _ in range(3))
     expected = run(whole, 6)
-    found = [first.epoch_end(i, {"w": np.array([i * i], np.float32)}) for i in range(3)]
+    placed = [first.epoch_end(i, {"w": np.array([i * i], np.float32)}) for i in range(3)]
     save(tmp_path / "c.npz", first.state(), {})
     second.restore(load(tmp_path / "c.npz")[0])
-    found += [second.epoch_end(i, {"w": np.array([i * i], np.float32)}) for i in range(3, 6)]
-    assert [None if x is None else float(x["w"][0]) for x in found] == expected
+    placed += [second.epoch_end(i, {"w": np.array([i * i], np.float32)}) for i in range(3, 6)]
+    assert [None if x is None else float(x["w"][0]) for x in placed] == expected
     with pytest.raises(Error, match="in names or shapes"):
         second.epoch_end(9, {"w": np.zeros(2, np.float32)})
     with pytest.raises(Error, match="lacks the average's count"):
@@ -314,12 +314,12 @@ def test_checkpoints(kind: str, tmp_path: Path) -> None:
     meta = {"step": 7, "scaler": {"scale": 0.1}, "name": "\u00e9", "losses": [[float("inf"), -float("inf")]]}
     save(path, ARRAYS, meta)
     once = path.read_bytes()
-    arrays_, found = load(path)
-    assert found == meta
-    assert list(arrays_) == list(ARRAYS) or kind == "safetensors"
+    arrays, loaded_meta = load(path)
+    assert loaded_meta == meta
+    assert list(arrays) == list(ARRAYS) or kind == "safetensors"
     for name, x in ARRAYS.items():
-        assert (arrays_[name].dtype, arrays_[name].shape) == (x.dtype, x.shape)
-        assert arrays_[name].tobytes() == x.tobytes()
+        assert (arrays[name].dtype, arrays[name].shape) == (x.dtype, x.shape)
+        assert arrays[name].tobytes() == x.tobytes()
     save(path, ARRAYS, meta)
     assert path.read_bytes() == once
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
@@ -377,10 +377,10 @@ def test_a_log_goes_on_after_a_kill(tmp_path: Path) -> None:
     log.truncate_after(2)
     log.write(step=3, loss=float("nan"), worst=[float("-inf")], where=tmp_path)
     log.close()
-    found = read_log(path)
-    assert [x.get("step") for x in found] == [None, 0, 1, 2, None, 3]
-    assert found[0]["formats"] == {"weight": "mxfp8"}
-    assert np.isnan(found[-1]["loss"])
+    entries = read_log(path)
+    assert [x.get("step") for x in entries] == [None, 0, 1, 2, None, 3]
+    assert entries[0]["formats"] == {"weight": "mxfp8"}
+    assert np.isnan(entries[-1]["loss"])
     assert json.loads(path.read_text().splitlines()[-1])["worst"] == ["-inf"]
     log.truncate_after(-1)
     assert len(read_log(path)) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.models import Input, build
-from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.numerics import RunState
 from softfloat_ref.nn.training_recipe import Recipe, load_recipe, read_recipe, recipe_files
 
 BASE: dict[str, Any] = {"model": {"kind": "cnn", "channels": [4, 8]}, "data": {"name": "shapes"}}
@@ -20,7 +20,7 @@ def assigned(table: dict[str, Any], model: dict[str, Any] | None = None) -> dict
     recipe = read_recipe({**BASE, **table, **({"model": model} if model else {})})
     shape = () if recipe.model["kind"] in ("lstm", "transformer") else (16, 16, 3)
     network = build(recipe.model, Input(shape, 10, 1))
-    recipe.assign(network, Run())
+    recipe.assign(network, RunState())
     return {n: layer.numerics for n, layer in network.walk()}
 
 
@@ -30,7 +30,7 @@ def test_recipes_come_back_from_toml(name: str) -> None:
     assert recipe.description
     assert read_recipe(tomllib.loads(recipe.to_toml()), name) == recipe
     shape = () if recipe.model["kind"] in ("lstm", "transformer") else (16, 16, 3)
-    recipe.assign(build(recipe.model, Input(shape, 10, 1)), Run())
+    recipe.assign(build(recipe.model, Input(shape, 10, 1)), RunState())
 
 
 def test_everything_comes_back_from_toml() -> None:
@@ -65,31 +65,31 @@ def test_everything_comes_back_from_toml() -> None:
 
 def test_formats_by_layer() -> None:
     formats = {"weight": "s1e5m2", "vector": "bf16", "master": "fp16"}
-    found = assigned(
+    layers = assigned(
         {
             "formats": formats,
             "override": [{"layers": ["first", "last"], "exempt": True}, {"layers": ["norm*"], "vector": "fp32"}],
         }
     )
     for name in ("conv1", "output"):
-        assert found[name].quantizer("weight") is None
-        assert found[name].quantizer("vector") is None
-        assert found[name].quantizer("master") is not None
-    assert found["conv2"].quantizer("weight") is not None
-    assert found["conv2"].quantizer("vector") is not None
-    assert found["norm1"].quantizer("vector") is None
+        assert layers[name].quantizer("weight") is None
+        assert layers[name].quantizer("vector") is None
+        assert layers[name].quantizer("master") is not None
+    assert layers["conv2"].quantizer("weight") is not None
+    assert layers["conv2"].quantizer("vector") is not None
+    assert layers["norm1"].quantizer("vector") is None
 
 
 def test_residual_and_embedding_are_exempt_by_kind() -> None:
     table = {"formats": {"weight": "fp16", "vector": "bf16"}, "override": [{"layers": ["residual"], "exempt": True}]}
-    found = assigned(table, {"kind": "resnet", "depth": 8})
-    assert found["block1_1"].quantizer("vector") is None
-    assert found["block1_1.body.conv1"].quantizer("weight") is not None
+    layers = assigned(table, {"kind": "resnet", "depth": 8})
+    assert layers["block1_1"].quantizer("vector") is None
+    assert layers["block1_1.body.conv1"].quantizer("weight") is not None
     table["override"] = [{"layers": ["embedding", "last"], "exempt": True}]
-    found = assigned(table, {"kind": "lstm"})
-    assert found["embedding"].quantizer("weight") is None
-    assert found["lstm1"].quantizer("weight") is not None
-    assert found["output"].quantizer("weight") is None
+    layers = assigned(table, {"kind": "lstm"})
+    assert layers["embedding"].quantizer("weight") is None
+    assert layers["lstm1"].quantizer("weight") is not None
+    assert layers["output"].quantizer("weight") is None
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import Rtl, read_rtl
 from softfloat_ref.proof.yosys import FRONTENDS, Frontend, netlist
 from softfloat_ref.rtl.port_map import parse_ports
-from softfloat_ref.rtl.reading import Reading
+from softfloat_ref.rtl.reading import DesignReading
 from softfloat_ref.rtl.sources import read_sources
 from softfloat_ref.symbolic.terms import evaluator, variables
 from softfloat_ref.units import Unit, make_unit
@@ -228,7 +228,7 @@ def read(frontend: Frontend) -> Machine:
     ports += [f"output wire [{case.width - 1}:0] q{n}, r{n}" for n, case in cases.items()]
     text = INNER + "".join(module(case, n) for n, case in cases.items())
     text += f"module every(input logic clk, {', '.join(ports)});\n{instances(cases)}\nendmodule\n"
-    return read_btor2(netlist("every", Reading(Path(), top=text), frontend).text)
+    return read_btor2(netlist("every", DesignReading(Path(), top=text), frontend).text)
 
 
 @pytest.mark.parametrize(("name", "frontend"), [(n, f) for n, case in NAMES.items() for f in case.only])
@@ -294,7 +294,7 @@ def test_two_drivers_are_seen_twice(text: str, frontend: Frontend, tmp_path: Pat
     with pytest.raises(Error, match=r"dut.sv:2: result has another driver, at .*dut.sv:2; drive each bit once"):
         rtl(text, tmp_path, frontend=frontend)
     with pytest.raises(Error, match=r"Yosys: .* has several drivers"):
-        netlist("abs8", Reading(Path(), top=text), frontend)
+        netlist("abs8", DesignReading(Path(), top=text), frontend)
 
 
 @pytest.mark.extra("bitwuzla")
@@ -319,13 +319,13 @@ def test_a_quotient_by_zero_is_not_what_a_solver_says(operator: str, tmp_path: P
 def test_latches_are_seen_by_yosys_too(text: str, said: str, frontend: Frontend) -> None:
     text = f"module t(input clk, input [7:0] a, output reg [7:0] result);\n{text}\nendmodule\n"
     with pytest.raises(Error, match=rf":2: .*{said}"):
-        netlist("t", Reading(Path(), top=text), frontend)
+        netlist("t", DesignReading(Path(), top=text), frontend)
 
 
 def test_an_asynchronous_reset_to_a_constant_is_read() -> None:
     text = "always @(posedge clk or negedge n) if (!n) q <= 3; else q <= a;"
     text = f"module t(input clk, n, input [7:0] a, output reg [7:0] q); {text} endmodule\n"
-    found = [read_btor2(netlist("t", Reading(Path(), top=text), f).text) for f in FRONTENDS]
+    found = [read_btor2(netlist("t", DesignReading(Path(), top=text), f).text) for f in FRONTENDS]
     assert [len(m.registers) for m in found] == [1, 1]
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import softfloat_ref as sf
 from softfloat_ref import affine, arrays, blocks
-from softfloat_ref.nn.numerics import Run
+from softfloat_ref.nn.numerics import RunState
 from softfloat_ref.nn.quantizers import quantizer
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.oracle.affine import is_affine
@@ -138,7 +138,7 @@ def test_values_are_the_numpy_layers(fmt: str, stochastic: bool) -> None:
     policy = {"rounding": "sr", "sr_bits": 12} if stochastic else None
     by = quantizer(TensorFormat(fmt, policy))
     assert by is not None
-    run = Run(7)
+    run = RunState(7)
     run.begin(3)
     source = run.source("conv1/weight") if stochastic else None
     random = {"round": "sr", "sr_bits": 12, "seed": 7, "key": "3/conv1/weight/0"} if stochastic else {}

@@ -12,7 +12,7 @@ import pytest
 
 import softfloat_ref as sf
 from softfloat_ref.nn import layers as nn
-from softfloat_ref.nn.numerics import Numerics, Run
+from softfloat_ref.nn.numerics import Numerics, RunState
 from softfloat_ref.nn.tensor_format import TensorFormat
 from softfloat_ref.nn.training_recipe import read_recipe
 
@@ -52,7 +52,7 @@ def same(tensor: Any, expected: Array) -> bool:
     return ours.shape == expected.shape and bool((ours.view(np.uint32) == expected.copy().view(np.uint32)).all())
 
 
-def numerics(name: str, recipe: dict[str, Any], run: Run) -> Numerics:
+def numerics(name: str, recipe: dict[str, Any], run: RunState) -> Numerics:
     formats = {
         k: TensorFormat(**v) if isinstance(v, dict) else TensorFormat(v)
         for k, v in recipe.items()
@@ -67,7 +67,7 @@ def nchw(x: Any) -> Any:
 
 def compare(layer: nn.Layer, module: Any, recipe: dict[str, Any], x: Array, steps: int = 2) -> None:
     """Outputs and gradients of both, for several steps; the last in evaluation."""
-    run = Run(5)
+    run = RunState(5)
     layer.numerics = numerics("layer", recipe, run)
     images = x.ndim == 4
     for step in range(1, steps + 1):
@@ -115,7 +115,7 @@ def test_a_layer_without_bias_is_its_product() -> None:
     module = st.QuantLinear(64, 40, bias=False, recipe=recipe)
     module.weight.data.fill_(2.0**-100)
     x = np.full((4, 64), -(2.0**-100), np.float32)
-    by = numerics("linear", recipe, Run())
+    by = numerics("linear", recipe, RunState())
     expected = by.product(by.hold(x, "activation"), by.hold(module.weight.detach().numpy(), "weight"), 1, 1)
     assert same(module(torch.from_numpy(x)), by.result(expected, "activation"))
 
@@ -149,7 +149,7 @@ def weights_of(conv: Any) -> dict[str, Array]:
 def test_activation_functions(name: str, shape: tuple[int, ...]) -> None:
     recipe = {"function": {"format": "s1e4m3", "policy": SR}, "error": {"format": "s1e5m2", "policy": SR}}
     module = st.quantized(torch.nn.Sequential(getattr(torch.nn, name)()), recipe, seed=5)
-    layer, run = getattr(nn, name)(), Run(5)
+    layer, run = getattr(nn, name)(), RunState(5)
     layer.numerics = numerics("0", recipe, run)
     run.begin(1)
     x, images = draw(*shape), len(shape) == 4
@@ -207,7 +207,7 @@ def test_a_network_is_the_numpy_network() -> None:
     plain = torch.nn.Sequential(
         torch.nn.Linear(20, 64), torch.nn.Tanh(), torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 7)
     )
-    model, run = st.quantized(plain, table, seed=9), Run(9)
+    model, run = st.quantized(plain, table, seed=9), RunState(9)
     read_recipe({"model": {"kind": "mlp"}, "data": {}, **table}).assign(ours, run)
     named = dict(ours.walk())
     for name, module in model.named_children():

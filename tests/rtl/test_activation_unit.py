@@ -60,10 +60,10 @@ def test_every_bug_is_named(number: int, built: tuple[Simulator, Path, Path], ve
     arguments = [f"+vectors={folder}", f"+defect={number}", f"+results={log}"]
     done = subprocess.run([*simulator.command("tb", work), *arguments], capture_output=True, text=True, cwd=work)
     assert re.search(r"^FAIL: [1-9]", done.stdout, re.M), done.stdout
-    found = explanation(check_results(vectors, log))
-    assert found is not None
-    assert found.whole is not None
-    names = [f.hypothesis.name for f in found.whole.best]
+    text = explanation(check_results(vectors, log))
+    assert text is not None
+    assert text.whole is not None
+    names = [f.hypothesis.name for f in text.whole.best]
     assert names[0] == NAMES[number]
     assert set(names[1:]) <= {"bit 15 is 0"}  # the sign
 
@@ -72,7 +72,7 @@ def test_the_circuit_is_the_generated_one_with_bugs(vectors: VectorSet) -> None:
     """The lines of the generated module that the bugs do not touch are the circuit's."""
     assert isinstance(vectors.unit, ApproximationUnit)
     own = set((CIRCUIT / "tanh_bf16.sv").read_text().splitlines())
-    made = module_text(vectors.unit.approximation).splitlines()
-    assert sum(line not in own for line in made) <= 18
+    generated = module_text(vectors.unit.approximation).splitlines()
+    assert sum(line not in own for line in generated) <= 18
     listed = re.findall(r"^// {2,3}(\d+)  ", (CIRCUIT / "tanh_bf16.sv").read_text().split("\nmodule")[0], re.M)
     assert [int(x) for x in listed] == list(NAMES)

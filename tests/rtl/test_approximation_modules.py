@@ -125,10 +125,12 @@ def bench(a: Approximation, folder: Path) -> str:
 
 @pytest.mark.full
 def test_every_operand(tmp_path: Path) -> None:
-    made = [define_approximation({"function": "tanh"} | table, name) for name, table in DEFINITIONS.items()]
-    benches = "".join(bench(a, tmp_path) for a in made)
-    tops = "\n".join(f"  check_{a.name} {a.name}_bench ();" for a in made)
-    (tmp_path / "all.sv").write_text("".join(map(module_text, made)) + benches + f"module tb;\n{tops}\nendmodule\n")
+    approximations = [define_approximation({"function": "tanh"} | table, name) for name, table in DEFINITIONS.items()]
+    benches = "".join(bench(a, tmp_path) for a in approximations)
+    tops = "\n".join(f"  check_{a.name} {a.name}_bench ();" for a in approximations)
+    (tmp_path / "all.sv").write_text(
+        "".join(map(module_text, approximations)) + benches + f"module tb;\n{tops}\nendmodule\n"
+    )
     run = find().run([tmp_path / "all.sv"], "tb", work_dir=tmp_path / "work")
-    for a in made:
+    for a in approximations:
         assert f"{a.name}: 0 wrong of {1 << a.fmt.width}" in run.output, run.output

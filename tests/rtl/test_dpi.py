@@ -16,9 +16,9 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.oracle.operations import OPERATIONS, evaluate
-from softfloat_ref.rtl.bench_runs import Run
-from softfloat_ref.rtl.dpi import FILES, write_dpi
+from softfloat_ref.rtl.bench_runs import BenchRun
 from softfloat_ref.rtl.simulators import Simulator, find
+from softfloat_ref.rtl.uvm import FILES, write_dpi
 
 TOP = Path(__file__).parents[2]
 RTL = Path(__file__).parent
@@ -44,7 +44,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return program
 
 
-def simulate(verilator: Simulator, work: Path, top: str, *sources: Path, plusargs: tuple[str, ...] = ()) -> Run:
+def simulate(verilator: Simulator, work: Path, top: str, *sources: Path, plusargs: tuple[str, ...] = ()) -> BenchRun:
     package, c_file = (work / "dpi" / name for name in reversed(FILES))
     write_dpi(work / "dpi")
     return verilator.run(

@@ -11,8 +11,8 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.draft import draft, names
 from softfloat_ref.rtl.draft.design import read_design
-from softfloat_ref.rtl.draft.text import draft_text, parse_value
-from softfloat_ref.rtl.draft.wrapper import wrapped, wrapper_text
+from softfloat_ref.rtl.draft.lines import draft_text, parse_value
+from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, elaborate, read_module
 from softfloat_ref.rtl.port_map import parse_ports
 
@@ -45,17 +45,17 @@ endmodule
 """
 
 
-def design(text: str, name: str, tmp_path: Path, **given: str) -> Any:
+def design(text: str, name: str, tmp_path: Path, **values: str) -> Any:
     source = tmp_path / "source.sv"
     source.write_text(text)
-    parameters = {key: parse_value(value) for key, value in given.items()}
+    parameters = {key: parse_value(value) for key, value in values.items()}
     return read_design(elaborate([source], name, parameters), name, parameters)
 
 
-def drafted(text: str, name: str, tmp_path: Path, **given: str) -> tuple[dict[str, Any], str]:
+def drafted(text: str, name: str, tmp_path: Path, **parameters: str) -> tuple[dict[str, Any], str]:
     """The port map of a draft, and its text."""
-    found = draft_text(draft(design(text, name, tmp_path, **given)))
-    return tomllib.loads(found), found
+    port_map = draft_text(draft(design(text, name, tmp_path, **parameters)))
+    return tomllib.loads(port_map), port_map
 
 
 def test_a_unit_with_enumerations(tmp_path: Path) -> None:
@@ -104,9 +104,9 @@ def test_a_unit_with_enumerations(tmp_path: Path) -> None:
 
 
 def test_parameters_that_are_given(tmp_path: Path) -> None:
-    given = {"C": "'{width: 16, vectors: 0}", "tag_t": "logic [3:0]", "DEPTH": "3"}
-    ports, _ = drafted(PACKAGE + FPU, "fpu", tmp_path, **given)
-    assert ports["parameters"] == {"C": {"expr": given["C"]}, "tag_t": {"expr": given["tag_t"]}, "DEPTH": 3}
+    values = {"C": "'{width: 16, vectors: 0}", "tag_t": "logic [3:0]", "DEPTH": "3"}
+    ports, _ = drafted(PACKAGE + FPU, "fpu", tmp_path, **values)
+    assert ports["parameters"] == {"C": {"expr": values["C"]}, "tag_t": {"expr": values["tag_t"]}, "DEPTH": 3}
     assert ports["tag"]["width"] == 4
     assert ports["inputs"]["operands_i"]["c"] == "47:32"
     text = "module m #(parameter int W) (input [W-1:0] a, output [W-1:0] result); endmodule"
@@ -306,8 +306,8 @@ def test_small_modules(case: str, tmp_path: Path) -> None:
 
 def test_for_the_fields_of_vectors(tmp_path: Path) -> None:
     """An addition on a unit that also multiplies and adds needs no edit."""
-    found = design(PACKAGE + FPU, "fpu", tmp_path)
-    ports = tomllib.loads(draft_text(draft(found, ["a", "b", "result"])))
+    fpu = design(PACKAGE + FPU, "fpu", tmp_path)
+    ports = tomllib.loads(draft_text(draft(fpu, ["a", "b", "result"])))
     assert ports["inputs"]["operands_i"] == {"a": "31:0", "b": "63:32", "width": 96}
     assert "ignore" not in ports
     assert set(ports["outputs"]) == {"result_o"}
@@ -322,12 +322,12 @@ def test_for_the_fields_of_vectors(tmp_path: Path) -> None:
     ],
 )
 def test_ports_that_need_a_wrapper(ports: str, message: str, tmp_path: Path) -> None:
-    found = design(f"module m ({ports}); endmodule", "m", tmp_path)
+    module = design(f"module m ({ports}); endmodule", "m", tmp_path)
     with pytest.raises(Error) as caught:
-        draft(found)
+        draft(module)
     assert str(caught.value).startswith(message)
     assert str(caught.value).endswith(": give --wrapper FILE")
-    assert draft(wrapped(found)).design.name == "m_wrapper"
+    assert draft(wrapper_module(module)).design.name == "m_wrapper"
 
 
 @pytest.mark.parametrize(
@@ -347,9 +347,9 @@ def test_modules_that_are_refused(ports: str, message: str, tmp_path: Path) -> N
 
 
 def test_a_type_that_no_wrapper_can_name(tmp_path: Path) -> None:
-    found = design("module m (input struct {logic [7:0] a;} i, output [7:0] y); endmodule", "m", tmp_path)
+    module = design("module m (input struct {logic [7:0] a;} i, output [7:0] y); endmodule", "m", tmp_path)
     with pytest.raises(Error, match=r"^port i: its type struct.* has no name outside the module"):
-        wrapper_text(found)
+        wrapper_text(module)
 
 
 WRAPPED = """
@@ -368,8 +368,8 @@ module m #(parameter type T = logic) (
 
 def test_the_wrapper(tmp_path: Path) -> None:
     """Its ports are vectors, its text is a module that connects every bit, and it sets the parameters."""
-    found = design(WRAPPED, "m", tmp_path, T="logic [2:0]")
-    text = wrapper_text(found)
+    module = design(WRAPPED, "m", tmp_path, T="logic [2:0]")
+    text = wrapper_text(module)
     (tmp_path / "wrapper.sv").write_text(text)
     around = read_module([tmp_path / "source.sv", tmp_path / "wrapper.sv"], "m_wrapper")
     assert {p.name: (p.direction, p.width) for p in around.ports.values()} == {
@@ -400,7 +400,7 @@ def test_the_wrapper(tmp_path: Path) -> None:
         "assign out_scale = out__value.scale;",
     ):
         assert line in text
-    assert [s.name for s in wrapped(found).signals] == list(around.ports)
+    assert [s.name for s in wrapper_module(module).signals] == list(around.ports)
 
 
 @pytest.mark.parametrize(
@@ -426,7 +426,7 @@ def test_the_types_of_enumerations(tmp_path: Path) -> None:
 package p; typedef enum logic [1:0] {ADD, MUL} op_e; typedef enum logic {OFF, ON} mode_e; endpackage
 module m (input [15:0] a, b, input p::op_e op, input p::mode_e flush, output [15:0] result); endmodule
 """
-    found = design(text, "m", tmp_path)
-    inputs = [tomllib.loads(draft_text(draft(x)))["inputs"] for x in (found, wrapped(found))]
+    module = design(text, "m", tmp_path)
+    inputs = [tomllib.loads(draft_text(draft(x)))["inputs"] for x in (module, wrapper_module(module))]
     types = [{name: port.get("type") for name, port in x.items() if isinstance(port, dict)} for x in inputs]
     assert types == [{"op": "p::op_e", "flush": "p::mode_e"}, {"op": None, "flush": None}]

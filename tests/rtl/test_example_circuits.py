@@ -17,7 +17,7 @@ import pytest
 
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.rtl.bench_runs import Run
+from softfloat_ref.rtl.bench_runs import BenchRun
 from softfloat_ref.rtl.simulators import Simulator, find
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -106,7 +106,7 @@ class Bench:
     work: Path
     built: bool = field(default=False, init=False)
 
-    def run(self, folder: Path, *plusargs: str) -> Run:
+    def run(self, folder: Path, *plusargs: str) -> BenchRun:
         arguments = [f"+vectors={folder}", *plusargs]
         if not self.built:
             self.built = True
@@ -116,7 +116,7 @@ class Bench:
             )
         command = [*self.simulator.command("tb", self.work), *arguments]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=self.work, check=False)
-        return Run(done.returncode, done.stdout + done.stderr)
+        return BenchRun(done.returncode, done.stdout + done.stderr)
 
 
 Benches = Callable[[str], Bench]
@@ -187,18 +187,18 @@ def vector_lines(vectors: Path) -> list[str]:
 
 def reported_words(words: list[int], operands: str, expected: str) -> list[int]:
     """The vector's words, those that the report names put in from it."""
-    found = [(name, int(code, 16)) for name, code in (part.split("=") for part in operands.split())]
+    codes = [(name, int(code, 16)) for name, code in (part.split("=") for part in operands.split())]
     results = [int(code, 16) for code in expected.split()]
-    if found[0][0] == "a_scale":  # the scale and elements of a, those of b, c, result, flags
+    if codes[0][0] == "a_scale":  # the scale and elements of a, those of b, c, result, flags
         words = list(words)
-        words[0], words[33], words[66] = (code for _, code in found)
+        words[0], words[33], words[66] = (code for _, code in codes)
         return [*words[:67], *results]
-    lane = re.fullmatch(r"values\[(\d+)\]", found[0][0])
+    lane = re.fullmatch(r"values\[(\d+)\]", codes[0][0])
     if lane is None:
-        return [code for _, code in found] + results
+        return [code for _, code in codes] + results
     # values[31] to values[0], the scale, elements[31] to elements[0]
     words = list(words)
-    words[31 - int(lane[1])], words[32], words[64 - int(lane[1])] = found[0][1], *results
+    words[31 - int(lane[1])], words[32], words[64 - int(lane[1])] = codes[0][1], *results
     return words
 
 
@@ -253,12 +253,12 @@ def test_damaged_vectors_fail(damage: str, bench: Benches, folder: Folders, tmp_
     whole, damaged = folder(setting), tmp_path / "damaged"
     assert bench("fp16_fma").run(whole, *setting.plusargs).passed
     shutil.copytree(whole, damaged)
-    do, says = DAMAGES[damage]
+    do, message = DAMAGES[damage]
     do(damaged)
     run = bench("fp16_fma").run(damaged, *setting.plusargs)
     assert not run.passed
     assert run.returncode != 0
-    assert re.search(rf"^FAIL: .*{says}", run.output, re.M), run.output
+    assert re.search(rf"^FAIL: .*{message}", run.output, re.M), run.output
 
 
 def test_vectors_of_another_circuit_fail(bench: Benches, folder: Folders) -> None:

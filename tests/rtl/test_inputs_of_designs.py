@@ -10,7 +10,7 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.inputs import memory_files, read_inputs
 from softfloat_ref.rtl.module_ports import Elaborated, elaborate
-from softfloat_ref.rtl.reading import Macro, ReadFile, Reading, changed
+from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile, list_changes
 from softfloat_ref.rtl.sources import Sources, read_sources
 
 pytestmark = pytest.mark.extra("pyslang")
@@ -51,13 +51,13 @@ def test_where_slang_looks_for_modules(use: str, tmp_path: Path) -> None:
     names = {folder / f"x{suffix}" for folder in folders for suffix in (".v", ".sv")}
     assert names <= set(read_inputs(design(sources), sources, {}).absent)
     (folders[1] / "x.sv").write_text(f"{library}\n")
-    found = read_inputs(design(sources), sources, {})
-    assert [(x.path.name, x.role) for x in found.files] == [("m.sv", "source"), ("x.sv", "library")]
-    assert names - {folders[1] / "x.sv"} <= set(found.absent)
-    assert not any(changed(found.table()))
+    reading = read_inputs(design(sources), sources, {})
+    assert [(x.path.name, x.role) for x in reading.files] == [("m.sv", "source"), ("x.sv", "library")]
+    assert names - {folders[1] / "x.sv"} <= set(reading.absent)
+    assert not any(list_changes(reading.table()))
     (folders[0] / "x.v").write_text(f"{library}\n")
     assert folders[0] / "x.v" in design(sources).files
-    assert list(changed(found.table())) == [f"{folders[0] / 'x.v'}: a new file, which would be read now"]
+    assert list(list_changes(reading.table())) == [f"{folders[0] / 'x.v'}: a new file, which would be read now"]
 
 
 def test_modules_of_sources_are_not_searched(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_simulators_search_their_own_folder(tmp_path: Path) -> None:
     (tmp_path / "inc" / "m.vh").write_text("")
     (tmp_path / "inc" / "x.v").write_text("module x; endmodule\n")
     sources = read_sources([tmp_path / "m.sv"], include_dirs=[tmp_path / "inc"])
-    found = read_inputs(design(sources), sources, {}, first=tmp_path / "work")
-    assert {x.path.relative_to(tmp_path).as_posix() for x in found.files} == {"m.sv", "inc/m.vh", "inc/x.v"}
-    names = {path.relative_to(tmp_path).as_posix() for path in found.absent}
+    reading = read_inputs(design(sources), sources, {}, first=tmp_path / "work")
+    assert {x.path.relative_to(tmp_path).as_posix() for x in reading.files} == {"m.sv", "inc/m.vh", "inc/x.v"}
+    names = {path.relative_to(tmp_path).as_posix() for path in reading.absent}
     assert {"work/m.vh", "work/x.v", "work/x.sv", "inc/x.sv", "x.v"} <= names
     (tmp_path / "work" / "m.vh").write_text("")
     again = read_inputs(design(sources), sources, {}, first=tmp_path / "work")
@@ -98,19 +98,19 @@ def test_memory_files_of_every_instance(tmp_path: Path, monkeypatch: pytest.Monk
         endmodule
         """)
     sources = read_sources(["m.sv"])
-    found = {memory.name: memory.path for memory in memory_files(design(sources))}
-    assert list(found) == ["a.hex", "../b.hex", "/c.hex", "d0.hex", "d1.hex", "e.bin"]
-    assert found["a.hex"] == tmp_path / "a.hex"
-    assert found["../b.hex"] == tmp_path.parent / "b.hex"
-    assert found["/c.hex"] == Path("/c.hex")
+    paths = {memory.name: memory.path for memory in memory_files(design(sources))}
+    assert list(paths) == ["a.hex", "../b.hex", "/c.hex", "d0.hex", "d1.hex", "e.bin"]
+    assert paths["a.hex"] == tmp_path / "a.hex"
+    assert paths["../b.hex"] == tmp_path.parent / "b.hex"
+    assert paths["/c.hex"] == Path("/c.hex")
 
 
 def test_the_hash_is_of_everything(tmp_path: Path) -> None:
     """Of each part, and not of the folder in which all of it is."""
-    first = Reading(tmp_path)
+    first = DesignReading(tmp_path)
     (tmp_path / "x").write_text("x")
     others = [
-        Reading(tmp_path, **{key: value})  # type: ignore[arg-type]
+        DesignReading(tmp_path, **{key: value})  # type: ignore[arg-type]
         for key, value in {
             "files": (ReadFile.of(tmp_path / "x", "source"),),
             "absent": (tmp_path / "x",),
@@ -127,7 +127,7 @@ def test_the_hash_is_of_everything(tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     moved.mkdir()
     (moved / "x").write_text("x")
-    assert Reading(moved, (ReadFile.of(moved / "x", "source"),)).hash == others[0].hash
+    assert DesignReading(moved, (ReadFile.of(moved / "x", "source"),)).hash == others[0].hash
     assert json.loads(json.dumps(others[0].table())) == others[0].table()
 
 
@@ -137,7 +137,7 @@ def test_a_snapshot_has_what_was_recorded(tmp_path: Path) -> None:
         (tmp_path / name).write_text(name)
     (tmp_path / "link.vh").symlink_to(tmp_path / "a" / "x.vh")
     files = (ReadFile.of(tmp_path / "a" / "x.vh", "source"), ReadFile.of(tmp_path / "link.vh", "include"))
-    reading = Reading(tmp_path, files, include_dirs=(tmp_path / "inc",))
+    reading = DesignReading(tmp_path, files, include_dirs=(tmp_path / "inc",))
     with reading.snapshot() as copies:
         assert copies.folder == copies.path(tmp_path)
         assert sorted(p.relative_to(copies.folder).as_posix() for p in copies.folder.rglob("*")) == [
@@ -164,9 +164,9 @@ def test_a_folder_that_is_a_link_has_another_parent(tmp_path: Path) -> None:
     (tmp_path / "far" / "x").write_text("far")
     path = tmp_path / "a" / ".." / "x"
     far = ReadFile(path, "include", ReadFile.of(tmp_path / "far" / "x", "include").sha256)
-    assert list(changed(Reading(tmp_path, (far,)).table(tmp_path), tmp_path)) == []
-    with Reading(tmp_path, (far,)).snapshot() as copies:
+    assert list(list_changes(DesignReading(tmp_path, (far,)).table(tmp_path), tmp_path)) == []
+    with DesignReading(tmp_path, (far,)).snapshot() as copies:
         assert copies.path(path).read_text() == "far"
-    both = Reading(tmp_path, (far, ReadFile.of(tmp_path / "x", "include")))
+    both = DesignReading(tmp_path, (far, ReadFile.of(tmp_path / "x", "include")))
     with pytest.raises(Error, match="are two files; name one without"), both.snapshot():
         pass

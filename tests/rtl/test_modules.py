@@ -10,7 +10,7 @@ import pytest
 from benches import COMB, FIXED, HANDSHAKE, RTL, TAGGED
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.module_ports import Port, read_module
+from softfloat_ref.rtl.module_ports import ModulePort, read_module
 from softfloat_ref.rtl.port_map import parse_ports
 
 MACROS = "`define WIDE 8\n"
@@ -35,16 +35,16 @@ module old(x, .y({u, v}), z); parameter K = 2; input [K:0] x; input u; input [2:
 
 @pytest.fixture
 def sources(tmp_path: Path) -> list[Path]:
-    found = [tmp_path / "macros.sv", tmp_path / "unit.sv"]
-    for path, text in zip(found, (MACROS, UNIT), strict=True):
+    files = [tmp_path / "macros.sv", tmp_path / "unit.sv"]
+    for path, text in zip(files, (MACROS, UNIT), strict=True):
         path.write_text(text)
-    return found
+    return files
 
 
 def test_ports_and_parameters(sources: list[Path]) -> None:
-    found = read_module(sources, "unit", {"N": 12, "S": "long"}, defines={"VERILATOR": 1})
-    assert (found.parameters, found.unset) == (("N", "T", "S"), ())
-    assert {p.name: (p.direction, p.width) for p in found.ports.values()} == {
+    module = read_module(sources, "unit", {"N": 12, "S": "long"}, defines={"VERILATOR": 1})
+    assert (module.parameters, module.unset) == (("N", "T", "S"), ())
+    assert {p.name: (p.direction, p.width) for p in module.ports.values()} == {
         "a": ("input", 8),
         "c": ("input", 12),
         "d": ("input", 1),
@@ -58,21 +58,21 @@ def test_ports_and_parameters(sources: list[Path]) -> None:
         "m": ("output", 1),
         "n": ("output", 1),
     }
-    assert found.ports["h"].type == "real"
+    assert module.ports["h"].type == "real"
 
 
 def test_a_parameter_without_a_value(sources: list[Path]) -> None:
-    found = read_module(sources, "unit")
-    assert found.unset == ("N",)
-    assert found.ports["c"].width is None
-    assert found.ports["e"].width == 1
-    assert "n" not in found.ports
+    module = read_module(sources, "unit")
+    assert module.unset == ("N",)
+    assert module.ports["c"].width is None
+    assert module.ports["e"].width == 1
+    assert "n" not in module.ports
 
 
 def test_ports_declared_in_the_body(sources: list[Path]) -> None:
-    found = read_module(sources, "old", {"K": 5})
-    assert found.parameters == ("K",)
-    assert [(p.name, p.direction, p.width) for p in found.ports.values()] == [
+    module = read_module(sources, "old", {"K": 5})
+    assert module.parameters == ("K",)
+    assert [(p.name, p.direction, p.width) for p in module.ports.values()] == [
         ("x", "input", 6),
         ("y", "input", 4),
         ("z", "output", 1),
@@ -84,7 +84,9 @@ def test_include_folders(sources: list[Path], tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "width.svh").write_text("`define W 7\n")
     sources[0].write_text('`include "width.svh"\nmodule m(input [`W-1:0] a); endmodule\n')
-    assert read_module(sources[:1], "m", include_dirs=[folder]).ports == {"a": Port("a", "input", "logic[6:0]", 7)}
+    assert read_module(sources[:1], "m", include_dirs=[folder]).ports == {
+        "a": ModulePort("a", "input", "logic[6:0]", 7)
+    }
     with pytest.raises(Error, match=rf"^{sources[0]}:1: included file width\.svh not found in {tmp_path}$"):
         read_module(sources[:1], "m", include_dirs=[tmp_path])
 
@@ -110,6 +112,6 @@ def test_without_pyslang(sources: list[Path], monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("text", [COMB, FIXED, HANDSHAKE, TAGGED])
 def test_the_devices_have_what_their_port_maps_name(text: str) -> None:
     ports = parse_ports(tomllib.loads(text))
-    found = read_module([RTL], ports.module, ports.parameters)
-    assert {p.name for p in (*ports.inputs, *ports.outputs)} <= set(found.ports)
-    assert set(ports.parameters) <= set(found.parameters)
+    module = read_module([RTL], ports.module, ports.parameters)
+    assert {p.name for p in (*ports.inputs, *ports.outputs)} <= set(module.ports)
+    assert set(ports.parameters) <= set(module.parameters)

@@ -69,10 +69,10 @@ ready = { width = 3 }
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("vectors")
-    (found / "recipe.toml").write_text(RECIPE)
-    generate(load_recipe(str(found / "recipe.toml")), found / "v")
-    return found / "v"
+    vectors = tmp_path_factory.mktemp("vectors")
+    (vectors / "recipe.toml").write_text(RECIPE)
+    generate(load_recipe(str(vectors / "recipe.toml")), vectors / "v")
+    return vectors / "v"
 
 
 def trio(tmp_path: Path, pair: str = "3'b110") -> Path:

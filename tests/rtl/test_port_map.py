@@ -37,9 +37,9 @@ result = "result"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("vectors")
-    generate(VectorSet.make("add", "fp16", 40), found)
-    return found
+    vectors = tmp_path_factory.mktemp("vectors")
+    generate(VectorSet.make("add", "fp16", 40), vectors)
+    return vectors
 
 
 def test_the_text_of_a_bench(folder: Path) -> None:
@@ -128,6 +128,6 @@ def test_the_words_are_those_of_check() -> None:
 )
 def test_expressions(text: str) -> None:
     table = tomllib.loads(PORTS)
-    found = parse_ports({**table, "parameters": {"P": {"expr": text}, "N": 3, "S": "fast"}})
-    assert found.parameters["P"] == Expression(text)
-    assert instance("unit", found.parameters) == f'unit #(.P({text}), .N(3), .S("fast")) dut'
+    ports = parse_ports({**table, "parameters": {"P": {"expr": text}, "N": 3, "S": "fast"}})
+    assert ports.parameters["P"] == Expression(text)
+    assert instance("unit", ports.parameters) == f'unit #(.P({text}), .N(3), .S("fast")) dut'

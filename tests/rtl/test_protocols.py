@@ -14,7 +14,7 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.simulators import find
-from softfloat_ref.rtl.tolerance import nan_function
+from softfloat_ref.rtl.tolerance import Nans
 from softfloat_ref.testing.answers import executed_cases
 from softfloat_ref.testing.check import check_lines
 from softfloat_ref.testing.compare import CompareNan, ComparisonRule, same_result
@@ -116,16 +116,18 @@ def test_a_valid_for_each_operand_as_bits_of_ports(simulator: str, xors: Path, t
     ],
 )
 def test_operands_taken_wrongly(parameter: str, message: str, xors: Path, tmp_path: Path) -> None:
-    given = PAIR_PORTS.replace("MODE = {", f"{parameter}\nMODE = {{") if "MODE" not in parameter else PAIR_PORTS
-    given = given.replace('{ expr = "modes::XOR" }', '{ expr = "modes::AND" }') if "MODE" in parameter else given
-    ports, source = signed(tmp_path, given)
+    port_map = PAIR_PORTS.replace("MODE = {", f"{parameter}\nMODE = {{") if "MODE" not in parameter else PAIR_PORTS
+    port_map = (
+        port_map.replace('{ expr = "modes::XOR" }', '{ expr = "modes::AND" }') if "MODE" in parameter else port_map
+    )
+    ports, source = signed(tmp_path, port_map)
     assert re.search(message, failure(build(CHEAP, xors, tmp_path / "w", ports, source).first))
 
 
 def test_a_missing_ready_is_named(xors: Path, tmp_path: Path) -> None:
     ports, source = signed(tmp_path, source=SIGNED.replace("b_ready = !have_b &&", "b_ready = 0 &&"))
-    found = failure(build(CHEAP, xors, tmp_path / "w", ports, source).first)
-    assert found == "100 cycles without in_ready of b: 0 of 400 vectors compared; drain_timeout = N waits longer"
+    message = failure(build(CHEAP, xors, tmp_path / "w", ports, source).first)
+    assert message == "100 cycles without in_ready of b: 0 of 400 vectors compared; drain_timeout = N waits longer"
 
 
 @pytest.mark.full(keep=1)
@@ -238,8 +240,10 @@ def test_nans_of_a_mixed_set_are_those_of_each_format(folders: dict[str, Path], 
     def changed(bits: dict[str, str]) -> str:
         rows = [int(row, 16) for row in table]
         answers = [f"{row >> 5 & 0xFFFFFFFF:08x}" for row in rows]
-        given = (bits.get(answer, answer) for answer in answers)
-        return "\n".join(f"{row & ~(0xFFFFFFFF << 5) | int(x, 16) << 5:x}" for row, x in zip(rows, given, strict=True))
+        replies = (bits.get(answer, answer) for answer in answers)
+        return "\n".join(
+            f"{row & ~(0xFFFFFFFF << 5) | int(x, 16) << 5:x}" for row, x in zip(rows, replies, strict=True)
+        )
 
     def run(ports: str, bits: dict[str, str]) -> bool:
         (tmp_path / "table.hex").write_text(changed(bits) + "\n")
@@ -278,15 +282,17 @@ def test_nans_of_a_mixed_set_are_those_of_each_format(folders: dict[str, Path], 
 )
 def test_the_nans_of_a_format_are_those_of_check(name: str, tmp_path: Path) -> None:
     """Every code of a format: the function of a bench says what testing.compare says."""
-    fmt, quiet = get_format(name), tmp_path / "nan.sv"
-    text = [*nan_function("any_nan", fmt, False), *nan_function("quiet_nan", fmt, fmt.signaling)]
-    loop = f'for (int i = 0; i < {1 << fmt.width}; i = i + 1) $display("%b %b", any_nan(i), quiet_nan(i));'
-    quiet.write_text("\n".join(["module nan;", *text, f"initial begin {loop} $finish(0); end", "endmodule", ""]))
-    found = find("icarus").run([quiet], "nan", work_dir=tmp_path / "w").output.split("\n")
+    fmt, nans, source = get_format(name), Nans(), tmp_path / "nan.sv"
+    tests = f"{nans.test(fmt, 'i')}, {nans.test(fmt, 'i', quiet=True)}"
+    loop = f'for (int i = 0; i < {1 << fmt.width}; i = i + 1) $display("%b %b", {tests});'
+    source.write_text(
+        "\n".join(["module nan;", *nans.lines(), f"initial begin {loop} $finish(0); end", "endmodule", ""])
+    )
+    printed = find("icarus").run([source], "nan", work_dir=tmp_path / "w").output.split("\n")
     nan = fmt.canonical_nan
     for code in range(1 << fmt.width):
         rules = [same_result(nan, code, ComparisonRule(fmt, rule)) for rule in (CompareNan.ANY, CompareNan.QUIET)]
-        assert found[code] == " ".join(str(int(x)) for x in rules), hex(code)
+        assert printed[code] == " ".join(str(int(x)) for x in rules), hex(code)
 
 
 # -- blocks ----------------------------------------------------------------------------------------------------------
@@ -483,5 +489,5 @@ def test_every_defect_of_the_serial_multiplier_is_found(products: Path, tmp_path
     for number, message in FOUND.items():
         assert message in failure(bench.run(f"+defect={number}")), number
     ports = ports.replace("value = 0", "value = 8")
-    found = failure(build(CHEAP, products, tmp_path / "x", ports, SERIAL / "fp16_mul_serial.sv").first)
-    assert f"\nFAIL: {found}\n" in (TOP / "docs" / "testbench.md").read_text()
+    report = failure(build(CHEAP, products, tmp_path / "x", ports, SERIAL / "fp16_mul_serial.sv").first)
+    assert f"\nFAIL: {report}\n" in (TOP / "docs" / "testbench.md").read_text()

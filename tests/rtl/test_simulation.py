@@ -13,7 +13,7 @@ from benches import CHEAP
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.vector_recipes import load_recipe
-from softfloat_ref.rtl.bench_runs import Run
+from softfloat_ref.rtl.bench_runs import BenchRun
 from softfloat_ref.rtl.simulators import Simulator, find
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "fp32_to_fp8_e4m3"
@@ -50,13 +50,13 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(simulator: Simulator, vectors: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+def built(simulator: Simulator, vectors: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BenchRun]:
     """Where the bench was built, and its first run."""
     work = tmp_path_factory.mktemp("built")
     return work, simulate(simulator, vectors, work)
 
 
-def simulate(simulator: Simulator, vectors: Path, work: Path, circuit: str = CIRCUIT) -> Run:
+def simulate(simulator: Simulator, vectors: Path, work: Path, circuit: str = CIRCUIT) -> BenchRun:
     work.mkdir(exist_ok=True)
     source = work / "fp32_to_fp8_e4m3.sv"
     source.write_text(circuit)
@@ -66,7 +66,7 @@ def simulate(simulator: Simulator, vectors: Path, work: Path, circuit: str = CIR
 
 
 @pytest.mark.full
-def test_the_circuit_passes(built: tuple[Path, Run]) -> None:
+def test_the_circuit_passes(built: tuple[Path, BenchRun]) -> None:
     run = built[1]
     assert run.passed, run.output
     assert "PASS: 20000 of 20000 vectors" in run.output
@@ -88,7 +88,7 @@ def test_planted_bugs_are_caught(bug: str, vectors: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "one word more", "no file"])
 def test_damaged_vectors_fail(
-    damage: str, simulator: Simulator, built: tuple[Path, Run], vectors: Path, tmp_path: Path
+    damage: str, simulator: Simulator, built: tuple[Path, BenchRun], vectors: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "damaged"
     folder.mkdir()
@@ -99,7 +99,7 @@ def test_damaged_vectors_fail(
         (folder / f"{NAME}.memh").write_text(changed[damage])
     command = [*simulator.command("tb", built[0]), f"+vectors={folder}"]
     done = subprocess.run(command, cwd=built[0], capture_output=True, text=True, timeout=60, check=False)
-    run = Run(done.returncode, done.stdout + done.stderr)
+    run = BenchRun(done.returncode, done.stdout + done.stderr)
     assert not run.passed
     assert "FAIL" in run.output
 

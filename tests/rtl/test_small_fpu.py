@@ -34,9 +34,9 @@ FAULTS = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("vectors")
-    generate(load_recipe(str(UNIT / "recipe.toml")).of_count(COUNT), found)
-    return found
+    vectors = tmp_path_factory.mktemp("vectors")
+    generate(load_recipe(str(UNIT / "recipe.toml")).of_count(COUNT), vectors)
+    return vectors
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,9 @@ def test_it_passes(simulator: str, folder: Path, tmp_path: Path) -> None:
     text = (UNIT / "small_fpu.sv").read_text()
     source.write_text(text.replace('"fpu_defs.svh"', f'"{UNIT / "fpu_defs.svh"}"'))
     sources = UNIT / "fpu_pkg.sv", EXAMPLES / "fp16_fma" / "fp16_fma.sv", source
-    found = build(simulator, folder, tmp_path / "w", (UNIT / "ports.toml").read_text(), *sources)
-    assert f"PASS: {COUNT} of {COUNT} vectors" in found.first.output
-    assert found.run("+seed=2").passed
+    bench = build(simulator, folder, tmp_path / "w", (UNIT / "ports.toml").read_text(), *sources)
+    assert f"PASS: {COUNT} of {COUNT} vectors" in bench.first.output
+    assert bench.run("+seed=2").passed
 
 
 @pytest.mark.full(keep=1)

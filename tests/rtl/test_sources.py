@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.libraries import Libraries
-from softfloat_ref.rtl.sources import Sources, read_sources
+from softfloat_ref.rtl.sources import Libraries, Sources, read_sources
 
 
 @pytest.fixture
@@ -43,38 +42,38 @@ def test_lists_in_lists(tree: Path) -> None:
     )
     (tree / "env.f").write_text("$ENV_DIR/e.sv ${ENV_DIR}/e.sv\n$(ENV_DIR)/e.sv")
     (tree / "ip" / "ip.f").write_text('a.sv "with space.sv" +incdir+include+more\n-Iinclude')
-    found = read_sources(file_lists=["all.f"])
-    assert names(found, tree) == ["env/e.sv", "ip/a.sv", "ip/with space.sv", "top.sv"]
-    assert found.libraries == Libraries((tree / "ip" / "cell.v",))
-    assert found.include_dirs == (tree / "include", tree / "ip" / "include", tree / "ip" / "more")
-    assert found.defines == {"WIDTH": "8", "FAST": "1", "DEPTH": "4", "LAST": "x"}
-    assert found.skipped == ("all.f:5: -sverilog", "all.f:5: -timescale 1ns/1ps")
+    sources = read_sources(file_lists=["all.f"])
+    assert names(sources, tree) == ["env/e.sv", "ip/a.sv", "ip/with space.sv", "top.sv"]
+    assert sources.libraries == Libraries((tree / "ip" / "cell.v",))
+    assert sources.include_dirs == (tree / "include", tree / "ip" / "include", tree / "ip" / "more")
+    assert sources.defines == {"WIDTH": "8", "FAST": "1", "DEPTH": "4", "LAST": "x"}
+    assert sources.skipped == ("all.f:5: -sverilog", "all.f:5: -timescale 1ns/1ps")
 
 
 def test_arguments_and_lists(tree: Path) -> None:
     """Folders given come first, macros given count, and a list read by -F has its own folder."""
     (tree / "ip" / "ip.f").write_text("a.sv +incdir+include +define+W=1")
-    found = read_sources(["top.sv"], include_dirs=["include"], defines=["W=2", "X"], relative_lists=["ip/ip.f"])
-    assert names(found, tree) == ["ip/a.sv", "top.sv"]
-    assert found.include_dirs == (tree / "include", tree / "ip" / "include")
-    assert found.defines == {"W": "2", "X": "1"}
+    sources = read_sources(["top.sv"], include_dirs=["include"], defines=["W=2", "X"], relative_lists=["ip/ip.f"])
+    assert names(sources, tree) == ["ip/a.sv", "top.sv"]
+    assert sources.include_dirs == (tree / "include", tree / "ip" / "include")
+    assert sources.defines == {"W": "2", "X": "1"}
 
 
 def test_libraries(tree: Path) -> None:
     (tree / "ip" / "ip.f").write_text("a.sv -v cell.v -y more +libext+.v+.svh -Y .sv")
     (tree / "x.f").write_text("top.sv +libext+.vh")
-    found = read_sources(
+    sources = read_sources(
         ["+libext+.x", "+incdir+env", "+define+A=1"],
         relative_lists=["ip/ip.f"],
         file_lists=["x.f"],
         library_files=["env/e.sv"],
         library_dirs=["env"],
     )
-    assert names(found, tree) == ["top.sv", "ip/a.sv"]
+    assert names(sources, tree) == ["top.sv", "ip/a.sv"]
     files, folders = (tree / "ip" / "cell.v", tree / "env" / "e.sv"), (tree / "ip" / "more", tree / "env")
-    assert found.libraries == Libraries(files, folders, (".vh", ".v", ".svh", ".sv", ".x"))
-    assert (found.defines, found.include_dirs) == ({"A": "1"}, (tree / "env",))
-    assert found.searched == (tree / "env", tree, tree / "ip", tree / "ip" / "more")
+    assert sources.libraries == Libraries(files, folders, (".vh", ".v", ".svh", ".sv", ".x"))
+    assert (sources.defines, sources.include_dirs) == ({"A": "1"}, (tree / "env",))
+    assert sources.searched == (tree / "env", tree, tree / "ip", tree / "ip" / "more")
     assert read_sources(file_lists=["x.f"]).skipped == ("x.f:1: +libext+.vh",)
 
 

@@ -134,8 +134,8 @@ UNKNOWN += [(d, bug) for d in ("valid/ready, sticky", "out of order") for bug in
 @pytest.mark.parametrize("simulator", ["icarus"], indirect=True)
 def test_x_fails(bench: Bench, bug: str) -> None:
     """Where the simulator has X: in one bit of a result, in a valid, in a ready."""
-    found = failure(bench.run(f"+bug_{bug}"))
-    assert ("mismatches" in found) if bug == "x" else f"{bug[1:]} is x" in found
+    message = failure(bench.run(f"+bug_{bug}"))
+    assert ("mismatches" in message) if bug == "x" else f"{bug[1:]} is x" in message
 
 
 @pytest.mark.parametrize("bench", ["combinational", "valid/ready, sticky"], indirect=True)

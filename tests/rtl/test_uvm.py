@@ -19,9 +19,8 @@ from slang import problems
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.vector_recipes import load_recipe, recipe_files
-from softfloat_ref.rtl.dpi import FILES, write_dpi
 from softfloat_ref.rtl.simulators import find
-from softfloat_ref.rtl.uvm import definition, unit_of, uvm_text, write_uvm
+from softfloat_ref.rtl.uvm import FILES, packed_unit, unpacked_unit, uvm_text, write_dpi, write_uvm
 from softfloat_ref.units import MixedUnit, make_unit
 
 TOP = Path(__file__).parents[2]
@@ -43,7 +42,7 @@ def library(name: str) -> Path:
 def packages(tmp_path: Path) -> list[Path]:
     """The DPI package, and those of every shipped recipe, of a mixed one, and of a unit with a field `integer`."""
     recipes = {name: load_recipe(name) for name in recipe_files()} | {"fpu": load_recipe(str(MIXED))}
-    units = {name: found.unit for name, found in recipes.items()} | {"affine": make_unit("quantize", "qint8")}
+    units = {name: recipe.unit for name, recipe in recipes.items()} | {"affine": make_unit("quantize", "qint8")}
     return [write_dpi(tmp_path)[1], *(write_uvm(tmp_path, unit, name) for name, unit in units.items())]
 
 
@@ -51,22 +50,22 @@ def packages(tmp_path: Path) -> list[Path]:
 def test_packages_are_plain_systemverilog(name: str, packages: list[Path]) -> None:
     """Every warning would be one of a file that is ours."""
     sources = [library(name) / "uvm_pkg.sv", *packages, BENCH]
-    found = problems(sources, "uvm_tb", f"-I{library(name)}", "-DUVM_NO_DPI")
-    assert [line for line in found if name == "stub" or not line.startswith(str(library(name)))] == []
+    messages = problems(sources, "uvm_tb", f"-I{library(name)}", "-DUVM_NO_DPI")
+    assert [line for line in messages if name == "stub" or not line.startswith(str(library(name)))] == []
 
 
 def test_a_unit_is_its_definition() -> None:
     for name in recipe_files():
         unit = load_recipe(name).unit
-        assert unit_of(definition(unit)) == unit
+        assert unpacked_unit(packed_unit(unit)) == unit
     mixed = load_recipe(str(MIXED)).unit
-    assert unit_of(definition(mixed)) == mixed
+    assert unpacked_unit(packed_unit(mixed)) == mixed
 
 
-@pytest.mark.parametrize("text", ["", "%", "AAAA", "QlpoOQ==", definition(load_recipe("fp16_fma_rne").unit)[:-9]])
+@pytest.mark.parametrize("text", ["", "%", "AAAA", "QlpoOQ==", packed_unit(load_recipe("fp16_fma_rne").unit)[:-9]])
 def test_what_is_no_definition(text: str) -> None:
     with pytest.raises(Error, match="the definition of a unit"):
-        unit_of(text)
+        unpacked_unit(text)
 
 
 def test_units_that_do_not_fit() -> None:
@@ -79,7 +78,7 @@ def test_units_that_do_not_fit() -> None:
 
 
 def test_the_server_opens_a_definition() -> None:
-    word = definition(load_recipe("fp16_fma_rne").unit)
+    word = packed_unit(load_recipe("fp16_fma_rne").unit)
     lines = f"open unit --fmt {word}\n0 3c00 0400 8001\nopen unit --fmt {word} rup\nopen unit --fmt fp16\n"
     shown = ok("eval", "--serve", stdin=lines).splitlines()
     assert shown[:2] == ["context 0 a=16 b=16 c=16 result=16", "03ff 00"]

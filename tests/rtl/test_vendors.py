@@ -16,7 +16,7 @@ from slang import problems
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
-from softfloat_ref.rtl.dpi import FILES, write_dpi
+from softfloat_ref.rtl.uvm import FILES, write_dpi
 from softfloat_ref.rtl.vendors import VENDORS
 
 TOP = Path(__file__).parents[2]
@@ -44,8 +44,10 @@ def test_benches_are_plain_systemverilog(device: str, folders: dict[str, Path], 
 def test_benches_of_the_examples_are(name: str, recipe: str | VectorSet, more: str, tmp_path: Path) -> None:
     """With control inputs that are enumerations, tolerated NaNs and an operand at a time."""
     generate(recipe if isinstance(recipe, VectorSet) else load_recipe(recipe).of_count(100), tmp_path / "v")
-    given = (EXAMPLES / name / "ports.toml").read_text().partition("\n")
-    text, top = text_of(tmp_path / "v", "\n".join((given[0], more if "compare_nan" not in given[2] else "", given[2])))
+    port_map = (EXAMPLES / name / "ports.toml").read_text().partition("\n")
+    text, top = text_of(
+        tmp_path / "v", "\n".join((port_map[0], more if "compare_nan" not in port_map[2] else "", port_map[2]))
+    )
     (tmp_path / "bench.sv").write_text(text)
     sources = [EXAMPLES / "small_fpu" / "fpu_pkg.sv", EXAMPLES / name / f"{name}.sv", FMA]
     assert problems([*dict.fromkeys(sources), tmp_path / "bench.sv"], top, f"-I{EXAMPLES / name}") == []
@@ -136,8 +138,8 @@ def test_libraries(name: str, testbench: list[str], tmp_path: Path) -> None:
 
 
 def test_they_are_not_started(testbench: list[str], tmp_path: Path) -> None:
-    said = refused(*testbench, "--run", "--sim", "vcs", "--work", str(tmp_path / "work"))
-    assert "vcs is not started from here: give --print-command" in said
+    message = refused(*testbench, "--run", "--sim", "vcs", "--work", str(tmp_path / "work"))
+    assert "vcs is not started from here: give --print-command" in message
     assert not (tmp_path / "work").exists()
     assert "unknown simulator 'vsc'; did you mean vcs?" in refused(*testbench, "--run", "--sim", "vsc")
 

@@ -26,9 +26,8 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.golden.verify import stored_set
-from softfloat_ref.rtl.bench_runs import Run
-from softfloat_ref.rtl.ghdl import Ghdl, find_ghdl
-from softfloat_ref.rtl.vhdl_package import package_text
+from softfloat_ref.rtl.bench_runs import BenchRun
+from softfloat_ref.rtl.ghdl import Ghdl, find_ghdl, package_text
 
 TOP = Path(__file__).parents[2]
 EXAMPLE = TOP / "docs" / "examples" / "fp32_to_fp8_e4m3_vhdl"
@@ -94,7 +93,7 @@ def ghdl() -> Ghdl:
     return find_ghdl()
 
 
-def simulate(ghdl: Ghdl, folder: Path, work: Path, **generics: object) -> Run:
+def simulate(ghdl: Ghdl, folder: Path, work: Path, **generics: object) -> BenchRun:
     sources = [folder / "vectors_pkg.vhd", CIRCUIT, EXAMPLE / "tb.vhd"]
     return ghdl.run(sources, "tb", work, {"folder": folder, **generics})
 
@@ -186,15 +185,15 @@ def test_planted_bugs_are_caught(defect: int, ghdl: Ghdl, vectors: Path, tmp_pat
     run = simulate(ghdl, vectors, tmp_path, defect=defect)
     assert not run.passed
     assert run.returncode != 0
-    found = re.findall(rf"^{NAME}\.memh:(\d+): a=(\w{{8}}) expected (..) (..) got (..) (..)$", run.output, re.M)
-    assert 1 <= len(found) <= 10, run.output
+    reports = re.findall(rf"^{NAME}\.memh:(\d+): a=(\w{{8}}) expected (..) (..) got (..) (..)$", run.output, re.M)
+    assert 1 <= len(reports) <= 10, run.output
     lines = (vectors / f"{NAME}.memh").read_text().splitlines()
-    for number, a, result, flags, *got in found:  # the line number leads to the vector in the file
+    for number, a, result, flags, *got in reports:  # the line number leads to the vector in the file
         assert lines[int(number) - 1] == f"{a}_{result}_{flags}"
         assert got != [result, flags]
     count = re.search(r"^FAIL: (\d+) of 20000 vectors$", run.output, re.M)
     assert count, run.output
-    assert min(int(count[1]), 10) == len(found)
+    assert min(int(count[1]), 10) == len(reports)
 
 
 def test_every_defect_is_listed_and_tested() -> None:

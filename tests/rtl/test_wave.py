@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from softfloat_ref.app import vectors as app
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.rtl.wave import AFTER, BEFORE
+from softfloat_ref.rtl.simulators import AFTER, BEFORE
 
 pytestmark = pytest.mark.sim
 SERIAL = TOP / "docs" / "examples" / "fp16_mul_serial"
@@ -20,9 +20,9 @@ SERIAL = TOP / "docs" / "examples" / "fp16_mul_serial"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("vectors")
-    generate(VectorSet.make("mul", "fp16", 300), found)
-    return found
+    vectors = tmp_path_factory.mktemp("vectors")
+    generate(VectorSet.make("mul", "fp16", 300), vectors)
+    return vectors
 
 
 def run(simulator: str, folder: Path, wave: Path | str, defect: int, tmp_path: Path, *more: str) -> Result:
@@ -36,8 +36,8 @@ def cycles(vcd: str) -> list[int]:
     """The values of the signal `cycle`, in order."""
     name = re.search(r"\$var \S+\s+32 (\S+) cycle(?: \[31:0\])? \$end", vcd)
     assert name
-    found = re.findall(rf"^b([01]+) {re.escape(name[1])}$", vcd, re.M)
-    return sorted({int(x, 2) for x in found})
+    values = re.findall(rf"^b([01]+) {re.escape(name[1])}$", vcd, re.M)
+    return sorted({int(x, 2) for x in values})
 
 
 @pytest.mark.full
@@ -86,9 +86,9 @@ def test_fst_without_its_library(folder: Path, tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("CPATH", str(tmp_path))
     for more in ([], ["--work", str(tmp_path / "work")]):
         done = run("verilator", folder, tmp_path / "w.fst", 12, tmp_path, *more)
-        said = str(done.exception)
-        assert "lz4.h" in said
-        assert said.endswith(
+        message = str(done.exception)
+        assert "lz4.h" in message
+        assert message.endswith(
             "for FST, verilator needs liblz4-dev and zlib1g-dev: install them, or give --wave FILE.vcd"
         )
 

@@ -17,7 +17,7 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
-from softfloat_ref.rtl.bench_runs import Run
+from softfloat_ref.rtl.bench_runs import BenchRun
 from softfloat_ref.rtl.fit import check_fit
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.simulators import Simulator, find
@@ -195,12 +195,12 @@ class Bench:
     work: Path
     folder: Path
     top: str
-    first: Run
+    first: BenchRun
 
-    def run(self, *plusargs: str) -> Run:
+    def run(self, *plusargs: str) -> BenchRun:
         command = [*self.simulator.command(self.top, self.work), f"+table={self.folder}/table.hex", *plusargs]
         done = subprocess.run(command, cwd=self.work, capture_output=True, text=True, timeout=120, check=False)
-        return Run(done.returncode, done.stdout + done.stderr)
+        return BenchRun(done.returncode, done.stdout + done.stderr)
 
 
 def build(simulator: str, folder: Path, work: Path, ports: str, *sources: Path) -> Bench:
@@ -263,7 +263,7 @@ def bench(
     return _built[key]
 
 
-def failure(run: Run) -> str:
+def failure(run: BenchRun) -> str:
     """The lines that say why a run failed; it must have failed."""
     assert not run.passed, run.output
     assert run.returncode != 0

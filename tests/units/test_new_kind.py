@@ -20,7 +20,7 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.oracle.formats import get_format
-from softfloat_ref.rtl.bench_runs import Run
+from softfloat_ref.rtl.bench_runs import BenchRun
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.testbench import bench_text, top_name
@@ -141,7 +141,7 @@ def test_a_changed_file_is_found(key: str, vectors: VectorSet, tmp_path: Path) -
     assert not verify(tmp_path).passed
 
 
-def simulated(folder: Path, work: Path, circuit: str) -> Run:
+def simulated(folder: Path, work: Path, circuit: str) -> BenchRun:
     ports = parse_ports(tomllib.loads(PORTS))
     top, manifest = top_name(ports), read_manifest(folder)
     bench, source = work / f"{top}.sv", work / "requantize.sv"

@@ -22,7 +22,7 @@ from softfloat_ref.golden.trace.numbers import (
     summed,
     summed_one,
 )
-from softfloat_ref.nn import images
+from softfloat_ref.nn.operations import TensorOperations
 from softfloat_ref.oracle.operations import evaluate
 
 
@@ -153,7 +153,7 @@ class Patches(ByElement):
         case.needs(1)
         x = _image(case.inputs[0])
         at = _Windows(case, x.shape)
-        return [images.patches(x, at.k, at.s, at.p)]
+        return [TensorOperations().patches(x, at.k, at.s, at.p)]
 
     def element(self, case: NodeCase, place: int) -> int:
         x = _image(case.inputs[0])
@@ -287,7 +287,9 @@ class WindowFill(_Pool):
 
     def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
-        return [images.window_fill(_image(case.values(0)), case.outputs[0].shape, case.integer("size", 1, 64))]
+        return [
+            TensorOperations().window_fill(_image(case.values(0)), case.outputs[0].shape, case.integer("size", 1, 64))
+        ]
 
     def element(self, case: NodeCase, place: int) -> int:
         x, size = _image(case.values(0)), case.integer("size", 1, 64)

@@ -74,7 +74,7 @@ class Hadamard(ByElement):
 
     def compute(self, case: NodeCase) -> list[Codes]:
         x, factors = self._operands(case)
-        rows = hadamard.padded(x, len(factors))
+        rows = hadamard.pad_rows(x, len(factors))
         scaled = apply("mul", rows, np.resize(factors, len(rows))[:, np.newaxis])
         return [hadamard.sums(scaled, len(factors), partial(_into, "add"), partial(_into, "sub"))]
 
@@ -96,7 +96,7 @@ class Hadamard(ByElement):
         words = case.inputs[1].reshape(-1)
         if len(words) not in hadamard.SIZES:
             raise Error(f"a Hadamard transform by {len(words)} words")
-        return matrix(case.values(0)), hadamard.factors(words).view(np.uint32)
+        return matrix(case.values(0)), hadamard.sign_factors(words).view(np.uint32)
 
 
 def _into(op: str, a: Codes, b: Codes, out: Codes) -> None:

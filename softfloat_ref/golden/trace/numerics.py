@@ -13,7 +13,7 @@ from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.quantizers import RecordingQuantizer
 from softfloat_ref.golden.trace.recorder import Array, RecordedArray, Recorder
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics
-from softfloat_ref.nn.operations import CELL_GATE, GATES, Operations
+from softfloat_ref.nn.operations import CELL_GATE, GATES, TensorOperations
 from softfloat_ref.oracle.accumulate import get_accumulator
 from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units.dot import stored_format
@@ -36,7 +36,7 @@ class ProductOperand(NamedTuple):
 
 
 class RecordingNumerics(Numerics):
-    """The numerics of a layer, with its formats and ranges; every operation of `Operations` is recorded.
+    """The numerics of a layer, with its formats and ranges; every operation of `TensorOperations` is recorded.
 
     Products that the training recipe leaves to BLAS, whose order of additions is undefined, are summed by a named
     accumulator.
@@ -181,6 +181,6 @@ def _seen(value: Any) -> Any:
     return np.asarray(value) if isinstance(value, np.ndarray) else value
 
 
-for _op, _work in vars(Operations).items():
+for _op, _work in vars(TensorOperations).items():
     if not _op.startswith("_") and _op not in vars(RecordingNumerics):
         setattr(RecordingNumerics, _op, _recorded(_op, _work))

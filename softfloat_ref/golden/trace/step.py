@@ -12,7 +12,7 @@ from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.recorder import Array, Recorder
 from softfloat_ref.nn.data import Dataset
-from softfloat_ref.nn.train import Training, Watch, load_data
+from softfloat_ref.nn.train import TrainingRun, Watch, load_data
 from softfloat_ref.nn.trainer import Trainer
 from softfloat_ref.nn.training_recipe import Recipe
 
@@ -39,7 +39,7 @@ def trace_step(recipe: Recipe, step: int, data: Dataset | None = None, watch: Wa
     """
     if recipe.training.shards > 1:
         raise Error("training.shards: a step in shards is not traced; give shards = 1")
-    training = Training(recipe, load_data(recipe) if data is None else data, watch=watch)
+    training = TrainingRun(recipe, load_data(recipe) if data is None else data, watch=watch)
     trainer = training.trainer
     plain = trainer.step
 

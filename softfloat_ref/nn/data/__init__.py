@@ -27,13 +27,13 @@ class Data(NamedTuple):
 
     def loader(self) -> Loader:
         """The function, its module imported."""
-        found: Loader = getattr(import_module(f"softfloat_ref.nn.data.{self.module}"), self.function)
-        return found
+        loader: Loader = getattr(import_module(f"softfloat_ref.nn.data.{self.module}"), self.function)
+        return loader
 
 
 DATA: Final = {
     "blobs": Data("synthetic", "blobs", "vectors around one centre per class"),
-    "shapes": Data("shapes", "shapes", "noisy images of simple shapes"),
+    "shapes": Data("synthetic", "shapes", "noisy images of simple shapes"),
     "digits": Data("images", "digits", "scikit-learn's 1,797 handwritten digits of 8 x 8"),
     "mnist": Data("images", "mnist", "MNIST", "train-images-idx3-ubyte and its three companions, also as .gz"),
     "cifar10": Data("images", "cifar10", "CIFAR-10, binary version", "data_batch_1.bin to 5, test_batch.bin"),
@@ -51,21 +51,21 @@ def load(name: str, *, seed: int, root: Path | None = None, **sizes: int) -> Dat
     Raises Error, also for files that are missing or broken.
     """
     function = _function(name, root)
-    taken = parameters(f"data {name!r}", function)
-    known = [p for p in taken if p not in ("seed", "root")]
+    arguments = parameters(f"data {name!r}", function)
+    known = [p for p in arguments if p not in ("seed", "root")]
     for key, value in sizes.items():
         if key not in known:
             raise unknown(f"size of data {name!r}:", key, known)
         least = 0 if key in _FROM_ZERO else 1
         if type(value) is not int or value < least:
             raise Error(f"data {name!r}: {key} is a number from {least}, not {value!r}")
-    given: dict[str, Path | None] = {"root": root} if "root" in taken else {}
-    if root is not None and not given:
+    folder: dict[str, Path | None] = {"root": root} if "root" in arguments else {}
+    if root is not None and not folder:
         raise Error(f"data {name!r} is generated: it takes no folder")
-    found = checked_call(f"data {name!r}", function, seed=seed, **given, **sizes)
-    if not isinstance(found, Dataset):
-        raise Error(f"data {name!r} makes {type(found).__name__}, not a Dataset")
-    return found
+    dataset = checked_call(f"data {name!r}", function, seed=seed, **folder, **sizes)
+    if not isinstance(dataset, Dataset):
+        raise Error(f"data {name!r} makes {type(dataset).__name__}, not a Dataset")
+    return dataset
 
 
 def _function(name: str, root: Path | None) -> Loader:

@@ -13,10 +13,10 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 
-_PART: Final = 1 << 20
+_CHUNK: Final = 1 << 20
 
 
-def find(root: Path, *names: str, advice: str = "") -> Path:
+def find_file(root: Path, *names: str, advice: str = "") -> Path:
     """The first of these files that exists in the folder. Raises Error."""
     if not root.is_dir():
         raise Error(f"{root}: no such folder")
@@ -26,27 +26,27 @@ def find(root: Path, *names: str, advice: str = "") -> Path:
     raise Error(f"{root}: has no {names[0]}{advice}")
 
 
-def content(path: Path) -> bytes:
+def read_unpacked(path: Path) -> bytes:
     """The bytes of a file, unpacked where its name ends in .gz. Raises Error."""
     data = read_bytes(path, limits.DATA)
     if path.suffix != ".gz":
         return data
-    found = io.BytesIO()
+    unpacked = io.BytesIO()
     try:
         with gzip.open(io.BytesIO(data)) as packed:
-            while found.tell() <= limits.DATA and (part := packed.read(_PART)):
-                found.write(part)
+            while unpacked.tell() <= limits.DATA and (part := packed.read(_CHUNK)):
+                unpacked.write(part)
     except (OSError, EOFError, zlib.error):
         raise Error(f"{path}: incomplete or damaged gzip file; download it again") from None
-    if found.tell() > limits.DATA:
+    if unpacked.tell() > limits.DATA:
         raise Error(f"{path}: decompresses to more than {limits.DATA} bytes; unpack it and give the file without .gz")
-    return found.getvalue()
+    return unpacked.getvalue()
 
 
-def text(path: Path) -> str:
+def read_utf8(path: Path) -> str:
     """The text of a UTF-8 file. Raises Error."""
     try:
-        return content(path).decode("utf-8-sig")
+        return read_unpacked(path).decode("utf-8-sig")
     except UnicodeDecodeError as e:
         raise Error(f"{path}: byte {e.start} is not UTF-8; convert the file") from None
 

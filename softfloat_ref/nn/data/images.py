@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.data.files import content, digest, find
-from softfloat_ref.nn.data.keyed import SPLIT, permutation
-from softfloat_ref.nn.data.model import Dataset
+from softfloat_ref.nn.data.files import digest, find_file, read_unpacked
+from softfloat_ref.nn.data.model import SPLIT, Dataset, permutation
 
 _CLASSES: Final = 10
 _LABELS, _IMAGES = 0x801, 0x803  # IDX: unsigned bytes of one and of three dimensions
@@ -19,7 +18,7 @@ _RECORD: Final = 1 + 32 * 32 * 3  # of CIFAR-10: a label, then the planes red, g
 _MEAN: Final = (0.4914, 0.4822, 0.4465)  # of CIFAR-10's training images, a channel
 _DEVIATION: Final = (0.2470, 0.2435, 0.2616)
 _BATCHES: Final = tuple(f"data_batch_{i}.bin" for i in range(1, 6))
-_PICKLED: Final = "; the python version of CIFAR-10 is pickled and cannot be read; use the binary version"
+_PICKLED_ADVICE: Final = "; the python version of CIFAR-10 is pickled and cannot be read; use the binary version"
 
 
 class Examples(NamedTuple):
@@ -42,13 +41,13 @@ def digits(*, seed: int, test: int = 360) -> Dataset:
         from sklearn.datasets import load_digits
     except ImportError:
         raise Error("data 'digits' comes with scikit-learn: pip install 'softfloat-ref[train]'") from None
-    found = load_digits()
-    images = np.asarray(found.images).astype(np.float32)
+    bunch = load_digits()
+    images = np.asarray(bunch.images).astype(np.float32)
     if test >= len(images):
         raise Error(f"data 'digits': {len(images)} examples; a test of {test} leaves none for training")
     order = permutation(seed, SPLIT, 0, len(images))
     x = ((images - 8) / 8)[order][..., np.newaxis]
-    y = np.asarray(found.target).astype(np.int64)[order]
+    y = np.asarray(bunch.target).astype(np.int64)[order]
     source = f"scikit-learn's digits, {digest(images.astype(np.uint8).tobytes())}"
     return Dataset(x[test:], y[test:], x[:test], y[:test], "classes", _CLASSES, source)
 
@@ -69,7 +68,7 @@ def _unit(images: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 def _idx_pair(root: Path, kind: str) -> tuple[Examples, bytes]:
     paths = [_idx_file(root, f"{kind}-{name}") for name in ("images-idx3-ubyte", "labels-idx1-ubyte")]
-    parts = [content(p) for p in paths]
+    parts = [read_unpacked(p) for p in paths]
     images, labels = _idx(paths[0], parts[0], _IMAGES), _idx(paths[1], parts[1], _LABELS)
     if len(images) != len(labels):
         raise Error(f"{paths[1]}: {len(labels)} labels, but {paths[0].name} has {len(images)} images")
@@ -78,7 +77,7 @@ def _idx_pair(root: Path, kind: str) -> tuple[Examples, bytes]:
 
 def _idx_file(root: Path, name: str) -> Path:
     dotted = name.replace("-idx", ".idx")  # as one distribution names them
-    return find(root, name, f"{name}.gz", dotted, f"{dotted}.gz")
+    return find_file(root, name, f"{name}.gz", dotted, f"{dotted}.gz")
 
 
 def _idx(path: Path, data: bytes, magic: int) -> NDArray[np.uint8]:
@@ -112,13 +111,13 @@ def cifar10(*, seed: int, root: Path, train: int | None = None, test: int | None
 
 def _standard(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     mean, deviation = np.array(_MEAN, np.float32), np.array(_DEVIATION, np.float32)
-    found: NDArray[np.float32] = (_unit(images) - mean) / deviation
-    return found
+    scaled: NDArray[np.float32] = (_unit(images) - mean) / deviation
+    return scaled
 
 
 def _cifar_file(root: Path, name: str) -> tuple[Examples, bytes]:
-    path = find(root, name, advice=_PICKLED if (root / name.removesuffix(".bin")).is_file() else "")
-    data = content(path)
+    path = find_file(root, name, advice=_PICKLED_ADVICE if (root / name.removesuffix(".bin")).is_file() else "")
+    data = read_unpacked(path)
     if not data or len(data) % _RECORD:
         raise Error(f"{path}: {len(data)} bytes are not a whole number of records of {_RECORD}: the file is truncated")
     records = np.frombuffer(data, np.uint8).reshape(-1, _RECORD)

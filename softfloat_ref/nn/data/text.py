@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.data.files import content, digest, find, text
-from softfloat_ref.nn.data.keyed import LINES, permutation
-from softfloat_ref.nn.data.model import Dataset
+from softfloat_ref.nn.data.files import digest, find_file, read_unpacked, read_utf8
+from softfloat_ref.nn.data.model import LINES, Dataset, permutation
 
 _TEST: Final = 10  # the last tenth of a text is for the test
 _UNNAMED: Final = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HANGUL SYLLABLE", "YI SYLLABLE")
@@ -43,7 +42,7 @@ def characters(*, seed: int, root: Path | None = None, train: int | None = None,
     del seed  # a text has its own order
     if root is not None and not root.is_file():
         raise Error(f"{root}: data 'text' reads one UTF-8 file: give its path")
-    whole = unicode_names() if root is None else text(root)
+    whole = unicode_names() if root is None else read_utf8(root)
     alphabet = sorted(set(whole))
     if len(whole) < _TEST * 2 or len(alphabet) < 2:
         raise Error(f"{root}: a text needs at least {_TEST * 2} characters, at least two of them different")
@@ -60,7 +59,7 @@ def ptb(*, seed: int, root: Path, train: int | None = None, test: int | None = N
     Raises Error, also for a word of the test that is unknown where the text has no <unk>.
     """
     del seed
-    paths = [find(root, f"ptb.{part}.txt") for part in ("train", "test")]
+    paths = [find_file(root, f"ptb.{part}.txt") for part in ("train", "test")]
     learn, proof = (_words(path) for path in paths)
     counts = Counter(learn)
     known = {w: i for i, (w, _) in enumerate(sorted(counts.items(), key=lambda item: (-item[1], item[0])))}
@@ -68,12 +67,12 @@ def ptb(*, seed: int, root: Path, train: int | None = None, test: int | None = N
     if missing is not None and UNKNOWN not in known:
         raise Error(f"{paths[1]}: {missing[:40]!r} is not in {paths[0].name}, which has no {UNKNOWN} either")
     parts = [np.array([known.get(w, known.get(UNKNOWN, 0)) for w in x], np.int64) for x in (learn, proof)]
-    source = f"Penn Treebank, {digest(*(content(p) for p in paths))}"
+    source = f"Penn Treebank, {digest(*(read_unpacked(p) for p in paths))}"
     return _dataset(parts[0][:train], parts[1][:test], len(known), source)
 
 
 def _words(path: Path) -> list[str]:
-    words = text(path).replace("\n", f" {END} ").split()
+    words = read_utf8(path).replace("\n", f" {END} ").split()
     if not words:
         raise Error(f"{path}: no words")
     return words
@@ -81,8 +80,8 @@ def _words(path: Path) -> list[str]:
 
 def _numbered(whole: str, alphabet: Iterable[str]) -> NDArray[np.int64]:
     codes = np.array([ord(c) for c in alphabet], np.uint32)
-    found = np.searchsorted(codes, np.frombuffer(whole.encode("utf-32-le"), "<u4"))
-    return found.astype(np.int64)
+    numbers = np.searchsorted(codes, np.frombuffer(whole.encode("utf-32-le"), "<u4"))
+    return numbers.astype(np.int64)
 
 
 def _dataset(learn: NDArray[np.int64], proof: NDArray[np.int64], classes: int, source: str) -> Dataset:

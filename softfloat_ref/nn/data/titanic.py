@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.data.files import digest, find, text
-from softfloat_ref.nn.data.keyed import SPLIT, permutation
-from softfloat_ref.nn.data.model import Dataset
+from softfloat_ref.nn.data.files import digest, find_file, read_utf8
+from softfloat_ref.nn.data.model import SPLIT, Dataset, permutation
 
 COLUMNS: Final = ("Survived", "Pclass", "Sex", "Age", "SibSp", "Parch", "Fare", "Embarked")
 _CHOICES: Final = {
@@ -30,7 +29,7 @@ _LARGEST: Final = 1e12  # of a number: squares and sums stay in FP32's range
 _MISSING: Final = ("Age", "Fare", "Embarked")  # columns that may be empty
 
 
-class Row(NamedTuple):
+class Passenger(NamedTuple):
     """A passenger: survived; the numbers (None: not known); of each choice, which."""
 
     survived: int
@@ -45,8 +44,8 @@ def titanic(*, seed: int, root: Path, test: int = 20) -> Dataset:
     mean over their standard deviation in the rows for training; then whether the age is known. A missing number is the
     median, a missing port none. Raises Error with the line that is wrong.
     """
-    path = find(root, "train.csv")
-    content = text(path)
+    path = find_file(root, "train.csv")
+    content = read_utf8(path)
     rows = list(_rows(path, content))
     order = permutation(seed, SPLIT, 0, len(rows)).tolist()
     held = len(rows) * test // 100
@@ -60,7 +59,7 @@ def titanic(*, seed: int, root: Path, test: int = 20) -> Dataset:
     return Dataset(x[held:], y[held:], x[:held], y[:held], "classes", 2, source)
 
 
-def _rows(path: Path, content: str) -> Iterator[Row]:
+def _rows(path: Path, content: str) -> Iterator[Passenger]:
     reader = csv.DictReader(io.StringIO(content, newline=""), strict=True)
     try:
         missing = [c for c in COLUMNS if c not in (reader.fieldnames or ())]
@@ -70,7 +69,7 @@ def _rows(path: Path, content: str) -> Iterator[Row]:
             where = f"{path}:{reader.line_num}"
             numbers = tuple(_number(where, column, record[column]) for column in _NUMBERS)
             survived, *choices = (_choice(where, column, record[column]) for column in _CHOICES)
-            yield Row(int(survived or 0), numbers, tuple(choices))
+            yield Passenger(int(survived or 0), numbers, tuple(choices))
     except csv.Error as e:
         raise Error(f"{path}:{reader.line_num}: not CSV: {e}") from None
 
@@ -106,11 +105,11 @@ def _empty(where: str, column: str, cell: str | None) -> bool:
 class _Scaler:
     """Median, mean and standard deviation of the numbers for training; sums are exact, so no order changes them."""
 
-    def __init__(self, found: Iterable[float | None]) -> None:
-        found = list(found)
-        known = [x for x in found if x is not None]
+    def __init__(self, values: Iterable[float | None]) -> None:
+        values = list(values)
+        known = [x for x in values if x is not None]
         self.median = median(known) if known else 0.0
-        filled = [self.median if x is None else x for x in found]
+        filled = [self.median if x is None else x for x in values]
         self.mean = fsum(filled) / len(filled)
         variance = fsum((x - self.mean) * (x - self.mean) for x in filled) / len(filled)
         self.deviation = sqrt(variance) or 1.0
@@ -119,7 +118,7 @@ class _Scaler:
         return ((self.median if x is None else x) - self.mean) / self.deviation
 
 
-def _features(row: Row, scalers: list[_Scaler]) -> list[float]:
+def _features(row: Passenger, scalers: list[_Scaler]) -> list[float]:
     one_hot: Callable[[int | None, str], list[float]] = lambda chosen, column: [  # noqa: E731
         float(chosen == i) for i in range(len(_CHOICES[column]))
     ]

@@ -2,17 +2,26 @@
 
 from typing import Final
 
-from softfloat_ref.nn.layers.activations import GELU, Dropout, Flatten, GELUTanh, ReLU, Sigmoid, SiLU, Tanh
+from softfloat_ref.nn.layers.activations import (
+    GELU,
+    Dropout,
+    Flatten,
+    GELUTanh,
+    LeakyReLU,
+    Noise,
+    ReLU,
+    Scale,
+    Sigmoid,
+    SiLU,
+    Tanh,
+)
 from softfloat_ref.nn.layers.attention import Attention
 from softfloat_ref.nn.layers.base import Layer, Residual, Sequential
-from softfloat_ref.nn.layers.conv import Conv2d, ConvTranspose2d
-from softfloat_ref.nn.layers.embeddings import Embedding, Positions, TiedLinear
-from softfloat_ref.nn.layers.gan import LeakyReLU, Noise, Scale, binary_cross_entropy
-from softfloat_ref.nn.layers.linear import Linear
-from softfloat_ref.nn.layers.loss import Loss, softmax_cross_entropy
+from softfloat_ref.nn.layers.conv import AvgPool, Conv2d, ConvTranspose2d, GlobalAvgPool, MaxPool
+from softfloat_ref.nn.layers.linear import Embedding, Linear, Positions, TiedLinear
+from softfloat_ref.nn.layers.loss import Loss, binary_cross_entropy, softmax_cross_entropy
 from softfloat_ref.nn.layers.lstm import LSTM
 from softfloat_ref.nn.layers.norms import BatchNorm, LayerNorm, RMSNorm
-from softfloat_ref.nn.layers.pooling import AvgPool, GlobalAvgPool, MaxPool
 
 __all__ = [
     "GELU",
@@ -50,12 +59,9 @@ __all__ = [
 ]
 
 # What recipes select layers by.
-KINDS: Final = tuple(
-    dict.fromkeys(
-        x.kind
-        for x in list(globals().values())
-        if isinstance(x, type) and issubclass(x, Layer) and x not in (Layer, Sequential)
-    )
+KINDS: Final = (
+    *("gelu", "dropout", "flatten", "gelu_tanh", "relu", "sigmoid", "silu", "tanh", "attention", "residual", "conv"),
+    *("embedding", "linear", "noise", "scale", "lstm", "norm", "pool"),
 )
 
 

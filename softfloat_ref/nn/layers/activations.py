@@ -1,9 +1,12 @@
-"""Activation functions, dropout and reshaping."""
+"""Activation functions, dropout, noise, scaling and reshaping."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from softfloat_ref.base.errors import Error
-from softfloat_ref.nn.layers.base import Array, Layer
+from softfloat_ref.nn.layers.base import NOISE, UNIFORM_BITS, Array, Layer, uniform_words
+from softfloat_ref.nn.operations import from_words
 
 _WORD_BITS = 32
 
@@ -79,7 +82,7 @@ class Dropout(Layer):
     def __init__(self, probability: float) -> None:
         super().__init__()
         if not 0 <= probability < 1:
-            raise Error(f"dropout = {probability!r}: a probability from 0 to below 1")
+            raise Error(f"dropout = {probability!r}: a probability is at least 0 and below 1")
         self.probability = probability
 
     def forward(self, x: Array) -> Array:
@@ -109,3 +112,73 @@ class Flatten(Layer):
 
     def backward(self, dy: Array) -> Array:
         return dy.reshape(self._shape)
+
+
+class LeakyReLU(Layer):
+    """x above zero, else slope times x."""
+
+    kind = "relu"
+
+    def __init__(self, slope: float = 0.2) -> None:
+        super().__init__()
+        self.slope = slope
+
+    def forward(self, x: Array) -> Array:
+        n = self.numerics
+        x = n.function(x)
+        self._slopes = n.leak(x, n.number("slope", x.dtype.type(self.slope)), "slopes")
+        return n.function(n.mul(x, self._slopes, "leaky_relu"))
+
+    def backward(self, dy: Array) -> Array:
+        return self.numerics.function_error(self.numerics.mul(dy, self._slopes, "leaky_relu_gradient"))
+
+
+class Noise(Layer):
+    """As many images of one pixel as x has examples, with `width` channels of numbers evenly from -1 to 1.
+
+    They depend on the seed and, in training, on the step; in inference, on the position since the last reset, so that
+    every evaluation has the same. It has no gradient.
+    """
+
+    kind = "noise"
+
+    def __init__(self, width: int, *, seed: int = 0, name: str = "noise") -> None:
+        super().__init__()
+        self.width, self._key = width, f"{seed}/{name}"
+        self.reset()
+
+    def reset(self) -> None:
+        self._drawn = 0
+
+    def forward(self, x: Array) -> Array:
+        n, shape = self.numerics, (len(x), 1, 1, self.width)
+        self._shape = x.shape
+        if n.run.training:
+            return n.vector(n.uniform(n.random(UNIFORM_BITS, shape, "noise"), UNIFORM_BITS, "noise"))
+        count = len(x) * self.width
+        words = uniform_words(self._key, NOISE, self._drawn, count)
+        self._drawn += count
+        return n.vector(from_words(words, UNIFORM_BITS).reshape(shape))
+
+    def backward(self, dy: Array) -> Array:
+        return np.zeros(self._shape, dy.dtype)
+
+
+class Scale(Layer):
+    """x times a constant."""
+
+    kind = "scale"
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, x: Array) -> Array:
+        return self._scaled(x, "scaled")
+
+    def backward(self, dy: Array) -> Array:
+        return self._scaled(dy, "scale_gradient")
+
+    def _scaled(self, x: Array, name: str) -> Array:
+        n = self.numerics
+        return n.vector(n.mul(x, n.number("scale", x.dtype.type(self.factor)), name))

@@ -29,7 +29,6 @@ class Attention(Layer):
         self.output = Linear(width, width, seed=seed, name=f"{name}.output")
 
     def children(self) -> dict[str, Layer]:
-        """The linear layers."""
         return {"input": self.inputs, "output": self.output}
 
     def forward(self, x: Array) -> Array:
@@ -44,8 +43,8 @@ class Attention(Layer):
             self._shares = n.vector(n.softmax(n.causal(scores)).shares)
         with n.phase("values"):
             self._p, self._v = n.hold(self._shares, "activation"), n.hold(v, "activation")
-            made = n.result(n.product(self._p, self._v, 1, 0), "activation")
-        return self.output.forward(self._joined(made, "joined").reshape(time, batch, width))
+            values = n.result(n.product(self._p, self._v, 1, 0), "activation")
+        return self.output.forward(self._joined(values, "joined").reshape(time, batch, width))
 
     def backward(self, dy: Array) -> Array:
         n = self.numerics
@@ -69,15 +68,15 @@ class Attention(Layer):
         return self.inputs.backward(n.concatenate(parts, 1, "errors").reshape(time, batch, 3 * width))
 
     def _scale(self, like: Array) -> Array:
-        made: Array = self.numerics.number("score_scale", like.dtype.type(self.depth**-0.5))
-        return made
+        scale: Array = self.numerics.number("score_scale", like.dtype.type(self.depth**-0.5))
+        return scale
 
     def _split(self, x: Array, name: str) -> Array:
         """(time, batch, width) as (batch times heads, time, depth)."""
         time, batch, _ = self._shape
         parts = x.reshape(time, batch, self.heads, self.depth)
-        made = self.numerics.transpose(parts, (1, 2, 0, 3), f"{name}_heads")
-        return made.reshape(batch * self.heads, time, self.depth)
+        heads = self.numerics.transpose(parts, (1, 2, 0, 3), f"{name}_heads")
+        return heads.reshape(batch * self.heads, time, self.depth)
 
     def _joined(self, x: Array, name: str) -> Array:
         """What `_split` was given."""

@@ -1,15 +1,22 @@
-"""The base class of layers, and layers made of layers."""
+"""The base class of layers, layers made of layers, and initial values and noise: the same on every platform."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from math import prod
+from typing import Any, Final
 
+import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.nn.numerics import Numerics
+from softfloat_ref.nn.operations import from_words
+from softfloat_ref.oracle.sources import Philox, key
 
 Array = NDArray[Any]  # float32; float64 where gradients are checked numerically
+_PARAMETERS: Final = 4  # a stream of Philox's keys: 0 rounds, others serve vectors
+NOISE: Final = 5
+UNIFORM_BITS: Final = 24  # of a uniform number: what float32 holds
 
 
 class Layer:
@@ -67,7 +74,6 @@ class Sequential(Layer):
         self.layers = dict(layers)
 
     def children(self) -> dict[str, Layer]:
-        """The layers, in order."""
         return self.layers
 
     def forward(self, x: Array) -> Array:
@@ -91,7 +97,6 @@ class Residual(Layer):
         self.body, self.shortcut = body, shortcut
 
     def children(self) -> dict[str, Layer]:
-        """Body and shortcut."""
         return {"body": self.body} | ({"shortcut": self.shortcut} if self.shortcut else {})
 
     def forward(self, x: Array) -> Array:
@@ -101,3 +106,14 @@ class Residual(Layer):
     def backward(self, dy: Array) -> Array:
         beside = dy if self.shortcut is None else self.shortcut.backward(dy)
         return self.numerics.vector(self.numerics.add(self.body.backward(dy), beside, "sum"))
+
+
+def uniform(shape: tuple[int, ...], bound: float, seed: int, name: str) -> NDArray[Any]:
+    """Float32 numbers evenly from -bound to bound, each from its own position of Philox, keyed by seed and name."""
+    words = uniform_words(f"{seed}/{name}", _PARAMETERS, 0, prod(shape))
+    return (from_words(words, UNIFORM_BITS) * np.float32(bound)).reshape(shape)
+
+
+def uniform_words(name: str, stream: int, start: int, count: int) -> NDArray[Any]:
+    """Words of UNIFORM_BITS bits from a position on, keyed by a name."""
+    return Philox(key(name), stream).array(UNIFORM_BITS, start, count)

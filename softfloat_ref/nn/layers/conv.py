@@ -1,13 +1,15 @@
-"""Convolutions, of either direction, as matrix products of an image's patches."""
+"""Convolutions, of either direction, as matrix products of an image's patches; and pooling.
+
+Images are (batch, height, width, channels). Windows of pooling lie side by side; what is left at the edge is dropped.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from softfloat_ref.nn.images import places
-from softfloat_ref.nn.initial import uniform
-from softfloat_ref.nn.layers.base import Array, Layer
+from softfloat_ref.nn.layers.base import Array, Layer, uniform
 from softfloat_ref.nn.numerics import Held
+from softfloat_ref.nn.operations import output_size
 
 
 class _Convolution(Layer):
@@ -59,8 +61,8 @@ class _Convolution(Layer):
 
     def _summed(self, values: Held) -> Array:
         """Values times the weight, the values reduced, as images."""
-        made = self.numerics.product(values, self._w, 1, 0)
-        return self.numerics.patch_sum(made, self._shape, self.kernel, self.stride, self.padding, "summed")
+        patches = self.numerics.product(values, self._w, 1, 0)
+        return self.numerics.patch_sum(patches, self._shape, self.kernel, self.stride, self.padding, "summed")
 
     def _all_patches(self) -> Held:
         if self._columns is None:
@@ -102,7 +104,7 @@ class Conv2d(_Convolution):
         self._hold_image(x, "activation")
         self._hold_weight()
         y = self._biased(self._values())
-        height, width = places(x.shape, self.kernel, self.stride, self.padding)
+        height, width = output_size(x.shape, self.kernel, self.stride, self.padding)
         return self.numerics.result(y, "activation").reshape(len(x), height, width, -1)
 
     def backward(self, dy: Array) -> Array:
@@ -151,8 +153,57 @@ class ConvTranspose2d(_Convolution):
         dx = numerics.through(self._values(), self._x) if self.needs_input_gradient else None
         self._weight_gradient(self._x)
         self._bias_gradient(self._image)
-        rows, columns = places(self._shape, self.kernel, self.stride, self.padding)
+        rows, columns = output_size(self._shape, self.kernel, self.stride, self.padding)
         shape = (len(dy), rows, columns, -1)
         if dx is None:
             return np.zeros((*shape[:3], len(self.params["weight"])), dy.dtype)
         return numerics.result(dx, "error").reshape(shape)
+
+
+class _Pool(Layer):
+    kind = "pool"
+
+    def __init__(self, size: int = 2) -> None:
+        super().__init__()
+        self.size = size
+
+
+class MaxPool(_Pool):
+    """The largest of each window; its gradient goes to the first of equals."""
+
+    def forward(self, x: Array) -> Array:
+        self._x, self._y = x, self.numerics.max_pool(x, self.size, "largest")
+        return self._y
+
+    def backward(self, dy: Array) -> Array:
+        return self.numerics.max_pool_gradient(dy, self._x, self.size, self._y, "largest_gradient")
+
+
+class AvgPool(_Pool):
+    """The mean of each window."""
+
+    def forward(self, x: Array) -> Array:
+        n, self._shape = self.numerics, x.shape
+        y = n.window_sum(x, self.size)
+        return n.vector(n.mul(y, n.number("window_share", y.dtype.type(1 / self.size**2)), "mean", out=y))
+
+    def backward(self, dy: Array) -> Array:
+        n = self.numerics
+        part = n.mul(dy, n.number("window_share", dy.dtype.type(1 / self.size**2)), "share")
+        return n.vector(n.window_fill(part, self._shape, self.size, "mean_gradient"))
+
+
+class GlobalAvgPool(Layer):
+    """The mean over height and width: (batch, channels)."""
+
+    kind = "pool"
+
+    def forward(self, x: Array) -> Array:
+        n, self._shape = self.numerics, x.shape
+        return n.vector(n.div(n.pixel_sum(x), n.number("pixels", x.shape[1] * x.shape[2]), "mean"))
+
+    def backward(self, dy: Array) -> Array:
+        n, (batch, height, width, channels) = self.numerics, self._shape
+        share = n.number("pixel_share", dy.dtype.type(1 / (height * width)))
+        errors = np.empty(self._shape, dy.dtype)  # which the errors are spread over
+        return n.vector(n.mul(dy.reshape(batch, 1, 1, channels), share, "mean_gradient", out=errors))

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from softfloat_ref.nn.initial import uniform
-from softfloat_ref.nn.layers.base import Array, Layer
+from softfloat_ref.nn.layers.base import Array, Layer, uniform
 from softfloat_ref.nn.numerics import Held
 from softfloat_ref.nn.operations import GATES
 
@@ -36,7 +35,6 @@ class LSTM(Layer):
         self.reset()
 
     def reset(self) -> None:
-        """Start from a state of zeros."""
         self._state: Array | None = None
         self._cell: Array | None = None
 
@@ -56,19 +54,19 @@ class LSTM(Layer):
         self._gates: list[Array] = []
         self._bounded: list[Array] = []
         self._states: list[Array] = []
-        made, plain = [], numerics.is_plain(sums)
+        states, plain = [], numerics.is_plain(sums)
         for t in numerics.steps(range(time)):
             self._held = held = numerics.hold(state, "activation")
             self._states.append(held.values)
             before, product = numerics.at(sums, t, "biased"), numerics.product(held, self._wh, 1, 1)
-            found = self._plain_step(before, product) if plain else None
-            if found is None:
+            following = self._plain_step(before, product) if plain else None
+            if following is None:
                 before = numerics.add(before, product, "gate_sums", out=before)
-                found = self._step(numerics.result(before, "activation"))
-            state = found
-            made.append(state)
+                following = self._step(numerics.result(before, "activation"))
+            state = following
+            states.append(state)
         self._state, self._cell = state, self._cells[-1]
-        return numerics.concatenate(made, 0, "states").reshape(time, batch, -1)
+        return numerics.concatenate(states, 0, "states").reshape(time, batch, -1)
 
     def _plain_step(self, sums: Array, product: Array) -> Array | None:
         """`_step` without formats, in one loop; None if that cannot decide the rounding of some result."""
@@ -86,8 +84,8 @@ class LSTM(Layer):
         n = self.numerics
         gates = n.function(n.gates(n.function(before)))
         i, f, g, o = parts = n.parts(gates, GATES)
-        kept = n.mul(f, self._cells[-1], "cell_kept")
-        cell = n.vector(n.add(kept, n.mul(i, g, "cell_written"), "cell", out=kept))
+        cell_kept = n.mul(f, self._cells[-1], "cell_kept")
+        cell = n.vector(n.add(cell_kept, n.mul(i, g, "cell_written"), "cell", out=cell_kept))
         bounded = n.function(n.tanh(n.function(cell), "cell_tanh"))
         self._keep(gates, parts, cell, bounded)
         return n.vector(n.mul(o, bounded, "state"))
@@ -141,6 +139,6 @@ class LSTM(Layer):
     def _gradients(self, error: Held, states: Held) -> None:
         numerics = self.numerics
         for name, operand, weight in (("input_weight", self._x, self._wx), ("state_weight", states, self._wh)):
-            made = numerics.result(numerics.weight_product(error, operand), "weight_gradient")
-            self.grads[name] = numerics.through(made, weight)
+            gradient = numerics.result(numerics.weight_product(error, operand), "weight_gradient")
+            self.grads[name] = numerics.through(gradient, weight)
         self.grads["bias"] = numerics.row_sum(error.values, "bias_gradient")

@@ -49,9 +49,9 @@ class BatchNorm(Layer):
             part = 1 / self.averaged
         keep, take = n.number("running_keep", 1 - part), n.number("running_take", part)
         bessel = n.number(f"unbiased_{count}", count / max(count - 1, 1))
-        for name, found in (("mean", mean), ("variance", n.mul(variance, bessel, "unbiased"))):
-            kept, taken = n.mul(self.buffers[name], keep, f"{name}_kept"), n.mul(found, take, f"{name}_taken")
-            self.buffers[name] = n.add(kept, taken, f"running_{name}")
+        for name, statistic in (("mean", mean), ("variance", n.mul(variance, bessel, "unbiased"))):
+            old, new = n.mul(self.buffers[name], keep, f"{name}_kept"), n.mul(statistic, take, f"{name}_taken")
+            self.buffers[name] = n.add(old, new, f"running_{name}")
 
     def backward(self, dy: Array) -> Array:
         n, rows = self.numerics, dy.reshape(-1, dy.shape[-1])

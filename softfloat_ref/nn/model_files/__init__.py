@@ -10,9 +10,9 @@ from typing import Any, Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, escaped, unknown
 from softfloat_ref.base.files import open_file
-from softfloat_ref.nn.model_files.tensors import Tensor
+from softfloat_ref.nn.model_files.tensors import ModelTensor
 
-__all__ = ["KINDS", "Tensor", "tensors"]
+__all__ = ["KINDS", "ModelTensor", "tensors"]
 
 # suffix: the module that reads such files
 KINDS: Final = {
@@ -27,7 +27,7 @@ KINDS: Final = {
 }
 
 
-def tensors(path: str | Path) -> list[Tensor]:
+def tensors(path: str | Path) -> list[ModelTensor]:
     """The tensors of a file, in its order, each with its position: values are not read yet. Hidden characters of their
     names are escaped. Raises Error."""
     path = Path(path)
@@ -37,19 +37,19 @@ def tensors(path: str | Path) -> list[Tensor]:
         raise unknown(f"kind of model {path.name!r}:", path.suffix, KINDS)
     open_file(path).close()
     module: Any = importlib.import_module(f"{__name__}.{KINDS[path.suffix]}")
-    found: list[Tensor] = []
+    listed: list[ModelTensor] = []
     try:
         for x in module.read(path.absolute()):
-            found.append(replace(x.check(), name=escaped(x.name)))
-            if len(found) > limits.TENSORS:
+            listed.append(replace(x.check(), name=escaped(x.name)))
+            if len(listed) > limits.TENSORS:
                 raise Error(f"{path}: more than {limits.TENSORS} tensors")
             if len(x.name) > limits.KEY:
-                raise Error(f"{path}: the name of tensor {len(found)} has {len(x.name)} characters")
+                raise Error(f"{path}: the name of tensor {len(listed)} has {len(x.name)} characters")
     except OSError as e:
         raise Error(f"{path}: {e.strerror or e}") from None
-    if not found:
+    if not listed:
         raise Error(f"{path}: has no tensors")
-    return found
+    return listed
 
 
 def __dir__() -> list[str]:

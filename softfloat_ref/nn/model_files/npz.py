@@ -14,61 +14,61 @@ from softfloat_ref.base import npz
 from softfloat_ref.base.archives import archive, data_offset
 from softfloat_ref.base.errors import Error, errors_of, escaped
 from softfloat_ref.base.files import open_file
-from softfloat_ref.nn.model_files.tensors import Tensor, problem_of
+from softfloat_ref.nn.model_files.tensors import ModelTensor, problem_of
 
 _FORMATS: Final = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}
 
 
-def read(path: Path) -> Iterator[Tensor]:
+def read(path: Path) -> Iterator[ModelTensor]:
     """The arrays, in the order of the file. Raises Error."""
     try:
         with errors_of(path):
             if path.suffix == ".npy":
                 yield _single(path)
                 return
-            with archive(path) as found:
-                for entry in found.infolist():
-                    yield _member(path, found, entry)
+            with archive(path) as members:
+                for entry in members.infolist():
+                    yield _member(path, members, entry)
     except (Error, OSError):
         raise
     except Exception:  # zipfile and numpy's header parser raise anything on broken input
         raise Error(f"{path}: not a readable {path.suffix} file of plain arrays") from None
 
 
-def _single(path: Path) -> Tensor:
+def _single(path: Path) -> ModelTensor:
     with open_file(path) as stream:
         head = npz.header(stream, "")
         offset = stream.tell()
-        found = _described(path, path.stem, head, offset)
+        tensor = _described(path, path.stem, head, offset)
         shape, by_columns, dtype = head
-        if found.skipped or not by_columns:
-            return found
-        found.check()
+        if tensor.skipped or not by_columns:
+            return tensor
+        tensor.check()
         values = np.fromfile(stream, dtype, prod(shape))
     return _described(path, path.stem, head, data=np.ascontiguousarray(values.reshape(shape, order="F")))
 
 
-def _member(path: Path, found: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Tensor:
+def _member(path: Path, members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> ModelTensor:
     name = entry.filename.removesuffix(".npy")
     if name == entry.filename:
-        return Tensor(name, (), "file", problem="not an .npy array")
-    with found.open(entry) as member:
+        return ModelTensor(name, (), "file", problem="not an .npy array")
+    with members.open(entry) as member:
         head = npz.header(member, escaped(name))
         begin = member.tell()
     tensor = _described(path, name, head)
     if tensor.skipped:
         return tensor
     if head[1] or entry.compress_type != zipfile.ZIP_STORED:
-        return _described(path, name, head, data=npz.read_array(found, entry, fortran=True, kinds=npz.NUMBERS))
+        return _described(path, name, head, data=npz.read_array(members, entry, fortran=True, kinds=npz.NUMBERS))
     if tensor.size * tensor.itemsize != entry.file_size - begin:
         raise Error(f"{escaped(name)}: {entry.file_size - begin} bytes of data do not fit shape {tensor.shape}")
-    return _described(path, name, head, data_offset(found, entry) + begin)
+    return _described(path, name, head, data_offset(members, entry) + begin)
 
 
-def _described(path: Path, name: str, head: npz.Header, offset: int = 0, data: Any = None) -> Tensor:
+def _described(path: Path, name: str, head: npz.Header, offset: int = 0, data: Any = None) -> ModelTensor:
     shape, _, dtype = head
     order = ">" if dtype.byteorder == ">" else "<"
     problem = problem_of(shape) or ("Python objects, which are never unpickled" if dtype.hasobject else "")
     kind = str(dtype.newbyteorder("="))[:60]
     place = (str(path), offset) if data is None else ("", 0)
-    return Tensor(name, tuple(shape), kind, _FORMATS.get(kind, ""), *place, order, data, problem)
+    return ModelTensor(name, tuple(shape), kind, _FORMATS.get(kind, ""), *place, order, data, problem)

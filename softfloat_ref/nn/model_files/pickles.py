@@ -17,20 +17,20 @@ from typing import Any, Final, NoReturn
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 
-_TABLE: Final = "collections OrderedDict"
+_ORDERED_DICT: Final = "collections OrderedDict"
 _MAX_KEY_PARTS: Final = 8  # of a tuple
 _MAX_KEY_BITS: Final = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Name:
+class PickledName:
     """A function or a class that the pickle names: 'module name'."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False)
-class Call:
+class PickledCall:
     """A call that the pickle asks for, or an object of another kind; nothing is called."""
 
     name: str
@@ -44,25 +44,25 @@ class Persistent:
     identifier: Any
 
 
-def load(data: bytes) -> Any:
+def load_pickle(data: bytes) -> Any:
     """The tables, lists, tuples, numbers, texts and calls of a pickle. Raises Error, and what broken input causes."""
     return _Reader(io.BytesIO(data), encoding="latin-1").load()
 
 
 def key_text(key: Any) -> str:
     """The key of a table in the name of a tensor."""
-    return key.name if isinstance(key, (Name, Call)) else str(key)
+    return key.name if isinstance(key, (PickledName, PickledCall)) else str(key)
 
 
-Step = Callable[[Any], None]
+Instruction = Callable[[Any], None]
 
 
-class _Steps(dict[int, Step]):
+class _Instructions(dict[int, Instruction]):
     """The instructions, counted."""
 
     left = limits.INSTRUCTIONS
 
-    def __getitem__(self, code: int) -> Step:
+    def __getitem__(self, code: int) -> Instruction:
         self.spend(1)
         return super().__getitem__(code)
 
@@ -81,10 +81,10 @@ class _Reader(pickle._Unpickler):
 
     def __init__(self, file: io.BytesIO, **options: Any) -> None:
         super().__init__(file, **options)
-        self.dispatch: _Steps = _Steps(_STEPS)  # type: ignore[misc]
+        self.dispatch: _Instructions = _Instructions(_INSTRUCTIONS)  # type: ignore[misc]
 
     def find_class(self, module: str, name: str) -> Any:
-        return Name(f"{module} {name}")
+        return PickledName(f"{module} {name}")
 
     def persistent_load(self, pid: Any) -> Any:
         return Persistent(pid)
@@ -104,7 +104,7 @@ def _is_plain(key: Any) -> bool:
         return key.bit_length() <= _MAX_KEY_BITS  # also a truth value
     if isinstance(key, (str, bytes)):
         return len(key) <= limits.KEY
-    return key is None or isinstance(key, (float, Name, Call))
+    return key is None or isinstance(key, (float, PickledName, PickledCall))
 
 
 def _pairs(items: list[Any]) -> Iterable[tuple[Any, Any]]:
@@ -141,9 +141,9 @@ def _extend(reader: Any) -> None:
 
 def _call(reader: Any) -> None:
     arguments, function = reader.stack.pop(), reader.stack.pop()
-    name = function.name if isinstance(function, Name) else "?"
-    if name != _TABLE:
-        reader.append(Call(name, arguments))
+    name = function.name if isinstance(function, PickledName) else "?"
+    if name != _ORDERED_DICT:
+        reader.append(PickledCall(name, arguments))
         return
     reader.append({})
     if arguments:  # of Python 2: a list of lists of two
@@ -165,7 +165,7 @@ def _bytearray(reader: Any) -> None:
     reader.append(reader.read(min(int.from_bytes(reader.read(8), "little"), limits.PICKLE)))
 
 
-_AS_THEY_ARE: Final = (
+_UNCHANGED: Final = (
     *(pickle.PROTO, pickle.FRAME, pickle.STOP, pickle.MARK, pickle.POP, pickle.POP_MARK, pickle.DUP),
     *(pickle.NONE, pickle.NEWTRUE, pickle.NEWFALSE, pickle.INT, pickle.BININT, pickle.BININT1, pickle.BININT2),
     *(pickle.LONG, pickle.LONG1, pickle.LONG4, pickle.FLOAT, pickle.BINFLOAT),
@@ -176,15 +176,15 @@ _AS_THEY_ARE: Final = (
     *(pickle.PERSID, pickle.BINPERSID, pickle.MEMOIZE, pickle.PUT, pickle.BINPUT, pickle.LONG_BINPUT),
     *(pickle.GET, pickle.BINGET, pickle.LONG_BINGET),
 )
-_OF_THE_LIBRARY: Final[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
-_STEPS: Final[dict[int, Step]] = {code[0]: _OF_THE_LIBRARY[code[0]] for code in _AS_THEY_ARE} | {
+_LIBRARY_INSTRUCTIONS: Final[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
+_INSTRUCTIONS: Final[dict[int, Instruction]] = {code[0]: _LIBRARY_INSTRUCTIONS[code[0]] for code in _UNCHANGED} | {
     pickle.SETITEM[0]: _setitem,
     pickle.SETITEMS[0]: _setitems,
     pickle.DICT[0]: _dict,
     pickle.APPEND[0]: _append,
     pickle.APPENDS[0]: _extend,
-    pickle.EMPTY_SET[0]: _OF_THE_LIBRARY[pickle.EMPTY_LIST[0]],
-    pickle.FROZENSET[0]: _OF_THE_LIBRARY[pickle.LIST[0]],
+    pickle.EMPTY_SET[0]: _LIBRARY_INSTRUCTIONS[pickle.EMPTY_LIST[0]],
+    pickle.FROZENSET[0]: _LIBRARY_INSTRUCTIONS[pickle.LIST[0]],
     pickle.ADDITEMS[0]: _extend,
     pickle.REDUCE[0]: _call,
     pickle.NEWOBJ[0]: _call,

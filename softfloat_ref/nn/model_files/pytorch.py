@@ -18,8 +18,8 @@ import numpy as np
 from softfloat_ref.base import limits
 from softfloat_ref.base.archives import archive, content, data_offset
 from softfloat_ref.base.errors import Error, errors_of, escaped
-from softfloat_ref.nn.model_files.pickles import Call, Name, Persistent, key_text, load
-from softfloat_ref.nn.model_files.tensors import Tensor, problem_of
+from softfloat_ref.nn.model_files.pickles import Persistent, PickledCall, PickledName, key_text, load_pickle
+from softfloat_ref.nn.model_files.tensors import ModelTensor, problem_of
 
 _FORMATS: Final = {
     "DoubleStorage": "fp64",
@@ -47,11 +47,11 @@ _SIZES: Final = {  # bytes of a value
 }
 
 
-def read(path: Path) -> Iterator[Tensor]:
+def read(path: Path) -> Iterator[ModelTensor]:
     """The tensors, in the order of the state dict; names of tables in tables are joined by dots. Raises Error."""
     try:
-        with errors_of(path), archive(path) as found:
-            yield from _File(path, found).tensors()
+        with errors_of(path), archive(path) as members:
+            yield from _File(path, members).tensors()
     except (Error, OSError):
         raise
     except zipfile.BadZipFile:
@@ -69,18 +69,18 @@ class _Walk:
 
     left: int = limits.VALUES
 
-    def named(self, x: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, Call]]:
+    def named(self, x: Any, name: str = "", depth: int = 0) -> Iterator[tuple[str, PickledCall]]:
         self._spend(1)
-        if isinstance(x, Call) and x.name in _PARAMETERS:
+        if isinstance(x, PickledCall) and x.name in _PARAMETERS:
             x = x.arguments[0]
-        if isinstance(x, Call) and x.name in _TENSORS:
+        if isinstance(x, PickledCall) and x.name in _TENSORS:
             yield name or "tensor", x
         elif isinstance(x, (dict, list, tuple)) and x:
             if depth == limits.TABLES:
                 raise Error(f"tables nested more than {limits.TABLES} deep")
             self._spend(len(x))
             for key, value in x.items() if isinstance(x, dict) else enumerate(x):
-                if isinstance(value, (Call, dict, list, tuple)):
+                if isinstance(value, (PickledCall, dict, list, tuple)):
                     inner = f"{name}.{key_text(key)}" if name else key_text(key)
                     self._spend(len(inner))
                     yield from self.named(value, inner, depth + 1)
@@ -101,7 +101,7 @@ class _File:
     order: str = "<"
     copied: int = field(default=0, init=False)
 
-    def tensors(self) -> Iterator[Tensor]:
+    def tensors(self) -> Iterator[ModelTensor]:
         """The tensors that the pickle names."""
         names = self.archive.namelist()
         heads = [n for n in names if n.endswith("data.pkl") and n.count("/") <= 1]
@@ -115,14 +115,16 @@ class _File:
             order = content(self.archive, self.archive.getinfo(f"{self.folder}byteorder"), 16)
             self.order = ">" if order.strip() == b"big" else "<"
         number = 0
-        for number, (name, call) in enumerate(_Walk().named(load(content(self.archive, head, limits.PICKLE))), 1):
+        for number, (name, call) in enumerate(
+            _Walk().named(load_pickle(content(self.archive, head, limits.PICKLE))), 1
+        ):
             if number > limits.TENSORS:
                 raise Error(f"more than {limits.TENSORS} tensors")
             yield self._tensor(name, call)
         if not number:
             raise Error("holds no tensors by name; save a state dict: torch.save(model.state_dict(), ...)")
 
-    def _tensor(self, name: str, call: Call) -> Tensor:
+    def _tensor(self, name: str, call: PickledCall) -> ModelTensor:
         storage, first, shape, strides = call.arguments[:4]
         problem = problem_of(shape) or problem_of(strides)
         if not problem and (type(first) is not int or len(strides) != len(shape)):
@@ -135,13 +137,13 @@ class _File:
             word = _word(call.arguments[6])
         fmt = _FORMATS.get(word, "")
         kind = escaped(word.removesuffix("Storage").lower()[:40]) or "?"
-        found = Tensor(name, tuple(shape) if not problem_of(shape) else (), kind, fmt, problem=problem)
-        if found.skipped:
-            return found
-        if first < 0 or (last + 1) * found.itemsize > entry.file_size or entry.compress_type != zipfile.ZIP_STORED:
+        described = ModelTensor(name, tuple(shape) if not problem_of(shape) else (), kind, fmt, problem=problem)
+        if described.skipped:
+            return described
+        if first < 0 or (last + 1) * described.itemsize > entry.file_size or entry.compress_type != zipfile.ZIP_STORED:
             raise Error(f"the values of {_quoted(name)} are not in the file")
-        start = data_offset(self.archive, entry) + first * found.itemsize
-        place = Tensor(name, found.shape, found.type, fmt, str(self.path), start, self.order)
+        start = data_offset(self.archive, entry) + first * described.itemsize
+        place = ModelTensor(name, described.shape, described.type, fmt, str(self.path), start, self.order)
         return place if _is_contiguous(shape, strides) else self._copied(place, last + 1 - first, strides)
 
     def _storage(self, name: str, storage: Any) -> tuple[str, zipfile.ZipInfo]:
@@ -152,14 +154,14 @@ class _File:
         word, key, count = _word(identifier[1]), identifier[2], identifier[4]
         entry = self.archive.getinfo(f"{self.folder}data/{key}")
         if type(count) is not int or not 0 <= count < 1 << 62:
-            raise Error(f"the storage of {_quoted(name)} claims no number of values")
+            raise Error(f"the storage of {_quoted(name)} has no valid number of values")
         if count * _SIZES.get(word, 0) > entry.file_size:
             raise Error(f"the storage of {_quoted(name)} claims {count} values, but has {entry.file_size} bytes")
         return word, entry
 
-    def _copied(self, place: Tensor, size: int, strides: tuple[int, ...]) -> Tensor:
+    def _copied(self, place: ModelTensor, size: int, strides: tuple[int, ...]) -> ModelTensor:
         """A tensor whose values lie apart from each other, with its values."""
-        flat = Tensor(place.name, (size,), place.type, place.fmt, place.path, place.offset, place.order).check()
+        flat = ModelTensor(place.name, (size,), place.type, place.fmt, place.path, place.offset, place.order).check()
         self.copied += 2 * size * flat.itemsize
         if self.copied > max(limits.UNPACKED, limits.EXPANSION * self.path.stat().st_size):
             raise Error(f"tensors that share values, of {self.copied} bytes; save contiguous ones")
@@ -167,13 +169,13 @@ class _File:
         view = np.lib.stride_tricks.as_strided(
             values, place.shape, [s * values.itemsize for s in strides], writeable=False
         )
-        kept = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}[values.dtype.name]
-        return Tensor(place.name, place.shape, place.type, kept, data=np.ascontiguousarray(view))
+        fmt = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}[values.dtype.name]
+        return ModelTensor(place.name, place.shape, place.type, fmt, data=np.ascontiguousarray(view))
 
 
 def _word(x: Any) -> str:
     """The last word of a class's name."""
-    return x.name.rpartition(" ")[2] if isinstance(x, Name) else ""
+    return x.name.rpartition(" ")[2] if isinstance(x, PickledName) else ""
 
 
 def _quoted(name: str) -> str:

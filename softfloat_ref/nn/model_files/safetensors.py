@@ -10,7 +10,7 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import open_file
 from softfloat_ref.base.trees import parse_json
-from softfloat_ref.nn.model_files.tensors import Tensor, package
+from softfloat_ref.nn.model_files.tensors import ModelTensor, require_package
 
 _FORMATS: Final = {
     "F64": "fp64",
@@ -38,9 +38,9 @@ def read_header(path: Path) -> tuple[int, dict[str, Any]]:
     return size, header
 
 
-def read(path: Path) -> Iterator[Tensor]:
+def read(path: Path) -> Iterator[ModelTensor]:
     """The tensors, in the order of the file. Raises Error."""
-    library = package("safetensors", path)
+    library = require_package("safetensors", path)
     try:
         size, header = read_header(path)
         with library.safe_open(path, "numpy"):  # which checks it
@@ -54,4 +54,4 @@ def read(path: Path) -> Iterator[Tensor]:
         kind, shape = entry["dtype"], tuple(entry["shape"])
         problem = f"{kind}: packed codes" if kind in _PACKED else "E8M0: scales of blocks" if kind == "F8_E8M0" else ""
         start = 8 + size + entry["data_offsets"][0]
-        yield Tensor(name, shape, kind, _FORMATS.get(kind, ""), str(path), start, problem=problem)
+        yield ModelTensor(name, shape, kind, _FORMATS.get(kind, ""), str(path), start, problem=problem)

@@ -27,7 +27,7 @@ class Unreadable(Error):
 
 
 @dataclass(frozen=True)
-class Tensor:
+class ModelTensor:
     """A tensor of a file. type: as the file calls it. fmt: the format of its values; '' if they are not floats. path,
     offset: the file with its values in C order, and the first one's position in bytes; order: of
     their bytes. data: the values instead, where a file does not have them in one piece. problem: why the values cannot
@@ -62,7 +62,7 @@ class Tensor:
         """The bytes of one value in the file."""
         return convert.code_dtype(get_format(self.fmt)).itemsize if self.fmt else 0
 
-    def check(self) -> Tensor:
+    def check(self) -> ModelTensor:
         """The tensor. Raises Error if the file ends before it."""
         if self.fmt and self.data is None and not self.problem:
             end = self.offset + self.size * self.itemsize
@@ -100,7 +100,7 @@ def problem_of(shape: Any) -> str:
     return "" if right else f"shape {'x'.join(f'{n:x}'[:20] for n in shape)[:40]} (hexadecimal)"
 
 
-def package(name: str, path: Path) -> Any:
+def require_package(name: str, path: Path) -> Any:
     """A package that is needed to read a file. Raises Error without it."""
     try:
         return importlib.import_module(name)

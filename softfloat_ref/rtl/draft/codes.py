@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from softfloat_ref.base.tables import toml_key, toml_string
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Signal
-from softfloat_ref.rtl.draft.lines import Draft, key, quoted, table
+from softfloat_ref.rtl.draft.lines import Draft, toml_table
 
 _MAX_WIDTH: Final = 8  # of a code
 _MAX_ROUNDING: Final = 4  # bits of the code of a rounding
@@ -18,15 +19,15 @@ _TWO_BITS: Final = {"rne": 0, "rtz": 1, "rup": 2, "rdn": 3}
 _BY_ROUNDING: Final = {"le *": 0, "lt *": 1, "eq *": 2, "min *": 0, "max *": 1}  # funct3 of RISC-V's instructions
 
 
-def controls(draft: Draft) -> None:
+def add_controls(draft: Draft) -> None:
     """Add the inputs that encode the operation, its formats and its rounding."""
-    found = draft.ports("input", lambda s: len(s.leaves) == 1 and s.width <= _MAX_WIDTH)
-    ops = [s for s in found if _is_op(s)]
+    candidates = draft.ports("input", lambda s: len(s.leaves) == 1 and s.width <= _MAX_WIDTH)
+    ops = [s for s in candidates if _is_op(s)]
     op = next((s for s in ops if s.leaves[0].codes), next(iter(ops), None))
-    modified = bool(op) and any(s.width == 1 and _modifies(s) for s in found)
+    modified = bool(op) and any(s.width == 1 and _modifies(s) for s in candidates)
     codes = _operation(draft, op, modified) if op else {}
     several = bool(set(map(_joined, codes)) & (names.COMPARE | names.MINMAX))
-    for signal in (s for s in found if s is not op):
+    for signal in (s for s in candidates if s is not op):
         words = set(names.core(signal.name))
         if op and signal.width == 1 and _modifies(signal):
             _modifier(draft, signal)
@@ -52,37 +53,37 @@ def _modifies(signal: Signal) -> bool:
     return bool(words & names.OP_WORD and words & names.MODIFIER)
 
 
-def _knows(signal: Signal, table: Mapping[str, str]) -> bool:
-    """Whether an enumeration has at least two names of the table, as many as it has others."""
-    known = names.meanings(signal.leaves[0].codes, table)
+def _knows(signal: Signal, vocabulary: Mapping[str, str]) -> bool:
+    """Whether an enumeration has at least two names of the vocabulary, as many as it has others."""
+    known = names.meanings(signal.leaves[0].codes, vocabulary)
     return len(known) >= 2 and 2 * len(known) >= len(signal.leaves[0].codes)
 
 
 def _codes(
-    draft: Draft, signal: Signal, table: Mapping[str, str], words: Collection[str]
+    draft: Draft, signal: Signal, vocabulary: Mapping[str, str], words: Collection[str]
 ) -> tuple[dict[str, int], str]:
     """The codes of a port by name, and where the names are from: its enumeration, or constants that fit, whose names
     are clear by themselves or with one of the words."""
     if signal.leaves[0].codes:
         package = signal.type.rpartition("::")
         return {f"{package[0]}{package[1]}{name}": code for name, code in signal.leaves[0].codes.items()}, signal.type
-    constants = {x: v for x, v in draft.design.constants.items() if 0 <= v < 1 << signal.width}
-    found = {x: constants[x] for x in names.clear(constants, table, words)}
-    return (found, "constants of the source") if len(set(found.values())) == len(found) > 1 else ({}, "")
+    numbers = {x: v for x, v in draft.design.constants.items() if 0 <= v < 1 << signal.width}
+    clear = {x: numbers[x] for x in names.clear(numbers, vocabulary, words)}
+    return (clear, "constants of the source") if len(set(clear.values())) == len(clear) > 1 else ({}, "")
 
 
-def _table(
+def _add_codes(
     draft: Draft, signal: Signal, of: str, codes: list[tuple[str, int, str]], why: str, guess: bool = False
 ) -> None:
     """Add a control port with a line for each code, of codes of the same words the first."""
     draft.take(signal)
-    draft.add(f"inputs.{key(signal.name)}", f"of = {quoted(of)}", why, guess)
-    draft.add(f"inputs.{key(signal.name)}", f"width = {signal.width}")
+    draft.add(f"inputs.{toml_key(signal.name)}", f"of = {toml_string(of)}", why, guess)
+    draft.add(f"inputs.{toml_key(signal.name)}", f"width = {signal.width}")
     if signal.enumeration:
-        draft.add(f"inputs.{key(signal.name)}", f"type = {quoted(signal.enumeration)}")
+        draft.add(f"inputs.{toml_key(signal.name)}", f"type = {toml_string(signal.enumeration)}")
     first = {words: (value, name) for words, value, name in reversed(codes)}
     for words, (value, name) in reversed(first.items()):
-        draft.add(f"inputs.{key(signal.name)}.codes", f"{key(words)} = {value}", name)
+        draft.add(f"inputs.{toml_key(signal.name)}.codes", f"{toml_key(words)} = {value}", name)
 
 
 def _joined(name: str) -> str:
@@ -90,14 +91,16 @@ def _joined(name: str) -> str:
 
 
 def _unknown(draft: Draft, signal: Signal, what: str) -> None:
-    why = f"{what}: the source names no codes; set {{ of = {quoted(what.partition(' ')[0])}, codes = {{ ... }} }}"
+    why = f"{what}: the source names no codes; set {{ of = {toml_string(what.partition(' ')[0])}, codes = {{ ... }} }}"
     draft.use("inputs", signal, _constant(signal, 0), why, True)
 
 
 def _constant(signal: Signal, value: int) -> str:
     """An input held at a value."""
     width = {"width": str(signal.width)} if signal.width > 1 else {}
-    return table(value=str(value), **width, **({"type": quoted(signal.enumeration)} if signal.enumeration else {}))
+    return toml_table(
+        value=str(value), **width, **({"type": toml_string(signal.enumeration)} if signal.enumeration else {})
+    )
 
 
 def _not_used(codes: Mapping[str, int], used: set[str]) -> str:
@@ -112,36 +115,36 @@ def _not_used(codes: Mapping[str, int], used: set[str]) -> str:
 def _operation(draft: Draft, signal: Signal, modified: bool) -> dict[str, int]:
     """Add the port of the operation; its codes. modified: whether another port makes additions subtractions."""
     codes, origin = _codes(draft, signal, names.OPERATIONS, names.OP_WORD)
-    found = {name: value.split("|") for name, value in names.meanings(codes, names.OPERATIONS).items()}
+    operations = {name: value.split("|") for name, value in names.meanings(codes, names.OPERATIONS).items()}
     for name in codes:
         joined = _joined(name)
         if joined in names.COMPARE:
-            found[name] = ["eq * *", "lt * *", "le * *"]
+            operations[name] = ["eq * *", "lt * *", "le * *"]
         elif joined in names.MINMAX:
-            found[name] = ["min * *", "max * *"]
-    own = {words[0] for words in found.values() if len(words) == 1}
-    found = {name: [w for w in words if len(words) == 1 or w not in own] for name, words in found.items()}
-    if not found and signal.width == 1:
+            operations[name] = ["min * *", "max * *"]
+    own = {words[0] for words in operations.values() if len(words) == 1}
+    operations = {name: [w for w in words if len(words) == 1 or w not in own] for name, words in operations.items()}
+    if not operations and signal.width == 1:
         value = '{ of = "op", codes = { add = 0, sub = 1 } }'
         draft.use("inputs", signal, value, "one bit: addition or subtraction", True)
-    elif not found:
+    elif not operations:
         _unknown(draft, signal, "op of the operation")
     else:
-        if modified and ["sub * *"] not in found.values():
-            found |= {name: [*words, "sub * *"] for name, words in found.items() if words == ["add * *"]}
-        rows = [(words, codes[name], name) for name, all_words in found.items() for words in all_words]
+        if modified and ["sub * *"] not in operations.values():
+            operations |= {name: [*words, "sub * *"] for name, words in operations.items() if words == ["add * *"]}
+        rows = [(words, codes[name], name) for name, all_words in operations.items() for words in all_words]
         rows.sort(key=lambda row: (row[0] == "convert * *", row[0].startswith("convert * ")))
         wide = any(words.startswith("convert") and words != "convert * *" for words, _, _ in rows)
         if not wide:
             rows = [(words.split()[0], value, name) for words, value, name in rows]
-        why = f"{origin}{_not_used(codes, set(found))}"
-        _table(draft, signal, "op fmt out" if wide else "op", rows, why, not signal.leaves[0].codes)
+        why = f"{origin}{_not_used(codes, set(operations))}"
+        _add_codes(draft, signal, "op fmt out" if wide else "op", rows, why, not signal.leaves[0].codes)
     return codes
 
 
 def _modifier(draft: Draft, signal: Signal) -> None:
     rows = [("sub * *", 1, ""), ("convert u* *", 1, ""), ("convert * u*", 1, ""), ("* * *", 0, "")]
-    _table(draft, signal, "op fmt out", rows, "1 makes a sum a difference and integers unsigned, by its name", True)
+    _add_codes(draft, signal, "op fmt out", rows, "1 makes a sum a difference and integers unsigned, by its name", True)
 
 
 # -- rounding and formats ------------------------------------------------------------------------------------------
@@ -151,10 +154,10 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
     """Add the port of the rounding; several: whether it also tells comparisons, and minimum from maximum."""
     codes, origin = _codes(draft, signal, names.ROUNDINGS, names.ROUNDING_WORD)
     meanings = names.meanings(codes, names.ROUNDINGS)
-    rows = [(found, codes[name], name) for name, found in meanings.items()]
-    if rows and signal.width == 3 and all(_RISCV.get(found, code) == code for found, code, _ in rows):
-        named = {found for found, _, _ in rows}
-        rows += [(found, code, "RISC-V's, not named") for found, code in _RISCV.items() if found not in named]
+    rows = [(rounding, codes[name], name) for name, rounding in meanings.items()]
+    if rows and signal.width == 3 and all(_RISCV.get(rounding, code) == code for rounding, code, _ in rows):
+        named = {rounding for rounding, _, _ in rows}
+        rows += [(rounding, code, "RISC-V's, not named") for rounding, code in _RISCV.items() if rounding not in named]
         rows.sort(key=lambda row: row[1])
     if not rows:
         standard = _RISCV if signal.width == 3 else _TWO_BITS if signal.width == 2 else {}
@@ -168,18 +171,18 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
         return
     why = f"{origin}{_not_used(codes, set(meanings))}"
     if not several:
-        _table(draft, signal, "rounding", rows, why, not signal.leaves[0].codes)
+        _add_codes(draft, signal, "rounding", rows, why, not signal.leaves[0].codes)
         return
     chosen = [(words, code, "") for words, code in _BY_ROUNDING.items()]
     why += "; comparisons, min and max by RISC-V's funct3, as they have no code of their own"
-    _table(draft, signal, "op rounding", chosen + [(f"* {x}", code, name) for x, code, name in rows], why, True)
+    _add_codes(draft, signal, "op rounding", chosen + [(f"* {x}", code, name) for x, code, name in rows], why, True)
 
 
 def _formats(draft: Draft, signal: Signal, operations: bool) -> None:
     """Add the port of a format; operations: whether the module has several, and so results without a format."""
     words = set(names.core(signal.name)) | set(names.words(signal.name))
     codes, origin = _codes(draft, signal, names.FORMATS, names.FORMAT_WORD)
-    rows = [(found, codes[name], name) for name, found in names.meanings(codes, names.FORMATS).items()]
+    rows = [(fmt, codes[name], name) for name, fmt in names.meanings(codes, names.FORMATS).items()]
     if not rows:
         of, _ = _side(draft, words, [], operations)
         _unknown(draft, signal, f"{of} of the format")
@@ -190,10 +193,10 @@ def _formats(draft: Draft, signal: Signal, operations: bool) -> None:
         operations
     ):  # where its own side has an integer, as in comparisons, the other side's format, as in RISC-V's `fmt`
         own, other = ("{} *", "* {}") if of == "fmt" else ("* {}", "{} *")
-        rows = [(side.format(found), code, name) for side in (own, other) for found, code, name in rows]
+        rows = [(side.format(fmt), code, name) for side in (own, other) for fmt, code, name in rows]
     else:
         rows += [(kind, rows[0][1], "integers, which are no format of this port") for kind in ("i*", "u*")]
-    _table(draft, signal, "fmt out" if operations else of, rows, f"{why}; `{of}` by {where}", True)
+    _add_codes(draft, signal, "fmt out" if operations else of, rows, f"{why}; `{of}` by {where}", True)
 
 
 def _side(draft: Draft, words: set[str], formats: list[str], operations: bool) -> tuple[str, str]:
@@ -211,19 +214,19 @@ def _side(draft: Draft, words: set[str], formats: list[str], operations: bool) -
 def _integers(draft: Draft, signal: Signal) -> None:
     codes, origin = _codes(draft, signal, names.INTEGERS, names.INTEGER)
     rows: list[tuple[str, int, str]] = []
-    for name, found in names.meanings(codes, names.INTEGERS).items():
-        kinds = (found, found.replace("i", "u")) if found[0] == "i" else (found,)
+    for name, integer in names.meanings(codes, names.INTEGERS).items():
+        kinds = (integer, integer.replace("i", "u")) if integer[0] == "i" else (integer,)
         rows += [(words, codes[name], name) for kind in kinds for words in (f"{kind} *", f"* {kind}")]
     if not rows:
         _unknown(draft, signal, "out of integers")
         return
-    _table(draft, signal, "fmt out", [*rows, ("* *", rows[0][1], "no integer")], origin)
+    _add_codes(draft, signal, "fmt out", [*rows, ("* *", rows[0][1], "no integer")], origin)
 
 
 # -- the rest ------------------------------------------------------------------------------------------------------
 
 
-def constants(draft: Draft) -> None:
+def add_constants(draft: Draft) -> None:
     """Hold the inputs that are left at a value that does nothing, as far as their names say so."""
     for signal in draft.ports("input"):
         words = set(names.core(signal.name)) | {"".join(names.core(signal.name))}

@@ -70,12 +70,11 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of a module. default: its text, None if it has none; is_type: whether its value is a type."""
+class ModuleParameter:
+    """A parameter of a module. default: its text, None if it has none."""
 
     name: str
     default: str | None
-    is_type: bool
 
 
 @dataclass(frozen=True)
@@ -88,46 +87,48 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Design:
-    """A module. source: its file and line; constants: the integers named in it and in packages; uses: by port."""
+class SourceModule:
+    """A module. source: its file and line; values: given for its
+    parameters; constants: the integers named in it and in packages; uses: by port."""
 
     name: str
     source: str
     signals: tuple[Signal, ...]
-    parameters: tuple[Parameter, ...]
-    given: Parameters
+    parameters: tuple[ModuleParameter, ...]
+    values: Parameters
     constants: Mapping[str, int]
     uses: Mapping[str, Evidence]
 
 
-def read_design(found: Elaborated, name: str, given: Parameters) -> Design:
+def read_design(elaborated: Elaborated, name: str, values: Parameters) -> SourceModule:
     """The module that slang elaborated, with the values given for its parameters. Raises Error for ports that neither a
     port map nor a wrapper can connect."""
-    parameters = tuple(_parameters(found.body))
+    parameters = tuple(_parameters(elaborated.body))
     for parameter in parameters:
-        if parameter.default is None and parameter.name not in given:
+        if parameter.default is None and parameter.name not in values:
             raise Error(f"parameter {parameter.name} of {name} has no default; give -G {parameter.name}=VALUE")
-    signals = tuple(_signal(found.slang.ast, port) for port in found.body.portList if port.name)
-    source = Path(found.place(found.body.definition.location)).name
-    return Design(name, source, signals, parameters, given, dict(_constants(found)), _Uses(found).all())
+    signals = tuple(_signal(elaborated.slang.ast, port) for port in elaborated.body.portList if port.name)
+    source = Path(elaborated.place(elaborated.body.definition.location)).name
+    return SourceModule(
+        name, source, signals, parameters, values, dict(_constants(elaborated)), _Uses(elaborated).all()
+    )
 
 
-def _parameters(body: Any) -> Iterator[Parameter]:
+def _parameters(body: Any) -> Iterator[ModuleParameter]:
     for symbol in body.parameters:
         if symbol.isPortParam and not symbol.isLocalParam:
             text = str(symbol.syntax or "").partition("=")
-            is_type = not hasattr(symbol, "initializer")
             default = " ".join(re.sub(r"//[^\n]*|/\*.*?\*/", " ", text[2], flags=re.DOTALL).split())
-            yield Parameter(symbol.name, default if text[1] else None, is_type)
+            yield ModuleParameter(symbol.name, default if text[1] else None)
 
 
-def _constants(found: Elaborated) -> Iterator[tuple[str, int]]:
+def _constants(elaborated: Elaborated) -> Iterator[tuple[str, int]]:
     """The named integers: macros, then those of the packages, then of the module."""
-    yield from _macros(found.files)
-    packages = [p for p in found.root.compilation.getPackages() if p.name != "std"]
-    for scope in (*packages, found.body):
+    yield from _macros(elaborated.files)
+    packages = [p for p in elaborated.root.compilation.getPackages() if p.name != "std"]
+    for scope in (*packages, elaborated.body):
         for symbol in scope:
-            if isinstance(symbol, found.slang.ast.ParameterSymbol) and _is_code(symbol):
+            if isinstance(symbol, elaborated.slang.ast.ParameterSymbol) and _is_code(symbol):
                 yield symbol.name, int(symbol.value.value)
 
 
@@ -138,7 +139,7 @@ def _macros(files: Iterable[Path]) -> Iterator[tuple[str, int]]:
         for name, plain, base, digits in _MACRO.findall(read_text(file, limits.SOURCE, errors="replace")):
             with suppress(ValueError):  # 2'b3
                 values.setdefault(name, set()).add(int(plain or digits, _BASES[base.lower()] if base else 10))
-    return ((name, found.pop()) for name, found in values.items() if len(found) == 1)
+    return ((name, numbers.pop()) for name, numbers in values.items() if len(numbers) == 1)
 
 
 def _is_code(symbol: Any) -> bool:

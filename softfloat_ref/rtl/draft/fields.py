@@ -8,49 +8,52 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
+from softfloat_ref.base.tables import toml_string
 from softfloat_ref.rtl.bundle import FLAG_NAMES
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Leaf, Signal
-from softfloat_ref.rtl.draft.lines import Draft, bits, quoted
+from softfloat_ref.rtl.draft.lines import Draft, toml_bits
 
 LETTERS: Final = "abc"
 _NO_DATA: Final = names.INACTIVE | names.MASK | names.ENABLE | names.VALID | names.READY
 _WIDTHS: Final = (4, 6, 8, 16, 19, 32, 64, 128)  # of formats
 _FLAGS_WIDTH: Final = 5
-_AT_END: Final = re.compile(r"[a-z]*?([a-c]|[x-z])|\D*(\d+)")
+_LETTER_OR_NUMBER: Final = re.compile(r"[a-z]*?([a-c]|[x-z])|\D*(\d+)")
 _RANDOM_WIDTH: Final = 4  # a `rnd` of more bits carries random bits, not a rounding mode
 
 
 # -- flags ---------------------------------------------------------------------------------------------------------
 
 
-def flags(draft: Draft) -> None:
+def add_flags(draft: Draft) -> None:
     """Add the ports of the flags, by their names, and what the module does not have."""
     if not draft.has("flags"):
         return
-    found: dict[str, str] = {}
+    ports: dict[str, str] = {}
     for signal in draft.ports("output"):
         own = {}
         for leaf in signal.leaves:
             flag = _flag(leaf.path.rpartition(".")[2] or signal.name) if leaf.width == 1 else None
-            if flag and flag not in found and flag not in own:
+            if flag and flag not in ports and flag not in own:
                 own[flag] = leaf
         if len(signal.leaves) > 1 and len(own) > 1:
             others = _others(draft, signal, own)
-            pieces = {name: bits(leaf.lsb, leaf.width) for name, leaf in (others | own).items()}
+            pieces = {name: toml_bits(leaf.lsb, leaf.width) for name, leaf in (others | own).items()}
             draft.use("outputs", signal, _pieces(pieces, signal.width), _members(signal, others | own))
-            found |= dict.fromkeys(own, signal.name)
+            ports |= dict.fromkeys(own, signal.name)
         elif len(signal.leaves) == 1 and own:
             flag = find_first(own)
-            draft.use("outputs", signal, quoted(flag), "by its name", True)
-            found[flag] = signal.name
-    if not found and (vector := _vector(draft)):
+            draft.use("outputs", signal, toml_string(flag), "by its name", True)
+            ports[flag] = signal.name
+    if not ports and (vector := _vector(draft)):
         why = "invalid, divide by zero, overflow, underflow, inexact from bit 4 on, as in RISC-V's fflags"
-        draft.use("outputs", vector, quoted("flags"), why, True)
-    elif not found and not _of_blocks(draft):
+        draft.use("outputs", vector, toml_string("flags"), why, True)
+    elif not ports and not _of_blocks(draft):
         draft.add("", 'ignore = ["flags"]', "no output has the name of a flag", True)
-    elif missing := [name for name in FLAG_NAMES if found and name not in found]:
-        draft.add("", f"ignore = [{', '.join(map(quoted, missing))}]", "no output has the name of these flags", True)
+    elif missing := [name for name in FLAG_NAMES if ports and name not in ports]:
+        draft.add(
+            "", f"ignore = [{', '.join(map(toml_string, missing))}]", "no output has the name of these flags", True
+        )
 
 
 def _of_blocks(draft: Draft) -> bool:
@@ -65,8 +68,10 @@ def _flag(name: str) -> str | None:
 
 def _vector(draft: Draft) -> Signal | None:
     """An output with all flags."""
-    found = draft.ports("output", lambda s: s.width == _FLAGS_WIDTH and bool(set(names.core(s.name)) & names.FLAG_WORD))
-    return found[0] if found else None
+    vectors = draft.ports(
+        "output", lambda s: s.width == _FLAGS_WIDTH and bool(set(names.core(s.name)) & names.FLAG_WORD)
+    )
+    return vectors[0] if vectors else None
 
 
 def _others(draft: Draft, signal: Signal, own: Mapping[str, Leaf]) -> dict[str, Leaf]:
@@ -76,8 +81,8 @@ def _others(draft: Draft, signal: Signal, own: Mapping[str, Leaf]) -> dict[str, 
     return {"result": named[0]} if named else {}
 
 
-def _members(signal: Signal, found: Mapping[str, Leaf]) -> str:
-    return f"members of {signal.type}: {', '.join(leaf.path.lstrip('.') for leaf in found.values())}"
+def _members(signal: Signal, members: Mapping[str, Leaf]) -> str:
+    return f"members of {signal.type}: {', '.join(leaf.path.lstrip('.') for leaf in members.values())}"
 
 
 def _pieces(pieces: Mapping[str, str], width: int) -> str:
@@ -90,11 +95,11 @@ def _pieces(pieces: Mapping[str, str], width: int) -> str:
 # -- operands ------------------------------------------------------------------------------------------------------
 
 
-def operands(draft: Draft) -> dict[str, str]:
+def add_operands(draft: Draft) -> dict[str, str]:
     """Add the inputs that carry operands and random bits; the port of each field."""
-    found: dict[str, str] = {}
+    ports: dict[str, str] = {}
     for signal in draft.ports("input", _is_random):
-        found["r"] = signal.name
+        ports["r"] = signal.name
         _whole(draft, signal, "r", "random bits, by its name", True)
         break
     scales = draft.ports("input", lambda s: s.width > 1 and s.plain and names.is_scale(s.name))
@@ -102,18 +107,18 @@ def operands(draft: Draft) -> dict[str, str]:
     quantizer = any(names.is_scale(s.name) for s in draft.ports("output"))
     structures = [s for s in data if not s.plain]
     for signal in structures:
-        found |= _members_of(draft, signal)
-    data = [s for s in data if s not in structures] if not found.keys() & set(LETTERS) else []
+        ports |= _members_of(draft, signal)
+    data = [s for s in data if s not in structures] if not ports.keys() & set(LETTERS) else []
     single = "values" if quantizer else "elements" if _of_blocks(draft) else None
     if single and data:
         block = max(data, key=lambda s: s.width)
-        same = names.says(block.name, single)
+        same = names.is_named(block.name, single)
         why = "the widest input of a module with a scale"
-        found[single] = block.name
+        ports[single] = block.name
         _whole(draft, block, single, "" if same else why, not same)
     else:
-        found |= _lettered(draft, data)
-    return found | _scales(draft, scales)
+        ports |= _lettered(draft, data)
+    return ports | _scales(draft, scales)
 
 
 def _scales(draft: Draft, scales: list[Signal]) -> dict[str, str]:
@@ -125,11 +130,11 @@ def _scales(draft: Draft, scales: list[Signal]) -> dict[str, str]:
         return dict.fromkeys(both, scales[0].name)
     alone = len(scales) == 1 and _position(scales[0].name) is None
     fields = ["scale"] if alone else [f"{letter}_scale" for letter in _assigned([s.name for s in scales[:2]])]
-    found = dict(zip(fields, scales, strict=False))
-    for name, signal in found.items():
-        same = names.says(signal.name, name)
+    ports = dict(zip(fields, scales, strict=False))
+    for name, signal in ports.items():
+        same = names.is_named(signal.name, name)
         _whole(draft, signal, name, "" if same else "by its name", not same)
-    return {name: signal.name for name, signal in found.items()}
+    return {name: signal.name for name, signal in ports.items()}
 
 
 def _is_random(signal: Signal) -> bool:
@@ -147,7 +152,7 @@ def _is_data(signal: Signal) -> bool:
 def _whole(draft: Draft, signal: Signal, name: str, why: str, guess: bool) -> None:
     """A port that carries one field, or nothing where the vectors do not have it."""
     if draft.has(name):
-        draft.use("inputs", signal, quoted(name), why, guess)
+        draft.use("inputs", signal, toml_string(name), why, guess)
     else:
         draft.use("inputs", signal, _held(signal, 0), f"the vectors have no {name}")
 
@@ -165,13 +170,13 @@ def _members_of(draft: Draft, signal: Signal) -> dict[str, str]:
             "apart: give --wrapper FILE"
         )
     letters = _assigned([leaf.path.lstrip(".") for leaf in reversed(data)])
-    found = dict(zip(letters, reversed(data), strict=False))
-    _pieces_of(draft, signal, found, f"members of {signal.type}", False)
-    return dict.fromkeys(found, signal.name)
+    members = dict(zip(letters, reversed(data), strict=False))
+    _pieces_of(draft, signal, members, f"members of {signal.type}", False)
+    return dict.fromkeys(members, signal.name)
 
 
-def _pieces_of(draft: Draft, signal: Signal, found: Mapping[str, Leaf], why: str, guess: bool) -> None:
-    pieces = {name: bits(leaf.lsb, leaf.width) for name, leaf in found.items() if draft.has(name)}
+def _pieces_of(draft: Draft, signal: Signal, leaves: Mapping[str, Leaf], why: str, guess: bool) -> None:
+    pieces = {name: toml_bits(leaf.lsb, leaf.width) for name, leaf in leaves.items() if draft.has(name)}
     draft.use("inputs", signal, _pieces(pieces, signal.width) if pieces else _held(signal, 0), why, guess)
 
 
@@ -179,9 +184,9 @@ def _lettered(draft: Draft, data: list[Signal]) -> dict[str, str]:
     """The operands a, b and c among the inputs of data."""
     packed = [s for s in data if s.array and 1 < len(_elements(s)) <= len(LETTERS)]
     if packed and (len(data) == 1 or set(names.core(packed[0].name)) & names.OPERANDS):
-        found = dict(zip(LETTERS, _elements(packed[0]), strict=False))
-        _pieces_of(draft, packed[0], found, f"elements of {packed[0].type}", False)
-        return dict.fromkeys(found, packed[0].name)
+        elements = dict(zip(LETTERS, _elements(packed[0]), strict=False))
+        _pieces_of(draft, packed[0], elements, f"elements of {packed[0].type}", False)
+        return dict.fromkeys(elements, packed[0].name)
     if len(data) == 1 and (parts := _equal_parts(draft, data[0])):
         _pieces_of(draft, data[0], parts, f"{len(parts)} times the width of the result", True)
         return dict.fromkeys(parts, data[0].name)
@@ -198,10 +203,10 @@ def _lettered(draft: Draft, data: list[Signal]) -> dict[str, str]:
 
 def _elements(signal: Signal) -> list[Leaf]:
     """The elements of an array, by index, each as one number."""
-    found: dict[str, list[Leaf]] = {}
+    parts: dict[str, list[Leaf]] = {}
     for leaf in signal.leaves:
-        found.setdefault(leaf.path.partition("]")[0], []).append(leaf)
-    whole = [Leaf(path, min(x.lsb for x in part), sum(x.width for x in part)) for path, part in found.items()]
+        parts.setdefault(leaf.path.partition("]")[0], []).append(leaf)
+    whole = [Leaf(path, min(x.lsb for x in part), sum(x.width for x in part)) for path, part in parts.items()]
     return sorted(whole, key=lambda leaf: int(leaf.path.strip("[.") or 0))
 
 
@@ -219,34 +224,34 @@ def _position(name: str) -> tuple[bool, int] | None:
     for word in reversed(names.core(name)):
         if word in names.PLACES:
             return True, names.PLACES[word]
-        if found := _AT_END.fullmatch(word):
+        if match := _LETTER_OR_NUMBER.fullmatch(word):
             base = re.sub(r"[a-cx-z]$|\d+$", "", word)
             if not base or base in names.OPERANDS | names.BEFORE_LETTER:
-                return (found[1] in LETTERS, "abcxyz".index(found[1])) if found[1] else (False, int(found[2]))
+                return (match[1] in LETTERS, "abcxyz".index(match[1])) if match[1] else (False, int(match[2]))
     return None
 
 
-def _assigned(found: list[str]) -> list[str]:
+def _assigned(port_names: list[str]) -> list[str]:
     """A letter for each name: the one that it says, or in the order of their places, or in their own order."""
-    places = [_position(name) for name in found]
+    places = [_position(name) for name in port_names]
     known = [place for place in places if place is not None]
-    if len(set(known)) == len(known) == len(found):
+    if len(set(known)) == len(known) == len(port_names):
         if all(exact for exact, _ in known):
             return [LETTERS[place] for _, place in known]
         order = sorted(known, key=lambda place: place[1])
         return [LETTERS[order.index(place)] for place in known]
-    return list(LETTERS[: len(found)])
+    return list(LETTERS[: len(port_names)])
 
 
 # -- results -------------------------------------------------------------------------------------------------------
 
 
-def results(draft: Draft, operands: Mapping[str, str]) -> None:
+def add_results(draft: Draft, operands: Mapping[str, str]) -> None:
     """Add the outputs that carry results, and name those that are left out. Raises Error if there is none."""
     scales = draft.ports("output", lambda s: names.is_scale(s.name))
     if scales:
-        same = names.says(scales[0].name, "scale")
-        draft.use("outputs", scales[0], quoted("scale"), "" if same else "by its name", not same)
+        same = names.is_named(scales[0].name, "scale")
+        draft.use("outputs", scales[0], toml_string("scale"), "" if same else "by its name", not same)
     whole = "elements" if scales else "values" if "elements" in operands else "result"
     if not any("result" in line.text for line in draft.tables.get("outputs", [])):
         outputs = sorted(draft.ports("output"), key=_likely)
@@ -255,8 +260,8 @@ def results(draft: Draft, operands: Mapping[str, str]) -> None:
         chosen = outputs[0]
         named = bool(set(names.words(chosen.name)) & set(names.RESULT))
         why = "by its name" if named else "the only output" if len(outputs) == 1 else "the widest output"
-        exact = names.says(chosen.name, whole)
-        draft.use("outputs", chosen, quoted(whole), "" if exact else why, not exact)
+        exact = names.is_named(chosen.name, whole)
+        draft.use("outputs", chosen, toml_string(whole), "" if exact else why, not exact)
     for signal in draft.ports("output"):
         draft.add("outputs", "", f"not compared: {signal.name}, {signal.width} bit{'s' if signal.width > 1 else ''}")
         draft.take(signal)
@@ -265,5 +270,5 @@ def results(draft: Draft, operands: Mapping[str, str]) -> None:
 def _likely(signal: Signal) -> tuple[bool, int, int]:
     """How likely an output is the result: by its width, which is a format's or an array's, then by its name."""
     odd = signal.width not in _WIDTHS and not signal.array
-    found = [names.RESULT.index(w) for w in names.words(signal.name) if w in names.RESULT]
-    return odd, min(found, default=len(names.RESULT)), -signal.width
+    ranks = [names.RESULT.index(w) for w in names.words(signal.name) if w in names.RESULT]
+    return odd, min(ranks, default=len(names.RESULT)), -signal.width

@@ -1,16 +1,18 @@
-"""The lines of a draft, and the ports that have no line yet."""
+"""A draft: its lines, the ports that have no line yet, and its text, which says of each line what it was read from."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from softfloat_ref.rtl.draft.design import Design, Signal
+from softfloat_ref.base.tables import toml_key, toml_string
+from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.names import core
+from softfloat_ref.rtl.module_ports import Expression
 
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+_WIDTH: Final = 120
+_ORDER: Final = ("", "parameters", "handshake", "tag", "inputs", "outputs")
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Draft:
     """A port map in the making. tables: its lines by table, of which the first has no name; left: the ports without a
     line, by name; fields: those of the vectors, if they are known."""
 
-    design: Design
+    design: SourceModule
     fields: Collection[str] | None = None
     tables: dict[str, list[Line]] = field(default_factory=dict)
     left: dict[str, Signal] = field(default_factory=dict)
@@ -48,7 +50,7 @@ class Draft:
     def use(self, table: str, signal: Signal, value: str, why: str = "", guess: bool = False) -> None:
         """Add the line of a port, which is then no longer left."""
         self.take(signal)
-        self.add(table, f"{key(signal.name)} = {value}", why, guess)
+        self.add(table, f"{toml_key(signal.name)} = {value}", why, guess)
 
     def ports(self, direction: str, fits: Callable[[Signal], bool] = lambda _: True) -> list[Signal]:
         """The ports left of a direction that fit."""
@@ -68,21 +70,58 @@ class Draft:
         return sum(line.guess for lines in self.tables.values() for line in lines)
 
 
-def key(name: str) -> str:
-    """A name as a key in TOML."""
-    return name if _BARE.fullmatch(name) else quoted(name)
-
-
-def quoted(text: str) -> str:
-    """A text as a string in TOML."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def table(**values: str) -> str:
+def toml_table(**values: str) -> str:
     """An inline table."""
-    return "{ " + ", ".join(f"{key(name)} = {value}" for name, value in values.items()) + " }"
+    return "{ " + ", ".join(f"{toml_key(name)} = {value}" for name, value in values.items()) + " }"
 
 
-def bits(lsb: int, width: int) -> str:
+def toml_bits(lsb: int, width: int) -> str:
     """Bits of a port, as a string in TOML."""
-    return quoted(f"{lsb + width - 1}:{lsb}" if width > 1 else str(lsb))
+    return toml_string(f"{lsb + width - 1}:{lsb}" if width > 1 else str(lsb))
+
+
+# -- the text ----------------------------------------------------------------------------------------------------------
+
+
+def draft_text(draft: Draft) -> str:
+    """The port map."""
+    first = f"# A draft, from {draft.design.source}. Check the lines marked `guess`."
+    lines = ["# SPDX-License-Identifier: 0BSD", first]
+    tables = {"parameters": list(_parameters(draft)), "inputs": [], **draft.tables}
+    for name in sorted(tables, key=lambda name: (_ORDER.index(name.partition(".")[0]), name.count(".") > 0)):
+        if tables[name] or name == "inputs":  # which a port map must have
+            lines += ["", f"[{name}]"] if name else []
+            lines += [text for line in tables[name] for text in _line(line)]
+    return "\n".join(lines) + "\n"
+
+
+def _line(line: Line) -> Iterator[str]:
+    comment = f"# guess: {line.why}" if line.guess else f"# {line.why}" if line.why else ""
+    whole = f"{line.text}  {comment}" if line.text and comment else line.text or comment
+    if len(whole) <= _WIDTH or not line.text:
+        yield whole
+    else:
+        yield from (comment, line.text)
+
+
+def _parameters(draft: Draft) -> Iterator[Line]:
+    """The parameters: those given, and the others with their defaults, as comments."""
+    for name, value in draft.design.values.items():
+        yield Line(f"{toml_key(name)} = {_value(value)}")
+    for parameter in draft.design.parameters:
+        if parameter.name not in draft.design.values and parameter.default is not None:
+            yield Line(f"# {toml_key(parameter.name)} = {_value(parse_value(parameter.default))}", "the default")
+
+
+def _value(value: int | str | Expression) -> str:
+    if isinstance(value, Expression):
+        return f"{{ expr = {toml_string(value.text)} }}"
+    return toml_string(value) if isinstance(value, str) else str(value)
+
+
+def parse_value(text: str) -> int | str | Expression:
+    """The value of a parameter from its SystemVerilog text: an integer, a string in quotes, or an expression."""
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    inner = text[1:-1]
+    return inner if text == f'"{inner}"' and '"' not in inner else Expression(text)

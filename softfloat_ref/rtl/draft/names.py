@@ -6,8 +6,21 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
-_SHORTEST: Final = 3  # letters of a constant's name that is clear by itself
-_COMMON: Final = {"min", "max", "zero", "even", "odd", "down", "away", "floor", "ceil", "neg", "abs", "negative"} | {
+_MIN_LETTERS: Final = 3  # letters of a constant's name that is clear by itself
+_COMMON_WORDS: Final = {
+    "min",
+    "max",
+    "zero",
+    "even",
+    "odd",
+    "down",
+    "away",
+    "floor",
+    "ceil",
+    "neg",
+    "abs",
+    "negative",
+} | {
     *("positive", "class", "float", "single", "double", "quad", "half", "cast", "conv", "plus", "minus", "near"),
 }
 _DIRECTIONS: Final = {"i", "o", "in", "out", "input", "output", "io", "bits", "di", "do"}
@@ -33,25 +46,8 @@ PLACES: Final[Mapping[str, int]] = {
     **dict.fromkeys(("addend", "acc", "accum", "accumulator", "third", "addition"), 2),
 }
 BEFORE_LETTER: Final = {
-    "rs",
-    "fs",
-    "frs",
-    "in",
-    "element",
-    "elem",
-    "mx",
-    "arg",
-    "num",
-    "fp",
-    "value",
-    "val",
-    "opnd",
-    "vec",
-    "vector",
-    "x",
-    "number",
-    "din",
-    "exp",
+    *("rs", "fs", "frs", "in", "element", "elem", "mx", "arg", "num", "fp", "value", "val", "opnd", "vec", "vector"),
+    *("x", "number", "din", "exp"),
 }
 SCALE: Final = {"scale", "scales", "scaling", "shared"}
 OPERANDS: Final = {"operand", "operands", "op", "ops", "src", "srcs", "data", "opnds", "args", "inputs"}
@@ -145,9 +141,9 @@ def words(name: str) -> list[str]:
 
 def core(name: str) -> list[str]:
     """The words without those that only say whether a port is an input or an output."""
-    found = words(name)
-    stream = "axis" in found or "axi" in found
-    return [w for w in found if w not in _DIRECTIONS and not (stream and w in _STREAM)]
+    name_words = words(name)
+    stream = "axis" in name_words or "axi" in name_words
+    return [w for w in name_words if w not in _DIRECTIONS and not (stream and w in _STREAM)]
 
 
 def is_scale(name: str) -> bool:
@@ -155,46 +151,46 @@ def is_scale(name: str) -> bool:
     return any(word.rstrip("0123456789") in SCALE for word in core(name))
 
 
-def says(name: str, field: str) -> bool:
+def is_named(name: str, field: str) -> bool:
     """Whether the name of a port is that of a field, but for a word for its direction."""
     return [w for w in words(name) if w not in ("i", "o")] == field.split("_") or core(name) == field.split("_")
 
 
 def is_clock(name: str) -> bool:
     """Whether a name is a clock's."""
-    found = words(name)
-    return any(_CLOCK.fullmatch(w) for w in found) and not _GATES & set(found)
+    name_words = words(name)
+    return any(_CLOCK.fullmatch(w) for w in name_words) and not _GATES & set(name_words)
 
 
 def reset_level(name: str) -> str | None:
     """The active level that the name of a reset says, "high" or "low"; None if it is not a reset's name."""
-    found = words(name)
-    for i, word in enumerate(found):
+    name_words = words(name)
+    for i, word in enumerate(name_words):
         if match := _RESET.fullmatch(word):
-            near = set(found[i + 1 :]) & _LOW_ENDS or set(found[:i]) & {"n"}
+            near = set(name_words[i + 1 :]) & _LOW_ENDS or set(name_words[:i]) & {"n"}
             return "low" if match[1] or match[2] or near else "high"
     return None
 
 
 def meanings(names: Iterable[str], table: Mapping[str, str]) -> dict[str, str]:
     """Of names of codes, those that the table knows, by their last words: of p::OP_FADD, `fadd`; what they mean."""
-    return {name: found for name in names for found in _endings(words(name.rpartition("::")[2]), table)}
+    return {name: meaning for name in names for meaning in _endings(words(name.rpartition("::")[2]), table)}
 
 
 def clear(names: Iterable[str], table: Mapping[str, str], hints: Collection[str]) -> dict[str, str]:
     """As `meanings`, but of names that may stand for anything: only those that the whole table entry makes, if it is no
     common word, or that have one of the words of the hint."""
-    found = meanings(names, table)
-    return {x: y for x, y in found.items() if set(words(x)) & set(hints) or _own("".join(words(x)), table)}
+    known = meanings(names, table)
+    return {x: y for x, y in known.items() if set(words(x)) & set(hints) or _own("".join(words(x)), table)}
 
 
 def _own(joined: str, table: Mapping[str, str]) -> bool:
-    return joined in table and len(joined) >= _SHORTEST and joined not in _COMMON
+    return joined in table and len(joined) >= _MIN_LETTERS and joined not in _COMMON_WORDS
 
 
-def _endings(found: list[str], table: Mapping[str, str]) -> Iterator[str]:
-    for start in range(len(found)):
-        joined = "".join(found[start:])
+def _endings(name_words: list[str], table: Mapping[str, str]) -> Iterator[str]:
+    for start in range(len(name_words)):
+        joined = "".join(name_words[start:])
         if joined in table:
             yield table[joined]
             return

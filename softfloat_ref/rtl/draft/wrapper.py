@@ -10,7 +10,7 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.rtl.draft.design import Design, Leaf, Signal
+from softfloat_ref.rtl.draft.design import Leaf, Signal, SourceModule
 from softfloat_ref.rtl.module_ports import instance
 
 _NAMED: Final = re.compile(
@@ -19,11 +19,11 @@ _NAMED: Final = re.compile(
 )
 
 
-def wrapped(design: Design) -> Design:
+def wrapper_module(design: SourceModule) -> SourceModule:
     """The wrapper of a module as a module: its parameters are set, and the members of structures are ports."""
     taken = {signal.name for signal in design.signals}
     signals = tuple(_vector(part) for signal in design.signals for part, _ in _parts(signal, taken))
-    return replace(design, name=f"{design.name}_wrapper", signals=signals, parameters=(), given={})
+    return replace(design, name=f"{design.name}_wrapper", signals=signals, parameters=(), values={})
 
 
 def _vector(signal: Signal) -> Signal:
@@ -31,11 +31,11 @@ def _vector(signal: Signal) -> Signal:
     return replace(signal, leaves=tuple(replace(leaf, type="") for leaf in signal.leaves))
 
 
-def wrapper_text(design: Design) -> str:
+def wrapper_text(design: SourceModule) -> str:
     """The wrapper, in SystemVerilog. Raises Error for a type that it cannot name."""
     taken = {signal.name for signal in design.signals}
     parts = {signal.name: _parts(signal, taken) for signal in design.signals}
-    outer = wrapped(design)
+    outer = wrapper_module(design)
     ports = ",\n".join(f"    {s.direction:6} logic {_range(s.width)}{s.name}" for s in outer.signals)
     lines = [
         "// SPDX-License-Identifier: 0BSD",
@@ -45,7 +45,7 @@ def wrapper_text(design: Design) -> str:
         ports,
         ");",
         *(f"  {_declared(signal)};" for signal in design.signals if not signal.packed),
-        f"  {instance(design.name, design.given)} (",
+        f"  {instance(design.name, design.values)} (",
         ",\n".join(f"    .{s.name}({_connected(s, parts[s.name])})" for s in design.signals),
         "  );",
         *(f"  {line}" for s in design.signals if not s.packed for line in _assigned(s, parts[s.name])),
@@ -66,7 +66,7 @@ def _parts(signal: Signal, taken: set[str]) -> list[tuple[Signal, int]]:
     members: dict[str, list[Leaf]] = {}
     for leaf in signal.leaves:
         members.setdefault(_member(leaf.path), []).append(leaf)
-    found = []
+    ports = []
     for member, leaves in members.items():
         name, base = f"{signal.name}_{member}", min(leaf.lsb for leaf in leaves)
         while name in taken:
@@ -74,8 +74,8 @@ def _parts(signal: Signal, taken: set[str]) -> list[tuple[Signal, int]]:
         rest = tuple(replace(x, path=x.path[len(member) + 1 :], lsb=x.lsb - base) for x in leaves)
         kind = rest[0].type if len(rest) == 1 else f"{signal.type}.{member}"
         part = Signal(name, signal.direction, kind, rest, True, rest[0].path.startswith("["))
-        found += [(inner, base + lsb) for inner, lsb in _parts(part, taken)]
-    return found
+        ports += [(inner, base + lsb) for inner, lsb in _parts(part, taken)]
+    return ports
 
 
 def _member(path: str) -> str:
@@ -85,13 +85,13 @@ def _member(path: str) -> str:
 def _declared(signal: Signal) -> str:
     """The declaration of what has an unpacked port's type: a net where it can be one, since Icarus does not connect
     variables that are arrays to outputs."""
-    found = _NAMED.fullmatch(signal.type)
-    if found is None:
+    match = _NAMED.fullmatch(signal.type)
+    if match is None:
         raise Error(
             f"port {signal.name}: its type {signal.type} has no name outside the module, so that no wrapper can "
             "connect it; declare it in a package"
         )
-    return f"{'wire ' if signal.net else ''}{found[1]} {_variable(signal)}{' ' + found[2] if found[2] else ''}"
+    return f"{'wire ' if signal.net else ''}{match[1]} {_variable(signal)}{' ' + match[2] if match[2] else ''}"
 
 
 def _variable(signal: Signal) -> str:

@@ -17,7 +17,7 @@ from softfloat_ref.proof.btor2 import read_btor2
 from softfloat_ref.proof.defined import check_defined
 from softfloat_ref.proof.yosys import Frontend, netlist
 from softfloat_ref.rtl.module_ports import elaborate
-from softfloat_ref.rtl.reading import Reading
+from softfloat_ref.rtl.reading import DesignReading
 
 WIDTH = 64
 BATCH = 40
@@ -109,7 +109,7 @@ def by_yosys(lines: list[str], frontend: Frontend, folder: Path) -> list[str]:
     expected = check_defined(elaborate([file], "t"), frontend == "verilog")
     outputs = ", ".join(f"output wire signed [{WIDTH - 1}:0] y{i}" for i in range(len(lines)))
     text = f"{module(lines)}module top({outputs}); t dut(.*); endmodule\n"
-    machine = read_btor2(netlist("top", Reading(Path(), top=text), frontend, expected).text)
+    machine = read_btor2(netlist("top", DesignReading(Path(), top=text), frontend, expected).text)
     found = (machine.outputs[f"y{i}"] for i in range(len(lines)))
     return [format(int(y.value), f"0{WIDTH}b") if y.is_const else "x" for y in found]
 

@@ -26,10 +26,10 @@ from softfloat_ref.golden.trace.step import write_step
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.nn import checkpoint, compare
 from softfloat_ref.nn.data import Dataset, load
-from softfloat_ref.nn.divergence import Diverged
 from softfloat_ref.nn.numerics import ROLES
 from softfloat_ref.nn.runlog import RunLog, read_log
-from softfloat_ref.nn.train import CHECKPOINT, Training
+from softfloat_ref.nn.train import CHECKPOINT, TrainingRun
+from softfloat_ref.nn.trainer import Diverged
 from softfloat_ref.nn.training_recipe import KINDS, Recipe, load_recipe, read_recipe, recipe_files
 from softfloat_ref.oracle.formats import get_format
 
@@ -235,13 +235,13 @@ def _use_recipe(path: str, _: Path) -> None:
     text = recipe.to_toml()
     assert read_recipe(tomllib.loads(text), recipe.name).to_toml() == text
     if _small(dict(recipe.model)) and recipe.training.batch * recipe.training.length < 1000:
-        training = Training(recipe, _data(recipe))
+        training = TrainingRun(recipe, _data(recipe))
         for epoch in (0, 1):
             training.factor(epoch)
         _step(training)
 
 
-def _step(training: Training) -> None:
+def _step(training: TrainingRun) -> None:
     for x, y in training._batches(0):
         training.number += 1
         try:
@@ -258,9 +258,9 @@ def _checkpoints(folder: Path) -> Reader:
     place = folder / "training"
     recipe = read_recipe(tomllib.loads(RECIPE), "small")
     data = _data(recipe)
-    Training(recipe, data, place).run()
+    TrainingRun(recipe, data, place).run()
     example = (place / CHECKPOINT).read_bytes()
-    training = Training(recipe, data, place)  # one for all: what is restored is its whole state
+    training = TrainingRun(recipe, data, place)  # one for all: what is restored is its whole state
 
     def run(changed: bytes, _: Path) -> None:
         put(place / CHECKPOINT, changed)
@@ -318,7 +318,7 @@ def _outcomes(folder: Path) -> Reader:
     """What a comparison kept of a run: taken for what it is, or made anew."""
     recipe = read_recipe(tomllib.loads(OTHERS[1]), "small").with_training(epochs=2)
     place = folder / "compared"
-    compare._kept(compare.run(recipe), recipe, place)
+    compare._kept(compare.run_recipe(recipe), recipe, place)
     path = compare.folder_of(recipe, place) / compare.OUTCOME
     example = path.read_bytes()
 
