@@ -26,10 +26,10 @@ def assumption(text: str, unit: Unit) -> Term:
 
 
 def _part(text: str, unit: Unit) -> Term:
-    found = _PART.fullmatch(text.strip())
-    if found is None:
+    match = _PART.fullmatch(text.strip())
+    if match is None:
         raise Error(f"--assume: {text!r} is not FIELD is CLASS; example: 'a is normal and b is finite'")
-    name, lane, what = found.groups()
+    name, lane, what = match.groups()
     fields = {f.name: f for f in unit.inputs}
     if name not in fields:
         raise unknown("input", name, fields, " (--assume)")

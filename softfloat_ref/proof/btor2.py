@@ -74,8 +74,8 @@ def read_btor2(text: str) -> Machine:
             try:
                 reader.read(words.split(), comment)
             except (KeyError, IndexError, ValueError) as e:
-                said = str(e) if isinstance(e, Error) else "wrong or unknown"
-                raise Error(f"BTOR2 line {number}: {line.strip()[:60]!r}: {said}") from None
+                message = str(e) if isinstance(e, Error) else "wrong or unknown"
+                raise Error(f"BTOR2 line {number}: {line.strip()[:60]!r}: {message}") from None
     aliases = {name: int(number) for number, name in _ALIAS.findall(text)}
     return reader.machine(aliases)
 
@@ -145,8 +145,8 @@ class _Reader:
 def _held(term: Term, registers: Mapping[Term, str]) -> Term | None:
     """The register whose contents a term is, but in a reset, where it is a constant."""
     ways = term.args[1:] if term.op == "ite" else (term,)
-    found = [t for t in ways if t in registers]
-    return found[0] if len(found) == 1 and all(t in registers or t.is_const for t in ways) else None
+    held = [t for t in ways if t in registers]
+    return held[0] if len(held) == 1 and all(t in registers or t.is_const for t in ways) else None
 
 
 _UNARY: Final[dict[str, Callable[[int, Term], Term]]] = {
@@ -186,10 +186,10 @@ def _operation(kind: str, width: int, args: list[Term]) -> Term:
 
 def _parity(a: Term) -> Term:
     bits = [extract(a, bit, bit) for bit in range(a.width)]
-    found = FALSE
+    parity = FALSE
     for bit in sorted(bits, key=lambda b: b.is_const):  # constants last: words that differ in those alone are alike
-        found = make("xor", 1, found, bit)
-    return found
+        parity = make("xor", 1, parity, bit)
+    return parity
 
 
 def _signed_quotient(kind: str, a: Term, b: Term) -> Term:

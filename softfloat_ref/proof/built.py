@@ -44,18 +44,18 @@ def built_products(
     samples: values of the variables, for which the assumptions hold; places: the circuit's terms by their values then.
     """
     by: dict[Term, Term] = {}
-    found: list[Product] = []
-    for made in products_in(ours):
-        x, y = (bare(a) for a in made.args)
-        p = var(f"product {len(found)}", x.width + y.width)
+    products: list[Product] = []
+    for term in products_in(ours):
+        x, y = (bare(a) for a in term.args)
+        p = var(f"product {len(products)}", x.width + y.width)
         for steps, shift in _ways(x, y, assumed, samples):
             last = _followed(steps, p.width, places, assumed, samples)
             if last:
                 up = shifted(p, shift)
-                by |= {made: resized(p, made.width), **{t: resized(up, t.width) for t in last}}
-                found.append(Product(p, x, y))
+                by |= {term: resized(p, term.width), **{t: resized(up, t.width) for t in last}}
+                products.append(Product(p, x, y))
                 break
-    return by, found
+    return by, products
 
 
 def by_values(roots: Sequence[Term], samples: Samples) -> Places:

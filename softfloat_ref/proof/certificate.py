@@ -44,8 +44,8 @@ def read_certificate(path: str) -> dict[str, Any]:
         raise Error(f"{path}: no such file")
     text = read_bytes(path, limits.JSON)
     try:
-        found = dict(parse_json(text, path))
-        ours, schema, version = found["tool"] == "softfloat-ref", found["schema"], found["version"]
+        table = dict(parse_json(text, path))
+        ours, schema, version = table["tool"] == "softfloat-ref", table["schema"], table["version"]
     except (ValueError, KeyError, TypeError):
         ours = False
     if not ours:
@@ -55,7 +55,7 @@ def read_certificate(path: str) -> dict[str, Any]:
             f"{path}: a certificate of schema {schema}, written by softfloat-ref {version}; this version checks schema"
             f" {SCHEMA}: prove again"
         )
-    return found
+    return table
 
 
 def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -> Iterator[str]:
@@ -77,8 +77,8 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
             yield f"{table['second_opinion']['difference']['simulator']} shows something else than the netlist"
         yield from _left_out(table, solver)
         if "cases" in other:
-            found = [*_open_cases(other["cases"]), *_left_out({**table, "cases": other["cases"]}, solver)]
-            yield from (f"the text that simulators compile: {line}" for line in found)
+            lines = [*_open_cases(other["cases"]), *_left_out({**table, "cases": other["cases"]}, solver)]
+            yield from (f"the text that simulators compile: {line}" for line in lines)
 
 
 @contextmanager
@@ -97,9 +97,9 @@ def other_versions(table: Mapping[str, Any]) -> Iterator[str]:
     was proved with which tools."""
     with _complete():
         for tool, used in {**table["reading"]["tools"], **table["solvers"]}.items():
-            found = installed_version(tool)
-            if found != used:
-                yield f"proved with {tool} {used}; {found or 'no version'} is installed"
+            installed = installed_version(tool)
+            if installed != used:
+                yield f"proved with {tool} {used}; {installed or 'no version'} is installed"
 
 
 def _open_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -116,13 +116,13 @@ def _left_out(table: Mapping[str, Any], solver: str) -> Iterator[str]:
     """Whether an input that is assumed is in no case."""
     text = split_text(table)
     try:
-        found = answer_text(text, solver, _LIMIT_S).result
+        result = answer_text(text, solver, _LIMIT_S).result
     except Error:
         raise
     except Exception as e:  # each solver has its own, for a text that it cannot read
         raise Error(f"{solver} cannot read the cases of the certificate: {e}") from None
-    if found != "unsat":
-        yield "the cases leave out an input" if found == "sat" else "whether the cases are complete is undecided"
+    if result != "unsat":
+        yield "the cases leave out an input" if result == "sat" else "whether the cases are complete is undecided"
 
 
 def split_text(table: Mapping[str, Any]) -> str:

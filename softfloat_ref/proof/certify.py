@@ -69,10 +69,10 @@ def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict
 def _text(text: SimulatedText, folder: Path) -> dict[str, Any]:
     if text.rtl is None:
         return {"unread": text.unread}
-    found = {"reading": text.rtl.reading.table(folder.resolve()), "netlist": text.rtl.netlist.hash}
+    table = {"reading": text.rtl.reading.table(folder.resolve()), "netlist": text.rtl.netlist.hash}
     if text.question is None or text.proof is None:
-        return found
-    return {**found, "verdict": text.proof.verdict, "cases": _cases(text.question, text.proof)}
+        return table
+    return {**table, "verdict": text.proof.verdict, "cases": _cases(text.question, text.proof)}
 
 
 def _cases(question: Question, proof: Proof) -> list[dict[str, Any]]:

@@ -37,10 +37,10 @@ class Fact(NamedTuple):
 
 def facts(design: Elaborated) -> tuple[Fact, ...]:
     """What slang says of the module and those below it, and of packages."""
-    found = list(_facts(design.body, ""))
+    elaborated = list(_facts(design.body, ""))
     for package in design.body.compilation.getPackages():
-        found += _facts(package, f"{package.name}::")
-    return tuple(found)
+        elaborated += _facts(package, f"{package.name}::")
+    return tuple(elaborated)
 
 
 def _facts(scope: Any, path: str) -> Iterator[Fact]:
@@ -72,15 +72,15 @@ def dumped(text: str, top: str) -> tuple[list[Fact], str]:
     if begin is None:
         return [], text
     root, end = json.JSONDecoder().raw_decode(text, begin.start())
-    found = list[Fact]()
+    elaborated = list[Fact]()
     for unit in root["members"]:
         if unit["kind"] == "Instance" and unit["name"] == top:
             for dut in (m for m in unit["body"]["members"] if m["kind"] == "Instance" and m["name"] == "dut"):
-                found += _dumped(dut["body"], "")
+                elaborated += _dumped(dut["body"], "")
     for unit in root["members"]:
         for package in (m for m in unit.get("members", ()) if m["kind"] == "Package"):
-            found += _dumped(package, f"{package['name']}::")
-    return found, text[: begin.start()] + text[begin.start() + end - begin.start() :]
+            elaborated += _dumped(package, f"{package['name']}::")
+    return elaborated, text[: begin.start()] + text[begin.start() + end - begin.start() :]
 
 
 def _dumped(scope: Mapping[str, Any], path: str) -> Iterator[Fact]:
@@ -157,9 +157,9 @@ def remainders(design: Elaborated, nodes: Nodes) -> Iterator[str]:
 
 
 def _below(expression: Any) -> list[Any]:
-    found: list[Any] = []
-    expression.visit(found.append)
-    return found
+    nodes: list[Any] = []
+    expression.visit(nodes.append)
+    return nodes
 
 
 def _is_remainder(node: Any, loops: Iterable[Any]) -> bool:

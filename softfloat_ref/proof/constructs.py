@@ -116,9 +116,9 @@ def _is_ones(parameter: Any) -> bool:
 
 
 def _calls(node: Any) -> list[Any]:
-    found: list[Any] = []
-    node.visit(lambda n: found.append(n) if hasattr(n, "subroutineName") else None)
-    return found
+    calls: list[Any] = []
+    node.visit(lambda n: calls.append(n) if hasattr(n, "subroutineName") else None)
+    return calls
 
 
 def _items(case: Any) -> Iterator[Any]:
@@ -126,9 +126,9 @@ def _items(case: Any) -> Iterator[Any]:
 
 
 def _literals(expression: Any) -> list[Any]:
-    found: list[Any] = []
-    expression.visit(lambda n: found.append(n) if hasattr(n, "kind") and n.kind.name.endswith("Literal") else None)
-    return found
+    literals: list[Any] = []
+    expression.visit(lambda n: literals.append(n) if hasattr(n, "kind") and n.kind.name.endswith("Literal") else None)
+    return literals
 
 
 def variable_indices(nodes: Nodes) -> Iterator[Any]:
@@ -158,10 +158,10 @@ def _loop_variables(loop: Any) -> Iterator[Any]:
 
 def _acts(action: Any) -> bool:
     """Whether an assertion's action does more than print."""
-    found: list[Any] = []
+    acts: list[Any] = []
     if action is not None:
-        action.visit(lambda n: found.append(n) if _does(n) else None)
-    return bool(found)
+        action.visit(lambda n: acts.append(n) if _does(n) else None)
+    return bool(acts)
 
 
 def _does(node: Any) -> bool:

@@ -120,25 +120,25 @@ class Cosimulation:
     def look_at(self, recording: Recording) -> SecondOpinion:
         """Compare some operations."""
         if self.benches and recording.inputs:
-            found = self._difference(recording)
+            difference = self._difference(recording)
             self.opinion = replace(
-                self.opinion, operations=self.opinion.operations + recording.operations, difference=found
+                self.opinion, operations=self.opinion.operations + recording.operations, difference=difference
             )
         return self.opinion
 
     def look_at_counterexample(self, proof: Proof) -> SecondOpinion:
         """Compare the operations of a proof's counterexample, if it has one that can be driven."""
-        found, later = proof.counterexample, proof.later
-        if found is None or self.question.source is not None:
+        counterexample, later = proof.counterexample, proof.later
+        if counterexample is None or self.question.source is not None:
             return self.opinion
-        case = next((d.case for d in proof.cases if d.counterexample is found), None)
+        case = next((d.case for d in proof.cases if d.counterexample is counterexample), None)
         part = 0 if case is None else self.question.case(case).part or 0
         observed, lanes = self.question.design(part).observed, input_names(self.question.unit)
         steps = later.steps if case is None and later is not None else observed.steps
         if case is None or observed.start in (RESET, POWER_UP):
-            values = {**found.others, **dict(zip(lanes, found.inputs, strict=True))}
+            values = {**counterexample.others, **dict(zip(lanes, counterexample.inputs, strict=True))}
             return self.look_at(self.driver.replayed(steps, values))
-        vector = Vector(part, dict(zip(lanes, found.inputs, strict=True)))
+        vector = Vector(part, dict(zip(lanes, counterexample.inputs, strict=True)))
         return self.look_at(self.driver.record([vector] * 3, DRIVE_S))
 
     # -- the sources' side ---------------------------------------------------------------------------------------------
@@ -164,11 +164,11 @@ class Cosimulation:
     def _difference(self, recording: Recording) -> Difference | None:
         """The first difference in some cycles, with the macros without which it is not there."""
         checks = list(self._checks(recording))
-        found = {name: self._first(name, bench, recording, checks) for name, bench in self.benches.items()}
-        first = next((difference for difference in found.values() if difference is not None), None)
+        by_simulator = {name: self._first(name, bench, recording, checks) for name, bench in self.benches.items()}
+        first = next((difference for difference in by_simulator.values() if difference is not None), None)
         if first is None:
             return None
-        agreeing = tuple(name for name, difference in found.items() if difference is None)
+        agreeing = tuple(name for name, difference in by_simulator.items() if difference is None)
         return replace(first, agreeing=agreeing, macros=self._macros(first.simulator, recording, checks))
 
     def _first(self, name: str, bench: CycleBench, recording: Recording, checks: Sequence[_Check]) -> Difference | None:

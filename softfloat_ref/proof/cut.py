@@ -74,17 +74,17 @@ def shared_products(
     """The products of reference and circuit that are equal under assumptions, with what replaces them; none if there
     is none."""
     ours = products_in(reference)
-    found: list[Product] = []
+    products: list[Product] = []
     by: dict[Term, Term] = {}
     for theirs in products_in(design):
         (x, i), (y, j) = (_above_zeros(bare(a)) for a in theirs.args)
-        p = Product(var(f"product {len(found)}", x.width + y.width), x, y)
-        free = [(m, f"product {len(found)} of others {i}") for i, m in enumerate(ours) if m not in by]
+        p = Product(var(f"product {len(products)}", x.width + y.width), x, y)
+        free = [(m, f"product {len(products)} of others {i}") for i, m in enumerate(ours) if m not in by]
         cut = {m: t for m, name in free if (t := _in_place(m, p, name, assumed)) is not None}
         if cut:
-            found.append(p)
+            products.append(p)
             by |= {**cut, theirs: shifted(resized(p.value, theirs.width), i + j)}
-    return by, found
+    return by, products
 
 
 def _above_zeros(a: Term) -> tuple[Term, int]:
@@ -112,13 +112,13 @@ def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> 
 def _often(bit: Term) -> int:
     """For how many of some inputs a bit is set: random ones, a third each with ones in the upper half and in the upper
     three quarters, as narrower operands in wide registers have them."""
-    run, words, found = evaluator([bit]), Random(0), 0
+    run, words, count = evaluator([bit]), Random(0), 0
     free = [(str(v.value), v.width) for v in variables([bit])]
     for k in range(_TRIED):
         ones = [(1 << width) - (1 << (width, width // 2, width // 4)[k % 3]) for _, width in free]
         values = {name: words.getrandbits(width) | above for (name, width), above in zip(free, ones, strict=True)}
-        found += run(values)[0]
-    return found
+        count += run(values)[0]
+    return count
 
 
 def products_in(roots: Sequence[Term]) -> list[Term]:

@@ -44,15 +44,15 @@ class State:
 
 def _merged(states: Iterable[State | None]) -> State | None:
     """The point where ways meet; None if there are none."""
-    found = None
+    meeting = None
     for state in states:
-        if found is None:
-            found = state.copy() if state else None
+        if meeting is None:
+            meeting = state.copy() if state else None
         elif state is not None:
-            found.assigned = _common(found.assigned, state.assigned)
-            found.driven = _common(found.driven, state.driven)
-            found.values = {s: v for s, v in found.values.items() if str(state.values.get(s)) == str(v)}
-    return found
+            meeting.assigned = _common(meeting.assigned, state.assigned)
+            meeting.driven = _common(meeting.driven, state.driven)
+            meeting.values = {s: v for s, v in meeting.values.items() if str(state.values.get(s)) == str(v)}
+    return meeting
 
 
 def _common(a: Bits, b: Bits) -> Bits:
@@ -142,8 +142,8 @@ class Flow:
         value: Any = True
         for condition in statement.conditions:
             self._evaluate(condition.expr, state)
-            found = self._value(condition.expr, state)
-            value = None if found is None or value is None else value and found.isTrue()
+            test = self._value(condition.expr, state)
+            value = None if test is None or value is None else value and test.isTrue()
         then = self._run(statement.ifTrue, state.copy()) if value is not False else None
         other = self._run(statement.ifFalse, state.copy()) if value is not True else None
         return _merged([then, other])
@@ -246,10 +246,10 @@ class Flow:
         after = self._body(statement, state.copy())
         if after is not None:
             self._steps(steps, after)
-        found = _merged([state, after, *self._leaves.pop(("break", statement), [])])
-        if found is not None:
-            found.values.clear()
-        return found
+        meeting = _merged([state, after, *self._leaves.pop(("break", statement), [])])
+        if meeting is not None:
+            meeting.values.clear()
+        return meeting
 
     def _steps(self, steps: Iterable[Any], state: State) -> None:
         for step in steps:
@@ -296,12 +296,12 @@ class Flow:
     def _parts(self, expression: Any) -> list[Any]:
         """The assignments and calls in an expression."""
         if expression not in self._active:
-            found = self._active[expression] = list[Any]()
+            parts = self._active[expression] = list[Any]()
 
             def visit(node: Any) -> None:
                 kind = node.kind.name if hasattr(node, "kind") else ""
                 if kind in ("Assignment", "Call") or (kind == "UnaryOp" and node.op.name in _INCREMENTS):
-                    found.append(node)
+                    parts.append(node)
 
             expression.visit(visit)
         return self._active[expression]
@@ -340,10 +340,10 @@ class Flow:
             self._read(act.right, state)
             self._called([p for p in self._parts(act.right) if p.kind.name == "Call"], state)
         value = None if nonblocking else self._result(act, left, state)
-        found = self._paths(left, state, True)
-        if any(a[0] is b[0] and a[1] & b[1] for a, b in combinations(found, 2)):
+        targeted = self._paths(left, state, True)
+        if any(a[0] is b[0] and a[1] & b[1] for a, b in combinations(targeted, 2)):
             self.unordered.append(place)
-        self._mark(found, state, place, nonblocking)
+        self._mark(targeted, state, place, nonblocking)
         if left.kind.name == "NamedValue":
             self._set(left.symbol, value, state)
 
@@ -359,17 +359,17 @@ class Flow:
         if left.symbol not in state.values:
             context.createLocal(left.symbol, self.design.slang.ConstantValue(0))
         act.eval(context)
-        found = context.findLocal(left.symbol)
-        if found is None or found.value is None or found.hasUnknown():
+        result = context.findLocal(left.symbol)
+        if result is None or result.value is None or result.hasUnknown():
             return None
-        return self.design.slang.ConstantValue(found.value)  # a copy: the other is the context's
+        return self.design.slang.ConstantValue(result.value)  # a copy: the other is the context's
 
     def _value(self, expression: Any, state: State) -> Any:
         """The value of an expression, if it is constant."""
         if any(symbol not in state.values for symbol, _, _ in self._paths(expression, state, False)):
             return None
-        found = expression.eval(self._context(state))
-        return None if found.value is None else found
+        constant = expression.eval(self._context(state))
+        return None if constant.value is None else constant
 
     def _context(self, state: State) -> Any:
         context = self.ast.EvalContext(self.design.body, self.ast.EvalFlags.IsScript)
@@ -380,16 +380,16 @@ class Flow:
     def _paths(self, expression: Any, state: State, targets: bool) -> list[tuple[Any, int, bool]]:
         """Variables in an expression, the bits of each, and whether it is these and no others. targets: without those
         that only select."""
-        found: list[tuple[Any, int, bool]] = []
+        paths: list[tuple[Any, int, bool]] = []
 
         def take(path: Any) -> None:
             symbol = stored(path.rootSymbol)
             if symbol is not None:
                 low, high = path.lspBounds
-                found.append((symbol, (1 << high + 1) - (1 << low), path.isFullyStatic))
+                paths.append((symbol, (1 << high + 1) - (1 << low), path.isFullyStatic))
 
         self.ast.ValuePath.visitPaths(expression, self._context(state), take, targets)
-        return found
+        return paths
 
     def _read(self, expression: Any, state: State) -> None:
         paths = Counter(self._paths(expression, state, False))

@@ -65,19 +65,19 @@ class _Checked:
         yield from constructs(design, nodes)
         yield from misread(design, nodes) if self.verilog else remainders(design, nodes)
         functions: dict[Any, Flow] = {}
-        found = list(processes(design, nodes.get("ProceduralBlock", ()), functions))
+        listed = list(processes(design, nodes.get("ProceduralBlock", ()), functions))
         manager = design.slang.analysis.AnalysisManager()
         manager.analyze(compilation)
         signals = [*nodes.get("Net", ()), *nodes.get("Variable", ())]
-        self.shared = shared(manager, signals, lambda: _read(design, nodes, found, functions))
+        self.shared = shared(manager, signals, lambda: _read(design, nodes, listed, functions))
         yield from several_drivers(design, manager, (s for s in signals if s not in self.shared))
-        for process in found:
+        for process in listed:
             yield from process.problems()
-        yield from silent(design, manager, found)
+        yield from silent(design, manager, listed)
         yield from initial_values(design, nodes.get("Variable", ()))
-        yield from _elsewhere(design, nodes, (process.flow for process in found))
+        yield from _elsewhere(design, nodes, (process.flow for process in listed))
         yield from _functions(design, nodes, functions)
-        yield from races(design, found, lambda: _links(found, _assignments(design, nodes, functions)))
+        yield from races(design, listed, lambda: _links(listed, _assignments(design, nodes, functions)))
 
 
 def _functions(design: Elaborated, nodes: Nodes, functions: Functions) -> Iterator[str]:
@@ -92,9 +92,9 @@ def _functions(design: Elaborated, nodes: Nodes, functions: Functions) -> Iterat
     yield from function_problems(design, functions)
 
 
-def _read(design: Elaborated, nodes: Nodes, found: Iterable[Process], functions: Functions) -> set[Any]:
+def _read(design: Elaborated, nodes: Nodes, listed: Iterable[Process], functions: Functions) -> set[Any]:
     """Variables that are read, or ports, other than by a process that assigned them before."""
-    flows = [p.flow for p in found] + [flow for flow, _ in _assignments(design, nodes, functions)]
+    flows = [p.flow for p in listed] + [flow for flow, _ in _assignments(design, nodes, functions)]
     flows += functions.values()
     ports = {stored(getattr(port, "internalSymbol", None)) for port in nodes.get("Port", ())}
     return ports | {read.symbol for flow in flows for read in flow.reads}
@@ -112,23 +112,23 @@ def _elsewhere(design: Elaborated, nodes: Nodes, flows: Iterable[Flow]) -> Itera
 def _nodes(design: Elaborated) -> dict[str, list[Any]]:
     """What is in the module, those below it and functions that they call, by kind; without assertions, variables of
     functions, parameters, and what generate leaves out."""
-    found: dict[str, list[Any]] = {}
+    nodes: dict[str, list[Any]] = {}
     skip = design.slang.ast.VisitAction.Skip
 
     def visit(node: Any) -> Any:
         kind = node.kind.name if hasattr(node, "kind") else ""
         if kind in ("GenerateBlock", "GenerateBlockArray") and getattr(node, "isUninstantiated", False):
             return skip
-        found.setdefault(kind, []).append(node)
+        nodes.setdefault(kind, []).append(node)
         return skip if kind in _OUTSIDE else None
 
     design.body.visit(visit)  # which does not name itself: a cycle would keep nodes longer than the design
     done: dict[Any, None] = {}
-    while called := [c for c in _callees(found) if c not in done]:
+    while called := [c for c in _callees(nodes) if c not in done]:
         for subroutine in called:
             done[subroutine] = None
             subroutine.body.visit(visit)
-    return found
+    return nodes
 
 
 def _callees(nodes: Nodes) -> dict[Any, None]:

@@ -78,11 +78,11 @@ class Driver:
         def bits(cycle: int, output: str) -> int:
             while len(seen) <= cycle:
                 inputs = recording.inputs[len(seen)]
-                given = {str(machine.registers[n].value): pair for n, pair in held.items()}
-                given |= {str(v.value): (inputs[n], ones(v.width)) for n, v in machine.inputs.items() if n in inputs}
-                found = run(given)
-                held.update(zip(machine.nexts, found[len(machine.outputs) :], strict=True))
-                seen.append(dict(zip(machine.outputs, found, strict=False)))
+                values = {str(machine.registers[n].value): pair for n, pair in held.items()}
+                values |= {str(v.value): (inputs[n], ones(v.width)) for n, v in machine.inputs.items() if n in inputs}
+                known = run(values)
+                held.update(zip(machine.nexts, known[len(machine.outputs) :], strict=True))
+                seen.append(dict(zip(machine.outputs, known, strict=False)))
             return seen[cycle][output][1]
 
         return bits
@@ -104,9 +104,9 @@ class Driver:
         values = {str(machine.registers[n].value): code for n, code in held.items()}
         for name, v in machine.inputs.items():
             values[str(v.value)] = inputs[name] if name in inputs else free.getrandbits(v.width)
-        found = self.nets(values)
-        held.update(zip(machine.nexts, found[len(machine.outputs) :], strict=True))
-        return dict(zip(machine.outputs, found, strict=False))
+        codes = self.nets(values)
+        held.update(zip(machine.nexts, codes[len(machine.outputs) :], strict=True))
+        return dict(zip(machine.outputs, codes, strict=False))
 
     def outputs(self, cycles: Sequence[Mapping[str, int]], free: Random) -> list[dict[str, int]]:
         """The machine's outputs in cycles with these inputs."""
@@ -123,13 +123,13 @@ class Driver:
         inputs = [{**_INPUTS, **cycle} for cycle in inputs]
         outputs, reset = self.outputs(inputs, Random(2)), self.ports.reset.cycles if self.ports.reset else 0
         care = self.bound.parts[0].care[0] if len(self.bound.parts) == 1 else 0
-        shown = [Due(care if found["out_valid"] else 0, tag=bool(found["out_valid"])) for found in outputs[reset:]]
+        shown = [Due(care if codes["out_valid"] else 0, tag=bool(codes["out_valid"])) for codes in outputs[reset:]]
         return Recording(inputs, outputs, [*[None] * reset, *shown], 1)
 
-    def record(self, given: Iterable[Vector], limit_s: float) -> Recording:
+    def record(self, operations: Iterable[Vector], limit_s: float) -> Recording:
         """Some operations one after the other, until there are no more, the time is over or one is not taken."""
         run, end = _Run(self, Random(1)), time.process_time() + limit_s
-        for vector in given:
+        for vector in operations:
             if not run.operate(vector):
                 break
             enough = run.recording.operations >= LEAST_OPERATIONS or len(run.recording.inputs) >= LEAST_CYCLES

@@ -75,21 +75,21 @@ def decide(problem: Problem, name: str, how: How) -> Decided:
     begin = time.monotonic()
     posed = problem.posed(problem.case(name))
     asked: list[Query] = []
-    found = _Outcome("proved")
+    outcome = _Outcome("proved")
     for part in posed.apart() if how.apart and posed.apart else [Part("", posed.wrong, posed.ours)]:
-        found = _decide_part(posed, part, how, asked)
-        if found.verdict != "proved":
+        outcome = _decide_part(posed, part, how, asked)
+        if outcome.verdict != "proved":
             break
     seconds = time.monotonic() - begin
-    return Decided(name, found.verdict, tuple(asked), seconds, found.counterexample, found.note, posed.undefined)
+    return Decided(name, outcome.verdict, tuple(asked), seconds, outcome.counterexample, outcome.note, posed.undefined)
 
 
 def _decide_part(posed: Obligation, part: Part, how: How, asked: list[Query]) -> _Outcome:
     """Decide a part, with the questions that it takes."""
     note, largest = "", largest_numbers([*part.reference, *posed.theirs])
     if largest:
-        by = {t: found.value for t, found in largest.items()}
-        wrong = and_(*replaced([part.wrong], by), *(found.facts for found in largest.values()))
+        by = {t: number.value for t, number in largest.items()}
+        wrong = and_(*replaced([part.wrong], by), *(number.facts for number in largest.values()))
         part = part._replace(wrong=wrong)
     for kind, assertions in _attempts(posed, part, how.cut):
         kind += LARGEST if largest else ""
@@ -132,11 +132,11 @@ def _abstract(
     assumed: Sequence[Term],
     wrong: Term,
     by: Mapping[Term, Term],
-    found: Sequence[Product | Quotient],
+    cut: Sequence[Product | Quotient],
 ) -> Iterator[tuple[str, list[Term]]]:
     """The questions with variables for products and quotients, if there are some, of which more and more is known."""
-    for level in LEVELS if found else ():
-        facts = and_(*(fact for p in found for fact in p.facts(level)))
+    for level in LEVELS if cut else ():
+        facts = and_(*(fact for p in cut for fact in p.facts(level)))
         yield f"{kind}, facts {level}", [*assumed, *replaced([wrong], by), facts]
 
 
@@ -177,8 +177,8 @@ def _found(
 
 def _ask(kind: str, assertions: Sequence[Term], how: How) -> tuple[Query, Mapping[str, int]]:
     """A question to the solver, with its answer, and the model, if there is one."""
-    found = solve(assertions, how.limit_s)
+    answer = solve(assertions, how.limit_s)
     others: dict[str, Result] = {}
-    if how.confirm and found.result == "unsat":
+    if how.confirm and answer.result == "unsat":
         others[how.confirm] = confirm(assertions, how.confirm, how.limit_s).result
-    return Query(kind, query_hash(assertions), found.result, found.seconds, others), found.model
+    return Query(kind, query_hash(assertions), answer.result, answer.seconds, others), answer.model

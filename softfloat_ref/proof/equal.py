@@ -72,14 +72,14 @@ class Equality(Problem):
     def _others_cases(self) -> dict[str, Case]:
         return {case.name: case for case in cases(self.other)}
 
-    def _renamed(self, found: Circuit) -> Circuit:
+    def _renamed(self, read: Circuit) -> Circuit:
         """The other's circuit with the names of the unit's inputs."""
         inputs = [(n, f.width) for f in self.unit.inputs for n in lanes_of(f)]
         theirs = [n for f in self.other.inputs for n in lanes_of(f)]
         by = {var(n, width): var(name, width) for n, (name, width) in zip(theirs, inputs, strict=True) if n != name}
-        *roots, undefined = replaced([*found.terms.values(), found.undefined], by)
-        terms = dict(zip(found.terms, roots, strict=True))
-        return dataclasses.replace(found, terms=terms, undefined=undefined)
+        *roots, undefined = replaced([*read.terms.values(), read.undefined], by)
+        terms = dict(zip(read.terms, roots, strict=True))
+        return dataclasses.replace(read, terms=terms, undefined=undefined)
 
     def _differ(self, ours: Circuit, theirs: Circuit, flags: bool) -> Term:
         """Whether the outputs differ."""
@@ -93,8 +93,8 @@ class Equality(Problem):
         """A solver's model on the real terms and the oracle; None if it does not tell the two apart."""
         values = {n: model.get(n, 0) for f in self.unit.inputs for n in lanes_of(f)}
         inputs = tuple(values.values())
-        for unit, found in self._sides(ours, theirs):
-            undefined, *codes = evaluator([found.undefined, *found.roots])(values)
+        for unit, read in self._sides(ours, theirs):
+            undefined, *codes = evaluator([read.undefined, *read.roots])(values)
             same_as_oracle(unit, inputs, None if undefined else tuple(codes), _answer(unit, inputs))
         return self.told_apart(inputs)
 
@@ -104,9 +104,9 @@ class Equality(Problem):
         same = _told(self.unit, first, self.flags) == _told(self.other, second, self.flags)
         return None if same else Counterexample(tuple(inputs), first or (), second or ())
 
-    def by_results(self, found: Counterexample) -> bool:
+    def by_results(self, counterexample: Counterexample) -> bool:
         """Whether the results differ, not only the flags."""
-        first, second = found.expected or None, found.got or None
+        first, second = counterexample.expected or None, counterexample.got or None
         return _told(self.unit, first, False) != _told(self.other, second, False)
 
     @cached_property
@@ -120,10 +120,10 @@ def judged(first: Unit, second: Unit, flags: bool, limit_s: float) -> tuple[int,
     """Whether two units answer alike: True if that is proved, inputs that tell them apart, None if neither is found in
     time."""
     try:
-        found = decide(Equality(first, second, flags=flags), ALL, How(limit_s, cut=False))
+        decided = decide(Equality(first, second, flags=flags), ALL, How(limit_s, cut=False))
     except Unsupported:
         return None
-    return found.counterexample.inputs if found.counterexample else found.verdict == "proved" or None
+    return decided.counterexample.inputs if decided.counterexample else decided.verdict == "proved" or None
 
 
 @lru_cache(maxsize=8)

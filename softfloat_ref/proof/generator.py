@@ -68,15 +68,15 @@ def stepped(design: Design, name: str, source: Lfsr, limit_s: float) -> Stepped:
     held, right = run.contents[own], ite(taken, _next(state, source), state)
     reached = not_(eq(state, const(0, source.width))) if source.width in source.taps else TRUE  # 0 comes of 0 only
     wrong = [reached, not_(eq(held, right))]
-    found = solve(wrong, limit_s)
-    if found.result == "unsat":
+    answer = solve(wrong, limit_s)
+    if answer.result == "unsat":
         return Stepped()
     seen = solve([*wrong, not_(eq(*(extract(x, source.high, source.low) for x in (held, right))))], limit_s)
-    found = seen if seen.result == "sat" else found  # what operations get, rather than other bits
+    answer = seen if seen.result == "sat" else answer  # what operations get, rather than other bits
     before = {str(v.value) for v in variables([held, taken])} & {str(t.value) for t in free_contents(machine).values()}
-    if found.result == "unknown" or before:
+    if answer.result == "unknown" or before:
         return Stepped(f"whether register {name} is the source's state is undecided")
-    model = {str(v.value): found.model.get(str(v.value), 0) for v in variables([held, right, taken])}
+    model = {str(v.value): answer.model.get(str(v.value), 0) for v in variables([held, right, taken])}
     at, *codes = evaluator([state, taken, right, held])({"state": 1, **model})
     word = next((i for i, s in zip(range(WORDS), source.states(), strict=False) if s == at), None)
     if word is None:
@@ -91,10 +91,10 @@ def _soon(design: Design, own: str, source: Lfsr, limit_s: float) -> Wrong | Non
         state = run.contents[own]
         every.append(_cycle(design, run, f" in {at}"))
         held, right = run.contents[own], ite(every[-1], _next(state, source), state)
-        found = solve([not_(eq(held, right))], limit_s)
-        if found.result == "sat":
+        answer = solve([not_(eq(held, right))], limit_s)
+        if answer.result == "sat":
             roots = [state, right, held, *every]
-            model = {str(v.value): found.model.get(str(v.value), 0) for v in variables(roots)}
+            model = {str(v.value): answer.model.get(str(v.value), 0) for v in variables(roots)}
             before, wanted, got, *taken = evaluator(roots)(model)
             now = {name.removesuffix(f" in {at}"): x for name, x in model.items()}
             return Wrong(sum(taken[:-1]), before, bool(taken[-1]), now, wanted, got)
@@ -113,11 +113,11 @@ def _cycle(design: Design, run: Run, name: str) -> Term:
 
 def _next(state: Term, source: Lfsr) -> Term:
     """The state after a state: each of its bits the exclusive or of those that move it."""
-    images, found = source.images(), list[Term]()
+    images, bits = source.images(), list[Term]()
     for bit in range(source.width):
         moved = const(0, 1)
         for i, image in enumerate(images):
             if image >> bit & 1:
                 moved = make("xor", 1, moved, extract(state, i, i))
-        found.append(moved)
-    return side_by_side(found)
+        bits.append(moved)
+    return side_by_side(bits)

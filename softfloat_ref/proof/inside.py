@@ -62,8 +62,8 @@ class Inside(NamedTuple):
 
     def by(self, always: bool) -> dict[Term, Term]:
         """What stands in place of terms. always: the sum is a number for all inputs that are assumed."""
-        found = {t: resized(side.value, t.width) for side in self[1:3] for t in (side.ours, *side.theirs)}
-        return found if always else {t: ite(self.where, value, t) for t, value in found.items()}
+        values = {t: resized(side.value, t.width) for side in self[1:3] for t in (side.ours, *side.theirs)}
+        return values if always else {t: ite(self.where, value, t) for t, value in values.items()}
 
 
 def rounding_inside(rounded: Rounded, theirs: Sequence[Term], inputs: Sequence[Mapping[str, int]]) -> Inside | None:
@@ -77,8 +77,8 @@ def rounding_inside(rounded: Rounded, theirs: Sequence[Term], inputs: Sequence[M
         values = tuple(evaluator([ours])(values)[0] for values in usable)
         never = ~reduce(or_bits, values) if sides else 0
         of = set(variables([ours]))
-        found = [t for t in places.get(values, ()) if of.issuperset(variables([t]))]
-        sides.append(Side(ours, found, var(f"rounded {len(sides)}", ours.width), const(never, ours.width)))
+        same = [t for t in places.get(values, ()) if of.issuperset(variables([t]))]
+        sides.append(Side(ours, same, var(f"rounded {len(sides)}", ours.width), const(never, ours.width)))
     code, flags = sides
     return Inside(rounded.where, code, flags, rounded.fmt) if code.theirs else None  # it may have no flags
 

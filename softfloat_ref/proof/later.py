@@ -72,19 +72,19 @@ def later(question: Question, limit_s: float) -> Later | None:
         if not starts <= {ANY, CHANGING}:
             why = _RESTS + _FOLLOWED if has_pauses(ports) else _RESTS
             return _shown_or(question, walked(Operations(question.design(), question.assumption)), why)
-    found = Later("proved")
+    outcome = Later("proved")
     if has_pauses(ports):
-        found = _of_pauses(question, limit_s)
-        if found.verdict != "proved":
-            return found
+        outcome = _of_pauses(question, limit_s)
+        if outcome.verdict != "proved":
+            return outcome
     if question.source is not None:
         (name,) = question.registers
-        found = _of_source(question, name, question.source, limit_s)
-    if found.verdict != "proved" or ports.latency is not None:
-        return found if question.source is not None else None
+        outcome = _of_source(question, name, question.source, limit_s)
+    if outcome.verdict != "proved" or ports.latency is not None:
+        return outcome if question.source is not None else None
     if question.registers and question.source is None:
         return Later("undecided", "--register without --random-source covers one operation only")
-    return replace(_of_stream(question, limit_s), order=found.order)
+    return replace(_of_stream(question, limit_s), order=outcome.order)
 
 
 # -- a handshake -------------------------------------------------------------------------------------------------------
@@ -93,11 +93,11 @@ def later(question: Question, limit_s: float) -> Later | None:
 def _of_stream(question: Question, limit_s: float) -> Later:
     if len(question.unit.parts) > 1 and question.assumption is not TRUE:
         return Later("undecided", "--assume is not supported for later operations of a set of several")
-    found = follow(question.design(), question.assumption, limit_s)
-    if found.fault is None and not found.why:
-        states = counted(found.states, "state")
+    followed = follow(question.design(), question.assumption, limit_s)
+    if followed.fault is None and not followed.why:
+        states = counted(followed.states, "state")
         return Later("proved", f"every operation {question.design().observed.start}, with any stalls ({states})")
-    return _shown_or(question, found.fault, found.why or "only operations without a defined result may be wrong")
+    return _shown_or(question, followed.fault, followed.why or "only operations without a defined result may be wrong")
 
 
 def _shown_or(question: Question, fault: Fault | None, why: str) -> Later:
@@ -141,9 +141,9 @@ def _case(question: Question, model: Mapping[str, int], end: str) -> tuple[Desig
 
 def _answer(design: Design, got: Term, expected: Sequence[int]) -> tuple[bool, tuple[int, ...]]:
     """Whether outputs are wrong, and the codes in them."""
-    given, lanes = design.giving(got), _outputs(design.unit)
+    circuit, lanes = design.giving(got), _outputs(design.unit)
     wants = {name: const(x, width) for (name, width), x in zip(lanes, expected, strict=True)}
-    wrong, *codes = evaluator([given.wrong(wants), *(given.code(name, wants[name]) for name, _ in lanes)])({})
+    wrong, *codes = evaluator([circuit.wrong(wants), *(circuit.code(name, wants[name]) for name, _ in lanes)])({})
     return bool(wrong), tuple(codes)
 
 
@@ -172,12 +172,12 @@ def _story(question: Question, fault: Fault, number: int) -> Iterator[str]:
 
 
 def _event(event: Event) -> list[str]:
-    found = [] if event.begun is None else [f"operation {event.begun + 1} is taken"]
+    texts = [] if event.begun is None else [f"operation {event.begun + 1} is taken"]
     if event.shown is not None:
-        found.append(f"the result of operation {event.shown + 1} {'is taken' if event.ready else 'waits'}")
+        texts.append(f"the result of operation {event.shown + 1} {'is taken' if event.ready else 'waits'}")
     elif not event.ready:
-        found.append("the output is stalled")
-    return found
+        texts.append("the output is stalled")
+    return texts
 
 
 # -- a fixed latency ---------------------------------------------------------------------------------------------------
@@ -193,11 +193,11 @@ def _of_pauses(question: Question, limit_s: float) -> Later:
     for at, (extra, got) in enumerate(islice(unasked(run, ports, design.driven.any), 2 * latency + _FEW)):
         if {*free.values()} & {*variables([extra])}:  # no reset sets them
             continue
-        found = solve([extra], limit_s)
-        if found.result == "unknown":
+        answer = solve([extra], limit_s)
+        if answer.result == "unknown":
             return Later("undecided", f"whether there is a result without an operation, within {limit_s:g} s")
-        if found.result == "sat":
-            return _unasked(question, found.model, got, run.steps, at - latency + begin, at)
+        if answer.result == "sat":
+            return _unasked(question, answer.model, got, run.steps, at - latency + begin, at)
     always = Run(machine, {**free, **kept_contents(machine, ports, first)})
     *_, (extra, _) = islice(unasked(always, ports, design.driven.any), latency + 1)
     if solve([extra], limit_s).result == "unsat":
@@ -228,12 +228,12 @@ def _unasked(
 
 
 def _of_source(question: Question, name: str, source: Lfsr, limit_s: float) -> Later:
-    found = stepped(question.design(), name, source, limit_s)
-    if found.wrong is not None:
-        shown = _met(question, name, source, found.wrong, limit_s)
+    check = stepped(question.design(), name, source, limit_s)
+    if check.wrong is not None:
+        shown = _met(question, name, source, check.wrong, limit_s)
         return Later("counterexample", OTHER_BITS, counterexample=shown)
-    if found.why:
-        return Later("undecided", found.why)
+    if check.why:
+        return Later("undecided", check.why)
     return Later("proved", order=f"each operation uses the next word of {source.spec()}")
 
 
@@ -246,8 +246,8 @@ def _met(question: Question, name: str, source: Lfsr, wrong: Wrong, limit_s: flo
     codes = [design.code(lane, const(0, size)) for lane, size in lanes]
     sides = [replaced(codes, {var(field, width): const(r, width)}) for r in (right, held)]
     differs = or_(*(not_(eq(a, b)) for a, b in zip(*sides, strict=True)))
-    found = solve([question.assumption, design.observed.assumed, differs], limit_s)  # if not, other bits are wrong
-    values = {**found.model, field: right}
+    answer = solve([question.assumption, design.observed.assumed, differs], limit_s)  # if not, other bits are wrong
+    values = {**answer.model, field: right}
     inputs = tuple(values.get(n, 0) for n in input_names(unit))
     expected = oracle(unit, inputs)
     wants = [const(x, size) for (_, size), x in zip(lanes, expected, strict=True)]

@@ -94,8 +94,8 @@ class Operations:
 
     def fired(self, ready: int, cycle: Cycle) -> int:
         """The channels whose operands are taken. ready: those that the circuit takes."""
-        found = ready & cycle.offered
-        return 0 if self.ports.handshake.joint and found != self.channels else found
+        channels = ready & cycle.offered
+        return 0 if self.ports.handshake.joint and channels != self.channels else channels
 
     def open(self, flying: int, taken: int, offered: int) -> int:
         """The channels that may be offered: what is left of an operation that is begun or offered, or all of the next

@@ -112,10 +112,10 @@ def _listed(design: Elaborated, block: Any, timing: Any, functions: Functions) -
     edges = {e.edge.name for e in events}
     if edges != {"None_"} and not edges <= {"PosEdge", "NegEdge"}:
         raise Error(f"{place}: a sensitivity list with and without edges; use always_comb or always_ff")
-    found: Bits = {}
+    signals: Bits = {}
     for symbol, bits in (_event(design, e.expr, place) for e in events):
-        found[symbol] = found.get(symbol, 0) | bits
-    return Process(design, block, "list" if edges == {"None_"} else "clocked", functions, found)
+        signals[symbol] = signals.get(symbol, 0) | bits
+    return Process(design, block, "list" if edges == {"None_"} else "clocked", functions, signals)
 
 
 def _event(design: Elaborated, expression: Any, place: str) -> tuple[Any, int]:

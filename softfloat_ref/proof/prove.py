@@ -45,8 +45,8 @@ class Proof:
     @property
     def counterexample(self) -> Counterexample | None:
         """The first counterexample."""
-        found = next((d.counterexample for d in self.cases if d.counterexample), None)
-        return found or (self.later.counterexample if self.later else None)
+        first = next((d.counterexample for d in self.cases if d.counterexample), None)
+        return first or (self.later.counterexample if self.later else None)
 
     @property
     def undecided(self) -> tuple[Decided, ...]:
@@ -69,11 +69,11 @@ def prove(
     after each case; first: only in the first operation, with any contents of a register that holds random bits. Raises
     Error for what is not supported, for cases that leave out an input, and if no input is as assumed.
     """
-    found = _first(question, strategy, how, pool, work, note)
-    if found.verdict != "proved" or first or not isinstance(question, Question):
-        return found
+    proof = _first(question, strategy, how, pool, work, note)
+    if proof.verdict != "proved" or first or not isinstance(question, Question):
+        return proof
     more = later(question, how.limit_s)
-    return found if more is None else dataclasses.replace(found, later=more, verdict=more.verdict)
+    return proof if more is None else dataclasses.replace(proof, later=more, verdict=more.verdict)
 
 
 def _first(
@@ -118,10 +118,10 @@ def _made(decider: _Decider, names: Sequence[str], how: How) -> Proof:
 def _left_out(question: Problem, names: Sequence[str], how: How) -> Query:
     """The question whether an input is in none of the cases. Raises Error if there is one."""
     outside = question.outside(names)
-    found = solve(outside, how.limit_s)
-    if found.result == "sat":
+    answer = solve(outside, how.limit_s)
+    if answer.result == "sat":
         raise Error(f"the cases of {question.unit.name} leave out an input: a fault of softfloat-ref")
-    return Query("an input in no case", query_hash(outside), found.result, found.seconds)
+    return Query("an input in no case", query_hash(outside), answer.result, answer.seconds)
 
 
 @dataclass
@@ -138,16 +138,16 @@ class _Decider:
         tasks = [(self.question, name, how) for name in names if name not in known]
         if wrong := [d for d in known.values() if d.verdict == "counterexample"]:
             return wrong
-        found = list(known.values())
+        results = list(known.values())
         for decided in in_order(self.pool, _decide, tasks):
             self.journal.keep(decided, how)
-            found.append(decided)
-            self.note(decided, len(found), len(names))
+            results.append(decided)
+            self.note(decided, len(results), len(names))
             if decided.verdict == "counterexample":
                 self.pool.abort()
                 break
         order = {name: i for i, name in enumerate(names)}
-        return sorted(found, key=lambda d: order[d.case])
+        return sorted(results, key=lambda d: order[d.case])
 
 
 _QUESTIONS: Final[dict[str, Problem]] = {}  # of this process, with their terms
@@ -201,9 +201,9 @@ def _lines(text: str) -> Iterable[dict[str, Any]]:
 
 def restored(table: Mapping[str, Any]) -> Decided:
     """A result from its fields."""
-    found = table["counterexample"]
-    if found is not None:
-        codes = {k: tuple(found[k]) for k in ("inputs", "expected", "got", "story")}
-        found = Counterexample(**{**found, **codes})
+    counterexample = table["counterexample"]
+    if counterexample is not None:
+        codes = {k: tuple(counterexample[k]) for k in ("inputs", "expected", "got", "story")}
+        counterexample = Counterexample(**{**counterexample, **codes})
     queries = tuple(Query(**q) for q in table["queries"])
-    return Decided(**{**table, "queries": queries, "counterexample": found})
+    return Decided(**{**table, "queries": queries, "counterexample": counterexample})

@@ -125,8 +125,8 @@ class Problem(ABC):
 
     def outside(self, names: Sequence[str]) -> list[Term]:
         """Together, whether an input of the domain is in none of these cases."""
-        found = [case.assumption for name in names if not (case := self.case(name)).inside]
-        return [self.domain, not_(or_(*found))]
+        inputs = [case.assumption for name in names if not (case := self.case(name)).inside]
+        return [self.domain, not_(or_(*inputs))]
 
     @cached_property
     def samples(self) -> list[tuple[int, ...]]:

@@ -91,19 +91,19 @@ def built_quotients(
     samples: values of the variables, for which the assumptions hold; places: the circuit's terms by their values then.
     """
     by: dict[Term, Term] = {}
-    found: list[Quotient] = []
-    for made in quotients_in(ours):
-        name, best = f"{len(found)}", None
-        for operands in _operands(made, places, assumed, samples):
+    quotients: list[Quotient] = []
+    for term in quotients_in(ours):
+        name, best = f"{len(quotients)}", None
+        for operands in _operands(term, places, assumed, samples):
             steps = _Steps(operands, name, places, assumed, samples)
             best = max(best or steps, steps, key=lambda s: s.found)
             if best.found * 2 > best.up:  # most remainders are in the circuit
                 break
         if best and best.found:
-            left = var(f"remainder {name}", made.width)
-            found.append(Quotient(best.quotient, best.rest, left, best.x, best.y, best.up))
-            by |= {**best.by, made: resized(best.quotient, made.width), make("urem", made.width, *made.args): left}
-    return by, found
+            left = var(f"remainder {name}", term.width)
+            quotients.append(Quotient(best.quotient, best.rest, left, best.x, best.y, best.up))
+            by |= {**best.by, term: resized(best.quotient, term.width), make("urem", term.width, *term.args): left}
+    return by, quotients
 
 
 def quotients_in(roots: Sequence[Term]) -> list[Term]:
@@ -114,10 +114,10 @@ def quotients_in(roots: Sequence[Term]) -> list[Term]:
 # -- operands --------------------------------------------------------------------------------------------------------
 
 
-def _operands(made: Term, places: Places, assumed: Sequence[Term], samples: Samples) -> Iterator[_Operands]:
+def _operands(quotient: Term, places: Places, assumed: Sequence[Term], samples: Samples) -> Iterator[_Operands]:
     """Operands in the circuit: those of the quotient, times the same power of two; large ones, which are normalised,
     first. Each divisor is there once."""
-    n, d = (bare(t) for t in made.args)
+    n, d = (bare(t) for t in quotient.args)
     numbers = list(map(evaluator([n, d]), samples))
     divisors = []
     for values, (y, *_) in places.items():
@@ -131,11 +131,11 @@ def _operands(made: Term, places: Places, assumed: Sequence[Term], samples: Samp
 
 def _dividends(moved: Sequence[int], width: int, places: Places) -> list[tuple[Term, int]]:
     """Terms that are a number, divided by a power of two: those first that have the width's highest bit, always."""
-    found = []
+    dividends = []
     for up in reversed(range(_zeros(moved) + 1)):
         numbers = tuple(m >> up for m in moved)
-        found += [(any(x >> width - 1 != 1 for x in numbers), t, up) for t in places.get(numbers, ())]
-    return [(t, up) for _, t, up in sorted(found, key=lambda w: w[0])]
+        dividends += [(any(x >> width - 1 != 1 for x in numbers), t, up) for t in places.get(numbers, ())]
+    return [(t, up) for _, t, up in sorted(dividends, key=lambda w: w[0])]
 
 
 def _as_wide(x: Term, y: Term, up: int) -> _Operands:
@@ -234,10 +234,10 @@ class _Steps:
         for k in (0, 1):  # it may be moved up for the next step at once
             moved = [shifted(resized(t, y.width + k), k) for t in (rest, r)]
             rests |= self._equal([x << k for x in remainders], moved[0], moved[1], by)
-        kept = make("sub", wide, zext(r, wide), ite(bit, const(0, wide), zext(y, wide)))
+        unrestored = make("sub", wide, zext(r, wide), ite(bit, const(0, wide), zext(y, wide)))
         for width in range(y.width + 1, wide + 1):  # without restoring: what is below zero stays so
             codes = [d & (1 << width) - 1 for d in differences]
-            rests |= self._equal(codes, extract(difference, width - 1, 0), extract(kept, width - 1, 0), by)
+            rests |= self._equal(codes, extract(difference, width - 1, 0), extract(unrestored, width - 1, 0), by)
         if not rests:
             return bit, rest
         self.found += 1
@@ -249,5 +249,5 @@ class _Steps:
         """The circuit's terms that are equal to a term, with what replaces them. by: what replaces terms below them."""
         if len(set(values)) == 1:  # a constant says nothing of which step it is
             return {}
-        found = [t for t in self.places.get(tuple(map(int, values)), ()) if t not in self.rests and t not in self.bits]
-        return {t: resized(new, t.width) for t in found if is_same(t, want, by, [*self.assumed, *self.known])}
+        terms = [t for t in self.places.get(tuple(map(int, values)), ()) if t not in self.rests and t not in self.bits]
+        return {t: resized(new, t.width) for t in terms if is_same(t, want, by, [*self.assumed, *self.known])}

@@ -24,7 +24,7 @@ _VECTORS: Final = 2000  # of each unit
 Wish = Sequence[Term]  # alternatives, the best first
 
 
-def simplest(problem: Problem, case: str, found: Counterexample, limit_s: float) -> Counterexample:
+def simplest(problem: Problem, case: str, counterexample: Counterexample, limit_s: float) -> Counterexample:
     """A counterexample of the same case with as simple inputs as are found within the limit.
 
     As many operands as possible are finite, few lanes are not 0, as many operands as possible are 0 or 1, then normal
@@ -35,11 +35,11 @@ def simplest(problem: Problem, case: str, found: Counterexample, limit_s: float)
     try:
         posed = problem.posed(problem.case(case))
     except Unsupported:  # it was found without terms
-        return found
+        return counterexample
     names = [n for f in unit.inputs for n in lanes_of(f)]
-    values = dict(zip(names, found.inputs, strict=True))
-    model = _wished(posed, [*([x] for x in posed.wishes), *wishes(unit)], {**found.others, **values}, limit_s)
-    return posed.tried(model) or found
+    values = dict(zip(names, counterexample.inputs, strict=True))
+    model = _wished(posed, [*([x] for x in posed.wishes), *wishes(unit)], {**counterexample.others, **values}, limit_s)
+    return posed.tried(model) or counterexample
 
 
 def _wished(posed: Obligation, wished: Sequence[Wish], model: Mapping[str, int], limit_s: float) -> Mapping[str, int]:
@@ -68,10 +68,10 @@ def told_by_vectors(problem: Equality, limit_s: float) -> Counterexample | None:
     for inputs in _vectors(problem):
         if time.monotonic() > end:
             break
-        found, values = problem.told_apart(inputs), dict(zip(names, inputs, strict=True))
-        if found is not None and assumed(values)[0]:
-            rank = (problem.by_results(found), *simple(values))
-            best = max(best or (rank, found), (rank, found), key=lambda pair: pair[0])
+        counterexample, values = problem.told_apart(inputs), dict(zip(names, inputs, strict=True))
+        if counterexample is not None and assumed(values)[0]:
+            rank = (problem.by_results(counterexample), *simple(values))
+            best = max(best or (rank, counterexample), (rank, counterexample), key=lambda pair: pair[0])
     return best and best[1]
 
 

@@ -61,18 +61,18 @@ class Wishes:
         begin = time.thread_time()  # of the processor: what else it does changes no verdict
         with signals_wait() as came:
             self._solver.configure_terminator(lambda: bool(came) or time.thread_time() - begin > limit_s)
-            said = self._solver.check_sat(*truths)
+            result = self._solver.check_sat(*truths)
         seconds = time.thread_time() - begin
-        if said == results.UNSAT:
+        if result == results.UNSAT:
             return Found("unsat", seconds)
-        if said != results.SAT:
+        if result != results.SAT:
             return Found("unknown", seconds)
         return Found("sat", seconds, self._translated.values(self._solver))
 
     def model(self, term: Term, limit_s: float) -> Mapping[str, int] | None:
         """The variables' values where a term is true too; None if there are none, or none in time."""
-        found = self.ask([term], limit_s)
-        return found.model if found.result == "sat" else None
+        answer = self.ask([term], limit_s)
+        return answer.model if answer.result == "sat" else None
 
     def keep(self, term: Term) -> None:
         """Add a term."""
@@ -163,8 +163,8 @@ def answer_text(text: str, solver: str, limit_s: float) -> Found:
     if solver not in SOLVERS:
         raise unknown("solver", solver, SOLVERS)
     begin = time.monotonic()
-    said = SOLVERS[solver](text, limit_s)
-    return Found(said if said in ("sat", "unsat") else "unknown", time.monotonic() - begin)  # type: ignore[arg-type]
+    text_result = SOLVERS[solver](text, limit_s)
+    return Found(text_result if text_result in ("sat", "unsat") else "unknown", time.monotonic() - begin)  # type: ignore[arg-type]
 
 
 def _cvc5(text: str, limit_s: float) -> str:
@@ -178,10 +178,10 @@ def _cvc5(text: str, limit_s: float) -> str:
     solver.setOption("fp-exp", "true")  # floating-point formats of any size
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "query")
-    said = ""
+    output = ""
     while not (command := parser.nextCommand()).isNull():
-        said = str(command.invoke(solver, parser.getSymbolManager())).strip() or said
-    return said
+        output = str(command.invoke(solver, parser.getSymbolManager())).strip() or output
+    return output
 
 
 def _z3(text: str, limit_s: float) -> str:
@@ -202,8 +202,8 @@ def _bitwuzla_text(text: str, limit_s: float) -> str:
     with signals_wait() as came:
         parser.configure_terminator(lambda: bool(came) or time.thread_time() - begin > limit_s)
         parser.parse(text.replace("(check-sat)", ""), True, False)
-        said = parser.bitwuzla().check_sat()
-    return str(said).rpartition(".")[2].lower()
+        result = parser.bitwuzla().check_sat()
+    return str(result).rpartition(".")[2].lower()
 
 
 SOLVERS: Final[dict[str, Callable[[str, float], str]]] = {"bitwuzla": _bitwuzla_text, "cvc5": _cvc5, "z3": _z3}

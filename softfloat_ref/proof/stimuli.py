@@ -45,14 +45,14 @@ class Vector(NamedTuple):
 
 def literals(files: Iterable[Path]) -> list[int]:
     """The numbers that sources name, each once, in order, up to some."""
-    found: dict[int, None] = {}
+    numbers: dict[int, None] = {}
     for file in files:
         for base, digits, plain in _LITERAL.findall(read_text(file, limits.SOURCE, errors="replace")):
             try:
-                found[int(digits.replace("_", ""), _BASES[base.lower()]) if base else int(plain)] = None
+                numbers[int(digits.replace("_", ""), _BASES[base.lower()]) if base else int(plain)] = None
             except ValueError:
                 continue  # digits of another base
-    return list(found)[:_MAX_LITERALS]
+    return list(numbers)[:_MAX_LITERALS]
 
 
 def vectors(question: Question, numbers: Sequence[int]) -> Iterator[Vector]:
@@ -87,16 +87,16 @@ def vectors(question: Question, numbers: Sequence[int]) -> Iterator[Vector]:
 
 def _base(question: Question, widths: Mapping[str, int]) -> Lanes | None:
     """An operation that is assumed; None if none is found."""
-    found = solve([question.domain], _SOLVE_S)
-    return {n: found.model.get(n, 0) for n in widths} if found.result == "sat" else None
+    answer = solve([question.domain], _SOLVE_S)
+    return {n: answer.model.get(n, 0) for n in widths} if answer.result == "sat" else None
 
 
 def _split(code: int, widths: Mapping[str, int]) -> dict[str, int]:
-    found, low = {}, 0
+    lanes, low = {}, 0
     for name, width in widths.items():
-        found[name] = code >> low & ones(width)
+        lanes[name] = code >> low & ones(width)
         low += width
-    return found
+    return lanes
 
 
 def _drawn(

@@ -212,9 +212,9 @@ class _Explorer:
         """Raise _FaultError for what is wrong in a cycle."""
         cycle, _, begun, shown = step.move
         flying, whole = state.flying + begun, state.taken | cycle.offered == self.of.channels
-        if said := self.of.broken(cycle, shown, state.waits, flying, whole):
-            self._fault(state, [step.move], said)
-        if said == EXTRA:
+        if fault := self.of.broken(cycle, shown, state.waits, flying, whole):
+            self._fault(state, [step.move], fault)
+        if fault == EXTRA:
             raise _StopError(self.doubt)
         if not shown or state.settled or not self.of.counts(cycle):
             return
@@ -230,10 +230,10 @@ class _Explorer:
         """Whether a bit may be set."""
         if bit.is_const:
             return bool(bit.value)
-        found = solve([*facts, bit], self.limit_s)
-        if found.result == "unknown":
+        answer = solve([*facts, bit], self.limit_s)
+        if answer.result == "unknown":
             raise _StopError(f"whether a result stays the same is undecided within {self.limit_s:g} s")
-        return found.result == "sat"
+        return answer.result == "sat"
 
     def _named(self, state: State) -> dict[str, Term]:
         return dict(zip(self.of.machine.registers, state.contents, strict=True))
@@ -249,9 +249,9 @@ class _Explorer:
         shared = dict[Term, Term]()
         for v in (v for t in mixed for v in over[t]):
             shared.setdefault(v, var(f"{_JUNK} {len(shared)}", v.width))
-        found = dict(zip(mixed, replaced(mixed, shared), strict=True)) | shared
+        by = dict(zip(mixed, replaced(mixed, shared), strict=True)) | shared
         for name, t in own.items():
-            held[name] = found.get(t, var(f"{_JUNK} in {name}", t.width) if over[t] else t)
+            held[name] = by.get(t, var(f"{_JUNK} in {name}", t.width) if over[t] else t)
         return state._replace(contents=tuple(held[name] for name in self.of.machine.registers))
 
     def _variables(self, t: Term) -> list[Term]:
@@ -290,11 +290,11 @@ class _Explorer:
         same = _independent(self._alone.contents) and self._general(self._alone).contents == state.contents
         if not same:  # as in the operation that is proved
             differs = self.of.differs(outputs["got"], self._awaited(self._alone)[2]["got"], 0)
-            for wrong, said in ((self.of.mistaken(outputs, 0), OTHER), (differs, WRONG)):
+            for wrong, fault in ((self.of.mistaken(outputs, 0), OTHER), (differs, WRONG)):
                 if self._may(wrong, facts):
-                    self._fault(state, [waiting] * (count + 1), said)
-        kept = tuple(_constants([*contents.values()], facts, Never(and_(*facts))))
-        return [waiting] * count, State(kept, 1, 0, state.offered, waits=False, settled=True)
+                    self._fault(state, [waiting] * (count + 1), fault)
+        waiting_contents = tuple(_constants([*contents.values()], facts, Never(and_(*facts))))
+        return [waiting] * count, State(waiting_contents, 1, 0, state.offered, waits=False, settled=True)
 
     def _awaited(self, state: State) -> tuple[int, Mapping[str, Term], Mapping[str, Term]]:
         """The number of cycles until a result certainly waits, the registers' contents and the outputs then. Raises
@@ -367,28 +367,28 @@ class _Explorer:
         free = {"in_valid": valid, "out_ready": var("ready", 1), **tag}
         some = busy.step({**idle, **free, "stimulus": self.of.driven.any(" offered")})
         none = quiet.step({**idle, "out_ready": FALSE, "stimulus": self.of.driven.any("")})
-        given = and_(none["out_valid"], free["out_ready"])
+        result_taken = and_(none["out_valid"], free["out_ready"])
         unlike = or_(
             *(not_(eq(some[name], none[name])) for name in some if name != "in_ready"),
-            and_(not_(given), not_(eq(some["in_ready"], none["in_ready"]))),
-            and_(not_(given), _differ(busy.contents, quiet.contents)),
+            and_(not_(result_taken), not_(eq(some["in_ready"], none["in_ready"]))),
+            and_(not_(result_taken), _differ(busy.contents, quiet.contents)),
             and_(none["out_valid"], _differ(quiet.contents, before)),
         )
         return TRUE if one else eq(none["in_ready"], const(0, none["in_ready"].width)), unlike
 
     # -- from the reset on ---------------------------------------------------------------------------------------------
 
-    def _fault(self, state: State, last: Sequence[Move], said: str) -> None:
+    def _fault(self, state: State, last: Sequence[Move], kind: str) -> None:
         """Raise _FaultError: what is wrong, from the reset on; keep it as a doubt if it does not come about so."""
         moves = list(last)
         while (way := self.ways[state]) is not None:
             state, before = way
             moves = [*before, *moves]
-        if (found := self._replayed(moves, said)) is not None:
-            raise _FaultError(found)
-        self.doubt = f"{said}, but perhaps in no state that the circuit reaches"
+        if (fault := self._replayed(moves, kind)) is not None:
+            raise _FaultError(fault)
+        self.doubt = f"{kind}, but perhaps in no state that the circuit reaches"
 
-    def _replayed(self, moves: Sequence[Move], said: str) -> Fault | None:
+    def _replayed(self, moves: Sequence[Move], kind: str) -> Fault | None:
         """The same moves with the registers' real contents; the last of them shows what is wrong."""
         run, begun, done = started(self.of.machine, self.of.ports), 0, 0
         valid, outputs, events, facts = FALSE, dict[str, Term](), list[Event](), dict[Term, None]()
@@ -404,11 +404,11 @@ class _Explorer:
             WRONG: and_(valid, self.of.wrong(outputs, number)),
             OTHER: and_(valid, self.of.mistaken(outputs, number)),
             LOST: and_(before, not_(valid)),
-        }.get(said, TRUE)
-        found = solve([*facts, wrong], self.limit_s)
-        if found.result != "sat":
+        }.get(kind, TRUE)
+        answer = solve([*facts, wrong], self.limit_s)
+        if answer.result != "sat":
             return None
-        return Fault(said, events, number, found.model, outputs["got"], run.steps)
+        return Fault(kind, events, number, answer.model, outputs["got"], run.steps)
 
 
 def _end(v: Term) -> str:
@@ -453,9 +453,9 @@ def _constants(contents: Sequence[Term], facts: Sequence[Term], never: Never) ->
     known = solve(facts, _QUESTION_S).model  # facts may hold for few operands
     tries = [known, *({**known, **{n: words.getrandbits(w) for n, w in widths.items()}} for _ in range(_TRIES))]
     run = evaluator([and_(*facts), *contents])
-    found = [codes for holds, *codes in (run({n: t.get(n, 0) for n in widths}) for t in tries) if holds]
+    rows = [codes for holds, *codes in (run({n: t.get(n, 0) for n in widths}) for t in tries) if holds]
     for i, t in enumerate(contents):
-        values = {codes[i] for codes in found}
+        values = {codes[i] for codes in rows}
         if not t.is_const and t.width <= _FEW_BITS and len(values) == 1:
             value = const(values.pop(), t.width)
             yield value if never(not_(eq(t, value))) else t

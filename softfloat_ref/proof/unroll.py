@@ -72,11 +72,11 @@ class Run:
         for name, v in machine.inputs.items():
             by[v] = inputs[name] if name in inputs else var(f"{name}@{len(self.steps)}", v.width)
         names = list(machine.nexts)
-        found = replaced([*machine.outputs.values(), *machine.nexts.values()], by)
-        nexts = found[len(machine.outputs) :]
+        terms = replaced([*machine.outputs.values(), *machine.nexts.values()], by)
+        nexts = terms[len(machine.outputs) :]
         self.contents = dict(zip(names, map(_whole, nexts) if self.keeps else nexts, strict=True))
         self.steps.append(by)
-        return dict(zip(machine.outputs, found, strict=False))
+        return dict(zip(machine.outputs, terms, strict=False))
 
 
 def _whole(t: Term) -> Term:
@@ -86,15 +86,15 @@ def _whole(t: Term) -> Term:
 
 def free_contents(machine: Machine) -> dict[str, Term]:
     """Any contents; registers that never change keep those of power-up."""
-    kept = {name: t for name, t in machine.starts.items() if machine.nexts[name] is machine.registers[name]}
-    return {name: kept.get(name, var(_contents(name), t.width)) for name, t in machine.registers.items()}
+    constant = {name: t for name, t in machine.starts.items() if machine.nexts[name] is machine.registers[name]}
+    return {name: constant.get(name, var(_contents(name), t.width)) for name, t in machine.registers.items()}
 
 
 def _contents(name: str) -> str:
     return f"{name} before"
 
 
-def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Never) -> Observed:
+def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term], never: Never) -> Observed:
     """Follow one operation through the circuit.
 
     given: contents of registers when the operation begins. never: asked where the latency depends on the operands.
@@ -104,8 +104,8 @@ def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping
         run = Run(machine, free_contents(machine))
         return Observed(run.step({"stimulus": stimulus(0, [])})["got"], FALSE, "", 0, run.steps)
     if ports.latency is not None:
-        return _fixed(machine, ports, stimulus, given)
-    return _shaken(started(machine, ports), ports, stimulus, given, never)
+        return _fixed(machine, ports, stimulus, held)
+    return _shaken(started(machine, ports), ports, stimulus, held, never)
 
 
 def started(machine: Machine, ports: PortMap, keeps: bool = True) -> Run:
@@ -126,19 +126,19 @@ def idle_signals(ports: PortMap) -> dict[str, Term]:
     return {"reset": quiet, "in_valid": valids, "out_ready": TRUE, "clear": FALSE, "clk": FALSE}
 
 
-def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term]) -> Observed:
+def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term]) -> Observed:
     """The operation of a circuit with a fixed latency: from any state if the result does not depend on that, or on no
     more than what registers always hold after the reset."""
     after = started(machine, ports, keeps=False)
-    for kept, start in (({}, ANY), (kept_contents(machine, ports, after.contents), CHANGING)):
-        run = Run(machine, {**free_contents(machine), **kept, **given}, keeps=False)
-        found = _timed(run, ports, stimulus, start)
+    for constant, start in (({}, ANY), (kept_contents(machine, ports, after.contents), CHANGING)):
+        run = Run(machine, {**free_contents(machine), **constant, **held}, keeps=False)
+        observed = _timed(run, ports, stimulus, start)
         before = {_contents(name) for name in machine.registers}
-        free = {str(t.value) for t in variables([found.got, found.wrong, found.assumed])}
+        free = {str(t.value) for t in variables([observed.got, observed.wrong, observed.assumed])}
         if not before & free or not (ports.reset or machine.starts):
-            return found
+            return observed
     _await(after, ports, stimulus(0, [FALSE] * ports.handshake.channels))
-    after.contents.update(given)
+    after.contents.update(held)
     return _timed(after, ports, stimulus, RESET if ports.reset else POWER_UP)
 
 
@@ -155,15 +155,15 @@ def _await(run: Run, ports: PortMap, stimulus: Term) -> None:
 
 def kept_contents(machine: Machine, ports: PortMap, contents: Mapping[str, Term]) -> dict[str, Term]:
     """The registers that always hold what they hold after the reset."""
-    kept, idle = {name: t for name, t in contents.items() if t.is_const}, idle_signals(ports)
+    constant, idle = {name: t for name, t in contents.items() if t.is_const}, idle_signals(ports)
     always = {machine.inputs[name]: idle[name] for name in ("reset", "clear", "clk") if name in machine.inputs}
     while True:
-        by = {**always, **{machine.registers[name]: t for name, t in kept.items()}}
-        nexts = replaced([machine.nexts[name] for name in kept], by)
-        left = {name: t for (name, t), found in zip(kept.items(), nexts, strict=True) if found is t}
-        if len(left) == len(kept):
-            return kept
-        kept = left
+        by = {**always, **{machine.registers[name]: t for name, t in constant.items()}}
+        nexts = replaced([machine.nexts[name] for name in constant], by)
+        left = {name: t for (name, t), next_term in zip(constant.items(), nexts, strict=True) if next_term is t}
+        if len(left) == len(constant):
+            return constant
+        constant = left
 
 
 def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed:
@@ -211,9 +211,9 @@ def unasked(run: Run, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterat
         yield and_(outputs["out_valid"], not_(due.popleft())), outputs["got"]
 
 
-def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Never) -> Observed:
+def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term], never: Never) -> Observed:
     """The operation of a circuit that says when it takes operands and gives results; results are always taken."""
-    run.contents.update(given)
+    run.contents.update(held)
     shake, idle = ports.handshake, idle_signals(ports)
     tag = var("tag", ports.tag.width) if ports.tag else None
     taken = [FALSE] * shake.channels
@@ -245,7 +245,7 @@ def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Te
 
 def side_by_side(bits: Sequence[Term]) -> Term:
     """Bits side by side, the first one lowest."""
-    found = bits[0]
+    word = bits[0]
     for bit in bits[1:]:
-        found = concat(bit, found)
-    return found
+        word = concat(bit, word)
+    return word

@@ -33,27 +33,27 @@ def misread(design: Elaborated, nodes: Nodes) -> Iterator[str]:
 
 def _syntax(design: Elaborated, nodes: Nodes) -> Iterator[tuple[Any, str]]:
     used = {body.definition.syntax for body in nodes.get("InstanceBody", ())}
-    skip, found = design.slang.ast.VisitAction.Skip, list[tuple[Any, str]]()
+    skip, places = design.slang.ast.VisitAction.Skip, list[tuple[Any, str]]()
 
     def visit(node: Any) -> Any:
         kind = node.kind.name
         if kind in ("ModuleDeclaration", "InterfaceDeclaration") and node not in used:
             return skip
         if kind in _REALS or (kind == "SystemIdentifier" and _REAL_FUNCTIONS.fullmatch(node.valueText)):
-            found.append((node.location, "a real number"))
+            places.append((node.location, "a real number"))
         elif kind == "ParameterDeclaration" and _is_signed_alone(node.type):
-            found.append((node.sourceRange.start, "a signed parameter without a range"))
+            places.append((node.sourceRange.start, "a signed parameter without a range"))
         elif kind == "CastExpression" and node.left.kind.name.endswith("Type"):
-            found.append((node.sourceRange.start, "a cast to a type"))
+            places.append((node.sourceRange.start, "a cast to a type"))
         elif kind == "CastExpression" and _is_constant(node, _SIZES) and not _is_name(node.right.expression):
-            found.append((node.sourceRange.start, "a cast of an expression in a constant"))
+            places.append((node.sourceRange.start, "a cast of an expression in a constant"))
         elif kind == "InvocationExpression" and _is_constant(node, _CONSTANT) and not _is_plain(node):
-            found.append((node.sourceRange.start, "a function of an expression in a constant"))
+            places.append((node.sourceRange.start, "a function of an expression in a constant"))
         return None
 
     for tree in design.body.compilation.getSyntaxTrees():
         tree.root.visit(visit)
-    yield from found
+    yield from places
 
 
 def _is_signed_alone(kind: Any) -> bool:
@@ -84,16 +84,16 @@ def _is_name(syntax: Any) -> bool:
 
 def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     """Signed names of enumerations in arithmetic; constants in casts and functions."""
-    found = [node for kind in _LOOKED_AT for node in nodes.get(kind, ())]
+    looked_at = [node for kind in _LOOKED_AT for node in nodes.get(kind, ())]
 
     def visit(node: Any) -> None:
         if node.kind.name in _LOOKED_AT:
-            found.append(node)
+            looked_at.append(node)
 
     for parameter in nodes.get("Parameter", ()):
         if parameter.initializer is not None:
             parameter.initializer.visit(visit)
-    for node in found:
+    for node in looked_at:
         kind, place = node.kind.name, node.sourceRange.start
         if kind == "Conversion" and node.conversionKind.name == "Explicit":
             wider = node.type.bitWidth >= node.operand.type.bitWidth

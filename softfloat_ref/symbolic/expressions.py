@@ -64,9 +64,9 @@ class Expressions:
         read = self.FORMS.get(type(e))
         if read is None:
             raise Unsupported(type(e).__name__.lower())
-        found = read(self, e, env)
-        note(f"{self.name.strip('_<>')}.", found)
-        return found
+        value = read(self, e, env)
+        note(f"{self.name.strip('_<>')}.", value)
+        return value
 
     def name_value(self, e: ast.Name, env: Env) -> Any:
         if e.id in env:
@@ -89,16 +89,16 @@ class Expressions:
         return str(value)
 
     def several(self, es: Sequence[ast.expr], env: Env) -> list[Any]:
-        found: list[Any] = []
+        values: list[Any] = []
         for e in es:
             if isinstance(e, ast.Starred):
                 many = self.value(e.value, env)
                 if isinstance(many, (Sparse, Either)):
                     raise Unsupported("a symbolic sequence after *")
-                found.extend(many)
+                values.extend(many)
             else:
-                found.append(self.value(e, env))
-        return found
+                values.append(self.value(e, env))
+        return values
 
     def binary(self, op: ast.operator, a: Any, b: Any) -> Any:
         if isinstance(op, ast.Add) and isinstance(a, (list, Sparse)) and isinstance(b, (list, Sparse)):
@@ -114,14 +114,14 @@ class Expressions:
         return UNARY[type(e.op)](x)
 
     def comparison(self, e: ast.Compare, env: Env) -> Any:
-        left, found = self.value(e.left, env), True
+        left, holds = self.value(e.left, env), True
         for op, right_side in zip(e.ops, e.comparators, strict=True):
             right = self.value(right_side, env)
-            found = integers.both(found, integers.truth(compared(op, left, right)))
-            if found is False:
+            holds = integers.both(holds, integers.truth(compared(op, left, right)))
+            if holds is False:
                 return False
             left = right
-        return found
+        return holds
 
     def logic(self, es: Sequence[ast.expr], conjunction: bool, env: Env) -> Any:
         """`and`, `or`: the later operands are evaluated where the earlier ones do not decide."""
@@ -152,33 +152,33 @@ class Expressions:
 
     def decided(self, es: Sequence[ast.expr], conjunction: bool, env: Env) -> Any:
         """Whether all of some conditions hold, or any."""
-        found: Any = conjunction
+        combined: Any = conjunction
         path = here()
         for e in es:
             with at(path):
                 condition = self.condition(e, env)
             if isinstance(condition, bool) and condition != conjunction:
-                return condition if isinstance(found, bool) else _combined(found, condition, conjunction)
-            found = _combined(found, condition, conjunction)
+                return condition if isinstance(combined, bool) else _combined(combined, condition, conjunction)
+            combined = _combined(combined, condition, conjunction)
             if isinstance(condition, SymBool):
                 try:
                     path = path.under(condition if conjunction else integers.inverse(condition))
                 except Infeasible:
-                    return found
-        return found
+                    return combined
+        return combined
 
     def conditional(self, e: ast.IfExp, env: Env) -> Any:
         condition = self.condition(e.test, env)
         if isinstance(condition, bool):
             return self.value(e.body if condition else e.orelse, env)
-        found = []
+        ways = []
         for way, side in ((condition, e.body), (integers.inverse(condition), e.orelse)):
             try:
                 with at(here().under(way)):
-                    found.append(Returned(here()._replace(guard=way.node), self.value(side, env)))
+                    ways.append(Returned(here()._replace(guard=way.node), self.value(side, env)))
             except Infeasible:
                 continue
-        return joined(found)
+        return joined(ways)
 
     def item(self, e: ast.Subscript, env: Env) -> Any:
         of = self.value(e.value, env)
@@ -197,11 +197,11 @@ class Expressions:
         return item_at(list(of), index.node)
 
     def comprehension(self, e: ast.GeneratorExp | ast.ListComp | ast.SetComp, env: Env) -> Any:
-        found: list[tuple[Term, Any]] = []
+        present_items: list[tuple[Term, Any]] = []
 
         def collect(generators: Sequence[ast.comprehension], local: Env, there: Term) -> None:
             if not generators:
-                found.append((there, self.value(e.elt, local)))
+                present_items.append((there, self.value(e.elt, local)))
                 return
             items = self.value(generators[0].iter, local)
             for present, item in pairs(items):
@@ -211,12 +211,12 @@ class Expressions:
                     self.filtered(generators, inner, and_(there, present), collect)
 
         collect(e.generators, env, TRUE)
-        if all(there is TRUE for there, _ in found) and not (
-            isinstance(e, ast.SetComp) and symbolic([x for _, x in found])
+        if all(there is TRUE for there, _ in present_items) and not (
+            isinstance(e, ast.SetComp) and symbolic([x for _, x in present_items])
         ):
-            items = [x for _, x in found]
+            items = [x for _, x in present_items]
             return set(items) if isinstance(e, ast.SetComp) else items
-        return Sparse(found, isinstance(e, ast.SetComp))
+        return Sparse(present_items, isinstance(e, ast.SetComp))
 
     def table(self, e: ast.Dict, env: Env) -> dict[Any, Any]:
         """A dictionary, whose keys are no symbols."""
@@ -226,10 +226,10 @@ class Expressions:
 
     def table_made(self, e: ast.DictComp, env: Env) -> dict[Any, Any]:
         pair = ast.copy_location(ast.Tuple([e.key, e.value], ast.Load()), e)
-        made = self.comprehension(ast.copy_location(ast.ListComp(pair, e.generators), e), env)
-        if isinstance(made, Sparse) or symbolic([key for key, _ in made]):
+        rows = self.comprehension(ast.copy_location(ast.ListComp(pair, e.generators), e), env)
+        if isinstance(rows, Sparse) or symbolic([key for key, _ in rows]):
             raise Unsupported("a dictionary with symbolic keys")
-        return dict(made)
+        return dict(rows)
 
     def filtered(self, generators: Sequence[ast.comprehension], env: Env, there: Term, collect: Any) -> None:
         """An item goes on where the conditions hold."""
@@ -247,9 +247,9 @@ class Expressions:
         of = resolved(of)
         if isinstance(of, Either):
             return of_both(of, lambda x: self.attribute(x, name))
-        found = inspect.getattr_static(type(of), name, None)
-        if isinstance(found, property) and symbolic(of) and found.fget is not None:
-            return self.call(found.fget, of)
+        static = inspect.getattr_static(type(of), name, None)
+        if isinstance(static, property) and symbolic(of) and static.fget is not None:
+            return self.call(static.fget, of)
         return resolved(getattr(of, name))
 
     def set_of(self, e: ast.Set, env: Env) -> set[Any]:
@@ -323,16 +323,16 @@ _INSIDE = (ast.FunctionDef, ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetC
 
 def own_nodes(body: Body) -> list[ast.AST]:
     """The nodes of a function's tree that are not those of functions and comprehensions inside it."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     waiting: list[ast.AST] = [*body.body] if isinstance(body, ast.FunctionDef) else [body.body]
     while waiting:
         node = waiting.pop()
-        found.append(node)
+        nodes.append(node)
         if not isinstance(
             node, (ast.FunctionDef, ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
         ):
             waiting.extend(ast.iter_child_nodes(node))
-    return found
+    return nodes
 
 
 def _combined(a: Any, b: Any, conjunction: bool) -> Any:
@@ -340,5 +340,5 @@ def _combined(a: Any, b: Any, conjunction: bool) -> Any:
 
 
 def _within(present: Term) -> Path:
-    found = integers.boolean(present)
-    return here() if isinstance(found, bool) else here().under(found)
+    condition = integers.boolean(present)
+    return here() if isinstance(condition, bool) else here().under(condition)

@@ -226,8 +226,8 @@ def truth(x: Any) -> Any:
 
 def bit(x: Any) -> Term:
     """A truth value as a term."""
-    found = truth(x)
-    return found.node if isinstance(found, SymBool) else const(int(found), 1)
+    value = truth(x)
+    return value.node if isinstance(value, SymBool) else const(int(value), 1)
 
 
 def boolean(node: Term, facts: Facts = (), other_facts: Facts = ()) -> Any:
@@ -277,8 +277,8 @@ def _in_sum(op: Op, a: Any, b: Any, factor: int) -> Any:
     (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     lo, hi = (al + bl, ah + bh) if factor > 0 else (al - bh, ah - bl)
     total = sum_of(a).plus(sum_of(b), factor)
-    found = _limits(total)
-    lo, hi = max(lo, found[0]), min(hi, found[1])
+    limits = _limits(total)
+    lo, hi = max(lo, limits[0]), min(hi, limits[1])
     width = width_of(lo, hi)
     return number_of(make(op, width, bits(a, width), bits(b, width)), lo, hi, total)
 
@@ -311,10 +311,10 @@ def power(a: Any, b: Any, modulus: Any = None) -> Any:
         return _power_of_two(b, modulus)
     if modulus is not None or _symbolic(b) or b < 0:
         raise Unsupported("a symbolic power")
-    found: Any = 1
+    product: Any = 1
     for _ in range(b):
-        found = multiply(found, a)
-    return found
+        product = multiply(product, a)
+    return product
 
 
 def _power_of_two(by: Any, modulus: Any) -> Any:
@@ -380,12 +380,12 @@ def shift_right(a: Any, by: Any) -> Any:
     lo, hi = min(al >> sl, al >> sh), max(ah >> sl, ah >> sh)
     width = width_of(al, ah)
     amount = bits(by, width_of(sl, sh))
-    found = number_of(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
-    if isinstance(a, SymInt) and isinstance(found, SymInt) and isinstance(by, int):
-        cut = sum_of(a).plus(sum_of(found), -(1 << by))
+    quotient = number_of(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
+    if isinstance(a, SymInt) and isinstance(quotient, SymInt) and isinstance(by, int):
+        cut = sum_of(a).plus(sum_of(quotient), -(1 << by))
         for unknown in a.sum.parts:
             unknown.laws += ((here().whole, Fact(cut, 0, (1 << by) - 1)),)  # the quotient has its bits here only
-    return found
+    return quotient
 
 
 def _of_bits(op: Op, a: Any, b: Any) -> tuple[Term, Any, Any]:
@@ -429,9 +429,9 @@ def _field(a: Any, high: int, low: int) -> Any:
             return a
         if low > high:
             return 0
-    found = extract(bits(a, max(high + 1, a.node.width)), high, low)
+    node = extract(bits(a, max(high + 1, a.node.width)), high, low)
     top = (2 << high) - (1 << low)
-    return number_of(concat(found, const(0, low)) if low else found, 0, min(top, a.hi) if a.lo >= 0 else top)
+    return number_of(concat(node, const(0, low)) if low else node, 0, min(top, a.hi) if a.lo >= 0 else top)
 
 
 def bit_or(a: Any, b: Any) -> Any:

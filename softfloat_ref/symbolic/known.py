@@ -20,16 +20,16 @@ def known_bits(roots: Sequence[Term]) -> Callable[[Mapping[str, Pair]], list[Pai
     order = in_order(roots)
 
     def run(values: Mapping[str, Pair]) -> list[Pair]:
-        found: dict[Term, Pair] = {}
+        known: dict[Term, Pair] = {}
         for t in order:
             ones = (1 << t.width) - 1
             if t.op == "const":
-                found[t] = t.value, ones
+                known[t] = t.value, ones
             elif t.op == "var":
-                found[t] = values.get(t.value, _NOTHING)
+                known[t] = values.get(t.value, _NOTHING)
             else:
-                found[t] = _known(t, [found[a] for a in t.args], ones)
-        return [found[t] for t in roots]
+                known[t] = _known(t, [known[a] for a in t.args], ones)
+        return [known[t] for t in roots]
 
     return run
 

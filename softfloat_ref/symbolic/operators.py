@@ -55,15 +55,15 @@ def _extreme(larger: bool) -> Callable[..., Any]:
         if key is not None:
             raise Unsupported("max or min by a key")
         items = _items(args)
-        found = pairs(items)
-        if not found:
+        numbers = pairs(items)
+        if not numbers:
             return default
-        there, best = found[0]
-        for present, x in found[1:]:
+        there, best = numbers[0]
+        for present, x in numbers[1:]:
             better = integers.less(best, x) if larger else integers.less(x, best)
             best = _select(present, there, better, x, best)
             there = or_(there, present)
-        best = choice.extreme(best, found, largest=larger)
+        best = choice.extreme(best, numbers, largest=larger)
         return best if there is TRUE or default is _NONE else merged(there, best, default)
 
     return find
@@ -81,17 +81,17 @@ def _select(present: Term, there: Term, better: Any, x: Any, best: Any) -> Any:
 
 
 def _all(items: Any) -> Any:
-    found: Any = True
+    result: Any = True
     for there, x in pairs(items):
-        found = integers.both(found, integers.boolean(or_(not_(there), integers.bit(truth(x)))))
-    return found
+        result = integers.both(result, integers.boolean(or_(not_(there), integers.bit(truth(x)))))
+    return result
 
 
 def _any(items: Any) -> Any:
-    found: Any = False
+    result: Any = False
     for there, x in pairs(items):
-        found = integers.either(found, integers.boolean(and_(there, integers.bit(truth(x)))))
-    return found
+        result = integers.either(result, integers.boolean(and_(there, integers.bit(truth(x)))))
+    return result
 
 
 def truth(x: Any) -> Any:
@@ -154,14 +154,14 @@ _INTRINSICS: Final[dict[Any, Callable[..., Any]]] = {
 def intrinsic(function: Any) -> Callable[..., Any] | None:
     """What stands for a built-in function on symbolic values; None if nothing does."""
     try:
-        found = _INTRINSICS.get(function)
+        stand_in = _INTRINSICS.get(function)
     except TypeError:
         return None
-    if found is None and getattr(function, "__name__", "") == "bit_length":
+    if stand_in is None and getattr(function, "__name__", "") == "bit_length":
         return lambda: function.__self__.bit_length()
-    if found is None and getattr(function, "__name__", "") == "pop":
+    if stand_in is None and getattr(function, "__name__", "") == "pop":
         return _popped(function.__self__)
-    return found
+    return stand_in
 
 
 def _popped(items: Any) -> Callable[[], Any] | None:

@@ -109,11 +109,11 @@ def note(name: str, value: Any) -> None:
         names[value.node] = name
 
 
-def joined(found: Sequence[Returned]) -> Any:
+def joined(ways: Sequence[Returned]) -> Any:
     """The values of several paths, of which each input takes one, as one value."""
-    if not found:
+    if not ways:
         raise Infeasible
-    *others, last = found
+    *others, last = ways
     value, facts = last.value, last.path.facts
     for path, other in reversed(others):
         value = merged(path.guard, other, value, path.facts, facts)
@@ -123,13 +123,13 @@ def joined(found: Sequence[Returned]) -> Any:
 
 def of_both(choice: Either, use: Callable[[Any], Any]) -> Any:
     """A function of a choice, computed for either value."""
-    found = []
+    ways = []
     for node, value in ((choice.condition, choice.yes), (not_(choice.condition), choice.no)):
         try:
             with at(here().under(SymBool(node))):
-                found.append(Returned(here(), use(resolved(value))))
+                ways.append(Returned(here(), use(resolved(value))))
         except Infeasible:
             continue
     return joined(
-        [Returned(r.path._replace(guard=g), r.value) for r, g in zip(found, (choice.condition, TRUE), strict=False)]
+        [Returned(r.path._replace(guard=g), r.value) for r, g in zip(ways, (choice.condition, TRUE), strict=False)]
     )

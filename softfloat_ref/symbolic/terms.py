@@ -44,10 +44,10 @@ _KNOWN: Final[WeakValueDictionary[Any, Term]] = WeakValueDictionary()
 
 def _shared(op: Op, width: int, args: tuple[Term, ...] = (), value: Any = None) -> Term:
     key = (op, width, args, value)
-    found = _KNOWN.get(key)
-    if found is None:
-        found = _KNOWN[key] = Term(op, width, args, value)
-    return found
+    term = _KNOWN.get(key)
+    if term is None:
+        term = _KNOWN[key] = Term(op, width, args, value)
+    return term
 
 
 def const(value: int, width: int) -> Term:
@@ -137,15 +137,15 @@ def evaluator(roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]
             return compiled[0](values)
         if next(uses) == _WORTH_COMPILING:
             compiled.append(_compiled(order, roots))
-        found: dict[Term, int] = {}
+        codes: dict[Term, int] = {}
         for t in order:
             if t.op == "const":
-                found[t] = t.value
+                codes[t] = t.value
             elif t.op == "var":
-                found[t] = values[t.value]
+                codes[t] = values[t.value]
             else:
-                found[t] = meaning(t, [found[a] for a in t.args])
-        return [found[t] for t in roots]
+                codes[t] = meaning(t, [codes[a] for a in t.args])
+        return [codes[t] for t in roots]
 
     return run
 
@@ -164,8 +164,8 @@ def _compiled(order: Sequence[Term], roots: Sequence[Term]) -> Callable[[Mapping
     lines.append(f" return [{', '.join(names[t] for t in roots)}]")
     scope: dict[str, Any] = {}
     exec("\n".join(lines), scope)
-    found: Callable[[Mapping[str, int]], list[int]] = scope["run"]
-    return found
+    function: Callable[[Mapping[str, int]], list[int]] = scope["run"]
+    return function
 
 
 def replaced(roots: Sequence[Term], by: Mapping[Term, Term]) -> list[Term]:
@@ -443,18 +443,18 @@ def not_(a: Term) -> Term:
 
 def and_(*terms: Term) -> Term:
     """Whether all of some bits are set."""
-    found = TRUE
+    result = TRUE
     for t in terms:
-        found = make("and", 1, found, t)
-    return found
+        result = make("and", 1, result, t)
+    return result
 
 
 def or_(*terms: Term) -> Term:
     """Whether any of some bits is set."""
-    found = FALSE
+    result = FALSE
     for t in terms:
-        found = make("or", 1, found, t)
-    return found
+        result = make("or", 1, result, t)
+    return result
 
 
 def eq(a: Term, b: Term) -> Term:

@@ -76,7 +76,7 @@ def circuit(unit: Unit, case: Case | None = None, short: bool = False, shortcuts
     oracle's (shortcuts.py). Raises Unsupported."""
     outputs = ports(unit.outputs)
     substitutes = {**SUBSTITUTES, **(_shortcuts(unit, case) if shortcuts else {})}
-    with reading(Reading(substitutes, short=short)) as found:
+    with reading(Reading(substitutes, short=short)) as collected:
         try:
             answers = answer(unit, inputs_of(unit), case)
         except Unsupported as e:
@@ -87,15 +87,15 @@ def circuit(unit: Unit, case: Case | None = None, short: bool = False, shortcuts
     terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
     names = [name for p in outputs for name in p.names]
     table = dict(zip(names, terms, strict=True))
-    made = Circuit(unit.name, ports(unit.inputs), outputs, table, found.names, undefined=found.undefined)
-    return dataclasses.replace(made, rounded=found.rounded, sums=found.sums)
+    whole = Circuit(unit.name, ports(unit.inputs), outputs, table, collected.names, undefined=collected.undefined)
+    return dataclasses.replace(whole, rounded=collected.rounded, sums=collected.sums)
 
 
 @singledispatch
 def answer(unit: Unit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
     """The outputs for symbolic inputs: by reading `answer` of the unit."""
-    found: Sequence[Any] = call(unit.answer, inputs)
-    return found
+    outputs: Sequence[Any] = call(unit.answer, inputs)
+    return outputs
 
 
 # -- operations ------------------------------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ def _of_combinations(
     unit: OperationUnit, inputs: Sequence[Any], ctx: Context, word: Any, case: Case | None
 ) -> Sequence[Any]:
     operation, encode = unit.signature.operation, encoder(unit.out, unit.policy)
-    found: list[Returned] = []
+    ways: list[Returned] = []
     for combination in combinations(unit, inputs):
         if case is not None and case.finite not in (None, combination.finite):
             continue
@@ -147,14 +147,14 @@ def _of_combinations(
                     code, flags = call(encode, way.value[0], word)
                 except Infeasible:  # nothing is returned: an error is raised
                     continue
-                found.append(Returned(here(), (code, way.value[1] | flags)))
-    return tuple(joined(found[::-1]))  # numbers first, as circuits and programs take them
+                ways.append(Returned(here(), (code, way.value[1] | flags)))
+    return tuple(joined(ways[::-1]))  # numbers first, as circuits and programs take them
 
 
 @answer.register
 def _selection(unit: SelectionUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
     """Each part by itself; the control fields select one. With a case of a part, that part."""
-    found: list[tuple[Term, list[Term]]] = []
+    by_part: list[tuple[Term, list[Term]]] = []
     every_field: list[Term] = []
     widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
     chosen = unit.parts if case is None or case.part is None else (unit.parts[case.part],)
@@ -166,9 +166,9 @@ def _selection(unit: SelectionUnit, inputs: Sequence[Any], case: Case | None) ->
         current_reading().errors[before:] = [(and_(where, w), text) for w, text in current_reading().errors[before:]]
         every_field.append(where)
         codes = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
-        found.append((selects(unit, part, inputs, False), codes))
+        by_part.append((selects(unit, part, inputs, False), codes))
     current_reading().errors.append((not_(or_(*every_field)), "control fields of no part"))
-    *others, (_, codes) = found
+    *others, (_, codes) = by_part
     for where, own_codes in reversed(others):
         codes = [ite(where, a, b) for a, b in zip(own_codes, codes, strict=True)]
     return [free(x) for x in codes]
@@ -186,9 +186,9 @@ def own_inputs(unit: SelectionUnit, part: Any, inputs: Sequence[Any]) -> list[An
     own, more = list(inputs[1 : 1 + part.operand_width]), inputs[1 + part.operand_width :]
     random = part.random_field
     for k, word in enumerate(more):
-        kept = random.width if random and k < random.lanes else 0
-        current_reading().errors.append((bit(word >> kept != 0), "inputs of no case"))
-        own += [free(extract(word.node, kept - 1, 0))] if kept else []
+        width = random.width if random and k < random.lanes else 0
+        current_reading().errors.append((bit(word >> width != 0), "inputs of no case"))
+        own += [free(extract(word.node, width - 1, 0))] if width else []
     return own
 
 
@@ -200,15 +200,15 @@ def _padded_inputs(unit: MixedUnit, part: OperationUnit, inputs: Sequence[Any]) 
     operands = [
         returns(unit.unpadded, named[n], fmt, part) for n, fmt in zip(unit.place(part), part.formats, strict=True)
     ]
-    found = [joined([way for way in ways if way.value is not None]) for ways in operands]
+    own = [joined([way for way in ways if way.value is not None]) for ways in operands]
     undefined += [way.path.whole for ways in operands for way in ways if way.value is None]
     undefined += [not_(eq(x.node, const(0, x.node.width))) for name, x in named.items() if name not in used]
     if random := part.random_field:
         word = named[random.name]
         undefined += [bit(word >> random.width != 0)]
-        found.append(free(extract(word.node, random.width - 1, 0)))
+        own.append(free(extract(word.node, random.width - 1, 0)))
     current_reading().errors.extend((term, "inputs of no case") for term in undefined)
-    return found
+    return own
 
 
 @singledispatch
@@ -240,14 +240,14 @@ def combinations(unit: OperationUnit, inputs: Sequence[Any]) -> list[Combination
     """The operands of an operation, by their kinds."""
     flush = unit.signature.operation.flushes and unit.policy.flush_inputs
     operands = [decoded(x, f, flush) for x, f in zip(inputs, unit.formats, strict=False)]
-    found = []
+    combined = []
     for ways in itertools.product(*operands):
         guard = and_(*(w.path.guard for w in ways))
         facts = tuple(f for w in ways for f in w.path.facts)
         if guard is not FALSE:
             path = Path(TRUE, guard, facts, frozenset([guard]))
-            found.append(Combination(guard, path, [w.value for w in ways]))
-    return found
+            combined.append(Combination(guard, path, [w.value for w in ways]))
+    return combined
 
 
 def is_sum_of_two(unit: OperationUnit) -> bool:
@@ -362,11 +362,11 @@ def _outcomes(path: Path, operation: Operation, ctx: Context, values: list[Any])
             outcomes = returns(operations.exactly, operation, ctx, values)
         except Infeasible:
             return []
-    found = []
+    ways = []
     for way in by_kind(outcomes, _kind_of):
         inner = and_(path.whole, way.path.guard)
-        found.append(Way(Path(inner, inner, way.path.facts, way.path.known | {inner}), way.value))
-    return found
+        ways.append(Way(Path(inner, inner, way.path.facts, way.path.known | {inner}), way.value))
+    return ways
 
 
 def decoded(code: Any, fmt: Format, flush: bool) -> list[Way]:
@@ -384,8 +384,8 @@ def by_kind(outcomes: Sequence[Returned], kind: Callable[[Any], Any]) -> list[Wa
     """Outcomes, those of one kind as one; a symbolic kind is one."""
     kinds: dict[Any, list[Returned]] = {}
     for outcome in outcomes:
-        found = kind(outcome.value)
-        kinds.setdefault("any" if symbolic(found) else found, []).append(outcome)
+        own_kind = kind(outcome.value)
+        kinds.setdefault("any" if symbolic(own_kind) else own_kind, []).append(outcome)
     return [_one(group) for group in kinds.values()]
 
 

@@ -44,10 +44,10 @@ class Sparse(Symbolic):
     @property
     def first(self) -> Any:
         """The first item that is there; anything if there is none."""
-        *others, (_, found) = self.items
+        *others, (_, choice) = self.items
         for there, item in reversed(others):
-            found = merged(there, item, found)
-        return found
+            choice = merged(there, item, choice)
+        return choice
 
     def pop(self) -> Any:
         """An item of a set of equal ones."""

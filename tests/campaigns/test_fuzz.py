@@ -142,11 +142,11 @@ HARMFUL = {
 
 @pytest.mark.parametrize("name", BOUNDED)
 def test_time_and_memory_are_bounded(name: str, readers: dict[str, Reader], work: Path) -> None:
-    found = bounds.measured(readers[name], work, 10_000, 100)
-    assert (found.inputs, found.faults) == (100, [])
-    assert found.accepted + found.refused == 100
-    assert found.slowest[0] < guard.SECONDS
-    assert found.largest[0] < 256
+    total = bounds.measured(readers[name], work, 10_000, 100)
+    assert (total.inputs, total.faults) == (100, [])
+    assert total.accepted + total.refused == 100
+    assert total.slowest[0] < guard.SECONDS
+    assert total.largest[0] < 256
 
 
 @pytest.mark.full(keep=2)
@@ -156,9 +156,9 @@ def test_a_process_that_an_input_ends(harm: str, work: Path, monkeypatch: pytest
     monkeypatch.setattr(bounds, "SECONDS", 1.0)
     reader = Reader("x", [b"good"], lambda data, _: HARMFUL[harm]() if data == b"bad" else None)  # type: ignore[func-returns-value]
     monkeypatch.setattr(Reader, "input", lambda self, number: b"bad" if number == 3 else b"good")
-    found = bounds.measured(reader, work, 0, 6)
-    assert (found.inputs, found.accepted, len(found.faults)) == (6, 5, 1)
-    assert found.faults[0].startswith("x 3: ")
+    total = bounds.measured(reader, work, 0, 6)
+    assert (total.inputs, total.accepted, len(total.faults)) == (6, 5, 1)
+    assert total.faults[0].startswith("x 3: ")
 
 
 # -- what it found -----------------------------------------------------------------------------------------------------
@@ -173,9 +173,9 @@ def test_a_suite_whose_entry_has_no_count(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text('[[set]]\nop = "add"\nfmt = "fp16"\ncount = 5\n')
     ok("vectors", "generate", "s.toml", "-o", "v", cwd=tmp_path)
     path = tmp_path / "v" / "suite.json"
-    found = json.loads(path.read_text())
-    del found["sets"][0]["count"]
-    path.write_text(json.dumps(found))
+    suite = json.loads(path.read_text())
+    del suite["sets"][0]["count"]
+    path.write_text(json.dumps(suite))
     assert "sets are not tables with folder, count and sha256" in refused("vectors", "verify", "v", cwd=tmp_path)
 
 
@@ -318,8 +318,8 @@ def test_no_path_of_a_manifest_is_opened(name: str, tmp_path: Path) -> None:
     assert "but this set has" in done.stdout
     suite = {"schema": 1, "suite": "s", "count": 9, "sets": [{"folder": name, "count": 9, "sha256": "0"}]}
     (tmp_path / "suite.json").write_text(json.dumps(suite))
-    found = refused("vectors", "verify", ".", cwd=tmp_path)
-    assert "not tables" in found or "x.tv" in found
+    message = refused("vectors", "verify", ".", cwd=tmp_path)
+    assert "not tables" in message or "x.tv" in message
 
 
 def test_a_journal_with_another_count_is_not_trusted(work: Path, readers: dict[str, Reader]) -> None:
@@ -440,9 +440,9 @@ def test_long_numbers_take_no_time(text: str, work: Path) -> None:
 def test_long_numbers_of_sources_take_no_time(text: str, work: Path, tmp_path: Path) -> None:
     path = work / "long.sv"
     path.write_text(f"{text}\n16'd12 7\n")
-    found: list[int] = []
-    assert guard.call(lambda: found.extend(literals([path])), seconds=0.5)
-    assert found[-2:] == [12, 7]
+    numbers: list[int] = []
+    assert guard.call(lambda: numbers.extend(literals([path])), seconds=0.5)
+    assert numbers[-2:] == [12, 7]
 
 
 @pytest.mark.parametrize("text", ["/* ", '"\\', '"', "package ", "::", "`define A ", "// "])
@@ -481,17 +481,17 @@ def dots(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
 
 @pytest.mark.parametrize(("field", "value"), [("formats", "../x.toml:a"), ("steps", "../x.toml:a=4")])
 def test_a_manifests_accumulator_names_no_file(field: str, value: str, tmp_path: Path) -> None:
-    path, found = dots(tmp_path)
+    path, manifest = dots(tmp_path)
     (tmp_path / "x.toml").write_text('[formats.a]\nlike = "fp16"\n')
-    found["set"]["unit"]["accumulator"][field] = value
-    path.write_text(json.dumps(found))
+    manifest["set"]["unit"]["accumulator"][field] = value
+    path.write_text(json.dumps(manifest))
     assert "not from a file" in refused("vectors", "verify", ".", cwd=path.parent)
 
 
 def test_a_manifests_name_that_is_too_long_for_a_file(tmp_path: Path) -> None:
-    path, found = dots(tmp_path)
+    path, manifest = dots(tmp_path)
     text = (
-        json.dumps(found)
+        json.dumps(manifest)
         .replace("nvidia_v100", "nvidia_v1" + 300 * "0")
         .replace("nvidia-v100", "nvidia-v1" + 300 * "0")
     )

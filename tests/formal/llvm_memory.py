@@ -55,9 +55,9 @@ def offset(kind: str, indices: Sequence[Term]) -> tuple[Term, Term]:
     index = indices[0]
     wide = index if index.width == WORD else make("sext", WORD, index)
     step = size(kind)
-    found = llvm_integers.multiple(wide, step)
+    product = llvm_integers.multiple(wide, step)
     by = const(step.bit_length() - 1, WORD)
-    return found, FALSE if bare(found).width < WORD else not_(eq(make("ashr", WORD, found, by), wide))
+    return product, FALSE if bare(product).width < WORD else not_(eq(make("ashr", WORD, product, by), wide))
 
 
 def put(room: dict[int, Any], at: int, values: Sequence[Any]) -> None:

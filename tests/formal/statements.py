@@ -57,8 +57,8 @@ GROUPS: Final = ("rounding", "codes", "shortcuts", "dots", "kernels", "conversio
 
 def all_statements() -> Iterator[Statement]:
     """All of them, group by group."""
-    for made in (_rounding, _codes, _shortcuts, _dots, _kernels, _conversions, _operations, _symfpu):
-        yield from made()
+    for part in (_rounding, _codes, _shortcuts, _dots, _kernels, _conversions, _operations, _symfpu):
+        yield from part()
 
 
 # -- rounding ----------------------------------------------------------------------------------------------------------
@@ -247,10 +247,10 @@ def _kernels() -> Iterator[Statement]:
                         title = f"{source} to {fmt.name}: {kind}, {count} {name}, {len(units)} policies"
                         yield Statement("kernels", title, BITS, _by_kernels(units, kind))
     for op, formats in _COMPUTED.items():
-        for found in formats:
-            modes = tuple(theory.MODES) if found in _SMALL else (Rounding.RNE,)
-            units = [OperationUnit.make(op, found, policy={"rounding": r}) for r in modes]
-            title = f"{found} {op}, {'rne' if len(modes) == 1 else f'{len(modes)} roundings'}"
+        for operands in formats:
+            modes = tuple(theory.MODES) if operands in _SMALL else (Rounding.RNE,)
+            units = [OperationUnit.make(op, operands, policy={"rounding": r}) for r in modes]
+            title = f"{operands} {op}, {'rne' if len(modes) == 1 else f'{len(modes)} roundings'}"
             yield Statement("kernels", title, BITS, _by_kernels(units, "operation"))
     for block in _BLOCKS:
         blocks = [QuantizeUnit.make(get_block_format(block), policy={"rounding": r}) for r in _OF_BLOCKS]
@@ -291,5 +291,5 @@ def decide(task: tuple[str, float]) -> tuple[Result, float]:
     """The answer to a statement, given by its title and the limit of a question, and the seconds of the processor.
     Raises Error."""
     (title, limit_s), begin = task, time.process_time()
-    found = find_first(s for s in all_statements() if s.title == title).ask(limit_s)
-    return found, time.process_time() - begin
+    answer = find_first(s for s in all_statements() if s.title == title).ask(limit_s)
+    return answer, time.process_time() - begin

@@ -82,8 +82,8 @@ def _machine(unit: OperationUnit) -> Machine:
     size = f"-eb {fmt.exponent_bits} -sb {fmt.precision}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "symfpu.btor"
-        made = f"symfpu {size} -op {OPERATIONS[unit.op]} -rm {MODES[unit.policy.rounding]}"
-        executed(f"{made}; prep; write_btor {quoted(path)}")
+        command = f"symfpu {size} -op {OPERATIONS[unit.op]} -rm {MODES[unit.policy.rounding]}"
+        executed(f"{command}; prep; write_btor {quoted(path)}")
         if not path.exists():
             raise Error(f"Yosys makes no circuit of SymFPU's for {unit.label}")
         return read_btor2(read_text(path, limits.SOURCE))

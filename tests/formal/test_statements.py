@@ -81,9 +81,9 @@ def by_symfpu(op: str, fmt: str, strategy: Strategy = "auto", **policy: Any) -> 
 
 def test_operands_that_are_normalized_first_have_the_same_product() -> None:
     """SymFPU shifts subnormal operands before it multiplies; the model does not."""
-    found = by_symfpu("mul", "fp16", "split-cut")
-    assert found.verdict == "proved"
-    assert any(query.how.startswith("product cut in the case") for case in found.cases for query in case.queries)
+    proved = by_symfpu("mul", "fp16", "split-cut")
+    assert proved.verdict == "proved"
+    assert any(query.how.startswith("product cut in the case") for case in proved.cases for query in case.queries)
 
 
 # -- statements that do not hold ---------------------------------------------------------------------------------------
@@ -116,17 +116,17 @@ def test_a_circuit_of_symfpu_that_is_none_is_refused() -> None:
 
 
 def test_other_flags_than_symfpus_are_found() -> None:
-    found = by_symfpu("mul", "s1e4m3", tininess="before").counterexample
-    assert found is not None
-    assert found.got[1] ^ found.expected[1] == 2  # underflow
+    counterexample = by_symfpu("mul", "s1e4m3", tininess="before").counterexample
+    assert counterexample is not None
+    assert counterexample.got[1] ^ counterexample.expected[1] == 2  # underflow
 
 
 def test_another_rounding_than_symfpus_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a case whose products are cut, too."""
     monkeypatch.setitem(theory.MODES, Rounding.RNE, "RNA")
-    found = by_symfpu("mul", "fp16", "split-cut").counterexample
-    assert found is not None
-    assert found.got[0] == found.expected[0] + 1
+    counterexample = by_symfpu("mul", "fp16", "split-cut").counterexample
+    assert counterexample is not None
+    assert counterexample.got[0] == counterexample.expected[0] + 1
 
 
 def test_another_rule_of_overflow_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,8 +152,8 @@ def test_a_rounding_that_falls_is_found(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def without_sticky_bit(a: Value, b: Value, from_here: int, to_here: int, more: int) -> Any:
-    found = shortcuts.sum_of_two(a, b, 0, from_here, to_here, more)
-    return exact.finite(found.sign, found.significand, found.exponent), ()
+    total = shortcuts.sum_of_two(a, b, 0, from_here, to_here, more)
+    return exact.finite(total.sign, total.significand, total.exponent), ()
 
 
 def never_negative(values: Sequence[Value], unit: int) -> Any:

@@ -40,8 +40,8 @@ def test_classes_are_the_decoders(fmt: Format) -> None:
     run = evaluator([is_in(name, code, fmt) for name in CLASSES])
     quiet = evaluator([is_nan(code, fmt, quiet=True)])
     for x in range(0, 1 << fmt.width, 1 if fmt.width <= 8 else 7):
-        found = {name for name, bit in zip(CLASSES, run({"a": x}), strict=True) if bit}
-        assert found == classes_of(x, fmt), f"{x:x}"
+        classes = {name for name, bit in zip(CLASSES, run({"a": x}), strict=True) if bit}
+        assert classes == classes_of(x, fmt), f"{x:x}"
         value = decoder(fmt)(x)
         assert quiet({"a": x}) == [value.kind == NAN and not value.signaling], f"{x:x}"
 
@@ -70,7 +70,7 @@ def test_lanes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a normal", "not FIELD is CLASS"),
         ("d is normal", "unknown input 'd'"),
@@ -80,8 +80,8 @@ def test_lanes() -> None:
         ("a is normal or b is normal", "not FIELD is CLASS"),
     ],
 )
-def test_other_texts_are_refused(text: str, said: str) -> None:
-    with pytest.raises(Error, match=said.replace("[", r"\[")):
+def test_other_texts_are_refused(text: str, message: str) -> None:
+    with pytest.raises(Error, match=message.replace("[", r"\[")):
         assumption(text, make_unit("fma", "fp16"))
 
 

@@ -84,8 +84,8 @@ def test_a_product_of_additions_is_found(build: Any, width: int) -> None:
     theirs = not_(build(width))
     by, products = products_of([theirs], [], words(20))
     assert [p.value.width for p in products] == [2 * WIDTH]
-    ours, found = replaced([PRODUCT, theirs], by)
-    assert found is not_(zext(ours, width))
+    ours, replacement = replaced([PRODUCT, theirs], by)
+    assert replacement is not_(zext(ours, width))
 
 
 @pytest.mark.parametrize("wrong", [0, 7, WIDTH - 1])
@@ -137,11 +137,11 @@ def test_known_bits() -> None:
 @pytest.mark.parametrize("fmt", ["fp16", "binary8p3ue", "fp8_e4m3fnuz", "binary8p2sf", "fp4_e2m1"])
 def test_cases_of_a_multiplication(fmt: str, flush: bool) -> None:
     """No input is in none of them, and the bits that are said to be held are."""
-    found = cases(make_unit("mul", fmt, policy={"flush_inputs": flush}))
+    split = cases(make_unit("mul", fmt, policy={"flush_inputs": flush}))
     others = 3 if get_format(fmt).has_nan else 2  # without NaN, nothing is special
-    assert len(found) == others + 2 * get_format(fmt).mantissa_bits
-    assert solve([not_(or_(*(case.assumption for case in found)))], 20.0).result == "unsat"
-    for case in found:
+    assert len(split) == others + 2 * get_format(fmt).mantissa_bits
+    assert solve([not_(or_(*(case.assumption for case in split)))], 20.0).result == "unsat"
+    for case in split:
         for name, (mask, value) in (case.held or {}).items():
             code = var(name, get_format(fmt).width)
             bits = make("and", code.width, code, const(mask, code.width))
@@ -169,6 +169,6 @@ def test_a_multiplication_bit_by_bit() -> None:
 
 
 def test_a_bit_left_out_is_shown() -> None:
-    found = decide(serial(10), "a and b normal", How(60)).counterexample
-    assert found is not None
-    assert found.got != found.expected
+    counterexample = decide(serial(10), "a and b normal", How(60)).counterexample
+    assert counterexample is not None
+    assert counterexample.got != counterexample.expected

@@ -23,7 +23,7 @@ def read(path: Path) -> list[dict[str, int]]:
     names: dict[str, str] = {}
     scope: list[str] = []
     now: dict[str, int] = {}
-    found: dict[int, dict[str, int]] = {}
+    changes: dict[int, dict[str, int]] = {}
     time = 0
     with path.open("rb") as stream:
         for token in tokenize(stream):
@@ -39,8 +39,8 @@ def read(path: Path) -> list[dict[str, int]]:
                 change = token.scalar_change if token.kind is TokenKind.CHANGE_SCALAR else token.vector_change
                 value = change.value
                 now[names[change.id_code]] = int(value) if str(value).isdigit() else 0
-            found[time] = dict(now)
-    return list(found.values())
+            changes[time] = dict(now)
+    return list(changes.values())
 
 
 def test_the_signals_of_a_pipeline(tmp_path: Path) -> None:

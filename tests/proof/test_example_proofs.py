@@ -114,9 +114,9 @@ def test_a_result_that_changes_while_it_waits() -> None:
 def test_each_bug_is_found(circuit: str, defect: int) -> None:
     fmt, rounding = SHOWN.get((circuit, defect), ("fp8_e5m2", "rne"))
     root = circuit == "fp_div_sqrt" and defect in ROOTS
-    found = proof(circuit, fmt, rounding, defect, root).counterexample
-    assert found is not None
-    assert found.got != found.expected
+    counterexample = proof(circuit, fmt, rounding, defect, root).counterexample
+    assert counterexample is not None
+    assert counterexample.got != counterexample.expected
 
 
 @pytest.mark.parametrize("defect", range(1, 11))
@@ -125,9 +125,9 @@ def test_each_bug_of_an_activation_unit_is_found(defect: int) -> None:
     table: dict[str, Any] = read_toml(str(folder / "ports.toml"))
     table["inputs"]["defect"]["value"] = defect
     unit, sources = make_unit(str(folder / "tanh_bf16.toml"), None), read_sources([folder / "tanh_bf16.sv"])
-    found = prove(Question(unit, read_rtl(unit, parse_ports(table), sources)), "auto", How(60)).counterexample
-    assert found is not None
-    assert found.got != found.expected
+    counterexample = prove(Question(unit, read_rtl(unit, parse_ports(table), sources)), "auto", How(60)).counterexample
+    assert counterexample is not None
+    assert counterexample.got != counterexample.expected
 
 
 @pytest.mark.parametrize("defect", range(10))
@@ -136,9 +136,9 @@ def test_vhdl(defect: int, tmp_path: Path) -> None:
     if shutil.which("ghdl") is None:
         pytest.skip("needs GHDL (apt-get install ghdl)")
     command = ["ghdl", "--synth", "--std=08", "--out=verilog", f"-gdefect={defect}", str(VHDL), "-e", VHDL.stem]
-    made = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    (tmp_path / "circuit.v").write_text(made.stdout)
+    ghdl = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    (tmp_path / "circuit.v").write_text(ghdl.stdout)
     ports = parse_ports(read_toml(str(EXAMPLES / "fp32_to_fp8_e4m3" / "ports.toml")))
     unit = make_unit("convert", "fp32", out="fp8_e4m3")
-    found = prove(Question(unit, read_rtl(unit, ports, read_sources([tmp_path / "circuit.v"]))), "auto", How(60))
-    assert found.verdict == ("counterexample" if defect else "proved")
+    proved = prove(Question(unit, read_rtl(unit, ports, read_sources([tmp_path / "circuit.v"]))), "auto", How(60))
+    assert proved.verdict == ("counterexample" if defect else "proved")

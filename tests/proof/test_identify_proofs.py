@@ -52,11 +52,11 @@ def test_questions_of_the_solver(flags: bool) -> None:
     """With no question of its own, an identification is by the solver's alone."""
     vectors = subject("mul", "fp8_e5m2", None)
     device = OperationUnit.make("mul", "fp8_e5m2", policy=get_policy(rounding="rdn"))
-    found = examiner(vectors)
-    found.questions, found.every = [], None
-    found.judge = lambda a, b, flags: judged(a, b, flags, 10)
+    answer = examiner(vectors)
+    answer.questions, answer.every = [], None
+    answer.judge = lambda a, b, flags: judged(a, b, flags, 10)
     ask = ask_model(device, lambda q: tuple(device.answer(q)), flags)
-    identified = found.identify(ask, [])
+    identified = answer.identify(ask, [])
     assert identified.name == "rounding = rdn"
     assert identified.questions > 3
 

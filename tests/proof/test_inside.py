@@ -44,9 +44,9 @@ def one_lane() -> Question:
 def test_a_dot_product_is_proved(one_lane: Question) -> None:
     """The rest of its cases by tests.campaigns.mutation.proofs."""
     for name in ("sum of products", "special", "d=-254..-51", "d=-3", "d=0", "d=1", "d=51..254"):
-        found = decide(one_lane, name, How(100))
-        assert found.verdict == "proved", (name, found.note)
-        assert name == "sum of products" or found.queries[0].how == INSIDE
+        decided = decide(one_lane, name, How(100))
+        assert decided.verdict == "proved", (name, decided.note)
+        assert name == "sum of products" or decided.queries[0].how == INSIDE
     assert solve(one_lane.outside(list(one_lane.cases)), 20).result == "unsat"
     assert solve(one_lane.outside([n for n in one_lane.cases if n != "d=7"]), 20).result == "sat"
 
@@ -68,18 +68,18 @@ def test_what_is_inside_is_no_part_of_the_inputs(one_lane: Question) -> None:
 
 
 def test_a_module_without_flags_is_proved() -> None:
-    found = question(ignore=["flags"])
+    without_flags = question(ignore=["flags"])
     for name in ("sum of products", "special", "d=-254..-51", "d=0", "d=2"):
-        decided = decide(found, name, How(100))
+        decided = decide(without_flags, name, How(100))
         assert decided.verdict == "proved", name
         assert name == "sum of products" or decided.queries[0].how == INSIDE
 
 
 @pytest.mark.parametrize("defect", range(1, 16))
 def test_bugs_are_shown(defect: int) -> None:
-    found = prove(question(2, defect), "auto", How(60)).counterexample
-    assert found is not None
-    assert found.got != found.expected
+    counterexample = prove(question(2, defect), "auto", How(60)).counterexample
+    assert counterexample is not None
+    assert counterexample.got != counterexample.expected
 
 
 @pytest.mark.parametrize("which", ["code", "flags"])
@@ -103,8 +103,8 @@ def fault(changed: Question, term: Term, other: Term) -> None:
     """Put another term in place of one of the circuit's."""
     design = changed.design()
     got, *codes = replaced([design.observed.got, *(s.code for p in design.codes.values() for s in p)], {term: other})
-    made = iter(codes)
-    parts = {n: tuple(s._replace(code=next(made)) for s in p) for n, p in design.codes.items()}
+    terms = iter(codes)
+    parts = {n: tuple(s._replace(code=next(terms)) for s in p) for n, p in design.codes.items()}
     observed = dataclasses.replace(design.observed, got=got)
     changed._designs[0] = dataclasses.replace(design, observed=observed, codes=parts)
 

@@ -40,19 +40,19 @@ def proof(unit: Unit, defect: int = 0, **tolerance: str) -> Proof:
 
 @pytest.mark.parametrize("tolerance", [{}, {"nan_scale_elements": "any"}])
 def test_each_output_is_proved(tolerance: dict[str, str]) -> None:
-    found = proof(make_unit("quantize", BLOCK), **tolerance)
-    assert found.verdict == "proved"
-    (case,) = found.cases
+    proved = proof(make_unit("quantize", BLOCK), **tolerance)
+    assert proved.verdict == "proved"
+    (case,) = proved.cases
     assert [q.how.partition(":")[0] for q in case.queries] == OUTPUTS
 
 
 @pytest.mark.parametrize(("defect", "output"), [(7, "scale"), (4, "elements_0"), (13, "scale")])
 def test_the_wrong_output_is_found(defect: int, output: str) -> None:
     """7: the scale is off, and so are the elements; 4: the elements only; 13: the largest value leaves out lane 1."""
-    found = proof(make_unit("quantize", BLOCK), defect)
-    (case,) = found.cases
+    proved = proof(make_unit("quantize", BLOCK), defect)
+    (case,) = proved.cases
     assert case.queries[-1].how == f"{output}: whole"
-    wrong = found.counterexample
+    wrong = proved.counterexample
     assert wrong is not None
     assert wrong.expected == tuple(make_unit("quantize", BLOCK).answer(wrong.inputs))
     assert wrong.got != wrong.expected

@@ -46,9 +46,9 @@ def small_fma(folder: Path, defect: int = 0) -> tuple[str, ...]:
 
 def codes_of(text: str) -> list[str]:
     """The words of the vector line."""
-    found = re.search(r"^  vector (.*)$", text, re.MULTILINE)
-    assert found is not None, text
-    return found[1].split()
+    match = re.search(r"^  vector (.*)$", text, re.MULTILINE)
+    assert match is not None, text
+    return match[1].split()
 
 
 def test_proved(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_module_that_does_not_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (("--assume", "a is normal and a is nan"), "no input is such that a is normal and a is nan"),
         (("--assume", "a = 3"), "not FIELD is CLASS"),
@@ -151,10 +151,10 @@ def test_a_module_that_does_not_fit(tmp_path: Path) -> None:
         (("--round", "sr", "--sr-bits", "4", "--seed", "1"), "leave --seed out"),
     ],
 )
-def test_bad_usage(more: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_bad_usage(more: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = run(*converter(tmp_path, 0, "--out", "fp16"), *more)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -258,7 +258,7 @@ def with_an_empty_case(table: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (without_a_case, "leave out an input"),
         (with_an_open_case, "undecided"),
@@ -268,7 +268,7 @@ def with_an_empty_case(table: dict[str, Any]) -> None:
     ],
 )
 def test_a_changed_certificate_fails(
-    change: Callable[[dict[str, Any]], None], said: str, proved: tuple[Path, dict[str, Any]]
+    change: Callable[[dict[str, Any]], None], message: str, proved: tuple[Path, dict[str, Any]]
 ) -> None:
     """Also where its hash was made anew."""
     path, table = proved
@@ -278,7 +278,7 @@ def test_a_changed_certificate_fails(
     path.write_text(json.dumps(sealed(table)))
     done = run("prove", "--check", str(path))
     assert done.returncode == 1
-    assert said in done.stdout
+    assert message in done.stdout
     assert "its text was changed" not in done.stdout
 
 
@@ -357,9 +357,9 @@ def test_a_wrong_reference_is_an_error(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_another_solver_without_an_answer_is_no_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "confirm", lambda *_: Found("unknown", 0.0))
-    found = prove(question(tmp_path, BARE, "bare"), "whole", How(20, confirm="cvc5"))
-    assert found.verdict == "undecided"
-    assert [d.note for d in found.cases] == ["cvc5 says unknown"]
+    proved = prove(question(tmp_path, BARE, "bare"), "whole", How(20, confirm="cvc5"))
+    assert proved.verdict == "undecided"
+    assert [d.note for d in proved.cases] == ["cvc5 says unknown"]
 
 
 def test_a_circuit_that_takes_nothing_is_not_proved(tmp_path: Path) -> None:

@@ -92,9 +92,9 @@ def test_other_solvers_answer(solver: str) -> None:
 
 
 def test_a_model_is_of_the_assertions() -> None:
-    found = solve([eq(make("mul", 8, A, const(3, 8)), const(21, 8)), make("ult", 1, A, const(20, 8))], 10)
-    assert found.result == "sat"
-    assert found.model["a"] == 7
+    answer = solve([eq(make("mul", 8, A, const(3, 8)), const(21, 8)), make("ult", 1, A, const(20, 8))], 10)
+    assert answer.result == "sat"
+    assert answer.model["a"] == 7
 
 
 def test_a_contradiction_needs_no_solver() -> None:

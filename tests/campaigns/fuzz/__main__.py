@@ -64,12 +64,12 @@ def main(names: tuple[str, ...], count: int, first: int, seconds: float | None, 
     failed = False
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         work = workplace(Path(folder))
-        found = all_readers(work)
-        if unknown := [n for n in names if n not in found]:
-            raise click.UsageError(f"unknown reader {unknown[0]}; there are {', '.join(found)}")
+        readers = all_readers(work)
+        if unknown := [n for n in names if n not in readers]:
+            raise click.UsageError(f"unknown reader {unknown[0]}; there are {', '.join(readers)}")
         gc.freeze()  # what was imported is not looked through again and again
         with guard.limits(work):
-            for reader in (found[n] for n in names or found):
+            for reader in (readers[n] for n in names or readers):
                 if show:
                     for number in range(first, first + count):
                         print(reader.input(number))

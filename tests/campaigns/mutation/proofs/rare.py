@@ -66,10 +66,10 @@ def tried(question: Question, seed: int, limit_s: float) -> tuple[str, str]:
         return NONE, ""
     inside = [case.name for case in question.cases.values() if case.inside]  # on which the others rest
     for name in dict.fromkeys([fault.case, *inside]):
-        found = decide(fault.question, name, How(limit_s, apart=bool(seed & 1)))
-        if found.verdict != "proved":
+        decided = decide(fault.question, name, How(limit_s, apart=bool(seed & 1)))
+        if decided.verdict != "proved":
             break
-    return (PROVED if found.verdict == "proved" else found.verdict), f"{fault.case}: {fault.text}; {fault.shown}"
+    return (PROVED if decided.verdict == "proved" else decided.verdict), f"{fault.case}: {fault.text}; {fault.shown}"
 
 
 def faulty(question: Question, seed: int) -> Fault | None:
@@ -145,7 +145,7 @@ def _with(design: Design, term: Term, other: Term) -> Design:
     segments = [s for parts in design.codes.values() for s in parts]
     roots = [design.observed.got, design.observed.wrong, design.fill, *(s.code for s in segments)]
     got, wrong, fill, *codes = replaced(roots, {term: other})
-    made: Iterator[Term] = iter(codes)
-    parts = {name: tuple(Segment(s.low, next(made)) for s in parts) for name, parts in design.codes.items()}
+    terms: Iterator[Term] = iter(codes)
+    parts = {name: tuple(Segment(s.low, next(terms)) for s in parts) for name, parts in design.codes.items()}
     observed = dataclasses.replace(design.observed, got=got, wrong=wrong)
     return dataclasses.replace(design, observed=observed, codes=parts, fill=fill)
