@@ -9,12 +9,12 @@ from softfloat_ref.app.equality import cases_words, inputs_words, undecided
 from softfloat_ref.base.errors import counted
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.proof.btor2 import UNDEFINED
-from softfloat_ref.proof.cosimulation import Difference
+from softfloat_ref.proof.cosimulation import SimulatedDifference
 from softfloat_ref.proof.later import Later
-from softfloat_ref.proof.outcome import Outcome
+from softfloat_ref.proof.outcome import ProofOutcome
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Counterexample, Question, other_latency
-from softfloat_ref.proof.texts import asking
+from softfloat_ref.proof.texts import macro_lines
 from softfloat_ref.proof.unroll import ANY, CHANGING
 from softfloat_ref.proof.wave import write_wave
 from softfloat_ref.rtl.binding import flag_mask
@@ -31,7 +31,7 @@ _LEFT_OPEN: Final = {  # what is open, and what leaves it out, by whether it is 
 }
 
 
-def outcome_lines(outcome: Outcome) -> Iterator[str]:
+def outcome_lines(outcome: ProofOutcome) -> Iterator[str]:
     """What came of a circuit."""
     if outcome.opinion.difference is not None:
         yield from _mismatch(outcome.question, outcome.opinion.difference)
@@ -53,7 +53,7 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
         of, hint = _LEFT_OPEN[question.source is None or bool(proof.later.order)]
         yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, None), *_accepted(question, None)])}"
-        yield f"  {of} not decided: {proof.later.said}; {hint}"
+        yield f"  {of} not decided: {proof.later.message}; {hint}"
     else:
         yield from undecided(f"{module} and {unit.label}", proof)
 
@@ -69,8 +69,8 @@ def _circuit(question: Question, later: Later | None) -> str:
         return "combinational"
     always = observed.start in (ANY, CHANGING)
     start = f"{'with' if always else 'the first operation'} {observed.start}"
-    if later is not None and later.said:
-        start = later.said
+    if later is not None and later.message:
+        start = later.message
     if ports.latency is None and len(question.unit.parts) > 1:
         return start
     upto = "" if ports.latency is not None else "at most "
@@ -110,7 +110,7 @@ def _counterexample(question: Question, found: Counterexample) -> Iterator[str]:
             yield "  with a choice for a value that the module leaves undefined (x)"
 
 
-def _mismatch(question: Question, found: Difference) -> Iterator[str]:
+def _mismatch(question: Question, found: SimulatedDifference) -> Iterator[str]:
     """That a simulation shows something else than the netlist."""
     yield f"MISMATCH: {question.rtl.ports.module} as {found.simulator} simulates it is not what Yosys reads"
     for name, code in list(found.inputs.items())[:_LANES]:
@@ -123,11 +123,11 @@ def _mismatch(question: Question, found: Difference) -> Iterator[str]:
         yield f"  {' and '.join(found.agreeing)} shows what the netlist gives"
     if found.macros:
         yield f"  with {' and '.join(found.macros)} defined, as for the netlist, {found.simulator} agrees"
-    yield from (f"  {line}" for line in asking(found.macros, [file.path for file in question.rtl.reading.files]))
+    yield from (f"  {line}" for line in macro_lines(found.macros, [file.path for file in question.rtl.reading.files]))
     yield "  nothing is proved of a netlist that is not its sources"
 
 
-def _looks(outcome: Outcome) -> Iterator[str]:
+def _looks(outcome: ProofOutcome) -> Iterator[str]:
     """What is known of the text that simulators compile, if there is one; that none compiled it, and why."""
     text, opinion = outcome.text, outcome.opinion
     if text is not None and text.rtl is None:
@@ -138,7 +138,7 @@ def _looks(outcome: Outcome) -> Iterator[str]:
         yield f"no simulation of the sources: {'; '.join(opinion.absent.values())}"
 
 
-def waveform_line(outcome: Outcome, path: str) -> str:
+def waveform_line(outcome: ProofOutcome, path: str) -> str:
     """Write the waveform; the result in words."""
     if outcome.opinion.difference is not None:
         return f"{path}: not written, since there is no proof"

@@ -10,8 +10,8 @@ from softfloat_ref.base.systemverilog import named
 from softfloat_ref.export.branches import Branches, Group, Place, branches
 from softfloat_ref.export.plan import FLIPPED, Plan, is_atom, planned, wrapped
 from softfloat_ref.export.words import WORD, on_words
-from softfloat_ref.symbolic.circuit import Circuit, Port
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
+from softfloat_ref.symbolic.terms import Term, subterms
 
 _LANGUAGE: Final = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -76,11 +76,11 @@ def _port_notes(circuit: Circuit) -> Iterator[str]:
         yield f"//   {port.name}: {lanes}{port.width} bits{more}{note}"
 
 
-def _longint(port: Port) -> str:
+def _longint(port: CircuitPort) -> str:
     return f"longint unsigned {named(port.name)}" + (f"[{port.lanes}]" if port.lanes > 1 else "")
 
 
-def _signature(name: str, inputs: Iterable[Port], outputs: Iterable[Port]) -> str:
+def _signature(name: str, inputs: Iterable[CircuitPort], outputs: Iterable[CircuitPort]) -> str:
     found = [f"const uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t {p.name}" for p in inputs]
     found += [f"uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t *{p.name}" for p in outputs]
     return f"void {name}({', '.join(found)})"
@@ -123,7 +123,7 @@ class _Function:
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
         self.branches: Branches = branches(circuit.roots)
-        order = in_order(circuit.roots)
+        order = subterms(circuit.roots)
         forced = [t for t in order if self.branches.group(t)]
         reserved = {*KEYWORDS, circuit.name, *(p.name for p in circuit.inputs)}
         self.plan: Plan = planned(circuit, reserved, _needs, forced)

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import Term, subterms
 
 _LONGEST: Final = 5  # operators in an expression
 _LINE: Final = 110
@@ -70,7 +70,7 @@ def planned(circuit: Circuit, reserved: Collection[str], needs: Needs, forced: I
 
     reserved: names that no term gets; needs: operands that the language can only name; forced: stated at any rate.
     """
-    order = in_order(circuit.roots)
+    order = subterms(circuit.roots)
     uses = Counter(a for t in order for a in t.args) + Counter(circuit.roots)
     hints = {t: hint for t, hint in circuit.names.items() if not hint.endswith(".")}
     chosen = _chosen(order, uses, hints, needs, set(forced))

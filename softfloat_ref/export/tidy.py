@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, extract, in_order, ite, make, not_, zext
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, extract, ite, make, not_, subterms, zext
 
 _NEAR: Final = 3  # operations between a choice and where its condition is looked for
 
@@ -16,7 +16,7 @@ def tidied(circuit: Circuit) -> Circuit:
     """The circuit with the condition of each choice known on its two sides, near it."""
     new: dict[Term, Term] = {}
     names: dict[Term, str] = {}
-    for t in in_order(circuit.roots):
+    for t in subterms(circuit.roots):
         new[t] = _made(t, [new[a] for a in t.args])
         if t in circuit.names:
             names.setdefault(new[t], circuit.names[t])

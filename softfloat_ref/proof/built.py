@@ -20,18 +20,18 @@ from softfloat_ref.symbolic.terms import (
     eq,
     evaluator,
     extract,
-    in_order,
     ite,
     make,
     not_,
-    replaced,
+    substitute,
+    subterms,
     var,
     zext,
 )
 
 QUESTION_S: Final = 20.0  # for each question
 Samples = Sequence[Mapping[str, int]]
-Step = Callable[[Term], Term]  # from a partial sum to the next one
+NextSum = Callable[[Term], Term]  # from a partial sum to the next one
 Places = Mapping[tuple[int, ...], Sequence[Term]]  # terms by their values, for each sample
 
 
@@ -60,7 +60,7 @@ def built_products(
 
 def by_values(roots: Sequence[Term], samples: Samples) -> Places:
     """The terms below the roots that are no constants."""
-    order = in_order(roots)
+    order = subterms(roots)
     places: dict[tuple[int, ...], list[Term]] = {}
     for term, *values in zip(order, *map(evaluator(order), samples), strict=True):
         if not term.is_const:
@@ -68,7 +68,7 @@ def by_values(roots: Sequence[Term], samples: Samples) -> Places:
     return places
 
 
-def _ways(x: Term, y: Term, assumed: Sequence[Term], samples: Samples) -> Iterator[tuple[list[Step], int]]:
+def _ways(x: Term, y: Term, assumed: Sequence[Term], samples: Samples) -> Iterator[tuple[list[NextSum], int]]:
     """The ways to build a product, times a power of two: a factor may have been shifted up to its leading one."""
     shifts = [sorted({0, _zeros(t, assumed, samples)}) for t in (x, y)]
     for up_x, up_y in product(*shifts):
@@ -89,20 +89,20 @@ def _zeros(t: Term, assumed: Sequence[Term], samples: Samples) -> int:
     return least if solve([*assumed, not_(eq(above, const(0, least)))], QUESTION_S).result == "unsat" else 0
 
 
-def _from_above(a: Term, b: Term, i: int, width: int) -> Step:
+def _from_above(a: Term, b: Term, i: int, width: int) -> NextSum:
     """The last sum moved up by a bit, and `a` if bit i of `b` is set."""
     addend = ite(extract(b, i, i), zext(a, width), const(0, width))
     return lambda last: make("add", width, make("shl", width, last, const(1, width)), addend)
 
 
-def _from_below(a: Term, b: Term, i: int, width: int) -> Step:
+def _from_below(a: Term, b: Term, i: int, width: int) -> NextSum:
     """The last sum, and `a` in place i if bit i of `b` is set."""
     up = make("shl", width, zext(a, width), const(i, width))
     return lambda last: make("add", width, last, ite(extract(b, i, i), up, const(0, width)))
 
 
 def _followed(
-    steps: Sequence[Step], width: int, places: Places, assumed: Sequence[Term], samples: Samples
+    steps: Sequence[NextSum], width: int, places: Places, assumed: Sequence[Term], samples: Samples
 ) -> list[Term]:
     """The terms that are the last sum, proved step by step; none if there is none."""
     sums = [const(0, width)]
@@ -132,6 +132,6 @@ def _followed(
 
 def is_same(t: Term, want: Term, by: Mapping[Term, Term], assumed: Sequence[Term]) -> bool:
     """Whether a term is another one, of variables for what was found before: `by` says for which terms."""
-    (mine,) = replaced([t], by)
+    (mine,) = substitute([t], by)
     width = max(mine.width, want.width)
     return solve([*assumed, not_(eq(zext(mine, width), zext(want, width)))], QUESTION_S).result == "unsat"

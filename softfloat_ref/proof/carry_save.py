@@ -27,18 +27,18 @@ from softfloat_ref.symbolic.terms import (
     eq,
     evaluator,
     extract,
-    in_order,
     make,
     not_,
-    replaced,
+    substitute,
+    subterms,
     var,
     zext,
 )
 
 _QUESTION_S: Final = 20.0  # for a bit of the product
 _SAMPLES: Final = 128
-_STEPS: Final = 5  # from an adder's inputs to its outputs, at most
-_NEAR: Final = 24  # terms between an adder's outputs and its inputs, at most
+_ADDER_DEPTH: Final = 5  # from an adder's inputs to its outputs, at most
+_ADDER_TERMS: Final = 24  # terms between an adder's outputs and its inputs, at most
 _WIDEST: Final = 64  # bits of an operand
 _LOGIC: Final[dict[str, Callable[..., int]]] = {  # of bits for many inputs, side by side
     "and": lambda ones, a, b: a & b,
@@ -104,7 +104,7 @@ class _Bits:
     def __init__(self, roots: Sequence[Term], samples: Sequence[Mapping[str, int]]) -> None:
         self.ones = (1 << len(samples)) - 1
         self.samples = samples
-        self.order = in_order(roots)
+        self.order = subterms(roots)
         self.of: dict[Term, list[Term]] = {}
         self.seen: dict[Term, int] = {FALSE: 0, TRUE: self.ones}
         run = evaluator(self.order)
@@ -126,7 +126,7 @@ class _Bits:
         """The bits that are made of a bit in a few steps."""
         if t not in self._above:
             users, last = set[Term](), {t}
-            for _ in range(_STEPS):
+            for _ in range(_ADDER_DEPTH):
                 last = {user for bit in last for user in self.users[bit]} - users
                 users |= last
             self._above[t] = frozenset(users)
@@ -288,11 +288,11 @@ class _Tree:
         """Whether a bit is bit k of the sum of all columns, whatever the bits in them are."""
         columns = [self.columns.get(i, ()) for i in range(k + 1)]
         names = {t: var(f"bit {t.number}", 1) for column in columns for t in column if not t.is_const}
-        assumed = replaced([not_(t) for t in self.never], names)
+        assumed = substitute([not_(t) for t in self.never], names)
         rows = zip_longest(*columns, fillvalue=FALSE)
         words = [reduce(concat, (names.get(t, t) for t in reversed(row))) for row in rows]
         total = extract(reduce(lambda a, b: make("add", k + 1, a, b), words), k, k)
-        (mine,) = replaced([t], names)
+        (mine,) = substitute([t], names)
         return solve([*assumed, not_(eq(mine, total))], _QUESTION_S).result == "unsat"
 
     @property
@@ -348,7 +348,7 @@ def _table(t: Term, inputs: Mapping[Term, int], ones: int) -> int | None:
     def value(t: Term) -> int | None:
         if t not in known:
             known[t] = None
-            if t.op in _LOGIC and len(known) < _NEAR:
+            if t.op in _LOGIC and len(known) < _ADDER_TERMS:
                 parts = [value(a) for a in t.args]
                 if None not in parts:
                     known[t] = _LOGIC[t.op](ones, *parts)

@@ -28,12 +28,12 @@ _WIDTH_OF: Final = "(declare-const {name} (_ BitVec {width}))"
 _NAME: Final = re.compile(r"[a-z_]+[a-z0-9_]*")
 
 
-def sealed(table: Mapping[str, Any]) -> dict[str, Any]:
+def seal(table: Mapping[str, Any]) -> dict[str, Any]:
     """A certificate with its own hash."""
-    return {**table, "sha256": _seal(table)}
+    return {**table, "sha256": _hash(table)}
 
 
-def _seal(table: Mapping[str, Any]) -> str:
+def _hash(table: Mapping[str, Any]) -> str:
     rest = {k: v for k, v in table.items() if k != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
@@ -62,7 +62,7 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
     """What is wrong with a certificate; nothing, if it holds. folder: of relative paths. Raises Error for a text that
     is incomplete."""
     with _complete():
-        if table["sha256"] != _seal(table):
+        if table["sha256"] != _hash(table):
             yield "its text was changed after it was written"
         if not any(file["role"] == "source" for file in table["reading"]["files"]):
             yield "it names no sources"

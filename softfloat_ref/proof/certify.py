@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.proof.certificate import SCHEMA, sealed
-from softfloat_ref.proof.engine import Decided, How
-from softfloat_ref.proof.outcome import Outcome
+from softfloat_ref.proof.certificate import SCHEMA, seal
+from softfloat_ref.proof.engine import Decided, Tactics
+from softfloat_ref.proof.outcome import ProofOutcome
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.texts import SimulatedText
@@ -25,13 +25,14 @@ MEANING: Final = (
 )
 
 
-def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict[str, Any]:
+def certificate(outcome: ProofOutcome, strategy: str, how: Tactics, folder: Path) -> dict[str, Any]:
     """The certificate of a proof. folder: to which its paths are relative."""
     from softfloat_ref import __version__
 
     question, proof, opinion = outcome.question, outcome.proof, outcome.opinion
+    later = proof.later
     observed, ports = question.design().observed, question.rtl.ports
-    return sealed(
+    return seal(
         {
             "schema": SCHEMA,
             "tool": "softfloat-ref",
@@ -55,7 +56,7 @@ def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict
             "inputs": {name: f.width for f in question.unit.inputs for name in lanes_of(f)},
             "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
-            "later": proof.later and {k: getattr(proof.later, k) for k in ("verdict", "said", "order")},
+            "later": later and {"verdict": later.verdict, "said": later.message, "order": later.order},
             "second_opinion": dataclasses.asdict(opinion),
             "simulated_text": outcome.text and _text(outcome.text, folder),
             "cases": _cases(question, proof),

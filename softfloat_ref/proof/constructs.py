@@ -22,7 +22,7 @@ _STATEMENTS: Final = {
     "PatternCase": "case matches",
     "ProceduralChecker": "a checker",
 }
-_NETS: Final = ("Wire", "Tri", "UWire")
+_NET_TYPES: Final = ("Wire", "Tri", "UWire")
 _GATES: Final = ("and", "nand", "or", "nor", "xor", "xnor", "not", "buf")
 _FUNCTIONS: Final = {
     *("$signed", "$unsigned", "$clog2", "$bits", "$size", "$left", "$right", "$low", "$high", "$increment"),
@@ -31,8 +31,8 @@ _FUNCTIONS: Final = {
     *("$readmemh", "$readmemb", "$sformatf", "$rtoi", "$itor", "$realtobits", "$bitstoreal"),
     *("$floor", "$ceil", "$ln", "$log10", "$exp", "$sqrt", "$pow"),
 }
-_READERS: Final = ("$readmemh", "$readmemb")  # which only initial blocks have
-_INDEX: Final = 32  # bits of an index that Yosys looks at
+_MEMORY_READERS: Final = ("$readmemh", "$readmemb")  # which only initial blocks have
+_INDEX_BITS: Final = 32  # bits of an index that Yosys looks at
 
 
 def constructs(design: Elaborated, nodes: Nodes) -> Iterator[str]:
@@ -57,7 +57,7 @@ def _statements(nodes: Nodes) -> Iterator[tuple[Any, str]]:
 
 def _nets(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     for node in nodes.get("Net", ()):
-        if node.netType.netKind.name not in _NETS:
+        if node.netType.netKind.name not in _NET_TYPES:
             yield node, f"{node.name}, a net of type {node.netType.name}"
     for node in nodes.get("PrimitiveInstance", ()):
         if node.primitiveType.name not in _GATES:
@@ -92,7 +92,7 @@ def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
             yield node, node.subroutineName
     for block in nodes.get("ProceduralBlock", ()):
         if block.procedureKind.name != "Initial":
-            yield from ((call, call.subroutineName) for call in _calls(block) if call.subroutineName in _READERS)
+            yield from ((call, call.subroutineName) for call in _calls(block) if call.subroutineName in _MEMORY_READERS)
     wild = {id(part) for node in nodes.get("Case", ()) for part in _items(node)}
     wild |= {id(p) for n in nodes.get("BinaryOp", ()) if n.op.name.startswith("Wildcard") for p in _literals(n.right)}
     wild |= {id(p) for n in nodes.get("Inside", ()) for x in n.rangeList for p in _literals(x)}
@@ -103,8 +103,8 @@ def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
         if _is_ones(node):
             yield node, f"'1 for {node.name}, which has no range (simulators differ)"
     for node in variable_indices(nodes):
-        if node.selector.type.bitWidth > _INDEX:
-            yield node, f"an index of more than {_INDEX} bits"
+        if node.selector.type.bitWidth > _INDEX_BITS:
+            yield node, f"an index of more than {_INDEX_BITS} bits"
 
 
 def _is_ones(parameter: Any) -> bool:

@@ -17,7 +17,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.drive import Driver, Due, Recording
+from softfloat_ref.proof.drive import CycleRecording, Driver, Due
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question, input_names
 from softfloat_ref.proof.rtl import TOP, bound, top_text
@@ -37,7 +37,7 @@ _RUNS: Final[Mapping[str, Sequence[Sequence[str]]]] = {  # the arguments of each
 
 
 @dataclass(frozen=True)
-class Difference:
+class SimulatedDifference:
     """An output of a cycle in which a simulation is not the netlist.
 
     netlist, simulated: its bits that matter, in binary, with x and z where the simulator has them, others as dots;
@@ -65,7 +65,7 @@ class SecondOpinion:
     operations: int = 0
     directed: int = 0
     seconds: float = 0.0
-    difference: Difference | None = None
+    difference: SimulatedDifference | None = None
 
 
 class _Check(NamedTuple):
@@ -117,7 +117,7 @@ class Cosimulation:
         self.opinion = replace(self.opinion, seconds=self.opinion.seconds + time.monotonic() - begin)
         return self.opinion
 
-    def look_at(self, recording: Recording) -> SecondOpinion:
+    def look_at(self, recording: CycleRecording) -> SecondOpinion:
         """Compare some operations."""
         if self.benches and recording.inputs:
             difference = self._difference(recording)
@@ -161,7 +161,7 @@ class Cosimulation:
             Path.cwd(),
         )
 
-    def _difference(self, recording: Recording) -> Difference | None:
+    def _difference(self, recording: CycleRecording) -> SimulatedDifference | None:
         """The first difference in some cycles, with the macros without which it is not there."""
         checks = list(self._checks(recording))
         by_simulator = {name: self._first(name, bench, recording, checks) for name, bench in self.benches.items()}
@@ -171,7 +171,9 @@ class Cosimulation:
         agreeing = tuple(name for name, difference in by_simulator.items() if difference is None)
         return replace(first, agreeing=agreeing, macros=self._macros(first.simulator, recording, checks))
 
-    def _first(self, name: str, bench: CycleBench, recording: Recording, checks: Sequence[_Check]) -> Difference | None:
+    def _first(
+        self, name: str, bench: CycleBench, recording: CycleRecording, checks: Sequence[_Check]
+    ) -> SimulatedDifference | None:
         cycles = [[inputs[n] for n in bench.inputs] for inputs in recording.inputs]
         place = {output: i for i, output in enumerate(bench.outputs)}
         definite = self.driver.definite(recording)
@@ -184,10 +186,10 @@ class Cosimulation:
                     due = recording.due[check.cycle]
                     lanes = due.vector.lanes if due and due.vector else {}
                     shown = _shown(f"{check.value:0{len(text)}b}", check.bits), _shown(text, check.bits)
-                    return Difference(name, check.output, check.cycle, *shown, lanes)
+                    return SimulatedDifference(name, check.output, check.cycle, *shown, lanes)
         return None
 
-    def _macros(self, name: str, recording: Recording, checks: Sequence[_Check]) -> tuple[str, ...]:
+    def _macros(self, name: str, recording: CycleRecording, checks: Sequence[_Check]) -> tuple[str, ...]:
         """The macros of the netlist with which the simulation agrees with it; none if it does not, or they are the
         user's."""
         own = [macro for macro in MACROS if macro not in self.sources.defines]
@@ -202,7 +204,7 @@ class Cosimulation:
 
     # -- the netlist's side --------------------------------------------------------------------------------------------
 
-    def _checks(self, recording: Recording) -> Iterator[_Check]:
+    def _checks(self, recording: CycleRecording) -> Iterator[_Check]:
         """What simulations must show: what the netlist's registers and outputs give, cycle by cycle, and what the proof
         says of the operation's inputs."""
         shake = self.driver.ports.handshake

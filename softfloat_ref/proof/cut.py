@@ -22,19 +22,19 @@ from softfloat_ref.symbolic.terms import (
     eq,
     evaluator,
     extract,
-    in_order,
     ite,
     make,
     not_,
     or_,
+    subterms,
     var,
     variables,
     zext,
 )
 
 _OPERANDS_LIMIT_S: Final = 20.0  # to prove operands equal
-_TRIED: Final = 96  # inputs
-LEVELS: Final = (0, 1)  # of facts
+_SAMPLED: Final = 96  # inputs
+FACT_LEVELS: Final = (0, 1)  # of facts
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> 
     a, b = (bare(t) for t in product.args)
     orders = [and_(_equal(u, p.x), _equal(v, p.y)) for u, v in ((a, b), (b, a))]
     often, same = max(((_often(bit), bit) for bit in orders), key=lambda pair: pair[0])
-    if often * 8 < _TRIED:
+    if often * 8 < _SAMPLED:
         return None
     cut = resized(p.value, product.width)
     if solve([*assumed, not_(same)], _OPERANDS_LIMIT_S).result == "unsat":
@@ -114,7 +114,7 @@ def _often(bit: Term) -> int:
     three quarters, as narrower operands in wide registers have them."""
     run, words, count = evaluator([bit]), Random(0), 0
     free = [(str(v.value), v.width) for v in variables([bit])]
-    for k in range(_TRIED):
+    for k in range(_SAMPLED):
         ones = [(1 << width) - (1 << (width, width // 2, width // 4)[k % 3]) for _, width in free]
         values = {name: words.getrandbits(width) | above for (name, width), above in zip(free, ones, strict=True)}
         count += run(values)[0]
@@ -123,7 +123,7 @@ def _often(bit: Term) -> int:
 
 def products_in(roots: Sequence[Term]) -> list[Term]:
     """Products of two terms; factors of powers of two and other constants are no difficulty."""
-    return [t for t in in_order(roots) if t.op == "mul" and not any(a.is_const for a in t.args)]
+    return [t for t in subterms(roots) if t.op == "mul" and not any(a.is_const for a in t.args)]
 
 
 def _equal(a: Term, b: Term) -> Term:

@@ -11,10 +11,10 @@ from itertools import product
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.constants import Fact, facts, remainders
+from softfloat_ref.proof.constants import ElaboratedFact, facts, signed_remainders
 from softfloat_ref.proof.constructs import Nodes, constructs
-from softfloat_ref.proof.dataflow import Flow, outside, stored
-from softfloat_ref.proof.drivers import races, several_drivers, shared, silent
+from softfloat_ref.proof.dataflow import Flow, outer_reads, stored
+from softfloat_ref.proof.drivers import never_started, races, several_drivers, shared
 from softfloat_ref.proof.processes import (
     Functions,
     Process,
@@ -23,12 +23,12 @@ from softfloat_ref.proof.processes import (
     initial_values,
     is_automatic,
     processes,
-    unordered,
+    unordered_assignments,
 )
 from softfloat_ref.proof.verilog import misread
 from softfloat_ref.rtl.module_ports import Elaborated
 
-_OUTSIDE: Final = ("ConcurrentAssertion", "ImmediateAssertion", "Subroutine", "Parameter")  # of what a circuit is
+_NOT_CIRCUIT: Final = ("ConcurrentAssertion", "ImmediateAssertion", "Subroutine", "Parameter")  # of what a circuit is
 
 
 class Expected(NamedTuple):
@@ -36,7 +36,7 @@ class Expected(NamedTuple):
     drivers, of which nothing depends (counters of loops, in several processes)."""
 
     shared: frozenset[str]
-    facts: tuple[Fact, ...]
+    facts: tuple[ElaboratedFact, ...]
 
 
 def check_defined(design: Elaborated, verilog: bool = False) -> Expected:
@@ -63,7 +63,7 @@ class _Checked:
             yield f"{design.place(error.location)}: {messages.formatMessage(error)}"
         nodes = _nodes(design)
         yield from constructs(design, nodes)
-        yield from misread(design, nodes) if self.verilog else remainders(design, nodes)
+        yield from misread(design, nodes) if self.verilog else signed_remainders(design, nodes)
         functions: dict[Any, Flow] = {}
         listed = list(processes(design, nodes.get("ProceduralBlock", ()), functions))
         manager = design.slang.analysis.AnalysisManager()
@@ -73,7 +73,7 @@ class _Checked:
         yield from several_drivers(design, manager, (s for s in signals if s not in self.shared))
         for process in listed:
             yield from process.problems()
-        yield from silent(design, manager, listed)
+        yield from never_started(design, manager, listed)
         yield from initial_values(design, nodes.get("Variable", ()))
         yield from _elsewhere(design, nodes, (process.flow for process in listed))
         yield from _functions(design, nodes, functions)
@@ -84,9 +84,9 @@ def _functions(design: Elaborated, nodes: Nodes, functions: Functions) -> Iterat
     """What is wrong with functions, and with assignments that call them."""
     for node in nodes.get("ContinuousAssign", ()):
         if node.assignment.left.kind.name == "Concatenation":
-            yield from unordered(Flow(design, node.assignment, functions))
+            yield from unordered_assignments(Flow(design, node.assignment, functions))
     called = Flow(design, None, functions)
-    if any(read for callee in _callees(nodes) for read in outside(called.function(callee))):
+    if any(read for callee in _callees(nodes) for read in outer_reads(called.function(callee))):
         for flow, _ in _assignments(design, nodes, functions):
             yield from call_problems(flow)
     yield from function_problems(design, functions)
@@ -120,7 +120,7 @@ def _nodes(design: Elaborated) -> dict[str, list[Any]]:
         if kind in ("GenerateBlock", "GenerateBlockArray") and getattr(node, "isUninstantiated", False):
             return skip
         nodes.setdefault(kind, []).append(node)
-        return skip if kind in _OUTSIDE else None
+        return skip if kind in _NOT_CIRCUIT else None
 
     design.body.visit(visit)  # which does not name itself: a cycle would keep nodes longer than the design
     done: dict[Any, None] = {}

@@ -55,8 +55,8 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Design:
-    """A circuit bound to a unit. part: the operation that it does; driven: its inputs; given: registers that hold
+class BoundDesign:
+    """A circuit bound to a unit. part: the operation that it does; driven: its inputs; preset: registers that hold
     inputs when it begins; codes: the parts of its outputs by lane; fill: whether bits beside them are wrong."""
 
     unit: Unit
@@ -64,7 +64,7 @@ class Design:
     ports: PortMap
     machine: Machine
     driven: Driven
-    given: Mapping[str, Term]
+    preset: Mapping[str, Term]
     observed: Observed
     codes: Mapping[str, tuple[Segment, ...]]
     fill: Term
@@ -86,7 +86,7 @@ class Design:
         """Whether the circuit breaks its protocol, or drives bits beside its outputs."""
         return or_(self.observed.wrong, self.fill)
 
-    def giving(self, got: Term) -> Design:
+    def giving(self, got: Term) -> BoundDesign:
         """The circuit with other outputs, side by side, and nothing wrong with its protocol."""
         codes, fill = _outputs(self.driven, got)
         observed = replace(self.observed, got=got, wrong=FALSE, assumed=TRUE)
@@ -127,7 +127,7 @@ def design(
     part: int = 0,
     assumed: Term = TRUE,
     source: Lfsr | None = None,
-) -> Design:
+) -> BoundDesign:
     """The circuit's outputs as terms of the unit's inputs.
 
     part: the number of the operation that control fields select. registers: fields that registers hold when the
@@ -141,7 +141,9 @@ def design(
     driven = Driven(unit, bound_ports, ports, part)
     preset = dict(_register(name, text, driven, machine, source) for name, text in (registers or {}).items())
     observed = observe(machine, ports, driven, preset, Never(assumed))
-    return Design(unit, unit.parts[part], ports, machine, driven, preset, observed, *_outputs(driven, observed.got))
+    return BoundDesign(
+        unit, unit.parts[part], ports, machine, driven, preset, observed, *_outputs(driven, observed.got)
+    )
 
 
 def _outputs(driven: Driven, got: Term) -> tuple[dict[str, tuple[Segment, ...]], Term]:

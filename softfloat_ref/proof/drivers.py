@@ -69,7 +69,7 @@ def _allowed(a: _Driver, b: _Driver) -> bool:
     return (a.starts and b.process is not None) or (b.starts and a.process is not None)
 
 
-def silent(design: Elaborated, manager: Any, processes: Iterable[Process]) -> Iterator[str]:
+def never_started(design: Elaborated, manager: Any, processes: Iterable[Process]) -> Iterator[str]:
     """Processes of which nothing ever changes that starts them."""
     for process in processes:
         if process.kind in ("star", "list") and not any(_changes(design, manager, s) for s in process.events):

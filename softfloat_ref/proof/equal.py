@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
 from softfloat_ref.base.errors import Error, Undefined
-from softfloat_ref.proof.engine import How, decide
+from softfloat_ref.proof.engine import Tactics, decide
 from softfloat_ref.proof.question import (
     ALL,
     Counterexample,
@@ -19,9 +19,9 @@ from softfloat_ref.proof.question import (
     table_hash,
 )
 from softfloat_ref.symbolic.cases import cases
-from softfloat_ref.symbolic.circuit import Case, Circuit
+from softfloat_ref.symbolic.circuit import Circuit, ProofCase
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, eq, evaluator, make, not_, or_, replaced, var
+from softfloat_ref.symbolic.terms import FALSE, Term, and_, eq, evaluator, make, not_, or_, substitute, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import Field, SelectionUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
@@ -46,7 +46,7 @@ class Equality(Problem):
             raise Error("the two have other operations, or other codes of their control fields")
         _check_alike("outputs", _compared(self.unit, self.flags), _compared(self.other, self.flags))
 
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """The answers of both, as terms."""
         ours, theirs = self.circuits(case)
         check_reference(self, case, ours)
@@ -58,7 +58,7 @@ class Equality(Problem):
         tried = partial(self._tried, ours, theirs)
         return Obligation([self.assumption, case.assumption], wrong, one, two, undefined, tried, [results])
 
-    def circuits(self, case: Case) -> tuple[Circuit, Circuit]:
+    def circuits(self, case: ProofCase) -> tuple[Circuit, Circuit]:
         """Both, as terms of the unit's inputs. Raises Error for what is not supported."""
         same = self._others_cases.get(case.name)
         if same is not None and same.assumption is not case.assumption:
@@ -69,7 +69,7 @@ class Equality(Problem):
             raise Unsupported(f"{self.unit.label} and {self.other.label} cannot be compared yet: {e}") from None
 
     @cached_property
-    def _others_cases(self) -> dict[str, Case]:
+    def _others_cases(self) -> dict[str, ProofCase]:
         return {case.name: case for case in cases(self.other)}
 
     def _renamed(self, read: Circuit) -> Circuit:
@@ -77,7 +77,7 @@ class Equality(Problem):
         inputs = [(n, f.width) for f in self.unit.inputs for n in lanes_of(f)]
         theirs = [n for f in self.other.inputs for n in lanes_of(f)]
         by = {var(n, width): var(name, width) for n, (name, width) in zip(theirs, inputs, strict=True) if n != name}
-        *roots, undefined = replaced([*read.terms.values(), read.undefined], by)
+        *roots, undefined = substitute([*read.terms.values(), read.undefined], by)
         terms = dict(zip(read.terms, roots, strict=True))
         return dataclasses.replace(read, terms=terms, undefined=undefined)
 
@@ -116,18 +116,18 @@ class Equality(Problem):
         return table_hash({"equal": both, "assumed": self.assumed, "flags": self.flags})
 
 
-def judged(first: Unit, second: Unit, flags: bool, limit_s: float) -> tuple[int, ...] | bool | None:
+def compare_units(first: Unit, second: Unit, flags: bool, limit_s: float) -> tuple[int, ...] | bool | None:
     """Whether two units answer alike: True if that is proved, inputs that tell them apart, None if neither is found in
     time."""
     try:
-        decided = decide(Equality(first, second, flags=flags), ALL, How(limit_s, cut=False))
+        decided = decide(Equality(first, second, flags=flags), ALL, Tactics(limit_s, cut=False))
     except Unsupported:
         return None
     return decided.counterexample.inputs if decided.counterexample else decided.verdict == "proved" or None
 
 
 @lru_cache(maxsize=8)
-def _read(unit: Unit, case: Case | None) -> Circuit:
+def _read(unit: Unit, case: ProofCase | None) -> Circuit:
     return circuit(unit, case)
 
 

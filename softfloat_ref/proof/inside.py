@@ -18,10 +18,10 @@ from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.reading import Rounded
 from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, ite, make, not_, or_, var, variables
 
-_FEWEST: Final = 100  # inputs by which terms are found
+_LEAST_SAMPLES: Final = 100  # inputs by which terms are found
 
 
-class Side(NamedTuple):
+class RoundedSide(NamedTuple):
     """A result of the rounding. theirs: the circuit's; value: the variable; never: bits that are not set, of flags."""
 
     ours: Term
@@ -39,12 +39,12 @@ class Side(NamedTuple):
         return and_(self.holds(self.ours), *(_equal(self.ours, t) for t in self.theirs))
 
 
-class Inside(NamedTuple):
+class InnerRounding(NamedTuple):
     """The same rounding on both sides, of a sum that is a number for some inputs: where."""
 
     where: Term
-    code: Side
-    flags: Side
+    code: RoundedSide
+    flags: RoundedSide
     fmt: Format
 
     @property
@@ -66,21 +66,23 @@ class Inside(NamedTuple):
         return values if always else {t: ite(self.where, value, t) for t, value in values.items()}
 
 
-def rounding_inside(rounded: Rounded, theirs: Sequence[Term], inputs: Sequence[Mapping[str, int]]) -> Inside | None:
+def rounding_inside(
+    rounded: Rounded, theirs: Sequence[Term], inputs: Sequence[Mapping[str, int]]
+) -> InnerRounding | None:
     """The rounding of a reference in a circuit; None if it is not there."""
     run = evaluator([rounded.where])
     usable = [values for values in inputs if run(values)[0]]
-    if len(usable) < _FEWEST:
+    if len(usable) < _LEAST_SAMPLES:
         return None
-    places, sides = by_values(theirs, usable), list[Side]()
+    places, sides = by_values(theirs, usable), list[RoundedSide]()
     for ours in (rounded.code.node, rounded.flags.node):
         values = tuple(evaluator([ours])(values)[0] for values in usable)
         never = ~reduce(or_bits, values) if sides else 0
         of = set(variables([ours]))
         same = [t for t in places.get(values, ()) if of.issuperset(variables([t]))]
-        sides.append(Side(ours, same, var(f"rounded {len(sides)}", ours.width), const(never, ours.width)))
+        sides.append(RoundedSide(ours, same, var(f"rounded {len(sides)}", ours.width), const(never, ours.width)))
     code, flags = sides
-    return Inside(rounded.where, code, flags, rounded.fmt) if code.theirs else None  # it may have no flags
+    return InnerRounding(rounded.where, code, flags, rounded.fmt) if code.theirs else None  # it may have no flags
 
 
 def _equal(a: Term, b: Term) -> Term:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from softfloat_ref.proof.cut import at_most, implies
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, eq, in_order, not_, or_, var, variables
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, eq, not_, or_, subterms, var, variables
 
 FEWEST: Final = 3  # numbers, of which there is more than one order
 
@@ -42,7 +42,7 @@ class Largest:
 
 def largest_numbers(roots: Sequence[Term]) -> dict[Term, Largest]:
     """The largest of three numbers or more that are found in terms in more than one order."""
-    steps = {t: step for t in in_order(roots) if (step := _step(t)) is not None}
+    steps = {t: step for t in subterms(roots) if (step := _step(t)) is not None}
     inner = {x for first, _, other in steps.values() for x in (first, other)}
     inner |= {t for top, (first, _, other) in steps.items() for t in top.args if t in steps and t not in (first, other)}
     many = [(t, numbers) for t in steps if t not in inner and len(numbers := _numbers(t, steps)) >= FEWEST]
@@ -95,7 +95,7 @@ def _larger(t: Term) -> tuple[Term, Term] | None:
 def _numbers(top: Term, steps: Mapping[Term, _Step]) -> list[_Number]:
     """The numbers of which a term is the largest."""
     there, numbers = {top: TRUE}, list[_Number]()
-    for t in reversed(in_order([top])):
+    for t in reversed(subterms([top])):
         if t not in there:
             continue
         if t not in steps:

@@ -17,7 +17,7 @@ from softfloat_ref.rtl.sources import Sources
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ProofOutcome:
     """A proof of the netlist, what simulations of the sources say, and a proof of the text that simulators compile, if
     that is another circuit."""
 
@@ -40,9 +40,9 @@ class Outcome:
         return text.question, text.proof
 
 
-def decided(
+def decide_circuit(
     question: Question, sources: Sources, prove: Callable[[Question], Proof], simulator: str | None = None
-) -> Outcome:
+) -> ProofOutcome:
     """What comes of the circuit of these sources. simulator: the one that must simulate them; None: all there are.
     Raises Error."""
     with Cosimulation(question, sources, SIMULATORS if simulator is None else (simulator,)) as simulated:
@@ -51,11 +51,11 @@ def decided(
                 raise Error(f"--sim {name}: {why}")
         opinion = simulated.look()
         if opinion.difference is not None:
-            return Outcome(question, Proof("undecided", ()), opinion)
+            return ProofOutcome(question, Proof("undecided", ()), opinion)
         proof = prove(question)
         opinion = simulated.look_at_counterexample(proof)
     text = simulated_text(question, sources) if proof.verdict == "proved" else None
     if text is not None and text.rtl is not None and not text.same:
         other = dataclasses.replace(question, rtl=text.rtl)
         text = dataclasses.replace(text, question=other, proof=prove(other))
-    return Outcome(question, proof, opinion, text)
+    return ProofOutcome(question, proof, opinion, text)

@@ -15,7 +15,7 @@ from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.base.files import appended, make_folder, read_text
 from softfloat_ref.base.sources import stamp
 from softfloat_ref.base.trees import parse_json
-from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
+from softfloat_ref.proof.engine import Decided, Query, Tactics, Verdict, decide
 from softfloat_ref.proof.later import Later, later
 from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.question import ALL, Counterexample, Problem, Question
@@ -25,7 +25,7 @@ Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
 STRATEGIES: Final = ("auto", "whole", "cut", "split", "split-cut")
 FIRST_S: Final = 20.0  # auto: for all inputs at once, before they are split
 RESULTS: Final = "results.jsonl"
-_SAME: Final = ("cut", "apart", "confirm")  # of How: a result holds for others only if these are the same
+_RESULT_TACTICS: Final = ("cut", "apart", "confirm")  # of How: a result holds for others only if these are the same
 Note = Callable[[Decided, int, int], None]  # of a case, the number of those decided, and of all
 
 
@@ -57,7 +57,7 @@ class Proof:
 def prove(
     question: Problem,
     strategy: Strategy,
-    how: How,
+    how: Tactics,
     pool: Workers | None = None,
     work: str | Path | None = None,
     note: Note = lambda *_: None,
@@ -77,7 +77,7 @@ def prove(
 
 
 def _first(
-    question: Problem, strategy: Strategy, how: How, pool: Workers | None, work: str | Path | None, note: Note
+    question: Problem, strategy: Strategy, how: Tactics, pool: Workers | None, work: str | Path | None, note: Note
 ) -> Proof:
     """The proof of one operation."""
     question.check(how.limit_s)
@@ -103,7 +103,7 @@ def _first(
     return dataclasses.replace(_made(decider, names, how), tried=gave_way)
 
 
-def _made(decider: _Decider, names: Sequence[str], how: How) -> Proof:
+def _made(decider: _Decider, names: Sequence[str], how: Tactics) -> Proof:
     """The proof in these cases; of others than all inputs, also that they leave out no input."""
     split = None if list(names) == [ALL] else _left_out(decider.question, names, how)
     decided = decider.all(names, how)
@@ -115,13 +115,13 @@ def _made(decider: _Decider, names: Sequence[str], how: How) -> Proof:
     return Proof("counterexample" if "counterexample" in verdicts else verdict, tuple(decided), split, open=missing)
 
 
-def _left_out(question: Problem, names: Sequence[str], how: How) -> Query:
+def _left_out(question: Problem, names: Sequence[str], how: Tactics) -> Query:
     """The question whether an input is in none of the cases. Raises Error if there is one."""
-    outside = question.outside(names)
-    answer = solve(outside, how.limit_s)
+    inputs = question.outside(names)
+    answer = solve(inputs, how.limit_s)
     if answer.result == "sat":
         raise Error(f"the cases of {question.unit.name} leave out an input: a fault of softfloat-ref")
-    return Query("an input in no case", query_hash(outside), answer.result, answer.seconds)
+    return Query("an input in no case", query_hash(inputs), answer.result, answer.seconds)
 
 
 @dataclass
@@ -132,7 +132,7 @@ class _Decider:
     note: Note
     done: dict[str, Decided] = field(default_factory=dict)
 
-    def all(self, names: Sequence[str], how: How) -> list[Decided]:
+    def all(self, names: Sequence[str], how: Tactics) -> list[Decided]:
         """Decide cases, in order, until there is a counterexample; those that are known are not decided again."""
         known = {name: d for name in names if (d := self.done.get(name) or self.journal.known(name, how)) is not None}
         tasks = [(self.question, name, how) for name in names if name not in known]
@@ -153,7 +153,7 @@ class _Decider:
 _QUESTIONS: Final[dict[str, Problem]] = {}  # of this process, with their terms
 
 
-def _decide(task: tuple[Problem, str, How]) -> Decided:
+def _decide(task: tuple[Problem, str, Tactics]) -> Decided:
     question, name, how = task
     known = _QUESTIONS.setdefault(question.hash, question)
     return decide(known, name, how)
@@ -169,17 +169,17 @@ class _Journal:
         self.lines = list(_lines(text))
         self.start = "" if not text or text.endswith("\n") else "\n"  # after a line that was cut off
 
-    def known(self, name: str, how: How) -> Decided | None:
+    def known(self, name: str, how: Tactics) -> Decided | None:
         """What was decided of a case in the same way; an undecided one only if it had as much time."""
         for line in reversed(self.lines):
             decided: Decided = line["decided"]
             same = line["key"] == self.key and decided.case == name
-            same = same and all(line[key] == getattr(how, key) for key in _SAME)
+            same = same and all(line[key] == getattr(how, key) for key in _RESULT_TACTICS)
             if same and (decided.verdict != "undecided" or line["limit_s"] >= how.limit_s):
                 return decided
         return None
 
-    def keep(self, decided: Decided, how: How) -> None:
+    def keep(self, decided: Decided, how: Tactics) -> None:
         """Add a result."""
         if self.file is not None:
             line = {"key": self.key, **dataclasses.asdict(how), "decided": dataclasses.asdict(decided)}
@@ -193,13 +193,13 @@ def _lines(text: str) -> Iterable[dict[str, Any]]:
     for part in text.splitlines():
         try:
             line = parse_json(part, "a line")
-            if {"key", "limit_s", "decided", *_SAME} <= line.keys():
-                yield {**line, "limit_s": float(line["limit_s"]), "decided": restored(line["decided"])}
+            if {"key", "limit_s", "decided", *_RESULT_TACTICS} <= line.keys():
+                yield {**line, "limit_s": float(line["limit_s"]), "decided": read_decided(line["decided"])}
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             continue
 
 
-def restored(table: Mapping[str, Any]) -> Decided:
+def read_decided(table: Mapping[str, Any]) -> Decided:
     """A result from its fields."""
     counterexample = table["counterexample"]
     if counterexample is not None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Final
 
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import Term, subterms
 
 _COMMUTING: Final = ("and", "or", "xor", "add", "mul", "eq")
 
@@ -14,7 +14,7 @@ _COMMUTING: Final = ("and", "or", "xor", "add", "mul", "eq")
 def query_hash(assertions: Sequence[Term]) -> str:
     """SHA-256 of the assertions, each term by its operation, width, value and the hashes of its arguments."""
     known: dict[Term, bytes] = {}
-    for term in in_order(assertions):
+    for term in subterms(assertions):
         args = [known[a] for a in term.args]
         args = sorted(args) if term.op in _COMMUTING else args
         head = f"{term.op} {term.width} {term.value} ".encode()

@@ -25,17 +25,17 @@ from softfloat_ref.symbolic.terms import (
     eq,
     evaluator,
     extract,
-    in_order,
     ite,
     make,
     not_,
     or_,
-    replaced,
+    substitute,
+    subterms,
     var,
     zext,
 )
 
-_MORE: Final = 3  # bits that a circuit's remainder may have above the divisor's
+_REMAINDER_BITS: Final = 3  # bits that a circuit's remainder may have above the divisor's
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ def built_quotients(
         name, best = f"{len(quotients)}", None
         for operands in _operands(term, places, assumed, samples):
             steps = _Steps(operands, name, places, assumed, samples)
-            best = max(best or steps, steps, key=lambda s: s.found)
-            if best.found * 2 > best.up:  # most remainders are in the circuit
+            best = max(best or steps, steps, key=lambda s: s.count)
+            if best.count * 2 > best.up:  # most remainders are in the circuit
                 break
-        if best and best.found:
+        if best and best.count:
             left = var(f"remainder {name}", term.width)
             quotients.append(Quotient(best.quotient, best.rest, left, best.x, best.y, best.up))
             by |= {**best.by, term: resized(best.quotient, term.width), make("urem", term.width, *term.args): left}
@@ -108,7 +108,7 @@ def built_quotients(
 
 def quotients_in(roots: Sequence[Term]) -> list[Term]:
     """Quotients by what is no constant."""
-    return [t for t in in_order(roots) if t.op == "udiv" and not t.args[1].is_const]
+    return [t for t in subterms(roots) if t.op == "udiv" and not t.args[1].is_const]
 
 
 # -- operands --------------------------------------------------------------------------------------------------------
@@ -163,8 +163,8 @@ def _times_same(n: Term, d: Term, x: Term, up: int, y: Term, assumed: Sequence[T
 
 
 class _Steps:
-    """The division, step by step. quotient, rest: of variables where the circuit has the bit or the remainder; found:
-    the number of remainders that it has."""
+    """The division, step by step. quotient, rest: of variables where the circuit has the bit or the remainder; count:
+    of the remainders that it has."""
 
     def __init__(
         self, operands: _Operands, name: str, places: Places, assumed: Sequence[Term], samples: Samples
@@ -175,7 +175,7 @@ class _Steps:
         self.rests: dict[Term, Term] = {}  # terms of the circuit, and what replaces them
         self.bits: dict[Term, Term] = {}
         self.names: dict[Term, Term] = {}  # of bits that the circuit has: their variables
-        self.found = 0
+        self.count = 0
         self.numbers = list(map(evaluator([self.x, self.y]), samples))
         left = self._left()
         self.rest = self.quotient = const(0, self.y.width)
@@ -197,7 +197,7 @@ class _Steps:
     def by(self) -> dict[Term, Term]:
         """What replaces the circuit's terms. Bits are variables here, but not in the questions about the steps: there
         they say what is known of the remainders."""
-        rests = zip(self.rests, replaced(list(self.rests.values()), self.names), strict=True)
+        rests = zip(self.rests, substitute(list(self.rests.values()), self.names), strict=True)
         return {**self.bits, **dict(rests)}
 
     def _left(self) -> int | None:
@@ -217,7 +217,7 @@ class _Steps:
         whole: the remainder before, with the next bit, of variables; wholes: for each sample.
         """
         y, differences = self.y, [w - y for w, (_, y) in zip(wholes, self.numbers, strict=True)]
-        wide = y.width + _MORE
+        wide = y.width + _REMAINDER_BITS
         less = make("ult", 1, whole, zext(y, whole.width))
         difference = make("sub", wide, zext(whole, wide), zext(y, wide))
         if self.up - i >= y.width:  # else x 2^(up - i) = y q for an odd q, and y would be a multiple of 2^(up - i)
@@ -228,19 +228,19 @@ class _Steps:
         bits |= self._equal([d < 0 for d in differences], less, less, self.rests)
         if bits:
             self.names[bit] = q
-            self.bits |= zip(bits, replaced(list(bits.values()), self.names), strict=True)
+            self.bits |= zip(bits, substitute(list(bits.values()), self.names), strict=True)
         rests, by = dict[Term, Term](), {**self.rests, **bits}
-        remainders = [w % y for w, (_, y) in zip(wholes, self.numbers, strict=True)]
+        signed_remainders = [w % y for w, (_, y) in zip(wholes, self.numbers, strict=True)]
         for k in (0, 1):  # it may be moved up for the next step at once
             moved = [shifted(resized(t, y.width + k), k) for t in (rest, r)]
-            rests |= self._equal([x << k for x in remainders], moved[0], moved[1], by)
+            rests |= self._equal([x << k for x in signed_remainders], moved[0], moved[1], by)
         unrestored = make("sub", wide, zext(r, wide), ite(bit, const(0, wide), zext(y, wide)))
         for width in range(y.width + 1, wide + 1):  # without restoring: what is below zero stays so
             codes = [d & (1 << width) - 1 for d in differences]
             rests |= self._equal(codes, extract(difference, width - 1, 0), extract(unrestored, width - 1, 0), by)
         if not rests:
             return bit, rest
-        self.found += 1
+        self.count += 1
         self.rests |= rests
         self.known = [make("ult", 1, r, y)]
         return bit, r

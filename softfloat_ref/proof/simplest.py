@@ -20,7 +20,7 @@ from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import Field, lanes_of
 
 _EACH_S: Final = 2.0  # for a question
-_VECTORS: Final = 2000  # of each unit
+_VECTOR_COUNT: Final = 2000  # of each unit
 Wish = Sequence[Term]  # alternatives, the best first
 
 
@@ -88,7 +88,7 @@ def _simplicity(unit: Unit) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
 def _vectors(problem: Equality) -> Iterator[tuple[int, ...]]:
     """The vectors of both units."""
     for unit in (problem.unit, problem.other):
-        yield from VectorSet(unit, _VECTORS).inputs()
+        yield from VectorSet(unit, _VECTOR_COUNT).inputs()
 
 
 def _holds(term: Term, model: Mapping[str, int]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from softfloat_ref.base.errors import Error, missing, unknown
 from softfloat_ref.base.executors import signals_wait
 from softfloat_ref.symbolic.smtlib import script
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import Term, subterms
 
 Result = Literal["unsat", "sat", "unknown"]
 NONE: Final[Mapping[str, int]] = {}
@@ -105,7 +105,7 @@ class _Translation:
 
     def truth(self, root: Term) -> Any:
         """A bit as a formula."""
-        for term in in_order([root]):
+        for term in subterms([root]):
             if term not in self.known:
                 self.known[term] = self._made(term, [self.known[a] for a in term.args])
         return self._is_set(self.known[root])

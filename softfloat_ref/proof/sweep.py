@@ -15,10 +15,10 @@ from random import Random
 from typing import Final
 
 from softfloat_ref.proof.solver import Wishes
-from softfloat_ref.symbolic.terms import Term, concat, const, evaluator, extract, in_order, make, variables
+from softfloat_ref.symbolic.terms import Term, concat, const, evaluator, extract, make, subterms, variables
 
 _QUESTION_S: Final = 0.5  # for a bit
-_ENOUGH: Final = 64  # samples
+_SAMPLE_COUNT: Final = 64  # samples
 _TRIES: Final = 4000  # for them
 Held = Mapping[str, tuple[int, int]]  # bits of variables that are known: a mask, and their values
 
@@ -41,7 +41,7 @@ def _with_bits(v: Term, mask: int, value: int) -> Term:
 
 
 def samples_of(
-    roots: Sequence[Term], assumed: Sequence[Term], held: Held, count: int = _ENOUGH
+    roots: Sequence[Term], assumed: Sequence[Term], held: Held, count: int = _SAMPLE_COUNT
 ) -> list[dict[str, int]]:
     """Values of the variables below the roots for which assumptions hold; none if they hardly ever do."""
     free, words, samples = variables([*roots, *assumed]), Random(0), []
@@ -56,14 +56,14 @@ def samples_of(
     return []
 
 
-def swept(
+def sweep_constants(
     roots: Sequence[Term], assumed: Sequence[Term], samples: Sequence[Mapping[str, int]], limit_s: float
 ) -> dict[Term, Term]:
     """What each term below the roots is where the assumptions hold.
 
     samples: values of the variables, for which they do. limit_s: for all questions; terms that come later stay.
     """
-    order = in_order(roots)
+    order = subterms(roots)
     run, begin = evaluator(order), time.monotonic()
     constant = dict(zip(order, run(samples[0]), strict=True))
     for values in samples[1:]:

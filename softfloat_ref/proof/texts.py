@@ -21,7 +21,7 @@ from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import MACROS, Rtl, read_rtl
 from softfloat_ref.rtl.sources import Sources
 
-_OFF: Final = r"(?://|/\*)\s*\w+\s+(?i:translate|synthesis)_off\b.*"
+_SYNTHESIS_OFF: Final = r"(?://|/\*)\s*\w+\s+(?i:translate|synthesis)_off\b.*"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def simulated_text(question: Question, sources: Sources) -> SimulatedText | None
     """The other text of the sources; None if they have none."""
     rtl = question.rtl
     names = [name for name, macro in rtl.reading.macros.items() if macro == MACROS.get(name)]
-    if not any(asking(names, (file.path for file in rtl.reading.files))):
+    if not any(macro_lines(names, (file.path for file in rtl.reading.files))):
         return None
     try:
         other = read_rtl(question.unit, rtl.ports, sources, simulated=True)
@@ -50,9 +50,9 @@ def simulated_text(question: Question, sources: Sources) -> SimulatedText | None
     return SimulatedText(other, same=other.netlist.hash == rtl.netlist.hash)
 
 
-def asking(macros: Iterable[str], files: Iterable[Path]) -> Iterator[str]:
+def macro_lines(macros: Iterable[str], files: Iterable[Path]) -> Iterator[str]:
     """The lines of files that ask whether one of some macros is defined, or begin to leave out text of a netlist."""
-    asks = re.compile(rf"`(?:ifn?def|elsif)\s+(?:{'|'.join(map(re.escape, macros)) or '(?!)'})\b.*|{_OFF}")
+    asks = re.compile(rf"`(?:ifn?def|elsif)\s+(?:{'|'.join(map(re.escape, macros)) or '(?!)'})\b.*|{_SYNTHESIS_OFF}")
     here = Path.cwd()
     for file in files:
         shown = file.relative_to(here) if file.is_relative_to(here) else file

@@ -23,7 +23,7 @@ from softfloat_ref.symbolic.terms import (
     ite,
     not_,
     or_,
-    replaced,
+    substitute,
     var,
     variables,
 )
@@ -57,7 +57,7 @@ class Observed:
     assumed: Term = field(default=TRUE)
 
 
-class Run:
+class MachineRun:
     """A machine in a state. Inputs that a step does not give are free, anew in each cycle. keeps: registers may keep
     what they hold over many cycles, so contents that are written bit by bit are put together again."""
 
@@ -72,7 +72,7 @@ class Run:
         for name, v in machine.inputs.items():
             by[v] = inputs[name] if name in inputs else var(f"{name}@{len(self.steps)}", v.width)
         names = list(machine.nexts)
-        terms = replaced([*machine.outputs.values(), *machine.nexts.values()], by)
+        terms = substitute([*machine.outputs.values(), *machine.nexts.values()], by)
         nexts = terms[len(machine.outputs) :]
         self.contents = dict(zip(names, map(_whole, nexts) if self.keeps else nexts, strict=True))
         self.steps.append(by)
@@ -97,21 +97,21 @@ def _contents(name: str) -> str:
 def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term], never: Never) -> Observed:
     """Follow one operation through the circuit.
 
-    given: contents of registers when the operation begins. never: asked where the latency depends on the operands.
+    held: contents of registers when the operation begins. never: asked where the latency depends on the operands.
     Raises Error if no result comes, or if that is not decided.
     """
     if ports.clock is None:
-        run = Run(machine, free_contents(machine))
+        run = MachineRun(machine, free_contents(machine))
         return Observed(run.step({"stimulus": stimulus(0, [])})["got"], FALSE, "", 0, run.steps)
     if ports.latency is not None:
         return _fixed(machine, ports, stimulus, held)
-    return _shaken(started(machine, ports), ports, stimulus, held, never)
+    return _shaken(after_reset(machine, ports), ports, stimulus, held, never)
 
 
-def started(machine: Machine, ports: PortMap, keeps: bool = True) -> Run:
+def after_reset(machine: Machine, ports: PortMap, keeps: bool = True) -> MachineRun:
     """The circuit after its reset, or after power-up, without operations; whether results would be taken is open in the
     reset. keeps: as of Run."""
-    run = Run(machine, {**free_contents(machine), **machine.starts}, keeps)
+    run = MachineRun(machine, {**free_contents(machine), **machine.starts}, keeps)
     idle = {name: signal for name, signal in idle_signals(ports).items() if name != "out_ready"}
     active = const(int(ports.reset is not None and ports.reset.active == "high"), 1)
     for _ in range(ports.reset.cycles if ports.reset else 0):
@@ -129,9 +129,9 @@ def idle_signals(ports: PortMap) -> dict[str, Term]:
 def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term]) -> Observed:
     """The operation of a circuit with a fixed latency: from any state if the result does not depend on that, or on no
     more than what registers always hold after the reset."""
-    after = started(machine, ports, keeps=False)
+    after = after_reset(machine, ports, keeps=False)
     for constant, start in (({}, ANY), (kept_contents(machine, ports, after.contents), CHANGING)):
-        run = Run(machine, {**free_contents(machine), **constant, **held}, keeps=False)
+        run = MachineRun(machine, {**free_contents(machine), **constant, **held}, keeps=False)
         observed = _timed(run, ports, stimulus, start)
         before = {_contents(name) for name in machine.registers}
         free = {str(t.value) for t in variables([observed.got, observed.wrong, observed.assumed])}
@@ -142,11 +142,11 @@ def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, held: Mapping[s
     return _timed(after, ports, stimulus, RESET if ports.reset else POWER_UP)
 
 
-def _await(run: Run, ports: PortMap, stimulus: Term) -> None:
+def _await(run: MachineRun, ports: PortMap, stimulus: Term) -> None:
     """Offer operands, as far as the cycle in which the circuit may take them."""
     offer = {**idle_signals(ports), "in_valid": const(-1, ports.handshake.channels), "stimulus": stimulus}
     for _ in range(min(MAX_CYCLES, ports.drain_timeout)):
-        ready = Run(run.machine, run.contents).step(offer).get("in_ready", TRUE)
+        ready = MachineRun(run.machine, run.contents).step(offer).get("in_ready", TRUE)
         if eq(ready, const(-1, ready.width)) is not FALSE:
             return
         run.step(offer)
@@ -159,14 +159,14 @@ def kept_contents(machine: Machine, ports: PortMap, contents: Mapping[str, Term]
     always = {machine.inputs[name]: idle[name] for name in ("reset", "clear", "clk") if name in machine.inputs}
     while True:
         by = {**always, **{machine.registers[name]: t for name, t in constant.items()}}
-        nexts = replaced([machine.nexts[name] for name in constant], by)
+        nexts = substitute([machine.nexts[name] for name in constant], by)
         left = {name: t for (name, t), next_term in zip(constant.items(), nexts, strict=True) if next_term is t}
         if len(left) == len(constant):
             return constant
         constant = left
 
 
-def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed:
+def _timed(run: MachineRun, ports: PortMap, stimulus: Stimulus, start: str) -> Observed:
     """Around the operation, anything may be offered, as far as the port map allows: valids and operands of other cycles
     are free."""
     latency, idle, every = ports.latency or 0, idle_signals(ports), const(-1, ports.handshake.channels)
@@ -199,7 +199,7 @@ def has_pauses(ports: PortMap) -> bool:
     return ports.latency is not None and "in_valid" in ports.handshake and "out_valid" in ports.handshake
 
 
-def unasked(run: Run, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterator[tuple[Term, Term]]:
+def unrequested(run: MachineRun, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterator[tuple[Term, Term]]:
     """In each cycle, whether such a module tells of a result that is not due, since no operation was taken, and what it
     puts out; operands are offered at any time. stimulus: anything, with this end of its variables' names."""
     idle, width, due = idle_signals(ports), ports.handshake.channels, deque([FALSE] * (ports.latency or 0))
@@ -211,7 +211,7 @@ def unasked(run: Run, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterat
         yield and_(outputs["out_valid"], not_(due.popleft())), outputs["got"]
 
 
-def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term], never: Never) -> Observed:
+def _shaken(run: MachineRun, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term], never: Never) -> Observed:
     """The operation of a circuit that says when it takes operands and gives results; results are always taken."""
     run.contents.update(held)
     shake, idle = ports.handshake, idle_signals(ports)

@@ -14,15 +14,17 @@ _REAL_FUNCTIONS: Final = re.compile(
     r"\$(itor|bitsto(short)?real|realtime|ln|log10|exp|sqrt|pow|floor|ceil|hypot|a?(sin|cos|tan)h?)"
 )
 _EQUALITIES: Final = ("Equality", "Inequality", "CaseEquality", "CaseInequality")
-_LOOKED_AT: Final = ("UnaryOp", "BinaryOp", "Conversion", "Call")
+_CHECKED_KINDS: Final = ("UnaryOp", "BinaryOp", "Conversion", "Call")
 _OPERATORS: Final = ("UnaryOp", "BinaryOp", "ConditionalOp")
-_LEAVES: Final = ("NamedValue", "IntegerLiteral")
-_COUNTS: Final = ("$countones", "$countbits")
-_TESTS: Final = ("$onehot", "$onehot0")
-_SIMPLE: Final = ("IdentifierName", "IntegerLiteralExpression", "IntegerVectorExpression")
+_SINGLE_VALUES: Final = ("NamedValue", "IntegerLiteral")
+_BIT_COUNTS: Final = ("$countones", "$countbits")
+_ONE_HOT_TESTS: Final = ("$onehot", "$onehot0")
+_NAMES_AND_NUMBERS: Final = ("IdentifierName", "IntegerLiteralExpression", "IntegerVectorExpression")
 _AT_RUN_TIME: Final = re.compile(r"Statement$|^ContinuousAssign$|Block$|PortConnection$|^NetDeclaration$")
-_SIZES: Final = re.compile(r"Dimension$|Generate$")
-_CONSTANT: Final = re.compile(r"^ParameterDeclaration$|ParamAssignment$|Dimension$|Generate$|^TypedefDecl|^DataDecl")
+_SIZE_PLACES: Final = re.compile(r"Dimension$|Generate$")
+_CONSTANT_PLACES: Final = re.compile(
+    r"^ParameterDeclaration$|ParamAssignment$|Dimension$|Generate$|^TypedefDecl|^DataDecl"
+)
 
 
 def misread(design: Elaborated, nodes: Nodes) -> Iterator[str]:
@@ -45,9 +47,9 @@ def _syntax(design: Elaborated, nodes: Nodes) -> Iterator[tuple[Any, str]]:
             places.append((node.sourceRange.start, "a signed parameter without a range"))
         elif kind == "CastExpression" and node.left.kind.name.endswith("Type"):
             places.append((node.sourceRange.start, "a cast to a type"))
-        elif kind == "CastExpression" and _is_constant(node, _SIZES) and not _is_name(node.right.expression):
+        elif kind == "CastExpression" and _is_constant(node, _SIZE_PLACES) and not _is_name(node.right.expression):
             places.append((node.sourceRange.start, "a cast of an expression in a constant"))
-        elif kind == "InvocationExpression" and _is_constant(node, _CONSTANT) and not _is_plain(node):
+        elif kind == "InvocationExpression" and _is_constant(node, _CONSTANT_PLACES) and not _is_plain(node):
             places.append((node.sourceRange.start, "a function of an expression in a constant"))
         return None
 
@@ -79,15 +81,15 @@ def _is_plain(call: Any) -> bool:
 
 
 def _is_name(syntax: Any) -> bool:
-    return syntax.kind.name in _SIMPLE
+    return syntax.kind.name in _NAMES_AND_NUMBERS
 
 
 def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     """Signed names of enumerations in arithmetic; constants in casts and functions."""
-    looked_at = [node for kind in _LOOKED_AT for node in nodes.get(kind, ())]
+    looked_at = [node for kind in _CHECKED_KINDS for node in nodes.get(kind, ())]
 
     def visit(node: Any) -> None:
-        if node.kind.name in _LOOKED_AT:
+        if node.kind.name in _CHECKED_KINDS:
             looked_at.append(node)
 
     for parameter in nodes.get("Parameter", ()):
@@ -102,9 +104,11 @@ def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
         elif kind == "Call" and node.isSystemCall:
             if any(a.kind.name == "UnbasedUnsizedIntegerLiteral" for a in node.arguments):
                 yield place, f"{node.subroutineName} of a literal without a width"
-            elif node.subroutineName in _COUNTS:
+            elif node.subroutineName in _BIT_COUNTS:
                 yield place, f"{node.subroutineName}, a signed number"
-            elif node.subroutineName in _TESTS and not (variables(node) or node.arguments[0].kind.name in _LEAVES):
+            elif node.subroutineName in _ONE_HOT_TESTS and not (
+                variables(node) or node.arguments[0].kind.name in _SINGLE_VALUES
+            ):
                 yield place, f"{node.subroutineName} of an expression of constants"
         elif kind in ("UnaryOp", "BinaryOp"):
             yield from ((place, "arithmetic of a signed enumeration") for x in _operands(node) if _is_signed_name(x))

@@ -9,26 +9,35 @@ from itertools import chain, repeat
 from random import Random
 from typing import Final
 
-from softfloat_ref.proof.operations import EXTRA, NEVER, OTHER, WRONG, Cycle, Event, Fault, Operations
+from softfloat_ref.proof.operations import (
+    EXTRA_RESULT,
+    NO_RESULT,
+    WRONG_RESULT,
+    WRONG_TAG,
+    Cycle,
+    Event,
+    NumberedOperations,
+    OperationFault,
+)
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.proof.unroll import Contents, has_pauses, started
+from softfloat_ref.proof.unroll import Contents, after_reset, has_pauses
 from softfloat_ref.symbolic.terms import Term, const, evaluator, variables
 
 WALK_S: Final = 10.0  # for all walks of a circuit
 _LENGTHS: Final = (6, 12, 24, 48, 96, 192)  # in cycles; the first ones tell the shortest stories
-_EACH: Final = 12  # walks of a length
+_WALKS_PER_LENGTH: Final = 12  # walks of a length
 _TRIES: Final = 100  # operands until some are assumed
 _IDLE_CYCLES: Final = 8  # cycles without a result, after those of the first operation, after which one walks no further
 
 Signals = Mapping[str, int]
 
 
-def walked(of: Operations) -> Fault | None:
+def walk_at_random(of: NumberedOperations) -> OperationFault | None:
     """Something wrong, as it is seen in some walks; None if nothing is. The random numbers are always the same."""
     walks, end = _Walks(of), time.monotonic() + WALK_S
-    if of.given or walks.base is None:  # what registers hold for an operation is not at random
+    if of.preset or walks.base is None:  # what registers hold for an operation is not at random
         return None
-    for length in chain.from_iterable(repeat(n, _EACH) for n in _LENGTHS):
+    for length in chain.from_iterable(repeat(n, _WALKS_PER_LENGTH) for n in _LENGTHS):
         if time.monotonic() > end:
             return None
         if (fault := _Walk(walks).go(length)) is not None:
@@ -40,10 +49,10 @@ class _Walks:
     """What the walks of a circuit have in common. base: inputs of an operation that are assumed; None if there are
     none, or if that is not decided. zeros: of what registers may hold that a result is not made of, as is proved."""
 
-    def __init__(self, of: Operations) -> None:
+    def __init__(self, of: NumberedOperations) -> None:
         self.of, self.words = of, Random(0)
         machine = of.machine
-        self.reset = started(machine, of.ports)
+        self.reset = after_reset(machine, of.ports)
         self.free = variables([*self.reset.contents.values()])
         self.begin = evaluator([*self.reset.contents.values()])
         self.nets = evaluator([*machine.outputs.values(), *machine.nexts.values()])
@@ -81,7 +90,7 @@ class _Walk:
         self.flying: list[int] = []
         self.number, self.taken, self.offered, self.drawn, self.waits, self.quiet = 0, 0, 0, -1, False, 0
 
-    def go(self, length: int) -> Fault | None:
+    def go(self, length: int) -> OperationFault | None:
         """So many cycles at random, then as many as it takes until all results have come."""
         of, often, patience = self.of, self.words.choice((0.3, 0.6, 0.9)), self.of.cycles + _IDLE_CYCLES
         while length > 0 or (self._open and self.latency is None):
@@ -90,7 +99,7 @@ class _Walk:
             if (fault := self._cycle(cycle)) is not None:
                 return fault
             if self.quiet > of.ports.drain_timeout:
-                return self._fault(NEVER, min([*self.flying, self.number]), 0)
+                return self._fault(NO_RESULT, min([*self.flying, self.number]), 0)
             length -= 1
         return None
 
@@ -116,7 +125,7 @@ class _Walk:
     def _tag(self, number: int) -> int:
         return self.model.get(f"tag#{number}", -1)
 
-    def _cycle(self, cycle: Cycle) -> Fault | None:
+    def _cycle(self, cycle: Cycle) -> OperationFault | None:
         outputs, of = self._step(cycle), self.of
         fired = of.fired(outputs["in_ready"], cycle)
         begun = bool(fired) and self.taken | fired == of.channels
@@ -162,17 +171,17 @@ class _Walk:
     def _pauses(self, outputs: Signals, due: bool) -> str:
         """What is wrong with out_valid, after a fixed latency."""
         if due:
-            return NEVER if "out_valid" in self.of.ports.handshake and not outputs["out_valid"] else ""
+            return NO_RESULT if "out_valid" in self.of.ports.handshake and not outputs["out_valid"] else ""
         begun = len(self.events) > (self.latency or 0)  # before, it may tell of what registers held that no reset sets
-        return EXTRA if begun and has_pauses(self.of.ports) and outputs["out_valid"] else ""
+        return EXTRA_RESULT if begun and has_pauses(self.of.ports) and outputs["out_valid"] else ""
 
     def _answers(self, outputs: Signals, about: int) -> str:
         """What is wrong with the result of an operation."""
         if self.of.ports.tag and outputs["tag_out"] != self._tag(about):
-            return OTHER
+            return WRONG_TAG
         inputs = {name: self.model[f"{name}#{about}"] for name in self.walks.inputs}
         want, care = self.walks.answer(self.walks.zeros | inputs)
-        return WRONG if (outputs["got"] ^ want) & care else ""
+        return WRONG_RESULT if (outputs["got"] ^ want) & care else ""
 
     def _step(self, cycle: Cycle) -> dict[str, int]:
         """The outputs of a cycle; then the registers take their next contents."""
@@ -189,5 +198,5 @@ class _Walk:
         self.steps.append({v: const(value, v.width) for v, value in step.items()})
         return dict(zip(machine.outputs, codes, strict=False))
 
-    def _fault(self, kind: str, number: int, got: int) -> Fault:
-        return Fault(kind, self.events, number, self.model, const(got, self.of.got.width), self.steps)
+    def _fault(self, kind: str, number: int, got: int) -> OperationFault:
+        return OperationFault(kind, self.events, number, self.model, const(got, self.of.got.width), self.steps)

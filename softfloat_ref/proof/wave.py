@@ -10,10 +10,10 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import write_file
 from softfloat_ref.proof.btor2 import UNDEFINED, Machine
-from softfloat_ref.proof.design import Design
+from softfloat_ref.proof.design import BoundDesign
 from softfloat_ref.proof.question import Counterexample
 from softfloat_ref.proof.unroll import Contents
-from softfloat_ref.symbolic.terms import Term, evaluator, replaced, variables
+from softfloat_ref.symbolic.terms import Term, evaluator, substitute, variables
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
 
@@ -37,7 +37,7 @@ def _writer() -> Any:
     return VCDWriter
 
 
-def write_wave(design: Design, counterexample: Counterexample, path: str, steps: Sequence[Contents] = ()) -> int:
+def write_wave(design: BoundDesign, counterexample: Counterexample, path: str, steps: Sequence[Contents] = ()) -> int:
     """Write a counterexample as VCD; the number of cycles. steps: those of other operations, too.
 
     It has the bench's signals under `bench`, those of the module under `dut`, and under `operation` its operands, what
@@ -70,13 +70,13 @@ def _signals(machine: Machine) -> dict[str, Term]:
     return {n: t for n, t in every.items() if t is not clock and not n.startswith(UNDEFINED) and " " not in n}
 
 
-def _rows(design: Design, counterexample: Counterexample, steps: Sequence[Contents]) -> Iterator[list[int]]:
+def _rows(design: BoundDesign, counterexample: Counterexample, steps: Sequence[Contents]) -> Iterator[list[int]]:
     """What the signals are in each cycle."""
     names = [n for f in design.unit.inputs for n in lanes_of(f)]
     model = {**counterexample.others, **dict(zip(names, counterexample.inputs, strict=True))}
     signals = list(_signals(design.machine).values())
     for step in steps:
-        roots = replaced(signals, step)
+        roots = substitute(signals, step)
         values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)}
         yield evaluator(roots)(values)
 

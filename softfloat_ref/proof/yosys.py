@@ -16,7 +16,7 @@ from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import HOST, executed, first_error, quoted
 from softfloat_ref.proof import undefined
-from softfloat_ref.proof.constants import check_facts, dumped
+from softfloat_ref.proof.constants import check_facts, dumped_facts
 from softfloat_ref.proof.defined import Expected
 from softfloat_ref.proof.versions import installed_version
 from softfloat_ref.rtl.reading import Reading, Snapshot
@@ -35,7 +35,7 @@ _PASSES: Final = (
     "prep -flatten -nomem -run coarse:check; tee -q -a {report} dump {unsupported}; "
     "async2sync; setundef -undriven -anyseq; dffunmap; opt_clean; write_btor -i {info} {btor}"
 )
-_SAME: Final = re.compile(r"^(\d+) uext \d+ (\d+) 0\b", re.MULTILINE)
+_CLOCK_ALIAS: Final = re.compile(r"^(\d+) uext \d+ (\d+) 0\b", re.MULTILINE)
 _CLOCK: Final = re.compile(r"^(posedge|negedge|event) (\d+)$", re.MULTILINE)
 
 
@@ -86,7 +86,7 @@ def _run(top: str, reading: Reading, frontend: Frontend, expected: Expected | No
             top=top, unsupported=undefined.UNSUPPORTED, **{name: _inside(copies, path) for name, path in paths.items()}
         )
         commands = f"{' '.join(_read(top, copies, frontend))}; {passes}"
-        facts, log = dumped(executed(commands, _mounts(reading, copies)), top)
+        facts, log = dumped_facts(executed(commands, _mounts(reading, copies)), top)
         if expected is not None and frontend == "slang" and (facts or btor.exists()):
             check_facts(expected.facts, facts)
         if report.exists():
@@ -166,7 +166,7 @@ def _check_includes(reading: Reading) -> None:
 def _check_clocks(info: str, btor: str) -> None:
     """All registers change at the rising edge of clk: BTOR2 has no clocks, and would take others for that."""
     clocks = set(re.findall(r"^(\d+) input \d+ clk\b", btor, re.MULTILINE))
-    for number, other in _SAME.findall(btor):  # in order: other names of the clock
+    for number, other in _CLOCK_ALIAS.findall(btor):  # in order: other names of the clock
         if other in clocks:
             clocks.add(number)
     for edge, number in _CLOCK.findall(info):

@@ -8,8 +8,8 @@ from typing import Final
 from softfloat_ref.oracle.exact import NAN
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.symbolic.integers import bit, free
-from softfloat_ref.symbolic.reading import Reading, reading
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, not_, or_, replaced, var
+from softfloat_ref.symbolic.reading import Collection, reading
+from softfloat_ref.symbolic.terms import FALSE, Term, and_, not_, or_, substitute, var
 from softfloat_ref.symbolic.units import circuit, decoded
 from softfloat_ref.units import make_unit
 
@@ -39,7 +39,7 @@ def is_nan(code: Term, fmt: Format, quiet: bool = False) -> Term:
 
 
 def _of(bit: Term, code: Term) -> Term:
-    return replaced([bit], {var("a", code.width): code})[0]
+    return substitute([bit], {var("a", code.width): code})[0]
 
 
 @cache
@@ -49,7 +49,7 @@ def _predicate(op: str, fmt: Format) -> Term:
 
 @cache
 def _quiet_nan(fmt: Format) -> Term:
-    with reading(Reading({})):
+    with reading(Collection({})):
         ways = decoded(free(var("a", fmt.width)), fmt, False)
         nans = [and_(w.path.guard, not_(bit(w.value.signaling))) for w in ways if w.value.kind == NAN]
     return or_(*nans) if nans else FALSE

@@ -29,7 +29,7 @@ from softfloat_ref.symbolic.terms import (
 )
 
 MAX_WIDTH: Final = 1 << 14
-_DIRECT: Final = 63  # up to this exponent, what remains of a power of two is found by one division
+_DIRECT_POWER: Final = 63  # up to this exponent, what remains of a power of two is found by one division
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ def power(a: Any, b: Any, modulus: Any = None) -> Any:
 
 def _power_of_two(by: Any, modulus: Any) -> Any:
     """What remains of 2^by: of the square of the power by half of it, and perhaps twice that."""
-    if bounds_here(by)[1] <= _DIRECT:
+    if bounds_here(by)[1] <= _DIRECT_POWER:
         return divide(shift_left(1, by), modulus)[1]
     half = _power_of_two(shift_right(by, 1), modulus)
     return divide(shift_left(multiply(half, half), bit_and(by, 1)), modulus)[1]

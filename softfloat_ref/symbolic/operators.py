@@ -43,7 +43,7 @@ _ORDER: Final[dict[type, Callable[[Any, Any], Any]]] = {
 }
 
 
-_NONE: Final = object()
+_NO_DEFAULT: Final = object()
 
 
 def _items(args: tuple[Any, ...]) -> Any:
@@ -51,7 +51,7 @@ def _items(args: tuple[Any, ...]) -> Any:
 
 
 def _extreme(larger: bool) -> Callable[..., Any]:
-    def find(*args: Any, default: Any = _NONE, key: Any = None) -> Any:
+    def find(*args: Any, default: Any = _NO_DEFAULT, key: Any = None) -> Any:
         if key is not None:
             raise Unsupported("max or min by a key")
         items = _items(args)
@@ -64,7 +64,7 @@ def _extreme(larger: bool) -> Callable[..., Any]:
             best = _select(present, there, better, x, best)
             there = or_(there, present)
         best = choice.extreme(best, numbers, largest=larger)
-        return best if there is TRUE or default is _NONE else merged(there, best, default)
+        return best if there is TRUE or default is _NO_DEFAULT else merged(there, best, default)
 
     return find
 

@@ -42,7 +42,7 @@ class SumOfTwo(NamedTuple):
 
 
 @dataclass
-class Reading:
+class Collection:
     """What is collected while functions are read.
 
     substitutes: in place of functions, by full name: from the variables outside a function and its arguments to
@@ -65,11 +65,11 @@ class Reading:
 
 
 class _Now:
-    reading: Reading = Reading()
+    reading: Collection = Collection()
 
 
 @contextmanager
-def reading(what: Reading) -> Iterator[Reading]:
+def reading(what: Collection) -> Iterator[Collection]:
     """Collect in that object what is read."""
     before, _Now.reading = _Now.reading, what
     try:
@@ -78,7 +78,7 @@ def reading(what: Reading) -> Iterator[Reading]:
         _Now.reading = before
 
 
-def current_reading() -> Reading:
+def current_reading() -> Collection:
     """What is being collected."""
     return _Now.reading
 

@@ -38,26 +38,26 @@ class Term:
 
 
 _NUMBERS: Final = count()
-_WORTH_COMPILING: Final = 10  # uses of an evaluator, after which it is compiled
-_KNOWN: Final[WeakValueDictionary[Any, Term]] = WeakValueDictionary()
+_USES_BEFORE_COMPILING: Final = 10  # uses of an evaluator, after which it is compiled
+_SHARED_TERMS: Final[WeakValueDictionary[Any, Term]] = WeakValueDictionary()
 
 
-def _shared(op: Op, width: int, args: tuple[Term, ...] = (), value: Any = None) -> Term:
+def _shared_term(op: Op, width: int, args: tuple[Term, ...] = (), value: Any = None) -> Term:
     key = (op, width, args, value)
-    term = _KNOWN.get(key)
+    term = _SHARED_TERMS.get(key)
     if term is None:
-        term = _KNOWN[key] = Term(op, width, args, value)
+        term = _SHARED_TERMS[key] = Term(op, width, args, value)
     return term
 
 
 def const(value: int, width: int) -> Term:
     """A constant; the bits of `value` beyond the width are dropped."""
-    return _shared("const", width, (), value & ((1 << width) - 1))
+    return _shared_term("const", width, (), value & ((1 << width) - 1))
 
 
 def var(name: str, width: int) -> Term:
     """A free variable."""
-    return _shared("var", width, (), name)
+    return _shared_term("var", width, (), name)
 
 
 TRUE: Final = const(1, 1)
@@ -73,7 +73,7 @@ def signed(value: int, width: int) -> int:
 
 # Python's text of each operation, of which functions are made: x, y, z are the arguments and v, u the widths of the
 # first two; w is the result's width, m so many ones, h the first argument's sign bit, low where an extract begins.
-_TEXTS: Final[dict[str, str]] = {
+_MEANING_TEXTS: Final[dict[str, str]] = {
     "not": "~{x} & {m}",
     "neg": "-{x} & {m}",
     "and": "{x} & {y}",
@@ -96,10 +96,10 @@ _TEXTS: Final[dict[str, str]] = {
     "zext": "{x}",
     "sext": "({x} ^ {h}) - {h} & {m}",
 }
-_PLACES: Final = ("x", "y", "z", "v", "u", "w", "m", "h", "low")
+_LETTERS: Final = ("x", "y", "z", "v", "u", "w", "m", "h", "low")
 _MEANINGS: Final[dict[str, Callable[..., int]]] = {
-    op: eval(f"lambda {', '.join(_PLACES)}: {text.format(**dict(zip(_PLACES, _PLACES, strict=True)))}")
-    for op, text in _TEXTS.items()
+    op: eval(f"lambda {', '.join(_LETTERS)}: {text.format(**dict(zip(_LETTERS, _LETTERS, strict=True)))}")
+    for op, text in _MEANING_TEXTS.items()
 }
 
 
@@ -115,7 +115,7 @@ def meaning(t: Term, args: Sequence[int]) -> int:
     return _MEANINGS[t.op](*args, *(0,) * (3 - len(args)), *_sizes(t))
 
 
-def in_order(roots: Iterable[Term]) -> list[Term]:
+def subterms(roots: Iterable[Term]) -> list[Term]:
     """All terms below the roots, arguments first."""
     seen: set[Term] = set()
     waiting = list(roots)
@@ -129,13 +129,13 @@ def in_order(roots: Iterable[Term]) -> list[Term]:
 
 def evaluator(roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]:
     """The function from the variables' values to those of the roots."""
-    order = in_order(roots)
+    order = subterms(roots)
     uses, compiled = count(), list[Callable[[Mapping[str, int]], list[int]]]()
 
     def run(values: Mapping[str, int]) -> list[int]:
         if compiled:
             return compiled[0](values)
-        if next(uses) == _WORTH_COMPILING:
+        if next(uses) == _USES_BEFORE_COMPILING:
             compiled.append(_compiled(order, roots))
         codes: dict[Term, int] = {}
         for t in order:
@@ -159,8 +159,8 @@ def _compiled(order: Sequence[Term], roots: Sequence[Term]) -> Callable[[Mapping
             lines.append(f" {names[t]} = values[{t.value!r}]")
         elif not t.is_const:
             args = [names[a] for a in t.args]
-            places = dict(zip(_PLACES, (*args, *("",) * (3 - len(args)), *_sizes(t)), strict=True))
-            lines.append(f" {names[t]} = {_TEXTS[t.op].format(**places)}")
+            places = dict(zip(_LETTERS, (*args, *("",) * (3 - len(args)), *_sizes(t)), strict=True))
+            lines.append(f" {names[t]} = {_MEANING_TEXTS[t.op].format(**places)}")
     lines.append(f" return [{', '.join(names[t] for t in roots)}]")
     scope: dict[str, Any] = {}
     exec("\n".join(lines), scope)
@@ -168,10 +168,10 @@ def _compiled(order: Sequence[Term], roots: Sequence[Term]) -> Callable[[Mapping
     return function
 
 
-def replaced(roots: Sequence[Term], by: Mapping[Term, Term]) -> list[Term]:
+def substitute(roots: Sequence[Term], by: Mapping[Term, Term]) -> list[Term]:
     """The roots with other terms in place of some of those below them."""
     new: dict[Term, Term] = {}
-    for t in in_order(roots):
+    for t in subterms(roots):
         if t in by:
             new[t] = by[t]
         elif t.args:
@@ -183,7 +183,7 @@ def replaced(roots: Sequence[Term], by: Mapping[Term, Term]) -> list[Term]:
 
 def variables(roots: Iterable[Term]) -> list[Term]:
     """The variables below the roots."""
-    return [t for t in in_order(roots) if t.op == "var"]
+    return [t for t in subterms(roots) if t.op == "var"]
 
 
 # -- making ----------------------------------------------------------------------------------------------------
@@ -194,10 +194,10 @@ def make(op: Op, width: int, *args: Term, value: Any = None) -> Term:
     if all(a.is_const for a in args):
         probe = Term(op, width, args, value)
         return const(meaning(probe, [a.value for a in args]), width)
-    if args[0].width == width == 1 and op in _OF_BITS:
-        return _OF_BITS[op](*args)
+    if args[0].width == width == 1 and op in _ONE_BIT_RULES:
+        return _ONE_BIT_RULES[op](*args)
     rule = _RULES.get(op)
-    return (rule(width, args, value) if rule else None) or _shared(op, width, args, value)
+    return (rule(width, args, value) if rule else None) or _shared_term(op, width, args, value)
 
 
 _Rule = Callable[[int, tuple[Term, ...], Any], Term | None]
@@ -218,7 +218,7 @@ def _and(width: int, args: tuple[Term, ...], value: Any) -> Term:
         return a
     if (b.is_const and b.value == 0) or _opposite(a, b):
         return const(0, width)
-    return _shared("and", width, (a, b))
+    return _shared_term("and", width, (a, b))
 
 
 def _or(width: int, args: tuple[Term, ...], value: Any) -> Term:
@@ -227,7 +227,7 @@ def _or(width: int, args: tuple[Term, ...], value: Any) -> Term:
         return a
     if (b.is_const and b.value == (1 << width) - 1) or _opposite(a, b):
         return const(-1, width)
-    return _shared("or", width, (a, b))
+    return _shared_term("or", width, (a, b))
 
 
 def _opposite(a: Term, b: Term) -> bool:
@@ -240,12 +240,12 @@ def _xor(width: int, args: tuple[Term, ...], value: Any) -> Term:
         return const(0, width)
     if b.is_const and b.value in (0, (1 << width) - 1):
         return a if b.value == 0 else make("not", width, a)
-    return _shared("xor", width, (a, b))
+    return _shared_term("xor", width, (a, b))
 
 
 def _add(width: int, args: tuple[Term, ...], value: Any) -> Term:
     a, b = _ordered(*args)
-    return a if b.is_const and b.value == 0 else _shared("add", width, (a, b))
+    return a if b.is_const and b.value == 0 else _shared_term("add", width, (a, b))
 
 
 def _sub(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
@@ -261,7 +261,7 @@ def _mul(width: int, args: tuple[Term, ...], value: Any) -> Term:
     a, b = _ordered(*args)
     if b.is_const and b.value < 2:
         return a if b.value else b
-    return _shared("mul", width, (a, b))
+    return _shared_term("mul", width, (a, b))
 
 
 def _udiv(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
@@ -291,7 +291,7 @@ def _eq(_: int, args: tuple[Term, ...], value: Any) -> Term:
     if a.op == "concat" and b.is_const and any(x.is_const for x in a.args):
         high, low = a.args
         return and_(eq(high, extract(b, width - 1, low.width)), eq(low, extract(b, low.width - 1, 0)))
-    return _shared("eq", 1, (a, b))
+    return _shared_term("eq", 1, (a, b))
 
 
 def _ult(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
@@ -419,7 +419,7 @@ _RULES: Final[dict[str, _Rule]] = {
 }
 
 # Arithmetic of single bits is logic.
-_OF_BITS: Final[dict[str, Callable[..., Term]]] = {
+_ONE_BIT_RULES: Final[dict[str, Callable[..., Term]]] = {
     "neg": lambda a: a,
     "add": lambda a, b: make("xor", 1, a, b),
     "sub": lambda a, b: make("xor", 1, a, b),

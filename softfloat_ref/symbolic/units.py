@@ -17,12 +17,20 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.formula import QUOTIENT, Formula
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
-from softfloat_ref.symbolic.circuit import Case, Circuit, Port
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort, ProofCase
 from softfloat_ref.symbolic.dots import DotSums, Substitutes
 from softfloat_ref.symbolic.integers import SymInt, bit, bits, free
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reader import call, returns
-from softfloat_ref.symbolic.reading import Reading, Returned, current_reading, full_name, joined, reading, substituting
+from softfloat_ref.symbolic.reading import (
+    Collection,
+    Returned,
+    current_reading,
+    full_name,
+    joined,
+    reading,
+    substituting,
+)
 from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code, near_sum, sum_of_two
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, eq, extract, ite, not_, or_, selected, var
 from softfloat_ref.symbolic.values import symbolic
@@ -43,7 +51,7 @@ _PARTLY_SUPPORTED: Final = {  # the kinds of units of which some are not read
     "block_operation": "operations on blocks",
     "vector": "functions of vectors",
 }
-_WORTH: Final = 64  # bits that a sum with a sticky bit is shorter
+_SAVED_BITS: Final = 64  # bits that a sum with a sticky bit is shorter
 MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
 SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
     f"{codec.__name__}.decoder.<locals>.decode_known": _decode_known,
@@ -59,10 +67,10 @@ class Way(NamedTuple):
     value: Any
 
 
-def ports(fields: Sequence[Field]) -> tuple[Port, ...]:
+def ports(fields: Sequence[Field]) -> tuple[CircuitPort, ...]:
     """The ports of fields."""
     meanings = {f.name: ", ".join(f"{k} {name}" for k, name in enumerate(f.codes)) for f in fields}
-    return tuple(Port(f.name, f.width, f.lanes, f.format or meanings[f.name]) for f in fields)
+    return tuple(CircuitPort(f.name, f.width, f.lanes, f.format or meanings[f.name]) for f in fields)
 
 
 def inputs_of(unit: Unit) -> list[Any]:
@@ -70,13 +78,13 @@ def inputs_of(unit: Unit) -> list[Any]:
     return [free(var(name, p.width)) for p in ports(unit.inputs) for name in p.names]
 
 
-def circuit(unit: Unit, case: Case | None = None, short: bool = False, shortcuts: bool = True) -> Circuit:
+def circuit(unit: Unit, case: ProofCase | None = None, short: bool = False, shortcuts: bool = True) -> Circuit:
     """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. short: in sums, a number
     far below the other one is a sticky bit, as in circuits. shortcuts: functions may stand in place of some of the
     oracle's (shortcuts.py). Raises Unsupported."""
     outputs = ports(unit.outputs)
     substitutes = {**SUBSTITUTES, **(_shortcuts(unit, case) if shortcuts else {})}
-    with reading(Reading(substitutes, short=short)) as collected:
+    with reading(Collection(substitutes, short=short)) as collected:
         try:
             answers = answer(unit, inputs_of(unit), case)
         except Unsupported as e:
@@ -92,7 +100,7 @@ def circuit(unit: Unit, case: Case | None = None, short: bool = False, shortcuts
 
 
 @singledispatch
-def answer(unit: Unit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+def answer(unit: Unit, inputs: Sequence[Any], case: ProofCase | None) -> Sequence[Any]:
     """The outputs for symbolic inputs: by reading `answer` of the unit."""
     outputs: Sequence[Any] = call(unit.answer, inputs)
     return outputs
@@ -115,7 +123,7 @@ class Combination(NamedTuple):
 
 
 @answer.register
-def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+def _operation(unit: OperationUnit, inputs: Sequence[Any], case: ProofCase | None) -> Sequence[Any]:
     """Each combination of kinds of the operands by itself, so that decisions on these are taken before."""
     arity = len(unit.formats)
     word = inputs[arity] if len(inputs) > arity else 0
@@ -131,7 +139,7 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
 
 
 def _of_combinations(
-    unit: OperationUnit, inputs: Sequence[Any], ctx: Context, word: Any, case: Case | None
+    unit: OperationUnit, inputs: Sequence[Any], ctx: Context, word: Any, case: ProofCase | None
 ) -> Sequence[Any]:
     operation, encode = unit.signature.operation, encoder(unit.out, unit.policy)
     ways: list[Returned] = []
@@ -152,7 +160,7 @@ def _of_combinations(
 
 
 @answer.register
-def _selection(unit: SelectionUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+def _selection(unit: SelectionUnit, inputs: Sequence[Any], case: ProofCase | None) -> Sequence[Any]:
     """Each part by itself; the control fields select one. With a case of a part, that part."""
     by_part: list[tuple[Term, list[Term]]] = []
     every_field: list[Term] = []
@@ -294,7 +302,7 @@ def _short_sums(unit: OperationUnit, inputs: Sequence[Any]) -> dict[str, Callabl
     from_here, to_here, more = far(unit)
     with at(finite[0].path):
         d = distance(unit, finite[0])
-    if not isinstance(d, SymInt) or (d.hi - d.lo) - (from_here - to_here) < _WORTH:
+    if not isinstance(d, SymInt) or (d.hi - d.lo) - (from_here - to_here) < _SAVED_BITS:
         return {}
 
     def near(outer: Mapping[str, Any], a: Any, b: Any, sign: Any) -> list[Returned]:
@@ -308,13 +316,13 @@ def _short_sums(unit: OperationUnit, inputs: Sequence[Any]) -> dict[str, Callabl
 
 
 @singledispatch
-def _shortcuts(unit: Unit, case: Case | None) -> Substitutes:
+def _shortcuts(unit: Unit, case: ProofCase | None) -> Substitutes:
     """What stands in place of functions of the oracle for a unit, or for a case of it."""
     return {}
 
 
 @_shortcuts.register
-def _of_sums(unit: OperationUnit, case: Case | None) -> Substitutes:
+def _of_sums(unit: OperationUnit, case: ProofCase | None) -> Substitutes:
     """The exact sum where one term is only a sticky bit."""
     if case is None or case.distance is None:
         return {}
@@ -326,13 +334,13 @@ def _of_sums(unit: OperationUnit, case: Case | None) -> Substitutes:
 
 
 @_shortcuts.register
-def _of_dots(unit: DotUnit, case: Case | None) -> Substitutes:
+def _of_dots(unit: DotUnit, case: ProofCase | None) -> Substitutes:
     """Sums in fixed point, and those of two with a sticky bit."""
     return DotSums(None if case is None else case.distance).substitutes
 
 
 @_shortcuts.register
-def _of_parts(unit: SelectionUnit, case: Case | None) -> Substitutes:
+def _of_parts(unit: SelectionUnit, case: ProofCase | None) -> Substitutes:
     """Those of the part that control fields select; without a case, those that all parts have."""
     if case is None or case.part is None:
         return _shortcuts(unit.parts[0], None)
@@ -340,7 +348,7 @@ def _of_parts(unit: SelectionUnit, case: Case | None) -> Substitutes:
 
 
 @_shortcuts.register
-def _of_blocks(unit: QuantizeUnit, case: Case | None) -> Substitutes:
+def _of_blocks(unit: QuantizeUnit, case: ProofCase | None) -> Substitutes:
     """The largest magnitude, if all values that it is taken of are of the unit's format."""
     if unit.profile.inf == "binade" or unit.values.subnormals == "normal":
         return {}

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.sources import Lfsr
-from softfloat_ref.proof.engine import Decided, How
+from softfloat_ref.proof.engine import Decided, Tactics
 from softfloat_ref.proof.equal import Equality
-from softfloat_ref.proof.outcome import Outcome, decided
+from softfloat_ref.proof.outcome import ProofOutcome, decide_circuit
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.prove import prove as prove_problem
 from softfloat_ref.proof.question import ALL, Problem, Question
@@ -45,7 +45,7 @@ def prove(
     limit_s: float = LIMIT_S,
     strategy: Any = "auto",
     **options: Any,
-) -> Proof | Outcome:
+) -> Proof | ProofOutcome:
     """Whether a circuit, or another definition, gives the exact answer for every input. `verdict`: proved,
     counterexample, undecided, or mismatch where a simulation of the sources shows something else than the netlist.
 
@@ -56,7 +56,7 @@ def prove(
     """
     unit, prover = (
         circuit_unit(unit_of(what, fmt, **options)),
-        partial(prove_problem, strategy=strategy, how=How(limit_s)),
+        partial(prove_problem, strategy=strategy, how=Tactics(limit_s)),
     )
     if (equal is None) == (ports is None):
         raise Error("prove takes equal, another definition, or ports and sources of a module")
@@ -66,7 +66,7 @@ def prove(
         other = {**options, "fmt": fmt, **equal}
         return compare(Equality(unit, circuit_unit(unit_of(what, **other)), assume, flags), prover)
     files = sources if isinstance(sources, Sources) else read_sources([str(x) for x in sources]).in_order()
-    return decided(question_of(unit, str(ports), files, assume), files, prover)
+    return decide_circuit(question_of(unit, str(ports), files, assume), files, prover)
 
 
 def circuit_unit(unit: Unit) -> Unit:

@@ -18,7 +18,7 @@ from softfloat_ref.arrays.kernels import block_dispatch, dispatch, op_plans, pla
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, parts, table_hash
-from softfloat_ref.symbolic.circuit import Case
+from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import (
@@ -31,7 +31,7 @@ from softfloat_ref.symbolic.terms import (
     extract,
     not_,
     or_,
-    replaced,
+    substitute,
     var,
     zext,
 )
@@ -94,7 +94,7 @@ class Kernel(Problem):
     kind: Kind
     assumed: str = ""
 
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """The loop's answers beside the oracle's."""
         reference = circuit(self.unit, case)
         check_reference(self, case, reference)
@@ -110,7 +110,7 @@ class Kernel(Problem):
         if self.kind != "values":
             return code
         value = circuit(OperationUnit.make("convert", self.unit.out, _FP32, {"nan": "propagate"}))
-        return replaced([value.terms["result"]], {var("a", self.unit.out.width): code})[0]
+        return substitute([value.terms["result"]], {var("a", self.unit.out.width): code})[0]
 
     def _differs(self, one: Made, want: Term, flags: Term) -> Term:
         differ = not_(eq(one.code, zext(want, one.code.width)))
@@ -200,7 +200,7 @@ class BlockKernel(Problem):
     unit: QuantizeUnit
     assumed: str = ""
 
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """The loop's answers beside the oracle's, one output after the other."""
         reference, outputs = circuit(self.unit, case), self.made
         check_reference(self, case, reference)
@@ -259,7 +259,7 @@ def _lane(name: str, i: int) -> str:
 def _first(terms: Sequence[Term], names: Sequence[tuple[str, int]], i: int) -> list[Term]:
     """What element i gives, with the inputs of it and the first one exchanged."""
     pairs = [(var(_lane(name, i), width), var(name, width)) for name, width in names]
-    return replaced(terms, dict(pairs) | {y: x for x, y in pairs}) if i else list(terms)
+    return substitute(terms, dict(pairs) | {y: x for x, y in pairs}) if i else list(terms)
 
 
 # -- loops -------------------------------------------------------------------------------------------------------------

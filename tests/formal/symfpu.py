@@ -15,9 +15,9 @@ from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import executed, quoted
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, table_hash
-from softfloat_ref.symbolic.circuit import Case
+from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.classes import is_nan
-from softfloat_ref.symbolic.terms import Term, and_, concat, const, eq, evaluator, not_, or_, replaced, var
+from softfloat_ref.symbolic.terms import Term, and_, concat, const, eq, evaluator, not_, or_, substitute, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, stored
 
@@ -35,7 +35,7 @@ class SymFpu(Problem):
     unit: OperationUnit
     assumed: str = ""
 
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """SymFPU's answers beside the oracle's."""
         reference = circuit(self.unit, case)
         check_reference(self, case, reference)
@@ -51,7 +51,7 @@ class SymFpu(Problem):
         for name in _FLAGS[1:]:
             flags = concat(flags, machine.outputs[name])
         inputs = {v: var(name, v.width) for name, v in machine.inputs.items()}
-        result, raised = replaced([machine.outputs["o"], flags], inputs)
+        result, raised = substitute([machine.outputs["o"], flags], inputs)
         return result, raised
 
     def _differs(self, result: Term, flags: Term) -> Term:

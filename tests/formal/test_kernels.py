@@ -15,7 +15,7 @@ from softfloat_ref.arrays.kernels.opcodes import ORACLE, UNKNOWN
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import RNA
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE
@@ -59,7 +59,7 @@ def conversion(kind: Kind, source: str, fmt: str, policy: dict[str, Any]) -> Ker
 
 
 def proof(kernel: Kernel) -> Proof:
-    return prove(kernel, "auto", How(LIMIT_S))
+    return prove(kernel, "auto", Tactics(LIMIT_S))
 
 
 @pytest.mark.parametrize("case", CONVERSIONS, ids=lambda case: "-".join(map(str, case[:4])).replace(" ", "-"))
@@ -205,7 +205,9 @@ def test_a_shift_too_far_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_block_is_proved() -> None:
-    assert prove(BlockKernel(QuantizeUnit.make(get_block_format("mxint8"))), "auto", How(LIMIT_S)).verdict == "proved"
+    assert (
+        prove(BlockKernel(QuantizeUnit.make(get_block_format("mxint8"))), "auto", Tactics(LIMIT_S)).verdict == "proved"
+    )
 
 
 def test_a_wrong_threshold_of_a_scale_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +222,7 @@ def test_a_wrong_threshold_of_a_scale_is_found(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(block_dispatch, "plan", wrong)
     kernel = BlockKernel(QuantizeUnit.make(get_block_format("mxfp4")))
-    counterexample = prove(kernel, "auto", How(LIMIT_S)).counterexample
+    counterexample = prove(kernel, "auto", Tactics(LIMIT_S)).counterexample
     assert counterexample is not None
     assert counterexample.got[0] != counterexample.expected[0]
 

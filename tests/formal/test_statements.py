@@ -15,7 +15,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import Rounding
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, Strategy, prove
 from softfloat_ref.proof.solver import answer_text, solve
 from softfloat_ref.symbolic import dots, shortcuts
@@ -76,7 +76,7 @@ def test_symfpu_agrees(op: str) -> None:
 
 
 def by_symfpu(op: str, fmt: str, strategy: Strategy = "auto", **policy: Any) -> Proof:
-    return prove(symfpu.SymFpu(OperationUnit.make(op, fmt, policy=policy)), strategy, How(LIMIT_S))
+    return prove(symfpu.SymFpu(OperationUnit.make(op, fmt, policy=policy)), strategy, Tactics(LIMIT_S))
 
 
 def test_operands_that_are_normalized_first_have_the_same_product() -> None:

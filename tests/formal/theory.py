@@ -15,7 +15,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Overflow
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.symbolic.smtlib import definitions, literal, sort
-from softfloat_ref.symbolic.terms import in_order
+from softfloat_ref.symbolic.terms import subterms
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit
 
@@ -116,7 +116,7 @@ def statement(unit: OperationUnit) -> str:
     inputs = [p.name for p in read.inputs]
     lines = ["(set-logic QF_BVFP)"]
     lines += [f"(declare-const {name} {sort(source.width)})" for name in inputs]
-    lines += definitions(in_order(read.roots))
+    lines += definitions(subterms(read.roots))
     result, flags = (f"|#{t.number}|" if t.args else literal(t.value, t.width) for t in read.roots)
     lines += [_decoder(wide, source, "of_source"), _decoder(wide, out, "of_result")]
     lines += [f"(define-fun v{i} () {wide.text} (of_source {name}))" for i, name in enumerate(inputs)]

@@ -12,7 +12,7 @@ import pytest
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.proof.built import by_values
-from softfloat_ref.proof.engine import BUILT, How, decide
+from softfloat_ref.proof.engine import BUILT, Tactics, decide
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.quotients import Quotient, built_quotients
 from softfloat_ref.proof.rtl import read_rtl
@@ -32,7 +32,7 @@ from softfloat_ref.symbolic.terms import (
     make,
     not_,
     or_,
-    replaced,
+    substitute,
     var,
     zext,
 )
@@ -91,7 +91,7 @@ def asked(wrong: Term, theirs: tuple[Term, Term]) -> tuple[str, list[Quotient]]:
     """What the solver says with the quotient cut, and what was cut."""
     by, quotients = built_quotients([QUOTIENT, REMAINDER], by_values(theirs, SAMPLES), NORMAL, SAMPLES)
     facts = and_(*(fact for q in quotients for fact in q.facts(1)))
-    return solve([*NORMAL, *replaced([wrong], by), facts], 20.0).result, quotients
+    return solve([*NORMAL, *substitute([wrong], by), facts], 20.0).result, quotients
 
 
 @pytest.mark.parametrize("build", [restoring, without_restoring])
@@ -165,15 +165,15 @@ def test_fp16_is_divided() -> None:
     question = divider()
     assert solve(question.outside(list(question.cases)), 20.0).result == "unsat"
     for name in ("special", "zero", "a and b normal", "a subnormal, from bit 9", "b subnormal, from bit 3"):
-        decided = decide(question, name, How(60))
+        decided = decide(question, name, Tactics(60))
         assert decided.verdict == "proved"
         assert name in ("special", "zero") or decided.queries[-1].how.startswith(BUILT)
-    assert decide(question, "both subnormal", How(60)).verdict == "proved"
+    assert decide(question, "both subnormal", Tactics(60)).verdict == "proved"
 
 
 @pytest.mark.parametrize("defect", [1, 2, 4, 8])
 def test_bugs_of_a_division_are_shown(defect: int) -> None:
     name = "a and b normal"
-    counterexample = decide(divider(defect), name, How(60)).counterexample
+    counterexample = decide(divider(defect), name, Tactics(60)).counterexample
     assert counterexample is not None
     assert counterexample.got != counterexample.expected

@@ -20,12 +20,12 @@ from softfloat_ref.symbolic.terms import (
     eq,
     evaluator,
     extract,
-    in_order,
     ite,
     make,
     not_,
     or_,
-    replaced,
+    substitute,
+    subterms,
     var,
     zext,
 )
@@ -120,8 +120,8 @@ def found(columns: Sequence[Term], x: Term, y: Term) -> dict[Term, Term]:
 
 def is_product(columns: Sequence[Term], x: Term, y: Term) -> bool:
     """Whether all bits were recognized as those of one multiplication."""
-    (read,) = replaced([word(columns)], found(columns, x, y))
-    return read.op == "mul" and "and" not in {t.op for t in in_order([read])}
+    (read,) = substitute([word(columns)], found(columns, x, y))
+    return read.op == "mul" and "and" not in {t.op for t in subterms([read])}
 
 
 A, B = var("a", 8), var("b", 7)
@@ -151,7 +151,7 @@ def test_operands_that_are_zero_for_some_inputs() -> None:
     x, y = (concat(n, v) for n, v in zip(normal, (A, B), strict=True))
     own = [[*(and_(n, t) for t in bits_of(v)), n] for n, v in zip(normal, (A, B), strict=True)]
     by = found(columns := tree(*own, ADDERS["nands"], "prefix"), x, y)
-    assert replaced([word(columns)], by)[0].op == "mul"
+    assert substitute([word(columns)], by)[0].op == "mul"
     assert len(by) >= len(columns)
 
 
@@ -161,19 +161,19 @@ def test_a_fault_is_no_product(seed: int, last: str) -> None:
     """A term is wrong for some inputs, often for a single one: bits that it changes are not taken for a product's."""
     words, x, y = Random(seed), var("a", 5), var("b", 4)
     product_word = word(tree(bits_of(x), bits_of(y), words.choice(list(ADDERS.values())), last))
-    term = words.choice([t for t in in_order([product_word]) if t.op in ("and", "or", "xor", "add")])
+    term = words.choice([t for t in subterms([product_word]) if t.op in ("and", "or", "xor", "add")])
     masks = [words.choice([(1 << v.width) - 1, words.getrandbits(v.width)]) for v in (x, y)]
     seen = [
         eq(make("and", v.width, v, const(m, v.width)), const(words.getrandbits(4) & m, v.width))
         for v, m in zip((x, y), masks, strict=True)
     ]
-    (wrong,) = replaced([product_word], {term: make("xor", term.width, term, zext(and_(*seen), term.width))})
+    (wrong,) = substitute([product_word], {term: make("xor", term.width, term, zext(and_(*seen), term.width))})
     by = added_products([make("mul", 9, zext(x, 9), zext(y, 9))], [wrong])
     run = evaluator([*by, *by.values()])
     for a, b in product(range(32), range(16)):
         values = run({"a": a, "b": b})
         assert values[: len(by)] == values[len(by) :]
-    assert replaced([wrong], by)[0] is not replaced([product_word], found(bits_of(product_word), x, y))[0]
+    assert substitute([wrong], by)[0] is not substitute([product_word], found(bits_of(product_word), x, y))[0]
 
 
 def test_no_product_of_other_operands() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.proof.cosimulation import Cosimulation, SecondOpinion
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
@@ -149,7 +149,7 @@ def test_a_counterexample_of_the_netlist_alone_is_seen(tmp_path: Path) -> None:
     other.write_text(f"{HEAD}{RIGHT}\nendmodule\n")
     unit = make_unit("abs", "fp16")
     question = Question(unit, read_rtl(unit, parse_ports(PLAIN), read_sources([read])))
-    proof = prove(question, "auto", How(10.0))
+    proof = prove(question, "auto", Tactics(10.0))
     assert proof.verdict == "counterexample"
     with Cosimulation(question, read_sources([other])) as both:
         difference = both.look_at_counterexample(proof).difference

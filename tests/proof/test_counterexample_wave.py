@@ -8,7 +8,7 @@ import pytest
 from tables import BARE, FIXED, READY, UNIT, question
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.wave import check_wave, write_wave
 
@@ -45,7 +45,7 @@ def read(path: Path) -> list[dict[str, int]]:
 
 def test_the_signals_of_a_pipeline(tmp_path: Path) -> None:
     asked = question(tmp_path, FIXED, "fixed", wrong=WRONG)
-    wrong = prove(asked, "auto", How(20)).counterexample
+    wrong = prove(asked, "auto", Tactics(20)).counterexample
     assert wrong is not None
     assert write_wave(asked.design(), wrong, str(tmp_path / "w.vcd")) == 3
     times = read(tmp_path / "w.vcd")
@@ -59,7 +59,7 @@ def test_the_signals_of_a_pipeline(tmp_path: Path) -> None:
 
 def test_a_handshake_begins_with_its_reset(tmp_path: Path) -> None:
     asked = question(tmp_path, READY, "ready", wrong=WRONG)
-    wrong = prove(asked, "auto", How(20)).counterexample
+    wrong = prove(asked, "auto", Tactics(20)).counterexample
     assert wrong is not None
     write_wave(asked.design(), wrong, str(tmp_path / "w.vcd"))
     times = read(tmp_path / "w.vcd")
@@ -71,7 +71,7 @@ def test_a_handshake_begins_with_its_reset(tmp_path: Path) -> None:
 
 def test_a_circuit_without_a_clock_has_one_cycle(tmp_path: Path) -> None:
     asked = question(tmp_path, BARE, "bare", wrong=WRONG)
-    wrong = prove(asked, "auto", How(20)).counterexample
+    wrong = prove(asked, "auto", Tactics(20)).counterexample
     assert wrong is not None
     assert write_wave(asked.design(), wrong, str(tmp_path / "w.vcd")) == 1
     assert "bench.clk" not in read(tmp_path / "w.vcd")[0]

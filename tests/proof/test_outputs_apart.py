@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from softfloat_ref.oracle.blocks.formats import get_block_format
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
@@ -35,7 +35,7 @@ def proof(unit: Unit, defect: int = 0, **tolerance: str) -> Proof:
         **tolerance,
     }
     rtl = read_rtl(unit, parse_ports(table), read_sources([SOURCE]))
-    return prove(Question(unit, rtl), "auto", How(60))
+    return prove(Question(unit, rtl), "auto", Tactics(60))
 
 
 @pytest.mark.parametrize("tolerance", [{}, {"nan_scale_elements": "any"}])

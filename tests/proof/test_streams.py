@@ -118,7 +118,7 @@ def test_all_operations_of_a_right_circuit(name: str, tmp_path: Path) -> None:
     proved = proof(of)
     assert proved.verdict == "proved"
     assert proved.later is not None
-    assert re.fullmatch(r"every operation after reset, with any stalls \(\d+ states?\)", proved.later.said)
+    assert re.fullmatch(r"every operation after reset, with any stalls \(\d+ states?\)", proved.later.message)
     assert fails(of, 5) == [""] * 5
 
 
@@ -140,7 +140,7 @@ def test_what_one_operation_does_not_show(name: str, old: str, new: str, message
 def test_operands_that_come_one_by_one(tmp_path: Path) -> None:
     proved = proof(question(tmp_path, EACH, "pair"))
     assert proved.later is not None
-    assert proved.later.said == "every operation after reset, with any stalls (15 states)"
+    assert proved.later.message == "every operation after reset, with any stalls (15 states)"
 
 
 LATE = """module late(input [3:0] a, b, output [3:0] result, output [4:0] flags, input [1:0] tag_i,
@@ -179,7 +179,7 @@ def test_results_in_another_order_are_left_open(tmp_path: Path) -> None:
     proved = proof(Question(UNIT, rtl(tmp_path, UNIT, table() + STACK, ports)))
     assert proved.verdict == "undecided"
     assert proved.later is not None
-    assert proved.later.said == "results come out of order"
+    assert proved.later.message == "results come out of order"
 
 
 def test_a_result_that_changes_while_it_waits_may_be_accepted(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_results_that_cannot_wait(tmp_path: Path) -> None:
     assert proof(asked(tmp_path, shows.replace("out_ready", "1"), ports)).verdict == "counterexample"
     varies = proof(asked(tmp_path, SLOW.replace("out_ready", "1"), ports)).later
     assert varies is not None
-    assert varies.said == "the latency depends on operands, and no out_ready stalls the result"
+    assert varies.message == "the latency depends on operands, and no out_ready stalls the result"
 
 
 def test_what_holds_after_the_reset_only(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_too_many_states_are_left_open(tmp_path: Path, monkeypatch: pytest.Monke
     proved = proof(asked(tmp_path, QUEUE))
     assert proved.verdict == "undecided"
     assert proved.later is not None
-    assert proved.later.said == "more than 20 states"
+    assert proved.later.message == "more than 20 states"
 
 
 def test_several_operations_whose_results_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_several_operations_whose_results_cannot_be_told(tmp_path: Path, monkeyp
     proved = proof(asked(tmp_path, QUEUE))
     assert proved.verdict == "undecided"
     assert proved.later is not None
-    assert proved.later.said.startswith("a result within 3 cycles")
+    assert proved.later.message.startswith("a result within 3 cycles")
 
 
 def test_the_first_operation_only(tmp_path: Path) -> None:

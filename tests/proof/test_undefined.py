@@ -19,7 +19,7 @@ import test_defined
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.design import design
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import Rtl, read_rtl
@@ -303,7 +303,7 @@ def test_a_quotient_by_zero_is_not_what_a_solver_says(operator: str, tmp_path: P
     right = "8'hff" if operator == "/" else "8'h00"
     text = f"wire [7:0] q = 8'hff {operator} (a == 8'h92 ? 0 : 1); assign result = {{1'b0, a[6:0]}} ^ q ^ {right};"
     problem = Question(*rtl(f"module abs8(input [7:0] a, output [7:0] result); {text} endmodule\n", tmp_path))
-    counterexample = prove(problem, "auto", How(60)).counterexample
+    counterexample = prove(problem, "auto", Tactics(60)).counterexample
     assert counterexample is not None
     assert counterexample.inputs == (0x92,)
 

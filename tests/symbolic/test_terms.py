@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softfloat_ref.symbolic import terms
-from softfloat_ref.symbolic.terms import Term, const, evaluator, in_order, make, replaced, signed, var
+from softfloat_ref.symbolic.terms import Term, const, evaluator, make, signed, substitute, subterms, var
 
 BINARY = ("and", "or", "xor", "add", "sub", "mul", "udiv", "urem")
 SHIFTS = ("shl", "lshr", "ashr")
@@ -92,12 +92,12 @@ def test_terms_made_anew_of_constants_are_the_values_of_the_variables(seed: int)
     for _ in range(5):
         values = {t.value: rnd.getrandbits(t.width) for t in variables}
         some = {t: const(values[t.value], t.width) for t in variables if rnd.random() < 0.7}
-        assert evaluator(terms)(values) == evaluator(replaced(terms, some))(values)
+        assert evaluator(terms)(values) == evaluator(substitute(terms, some))(values)
 
 
 def test_arguments_stand_before_what_is_made_of_them() -> None:
     terms, _ = grown(random.Random(3), 200)
-    order = in_order(terms)
+    order = subterms(terms)
     assert all(a.number < b.number for a, b in pairwise(order))
     assert all(a.number < t.number for t in order for a in t.args)
 

@@ -25,9 +25,9 @@ from softfloat_ref.base.errors import HIDDEN, Error
 from softfloat_ref.base.sources import stamp
 from softfloat_ref.nn.model_files import tensors
 from softfloat_ref.proof import certificate, prove
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.stimuli import literals
-from softfloat_ref.proof.texts import asking
+from softfloat_ref.proof.texts import macro_lines
 from softfloat_ref.rtl.draft.design import _macros
 from softfloat_ref.rtl.sources import read_sources
 
@@ -135,7 +135,7 @@ def _certificate(path: str, folder: Path) -> None:
 
 def _results(path: str, folder: Path) -> None:
     journal = prove._Journal(SimpleNamespace(hash="q"), folder / "proof")  # type: ignore[arg-type]
-    if journal.known("all", How(1.0)) is None:
+    if journal.known("all", Tactics(1.0)) is None:
         raise Error("not decided")
 
 
@@ -155,7 +155,7 @@ def _cached(path: str, _: Path) -> None:
 def _sources(path: str, folder: Path) -> None:
     sources = read_sources([path]).in_order()
     list(_macros(sources.files))
-    list(asking(("SYNTHESIS", "YOSYS"), sources.files))
+    list(macro_lines(("SYNTHESIS", "YOSYS"), sources.files))
     literals(sources.files)
 
 

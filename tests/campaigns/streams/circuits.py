@@ -18,7 +18,7 @@ from unittest import mock
 from stalls import Bench, Dut
 from tables import CLOCKED, HEAD, READY, UNIT, rtl, table
 
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 
@@ -78,7 +78,7 @@ def outcome(draw: int) -> Outcome | None:
     benches = (Bench(dut, seed, contents).wrong(150, often) for seed, often in enumerate((0.3, 0.6, 0.9) * 3))
     fails = next(filter(None, benches), "")
     with mock.patch("softfloat_ref.proof.stream.LIMIT_S", 15.0):
-        proof = prove(question(number), "whole", How(10))
+        proof = prove(question(number), "whole", Tactics(10))
     if proof.counterexample is not None and not proof.counterexample.said:
         return None
     return Outcome(proof.verdict, fails)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 
 from ..circuits import CIRCUITS
@@ -70,7 +70,7 @@ def _proved(task: Task, limit_s: float) -> tuple[str, float]:
     """The verdict, and the seconds of the processor, those of Yosys left out."""
     question = task.question()
     begin = time.process_time()
-    return prove(question, "auto", How(limit_s)).verdict, time.process_time() - begin
+    return prove(question, "auto", Tactics(limit_s)).verdict, time.process_time() - begin
 
 
 if __name__ == "__main__":
