@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from softfloat_ref.symbolic.build import eq, extract, ite, make, not_, zext
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, extract, ite, make, not_, subterms, zext
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, subterms
 
 _NEAR: Final = 3  # operations between a choice and where its condition is looked for
 

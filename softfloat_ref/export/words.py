@@ -10,24 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Final
 
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, or_, sext, zext
 from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    extract,
-    ite,
-    make,
-    not_,
-    or_,
-    sext,
-    subterms,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.terms import FALSE, Term, const, subterms, var
 
 WORD: Final = 64
 _HALF: Final = WORD // 2

@@ -7,8 +7,9 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.symbolic.build import and_, eq
 from softfloat_ref.symbolic.classes import CLASSES, is_in
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, eq, var
+from softfloat_ref.symbolic.terms import TRUE, Term, const, var
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
 

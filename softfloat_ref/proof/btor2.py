@@ -8,21 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Op,
-    Term,
-    const,
-    eq,
-    extract,
-    ite,
-    make,
-    not_,
-    sext,
-    var,
-    variables,
-    zext,
-)
+from softfloat_ref.symbolic.build import eq, extract, ite, make, not_, sext, zext
+from softfloat_ref.symbolic.terms import FALSE, Op, Term, const, var, variables
 
 UNDEFINED: Final = "undefined"  # begins the names of values that the source leaves open
 

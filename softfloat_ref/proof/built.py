@@ -13,21 +13,8 @@ from typing import Final
 
 from softfloat_ref.proof.cut import Product, at_most, products_in, resized, shifted
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.symbolic.terms import (
-    Term,
-    bare,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    substitute,
-    subterms,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import bare, eq, extract, ite, make, not_, substitute, zext
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, var
 
 QUESTION_S: Final = 20.0  # for each question
 Samples = Sequence[Mapping[str, int]]

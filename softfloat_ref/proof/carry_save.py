@@ -17,23 +17,8 @@ from typing import Final, NamedTuple
 from softfloat_ref.proof.cut import products_in
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.sweep import samples_of
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    and_,
-    bare,
-    concat,
-    eq,
-    evaluator,
-    extract,
-    make,
-    not_,
-    substitute,
-    subterms,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, bare, concat, eq, extract, make, not_, substitute, zext
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, evaluator, subterms, var
 
 _QUESTION_S: Final = 20.0  # for a bit of the product
 _SAMPLES: Final = 128

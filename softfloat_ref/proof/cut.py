@@ -14,23 +14,8 @@ from random import Random
 from typing import Final
 
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.symbolic.terms import (
-    Term,
-    and_,
-    bare,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    or_,
-    subterms,
-    var,
-    variables,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, bare, eq, extract, ite, make, not_, or_, zext
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, var, variables
 
 _OPERANDS_LIMIT_S: Final = 20.0  # to prove operands equal
 _SAMPLED: Final = 96  # inputs

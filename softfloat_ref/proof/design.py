@@ -20,25 +20,9 @@ from softfloat_ref.rtl.binding import Bound
 from softfloat_ref.rtl.bundle import LineField, ones
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_results, nan_scale
+from softfloat_ref.symbolic.build import adjacent, and_, concat, eq, extract, ite, not_, or_, selected
 from softfloat_ref.symbolic.classes import is_nan
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    adjacent,
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    not_,
-    or_,
-    selected,
-    var,
-    variables,
-)
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, var, variables
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
 

@@ -16,7 +16,8 @@ from softfloat_ref.proof.question import Counterexample, Obligation, OutputPart,
 from softfloat_ref.proof.quotients import Quotient, built_quotients, quotients_in
 from softfloat_ref.proof.solver import Result, confirm, solve
 from softfloat_ref.proof.sweep import Held, held_bits, samples_of, sweep_constants
-from softfloat_ref.symbolic.terms import Term, and_, substitute
+from softfloat_ref.symbolic.build import and_, substitute
+from softfloat_ref.symbolic.terms import Term
 
 Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"

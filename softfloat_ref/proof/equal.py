@@ -18,10 +18,11 @@ from softfloat_ref.proof.question import (
     same_as_oracle,
     table_hash,
 )
+from softfloat_ref.symbolic.build import and_, eq, make, not_, or_, substitute
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Circuit, ProofCase
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, eq, evaluator, make, not_, or_, substitute, var
+from softfloat_ref.symbolic.terms import FALSE, Term, evaluator, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import Field, SelectionUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of

@@ -14,19 +14,8 @@ from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.design import BoundDesign, register
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import MachineRun, after_reset, free_contents, idle_signals, side_by_side
-from softfloat_ref.symbolic.terms import (
-    TRUE,
-    Term,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    var,
-    variables,
-)
+from softfloat_ref.symbolic.build import eq, extract, ite, make, not_
+from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, var, variables
 
 WORDS: Final = 1 << 20  # among which a state is looked for
 _CYCLES_AFTER_RESET: Final = 4  # cycles after the reset

@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.built import by_values
 from softfloat_ref.proof.cut import implies, resized
+from softfloat_ref.symbolic.build import and_, eq, ite, make, not_, or_
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.reading import Rounded
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, ite, make, not_, or_, var, variables
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var, variables
 
 _LEAST_SAMPLES: Final = 100  # inputs by which terms are found
 

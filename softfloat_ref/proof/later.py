@@ -39,7 +39,8 @@ from softfloat_ref.proof.unroll import (
     unrequested,
 )
 from softfloat_ref.proof.walk import walk_at_random
-from softfloat_ref.symbolic.terms import TRUE, Term, const, eq, evaluator, not_, or_, substitute, var, variables
+from softfloat_ref.symbolic.build import eq, not_, or_, substitute
+from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, var, variables
 from softfloat_ref.units import SelectionUnit, Unit
 from softfloat_ref.units.unit import lanes_of
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from softfloat_ref.proof.cut import at_most, implies
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, eq, not_, or_, subterms, var, variables
+from softfloat_ref.symbolic.build import and_, eq, not_, or_
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, subterms, var, variables
 
 FEWEST: Final = 3  # numbers, of which there is more than one order
 

@@ -9,18 +9,8 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.proof.design import BoundDesign, Never
 from softfloat_ref.proof.unroll import Contents, idle_signals, observe
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    const,
-    eq,
-    make,
-    not_,
-    substitute,
-    var,
-    variables,
-)
+from softfloat_ref.symbolic.build import eq, make, not_, substitute
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, var, variables
 
 WRONG_RESULT: Final = "the result is wrong"
 WRONG_TAG: Final = "the result has another tag"

@@ -19,23 +19,10 @@ from softfloat_ref.proof.design import BoundDesign, design
 from softfloat_ref.proof.inside import InnerRounding, rounding_inside
 from softfloat_ref.proof.rtl import Rtl
 from softfloat_ref.proof.solver import solve
+from softfloat_ref.symbolic.build import and_, eq, not_, or_, substitute
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Circuit, ProofCase
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    and_,
-    const,
-    eq,
-    evaluator,
-    not_,
-    or_,
-    substitute,
-    subterms,
-    var,
-    variables,
-)
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, subterms, var, variables
 from softfloat_ref.symbolic.units import circuit, inputs_of, selects
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.units import Field, MixedUnit, SelectionUnit, Unit, stored

@@ -16,24 +16,8 @@ from typing import Final, NamedTuple
 from softfloat_ref.proof.built import QUESTION_S, Places, Samples, is_same
 from softfloat_ref.proof.cut import at_most, implies, resized, shifted
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.symbolic.terms import (
-    Term,
-    and_,
-    bare,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    or_,
-    substitute,
-    subterms,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, bare, concat, eq, extract, ite, make, not_, or_, substitute, zext
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, var
 
 _REMAINDER_BITS: Final = 3  # bits that a circuit's remainder may have above the divisor's
 

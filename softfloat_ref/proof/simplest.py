@@ -13,9 +13,10 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.question import Counterexample, Obligation, Problem
 from softfloat_ref.proof.solver import Wishes
+from softfloat_ref.symbolic.build import and_, eq, extract, or_
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, extract, or_, var, variables
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var, variables
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import Field, lanes_of
 

@@ -17,7 +17,8 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.question import Question, input_names
 from softfloat_ref.proof.solver import Wishes, solve
 from softfloat_ref.rtl.bundle import ones
-from softfloat_ref.symbolic.terms import evaluator, not_, subterms, variables
+from softfloat_ref.symbolic.build import not_
+from softfloat_ref.symbolic.terms import evaluator, subterms, variables
 
 EXHAUSTIVE_BITS: Final = 12  # inputs of no more bits are all tried
 _LITERAL: Final = re.compile(r"'[sS]?([hHdDoObB])\s*([0-9a-fA-F_]+)|\b(\d+)\b(?!\s*')")  # a number before ' is a width

@@ -37,21 +37,8 @@ from softfloat_ref.proof.operations import (
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import MachineRun, after_reset, free_contents, idle_signals
 from softfloat_ref.proof.walk import walk_at_random
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    and_,
-    const,
-    eq,
-    evaluator,
-    extract,
-    not_,
-    or_,
-    substitute,
-    var,
-    variables,
-)
+from softfloat_ref.symbolic.build import and_, eq, extract, not_, or_, substitute
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, var, variables
 
 MAX_STATES: Final = 2000
 LIMIT_S: Final = 300.0  # for all states

@@ -15,7 +15,8 @@ from random import Random
 from typing import Final
 
 from softfloat_ref.proof.solver import Wishes
-from softfloat_ref.symbolic.terms import Term, concat, const, evaluator, extract, make, subterms, variables
+from softfloat_ref.symbolic.build import concat, extract, make
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, variables
 
 _QUESTION_S: Final = 0.5  # for a bit
 _SAMPLE_COUNT: Final = 64  # samples

@@ -10,23 +10,8 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.btor2 import Machine
 from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    adjacent,
-    and_,
-    concat,
-    const,
-    eq,
-    extract,
-    ite,
-    not_,
-    or_,
-    substitute,
-    var,
-    variables,
-)
+from softfloat_ref.symbolic.build import adjacent, and_, concat, eq, extract, ite, not_, or_, substitute
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, var, variables
 
 MAX_CYCLES: Final = 1000  # of an operation whose latency is not given
 _PATIENCE: Final = 3  # cycles, one after the other, after which it is not decided whether all results have come

@@ -13,7 +13,8 @@ from softfloat_ref.proof.btor2 import UNDEFINED, Machine
 from softfloat_ref.proof.design import BoundDesign
 from softfloat_ref.proof.question import Counterexample
 from softfloat_ref.proof.unroll import Contents
-from softfloat_ref.symbolic.terms import Term, evaluator, substitute, variables
+from softfloat_ref.symbolic.build import substitute
+from softfloat_ref.symbolic.terms import Term, evaluator, variables
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import singledispatch
 
+from softfloat_ref.symbolic.build import and_, eq, make, not_, or_, substitute
 from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.integers import bits, width_of, with_bounds_here
 from softfloat_ref.symbolic.paths import at
 from softfloat_ref.symbolic.reading import SumOfTwo
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, const, eq, make, not_, or_, substitute, var
+from softfloat_ref.symbolic.terms import FALSE, Term, const, var
 from softfloat_ref.symbolic.units import (
     Combination,
     circuit,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from softfloat_ref.symbolic.bounds import Fact, Facts, Infeasible, Sum, Unknown
+from softfloat_ref.symbolic.build import ite, make
 from softfloat_ref.symbolic.integers import (
     SymBool,
     SymInt,
@@ -26,7 +27,7 @@ from softfloat_ref.symbolic.integers import (
     with_bounds_here,
 )
 from softfloat_ref.symbolic.paths import at, here
-from softfloat_ref.symbolic.terms import Term, ite, make
+from softfloat_ref.symbolic.terms import Term
 
 
 def extreme(x: Any, of: Sequence[tuple[Term, Any]], *, largest: bool) -> Any:

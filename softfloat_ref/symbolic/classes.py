@@ -7,9 +7,10 @@ from typing import Final
 
 from softfloat_ref.oracle.exact import NAN
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.symbolic.build import and_, not_, or_, substitute
 from softfloat_ref.symbolic.integers import bit, free
 from softfloat_ref.symbolic.reading import Collection, reading
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, not_, or_, substitute, var
+from softfloat_ref.symbolic.terms import FALSE, Term, var
 from softfloat_ref.symbolic.units import circuit, decoded
 from softfloat_ref.units import make_unit
 

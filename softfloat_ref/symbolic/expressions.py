@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 
 from softfloat_ref.symbolic import integers
 from softfloat_ref.symbolic.bounds import Infeasible
+from softfloat_ref.symbolic.build import and_, or_
 from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.operators import BINARY, UNARY, compared, item_at, truth
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reading import Returned, current_reading, joined, note, of_both
 from softfloat_ref.symbolic.source import Body
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, or_
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term
 from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
 
 Env = dict[str, Any]  # the variables of a function

@@ -11,22 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from softfloat_ref.symbolic.bounds import Fact, Facts, Infeasible, Sum, Unknown, bounds
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, length_of, make, not_, sext, zext
 from softfloat_ref.symbolic.paths import Unsupported, here
-from softfloat_ref.symbolic.terms import (
-    Op,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    extract,
-    length_of,
-    make,
-    not_,
-    sext,
-    signed,
-    zext,
-)
+from softfloat_ref.symbolic.terms import Op, Term, const, signed
 
 MAX_WIDTH: Final = 1 << 14
 _DIRECT_POWER: Final = 63  # up to this exponent, what remains of a power of two is found by one division

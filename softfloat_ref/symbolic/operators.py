@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from softfloat_ref.base.search import find_first
 from softfloat_ref.symbolic import choice, integers
+from softfloat_ref.symbolic.build import and_, extract, not_, or_, selected
 from softfloat_ref.symbolic.integers import number
 from softfloat_ref.symbolic.paths import Unsupported, at, here
 from softfloat_ref.symbolic.reading import of_both
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, extract, not_, or_, selected
+from softfloat_ref.symbolic.terms import TRUE, Term, const
 from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
 
 BINARY: Final[dict[type, Callable[[Any, Any], Any]]] = {

@@ -8,7 +8,8 @@ from typing import NamedTuple, Protocol
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.symbolic.bounds import Facts, bounds
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, not_
+from softfloat_ref.symbolic.build import and_, not_
+from softfloat_ref.symbolic.terms import TRUE, Term
 
 
 class Unsupported(Error):

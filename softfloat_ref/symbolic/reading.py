@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.symbolic.bounds import Infeasible
+from softfloat_ref.symbolic.build import not_, or_
 from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.paths import Path, at, here
-from softfloat_ref.symbolic.terms import TRUE, Term, not_, or_
+from softfloat_ref.symbolic.terms import TRUE, Term
 from softfloat_ref.symbolic.values import Either, merged, resolved
 
 

@@ -17,6 +17,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.formula import QUOTIENT, Formula
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
+from softfloat_ref.symbolic.build import and_, eq, extract, ite, not_, or_, selected
 from softfloat_ref.symbolic.circuit import Circuit, CircuitPort, ProofCase
 from softfloat_ref.symbolic.dots import DotSums, Substitutes
 from softfloat_ref.symbolic.integers import SymInt, bit, bits, free
@@ -32,7 +33,7 @@ from softfloat_ref.symbolic.reading import (
     substituting,
 )
 from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code, near_sum, sum_of_two
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, eq, extract, ite, not_, or_, selected, var
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, var
 from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.dot import DotUnit
 from softfloat_ref.units.mixed import MixedUnit

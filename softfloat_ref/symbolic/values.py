@@ -7,10 +7,11 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from softfloat_ref.symbolic.bounds import Facts
+from softfloat_ref.symbolic.build import and_, not_, or_
 from softfloat_ref.symbolic.choice import chosen
 from softfloat_ref.symbolic.integers import Symbolic, SymBool, SymInt, boolean, equal, number
 from softfloat_ref.symbolic.paths import Unsupported, here
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, not_, or_
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term
 
 
 @dataclass(eq=False)

@@ -14,8 +14,9 @@ from random_circuits import random_circuit, random_inputs
 from softfloat_ref.export.c import c_text
 from softfloat_ref.export.languages import exported
 from softfloat_ref.export.words import words_of
+from softfloat_ref.symbolic.build import make
 from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
-from softfloat_ref.symbolic.terms import make, var
+from softfloat_ref.symbolic.terms import var
 
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
 pytestmark = pytest.mark.skipif(not COMPILERS, reason="needs a C compiler")

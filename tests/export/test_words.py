@@ -10,21 +10,9 @@ from random_circuits import random_circuit, random_inputs
 
 from softfloat_ref.export.tidy import even_shift, tidied
 from softfloat_ref.export.words import on_words, words_of
+from softfloat_ref.symbolic.build import and_, concat, eq, ite, make, not_, or_, zext
 from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
-from softfloat_ref.symbolic.terms import (
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    ite,
-    make,
-    not_,
-    or_,
-    subterms,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.terms import const, evaluator, subterms, var
 
 
 @pytest.mark.parametrize("seed", range(40))

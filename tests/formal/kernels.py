@@ -18,23 +18,11 @@ from softfloat_ref.arrays.kernels import block_dispatch, dispatch, op_plans, pla
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, parts, table_hash
+from softfloat_ref.symbolic.build import and_, eq, extract, not_, or_, substitute, zext
 from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Term,
-    and_,
-    const,
-    eq,
-    evaluator,
-    extract,
-    not_,
-    or_,
-    substitute,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.terms import FALSE, Term, const, evaluator, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, stored
 from softfloat_ref.units.quantize import QuantizeUnit

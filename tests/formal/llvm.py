@@ -16,20 +16,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from softfloat_ref.symbolic.build import and_, concat, eq, ite, not_, or_, selected
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    ite,
-    not_,
-    or_,
-    selected,
-)
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const
 
 from . import llvm_integers, llvm_memory
 from .llvm_integers import BINARY, DIVISIONS, Bits

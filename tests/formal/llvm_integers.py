@@ -8,25 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref.symbolic.build import and_, bare, concat, eq, extract, ite, length_of, make, not_, or_, sext, zext
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Op,
-    Term,
-    and_,
-    bare,
-    concat,
-    const,
-    eq,
-    extract,
-    ite,
-    length_of,
-    make,
-    not_,
-    or_,
-    sext,
-    zext,
-)
+from softfloat_ref.symbolic.terms import FALSE, Op, Term, const
 
 Flags = Set[str]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from softfloat_ref.symbolic.build import bare, eq, extract, make, not_, or_, selected, zext
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import FALSE, Term, bare, const, eq, extract, make, not_, or_, selected, zext
+from softfloat_ref.symbolic.terms import FALSE, Term, const
 
 from . import llvm_integers
 from .llvm_integers import Bits

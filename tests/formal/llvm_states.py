@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from softfloat_ref.symbolic.terms import Term, and_, ite, not_, or_
+from softfloat_ref.symbolic.build import and_, ite, not_, or_
+from softfloat_ref.symbolic.terms import Term
 
 from . import llvm_integers
 from .llvm_integers import Bits

@@ -17,13 +17,14 @@ from softfloat_ref.proof.engine import Tactics, Verdict
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Problem
 from softfloat_ref.proof.solver import Result, answer_text, solve
+from softfloat_ref.symbolic.build import and_, eq, extract, make, not_, or_
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.integers import bit, free
 from softfloat_ref.symbolic.reader import call
 from softfloat_ref.symbolic.reading import Collection, reading
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, eq, extract, make, not_, or_, var
+from softfloat_ref.symbolic.terms import TRUE, Term, const, var
 from softfloat_ref.symbolic.units import SUBSTITUTES, circuit
 from softfloat_ref.units import OperationUnit, make_unit
 from softfloat_ref.units.quantize import QuantizeUnit

@@ -15,9 +15,10 @@ from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import executed, quoted
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, table_hash
+from softfloat_ref.symbolic.build import and_, concat, eq, not_, or_, substitute
 from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.classes import is_nan
-from softfloat_ref.symbolic.terms import Term, and_, concat, const, eq, evaluator, not_, or_, substitute, var
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, stored
 

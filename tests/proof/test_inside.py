@@ -18,7 +18,8 @@ from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, ite, make, not_, substitute, variables
+from softfloat_ref.symbolic.build import and_, eq, ite, make, not_, substitute
+from softfloat_ref.symbolic.terms import Term, const, evaluator, variables
 from softfloat_ref.units import make_unit
 from softfloat_ref.units.unit import lanes_of
 

@@ -16,7 +16,8 @@ from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
-from softfloat_ref.symbolic.terms import Term, and_, const, evaluator, ite, make, substitute, var
+from softfloat_ref.symbolic.build import and_, ite, make, substitute
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var
 from softfloat_ref.units.quantize import QuantizeUnit
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "mxfp8_quantize"

@@ -12,24 +12,9 @@ from command import ENVIRONMENT
 
 from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.solver import SOLVERS, answer_text, confirm, solve
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, sext, zext
 from softfloat_ref.symbolic.smtlib import expression, script
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    sext,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, var
 
 pytestmark = pytest.mark.extra("bitwuzla")
 A, B, C = var("a", 8), var("b c", 8), var("c", 3)  # a name that must be quoted, and another width

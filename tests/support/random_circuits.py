@@ -6,8 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+from softfloat_ref.symbolic.build import extract, make, sext, zext
 from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
-from softfloat_ref.symbolic.terms import Term, const, extract, make, sext, var, zext
+from softfloat_ref.symbolic.terms import Term, const, var
 
 BINARY = ("and", "or", "xor", "add", "sub", "mul", "udiv", "urem")
 SHIFTS = ("shl", "lshr", "ashr")

@@ -19,12 +19,13 @@ from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES
+from softfloat_ref.symbolic.build import or_
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.integers import bits
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.reader import call
 from softfloat_ref.symbolic.reading import Collection, reading
-from softfloat_ref.symbolic.terms import TRUE, evaluator, or_
+from softfloat_ref.symbolic.terms import TRUE, evaluator
 from softfloat_ref.symbolic.units import circuit, inputs_of
 from softfloat_ref.units import Unit, make_unit
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit

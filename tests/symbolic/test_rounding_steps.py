@@ -11,10 +11,11 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding_steps import Destination, destination, rounded
 from softfloat_ref.oracle.steps import STEPS, Function
 from softfloat_ref.proof.solver import solve
+from softfloat_ref.symbolic.build import eq, not_, or_
 from softfloat_ref.symbolic.integers import bits, free
 from softfloat_ref.symbolic.reader import call
 from softfloat_ref.symbolic.reading import Collection, reading
-from softfloat_ref.symbolic.terms import eq, not_, or_, var
+from softfloat_ref.symbolic.terms import var
 from softfloat_ref.symbolic.units import SUBSTITUTES
 from softfloat_ref.units import OperationUnit
 

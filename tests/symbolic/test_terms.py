@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softfloat_ref.symbolic import terms
-from softfloat_ref.symbolic.terms import Term, const, evaluator, make, signed, substitute, subterms, var
+from softfloat_ref.symbolic.build import concat, extract, ite, make, sext, substitute, zext
+from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, signed, subterms, var
 
 BINARY = ("and", "or", "xor", "add", "sub", "mul", "udiv", "urem")
 SHIFTS = ("shl", "lshr", "ashr")
@@ -55,11 +55,11 @@ def test_an_operator_means_the_same_with_constants_variables_and_one_of_each(dat
         assert evaluator([same])({"x": a}) == [meaning(op, width, a, a, width)]
 
 
-def grown(rnd: random.Random, size: int) -> tuple[list[Term], list[tuple[Term, ...]]]:
-    """Random terms, each made of earlier ones, and the arguments each was made of."""
+def grown(rnd: random.Random, size: int) -> list[Term]:
+    """Random terms, each made of earlier ones."""
     forest: list[Term] = [var(name, rnd.choice((1, 3, 8))) for name in "abcd"] + [
         const(rnd.getrandbits(4), 3),
-        terms.TRUE,
+        TRUE,
     ]
     for _ in range(size):
         a = rnd.choice(forest)
@@ -72,22 +72,22 @@ def grown(rnd: random.Random, size: int) -> tuple[list[Term], list[tuple[Term, .
                     lambda a=a, alike=alike: make(rnd.choice(BINARY), a.width, a, rnd.choice(alike)),
                     lambda a=a: make(rnd.choice(SHIFTS), a.width, a, rnd.choice(forest)),
                     lambda a=a, alike=alike: make(rnd.choice(ORDERS), 1, a, rnd.choice(alike)),
-                    lambda a=a, alike=alike, bits=bits: terms.ite(rnd.choice(bits), a, rnd.choice(alike)),
+                    lambda a=a, alike=alike, bits=bits: ite(rnd.choice(bits), a, rnd.choice(alike)),
                     lambda a=a: make(rnd.choice(("not", "neg")), a.width, a),
-                    lambda a=a, high=high: terms.extract(a, high, rnd.randint(0, high)),
-                    lambda a=a: rnd.choice((terms.zext, terms.sext))(a, min(a.width + rnd.randrange(9), 24)),
-                    lambda a=a: terms.concat(a, rnd.choice(forest)) if a.width < 12 else a,
+                    lambda a=a, high=high: extract(a, high, rnd.randint(0, high)),
+                    lambda a=a: rnd.choice((zext, sext))(a, min(a.width + rnd.randrange(9), 24)),
+                    lambda a=a: concat(a, rnd.choice(forest)) if a.width < 12 else a,
                 ]
             )()
         )
-    return forest, []
+    return forest
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_terms_made_anew_of_constants_are_the_values_of_the_variables(seed: int) -> None:
     """With constants in place of variables every rule meets other arguments, and the meaning is the same."""
     rnd = random.Random(seed)
-    terms, _ = grown(rnd, 120)
+    terms = grown(rnd, 120)
     variables = [t for t in terms if t.op == "var"]
     for _ in range(5):
         values = {t.value: rnd.getrandbits(t.width) for t in variables}
@@ -96,7 +96,7 @@ def test_terms_made_anew_of_constants_are_the_values_of_the_variables(seed: int)
 
 
 def test_arguments_stand_before_what_is_made_of_them() -> None:
-    terms, _ = grown(random.Random(3), 200)
+    terms = grown(random.Random(3), 200)
     order = subterms(terms)
     assert all(a.number < b.number for a, b in pairwise(order))
     assert all(a.number < t.number for t in order for a in t.args)

@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 from softfloat_ref.proof.design import BoundDesign, Segment
 from softfloat_ref.proof.engine import Tactics, decide
 from softfloat_ref.proof.question import ALL, Question
+from softfloat_ref.symbolic.build import and_, eq, ite, make, substitute
 from softfloat_ref.symbolic.circuit import ProofCase
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, ite, make, substitute, subterms, variables
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, variables
 
 from .goals import groups
 from .tasks import Task
