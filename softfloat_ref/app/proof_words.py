@@ -11,10 +11,9 @@ from softfloat_ref.golden.writers import text_line
 from softfloat_ref.proof.btor2 import UNDEFINED
 from softfloat_ref.proof.cosimulation import SimulatedDifference
 from softfloat_ref.proof.later import Later
-from softfloat_ref.proof.outcome import ProofOutcome
+from softfloat_ref.proof.outcome import ProofOutcome, macro_lines
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Counterexample, Question, other_latency
-from softfloat_ref.proof.texts import macro_lines
 from softfloat_ref.proof.unroll import ANY, CHANGING
 from softfloat_ref.proof.wave import write_wave
 from softfloat_ref.rtl.binding import flag_mask

@@ -7,6 +7,7 @@ the certificate's text.
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,13 +20,30 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.solver import answer_text
-from softfloat_ref.proof.versions import installed_version
 from softfloat_ref.rtl.reading import changed
 
 SCHEMA: Final = 2
 _LIMIT_S: Final = 300.0  # to check the split
 _WIDTH_OF: Final = "(declare-const {name} (_ BitVec {width}))"
 _NAME: Final = re.compile(r"[a-z_]+[a-z0-9_]*")
+_PACKAGES: Final = {"z3": "z3-solver"}  # of tools with other names
+
+
+def installed_version(tool: str) -> str | None:
+    """The version of a tool from PyPI, or of softfloat-ref; None if it is not installed."""
+    from softfloat_ref import __version__
+
+    if tool == "softfloat-ref":
+        return __version__
+    try:
+        return importlib.metadata.version(_PACKAGES.get(tool, tool))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def versions(*tools: str) -> dict[str, str]:
+    """The versions of tools that are installed; an empty name is none."""
+    return {tool: version for tool in tools if tool and (version := installed_version(tool)) is not None}
 
 
 def seal(table: Mapping[str, Any]) -> dict[str, Any]:

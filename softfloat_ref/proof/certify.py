@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.proof.certificate import SCHEMA, seal
+from softfloat_ref.proof.certificate import SCHEMA, seal, versions
 from softfloat_ref.proof.engine import Decided, Tactics
-from softfloat_ref.proof.outcome import ProofOutcome
+from softfloat_ref.proof.outcome import ProofOutcome, SimulatedText
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
-from softfloat_ref.proof.texts import SimulatedText
-from softfloat_ref.proof.versions import versions
 from softfloat_ref.symbolic.smtlib import expression
 from softfloat_ref.symbolic.terms import FALSE
 from softfloat_ref.units import stored

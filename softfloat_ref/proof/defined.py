@@ -15,6 +15,7 @@ from softfloat_ref.proof.constants import ElaboratedFact, facts, signed_remainde
 from softfloat_ref.proof.constructs import Nodes, constructs
 from softfloat_ref.proof.dataflow import Flow, outer_reads, stored
 from softfloat_ref.proof.drivers import never_started, races, several_drivers, shared
+from softfloat_ref.proof.front_ends import misread
 from softfloat_ref.proof.processes import (
     Functions,
     Process,
@@ -25,7 +26,6 @@ from softfloat_ref.proof.processes import (
     processes,
     unordered_assignments,
 )
-from softfloat_ref.proof.verilog import misread
 from softfloat_ref.rtl.module_ports import Elaborated
 
 _NOT_CIRCUIT: Final = ("ConcurrentAssertion", "ImmediateAssertion", "Subroutine", "Parameter")  # of what a circuit is

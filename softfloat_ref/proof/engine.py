@@ -11,10 +11,9 @@ from softfloat_ref.proof.built import Samples, built_products, by_values
 from softfloat_ref.proof.carry_save import added_products
 from softfloat_ref.proof.cut import FACT_LEVELS, Product, products_in, shared_products
 from softfloat_ref.proof.maxima import largest_numbers
-from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.question import Counterexample, Obligation, OutputPart, Problem
 from softfloat_ref.proof.quotients import Quotient, built_quotients, quotients_in
-from softfloat_ref.proof.solver import Result, confirm, solve
+from softfloat_ref.proof.solver import Result, confirm, query_hash, solve
 from softfloat_ref.proof.sweep import Held, held_bits, samples_of, sweep_constants
 from softfloat_ref.symbolic.build import and_, substitute
 from softfloat_ref.symbolic.terms import Term

@@ -17,9 +17,8 @@ from softfloat_ref.base.sources import stamp
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.engine import Decided, Query, Tactics, Verdict, decide
 from softfloat_ref.proof.later import Later, later
-from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.question import ALL, Counterexample, Problem, Question
-from softfloat_ref.proof.solver import solve
+from softfloat_ref.proof.solver import query_hash, solve
 
 Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
 STRATEGIES: Final = ("auto", "whole", "cut", "split", "split-cut")

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple, Protocol
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.sources import Lfsr
-from softfloat_ref.proof.assume import assumption
 from softfloat_ref.proof.design import BoundDesign, design
 from softfloat_ref.proof.inside import InnerRounding, rounding_inside
 from softfloat_ref.proof.rtl import Rtl
@@ -22,6 +21,7 @@ from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.build import and_, eq, not_, or_, substitute
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Circuit, ProofCase
+from softfloat_ref.symbolic.classes import assumption
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, subterms, var, variables
 from softfloat_ref.symbolic.units import circuit, inputs_of, selects
 from softfloat_ref.testing.compare import Answer

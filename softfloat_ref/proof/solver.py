@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from softfloat_ref.symbolic.smtlib import script
 from softfloat_ref.symbolic.terms import Term, subterms
 
 Result = Literal["unsat", "sat", "unknown"]
-NONE: Final[Mapping[str, int]] = {}
+_COMMUTING: Final = ("and", "or", "xor", "add", "mul", "eq")
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,6 @@ class Found:
     result: Result
     seconds: float
     model: Mapping[str, int] = field(default_factory=dict)
-
-
-def bitwuzla_version() -> str:
-    """The version of Bitwuzla. Raises Error without it."""
-    return str(_bitwuzla().version())
 
 
 def _bitwuzla() -> Any:
@@ -148,6 +144,17 @@ class _Translation:
             return self.manager.mk_term(self.kinds[term.op], [a, self._extended(by, -more)])
         wide = self.manager.mk_term(self.kinds[term.op], [self._extended(a, more, term.op == "ashr"), by])
         return self.manager.mk_term(self.lib.Kind.BV_EXTRACT, [wide], [term.width - 1, 0])
+
+
+def query_hash(assertions: Sequence[Term]) -> str:
+    """SHA-256 of the assertions, each term by its operation, width, value and the hashes of its arguments."""
+    known: dict[Term, bytes] = {}
+    for term in subterms(assertions):
+        args = [known[a] for a in term.args]
+        args = sorted(args) if term.op in _COMMUTING else args
+        head = f"{term.op} {term.width} {term.value} ".encode()
+        known[term] = hashlib.sha256(head + b"".join(args)).digest()
+    return hashlib.sha256(b"".join(sorted(known[a] for a in assertions))).hexdigest()
 
 
 # -- a second opinion ----------------------------------------------------------------------------------------------

@@ -16,9 +16,9 @@ from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.yosys import HOST, executed, first_error, quoted
 from softfloat_ref.proof import undefined
+from softfloat_ref.proof.certificate import installed_version
 from softfloat_ref.proof.constants import check_facts, dumped_facts
 from softfloat_ref.proof.defined import Expected
-from softfloat_ref.proof.versions import installed_version
 from softfloat_ref.rtl.reading import Reading, Snapshot
 
 Frontend = Literal["slang", "verilog"]

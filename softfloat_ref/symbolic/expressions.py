@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any, ClassVar
 
 from softfloat_ref.symbolic import integers
@@ -17,28 +15,11 @@ from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.operators import BINARY, UNARY, compared, item_at, truth
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reading import Returned, current_reading, joined, note, of_both
-from softfloat_ref.symbolic.source import Body
+from softfloat_ref.symbolic.source import Body, Scope, own_nodes
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term
 from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
 
 Env = dict[str, Any]  # the variables of a function
-
-
-class Scope:
-    """Where a function finds the names that are not its own."""
-
-    def __init__(self, function: FunctionType) -> None:
-        cells = function.__closure__ or ()
-        self.outer = {n: c.cell_contents for n, c in zip(function.__code__.co_freevars, cells, strict=True)}
-        self.globals = function.__globals__
-
-    def find(self, name: str) -> Any:
-        for where in (self.outer, self.globals):
-            if name in where:
-                return where[name]
-        if not hasattr(builtins, name):
-            raise Unsupported(f"the name {name}")
-        return getattr(builtins, name)
 
 
 @dataclass(eq=False)
@@ -317,23 +298,6 @@ Expressions.FORMS = {
     ast.Tuple: lambda frame, e, env: tuple(frame.several(e.elts, env)),
     ast.UnaryOp: Expressions.unary,
 }
-
-
-_INSIDE = (ast.FunctionDef, ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
-
-
-def own_nodes(body: Body) -> list[ast.AST]:
-    """The nodes of a function's tree that are not those of functions and comprehensions inside it."""
-    nodes: list[ast.AST] = []
-    waiting: list[ast.AST] = [*body.body] if isinstance(body, ast.FunctionDef) else [body.body]
-    while waiting:
-        node = waiting.pop()
-        nodes.append(node)
-        if not isinstance(
-            node, (ast.FunctionDef, ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
-        ):
-            waiting.extend(ast.iter_child_nodes(node))
-    return nodes
 
 
 def _combined(a: Any, b: Any, conjunction: bool) -> Any:

@@ -10,13 +10,13 @@ from functools import reduce
 from typing import Any, Final
 
 from softfloat_ref.base.search import find_first
-from softfloat_ref.symbolic import choice, integers
+from softfloat_ref.symbolic import integers
 from softfloat_ref.symbolic.build import and_, extract, not_, or_, selected
 from softfloat_ref.symbolic.integers import number
 from softfloat_ref.symbolic.paths import Unsupported, at, here
 from softfloat_ref.symbolic.reading import of_both
 from softfloat_ref.symbolic.terms import TRUE, Term, const
-from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
+from softfloat_ref.symbolic.values import Either, Sparse, extreme, merged, pairs, resolved, square_root, symbolic
 
 BINARY: Final[dict[type, Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add,
@@ -64,7 +64,7 @@ def _extreme(larger: bool) -> Callable[..., Any]:
             better = integers.less(best, x) if larger else integers.less(x, best)
             best = _select(present, there, better, x, best)
             there = or_(there, present)
-        best = choice.extreme(best, numbers, largest=larger)
+        best = extreme(best, numbers, largest=larger)
         return best if there is TRUE or default is _NO_DEFAULT else merged(there, best, default)
 
     return find
@@ -145,7 +145,7 @@ _INTRINSICS: Final[dict[Any, Callable[..., Any]]] = {
     len: _size,
     max: _extreme(True),
     min: _extreme(False),
-    math.isqrt: choice.square_root,
+    math.isqrt: square_root,
     operator.index: integers.lifted,
     pow: integers.power,
     sum: _sum,

@@ -18,12 +18,12 @@ from typing import Any, Final
 from softfloat_ref.symbolic import integers
 from softfloat_ref.symbolic.bounds import Infeasible
 from softfloat_ref.symbolic.build import and_, not_, or_
-from softfloat_ref.symbolic.expressions import Closure, Env, Expressions, Scope, own_nodes
+from softfloat_ref.symbolic.expressions import Closure, Env, Expressions
 from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.operators import intrinsic
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reading import Returned, current_reading, full_name, joined, note, of_both
-from softfloat_ref.symbolic.source import Body, body_of
+from softfloat_ref.symbolic.source import Body, Scope, body_of, own_nodes
 from softfloat_ref.symbolic.terms import TRUE
 from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
 

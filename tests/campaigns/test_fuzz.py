@@ -39,8 +39,8 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.proof import certificate, prove
+from softfloat_ref.proof.outcome import macro_lines
 from softfloat_ref.proof.stimuli import literals
-from softfloat_ref.proof.texts import macro_lines
 from softfloat_ref.rtl.sources import read_sources
 
 pytestmark = pytest.mark.usefixtures("nothing_kept")  # the inputs may open no file outside their folder

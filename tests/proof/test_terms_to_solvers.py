@@ -10,8 +10,7 @@ from random import Random
 import pytest
 from command import ENVIRONMENT
 
-from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.solver import SOLVERS, answer_text, confirm, solve
+from softfloat_ref.proof.solver import SOLVERS, answer_text, confirm, query_hash, solve
 from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, sext, zext
 from softfloat_ref.symbolic.smtlib import expression, script
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, var

@@ -26,8 +26,8 @@ from softfloat_ref.base.sources import stamp
 from softfloat_ref.nn.model_files import tensors
 from softfloat_ref.proof import certificate, prove
 from softfloat_ref.proof.engine import Tactics
+from softfloat_ref.proof.outcome import macro_lines
 from softfloat_ref.proof.stimuli import literals
-from softfloat_ref.proof.texts import macro_lines
 from softfloat_ref.rtl.draft.design import _macros
 from softfloat_ref.rtl.sources import read_sources
 

@@ -8,8 +8,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
-from softfloat_ref.proof.assume import assumption
-from softfloat_ref.symbolic.classes import CLASSES, is_in, is_nan
+from softfloat_ref.symbolic.classes import CLASSES, assumption, is_in, is_nan
 from softfloat_ref.symbolic.terms import TRUE, evaluator, var
 from softfloat_ref.units import make_unit
 
