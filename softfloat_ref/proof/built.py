@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations, product
 from typing import Final
 
-from softfloat_ref.proof.cut import Product, at_most, products_in, resized, shifted
+from softfloat_ref.proof.cut import Product, at_most, products_in, resized, same_number, shifted
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.build import bare, eq, extract, ite, make, not_, substitute, zext
 from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, var
@@ -120,5 +120,4 @@ def _followed(
 def is_same(t: Term, want: Term, by: Mapping[Term, Term], assumed: Sequence[Term]) -> bool:
     """Whether a term is another one, of variables for what was found before: `by` says for which terms."""
     (mine,) = substitute([t], by)
-    width = max(mine.width, want.width)
-    return solve([*assumed, not_(eq(zext(mine, width), zext(want, width)))], QUESTION_S).result == "unsat"
+    return solve([*assumed, not_(same_number(mine, want))], QUESTION_S).result == "unsat"

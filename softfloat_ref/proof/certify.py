@@ -14,8 +14,8 @@ from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
 from softfloat_ref.symbolic.smtlib import expression
 from softfloat_ref.symbolic.terms import FALSE
+from softfloat_ref.symbolic.units import lane_widths
 from softfloat_ref.units import stored
-from softfloat_ref.units.unit import lanes_of
 
 MEANING: Final = (
     "The circuit as Yosys reads it, with two-valued signals and one clock, gives the expected outputs of the unit for "
@@ -51,7 +51,7 @@ def certificate(outcome: ProofOutcome, strategy: str, how: Tactics, folder: Path
             "strategy": strategy,
             "limit_s": how.limit_s,
             "assume": question.assumed,
-            "inputs": {name: f.width for f in question.unit.inputs for name in lanes_of(f)},
+            "inputs": lane_widths(question.unit.inputs),
             "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
             "later": later and {"verdict": later.verdict, "said": later.message, "order": later.order},

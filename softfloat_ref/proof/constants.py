@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.constructs import Nodes, loop_variables, variables
+from softfloat_ref.proof.constructs import Nodes, below, loop_variables, variables
 from softfloat_ref.rtl.module_ports import Elaborated
 
 _WITH_TYPE: Final = ("Net", "Variable", "Port")
@@ -150,16 +150,10 @@ def signed_remainders(design: Elaborated, nodes: Nodes) -> Iterator[str]:
     for node in (*nodes.get("BinaryOp", ()), *nodes.get("Conversion", ())):
         wider = node.kind.name == "Conversion" and node.type.bitWidth > node.operand.type.bitWidth
         if wider or (node.kind.name == "BinaryOp" and node.op.name in _SIGN_DEPENDENT):
-            parts = _below(node)
+            parts = below(node, lambda _: True)
             if any(_is_remainder(p, loops) for p in parts if p is not node) and any(map(_is_negative, parts)):
                 place = design.place(node.sourceRange.start)
                 yield f"{place}: a signed remainder of constants, which Yosys takes as unsigned; use unsigned numbers"
-
-
-def _below(expression: Any) -> list[Any]:
-    nodes: list[Any] = []
-    expression.visit(nodes.append)
-    return nodes
 
 
 def _is_remainder(node: Any, loops: Iterable[Any]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from softfloat_ref.proof.dataflow import stored
@@ -92,7 +92,10 @@ def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
             yield node, node.subroutineName
     for block in nodes.get("ProceduralBlock", ()):
         if block.procedureKind.name != "Initial":
-            yield from ((call, call.subroutineName) for call in _calls(block) if call.subroutineName in _MEMORY_READERS)
+            yield from (
+                (call, call.subroutineName)
+                for call in below(block, lambda n: getattr(n, "subroutineName", "") in _MEMORY_READERS)
+            )
     wild = {id(part) for node in nodes.get("Case", ()) for part in _items(node)}
     wild |= {id(p) for n in nodes.get("BinaryOp", ()) if n.op.name.startswith("Wildcard") for p in _literals(n.right)}
     wild |= {id(p) for n in nodes.get("Inside", ()) for x in n.rangeList for p in _literals(x)}
@@ -115,20 +118,19 @@ def _is_ones(parameter: Any) -> bool:
     return implicit and value is not None and str(value.syntax).strip() == "'1"
 
 
-def _calls(node: Any) -> list[Any]:
-    calls: list[Any] = []
-    node.visit(lambda n: calls.append(n) if hasattr(n, "subroutineName") else None)
-    return calls
-
-
 def _items(case: Any) -> Iterator[Any]:
     return (part for group in case.items for item in group.expressions for part in _literals(item))
 
 
 def _literals(expression: Any) -> list[Any]:
-    literals: list[Any] = []
-    expression.visit(lambda n: literals.append(n) if hasattr(n, "kind") and n.kind.name.endswith("Literal") else None)
-    return literals
+    return below(expression, lambda n: hasattr(n, "kind") and n.kind.name.endswith("Literal"))
+
+
+def below(node: Any, kept: Callable[[Any], bool]) -> list[Any]:
+    """The nodes of an expression or a statement, itself too, that are such."""
+    nodes: list[Any] = []
+    node.visit(lambda n: nodes.append(n) if kept(n) else None)
+    return nodes
 
 
 def variable_indices(nodes: Nodes) -> Iterator[Any]:
@@ -141,9 +143,7 @@ def variable_indices(nodes: Nodes) -> Iterator[Any]:
 
 def variables(expression: Any) -> set[Any]:
     """The nets and variables that an expression reads."""
-    symbols: list[Any] = []
-    expression.visit(lambda n: symbols.append(stored(n.symbol)) if hasattr(n, "symbol") else None)
-    return set(symbols) - {None}
+    return {stored(n.symbol) for n in below(expression, lambda n: hasattr(n, "symbol"))} - {None}
 
 
 def loop_variables(nodes: Nodes) -> set[Any]:
@@ -158,10 +158,7 @@ def _loop_variables(loop: Any) -> Iterator[Any]:
 
 def _acts(action: Any) -> bool:
     """Whether an assertion's action does more than print."""
-    acts: list[Any] = []
-    if action is not None:
-        action.visit(lambda n: acts.append(n) if _does(n) else None)
-    return bool(acts)
+    return action is not None and bool(below(action, _does))
 
 
 def _does(node: Any) -> bool:

@@ -26,7 +26,7 @@ from softfloat_ref.proof.unroll import ANY, CHANGING, POWER_UP, RESET
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.rtl.cycles import SIMULATORS, CycleBench, cycle_bench, short_simulator
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.symbolic.terms import evaluator, variables
+from softfloat_ref.symbolic.terms import evaluator, variable_widths
 
 MACROS: Final = ("SYNTHESIS", "YOSYS")  # defined for the netlist, not for a simulation
 DRIVE_S: Final = 0.3  # for the netlist's side of the operations
@@ -230,8 +230,7 @@ class Cosimulation:
         if not due.first and observed.start not in ("", ANY, CHANGING):
             return None
         if vector.part not in self._proved:
-            widths = {str(v.value): v.width for v in variables([observed.got])}
-            self._proved[vector.part] = evaluator([observed.got]), widths
+            self._proved[vector.part] = evaluator([observed.got]), variable_widths([observed.got])
         run, widths = self._proved[vector.part]
         lanes = {n: code for n, code in vector.lanes.items() if n in widths}
         rest = {n: width for n, width in widths.items() if n not in lanes}

@@ -84,7 +84,7 @@ def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> 
     """What stands for a product of the reference: the variable, if its operands are the circuit's, or else one of that
     name; None if they are hardly ever."""
     a, b = (bare(t) for t in product.args)
-    orders = [and_(_equal(u, p.x), _equal(v, p.y)) for u, v in ((a, b), (b, a))]
+    orders = [and_(same_number(u, p.x), same_number(v, p.y)) for u, v in ((a, b), (b, a))]
     often, same = max(((_often(bit), bit) for bit in orders), key=lambda pair: pair[0])
     if often * 8 < _SAMPLED:
         return None
@@ -111,7 +111,8 @@ def products_in(roots: Sequence[Term]) -> list[Term]:
     return [t for t in subterms(roots) if t.op == "mul" and not any(a.is_const for a in t.args)]
 
 
-def _equal(a: Term, b: Term) -> Term:
+def same_number(a: Term, b: Term) -> Term:
+    """Whether two numbers are equal, whatever their widths."""
     width = max(a.width, b.width)
     return eq(zext(a, width), zext(b, width))
 

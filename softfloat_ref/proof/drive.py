@@ -14,7 +14,7 @@ from softfloat_ref.proof.stimuli import Vector
 from softfloat_ref.proof.unroll import Contents
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.symbolic.known import Pair, known_bits
-from softfloat_ref.symbolic.terms import evaluator, variables
+from softfloat_ref.symbolic.terms import evaluate, evaluator
 from softfloat_ref.units.unit import lanes_of
 
 LEAST_OPERATIONS: Final = 250  # whatever time they take, or
@@ -118,8 +118,7 @@ class Driver:
         inputs = []
         for step in steps:
             terms = [step[v] for v in self.machine.inputs.values()]
-            known = {str(v.value): values.get(str(v.value), 0) for v in variables(terms)}
-            inputs.append(dict(zip(self.machine.inputs, evaluator(terms)(known), strict=True)))
+            inputs.append(dict(zip(self.machine.inputs, evaluate(terms, values), strict=True)))
         inputs = [{**_INPUTS, **cycle} for cycle in inputs]
         outputs, reset = self.outputs(inputs, Random(2)), self.ports.reset.cycles if self.ports.reset else 0
         care = self.bound.parts[0].care[0] if len(self.bound.parts) == 1 else 0

@@ -15,6 +15,7 @@ from softfloat_ref.proof.question import (
     Obligation,
     Problem,
     check_reference,
+    input_names,
     same_as_oracle,
     table_hash,
 )
@@ -23,7 +24,7 @@ from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Circuit, ProofCase
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE, Term, evaluator, var
-from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.symbolic.units import circuit, lane_widths
 from softfloat_ref.units import Field, SelectionUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
@@ -75,9 +76,8 @@ class Equality(Problem):
 
     def _renamed(self, read: Circuit) -> Circuit:
         """The other's circuit with the names of the unit's inputs."""
-        inputs = [(n, f.width) for f in self.unit.inputs for n in lanes_of(f)]
-        theirs = [n for f in self.other.inputs for n in lanes_of(f)]
-        by = {var(n, width): var(name, width) for n, (name, width) in zip(theirs, inputs, strict=True) if n != name}
+        names = zip(input_names(self.other), lane_widths(self.unit.inputs).items(), strict=True)
+        by = {var(n, width): var(name, width) for n, (name, width) in names if n != name}
         *roots, undefined = substitute([*read.terms.values(), read.undefined], by)
         terms = dict(zip(read.terms, roots, strict=True))
         return dataclasses.replace(read, terms=terms, undefined=undefined)
@@ -92,7 +92,7 @@ class Equality(Problem):
 
     def _tried(self, ours: Circuit, theirs: Circuit, model: Mapping[str, int]) -> Counterexample | None:
         """A solver's model on the real terms and the oracle; None if it does not tell the two apart."""
-        values = {n: model.get(n, 0) for f in self.unit.inputs for n in lanes_of(f)}
+        values = {n: model.get(n, 0) for n in input_names(self.unit)}
         inputs = tuple(values.values())
         for unit, read in self._sides(ours, theirs):
             undefined, *codes = evaluator([read.undefined, *read.roots])(values)

@@ -15,7 +15,7 @@ from softfloat_ref.proof.design import BoundDesign, register
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import MachineRun, after_reset, free_contents, idle_signals, side_by_side
 from softfloat_ref.symbolic.build import eq, extract, ite, make, not_
-from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, var, variables
+from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, known_values, var, variables
 
 WORDS: Final = 1 << 20  # among which a state is looked for
 _CYCLES_AFTER_RESET: Final = 4  # cycles after the reset
@@ -65,7 +65,7 @@ def check_generator(design: BoundDesign, name: str, source: Lfsr, limit_s: float
     before = {str(v.value) for v in variables([held, taken])} & {str(t.value) for t in free_contents(machine).values()}
     if answer.result == "unknown" or before:
         return GeneratorCheck(f"whether register {name} is the source's state is undecided")
-    model = {str(v.value): answer.model.get(str(v.value), 0) for v in variables([held, right, taken])}
+    model = known_values([held, right, taken], answer.model)
     at, *codes = evaluator([state, taken, right, held])({"state": 1, **model})
     word = next((i for i, s in zip(range(WORDS), source.states(), strict=False) if s == at), None)
     if word is None:
@@ -83,7 +83,7 @@ def _soon(design: BoundDesign, own: str, source: Lfsr, limit_s: float) -> WrongS
         answer = solve([not_(eq(held, right))], limit_s)
         if answer.result == "sat":
             roots = [state, right, held, *every]
-            model = {str(v.value): answer.model.get(str(v.value), 0) for v in variables(roots)}
+            model = known_values(roots, answer.model)
             before, wanted, got, *taken = evaluator(roots)(model)
             now = {name.removesuffix(f" in {at}"): x for name, x in model.items()}
             return WrongState(sum(taken[:-1]), before, bool(taken[-1]), now, wanted, got)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.built import by_values
-from softfloat_ref.proof.cut import implies, resized
+from softfloat_ref.proof.cut import implies, resized, same_number
 from softfloat_ref.symbolic.build import and_, eq, ite, make, not_, or_
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.reading import Rounded
@@ -37,7 +37,7 @@ class RoundedSide(NamedTuple):
     @property
     def same(self) -> Term:
         """Whether it is as found."""
-        return and_(self.holds(self.ours), *(_equal(self.ours, t) for t in self.theirs))
+        return and_(self.holds(self.ours), *(same_number(self.ours, t) for t in self.theirs))
 
 
 class InnerRounding(NamedTuple):
@@ -84,8 +84,3 @@ def rounding_inside(
         sides.append(RoundedSide(ours, same, var(f"rounded {len(sides)}", ours.width), const(never, ours.width)))
     code, flags = sides
     return InnerRounding(rounded.where, code, flags, rounded.fmt) if code.theirs else None  # it may have no flags
-
-
-def _equal(a: Term, b: Term) -> Term:
-    width = max(a.width, b.width)
-    return eq(resized(a, width), resized(b, width))

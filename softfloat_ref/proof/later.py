@@ -40,9 +40,9 @@ from softfloat_ref.proof.unroll import (
 )
 from softfloat_ref.proof.walk import walk_at_random
 from softfloat_ref.symbolic.build import eq, not_, or_, substitute
-from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, var, variables
-from softfloat_ref.units import SelectionUnit, Unit
-from softfloat_ref.units.unit import lanes_of
+from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluate, evaluator, var, variables
+from softfloat_ref.symbolic.units import lane_widths
+from softfloat_ref.units import SelectionUnit
 
 OTHER_BITS: Final = "wrong random bits"
 _SHOWN_LANES: Final = 4  # lanes of inputs
@@ -126,7 +126,7 @@ def _shown(question: Question, fault: OperationFault) -> Counterexample | None:
         expected = oracle(question.unit, inputs)
     except Error:
         return None
-    (got,) = evaluator([fault.got])(_values(fault.model, [fault.got]))
+    (got,) = evaluate([fault.got], fault.model)
     wrong, codes = _answer(design, const(got, fault.got.width), expected)
     if fault.kind == WRONG_RESULT and not wrong:
         return None
@@ -151,18 +151,10 @@ def _case(question: Question, model: Mapping[str, int], end: str) -> tuple[Bound
 
 def _answer(design: BoundDesign, got: Term, expected: Sequence[int]) -> tuple[bool, tuple[int, ...]]:
     """Whether outputs are wrong, and the codes in them."""
-    circuit, lanes = design.giving(got), _outputs(design.unit)
-    wants = {name: const(x, width) for (name, width), x in zip(lanes, expected, strict=True)}
-    wrong, *codes = evaluator([circuit.wrong(wants), *(circuit.code(name, wants[name]) for name, _ in lanes)])({})
+    circuit, lanes = design.giving(got), lane_widths(design.unit.outputs)
+    wants = {name: const(x, width) for (name, width), x in zip(lanes.items(), expected, strict=True)}
+    wrong, *codes = evaluator([circuit.wrong(wants), *(circuit.code(name, wants[name]) for name in lanes)])({})
     return bool(wrong), tuple(codes)
-
-
-def _outputs(unit: Unit) -> list[tuple[str, int]]:
-    return [(name, f.width) for f in unit.outputs for name in lanes_of(f)]
-
-
-def _values(model: Mapping[str, int], roots: Sequence[Term]) -> dict[str, int]:
-    return {str(v.value): model.get(str(v.value), 0) for v in variables(roots)}
 
 
 def _story(question: Question, fault: OperationFault, number: int) -> Iterator[str]:
@@ -228,7 +220,7 @@ def _unasked(
         expected = oracle(question.unit, inputs)
     except Error:
         return Later("undecided", "there is a result without an operation, where operands have no defined result")
-    (word,) = evaluator([got])(_values(model, [got]))
+    (word,) = evaluate([got], model)
     _, codes = _answer(design, const(word, got.width), expected)
     shown = Counterexample(inputs, expected, codes, dict(model), True, EXTRA_RESULT, tuple(story))
     return Later("counterexample", EXTRA_RESULT, counterexample=shown, steps=steps)
@@ -252,19 +244,18 @@ def _met(question: Question, name: str, source: Lfsr, wrong: WrongState, limit_s
     unit, field = question.unit, question.registers[name]
     width = find_first(f.width for f in unit.inputs if f.name == field)
     right, held = (x >> source.high + 1 - width & (1 << width) - 1 for x in (wrong.right, wrong.held))
-    design, lanes = question.design(), _outputs(unit)
-    codes = [design.code(lane, const(0, size)) for lane, size in lanes]
+    design, lanes = question.design(), lane_widths(unit.outputs)
+    codes = [design.code(lane, const(0, size)) for lane, size in lanes.items()]
     sides = [substitute(codes, {var(field, width): const(r, width)}) for r in (right, held)]
     differs = or_(*(not_(eq(a, b)) for a, b in zip(*sides, strict=True)))
     answer = solve([question.assumption, design.observed.assumed, differs], limit_s)  # if not, other bits are wrong
     values = {**answer.model, field: right}
     inputs = tuple(values.get(n, 0) for n in input_names(unit))
     expected = oracle(unit, inputs)
-    wants = [const(x, size) for (_, size), x in zip(lanes, expected, strict=True)]
-    got = [design.code(lane, want) for (lane, _), want in zip(lanes, wants, strict=True)]
-    others = {str(v.value): values.get(str(v.value), 0) for v in variables(got)} | {field: held}
-    story = _way(design, name, wrong)
-    return Counterexample(inputs, expected, tuple(evaluator(got)(others)), said=OTHER_BITS, story=story)
+    wants = [const(x, size) for size, x in zip(lanes.values(), expected, strict=True)]
+    got = [design.code(lane, want) for lane, want in zip(lanes, wants, strict=True)]
+    shown = tuple(evaluate(got, {**values, field: held}))
+    return Counterexample(inputs, expected, shown, said=OTHER_BITS, story=_way(design, name, wrong))
 
 
 def _way(design: BoundDesign, name: str, wrong: WrongState) -> tuple[str, ...]:

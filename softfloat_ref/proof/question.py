@@ -22,8 +22,8 @@ from softfloat_ref.symbolic.build import and_, eq, not_, or_, substitute
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Circuit, ProofCase
 from softfloat_ref.symbolic.classes import assumption
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, subterms, var, variables
-from softfloat_ref.symbolic.units import circuit, inputs_of, selects
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, known_values, subterms, var, variables
+from softfloat_ref.symbolic.units import circuit, inputs_of, lane_widths, selects
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.units import Field, MixedUnit, SelectionUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
@@ -338,12 +338,11 @@ def counterexample(question: Question, case: ProofCase, model: Mapping[str, int]
     """Inputs, by their names, as a counterexample; None if the circuit's answer to them is the oracle's."""
     unit, plan = question.unit, question.design(case.part)
     inputs, expected = _inputs(unit, model), oracle(unit, _inputs(unit, model))
-    outputs = [n for f in unit.outputs for n in lanes_of(f)]
-    widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
-    wants = {n: const(x, w) for n, x, w in zip(outputs, expected, widths, strict=True)}
+    outputs = lane_widths(unit.outputs)
+    wants = {n: const(x, width) for (n, width), x in zip(outputs.items(), expected, strict=True)}
     theirs = [plan.code(n, wants[n]) for n in outputs]
     roots = [question.assumption, plan.observed.assumed, plan.wrong(wants), plan.observed.wrong, *theirs]
-    values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)}
+    values = known_values(roots, model)
     holds, state, wrong, protocol, *got = evaluator(roots)(values)
     if not (holds and state and wrong):
         return None
@@ -369,13 +368,12 @@ def other_latency(question: Question) -> int | None:
 def _mostly_right(question: Question) -> bool:
     """Whether the circuit's results are right for most of some inputs; what else they rest on is zero."""
     unit, plan, right = question.unit, question.design(), 0
-    outputs = [(n, f.width) for f in unit.outputs for n in lanes_of(f)]
-    wants = {n: var(f"expected {n}", width) for n, width in outputs}
+    wants = {n: var(f"expected {n}", width) for n, width in lane_widths(unit.outputs).items()}
     wrong = plan.wrong(wants)
     run, names = evaluator([wrong]), [str(v.value) for v in variables([wrong])]
     tries = [inputs for inputs in question.samples if unit.line(inputs) is not None][:_TRIED_INPUTS]
     for inputs in tries:
-        codes = zip((n for n, _ in outputs), unit.answer(inputs), strict=True)
+        codes = zip(wants, unit.answer(inputs), strict=True)
         values = dict(zip(input_names(unit), inputs, strict=True)) | {f"expected {n}": int(x) for n, x in codes}
         right += not run({name: values.get(name, 0) for name in names})[0]
     return right * 2 > len(tries)

@@ -11,12 +11,12 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import encode
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.equal import Equality
-from softfloat_ref.proof.question import Counterexample, Obligation, Problem
+from softfloat_ref.proof.question import Counterexample, Obligation, Problem, input_names
 from softfloat_ref.proof.solver import Wishes
 from softfloat_ref.symbolic.build import and_, eq, extract, or_
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import Term, const, evaluator, var, variables
+from softfloat_ref.symbolic.terms import Term, const, evaluate, evaluator, var
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import Field, lanes_of
 
@@ -37,8 +37,7 @@ def simplest(problem: Problem, case: str, counterexample: Counterexample, limit_
         posed = problem.posed(problem.case(case))
     except Unsupported:  # it was found without terms
         return counterexample
-    names = [n for f in unit.inputs for n in lanes_of(f)]
-    values = dict(zip(names, counterexample.inputs, strict=True))
+    values = dict(zip(input_names(unit), counterexample.inputs, strict=True))
     model = _wished(posed, [*([x] for x in posed.wishes), *wishes(unit)], {**counterexample.others, **values}, limit_s)
     return posed.tried(model) or counterexample
 
@@ -49,7 +48,7 @@ def _wished(posed: Obligation, wished: Sequence[Wish], model: Mapping[str, int],
     solver = Wishes([*posed.assumed, posed.wrong])
     for wish in wished:
         for term in wish:
-            if _holds(term, model):
+            if evaluate([term], model)[0]:
                 solver.keep(term)
                 break
             rest = limit_s - (time.monotonic() - begin)
@@ -63,7 +62,7 @@ def _wished(posed: Obligation, wished: Sequence[Wish], model: Mapping[str, int],
 def told_by_vectors(problem: Equality, limit_s: float) -> Counterexample | None:
     """The simplest of the vectors that tell two units apart, as far as these are tried in time."""
     end = time.monotonic() + limit_s
-    names = [n for f in problem.unit.inputs for n in lanes_of(f)]
+    names = input_names(problem.unit)
     assumed, simple = evaluator([problem.assumption]), _simplicity(problem.unit)
     best: tuple[tuple[int, ...], Counterexample] | None = None
     for inputs in _vectors(problem):
@@ -90,10 +89,6 @@ def _vectors(problem: Equality) -> Iterator[tuple[int, ...]]:
     """The vectors of both units."""
     for unit in (problem.unit, problem.other):
         yield from VectorSet(unit, _VECTOR_COUNT).inputs()
-
-
-def _holds(term: Term, model: Mapping[str, int]) -> bool:
-    return evaluator([term])({str(v.value): model.get(str(v.value), 0) for v in variables([term])})[0] == 1
 
 
 def wishes(unit: Unit) -> Iterator[Wish]:

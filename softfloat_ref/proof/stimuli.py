@@ -18,7 +18,7 @@ from softfloat_ref.proof.question import Question, input_names
 from softfloat_ref.proof.solver import Wishes, solve
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.symbolic.build import not_
-from softfloat_ref.symbolic.terms import evaluator, subterms, variables
+from softfloat_ref.symbolic.terms import evaluator, subterms, variable_widths
 
 EXHAUSTIVE_BITS: Final = 12  # inputs of no more bits are all tried
 _LITERAL: Final = re.compile(r"'[sS]?([hHdDoObB])\s*([0-9a-fA-F_]+)|\b(\d+)\b(?!\s*')")  # a number before ' is a width
@@ -148,7 +148,7 @@ def directed(question: Question, tried: Sequence[Vector]) -> Iterator[Vector]:
         plan = question.design(part)
         roots = [t for t in subterms([plan.observed.got]) if t.width == 1 and t.op in _CONDITIONS]
         lanes = [vector.lanes for vector in tried if vector.part == part]
-        names = {str(v.value): v.width for v in variables([*roots, question.domain])}
+        names = variable_widths([*roots, question.domain])
         run, seen = evaluator(roots), [0] * len(roots)  # 1: was 0; 2: was 1
         for some in lanes[:_EXAMINED]:
             for i, bit in enumerate(run({n: some.get(n, 0) for n in names})):

@@ -38,7 +38,7 @@ from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import MachineRun, after_reset, free_contents, idle_signals
 from softfloat_ref.proof.walk import walk_at_random
 from softfloat_ref.symbolic.build import and_, eq, extract, not_, or_, substitute
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, var, variables
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, var, variable_widths, variables
 
 MAX_STATES: Final = 2000
 LIMIT_S: Final = 300.0  # for all states
@@ -447,7 +447,7 @@ def _differ(a: Mapping[str, Term], b: Mapping[str, Term]) -> Term:
 
 def _constants(contents: Sequence[Term], facts: Sequence[Term], never: Never) -> Iterator[Term]:
     """Contents, with what small registers always hold in place of terms."""
-    widths, words = {str(v.value): v.width for v in variables([*contents, *facts])}, Random(0)
+    widths, words = variable_widths([*contents, *facts]), Random(0)
     known = solve(facts, _QUESTION_S).model  # facts may hold for few operands
     tries = [known, *({**known, **{n: words.getrandbits(w) for n, w in widths.items()}} for _ in range(_TRIES))]
     run = evaluator([and_(*facts), *contents])

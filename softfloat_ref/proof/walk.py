@@ -21,7 +21,7 @@ from softfloat_ref.proof.operations import (
 )
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import Contents, after_reset, has_pauses
-from softfloat_ref.symbolic.terms import Term, const, evaluator, variables
+from softfloat_ref.symbolic.terms import Term, const, evaluator, known_values, variable_widths, variables
 
 WALK_S: Final = 10.0  # for all walks of a circuit
 _LENGTHS: Final = (6, 12, 24, 48, 96, 192)  # in cycles; the first ones tell the shortest stories
@@ -57,8 +57,8 @@ class _Walks:
         self.begin = evaluator([*self.reset.contents.values()])
         self.nets = evaluator([*machine.outputs.values(), *machine.nexts.values()])
         self.answer, self.chosen = evaluator([of.got, of.care]), evaluator([of.assumed])
-        self.inputs = {str(v.value): v.width for v in variables([of.word, of.assumed, of.care])}
-        self.zeros = {str(v.value): 0 for v in variables([of.got])}
+        self.inputs = variable_widths([of.word, of.assumed, of.care])
+        self.zeros = known_values([of.got], {})
 
     @cached_property
     def base(self) -> Mapping[str, int] | None:

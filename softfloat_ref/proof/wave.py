@@ -11,10 +11,10 @@ from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import write_file
 from softfloat_ref.proof.btor2 import UNDEFINED, Machine
 from softfloat_ref.proof.design import BoundDesign
-from softfloat_ref.proof.question import Counterexample
+from softfloat_ref.proof.question import Counterexample, input_names
 from softfloat_ref.proof.unroll import Contents
 from softfloat_ref.symbolic.build import substitute
-from softfloat_ref.symbolic.terms import Term, evaluator, variables
+from softfloat_ref.symbolic.terms import Term, evaluate
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
 
@@ -73,13 +73,10 @@ def _signals(machine: Machine) -> dict[str, Term]:
 
 def _rows(design: BoundDesign, counterexample: Counterexample, steps: Sequence[Contents]) -> Iterator[list[int]]:
     """What the signals are in each cycle."""
-    names = [n for f in design.unit.inputs for n in lanes_of(f)]
-    model = {**counterexample.others, **dict(zip(names, counterexample.inputs, strict=True))}
+    model = {**counterexample.others, **dict(zip(input_names(design.unit), counterexample.inputs, strict=True))}
     signals = list(_signals(design.machine).values())
     for step in steps:
-        roots = substitute(signals, step)
-        values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)}
-        yield evaluator(roots)(values)
+        yield evaluate(substitute(signals, step), model)
 
 
 def _place(name: str) -> tuple[str, str]:

@@ -22,13 +22,13 @@ from softfloat_ref.symbolic.units import (
     is_product,
     is_quotient,
     is_sum_of_two,
+    lane_widths,
     own_inputs,
     selects,
 )
 from softfloat_ref.units import SelectionUnit, Unit
 from softfloat_ref.units.dot import DotUnit
 from softfloat_ref.units.operation import OperationUnit
-from softfloat_ref.units.unit import lanes_of
 
 
 @singledispatch
@@ -119,8 +119,7 @@ def _parts(unit: SelectionUnit) -> Sequence[ProofCase]:
     for k, (part, name) in enumerate(unit.part_names.items()):
         where = selects(unit, part, inputs)
         split.append(ProofCase(name, where, part=k))
-        names = [(name, f.width) for f in part.inputs for name in lanes_of(f)]
-        own = zip(names, own_inputs(unit, part, inputs), strict=True)
+        own = zip(lane_widths(part.inputs).items(), own_inputs(unit, part, inputs), strict=True)
         by = {var(name, width): bits(x, width) for (name, width), x in own}
         for case in cases(part):
             assumption = and_(where, *substitute([case.assumption], by))

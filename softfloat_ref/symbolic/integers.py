@@ -425,22 +425,22 @@ def bit_or(a: Any, b: Any) -> Any:
     """a | b."""
     if isinstance(a, (SymBool, bool)) and isinstance(b, (SymBool, bool)):
         return either(a, b)
-    node, a, b = _of_bits("or", a, b)
-    (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
-    if al < 0 or bl < 0:
-        return number_of(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
-    return number_of(node, max(al, bl), (1 << max(ah.bit_length(), bh.bit_length())) - 1)
+    return _with_bits_of_either("or", a, b)
 
 
 def bit_xor(a: Any, b: Any) -> Any:
     """a ^ b."""
     if isinstance(a, (SymBool, bool)) and isinstance(b, (SymBool, bool)):
         return boolean(make("xor", 1, bit(a), bit(b)))
-    node, a, b = _of_bits("xor", a, b)
+    return _with_bits_of_either("xor", a, b)
+
+
+def _with_bits_of_either(op: Op, a: Any, b: Any) -> Any:
+    node, a, b = _of_bits(op, a, b)
     (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     if al < 0 or bl < 0:
         return number_of(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
-    return number_of(node, 0, (1 << max(ah.bit_length(), bh.bit_length())) - 1)
+    return number_of(node, max(al, bl) if op == "or" else 0, (1 << max(ah.bit_length(), bh.bit_length())) - 1)
 
 
 # -- order -----------------------------------------------------------------------------------------------------------

@@ -169,6 +169,21 @@ def _compiled(order: Sequence[Term], roots: Sequence[Term]) -> Callable[[Mapping
     return function
 
 
+def evaluate(roots: Sequence[Term], values: Mapping[str, int]) -> list[int]:
+    """The values of the roots; variables that have none are 0."""
+    return evaluator(roots)(known_values(roots, values))
+
+
 def variables(roots: Iterable[Term]) -> list[Term]:
     """The variables below the roots."""
     return [t for t in subterms(roots) if t.op == "var"]
+
+
+def variable_widths(roots: Iterable[Term]) -> dict[str, int]:
+    """The widths of the variables below the roots, by name."""
+    return {str(v.value): v.width for v in variables(roots)}
+
+
+def known_values(roots: Iterable[Term], values: Mapping[str, int]) -> dict[str, int]:
+    """The values of the variables below the roots; those that have none are 0."""
+    return {name: values.get(name, 0) for name in variable_widths(roots)}

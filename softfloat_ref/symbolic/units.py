@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any, Final, NamedTuple
 
@@ -40,7 +40,7 @@ from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.selection import SelectionUnit
-from softfloat_ref.units.unit import Field, Unit
+from softfloat_ref.units.unit import Field, Unit, lanes_of
 
 
 def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
@@ -74,6 +74,11 @@ def ports(fields: Sequence[Field]) -> tuple[CircuitPort, ...]:
     return tuple(CircuitPort(f.name, f.width, f.lanes, f.format or meanings[f.name]) for f in fields)
 
 
+def lane_widths(fields: Iterable[Field]) -> dict[str, int]:
+    """The widths of the lanes of fields, by name."""
+    return {name: f.width for f in fields for name in lanes_of(f)}
+
+
 def inputs_of(unit: Unit) -> list[Any]:
     """The codes of a unit's inputs, free."""
     return [free(var(name, p.width)) for p in ports(unit.inputs) for name in p.names]
@@ -96,8 +101,8 @@ def circuit(unit: Unit, case: ProofCase | None = None, short: bool = False, shor
     terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
     names = [name for p in outputs for name in p.names]
     table = dict(zip(names, terms, strict=True))
-    whole = Circuit(unit.name, ports(unit.inputs), outputs, table, collected.names, undefined=collected.undefined)
-    return dataclasses.replace(whole, rounded=collected.rounded, sums=collected.sums)
+    read = Circuit(unit.name, ports(unit.inputs), outputs, table, collected.names)
+    return replace(read, undefined=collected.undefined, rounded=collected.rounded, sums=collected.sums)
 
 
 @singledispatch
