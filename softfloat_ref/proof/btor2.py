@@ -101,9 +101,9 @@ class _Reader:
             into = self.nexts if kind == "next" else self.starts
             into[str(self.nodes[int(words[3])].value)] = self._node(words[4])
         elif kind not in _IGNORED:
-            self.nodes[number] = self._made(number, kind, words)
+            self.nodes[number] = self._line_node(number, kind, words)
 
-    def _made(self, number: int, kind: str, words: list[str]) -> Term:
+    def _line_node(self, number: int, kind: str, words: list[str]) -> Term:
         width = self.sorts[int(words[2])]
         if kind in ("input", "state"):
             return self._free(number, words, width)

@@ -26,7 +26,7 @@ def built_products(
     ours: Sequence[Term], places: Places, assumed: Sequence[Term], samples: Samples
 ) -> tuple[dict[Term, Term], list[Product]]:
     """The products of the reference that the circuit builds under assumptions, with what replaces them and the
-    circuit's; none if there is none.
+    circuit's; both empty if it builds none.
 
     samples: values of the variables, for which the assumptions hold; places: the circuit's terms by their values then.
     """
@@ -91,7 +91,7 @@ def _from_below(a: Term, b: Term, i: int, width: int) -> NextSum:
 def _followed(
     steps: Sequence[NextSum], width: int, places: Places, assumed: Sequence[Term], samples: Samples
 ) -> list[Term]:
-    """The terms that are the last sum, proved step by step; none if there is none."""
+    """The circuit's terms that are the last sum, proved step by step; none if a step is not found or not proved."""
     sums = [const(0, width)]
     for step in steps:
         sums.append(step(sums[-1]))
@@ -118,6 +118,6 @@ def _followed(
 
 
 def is_same(t: Term, want: Term, by: Mapping[Term, Term], assumed: Sequence[Term]) -> bool:
-    """Whether a term is another one, of variables for what was found before: `by` says for which terms."""
+    """Whether a term equals another one under assumptions. by: the variables in place of what was found before."""
     (mine,) = substitute([t], by)
     return solve([*assumed, not_(same_number(mine, want))], QUESTION_S).result == "unsat"

@@ -35,7 +35,7 @@ _LOGIC: Final[dict[str, Callable[..., int]]] = {  # of bits for many inputs, sid
 
 
 def added_products(ours: Sequence[Term], theirs: Sequence[Term]) -> dict[Term, Term]:
-    """The circuit's terms that are bits of a product of the reference's operands, as bits of a multiplication; none if
+    """The circuit's terms that are bits of a product of the reference's operands, as bits of a multiplication; empty if
     there are none. They are equal for all inputs."""
     by: dict[Term, Term] = {}
     for term in products_in(ours):
@@ -302,7 +302,7 @@ def _half_adders(bits: _Bits, k: int, column: Sequence[Term]) -> Iterator[_Adder
 
 def _outputs(bits: _Bits, taken: Sequence[Term]) -> tuple[Term, Term] | None:
     """The circuit's sum and carry of some bits, whatever these are; None if it does not have both."""
-    total, carry = (_made(bits, taken, output) for output in (_total, _carry))
+    total, carry = (_output_bit(bits, taken, output) for output in (_total, _carry))
     return None if total is None or carry is None else (total, carry)
 
 
@@ -315,7 +315,7 @@ def _carry(values: Sequence[int]) -> int:
     return reduce(int.__or__, (a & b for a, b in combinations(values, 2)))
 
 
-def _made(bits: _Bits, taken: Sequence[Term], output: Callable[[Sequence[int]], int]) -> Term | None:
+def _output_bit(bits: _Bits, taken: Sequence[Term], output: Callable[[Sequence[int]], int]) -> Term | None:
     """The circuit's bit that is the sum or carry of some bits, whatever they are; None if it has none."""
     rows = range(1 << len(taken))
     inputs = {t: sum((row >> i & 1) << row for row in rows) for i, t in enumerate(taken)}

@@ -126,10 +126,10 @@ def _literals(expression: Any) -> list[Any]:
     return below(expression, lambda n: hasattr(n, "kind") and n.kind.name.endswith("Literal"))
 
 
-def below(node: Any, kept: Callable[[Any], bool]) -> list[Any]:
-    """The nodes of an expression or a statement, itself too, that are such."""
+def below(node: Any, wanted: Callable[[Any], bool]) -> list[Any]:
+    """The wanted ones of the nodes below an expression or a statement, which is one itself."""
     nodes: list[Any] = []
-    node.visit(lambda n: nodes.append(n) if kept(n) else None)
+    node.visit(lambda n: nodes.append(n) if wanted(n) else None)
     return nodes
 
 

@@ -56,8 +56,8 @@ class Product:
 def shared_products(
     reference: Sequence[Term], design: Sequence[Term], assumed: Sequence[Term]
 ) -> tuple[dict[Term, Term], list[Product]]:
-    """The products of reference and circuit that are equal under assumptions, with what replaces them; none if there
-    is none."""
+    """The products of reference and circuit that are equal under assumptions, with what replaces them; both empty
+    if there are none."""
     ours = products_in(reference)
     products: list[Product] = []
     by: dict[Term, Term] = {}
@@ -82,7 +82,7 @@ def _above_zeros(a: Term) -> tuple[Term, int]:
 
 def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> Term | None:
     """What stands for a product of the reference: the variable, if its operands are the circuit's, or else one of that
-    name; None if they are hardly ever."""
+    name; None if the operands are equal for few inputs only."""
     a, b = (bare(t) for t in product.args)
     orders = [and_(same_number(u, p.x), same_number(v, p.y)) for u, v in ((a, b), (b, a))]
     often, same = max(((_often(bit), bit) for bit in orders), key=lambda pair: pair[0])

@@ -154,14 +154,14 @@ def _built(posed: Obligation, part: OutputPart, held: Held) -> Generator[tuple[s
     if not samples:
         return asserted
     if divides:  # at once: it may divide in one cycle, which nothing makes smaller
-        yield from _found(posed, part, roots[count:], assumed, samples)
+        yield from _with_built_parts(posed, part, roots[count:], assumed, samples)
     small = sweep_constants(roots, assumed, samples, _SWEEP_S)
     roots = [small[t] for t in roots]
-    yield from _found(posed, part, roots[count:], assumed, samples)
+    yield from _with_built_parts(posed, part, roots[count:], assumed, samples)
     return [*posed.assumed, roots[count]]
 
 
-def _found(
+def _with_built_parts(
     posed: Obligation, part: OutputPart, roots: Sequence[Term], assumed: Sequence[Term], samples: Samples
 ) -> Iterator[tuple[str, list[Term]]]:
     """The questions with the products and quotients that are found. roots: what is wrong, ours and theirs."""

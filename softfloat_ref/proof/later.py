@@ -199,7 +199,7 @@ def _of_pauses(question: Question, limit_s: float) -> Later:
         if answer.result == "unknown":
             return Later("undecided", f"whether there is a result without an operation, within {limit_s:g} s")
         if answer.result == "sat":
-            return _unasked(question, answer.model, got, run.steps, at - latency + begin, at)
+            return _unrequested(question, answer.model, got, run.steps, at - latency + begin, at)
     always = MachineRun(machine, {**free, **kept_contents(machine, ports, first)})
     *_, (extra, _) = islice(unrequested(always, ports, design.driven.any), latency + 1)
     if solve([extra], limit_s).result == "unsat":
@@ -207,7 +207,7 @@ def _of_pauses(question: Question, limit_s: float) -> Later:
     return Later("undecided", _RESULT_DEPENDS_ON_REGISTERS + _WITHOUT_LATENCY)
 
 
-def _unasked(
+def _unrequested(
     question: Question, model: Mapping[str, int], got: Term, steps: Sequence[Contents], due: int, at: int
 ) -> Later:
     """A result without an operation, and what was offered in the cycle in which there would have been one. due: that
@@ -232,14 +232,14 @@ def _unasked(
 def _of_source(question: Question, name: str, source: Lfsr, limit_s: float) -> Later:
     check = check_generator(question.design(), name, source, limit_s)
     if check.wrong is not None:
-        shown = _met(question, name, source, check.wrong, limit_s)
+        shown = _with_right_bits(question, name, source, check.wrong, limit_s)
         return Later("counterexample", OTHER_BITS, counterexample=shown)
     if check.why:
         return Later("undecided", check.why)
     return Later("proved", order=f"each operation uses the next word of {source.spec()}")
 
 
-def _met(question: Question, name: str, source: Lfsr, wrong: WrongState, limit_s: float) -> Counterexample:
+def _with_right_bits(question: Question, name: str, source: Lfsr, wrong: WrongState, limit_s: float) -> Counterexample:
     """The operation after that, with the random bits that the source gives it; the circuit has others."""
     unit, field = question.unit, question.registers[name]
     width = find_first(f.width for f in unit.inputs if f.name == field)
@@ -255,10 +255,10 @@ def _met(question: Question, name: str, source: Lfsr, wrong: WrongState, limit_s
     wants = [const(x, size) for size, x in zip(lanes.values(), expected, strict=True)]
     got = [design.code(lane, want) for lane, want in zip(lanes, wants, strict=True)]
     shown = tuple(evaluate(got, {**values, field: held}))
-    return Counterexample(inputs, expected, shown, said=OTHER_BITS, story=_way(design, name, wrong))
+    return Counterexample(inputs, expected, shown, said=OTHER_BITS, story=_wrong_state_story(design, name, wrong))
 
 
-def _way(design: BoundDesign, name: str, wrong: WrongState) -> tuple[str, ...]:
+def _wrong_state_story(design: BoundDesign, name: str, wrong: WrongState) -> tuple[str, ...]:
     """How a register comes to hold another state than the source."""
     if wrong.taken is None:
         return (f"after the reset, register {name} holds {wrong.held:x}, not {wrong.right:x}",)

@@ -36,7 +36,7 @@ class Largest:
 
     @property
     def facts(self) -> Term:
-        """What says all of it."""
+        """What makes it the largest: it is at least each number that counts, and equal to one of them."""
         least = (implies(n.there, at_most(n.value, self.value)) for n in self.numbers)
         return and_(*least, or_(*(and_(n.there, eq(n.value, self.value)) for n in self.numbers)))
 

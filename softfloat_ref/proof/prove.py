@@ -89,20 +89,20 @@ def _first(
     divisible = [group.whole for group in groups if group.cases]
     if strategy in ("whole", "cut"):
         whole = dataclasses.replace(how, apart=False)
-        return _made(decider, [group.whole for group in groups], whole)
+        return _in_cases(decider, [group.whole for group in groups], whole)
     if strategy in ("split", "split-cut"):
         if not divisible:
             raise Error(f"{question.unit.name} is not split into cases; use --strategy cut or whole")
-        return _made(decider, [name for group in groups for name in group.cases or (group.whole,)], how)
+        return _in_cases(decider, [name for group in groups for name in group.cases or (group.whole,)], how)
     first = decider.all(divisible, dataclasses.replace(how, limit_s=min(FIRST_S, how.limit_s)))
     gave_way = tuple(d for d in first if d.verdict == "undecided")
     decider.done = {d.case: d for d in first if d.verdict != "undecided"}
     split = {d.case for d in gave_way}
     names = [name for group in groups for name in (group.cases if group.whole in split else (group.whole,))]
-    return dataclasses.replace(_made(decider, names, how), tried=gave_way)
+    return dataclasses.replace(_in_cases(decider, names, how), tried=gave_way)
 
 
-def _made(decider: _Decider, names: Sequence[str], how: Tactics) -> Proof:
+def _in_cases(decider: _Decider, names: Sequence[str], how: Tactics) -> Proof:
     """The proof in these cases; of others than all inputs, also that they leave out no input."""
     split = None if list(names) == [ALL] else _left_out(decider.question, names, how)
     decided = decider.all(names, how)

@@ -277,10 +277,10 @@ def parts(plan: Answers, reference: Circuit) -> Iterator[OutputPart]:
         differs = plan.differs(name, terms)
         yield OutputPart(name, differs, [want])
         if differs is not_(eq(want, got)):  # else something else is accepted, too
-            terms |= zip(left, _with(want, got, [terms[n] for n in left]), strict=True)
+            terms |= zip(left, _with_in_place(want, got, [terms[n] for n in left]), strict=True)
 
 
-def _with(want: Term, got: Term, roots: list[Term]) -> list[Term]:
+def _with_in_place(want: Term, got: Term, roots: list[Term]) -> list[Term]:
     """The roots with a term in place of another, if that is below them."""
     return substitute(roots, {want: got}) if want.args and want in subterms(roots) else roots
 

@@ -103,7 +103,7 @@ class _Translation:
         """A bit as a formula."""
         for term in subterms([root]):
             if term not in self.known:
-                self.known[term] = self._made(term, [self.known[a] for a in term.args])
+                self.known[term] = self._operation(term, [self.known[a] for a in term.args])
         return self._is_set(self.known[root])
 
     def _value(self, value: int, width: int) -> Any:
@@ -112,7 +112,7 @@ class _Translation:
     def _is_set(self, bit: Any) -> Any:
         return self.manager.mk_term(self.lib.Kind.EQUAL, [bit, self._value(1, 1)])
 
-    def _made(self, term: Term, args: list[Any]) -> Any:
+    def _operation(self, term: Term, args: list[Any]) -> Any:
         manager, kinds = self.manager, self.lib.Kind
         if term.op == "const":
             return self._value(term.value, term.width)

@@ -410,7 +410,7 @@ class _Explorer:
 
 
 def _end(v: Term) -> str:
-    """The mark and number of the operation that a variable belongs to; nothing if it belongs to none."""
+    """The mark and number of the operation that a variable belongs to; empty for one of no operation."""
     _, mark, number = str(v.value).rpartition("#")
     return mark + number if mark else ""
 

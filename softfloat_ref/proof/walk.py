@@ -27,7 +27,7 @@ WALK_S: Final = 10.0  # for all walks of a circuit
 _LENGTHS: Final = (6, 12, 24, 48, 96, 192)  # in cycles; the first ones tell the shortest stories
 _WALKS_PER_LENGTH: Final = 12  # walks of a length
 _TRIES: Final = 100  # operands until some are assumed
-_IDLE_CYCLES: Final = 8  # cycles without a result, after those of the first operation, after which one walks no further
+_IDLE_CYCLES: Final = 8  # without a result, beyond those of the first operation; then a walk draws nothing more
 
 Signals = Mapping[str, int]
 

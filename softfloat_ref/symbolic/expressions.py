@@ -173,7 +173,7 @@ class Expressions:
         if not isinstance(index, SymInt):
             return of[index]
         if not isinstance(of, Sequence) or isinstance(of, str):
-            raise Unsupported("an item of this at a symbolic place")
+            raise Unsupported("an item at a symbolic index of what is no sequence")
         if (beyond := or_(integers.bit(index >= len(of)), integers.bit(index < 0))) is not FALSE:
             current_reading().errors.append((and_(here().whole, beyond), self.name))
         return item_at(list(of), index.node)
@@ -251,7 +251,7 @@ class Expressions:
             case ast.Subscript() if here().whole is TRUE and not symbolic(value):
                 self.value(target.value, env)[self.value(target.slice, env)] = value
             case _:
-                raise Unsupported("an assignment to this")
+                raise Unsupported("an assignment to such a target")
 
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
         """An attribute changes on this path only."""

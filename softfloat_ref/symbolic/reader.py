@@ -284,7 +284,7 @@ class Frame(Expressions):
                 return any(self.fits(p, subject, env) for p in pattern.patterns)
             case ast.MatchAs(pattern=None, name=None):
                 return True
-        raise Unsupported("this pattern in match")
+        raise Unsupported("such a pattern in match")
 
     def simple(self, s: ast.stmt, env: Env) -> None:
         match s:

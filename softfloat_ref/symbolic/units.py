@@ -81,14 +81,13 @@ def lane_widths(fields: Iterable[Field]) -> dict[str, int]:
 
 def inputs_of(unit: Unit) -> list[Any]:
     """The codes of a unit's inputs, free."""
-    return [free(var(name, p.width)) for p in ports(unit.inputs) for name in p.names]
+    return [free(var(name, width)) for name, width in lane_widths(unit.inputs).items()]
 
 
 def circuit(unit: Unit, case: ProofCase | None = None, short: bool = False, shortcuts: bool = True) -> Circuit:
     """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. short: in sums, a number
     far below the other one is a sticky bit, as in circuits. shortcuts: functions may stand in place of some of the
     oracle's (shortcuts.py). Raises Unsupported."""
-    outputs = ports(unit.outputs)
     substitutes = {**SUBSTITUTES, **(_shortcuts(unit, case) if shortcuts else {})}
     with reading(Collection(substitutes, short=short)) as collected:
         try:
@@ -97,11 +96,9 @@ def circuit(unit: Unit, case: ProofCase | None = None, short: bool = False, shor
             if unit.kind not in _PARTLY_SUPPORTED:
                 raise
             raise Unsupported(f"{_PARTLY_SUPPORTED[unit.kind]} are read in part only ({e})") from None
-    widths = [p.width for p in outputs for _ in p.names]
-    terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
-    names = [name for p in outputs for name in p.names]
-    table = dict(zip(names, terms, strict=True))
-    read = Circuit(unit.name, ports(unit.inputs), outputs, table, collected.names)
+    lanes = zip(lane_widths(unit.outputs).items(), answers, strict=True)
+    terms = {name: bits(x, width) for (name, width), x in lanes}
+    read = Circuit(unit.name, ports(unit.inputs), ports(unit.outputs), terms, collected.names)
     return replace(read, undefined=collected.undefined, rounded=collected.rounded, sums=collected.sums)
 
 

@@ -165,7 +165,7 @@ def _optional(x: Any) -> tuple[Term, Any]:
 def _merged_lists(condition: Term, a: Any, b: Any, facts_a: Facts, facts_b: Facts) -> Any:
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         return [merged(condition, x, y, facts_a, facts_b) for x, y in zip(a, b, strict=True)]
-    return Sparse(_either_list(condition, pairs(a), pairs(b)))
+    return Sparse(_items_of_either(condition, pairs(a), pairs(b)))
 
 
 def pairs(x: Any) -> list[tuple[Term, Any]]:
@@ -173,11 +173,11 @@ def pairs(x: Any) -> list[tuple[Term, Any]]:
     if isinstance(x, Sparse):
         return x.items
     if isinstance(x, Either):
-        return _either_list(x.condition, pairs(resolved(x.yes)), pairs(resolved(x.no)))
+        return _items_of_either(x.condition, pairs(resolved(x.yes)), pairs(resolved(x.no)))
     return [(TRUE, item) for item in x]
 
 
-def _either_list(condition: Term, x: list[tuple[Term, Any]], y: list[tuple[Term, Any]]) -> list[tuple[Term, Any]]:
+def _items_of_either(condition: Term, x: list[tuple[Term, Any]], y: list[tuple[Term, Any]]) -> list[tuple[Term, Any]]:
     """The items of one of two sequences; those with which both begin stand once."""
     same = 0
     while same < min(len(x), len(y)) and x[same][0] is y[same][0] and x[same][1] is y[same][1]:
