@@ -23,7 +23,7 @@ MEANING: Final = (
 )
 
 
-def certificate(outcome: ProofOutcome, strategy: str, how: Tactics, folder: Path) -> dict[str, Any]:
+def certificate(outcome: ProofOutcome, strategy: str, tactics: Tactics, folder: Path) -> dict[str, Any]:
     """The certificate of a proof. folder: to which its paths are relative."""
     from softfloat_ref import __version__
 
@@ -47,9 +47,9 @@ def certificate(outcome: ProofOutcome, strategy: str, how: Tactics, folder: Path
             "netlist": {"sha256": question.rtl.netlist.hash, "yosys": question.rtl.netlist.yosys},
             "start": observed.start,
             "cycles": observed.cycles if len(question.unit.parts) == 1 else None,
-            "solvers": versions("bitwuzla", how.confirm),
+            "solvers": versions("bitwuzla", tactics.confirm),
             "strategy": strategy,
-            "limit_s": how.limit_s,
+            "limit_s": tactics.limit_s,
             "assume": question.assumed,
             "inputs": lane_widths(question.unit.inputs),
             "assumption": expression(question.domain),

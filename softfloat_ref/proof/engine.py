@@ -70,38 +70,42 @@ class _Outcome(NamedTuple):
     note: str = ""
 
 
-def decide(problem: Problem, name: str, how: Tactics) -> Decided:
+def decide(problem: Problem, name: str, tactics: Tactics) -> Decided:
     """Decide a case. Raises Error for what is not supported."""
     begin = time.monotonic()
     posed = problem.posed(problem.case(name))
     asked: list[Query] = []
     outcome = _Outcome("proved")
-    for part in posed.apart() if how.apart and posed.apart else [OutputPart("", posed.wrong, posed.ours)]:
-        outcome = _decide_part(posed, part, how, asked)
+    for part in posed.apart() if tactics.apart and posed.apart else [OutputPart("", posed.wrong, posed.ours)]:
+        outcome = _decide_part(posed, part, tactics, asked)
         if outcome.verdict != "proved":
             break
     seconds = time.monotonic() - begin
     return Decided(name, outcome.verdict, tuple(asked), seconds, outcome.counterexample, outcome.note, posed.undefined)
 
 
-def _decide_part(posed: Obligation, part: OutputPart, how: Tactics, asked: list[Query]) -> _Outcome:
+def _decide_part(posed: Obligation, part: OutputPart, tactics: Tactics, asked: list[Query]) -> _Outcome:
     """Decide a part, with the questions that it takes."""
     note, largest = "", largest_numbers([*part.reference, *posed.theirs])
     if largest:
         by = {t: number.value for t, number in largest.items()}
         wrong = and_(*substitute([part.wrong], by), *(number.facts for number in largest.values()))
         part = part._replace(wrong=wrong)
-    for kind, assertions in _attempts(posed, part, how.cut):
+    for kind, assertions in _attempts(posed, part, tactics.cut):
         kind += LARGEST if largest else ""
-        query, model = _ask(f"{part.name}: {kind}" if part.name else kind, assertions, how)
+        query, model = _ask(f"{part.name}: {kind}" if part.name else kind, assertions, tactics)
         asked.append(query)
         if query.result == "unknown":
             return _Outcome(
-                "undecided", note=f"{part.name}: no answer".removeprefix(": ") + f" within {how.limit_s:g} s"
+                "undecided", note=f"{part.name}: no answer".removeprefix(": ") + f" within {tactics.limit_s:g} s"
             )
         if query.result == "unsat":
-            other = query.confirmed.get(how.confirm, "unsat")
-            return _Outcome("proved") if other == "unsat" else _Outcome("undecided", note=f"{how.confirm} says {other}")
+            other = query.confirmed.get(tactics.confirm, "unsat")
+            return (
+                _Outcome("proved")
+                if other == "unsat"
+                else _Outcome("undecided", note=f"{tactics.confirm} says {other}")
+            )
         if real := posed.tried(model):
             return _Outcome("counterexample", real)
         note = "the solver's counterexample is none of the oracle"
@@ -175,10 +179,10 @@ def _with_built_parts(
     yield from _abstract(BUILT, posed.assumed, wrong, by | more, [*products, *quotients])
 
 
-def _ask(kind: str, assertions: Sequence[Term], how: Tactics) -> tuple[Query, Mapping[str, int]]:
+def _ask(kind: str, assertions: Sequence[Term], tactics: Tactics) -> tuple[Query, Mapping[str, int]]:
     """A question to the solver, with its answer, and the model, if there is one."""
-    answer = solve(assertions, how.limit_s)
+    answer = solve(assertions, tactics.limit_s)
     others: dict[str, Result] = {}
-    if how.confirm and answer.result == "unsat":
-        others[how.confirm] = confirm(assertions, how.confirm, how.limit_s).result
+    if tactics.confirm and answer.result == "unsat":
+        others[tactics.confirm] = confirm(assertions, tactics.confirm, tactics.limit_s).result
     return Query(kind, query_hash(assertions), answer.result, answer.seconds, others), answer.model

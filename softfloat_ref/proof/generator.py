@@ -23,7 +23,7 @@ _CYCLES_AFTER_RESET: Final = 4  # cycles after the reset
 
 class WrongState(NamedTuple):
     """Where a register is not the source. word: the number of the word that is its state; taken: whether operands are
-    taken then, None: it is wrong right after the reset; model: inputs; right, held: the next state, and what is held."""
+    taken then, None: it is wrong right after the reset; model: inputs; right: the next state; held: the register's."""
 
     word: int
     state: int

@@ -24,7 +24,7 @@ Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
 STRATEGIES: Final = ("auto", "whole", "cut", "split", "split-cut")
 FIRST_S: Final = 20.0  # auto: for all inputs at once, before they are split
 RESULTS: Final = "results.jsonl"
-_RESULT_TACTICS: Final = ("cut", "apart", "confirm")  # of How: a result holds for others only if these are the same
+_RESULT_TACTICS: Final = ("cut", "apart", "confirm")  # of Tactics: a result holds for others only if these are the same
 Note = Callable[[Decided, int, int], None]  # of a case, the number of those decided, and of all
 
 
@@ -56,7 +56,7 @@ class Proof:
 def prove(
     question: Problem,
     strategy: Strategy,
-    how: Tactics,
+    tactics: Tactics,
     pool: Workers | None = None,
     work: str | Path | None = None,
     note: Note = lambda *_: None,
@@ -68,44 +68,44 @@ def prove(
     after each case; first: only in the first operation, with any contents of a register that holds random bits. Raises
     Error for what is not supported, for cases that leave out an input, and if no input is as assumed.
     """
-    proof = _first(question, strategy, how, pool, work, note)
+    proof = _first(question, strategy, tactics, pool, work, note)
     if proof.verdict != "proved" or first or not isinstance(question, Question):
         return proof
-    more = later(question, how.limit_s)
+    more = later(question, tactics.limit_s)
     return proof if more is None else dataclasses.replace(proof, later=more, verdict=more.verdict)
 
 
 def _first(
-    question: Problem, strategy: Strategy, how: Tactics, pool: Workers | None, work: str | Path | None, note: Note
+    question: Problem, strategy: Strategy, tactics: Tactics, pool: Workers | None, work: str | Path | None, note: Note
 ) -> Proof:
     """The proof of one operation."""
-    question.check(how.limit_s)
+    question.check(tactics.limit_s)
     decider = _Decider(question, pool or Workers(), _Journal(question, work), note)
     if strategy in ("cut", "split-cut"):
-        how = dataclasses.replace(how, cut=True)
+        tactics = dataclasses.replace(tactics, cut=True)
     if strategy in ("whole", "split"):
-        how = dataclasses.replace(how, cut=False)
+        tactics = dataclasses.replace(tactics, cut=False)
     groups = question.groups
     divisible = [group.whole for group in groups if group.cases]
     if strategy in ("whole", "cut"):
-        whole = dataclasses.replace(how, apart=False)
+        whole = dataclasses.replace(tactics, apart=False)
         return _in_cases(decider, [group.whole for group in groups], whole)
     if strategy in ("split", "split-cut"):
         if not divisible:
             raise Error(f"{question.unit.name} is not split into cases; use --strategy cut or whole")
-        return _in_cases(decider, [name for group in groups for name in group.cases or (group.whole,)], how)
-    first = decider.all(divisible, dataclasses.replace(how, limit_s=min(FIRST_S, how.limit_s)))
+        return _in_cases(decider, [name for group in groups for name in group.cases or (group.whole,)], tactics)
+    first = decider.all(divisible, dataclasses.replace(tactics, limit_s=min(FIRST_S, tactics.limit_s)))
     gave_way = tuple(d for d in first if d.verdict == "undecided")
     decider.done = {d.case: d for d in first if d.verdict != "undecided"}
     split = {d.case for d in gave_way}
     names = [name for group in groups for name in (group.cases if group.whole in split else (group.whole,))]
-    return dataclasses.replace(_in_cases(decider, names, how), tried=gave_way)
+    return dataclasses.replace(_in_cases(decider, names, tactics), tried=gave_way)
 
 
-def _in_cases(decider: _Decider, names: Sequence[str], how: Tactics) -> Proof:
+def _in_cases(decider: _Decider, names: Sequence[str], tactics: Tactics) -> Proof:
     """The proof in these cases; of others than all inputs, also that they leave out no input."""
-    split = None if list(names) == [ALL] else _left_out(decider.question, names, how)
-    decided = decider.all(names, how)
+    split = None if list(names) == [ALL] else _left_out(decider.question, names, tactics)
+    decided = decider.all(names, tactics)
     begun = {d.case for d in decided}
     missing = tuple(name for name in names if name not in begun)
     verdicts = [d.verdict for d in decided]
@@ -114,10 +114,10 @@ def _in_cases(decider: _Decider, names: Sequence[str], how: Tactics) -> Proof:
     return Proof("counterexample" if "counterexample" in verdicts else verdict, tuple(decided), split, open=missing)
 
 
-def _left_out(question: Problem, names: Sequence[str], how: Tactics) -> Query:
+def _left_out(question: Problem, names: Sequence[str], tactics: Tactics) -> Query:
     """The question whether an input is in none of the cases. Raises Error if there is one."""
     inputs = question.outside(names)
-    answer = solve(inputs, how.limit_s)
+    answer = solve(inputs, tactics.limit_s)
     if answer.result == "sat":
         raise Error(f"the cases of {question.unit.name} leave out an input: a fault of softfloat-ref")
     return Query("an input in no case", query_hash(inputs), answer.result, answer.seconds)
@@ -131,15 +131,17 @@ class _Decider:
     note: Note
     done: dict[str, Decided] = field(default_factory=dict)
 
-    def all(self, names: Sequence[str], how: Tactics) -> list[Decided]:
+    def all(self, names: Sequence[str], tactics: Tactics) -> list[Decided]:
         """Decide cases, in order, until there is a counterexample; those that are known are not decided again."""
-        known = {name: d for name in names if (d := self.done.get(name) or self.journal.known(name, how)) is not None}
-        tasks = [(self.question, name, how) for name in names if name not in known]
+        known = {
+            name: d for name in names if (d := self.done.get(name) or self.journal.known(name, tactics)) is not None
+        }
+        tasks = [(self.question, name, tactics) for name in names if name not in known]
         if wrong := [d for d in known.values() if d.verdict == "counterexample"]:
             return wrong
         results = list(known.values())
         for decided in in_order(self.pool, _decide, tasks):
-            self.journal.keep(decided, how)
+            self.journal.keep(decided, tactics)
             results.append(decided)
             self.note(decided, len(results), len(names))
             if decided.verdict == "counterexample":
@@ -153,9 +155,9 @@ _QUESTIONS: Final[dict[str, Problem]] = {}  # of this process, with their terms
 
 
 def _decide(task: tuple[Problem, str, Tactics]) -> Decided:
-    question, name, how = task
+    question, name, tactics = task
     known = _QUESTIONS.setdefault(question.hash, question)
-    return decide(known, name, how)
+    return decide(known, name, tactics)
 
 
 class _Journal:
@@ -168,20 +170,20 @@ class _Journal:
         self.lines = list(_lines(text))
         self.start = "" if not text or text.endswith("\n") else "\n"  # after a line that was cut off
 
-    def known(self, name: str, how: Tactics) -> Decided | None:
+    def known(self, name: str, tactics: Tactics) -> Decided | None:
         """What was decided of a case in the same way; an undecided one only if it had as much time."""
         for line in reversed(self.lines):
             decided: Decided = line["decided"]
             same = line["key"] == self.key and decided.case == name
-            same = same and all(line[key] == getattr(how, key) for key in _RESULT_TACTICS)
-            if same and (decided.verdict != "undecided" or line["limit_s"] >= how.limit_s):
+            same = same and all(line[key] == getattr(tactics, key) for key in _RESULT_TACTICS)
+            if same and (decided.verdict != "undecided" or line["limit_s"] >= tactics.limit_s):
                 return decided
         return None
 
-    def keep(self, decided: Decided, how: Tactics) -> None:
+    def keep(self, decided: Decided, tactics: Tactics) -> None:
         """Add a result."""
         if self.file is not None:
-            line = {"key": self.key, **dataclasses.asdict(how), "decided": dataclasses.asdict(decided)}
+            line = {"key": self.key, **dataclasses.asdict(tactics), "decided": dataclasses.asdict(decided)}
             with appended(self.file) as stream:
                 stream.write(f"{self.start}{json.dumps(line)}\n".encode())
             self.start = ""

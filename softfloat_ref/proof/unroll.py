@@ -95,7 +95,7 @@ def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, held: Mapping[
 
 def after_reset(machine: Machine, ports: PortMap, keeps: bool = True) -> MachineRun:
     """The circuit after its reset, or after power-up, without operations; whether results would be taken is open in the
-    reset. keeps: as of Run."""
+    reset. keeps: as of MachineRun."""
     run = MachineRun(machine, {**free_contents(machine), **machine.starts}, keeps)
     idle = {name: signal for name, signal in idle_signals(ports).items() if name != "out_ready"}
     active = const(int(ports.reset is not None and ports.reset.active == "high"), 1)

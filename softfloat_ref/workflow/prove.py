@@ -56,7 +56,7 @@ def prove(
     """
     unit, prover = (
         circuit_unit(unit_of(what, fmt, **options)),
-        partial(prove_problem, strategy=strategy, how=Tactics(limit_s)),
+        partial(prove_problem, strategy=strategy, tactics=Tactics(limit_s)),
     )
     if (equal is None) == (ports is None):
         raise Error("prove takes equal, another definition, or ports and sources of a module")
