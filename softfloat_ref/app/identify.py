@@ -114,14 +114,14 @@ def _judge(unit: Unit, limit_s: float) -> Judge | None:
     """Proofs that take that long in all; None without a prover, or for a unit that is too wide."""
     if not limit_s or unit.input_width > MAX_PROVED or not _HAS_PROVER:
         return None
-    from softfloat_ref.proof.equal import judged
+    from softfloat_ref.proof.equal import compare_units
 
     end: list[float] = []
 
     def judge(first: Unit, second: Unit, flags: bool) -> tuple[int, ...] | bool | None:
         end[:] = end or [time.monotonic() + limit_s]
         seconds = end[0] - time.monotonic()
-        return judged(first, second, flags, seconds) if seconds > 0 else None
+        return compare_units(first, second, flags, seconds) if seconds > 0 else None
 
     return judge
 

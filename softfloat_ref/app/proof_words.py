@@ -15,14 +15,13 @@ from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.explanation.steps import SHOWN_LANES, number_text
 from softfloat_ref.golden.writers import text_line
 from softfloat_ref.proof.btor2 import UNDEFINED
-from softfloat_ref.proof.cosimulation import Difference
+from softfloat_ref.proof.cosimulation import SimulatedDifference
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.later import Later
-from softfloat_ref.proof.outcome import Outcome
+from softfloat_ref.proof.outcome import ProofOutcome, macro_lines
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Counterexample, Problem, Question, other_latency
 from softfloat_ref.proof.simplest import simplest
-from softfloat_ref.proof.texts import asking
 from softfloat_ref.proof.unroll import ANY, CHANGING
 from softfloat_ref.proof.wave import write_wave
 from softfloat_ref.rtl.binding import flag_mask
@@ -42,7 +41,7 @@ _SIMPLER_S: Final = 10.0  # for a simpler input, at most
 _NO_RESULT: Final = "no defined result"
 
 
-def outcome_lines(outcome: Outcome) -> Iterator[str]:
+def outcome_lines(outcome: ProofOutcome) -> Iterator[str]:
     """What came of a circuit."""
     if outcome.opinion.difference is not None:
         yield from _mismatch(outcome.question, outcome.opinion.difference)
@@ -64,7 +63,7 @@ def outcome_lines(outcome: Outcome) -> Iterator[str]:
         of, hint = _OPEN_PARTS[question.source is None or bool(proof.later.order)]
         yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, None), *_accepted(question, None)])}"
-        yield f"  {of} not decided: {proof.later.said}; {hint}"
+        yield f"  {of} not decided: {proof.later.message}; {hint}"
     else:
         yield from undecided_lines(f"{module} and {unit.label}", proof)
 
@@ -80,8 +79,8 @@ def _circuit(question: Question, later: Later | None) -> str:
         return "combinational"
     always = observed.start in (ANY, CHANGING)
     start = f"{'with' if always else 'the first operation'} {observed.start}"
-    if later is not None and later.said:
-        start = later.said
+    if later is not None and later.message:
+        start = later.message
     if ports.latency is None and len(question.unit.parts) > 1:
         return start
     upto = "" if ports.latency is not None else "at most "
@@ -133,7 +132,7 @@ def _counterexample(question: Question, counterexample: Counterexample) -> Itera
             yield "  with a choice for a value that the module leaves undefined (x)"
 
 
-def _mismatch(question: Question, difference: Difference) -> Iterator[str]:
+def _mismatch(question: Question, difference: SimulatedDifference) -> Iterator[str]:
     """How a simulation differs from the netlist."""
     yield f"MISMATCH: {question.rtl.ports.module} as {difference.simulator} simulates it is not what Yosys reads"
     for name, code in list(difference.inputs.items())[:_SHOWN_INPUTS]:
@@ -146,11 +145,13 @@ def _mismatch(question: Question, difference: Difference) -> Iterator[str]:
         yield f"  {' and '.join(difference.agreeing)} shows what the netlist gives"
     if difference.macros:
         yield f"  with {' and '.join(difference.macros)} defined, as for the netlist, {difference.simulator} agrees"
-    yield from (f"  {line}" for line in asking(difference.macros, [file.path for file in question.rtl.reading.files]))
+    yield from (
+        f"  {line}" for line in macro_lines(difference.macros, [file.path for file in question.rtl.reading.files])
+    )
     yield "  nothing is proved of a netlist that is not its sources"
 
 
-def _looks(outcome: Outcome) -> Iterator[str]:
+def _looks(outcome: ProofOutcome) -> Iterator[str]:
     """Whether simulators compile another text, and what is known of that; why no simulator ran, if none did."""
     text, opinion = outcome.text, outcome.opinion
     if text is not None and text.rtl is None:
@@ -161,7 +162,7 @@ def _looks(outcome: Outcome) -> Iterator[str]:
         yield f"no simulation of the sources: {'; '.join(opinion.absent.values())}"
 
 
-def waveform_line(outcome: Outcome, path: str) -> str:
+def waveform_line(outcome: ProofOutcome, path: str) -> str:
     """Write the waveform; the result in words."""
     if outcome.opinion.difference is not None:
         return f"{path}: not written, since there is no proof"

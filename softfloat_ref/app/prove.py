@@ -23,9 +23,9 @@ from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof.certificate import other_versions, problems, read_certificate
 from softfloat_ref.proof.certify import certificate
-from softfloat_ref.proof.engine import Decided, How
+from softfloat_ref.proof.engine import Decided, Tactics
 from softfloat_ref.proof.equal import Equality
-from softfloat_ref.proof.outcome import decided
+from softfloat_ref.proof.outcome import decide_circuit
 from softfloat_ref.proof.prove import STRATEGIES, Proof, prove
 from softfloat_ref.proof.question import Problem
 from softfloat_ref.proof.solver import SOLVERS
@@ -118,7 +118,7 @@ def command(
         _refuse(lambda n: n not in ("checked", "confirm"), "--check reads a certificate, which names unit and files")
         return _check(checked, confirm or "bitwuzla")
     source, request = _source(request, held)
-    unit, how = request.circuit_unit(op), How(limit, confirm=confirm or "")
+    unit, how = request.circuit_unit(op), Tactics(limit, confirm=confirm or "")
     prover = _prover(strategy, how, jobs, scheduler, work, first)
     if equal is not None:
         _refuse(lambda n: n in _MODULE_PARAMETERS, "--equal compares two definitions, without a module")
@@ -141,7 +141,7 @@ def command(
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
-    outcome = decided(question, sources, prover, sim)
+    outcome = decide_circuit(question, sources, prover, sim)
     if output is not None:
         table = certificate(outcome, strategy, how, Path(output).parent)
         write_data(output, json.dumps(table, indent=1))
@@ -179,7 +179,7 @@ def _source(request: UnitRequest, held: tuple[str, ...]) -> tuple[Lfsr | None, U
 
 
 def _prover(
-    strategy: Any, how: How, jobs: int | None, scheduler: str | None, work: str | None, first: bool
+    strategy: Any, how: Tactics, jobs: int | None, scheduler: str | None, work: str | None, first: bool
 ) -> Callable[[Problem], Proof]:
     """The function that proves, with its progress shown."""
 

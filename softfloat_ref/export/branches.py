@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import Term, subterms
 
 _MIN_SPARED: Final = 12  # operations that a branch must spare
 _COSTS: Final = {"const": 0, "var": 0, "zext": 0, "mul": 3, "udiv": 25, "urem": 25}
@@ -39,7 +39,7 @@ class Branches:
 
 def branches(roots: Sequence[Term]) -> Branches:
     """The branches of a program that computes the roots."""
-    order = in_order(roots)
+    order = subterms(roots)
     selects: frozenset[Term] = frozenset()
     for _ in range(_MAX_PASSES):
         result = _placed(order, roots, selects)

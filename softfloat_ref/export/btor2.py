@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from softfloat_ref.symbolic.build import extract, make, zext
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import Term, extract, in_order, make, zext
+from softfloat_ref.symbolic.terms import Term, subterms
 
 _OPERATORS: Final = {"shl": "sll", "lshr": "srl", "ashr": "sra", "extract": "slice", "zext": "uext", "sext": "sext"}
 _SHIFTS: Final = ("shl", "lshr", "ashr")
@@ -44,7 +45,7 @@ class _Btor2File:
         self.lines += [f"; {line}".rstrip() for line in circuit.comment.splitlines()]
         numbers: dict[Term, int] = {}
         inputs = {n: self.line(f"input {self.sort(p.width)} {prefix}{n}") for p in circuit.inputs for n in p.names}
-        for t in in_order(circuit.roots):
+        for t in subterms(circuit.roots):
             numbers[t] = inputs[t.value] if t.op == "var" else self.term(t, numbers, circuit.names.get(t, ""))
         for name in (n for p in circuit.outputs for n in p.names):
             self.line(f"output {numbers[circuit.terms[name]]} {prefix}{name}")
@@ -54,7 +55,7 @@ class _Btor2File:
         if t.is_const:
             return self.line(f"constd {self.sort(t.width)} {t.value}")
         if t.op in _SHIFTS and t.args[1].width != t.width:
-            for inner in in_order([even_shift(t)]):
+            for inner in subterms([even_shift(t)]):
                 if inner not in numbers:
                     numbers[inner] = self.term(inner, numbers, "")
             return numbers[even_shift(t)]

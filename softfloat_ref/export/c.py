@@ -10,8 +10,8 @@ from softfloat_ref.base.systemverilog import sv_name
 from softfloat_ref.export.branches import Branches, BranchPath, ChoiceGroup, branches
 from softfloat_ref.export.plan import FLIPPED, PrintPlan, is_atom, make_plan, wrap_line
 from softfloat_ref.export.words import WORD, on_words
-from softfloat_ref.symbolic.circuit import Circuit, Port
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
+from softfloat_ref.symbolic.terms import Term, subterms
 
 _C_KEYWORDS: Final = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -72,11 +72,11 @@ def _port_notes(circuit: Circuit) -> Iterator[str]:
         yield f"//   {port.name}: {lanes}{port.width} bits{more}{note}"
 
 
-def _longint(port: Port) -> str:
+def _longint(port: CircuitPort) -> str:
     return f"longint unsigned {sv_name(port.name)}" + (f"[{port.lanes}]" if port.lanes > 1 else "")
 
 
-def _signature(name: str, inputs: Iterable[Port], outputs: Iterable[Port]) -> str:
+def _signature(name: str, inputs: Iterable[CircuitPort], outputs: Iterable[CircuitPort]) -> str:
     parameters = [f"const uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t {p.name}" for p in inputs]
     parameters += [f"uint64_t {p.name}[{p.lanes}]" if p.lanes > 1 else f"uint64_t *{p.name}" for p in outputs]
     return f"void {name}({', '.join(parameters)})"
@@ -119,7 +119,7 @@ class _CFunction:
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
         self.branches: Branches = branches(circuit.roots)
-        order = in_order(circuit.roots)
+        order = subterms(circuit.roots)
         forced = [t for t in order if self.branches.group(t)]
         reserved = {*KEYWORDS, circuit.name, *(p.name for p in circuit.inputs)}
         self.plan: PrintPlan = make_plan(circuit, reserved, _needs, forced)

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from typing import Final
 
+from softfloat_ref.symbolic.build import eq, ite, make, not_
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, eq, in_order, ite, make, not_
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, subterms
 
 _MAX_OPERATORS: Final = 5  # operators in an expression
 _LINE_LENGTH: Final = 110
@@ -70,7 +71,7 @@ def simplify(circuit: Circuit) -> Circuit:
     """The circuit with the condition of each choice known on its two sides, near it."""
     new: dict[Term, Term] = {}
     names: dict[Term, str] = {}
-    for t in in_order(circuit.roots):
+    for t in subterms(circuit.roots):
         new[t] = _made(t, [new[a] for a in t.args])
         if t in circuit.names:
             names.setdefault(new[t], circuit.names[t])
@@ -117,7 +118,7 @@ def make_plan(circuit: Circuit, reserved: Collection[str], needs: Needs, forced:
 
     reserved: names that no term gets; needs: operands that the language can only name; forced: stated at any rate.
     """
-    order = in_order(circuit.roots)
+    order = subterms(circuit.roots)
     uses = Counter(a for t in order for a in t.args) + Counter(circuit.roots)
     hints = {t: hint for t, hint in circuit.names.items() if not hint.endswith(".")}
     chosen = _chosen(order, uses, hints, needs, set(forced))

@@ -11,7 +11,7 @@ from typing import Final
 
 from softfloat_ref.base.systemverilog import KEYWORDS, sv_name
 from softfloat_ref.export.plan import FLIPPED, PrintPlan, by_stage, is_atom, make_plan, wrap_line
-from softfloat_ref.symbolic.circuit import Circuit, Port
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
 from softfloat_ref.symbolic.terms import Term, signed
 
 _MIN_HEX: Final = 10  # constants below are decimal
@@ -104,11 +104,11 @@ def _names(circuit: Circuit) -> list[str]:
     return [circuit.name, *(sv_name(p.name) for p in (*circuit.inputs, *circuit.outputs))]
 
 
-def _declared(direction: str, port: Port) -> str:
+def _declared(direction: str, port: CircuitPort) -> str:
     return f"{direction} logic {_range(port.width * port.lanes)}{sv_name(port.name)}"
 
 
-def _note(port: Port) -> str:
+def _note(port: CircuitPort) -> str:
     lanes = f"{port.lanes} lanes of {port.width} bits, lane 0 lowest" if port.lanes > 1 else ""
     words = "; ".join(filter(None, (port.comment, lanes)))
     return f"  // {words}" if words else ""

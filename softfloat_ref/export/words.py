@@ -10,24 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Final
 
-from softfloat_ref.symbolic.circuit import Circuit, Port
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    extract,
-    in_order,
-    ite,
-    make,
-    not_,
-    or_,
-    sext,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, or_, sext, zext
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
+from softfloat_ref.symbolic.terms import FALSE, Term, const, subterms, var
 
 WORD: Final = 64
 _HALF_WORD: Final = WORD // 2
@@ -58,12 +43,12 @@ def on_words(circuit: Circuit) -> Circuit:
     return Circuit(circuit.name, ins, outs, terms, names, circuit.comment)
 
 
-def _port(port: Port) -> Port:
+def _port(port: CircuitPort) -> CircuitPort:
     width = port.width if count(port.width) == 1 else WORD
-    return Port(port.name, width, port.lanes * count(port.width), port.comment)
+    return CircuitPort(port.name, width, port.lanes * count(port.width), port.comment)
 
 
-def _word_names(port: Port, lane: str) -> list[str]:
+def _word_names(port: CircuitPort, lane: str) -> list[str]:
     """The names of a lane's words: those of the lanes of `_port`."""
     n = count(port.width)
     if n == 1:
@@ -81,7 +66,7 @@ class _Words:
 
     def of(self, root: Term) -> Words:
         """The words of a term."""
-        for t in in_order([root]):
+        for t in subterms([root]):
             if t not in self.known:
                 self.known[t] = self._of(t)
                 assert sum(word.width for word in self.known[t]) == t.width, t.op
@@ -332,7 +317,7 @@ _RULES: Final[dict[str, _Rule]] = {
 }
 
 
-def words_of(codes: Sequence[int], ports: Sequence[Port]) -> list[int]:
+def words_of(codes: Sequence[int], ports: Sequence[CircuitPort]) -> list[int]:
     """Codes of a circuit's ports as those of its words."""
     lanes = [p.width for p in ports for _ in range(p.lanes)]
     return [c >> WORD * k & ((1 << WORD) - 1) for c, w in zip(codes, lanes, strict=True) for k in range(count(w))]

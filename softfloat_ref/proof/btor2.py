@@ -8,21 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Op,
-    Term,
-    const,
-    eq,
-    extract,
-    ite,
-    make,
-    not_,
-    sext,
-    var,
-    variables,
-    zext,
-)
+from softfloat_ref.symbolic.build import eq, extract, ite, make, not_, sext, zext
+from softfloat_ref.symbolic.terms import FALSE, Op, Term, const, var, variables
 
 UNDEFINED: Final = "undefined"  # begins the names of values that the source leaves open
 
@@ -74,8 +61,8 @@ def read_btor2(text: str) -> Machine:
             try:
                 reader.read(words.split(), comment)
             except (KeyError, IndexError, ValueError) as e:
-                said = str(e) if isinstance(e, Error) else "wrong or unknown"
-                raise Error(f"BTOR2 line {number}: {line.strip()[:60]!r}: {said}") from None
+                message = str(e) if isinstance(e, Error) else "wrong or unknown"
+                raise Error(f"BTOR2 line {number}: {line.strip()[:60]!r}: {message}") from None
     aliases = {name: int(number) for number, name in _ALIAS.findall(text)}
     return reader.machine(aliases)
 
@@ -114,9 +101,9 @@ class _Reader:
             into = self.nexts if kind == "next" else self.starts
             into[str(self.nodes[int(words[3])].value)] = self._node(words[4])
         elif kind not in _IGNORED:
-            self.nodes[number] = self._made(number, kind, words)
+            self.nodes[number] = self._line_node(number, kind, words)
 
-    def _made(self, number: int, kind: str, words: list[str]) -> Term:
+    def _line_node(self, number: int, kind: str, words: list[str]) -> Term:
         width = self.sorts[int(words[2])]
         if kind in ("input", "state"):
             return self._free(number, words, width)
@@ -145,8 +132,8 @@ class _Reader:
 def _held(term: Term, registers: Mapping[Term, str]) -> Term | None:
     """The register whose contents a term is, but in a reset, where it is a constant."""
     ways = term.args[1:] if term.op == "ite" else (term,)
-    found = [t for t in ways if t in registers]
-    return found[0] if len(found) == 1 and all(t in registers or t.is_const for t in ways) else None
+    held = [t for t in ways if t in registers]
+    return held[0] if len(held) == 1 and all(t in registers or t.is_const for t in ways) else None
 
 
 _UNARY: Final[dict[str, Callable[[int, Term], Term]]] = {
@@ -186,10 +173,10 @@ def _operation(kind: str, width: int, args: list[Term]) -> Term:
 
 def _parity(a: Term) -> Term:
     bits = [extract(a, bit, bit) for bit in range(a.width)]
-    found = FALSE
+    parity = FALSE
     for bit in sorted(bits, key=lambda b: b.is_const):  # constants last: words that differ in those alone are alike
-        found = make("xor", 1, found, bit)
-    return found
+        parity = make("xor", 1, parity, bit)
+    return parity
 
 
 def _signed_quotient(kind: str, a: Term, b: Term) -> Term:

@@ -11,27 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations, product
 from typing import Final
 
-from softfloat_ref.proof.cut import Product, at_most, products_in, resized, shifted
+from softfloat_ref.proof.cut import Product, at_most, products_in, resized, same_number, shifted
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.symbolic.terms import (
-    Term,
-    bare,
-    const,
-    eq,
-    evaluator,
-    extract,
-    in_order,
-    ite,
-    make,
-    not_,
-    replaced,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import bare, eq, extract, ite, make, not_, substitute, zext
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, var
 
 QUESTION_S: Final = 20.0  # for each question
 Samples = Sequence[Mapping[str, int]]
-Step = Callable[[Term], Term]  # from a partial sum to the next one
+NextSum = Callable[[Term], Term]  # from a partial sum to the next one
 Places = Mapping[tuple[int, ...], Sequence[Term]]  # terms by their values, for each sample
 
 
@@ -39,28 +26,28 @@ def built_products(
     ours: Sequence[Term], places: Places, assumed: Sequence[Term], samples: Samples
 ) -> tuple[dict[Term, Term], list[Product]]:
     """The products of the reference that the circuit builds under assumptions, with what replaces them and the
-    circuit's; none if there is none.
+    circuit's; both empty if it builds none.
 
     samples: values of the variables, for which the assumptions hold; places: the circuit's terms by their values then.
     """
     by: dict[Term, Term] = {}
-    found: list[Product] = []
-    for made in products_in(ours):
-        x, y = (bare(a) for a in made.args)
-        p = var(f"product {len(found)}", x.width + y.width)
+    products: list[Product] = []
+    for term in products_in(ours):
+        x, y = (bare(a) for a in term.args)
+        p = var(f"product {len(products)}", x.width + y.width)
         for steps, shift in _ways(x, y, assumed, samples):
             last = _followed(steps, p.width, places, assumed, samples)
             if last:
                 up = shifted(p, shift)
-                by |= {made: resized(p, made.width), **{t: resized(up, t.width) for t in last}}
-                found.append(Product(p, x, y))
+                by |= {term: resized(p, term.width), **{t: resized(up, t.width) for t in last}}
+                products.append(Product(p, x, y))
                 break
-    return by, found
+    return by, products
 
 
 def by_values(roots: Sequence[Term], samples: Samples) -> Places:
     """The terms below the roots that are no constants."""
-    order = in_order(roots)
+    order = subterms(roots)
     places: dict[tuple[int, ...], list[Term]] = {}
     for term, *values in zip(order, *map(evaluator(order), samples), strict=True):
         if not term.is_const:
@@ -68,7 +55,7 @@ def by_values(roots: Sequence[Term], samples: Samples) -> Places:
     return places
 
 
-def _ways(x: Term, y: Term, assumed: Sequence[Term], samples: Samples) -> Iterator[tuple[list[Step], int]]:
+def _ways(x: Term, y: Term, assumed: Sequence[Term], samples: Samples) -> Iterator[tuple[list[NextSum], int]]:
     """The ways to build a product, times a power of two: a factor may have been shifted up to its leading one."""
     shifts = [sorted({0, _zeros(t, assumed, samples)}) for t in (x, y)]
     for up_x, up_y in product(*shifts):
@@ -89,22 +76,22 @@ def _zeros(t: Term, assumed: Sequence[Term], samples: Samples) -> int:
     return least if solve([*assumed, not_(eq(above, const(0, least)))], QUESTION_S).result == "unsat" else 0
 
 
-def _from_above(a: Term, b: Term, i: int, width: int) -> Step:
+def _from_above(a: Term, b: Term, i: int, width: int) -> NextSum:
     """The last sum moved up by a bit, and `a` if bit i of `b` is set."""
     addend = ite(extract(b, i, i), zext(a, width), const(0, width))
     return lambda last: make("add", width, make("shl", width, last, const(1, width)), addend)
 
 
-def _from_below(a: Term, b: Term, i: int, width: int) -> Step:
+def _from_below(a: Term, b: Term, i: int, width: int) -> NextSum:
     """The last sum, and `a` in place i if bit i of `b` is set."""
     up = make("shl", width, zext(a, width), const(i, width))
     return lambda last: make("add", width, last, ite(extract(b, i, i), up, const(0, width)))
 
 
 def _followed(
-    steps: Sequence[Step], width: int, places: Places, assumed: Sequence[Term], samples: Samples
+    steps: Sequence[NextSum], width: int, places: Places, assumed: Sequence[Term], samples: Samples
 ) -> list[Term]:
-    """The terms that are the last sum, proved step by step; none if there is none."""
+    """The circuit's terms that are the last sum, proved step by step; none if a step is not found or not proved."""
     sums = [const(0, width)]
     for step in steps:
         sums.append(step(sums[-1]))
@@ -131,7 +118,6 @@ def _followed(
 
 
 def is_same(t: Term, want: Term, by: Mapping[Term, Term], assumed: Sequence[Term]) -> bool:
-    """Whether a term is another one, of variables for what was found before: `by` says for which terms."""
-    (mine,) = replaced([t], by)
-    width = max(mine.width, want.width)
-    return solve([*assumed, not_(eq(zext(mine, width), zext(want, width)))], QUESTION_S).result == "unsat"
+    """Whether a term equals another one under assumptions. by: the variables in place of what was found before."""
+    (mine,) = substitute([t], by)
+    return solve([*assumed, not_(same_number(mine, want))], QUESTION_S).result == "unsat"

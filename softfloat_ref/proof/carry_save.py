@@ -17,28 +17,13 @@ from typing import Final, NamedTuple
 from softfloat_ref.proof.cut import products_in
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.sweep import samples_of
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    and_,
-    bare,
-    concat,
-    eq,
-    evaluator,
-    extract,
-    in_order,
-    make,
-    not_,
-    replaced,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, bare, concat, eq, extract, make, not_, substitute, zext
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, evaluator, subterms, var
 
 _QUESTION_S: Final = 20.0  # for a bit of the product
 _SAMPLES: Final = 128
-_STEPS: Final = 5  # from an adder's inputs to its outputs, at most
-_NEAR: Final = 24  # terms between an adder's outputs and its inputs, at most
+_ADDER_DEPTH: Final = 5  # from an adder's inputs to its outputs, at most
+_ADDER_TERMS: Final = 24  # terms between an adder's outputs and its inputs, at most
 _WIDEST: Final = 64  # bits of an operand
 _LOGIC: Final[dict[str, Callable[..., int]]] = {  # of bits for many inputs, side by side
     "and": lambda ones, a, b: a & b,
@@ -50,11 +35,11 @@ _LOGIC: Final[dict[str, Callable[..., int]]] = {  # of bits for many inputs, sid
 
 
 def added_products(ours: Sequence[Term], theirs: Sequence[Term]) -> dict[Term, Term]:
-    """The circuit's terms that are bits of a product of the reference's operands, as bits of a multiplication; none if
+    """The circuit's terms that are bits of a product of the reference's operands, as bits of a multiplication; empty if
     there are none. They are equal for all inputs."""
     by: dict[Term, Term] = {}
-    for made in products_in(ours):
-        x, y = (bare(a) for a in made.args)
+    for term in products_in(ours):
+        x, y = (bare(a) for a in term.args)
         if max(x.width, y.width) <= _WIDEST and min(x.width, y.width) > 1:
             by |= _added(x, y, tuple(theirs))
     return by
@@ -82,8 +67,8 @@ def _added(x: Term, y: Term, theirs: tuple[Term, ...]) -> Mapping[Term, Term]:
     for k, place in enumerate(places):  # the likeliest first: made of the fewest bits that adders took
         place.sort(key=lambda t: (t not in tree.columns[k], len(tree.passed([t]))))
     tree.expose([place[0] for place in places if place])
-    found = {t: k for k, place in enumerate(places) for t in place if tree.adds_up_to(k, t)}
-    return dict(_as_parts(bits, found, whole))
+    product_bits = {t: k for k, place in enumerate(places) for t in place if tree.adds_up_to(k, t)}
+    return dict(_as_parts(bits, product_bits, whole))
 
 
 def _values(t: Term, samples: Sequence[Mapping[str, int]]) -> list[int]:
@@ -104,7 +89,7 @@ class _Bits:
     def __init__(self, roots: Sequence[Term], samples: Sequence[Mapping[str, int]]) -> None:
         self.ones = (1 << len(samples)) - 1
         self.samples = samples
-        self.order = in_order(roots)
+        self.order = subterms(roots)
         self.of: dict[Term, list[Term]] = {}
         self.seen: dict[Term, int] = {FALSE: 0, TRUE: self.ones}
         run = evaluator(self.order)
@@ -125,11 +110,11 @@ class _Bits:
     def above(self, t: Term) -> frozenset[Term]:
         """The bits that are made of a bit in a few steps."""
         if t not in self._above:
-            found, last = set[Term](), {t}
-            for _ in range(_STEPS):
-                last = {user for bit in last for user in self.users[bit]} - found
-                found |= last
-            self._above[t] = frozenset(found)
+            users, last = set[Term](), {t}
+            for _ in range(_ADDER_DEPTH):
+                last = {user for bit in last for user in self.users[bit]} - users
+                users |= last
+            self._above[t] = frozenset(users)
         return self._above[t]
 
     def _split(self, t: Term) -> list[Term]:
@@ -166,11 +151,11 @@ def _operands(bits: _Bits, x: Sequence[int], y: Sequence[int]) -> tuple[list[Ter
     one, other = ([_alike(bits, partners, v) for v in values] for values in (x, y))
     first = [[t] for t in _most_paired(one, other, partners)], [[t] for t in _most_paired(other, one, partners)]
     # Again, with those that were chosen: what gates an operand is paired with its bits, too.
-    found = _most_paired(one, first[1], partners), _most_paired(other, first[0], partners)
-    inner = [t for operand in found for t in operand[:-1]]
-    if TRUE in inner or any(TRUE not in (u, v) and v not in partners[u] for u, v in product(*found)):
+    chosen = _most_paired(one, first[1], partners), _most_paired(other, first[0], partners)
+    inner = [t for operand in chosen for t in operand[:-1]]
+    if TRUE in inner or any(TRUE not in (u, v) and v not in partners[u] for u, v in product(*chosen)):
         return None
-    return found
+    return chosen
 
 
 def _alike(bits: _Bits, among: Iterable[Term], values: int) -> list[Term]:
@@ -229,20 +214,20 @@ class _Tree:
         """Take all adders that the circuit has, from the lowest column on: full ones first, which have half ones in
         them."""
         for k in range(len(self.columns)):
-            waiting, kept = self.columns[k], list[Term]()
+            waiting, left = self.columns[k], list[Term]()
             while waiting:
                 t = waiting.pop()
-                adder = self._first(_full_adders(bits, k, t, kept))
-                kept.append(t)
+                adder = self._first(_full_adders(bits, k, t, left))
+                left.append(t)
                 if adder is None and not waiting:
-                    adder = self._first(_half_adders(bits, k, kept))
+                    adder = self._first(_half_adders(bits, k, left))
                 if adder is not None:
-                    kept = [t for t in kept if t not in adder.taken]
+                    left = [t for t in left if t not in adder.taken]
                     waiting.append(adder.total)
                     self.columns[k + 1].append(adder.carry)
                     self.adders |= dict.fromkeys(adder.taken, adder)
                     self.placed |= {adder.total, adder.carry}
-            self.columns[k] = kept
+            self.columns[k] = left
 
     def _first(self, adders: Iterator[_Adder]) -> _Adder | None:
         """The first adder of which both outputs are new."""
@@ -257,16 +242,16 @@ class _Tree:
     def passed(self, roots: Sequence[Term]) -> list[_Adder]:
         """The adders that took what the roots are made of."""
         left, waiting = {t for column in self.columns.values() for t in column}, list(roots)
-        seen, found = set[Term](), list[_Adder]()
+        seen, adders = set[Term](), list[_Adder]()
         while waiting:
             t = waiting.pop()
             if t not in seen and t not in left:
                 seen.add(t)
                 if t in self.adders:
-                    found.append(self.adders[t])
+                    adders.append(self.adders[t])
                 else:
                     waiting.extend(t.args)
-        return found
+        return adders
 
     def _take_back(self, adder: _Adder) -> None:
         if self.adders.get(adder.taken[0]) is not adder:
@@ -288,11 +273,11 @@ class _Tree:
         """Whether a bit is bit k of the sum of all columns, whatever the bits in them are."""
         columns = [self.columns.get(i, ()) for i in range(k + 1)]
         names = {t: var(f"bit {t.number}", 1) for column in columns for t in column if not t.is_const}
-        assumed = replaced([not_(t) for t in self.never], names)
+        assumed = substitute([not_(t) for t in self.never], names)
         rows = zip_longest(*columns, fillvalue=FALSE)
         words = [reduce(concat, (names.get(t, t) for t in reversed(row))) for row in rows]
         total = extract(reduce(lambda a, b: make("add", k + 1, a, b), words), k, k)
-        (mine,) = replaced([t], names)
+        (mine,) = substitute([t], names)
         return solve([*assumed, not_(eq(mine, total))], _QUESTION_S).result == "unsat"
 
     @property
@@ -304,20 +289,20 @@ class _Tree:
 def _full_adders(bits: _Bits, k: int, t: Term, others: Sequence[Term]) -> Iterator[_Adder]:
     """The adders of a bit and two others of its column."""
     for a, b in combinations(others, 2):
-        if bits.seen[a] ^ bits.seen[b] ^ bits.seen[t] in bits.known and (made := _outputs(bits, (a, b, t))):
-            yield _Adder(k, (a, b, t), *made)
+        if bits.seen[a] ^ bits.seen[b] ^ bits.seen[t] in bits.known and (outputs := _outputs(bits, (a, b, t))):
+            yield _Adder(k, (a, b, t), *outputs)
 
 
 def _half_adders(bits: _Bits, k: int, column: Sequence[Term]) -> Iterator[_Adder]:
     """The adders of two bits of a column that are not a part of full ones."""
     for taken in combinations(column, 2):
-        if (made := _outputs(bits, taken)) and not _inner(bits, taken, made[1]):
-            yield _Adder(k, taken, *made)
+        if (outputs := _outputs(bits, taken)) and not _inner(bits, taken, outputs[1]):
+            yield _Adder(k, taken, *outputs)
 
 
 def _outputs(bits: _Bits, taken: Sequence[Term]) -> tuple[Term, Term] | None:
     """The circuit's sum and carry of some bits, whatever these are; None if it does not have both."""
-    total, carry = (_made(bits, taken, output) for output in (_total, _carry))
+    total, carry = (_output_bit(bits, taken, output) for output in (_total, _carry))
     return None if total is None or carry is None else (total, carry)
 
 
@@ -330,25 +315,25 @@ def _carry(values: Sequence[int]) -> int:
     return reduce(int.__or__, (a & b for a, b in combinations(values, 2)))
 
 
-def _made(bits: _Bits, taken: Sequence[Term], output: Callable[[Sequence[int]], int]) -> Term | None:
+def _output_bit(bits: _Bits, taken: Sequence[Term], output: Callable[[Sequence[int]], int]) -> Term | None:
     """The circuit's bit that is the sum or carry of some bits, whatever they are; None if it has none."""
     rows = range(1 << len(taken))
-    given = {t: sum((row >> i & 1) << row for row in rows) for i, t in enumerate(taken)}
-    ones, want = (1 << len(rows)) - 1, output(list(given.values()))
+    inputs = {t: sum((row >> i & 1) << row for row in rows) for i, t in enumerate(taken)}
+    ones, want = (1 << len(rows)) - 1, output(list(inputs.values()))
     values = output([bits.seen[t] for t in taken])
     near = (t for t in frozenset.intersection(*map(bits.above, taken)) if bits.seen[t] == values)
-    return min((t for t in near if _table(t, given, ones) == want), key=lambda t: t.number, default=None)
+    return min((t for t in near if _table(t, inputs, ones) == want), key=lambda t: t.number, default=None)
 
 
-def _table(t: Term, given: Mapping[Term, int], ones: int) -> int | None:
+def _table(t: Term, inputs: Mapping[Term, int], ones: int) -> int | None:
     """The values of a bit for all values of a few others below it; None if it is not a function of these alone, or is
     far above them."""
-    known: dict[Term, int | None] = {**given, FALSE: 0, TRUE: ones}
+    known: dict[Term, int | None] = {**inputs, FALSE: 0, TRUE: ones}
 
     def value(t: Term) -> int | None:
         if t not in known:
             known[t] = None
-            if t.op in _LOGIC and len(known) < _NEAR:
+            if t.op in _LOGIC and len(known) < _ADDER_TERMS:
                 parts = [value(a) for a in t.args]
                 if None not in parts:
                     known[t] = _LOGIC[t.op](ones, *parts)
@@ -359,10 +344,10 @@ def _table(t: Term, given: Mapping[Term, int], ones: int) -> int | None:
 
 def _inner(bits: _Bits, taken: Sequence[Term], carry: Term) -> bool:
     """Whether a half adder is a part of a full one: its carry is joined with a bit that its inputs have a part in."""
-    given = dict.fromkeys(taken, 0)
+    inputs = dict.fromkeys(taken, 0)
     joined = {t for join in bits.users[carry] if join.op in ("or", "xor") for t in join.args if t is not carry}
     others = [a for t in joined if t.op == "and" for a in t.args]
-    return any(_table(a, given, 0) is not None for a in others)
+    return any(_table(a, inputs, 0) is not None for a in others)
 
 
 def _as_parts(bits: _Bits, places: Mapping[Term, int], whole: Term) -> Iterator[tuple[Term, Term]]:

@@ -7,6 +7,7 @@ the certificate's text.
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,21 +20,38 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.proof.solver import answer_text
-from softfloat_ref.proof.versions import installed_version
 from softfloat_ref.rtl.reading import list_changes
 
 SCHEMA: Final = 2
 _LIMIT_S: Final = 300.0  # to check the split
 _WIDTH_OF: Final = "(declare-const {name} (_ BitVec {width}))"
 _NAME: Final = re.compile(r"[a-z_]+[a-z0-9_]*")
+_PACKAGES: Final = {"z3": "z3-solver"}  # of tools with other names
 
 
-def sealed(table: Mapping[str, Any]) -> dict[str, Any]:
+def installed_version(tool: str) -> str | None:
+    """The version of a tool from PyPI, or of softfloat-ref; None if it is not installed."""
+    from softfloat_ref import __version__
+
+    if tool == "softfloat-ref":
+        return __version__
+    try:
+        return importlib.metadata.version(_PACKAGES.get(tool, tool))
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def versions(*tools: str) -> dict[str, str]:
+    """The versions of tools that are installed; an empty name is none."""
+    return {tool: version for tool in tools if tool and (version := installed_version(tool)) is not None}
+
+
+def seal(table: Mapping[str, Any]) -> dict[str, Any]:
     """A certificate with its own hash."""
-    return {**table, "sha256": _seal(table)}
+    return {**table, "sha256": _hash(table)}
 
 
-def _seal(table: Mapping[str, Any]) -> str:
+def _hash(table: Mapping[str, Any]) -> str:
     rest = {k: v for k, v in table.items() if k != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
@@ -44,8 +62,8 @@ def read_certificate(path: str) -> dict[str, Any]:
         raise Error(f"{path}: no such file")
     text = read_bytes(path, limits.JSON)
     try:
-        found = dict(parse_json(text, path))
-        ours, schema, version = found["tool"] == "softfloat-ref", found["schema"], found["version"]
+        table = dict(parse_json(text, path))
+        ours, schema, version = table["tool"] == "softfloat-ref", table["schema"], table["version"]
     except (ValueError, KeyError, TypeError):
         ours = False
     if not ours:
@@ -55,14 +73,14 @@ def read_certificate(path: str) -> dict[str, Any]:
             f"{path}: a certificate of schema {schema}, written by softfloat-ref {version}; this version checks schema"
             f" {SCHEMA}: prove again"
         )
-    return found
+    return table
 
 
 def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -> Iterator[str]:
     """What is wrong with a certificate; nothing, if it holds. folder: of relative paths. Raises Error for a text that
     is incomplete."""
     with _complete():
-        if table["sha256"] != _seal(table):
+        if table["sha256"] != _hash(table):
             yield "its text was changed after it was written"
         if not any(file["role"] == "source" for file in table["reading"]["files"]):
             yield "it names no sources"
@@ -77,8 +95,8 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
             yield f"{table['second_opinion']['difference']['simulator']} shows something else than the netlist"
         yield from _left_out(table, solver)
         if "cases" in other:
-            found = [*_open_cases(other["cases"]), *_left_out({**table, "cases": other["cases"]}, solver)]
-            yield from (f"the text that simulators compile: {line}" for line in found)
+            lines = [*_open_cases(other["cases"]), *_left_out({**table, "cases": other["cases"]}, solver)]
+            yield from (f"the text that simulators compile: {line}" for line in lines)
 
 
 @contextmanager
@@ -97,9 +115,9 @@ def other_versions(table: Mapping[str, Any]) -> Iterator[str]:
     was proved with which tools."""
     with _complete():
         for tool, used in {**table["reading"]["tools"], **table["solvers"]}.items():
-            found = installed_version(tool)
-            if found != used:
-                yield f"proved with {tool} {used}; {found or 'no version'} is installed"
+            installed = installed_version(tool)
+            if installed != used:
+                yield f"proved with {tool} {used}; {installed or 'no version'} is installed"
 
 
 def _open_cases(cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -116,13 +134,13 @@ def _left_out(table: Mapping[str, Any], solver: str) -> Iterator[str]:
     """Whether an input that is assumed is in no case."""
     text = split_text(table)
     try:
-        found = answer_text(text, solver, _LIMIT_S).result
+        result = answer_text(text, solver, _LIMIT_S).result
     except Error:
         raise
     except Exception as e:  # each solver has its own, for a text that it cannot read
         raise Error(f"{solver} cannot read the cases of the certificate: {e}") from None
-    if found != "unsat":
-        yield "the cases leave out an input" if found == "sat" else "whether the cases are complete is undecided"
+    if result != "unsat":
+        yield "the cases leave out an input" if result == "sat" else "whether the cases are complete is undecided"
 
 
 def split_text(table: Mapping[str, Any]) -> str:

@@ -7,17 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from softfloat_ref.proof.certificate import SCHEMA, sealed
-from softfloat_ref.proof.engine import Decided, How
-from softfloat_ref.proof.outcome import Outcome
+from softfloat_ref.proof.certificate import SCHEMA, seal, versions
+from softfloat_ref.proof.engine import Decided, Tactics
+from softfloat_ref.proof.outcome import ProofOutcome, SimulatedText
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
-from softfloat_ref.proof.texts import SimulatedText
-from softfloat_ref.proof.versions import versions
 from softfloat_ref.symbolic.smtlib import expression
 from softfloat_ref.symbolic.terms import FALSE
+from softfloat_ref.symbolic.units import lane_widths
 from softfloat_ref.units import stored
-from softfloat_ref.units.unit import lanes_of
 
 MEANING: Final = (
     "The circuit as Yosys reads it, with two-valued signals and one clock, gives the expected outputs of the unit for "
@@ -25,13 +23,14 @@ MEANING: Final = (
 )
 
 
-def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict[str, Any]:
+def certificate(outcome: ProofOutcome, strategy: str, tactics: Tactics, folder: Path) -> dict[str, Any]:
     """The certificate of a proof. folder: to which its paths are relative."""
     from softfloat_ref import __version__
 
     question, proof, opinion = outcome.question, outcome.proof, outcome.opinion
+    later = proof.later
     observed, ports = question.design().observed, question.rtl.ports
-    return sealed(
+    return seal(
         {
             "schema": SCHEMA,
             "tool": "softfloat-ref",
@@ -48,14 +47,14 @@ def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict
             "netlist": {"sha256": question.rtl.netlist.hash, "yosys": question.rtl.netlist.yosys},
             "start": observed.start,
             "cycles": observed.cycles if len(question.unit.parts) == 1 else None,
-            "solvers": versions("bitwuzla", how.confirm),
+            "solvers": versions("bitwuzla", tactics.confirm),
             "strategy": strategy,
-            "limit_s": how.limit_s,
+            "limit_s": tactics.limit_s,
             "assume": question.assumed,
-            "inputs": {name: f.width for f in question.unit.inputs for name in lanes_of(f)},
+            "inputs": lane_widths(question.unit.inputs),
             "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
-            "later": proof.later and {k: getattr(proof.later, k) for k in ("verdict", "said", "order")},
+            "later": later and {"verdict": later.verdict, "said": later.message, "order": later.order},
             "second_opinion": dataclasses.asdict(opinion),
             "simulated_text": outcome.text and _text(outcome.text, folder),
             "cases": _cases(question, proof),
@@ -69,10 +68,10 @@ def certificate(outcome: Outcome, strategy: str, how: How, folder: Path) -> dict
 def _text(text: SimulatedText, folder: Path) -> dict[str, Any]:
     if text.rtl is None:
         return {"unread": text.unread}
-    found = {"reading": text.rtl.reading.table(folder.resolve()), "netlist": text.rtl.netlist.hash}
+    table = {"reading": text.rtl.reading.table(folder.resolve()), "netlist": text.rtl.netlist.hash}
     if text.question is None or text.proof is None:
-        return found
-    return {**found, "verdict": text.proof.verdict, "cases": _cases(text.question, text.proof)}
+        return table
+    return {**table, "verdict": text.proof.verdict, "cases": _cases(text.question, text.proof)}
 
 
 def _cases(question: Question, proof: Proof) -> list[dict[str, Any]]:

@@ -12,97 +12,97 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.constructs import Nodes, loop_variables, variables
+from softfloat_ref.proof.constructs import Nodes, below, loop_variables, variables
 from softfloat_ref.rtl.module_ports import Elaborated
 
-_TYPED: Final = ("Net", "Variable", "Port")
-_INSIDE: Final = ("GenerateBlock", "GenerateBlockArray", "InstanceArray")
+_WITH_TYPE: Final = ("Net", "Variable", "Port")
+_WITH_MEMBERS: Final = ("GenerateBlock", "GenerateBlockArray", "InstanceArray")
 _WIDTHS: Final = re.compile(r"(logic|bit|reg)( signed)?(\[-?\d+:-?\d+\])*(\$(\[-?\d+:-?\d+\])+)?")
 _VALUE: Final = re.compile(
     r"""-?\d+'s?[bodh][0-9a-fA-FxzXZ_]+|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|"(?:[^"\\]|\\.)*"|[^\s,'{}\[\]]+"""
 )
 _LITERAL: Final = re.compile(r"(-?)(\d+)'s?([bodh])([0-9a-fA-FxzXZ_]+)")
 _ADDRESS: Final = re.compile(r"^\d+ ")  # before a type's name, in a dump
-_SIGNED: Final = (  # operators whose result depends on the sign of a number
+_SIGN_DEPENDENT: Final = (  # operators whose result depends on the sign of a number
     *("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual", "Divide", "Mod", "ArithmeticShiftRight"),
 )
 
 
-class Fact(NamedTuple):
+class ElaboratedFact(NamedTuple):
     """What a front end elaborates: the path of a parameter, signal or block, and its value or type."""
 
     path: str
     text: str
 
 
-def facts(design: Elaborated) -> tuple[Fact, ...]:
+def facts(design: Elaborated) -> tuple[ElaboratedFact, ...]:
     """What slang says of the module and those below it, and of packages."""
-    found = list(_facts(design.body, ""))
+    elaborated = list(_facts(design.body, ""))
     for package in design.body.compilation.getPackages():
-        found += _facts(package, f"{package.name}::")
-    return tuple(found)
+        elaborated += _facts(package, f"{package.name}::")
+    return tuple(elaborated)
 
 
-def _facts(scope: Any, path: str) -> Iterator[Fact]:
+def _facts(scope: Any, path: str) -> Iterator[ElaboratedFact]:
     for place, member in enumerate(_parts(scope)):
         kind = member.kind.name
         own = f"{path}{member.name or place}"
         if kind == "Parameter":
-            yield Fact(own, ", ".join(_values(member.value.value)))
-        elif kind in _TYPED:
+            yield ElaboratedFact(own, ", ".join(_values(member.value.value)))
+        elif kind in _WITH_TYPE:
             yield from _typed(own, str(member.type))
         elif kind == "Instance":
-            yield Fact(own, "instance")
+            yield ElaboratedFact(own, "instance")
             yield from _facts(member.body, f"{own}.")
         else:
-            yield Fact(own, "block")
+            yield ElaboratedFact(own, "block")
             yield from _facts(member, f"{own}.")
 
 
 def _parts(scope: Any) -> Iterator[Any]:
     for member in scope:
-        left_out = member.kind.name in _INSIDE and getattr(member, "isUninstantiated", False)
-        if member.kind.name in ("Parameter", "Instance", *_TYPED, *_INSIDE) and not left_out:
+        left_out = member.kind.name in _WITH_MEMBERS and getattr(member, "isUninstantiated", False)
+        if member.kind.name in ("Parameter", "Instance", *_WITH_TYPE, *_WITH_MEMBERS) and not left_out:
             yield member
 
 
-def dumped(text: str, top: str) -> tuple[list[Fact], str]:
+def dumped_facts(text: str, top: str) -> tuple[list[ElaboratedFact], str]:
     """What Yosys' front end says of the instance `dut` in a module, in what it prints, and the rest of that."""
     begin = re.search(r'^\{\n *"name": "\\?\$root"', text, re.MULTILINE)
     if begin is None:
         return [], text
     root, end = json.JSONDecoder().raw_decode(text, begin.start())
-    found = list[Fact]()
+    elaborated = list[ElaboratedFact]()
     for unit in root["members"]:
         if unit["kind"] == "Instance" and unit["name"] == top:
             for dut in (m for m in unit["body"]["members"] if m["kind"] == "Instance" and m["name"] == "dut"):
-                found += _dumped(dut["body"], "")
+                elaborated += _dumped(dut["body"], "")
     for unit in root["members"]:
         for package in (m for m in unit.get("members", ()) if m["kind"] == "Package"):
-            found += _dumped(package, f"{package['name']}::")
-    return found, text[: begin.start()] + text[begin.start() + end - begin.start() :]
+            elaborated += _dumped(package, f"{package['name']}::")
+    return elaborated, text[: begin.start()] + text[begin.start() + end - begin.start() :]
 
 
-def _dumped(scope: Mapping[str, Any], path: str) -> Iterator[Fact]:
-    parts = [m for m in scope.get("members", ()) if m["kind"] in ("Parameter", "Instance", *_TYPED, *_INSIDE)]
+def _dumped(scope: Mapping[str, Any], path: str) -> Iterator[ElaboratedFact]:
+    parts = [m for m in scope.get("members", ()) if m["kind"] in ("Parameter", "Instance", *_WITH_TYPE, *_WITH_MEMBERS)]
     for place, member in enumerate(m for m in parts if not m.get("isUninstantiated")):
         own = f"{path}{member['name'] or place}"
         if member["kind"] == "Parameter":
-            yield Fact(own, ", ".join(map(_plain, _VALUE.findall(str(member.get("value", ""))))))
-        elif member["kind"] in _TYPED:
+            yield ElaboratedFact(own, ", ".join(map(_plain, _VALUE.findall(str(member.get("value", ""))))))
+        elif member["kind"] in _WITH_TYPE:
             yield from _typed(own, member.get("type", ""))
         elif member["kind"] == "Instance":
-            yield Fact(own, "instance")
+            yield ElaboratedFact(own, "instance")
             yield from _dumped(member["body"], f"{own}.")
         else:
-            yield Fact(own, "block")
+            yield ElaboratedFact(own, "block")
             yield from _dumped(member, f"{own}.")
 
 
-def _typed(path: str, text: str) -> Iterator[Fact]:
+def _typed(path: str, text: str) -> Iterator[ElaboratedFact]:
     text = _ADDRESS.sub("", text)
     if _WIDTHS.fullmatch(text):
-        yield Fact(path, text)
+        yield ElaboratedFact(path, text)
 
 
 def _values(value: Any) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _plain(text: str) -> str:
     return f"{sign}{int(digits.replace('_', ''), {'b': 2, 'o': 8, 'd': 10, 'h': 16}[base])}"
 
 
-def check_facts(ours: Sequence[Fact], theirs: Sequence[Fact]) -> None:
+def check_facts(ours: Sequence[ElaboratedFact], theirs: Sequence[ElaboratedFact]) -> None:
     """Raises Error if the front end reads a parameter, a width or a generated block otherwise."""
     for mine, other in zip(ours, theirs, strict=False):
         if mine != other:
@@ -144,22 +144,16 @@ def check_facts(ours: Sequence[Fact], theirs: Sequence[Fact]) -> None:
         raise Error("Yosys' front end has other parts of the design than slang elaborates; write constants otherwise")
 
 
-def remainders(design: Elaborated, nodes: Nodes) -> Iterator[str]:
+def signed_remainders(design: Elaborated, nodes: Nodes) -> Iterator[str]:
     """Signed remainders of constants in processes and assignments, beside negative numbers: as above, unsigned."""
     loops = loop_variables(nodes)
     for node in (*nodes.get("BinaryOp", ()), *nodes.get("Conversion", ())):
         wider = node.kind.name == "Conversion" and node.type.bitWidth > node.operand.type.bitWidth
-        if wider or (node.kind.name == "BinaryOp" and node.op.name in _SIGNED):
-            parts = _below(node)
+        if wider or (node.kind.name == "BinaryOp" and node.op.name in _SIGN_DEPENDENT):
+            parts = below(node, lambda _: True)
             if any(_is_remainder(p, loops) for p in parts if p is not node) and any(map(_is_negative, parts)):
                 place = design.place(node.sourceRange.start)
                 yield f"{place}: a signed remainder of constants, which Yosys takes as unsigned; use unsigned numbers"
-
-
-def _below(expression: Any) -> list[Any]:
-    found: list[Any] = []
-    expression.visit(found.append)
-    return found
 
 
 def _is_remainder(node: Any, loops: Iterable[Any]) -> bool:

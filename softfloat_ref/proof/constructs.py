@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from softfloat_ref.proof.dataflow import stored
@@ -22,7 +22,7 @@ _STATEMENTS: Final = {
     "PatternCase": "case matches",
     "ProceduralChecker": "a checker",
 }
-_NETS: Final = ("Wire", "Tri", "UWire")
+_NET_TYPES: Final = ("Wire", "Tri", "UWire")
 _GATES: Final = ("and", "nand", "or", "nor", "xor", "xnor", "not", "buf")
 _FUNCTIONS: Final = {
     *("$signed", "$unsigned", "$clog2", "$bits", "$size", "$left", "$right", "$low", "$high", "$increment"),
@@ -31,8 +31,8 @@ _FUNCTIONS: Final = {
     *("$readmemh", "$readmemb", "$sformatf", "$rtoi", "$itor", "$realtobits", "$bitstoreal"),
     *("$floor", "$ceil", "$ln", "$log10", "$exp", "$sqrt", "$pow"),
 }
-_READERS: Final = ("$readmemh", "$readmemb")  # which only initial blocks have
-_INDEX: Final = 32  # bits of an index that Yosys looks at
+_MEMORY_READERS: Final = ("$readmemh", "$readmemb")  # which only initial blocks have
+_INDEX_BITS: Final = 32  # bits of an index that Yosys looks at
 
 
 def constructs(design: Elaborated, nodes: Nodes) -> Iterator[str]:
@@ -57,7 +57,7 @@ def _statements(nodes: Nodes) -> Iterator[tuple[Any, str]]:
 
 def _nets(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     for node in nodes.get("Net", ()):
-        if node.netType.netKind.name not in _NETS:
+        if node.netType.netKind.name not in _NET_TYPES:
             yield node, f"{node.name}, a net of type {node.netType.name}"
     for node in nodes.get("PrimitiveInstance", ()):
         if node.primitiveType.name not in _GATES:
@@ -92,7 +92,10 @@ def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
             yield node, node.subroutineName
     for block in nodes.get("ProceduralBlock", ()):
         if block.procedureKind.name != "Initial":
-            yield from ((call, call.subroutineName) for call in _calls(block) if call.subroutineName in _READERS)
+            yield from (
+                (call, call.subroutineName)
+                for call in below(block, lambda n: getattr(n, "subroutineName", "") in _MEMORY_READERS)
+            )
     wild = {id(part) for node in nodes.get("Case", ()) for part in _items(node)}
     wild |= {id(p) for n in nodes.get("BinaryOp", ()) if n.op.name.startswith("Wildcard") for p in _literals(n.right)}
     wild |= {id(p) for n in nodes.get("Inside", ()) for x in n.rangeList for p in _literals(x)}
@@ -103,8 +106,8 @@ def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
         if _is_ones(node):
             yield node, f"'1 for {node.name}, which has no range (simulators differ)"
     for node in variable_indices(nodes):
-        if node.selector.type.bitWidth > _INDEX:
-            yield node, f"an index of more than {_INDEX} bits"
+        if node.selector.type.bitWidth > _INDEX_BITS:
+            yield node, f"an index of more than {_INDEX_BITS} bits"
 
 
 def _is_ones(parameter: Any) -> bool:
@@ -115,20 +118,19 @@ def _is_ones(parameter: Any) -> bool:
     return implicit and value is not None and str(value.syntax).strip() == "'1"
 
 
-def _calls(node: Any) -> list[Any]:
-    found: list[Any] = []
-    node.visit(lambda n: found.append(n) if hasattr(n, "subroutineName") else None)
-    return found
-
-
 def _items(case: Any) -> Iterator[Any]:
     return (part for group in case.items for item in group.expressions for part in _literals(item))
 
 
 def _literals(expression: Any) -> list[Any]:
-    found: list[Any] = []
-    expression.visit(lambda n: found.append(n) if hasattr(n, "kind") and n.kind.name.endswith("Literal") else None)
-    return found
+    return below(expression, lambda n: hasattr(n, "kind") and n.kind.name.endswith("Literal"))
+
+
+def below(node: Any, wanted: Callable[[Any], bool]) -> list[Any]:
+    """The wanted ones of the nodes below an expression or a statement, which is one itself."""
+    nodes: list[Any] = []
+    node.visit(lambda n: nodes.append(n) if wanted(n) else None)
+    return nodes
 
 
 def variable_indices(nodes: Nodes) -> Iterator[Any]:
@@ -141,9 +143,7 @@ def variable_indices(nodes: Nodes) -> Iterator[Any]:
 
 def variables(expression: Any) -> set[Any]:
     """The nets and variables that an expression reads."""
-    symbols: list[Any] = []
-    expression.visit(lambda n: symbols.append(stored(n.symbol)) if hasattr(n, "symbol") else None)
-    return set(symbols) - {None}
+    return {stored(n.symbol) for n in below(expression, lambda n: hasattr(n, "symbol"))} - {None}
 
 
 def loop_variables(nodes: Nodes) -> set[Any]:
@@ -158,10 +158,7 @@ def _loop_variables(loop: Any) -> Iterator[Any]:
 
 def _acts(action: Any) -> bool:
     """Whether an assertion's action does more than print."""
-    found: list[Any] = []
-    if action is not None:
-        action.visit(lambda n: found.append(n) if _does(n) else None)
-    return bool(found)
+    return action is not None and bool(below(action, _does))
 
 
 def _does(node: Any) -> bool:

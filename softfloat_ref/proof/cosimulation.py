@@ -17,7 +17,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.drive import Driver, Due, Recording
+from softfloat_ref.proof.drive import CycleRecording, Driver, Due
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question, input_names
 from softfloat_ref.proof.rtl import TOP, bound, top_text
@@ -26,7 +26,7 @@ from softfloat_ref.proof.unroll import ANY, CHANGING, POWER_UP, RESET
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.rtl.cycles import SIMULATORS, CycleBench, cycle_bench, short_simulator
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.symbolic.terms import evaluator, variables
+from softfloat_ref.symbolic.terms import evaluator, variable_widths
 
 MACROS: Final = ("SYNTHESIS", "YOSYS")  # defined for the netlist, not for a simulation
 DRIVE_S: Final = 0.3  # for the netlist's side of the operations
@@ -37,7 +37,7 @@ _RUNS: Final[Mapping[str, Sequence[Sequence[str]]]] = {  # the arguments of each
 
 
 @dataclass(frozen=True)
-class Difference:
+class SimulatedDifference:
     """An output of a cycle in which a simulation is not the netlist.
 
     netlist, simulated: its bits that matter, in binary, with x and z where the simulator has them, others as dots;
@@ -65,7 +65,7 @@ class SecondOpinion:
     operations: int = 0
     directed: int = 0
     seconds: float = 0.0
-    difference: Difference | None = None
+    difference: SimulatedDifference | None = None
 
 
 class _Check(NamedTuple):
@@ -117,28 +117,28 @@ class Cosimulation:
         self.opinion = replace(self.opinion, seconds=self.opinion.seconds + time.monotonic() - begin)
         return self.opinion
 
-    def look_at(self, recording: Recording) -> SecondOpinion:
+    def look_at(self, recording: CycleRecording) -> SecondOpinion:
         """Compare some operations."""
         if self.benches and recording.inputs:
-            found = self._difference(recording)
+            difference = self._difference(recording)
             self.opinion = replace(
-                self.opinion, operations=self.opinion.operations + recording.operations, difference=found
+                self.opinion, operations=self.opinion.operations + recording.operations, difference=difference
             )
         return self.opinion
 
     def look_at_counterexample(self, proof: Proof) -> SecondOpinion:
         """Compare the operations of a proof's counterexample, if it has one that can be driven."""
-        found, later = proof.counterexample, proof.later
-        if found is None or self.question.source is not None:
+        counterexample, later = proof.counterexample, proof.later
+        if counterexample is None or self.question.source is not None:
             return self.opinion
-        case = next((d.case for d in proof.cases if d.counterexample is found), None)
+        case = next((d.case for d in proof.cases if d.counterexample is counterexample), None)
         part = 0 if case is None else self.question.case(case).part or 0
         observed, lanes = self.question.design(part).observed, input_names(self.question.unit)
         steps = later.steps if case is None and later is not None else observed.steps
         if case is None or observed.start in (RESET, POWER_UP):
-            values = {**found.others, **dict(zip(lanes, found.inputs, strict=True))}
+            values = {**counterexample.others, **dict(zip(lanes, counterexample.inputs, strict=True))}
             return self.look_at(self.driver.replayed(steps, values))
-        vector = Vector(part, dict(zip(lanes, found.inputs, strict=True)))
+        vector = Vector(part, dict(zip(lanes, counterexample.inputs, strict=True)))
         return self.look_at(self.driver.record([vector] * 3, DRIVE_S))
 
     # -- the sources' side ---------------------------------------------------------------------------------------------
@@ -161,17 +161,19 @@ class Cosimulation:
             Path.cwd(),
         )
 
-    def _difference(self, recording: Recording) -> Difference | None:
+    def _difference(self, recording: CycleRecording) -> SimulatedDifference | None:
         """The first difference in some cycles, with the macros without which it is not there."""
         checks = list(self._checks(recording))
-        found = {name: self._first(name, bench, recording, checks) for name, bench in self.benches.items()}
-        first = next((difference for difference in found.values() if difference is not None), None)
+        by_simulator = {name: self._first(name, bench, recording, checks) for name, bench in self.benches.items()}
+        first = next((difference for difference in by_simulator.values() if difference is not None), None)
         if first is None:
             return None
-        agreeing = tuple(name for name, difference in found.items() if difference is None)
+        agreeing = tuple(name for name, difference in by_simulator.items() if difference is None)
         return replace(first, agreeing=agreeing, macros=self._macros(first.simulator, recording, checks))
 
-    def _first(self, name: str, bench: CycleBench, recording: Recording, checks: Sequence[_Check]) -> Difference | None:
+    def _first(
+        self, name: str, bench: CycleBench, recording: CycleRecording, checks: Sequence[_Check]
+    ) -> SimulatedDifference | None:
         cycles = [[inputs[n] for n in bench.inputs] for inputs in recording.inputs]
         place = {output: i for i, output in enumerate(bench.outputs)}
         definite = self.driver.definite(recording)
@@ -184,10 +186,10 @@ class Cosimulation:
                     due = recording.due[check.cycle]
                     lanes = due.vector.lanes if due and due.vector else {}
                     shown = _shown(f"{check.value:0{len(text)}b}", check.bits), _shown(text, check.bits)
-                    return Difference(name, check.output, check.cycle, *shown, lanes)
+                    return SimulatedDifference(name, check.output, check.cycle, *shown, lanes)
         return None
 
-    def _macros(self, name: str, recording: Recording, checks: Sequence[_Check]) -> tuple[str, ...]:
+    def _macros(self, name: str, recording: CycleRecording, checks: Sequence[_Check]) -> tuple[str, ...]:
         """The macros of the netlist with which the simulation agrees with it; none if it does not, or they are the
         user's."""
         own = [macro for macro in MACROS if macro not in self.sources.defines]
@@ -202,7 +204,7 @@ class Cosimulation:
 
     # -- the netlist's side --------------------------------------------------------------------------------------------
 
-    def _checks(self, recording: Recording) -> Iterator[_Check]:
+    def _checks(self, recording: CycleRecording) -> Iterator[_Check]:
         """What simulations must show: what the netlist's registers and outputs give, cycle by cycle, and what the proof
         says of the operation's inputs."""
         shake = self.driver.ports.handshake
@@ -228,8 +230,7 @@ class Cosimulation:
         if not due.first and observed.start not in ("", ANY, CHANGING):
             return None
         if vector.part not in self._proved:
-            widths = {str(v.value): v.width for v in variables([observed.got])}
-            self._proved[vector.part] = evaluator([observed.got]), widths
+            self._proved[vector.part] = evaluator([observed.got]), variable_widths([observed.got])
         run, widths = self._proved[vector.part]
         lanes = {n: code for n, code in vector.lanes.items() if n in widths}
         rest = {n: width for n, width in widths.items() if n not in lanes}

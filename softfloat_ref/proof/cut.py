@@ -14,27 +14,12 @@ from random import Random
 from typing import Final
 
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.symbolic.terms import (
-    Term,
-    and_,
-    bare,
-    const,
-    eq,
-    evaluator,
-    extract,
-    in_order,
-    ite,
-    make,
-    not_,
-    or_,
-    var,
-    variables,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, bare, eq, extract, ite, make, not_, or_, zext
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, var, variables
 
 _OPERANDS_LIMIT_S: Final = 20.0  # to prove operands equal
-_TRIED: Final = 96  # inputs
-LEVELS: Final = (0, 1)  # of facts
+_SAMPLED: Final = 96  # inputs
+FACT_LEVELS: Final = (0, 1)  # of facts
 
 
 @dataclass(frozen=True)
@@ -71,20 +56,20 @@ class Product:
 def shared_products(
     reference: Sequence[Term], design: Sequence[Term], assumed: Sequence[Term]
 ) -> tuple[dict[Term, Term], list[Product]]:
-    """The products of reference and circuit that are equal under assumptions, with what replaces them; none if there
-    is none."""
+    """The products of reference and circuit that are equal under assumptions, with what replaces them; both empty
+    if there are none."""
     ours = products_in(reference)
-    found: list[Product] = []
+    products: list[Product] = []
     by: dict[Term, Term] = {}
     for theirs in products_in(design):
         (x, i), (y, j) = (_above_zeros(bare(a)) for a in theirs.args)
-        p = Product(var(f"product {len(found)}", x.width + y.width), x, y)
-        free = [(m, f"product {len(found)} of others {i}") for i, m in enumerate(ours) if m not in by]
+        p = Product(var(f"product {len(products)}", x.width + y.width), x, y)
+        free = [(m, f"product {len(products)} of others {i}") for i, m in enumerate(ours) if m not in by]
         cut = {m: t for m, name in free if (t := _in_place(m, p, name, assumed)) is not None}
         if cut:
-            found.append(p)
+            products.append(p)
             by |= {**cut, theirs: shifted(resized(p.value, theirs.width), i + j)}
-    return by, found
+    return by, products
 
 
 def _above_zeros(a: Term) -> tuple[Term, int]:
@@ -97,11 +82,11 @@ def _above_zeros(a: Term) -> tuple[Term, int]:
 
 def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> Term | None:
     """What stands for a product of the reference: the variable, if its operands are the circuit's, or else one of that
-    name; None if they are hardly ever."""
+    name; None if the operands are equal for few inputs only."""
     a, b = (bare(t) for t in product.args)
-    orders = [and_(_equal(u, p.x), _equal(v, p.y)) for u, v in ((a, b), (b, a))]
+    orders = [and_(same_number(u, p.x), same_number(v, p.y)) for u, v in ((a, b), (b, a))]
     often, same = max(((_often(bit), bit) for bit in orders), key=lambda pair: pair[0])
-    if often * 8 < _TRIED:
+    if often * 8 < _SAMPLED:
         return None
     cut = resized(p.value, product.width)
     if solve([*assumed, not_(same)], _OPERANDS_LIMIT_S).result == "unsat":
@@ -112,21 +97,22 @@ def _in_place(product: Term, p: Product, name: str, assumed: Sequence[Term]) -> 
 def _often(bit: Term) -> int:
     """For how many of some inputs a bit is set: random ones, a third each with ones in the upper half and in the upper
     three quarters, as narrower operands in wide registers have them."""
-    run, words, found = evaluator([bit]), Random(0), 0
+    run, words, count = evaluator([bit]), Random(0), 0
     free = [(str(v.value), v.width) for v in variables([bit])]
-    for k in range(_TRIED):
+    for k in range(_SAMPLED):
         ones = [(1 << width) - (1 << (width, width // 2, width // 4)[k % 3]) for _, width in free]
         values = {name: words.getrandbits(width) | above for (name, width), above in zip(free, ones, strict=True)}
-        found += run(values)[0]
-    return found
+        count += run(values)[0]
+    return count
 
 
 def products_in(roots: Sequence[Term]) -> list[Term]:
     """Products of two terms; factors of powers of two and other constants are no difficulty."""
-    return [t for t in in_order(roots) if t.op == "mul" and not any(a.is_const for a in t.args)]
+    return [t for t in subterms(roots) if t.op == "mul" and not any(a.is_const for a in t.args)]
 
 
-def _equal(a: Term, b: Term) -> Term:
+def same_number(a: Term, b: Term) -> Term:
+    """Whether two numbers are equal, whatever their widths."""
     width = max(a.width, b.width)
     return eq(zext(a, width), zext(b, width))
 

@@ -29,7 +29,7 @@ class Read(NamedTuple):
 
 
 @dataclass
-class State:
+class ProcessState:
     """A point of a process. assigned: bits that are, in every way to it; driven: with those of nonblocking assignments;
     values: variables that are constants there, such as those of loops."""
 
@@ -37,22 +37,22 @@ class State:
     driven: Bits = field(default_factory=dict)
     values: dict[Any, Any] = field(default_factory=dict)
 
-    def copy(self) -> State:
+    def copy(self) -> ProcessState:
         """The same, to go another way."""
-        return State(dict(self.assigned), dict(self.driven), dict(self.values))
+        return ProcessState(dict(self.assigned), dict(self.driven), dict(self.values))
 
 
-def _merged(states: Iterable[State | None]) -> State | None:
+def _merged(states: Iterable[ProcessState | None]) -> ProcessState | None:
     """The point where ways meet; None if there are none."""
-    found = None
+    meeting = None
     for state in states:
-        if found is None:
-            found = state.copy() if state else None
+        if meeting is None:
+            meeting = state.copy() if state else None
         elif state is not None:
-            found.assigned = _common(found.assigned, state.assigned)
-            found.driven = _common(found.driven, state.driven)
-            found.values = {s: v for s, v in found.values.items() if str(state.values.get(s)) == str(v)}
-    return found
+            meeting.assigned = _common(meeting.assigned, state.assigned)
+            meeting.driven = _common(meeting.driven, state.driven)
+            meeting.values = {s: v for s, v in meeting.values.items() if str(state.values.get(s)) == str(v)}
+    return meeting
 
 
 def _common(a: Bits, b: Bits) -> Bits:
@@ -79,12 +79,12 @@ class Flow:
         self.places: dict[Any, Any] = {}
         self.unordered: list[Any] = []
         self.steps = 0
-        self._leaves: dict[Any, list[State]] = {}  # by the loop, block or function that is left
+        self._leaves: dict[Any, list[ProcessState]] = {}  # by the loop, block or function that is left
         self._inside: list[Any] = []  # loops
         self._active: dict[Any, list[Any]] = {}
         self.functions = {} if known is None else known
         arguments = function.arguments if function is not None else ()
-        start = State({a: _ones(a) for a in arguments if a.direction.name != "Out"})
+        start = ProcessState({a: _ones(a) for a in arguments if a.direction.name != "Out"})
         if function is not None:
             function.visit(self._declared)
         if isinstance(statement, self.ast.Expression):
@@ -104,7 +104,7 @@ class Flow:
 
     # -- statements ----------------------------------------------------------------------------------------------
 
-    def _run(self, statement: Any, state: State | None) -> State | None:
+    def _run(self, statement: Any, state: ProcessState | None) -> ProcessState | None:
         if state is None or statement is None:
             return state
         self.steps += 1
@@ -114,23 +114,23 @@ class Flow:
         run = getattr(self, f"_{statement.kind.name.lower()}", None)
         return run(statement, state) if run else state
 
-    def _list(self, statement: Any, state: State | None) -> State | None:
+    def _list(self, statement: Any, state: ProcessState | None) -> ProcessState | None:
         for part in statement.list:
             state = self._run(part, state)
         return state
 
-    def _block(self, statement: Any, state: State) -> State | None:
+    def _block(self, statement: Any, state: ProcessState) -> ProcessState | None:
         end = self._run(statement.body, state)
         return end if statement.blockSymbol is None else _merged([end, *self._leaves.pop(statement.blockSymbol, [])])
 
-    def _timed(self, statement: Any, state: State) -> State | None:
+    def _timed(self, statement: Any, state: ProcessState) -> ProcessState | None:
         return self._run(statement.stmt, state)
 
-    def _expressionstatement(self, statement: Any, state: State) -> State:
+    def _expressionstatement(self, statement: Any, state: ProcessState) -> ProcessState:
         self._evaluate(statement.expr, state)
         return state
 
-    def _variabledeclaration(self, statement: Any, state: State) -> State:
+    def _variabledeclaration(self, statement: Any, state: ProcessState) -> ProcessState:
         symbol = statement.symbol
         if symbol.lifetime.name == "Automatic" and symbol.initializer is not None:
             self._evaluate(symbol.initializer, state)
@@ -138,17 +138,17 @@ class Flow:
             self._set(symbol, self._value(symbol.initializer, state), state)
         return state
 
-    def _conditional(self, statement: Any, state: State) -> State | None:
+    def _conditional(self, statement: Any, state: ProcessState) -> ProcessState | None:
         value: Any = True
         for condition in statement.conditions:
             self._evaluate(condition.expr, state)
-            found = self._value(condition.expr, state)
-            value = None if found is None or value is None else value and found.isTrue()
+            test = self._value(condition.expr, state)
+            value = None if test is None or value is None else value and test.isTrue()
         then = self._run(statement.ifTrue, state.copy()) if value is not False else None
         other = self._run(statement.ifFalse, state.copy()) if value is not True else None
         return _merged([then, other])
 
-    def _case(self, statement: Any, state: State) -> State | None:
+    def _case(self, statement: Any, state: ProcessState) -> ProcessState | None:
         for expression in (statement.expr, *(e for item in statement.items for e in item.expressions)):
             self._evaluate(expression, state)
         ways = [self._run(item.stmt, state.copy()) for item in statement.items]
@@ -158,7 +158,7 @@ class Flow:
             ways.append(state.copy())
         return _merged(ways)
 
-    def _covered(self, statement: Any, state: State) -> bool:
+    def _covered(self, statement: Any, state: ProcessState) -> bool:
         """Whether the items are constants that leave out no value of the selector."""
         selector = statement.expr
         while selector.kind.name == "Conversion" and not selector.operand.type.isSigned:
@@ -174,7 +174,7 @@ class Flow:
                 return False
         return not left
 
-    def _forloop(self, statement: Any, state: State) -> State | None:
+    def _forloop(self, statement: Any, state: ProcessState) -> ProcessState | None:
         for symbol in statement.loopVars:
             if symbol.initializer is not None:
                 self._evaluate(symbol.initializer, state)
@@ -184,23 +184,23 @@ class Flow:
             self._evaluate(expression, state)
         return self._loop(statement, statement.stopExpr, statement.steps, state)
 
-    def _whileloop(self, statement: Any, state: State) -> State | None:
+    def _whileloop(self, statement: Any, state: ProcessState) -> ProcessState | None:
         return self._loop(statement, statement.cond, (), state)
 
-    def _foreverloop(self, statement: Any, state: State) -> State | None:
+    def _foreverloop(self, statement: Any, state: ProcessState) -> ProcessState | None:
         return self._loop(statement, None, (), state)
 
-    def _dowhileloop(self, statement: Any, state: State) -> State | None:
+    def _dowhileloop(self, statement: Any, state: ProcessState) -> ProcessState | None:
         return self._loop(statement, statement.cond, (), state, first=True)
 
-    def _repeatloop(self, statement: Any, state: State) -> State | None:
+    def _repeatloop(self, statement: Any, state: ProcessState) -> ProcessState | None:
         self._evaluate(statement.count, state)
         value = self._value(statement.count, state)
         if value is None:
             return self._once(statement, state)
         return self._each(statement, [{}] * int(value.value), state)
 
-    def _foreachloop(self, statement: Any, state: State) -> State | None:
+    def _foreachloop(self, statement: Any, state: ProcessState) -> ProcessState | None:
         dims = [d for d in statement.loopDims if d.loopVar is not None]
         if any(d.range is None for d in dims):
             return self._once(statement, state)
@@ -208,7 +208,9 @@ class Flow:
         names = [d.loopVar for d in dims]
         return self._each(statement, (dict(zip(names, values, strict=True)) for values in product(*ranges)), state)
 
-    def _each(self, statement: Any, rounds: Iterable[Mapping[Any, int]], state: State | None) -> State | None:
+    def _each(
+        self, statement: Any, rounds: Iterable[Mapping[Any, int]], state: ProcessState | None
+    ) -> ProcessState | None:
         """The body for each of some values of loop variables."""
         for values in rounds:
             if state is not None:
@@ -223,8 +225,8 @@ class Flow:
         return slang.ConstantValue(slang.SVInt(symbol.type.bitWidth, value & _ones(symbol), symbol.type.isSigned))
 
     def _loop(
-        self, statement: Any, condition: Any, steps: Sequence[Any], state: State | None, first: bool = False
-    ) -> State | None:
+        self, statement: Any, condition: Any, steps: Sequence[Any], state: ProcessState | None, first: bool = False
+    ) -> ProcessState | None:
         while state is not None:
             if condition is not None and not first:
                 self._evaluate(condition, state)
@@ -240,34 +242,34 @@ class Flow:
                 self._steps(steps, state)
         return _merged([state, *self._leaves.pop(("break", statement), [])])
 
-    def _once(self, statement: Any, state: State, steps: Sequence[Any] = ()) -> State | None:
+    def _once(self, statement: Any, state: ProcessState, steps: Sequence[Any] = ()) -> ProcessState | None:
         """A loop whose rounds are not known: none or some, with other values of variables in each."""
         state.values.clear()
         after = self._body(statement, state.copy())
         if after is not None:
             self._steps(steps, after)
-        found = _merged([state, after, *self._leaves.pop(("break", statement), [])])
-        if found is not None:
-            found.values.clear()
-        return found
+        meeting = _merged([state, after, *self._leaves.pop(("break", statement), [])])
+        if meeting is not None:
+            meeting.values.clear()
+        return meeting
 
-    def _steps(self, steps: Iterable[Any], state: State) -> None:
+    def _steps(self, steps: Iterable[Any], state: ProcessState) -> None:
         for step in steps:
             self._evaluate(step, state)
 
-    def _body(self, statement: Any, state: State | None) -> State | None:
+    def _body(self, statement: Any, state: ProcessState | None) -> ProcessState | None:
         self._inside.append(statement)
         state = self._run(statement.body, state)
         self._inside.pop()
         return _merged([state, *self._leaves.pop(("continue", statement), [])])
 
-    def _break(self, statement: Any, state: State) -> None:
+    def _break(self, statement: Any, state: ProcessState) -> None:
         self._leaves.setdefault(("break", self._inside[-1]), []).append(state)
 
-    def _continue(self, statement: Any, state: State) -> None:
+    def _continue(self, statement: Any, state: ProcessState) -> None:
         self._leaves.setdefault(("continue", self._inside[-1]), []).append(state)
 
-    def _return(self, statement: Any, state: State) -> None:
+    def _return(self, statement: Any, state: ProcessState) -> None:
         if statement.expr is not None:
             self._evaluate(statement.expr, state)
             if self.subroutine is not None:
@@ -275,12 +277,12 @@ class Flow:
                 self._mark([(symbol, _ones(symbol), True)], state, statement.sourceRange.start)
         self._leaves.setdefault("return", []).append(state)
 
-    def _disable(self, statement: Any, state: State) -> None:
+    def _disable(self, statement: Any, state: ProcessState) -> None:
         self._leaves.setdefault(statement.target.getSymbolReference(), []).append(state)
 
     # -- expressions ---------------------------------------------------------------------------------------------
 
-    def _evaluate(self, expression: Any, state: State) -> None:
+    def _evaluate(self, expression: Any, state: ProcessState) -> None:
         """Read what an expression reads, then assign what it assigns."""
         parts = self._parts(expression)
         acts = [p for p in parts if p.kind.name in ("Assignment", "UnaryOp")]
@@ -296,27 +298,27 @@ class Flow:
     def _parts(self, expression: Any) -> list[Any]:
         """The assignments and calls in an expression."""
         if expression not in self._active:
-            found = self._active[expression] = list[Any]()
+            parts = self._active[expression] = list[Any]()
 
             def visit(node: Any) -> None:
                 kind = node.kind.name if hasattr(node, "kind") else ""
                 if kind in ("Assignment", "Call") or (kind == "UnaryOp" and node.op.name in _INCREMENTS):
-                    found.append(node)
+                    parts.append(node)
 
             expression.visit(visit)
         return self._active[expression]
 
-    def _is_argument(self, act: Any, expression: Any, state: State) -> bool:
+    def _is_argument(self, act: Any, expression: Any, state: ProcessState) -> bool:
         """Whether an assignment is to an output of a call, and to nothing else in the expression."""
         if act.kind.name != "Assignment" or not act.isLValueArg:
             return False
         targets = {symbol for symbol, _, _ in self._paths(act.left, state, True)}
         return sum(symbol in targets for symbol, _, _ in self._paths(expression, state, False)) == len(targets)
 
-    def _called(self, parts: Iterable[Any], state: State) -> None:
+    def _called(self, parts: Iterable[Any], state: ProcessState) -> None:
         """Read what functions read of variables that are not their own."""
         for call in (p for p in parts if p.kind.name == "Call" and not p.isSystemCall):
-            for read in outside(self.function(call.subroutine)):
+            for read in outer_reads(self.function(call.subroutine)):
                 self._note(read.symbol, read.bits, call.sourceRange.start, state, True)
 
     def function(self, subroutine: Any) -> Flow:
@@ -326,7 +328,7 @@ class Flow:
             self.functions[subroutine] = Flow(self.design, subroutine.body, self.functions, subroutine)
         return self.functions[subroutine]
 
-    def _act(self, act: Any, state: State) -> None:
+    def _act(self, act: Any, state: ProcessState) -> None:
         """An assignment, or an increment."""
         left = act.operand if act.kind.name == "UnaryOp" else act.left
         place, nonblocking = act.sourceRange.start, act.kind.name == "Assignment" and act.isNonBlocking
@@ -340,14 +342,14 @@ class Flow:
             self._read(act.right, state)
             self._called([p for p in self._parts(act.right) if p.kind.name == "Call"], state)
         value = None if nonblocking else self._result(act, left, state)
-        found = self._paths(left, state, True)
-        if any(a[0] is b[0] and a[1] & b[1] for a, b in combinations(found, 2)):
+        targeted = self._paths(left, state, True)
+        if any(a[0] is b[0] and a[1] & b[1] for a, b in combinations(targeted, 2)):
             self.unordered.append(place)
-        self._mark(found, state, place, nonblocking)
+        self._mark(targeted, state, place, nonblocking)
         if left.kind.name == "NamedValue":
             self._set(left.symbol, value, state)
 
-    def _result(self, act: Any, left: Any, state: State) -> Any:
+    def _result(self, act: Any, left: Any, state: ProcessState) -> Any:
         """The constant that a variable has after an assignment, if it is one."""
         if left.kind.name != "NamedValue" or not left.type.isIntegral or left.symbol.kind.name not in _STORED:
             return None
@@ -359,39 +361,39 @@ class Flow:
         if left.symbol not in state.values:
             context.createLocal(left.symbol, self.design.slang.ConstantValue(0))
         act.eval(context)
-        found = context.findLocal(left.symbol)
-        if found is None or found.value is None or found.hasUnknown():
+        result = context.findLocal(left.symbol)
+        if result is None or result.value is None or result.hasUnknown():
             return None
-        return self.design.slang.ConstantValue(found.value)  # a copy: the other is the context's
+        return self.design.slang.ConstantValue(result.value)  # a copy: the other is the context's
 
-    def _value(self, expression: Any, state: State) -> Any:
+    def _value(self, expression: Any, state: ProcessState) -> Any:
         """The value of an expression, if it is constant."""
         if any(symbol not in state.values for symbol, _, _ in self._paths(expression, state, False)):
             return None
-        found = expression.eval(self._context(state))
-        return None if found.value is None else found
+        constant = expression.eval(self._context(state))
+        return None if constant.value is None else constant
 
-    def _context(self, state: State) -> Any:
+    def _context(self, state: ProcessState) -> Any:
         context = self.ast.EvalContext(self.design.body, self.ast.EvalFlags.IsScript)
         for symbol, value in state.values.items():
             context.createLocal(symbol, value)
         return context
 
-    def _paths(self, expression: Any, state: State, targets: bool) -> list[tuple[Any, int, bool]]:
+    def _paths(self, expression: Any, state: ProcessState, targets: bool) -> list[tuple[Any, int, bool]]:
         """Variables in an expression, the bits of each, and whether it is these and no others. targets: without those
         that only select."""
-        found: list[tuple[Any, int, bool]] = []
+        paths: list[tuple[Any, int, bool]] = []
 
         def take(path: Any) -> None:
             symbol = stored(path.rootSymbol)
             if symbol is not None:
                 low, high = path.lspBounds
-                found.append((symbol, (1 << high + 1) - (1 << low), path.isFullyStatic))
+                paths.append((symbol, (1 << high + 1) - (1 << low), path.isFullyStatic))
 
         self.ast.ValuePath.visitPaths(expression, self._context(state), take, targets)
-        return found
+        return paths
 
-    def _read(self, expression: Any, state: State) -> None:
+    def _read(self, expression: Any, state: ProcessState) -> None:
         paths = Counter(self._paths(expression, state, False))
         for argument in self._outputs(expression):
             paths -= Counter(self._paths(argument, state, True))
@@ -405,11 +407,13 @@ class Flow:
                 if formal.direction.name == "Out":
                     yield actual.left if actual.kind.name == "Assignment" else actual
 
-    def _note(self, symbol: Any, bits: int, location: Any, state: State, called: bool = False) -> None:
+    def _note(self, symbol: Any, bits: int, location: Any, state: ProcessState, called: bool = False) -> None:
         if left := bits & ~state.assigned.get(symbol, 0):
             self.reads.append(Read(symbol, left, location, called))
 
-    def _mark(self, paths: Iterable[tuple[Any, int, bool]], state: State, place: Any, later: bool = False) -> None:
+    def _mark(
+        self, paths: Iterable[tuple[Any, int, bool]], state: ProcessState, place: Any, later: bool = False
+    ) -> None:
         for symbol, bits, exact in paths:
             self.places.setdefault(symbol, place)
             self.writes[symbol] = self.writes.get(symbol, 0) | bits
@@ -423,7 +427,7 @@ class Flow:
                 state.assigned[symbol] = state.assigned.get(symbol, 0) | bits
             state.values.pop(symbol, None)
 
-    def _set(self, symbol: Any, value: Any, state: State) -> None:
+    def _set(self, symbol: Any, value: Any, state: ProcessState) -> None:
         if value is not None:
             state.values[symbol] = value
 
@@ -435,7 +439,7 @@ def stored(symbol: Any) -> Any:
     return symbol if symbol is not None and symbol.kind.name in _STORED else None
 
 
-def outside(flow: Flow) -> Iterator[Read]:
+def outer_reads(flow: Flow) -> Iterator[Read]:
     """What a function reads of variables that are not its own."""
     return (read for read in flow.reads if read.symbol not in flow.own)
 

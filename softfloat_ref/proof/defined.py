@@ -11,10 +11,11 @@ from itertools import product
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.constants import Fact, facts, remainders
+from softfloat_ref.proof.constants import ElaboratedFact, facts, signed_remainders
 from softfloat_ref.proof.constructs import Nodes, constructs
-from softfloat_ref.proof.dataflow import Flow, outside, stored
-from softfloat_ref.proof.drivers import races, several_drivers, shared, silent
+from softfloat_ref.proof.dataflow import Flow, outer_reads, stored
+from softfloat_ref.proof.drivers import never_started, races, several_drivers, shared
+from softfloat_ref.proof.front_ends import misread
 from softfloat_ref.proof.processes import (
     Functions,
     Process,
@@ -23,12 +24,11 @@ from softfloat_ref.proof.processes import (
     initial_values,
     is_automatic,
     processes,
-    unordered,
+    unordered_assignments,
 )
-from softfloat_ref.proof.verilog import misread
 from softfloat_ref.rtl.module_ports import Elaborated
 
-_OUTSIDE: Final = ("ConcurrentAssertion", "ImmediateAssertion", "Subroutine", "Parameter")  # of what a circuit is
+_NOT_CIRCUIT: Final = ("ConcurrentAssertion", "ImmediateAssertion", "Subroutine", "Parameter")  # of what a circuit is
 
 
 class Expected(NamedTuple):
@@ -36,7 +36,7 @@ class Expected(NamedTuple):
     drivers, of which nothing depends (counters of loops, in several processes)."""
 
     shared: frozenset[str]
-    facts: tuple[Fact, ...]
+    facts: tuple[ElaboratedFact, ...]
 
 
 def check_defined(design: Elaborated, verilog: bool = False) -> Expected:
@@ -63,38 +63,38 @@ class _Checked:
             yield f"{design.place(error.location)}: {messages.formatMessage(error)}"
         nodes = _nodes(design)
         yield from constructs(design, nodes)
-        yield from misread(design, nodes) if self.verilog else remainders(design, nodes)
+        yield from misread(design, nodes) if self.verilog else signed_remainders(design, nodes)
         functions: dict[Any, Flow] = {}
-        found = list(processes(design, nodes.get("ProceduralBlock", ()), functions))
+        listed = list(processes(design, nodes.get("ProceduralBlock", ()), functions))
         manager = design.slang.analysis.AnalysisManager()
         manager.analyze(compilation)
         signals = [*nodes.get("Net", ()), *nodes.get("Variable", ())]
-        self.shared = shared(manager, signals, lambda: _read(design, nodes, found, functions))
+        self.shared = shared(manager, signals, lambda: _read(design, nodes, listed, functions))
         yield from several_drivers(design, manager, (s for s in signals if s not in self.shared))
-        for process in found:
+        for process in listed:
             yield from process.problems()
-        yield from silent(design, manager, found)
+        yield from never_started(design, manager, listed)
         yield from initial_values(design, nodes.get("Variable", ()))
-        yield from _elsewhere(design, nodes, (process.flow for process in found))
+        yield from _elsewhere(design, nodes, (process.flow for process in listed))
         yield from _functions(design, nodes, functions)
-        yield from races(design, found, lambda: _links(found, _assignments(design, nodes, functions)))
+        yield from races(design, listed, lambda: _links(listed, _assignments(design, nodes, functions)))
 
 
 def _functions(design: Elaborated, nodes: Nodes, functions: Functions) -> Iterator[str]:
     """What is wrong with functions, and with assignments that call them."""
     for node in nodes.get("ContinuousAssign", ()):
         if node.assignment.left.kind.name == "Concatenation":
-            yield from unordered(Flow(design, node.assignment, functions))
+            yield from unordered_assignments(Flow(design, node.assignment, functions))
     called = Flow(design, None, functions)
-    if any(read for callee in _callees(nodes) for read in outside(called.function(callee))):
+    if any(read for callee in _callees(nodes) for read in outer_reads(called.function(callee))):
         for flow, _ in _assignments(design, nodes, functions):
             yield from call_problems(flow)
     yield from function_problems(design, functions)
 
 
-def _read(design: Elaborated, nodes: Nodes, found: Iterable[Process], functions: Functions) -> set[Any]:
+def _read(design: Elaborated, nodes: Nodes, listed: Iterable[Process], functions: Functions) -> set[Any]:
     """Variables that are read, or ports, other than by a process that assigned them before."""
-    flows = [p.flow for p in found] + [flow for flow, _ in _assignments(design, nodes, functions)]
+    flows = [p.flow for p in listed] + [flow for flow, _ in _assignments(design, nodes, functions)]
     flows += functions.values()
     ports = {stored(getattr(port, "internalSymbol", None)) for port in nodes.get("Port", ())}
     return ports | {read.symbol for flow in flows for read in flow.reads}
@@ -112,23 +112,23 @@ def _elsewhere(design: Elaborated, nodes: Nodes, flows: Iterable[Flow]) -> Itera
 def _nodes(design: Elaborated) -> dict[str, list[Any]]:
     """What is in the module, those below it and functions that they call, by kind; without assertions, variables of
     functions, parameters, and what generate leaves out."""
-    found: dict[str, list[Any]] = {}
+    nodes: dict[str, list[Any]] = {}
     skip = design.slang.ast.VisitAction.Skip
 
     def visit(node: Any) -> Any:
         kind = node.kind.name if hasattr(node, "kind") else ""
         if kind in ("GenerateBlock", "GenerateBlockArray") and getattr(node, "isUninstantiated", False):
             return skip
-        found.setdefault(kind, []).append(node)
-        return skip if kind in _OUTSIDE else None
+        nodes.setdefault(kind, []).append(node)
+        return skip if kind in _NOT_CIRCUIT else None
 
     design.body.visit(visit)  # which does not name itself: a cycle would keep nodes longer than the design
     done: dict[Any, None] = {}
-    while called := [c for c in _callees(found) if c not in done]:
+    while called := [c for c in _callees(nodes) if c not in done]:
         for subroutine in called:
             done[subroutine] = None
             subroutine.body.visit(visit)
-    return found
+    return nodes
 
 
 def _callees(nodes: Nodes) -> dict[Any, None]:

@@ -20,25 +20,9 @@ from softfloat_ref.rtl.binding import Bound
 from softfloat_ref.rtl.bundle import LineField, ones
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_results, nan_scale
+from softfloat_ref.symbolic.build import adjacent, and_, concat, eq, extract, ite, not_, or_, selected
 from softfloat_ref.symbolic.classes import is_nan
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    adjacent,
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    not_,
-    or_,
-    selected,
-    var,
-    variables,
-)
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, var, variables
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
 
@@ -55,8 +39,8 @@ class Segment(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Design:
-    """A circuit bound to a unit. part: the operation that it does; driven: its inputs; given: registers that hold
+class BoundDesign:
+    """A circuit bound to a unit. part: the operation that it does; driven: its inputs; preset: registers that hold
     inputs when it begins; codes: the parts of its outputs by lane; fill: whether bits beside them are wrong."""
 
     unit: Unit
@@ -64,17 +48,17 @@ class Design:
     ports: PortMap
     machine: Machine
     driven: Driven
-    given: Mapping[str, Term]
+    preset: Mapping[str, Term]
     observed: Observed
     codes: Mapping[str, tuple[Segment, ...]]
     fill: Term
 
     def code(self, name: str, expected: Term) -> Term:
         """A lane of the output; bits that the circuit does not have are the expected ones."""
-        found = expected
+        code = expected
         for segment in self.codes[name]:
-            found = _with_bits(found, segment)
-        return found
+            code = _with_bits(code, segment)
+        return code
 
     def wrong(self, expected: Terms) -> Term:
         """Whether the circuit breaks its protocol, or gives something else than expected and accepted."""
@@ -86,7 +70,7 @@ class Design:
         """Whether the circuit breaks its protocol, or drives bits beside its outputs."""
         return or_(self.observed.wrong, self.fill)
 
-    def giving(self, got: Term) -> Design:
+    def giving(self, got: Term) -> BoundDesign:
         """The circuit with other outputs, side by side, and nothing wrong with its protocol."""
         codes, fill = _outputs(self.driven, got)
         observed = replace(self.observed, got=got, wrong=FALSE, assumed=TRUE)
@@ -127,7 +111,7 @@ def design(
     part: int = 0,
     assumed: Term = TRUE,
     source: Lfsr | None = None,
-) -> Design:
+) -> BoundDesign:
     """The circuit's outputs as terms of the unit's inputs.
 
     part: the number of the operation that control fields select. registers: fields that registers hold when the
@@ -139,9 +123,11 @@ def design(
         raise Error(f"{ports.module}: the clock is used as data, or by a latch; only edges of it are supported")
     bound_ports = bound(unit, ports)
     driven = Driven(unit, bound_ports, ports, part)
-    given = dict(_register(name, text, driven, machine, source) for name, text in (registers or {}).items())
-    observed = observe(machine, ports, driven, given, Never(assumed))
-    return Design(unit, unit.parts[part], ports, machine, driven, given, observed, *_outputs(driven, observed.got))
+    preset = dict(_register(name, text, driven, machine, source) for name, text in (registers or {}).items())
+    observed = observe(machine, ports, driven, preset, Never(assumed))
+    return BoundDesign(
+        unit, unit.parts[part], ports, machine, driven, preset, observed, *_outputs(driven, observed.got)
+    )
 
 
 def _outputs(driven: Driven, got: Term) -> tuple[dict[str, tuple[Segment, ...]], Term]:
@@ -164,17 +150,17 @@ class Never:
         for values in self.seen:
             if run({name: values.get(name, 0) for name in names})[0]:
                 return False
-        found = solve([self.assumed, bit], _LATENCY_LIMIT_S)
-        if found.result == "sat":
-            self.seen.append(found.model)
-        return None if found.result == "unknown" else found.result == "unsat"
+        answer = solve([self.assumed, bit], _LATENCY_LIMIT_S)
+        if answer.result == "sat":
+            self.seen.append(answer.model)
+        return None if answer.result == "unknown" else answer.result == "unsat"
 
 
 def _with_bits(code: Term, segment: Segment) -> Term:
     """A code with some bits replaced."""
     high = segment.low + segment.code.width
-    found = segment.code if high == code.width else concat(extract(code, code.width - 1, high), segment.code)
-    return found if segment.low == 0 else concat(found, extract(code, segment.low - 1, 0))
+    above = segment.code if high == code.width else concat(extract(code, code.width - 1, high), segment.code)
+    return above if segment.low == 0 else concat(above, extract(code, segment.low - 1, 0))
 
 
 # -- inputs --------------------------------------------------------------------------------------------------------
@@ -208,13 +194,13 @@ class Driven:
 
     def offered(self, operands: Term, cycle: int, taken: Sequence[Term]) -> Term:
         """The inputs of a cycle with these operands, except for what was taken."""
-        others, found = self.any(f"@{cycle}"), const(0, self.width)
+        others, word = self.any(f"@{cycle}"), const(0, self.width)
         for mask, gone in zip(self.masks, taken, strict=False):
-            found = _merged(found, mask, ite(gone, others, operands))
+            word = _merged(word, mask, ite(gone, others, operands))
         rest = ones(self.width)
         for mask in self.masks:
             rest &= ~mask
-        return _merged(found, rest, operands)
+        return _merged(word, rest, operands)
 
     def any(self, name: str) -> Term:
         """Any inputs, with the bits that are held as for any operation. name: the end of their variables'."""
@@ -235,12 +221,12 @@ class Driven:
 
     def lanes(self, word: int) -> dict[str, int]:
         """The lanes of the unit's inputs that inputs side by side carry."""
-        found = dict[str, int]()
+        codes = dict[str, int]()
         for move in self.bound.stimulus.moves:
             field, lane, low = _place(self.bound.fields, move.source)
             name = field.name if field.lanes == 1 else f"{field.name}_{lane}"
-            found[name] = found.get(name, 0) | (word >> move.to & ones(move.width)) << low
-        return found
+            codes[name] = codes.get(name, 0) | (word >> move.to & ones(move.width)) << low
+        return codes
 
     @property
     def _controls(self) -> list[int]:
@@ -252,15 +238,15 @@ class Driven:
 
 def _merged(base: Term, mask: int, other: Term) -> Term:
     """A term with the bits of another where the mask has ones."""
-    found, low = base, 0
+    merged, low = base, 0
     while mask >> low:
         if mask >> low & 1:
             run = (~(mask >> low) & (mask >> low) + 1).bit_length() - 1
-            found = _with_bits(found, Segment(low, extract(other, low + run - 1, low)))
+            merged = _with_bits(merged, Segment(low, extract(other, low + run - 1, low)))
             low += run
         else:
             low += 1
-    return found
+    return merged
 
 
 def _place(fields: Sequence[LineField], source: int) -> tuple[LineField, int, int]:
@@ -300,19 +286,19 @@ def register(name: str, machine: Machine) -> str:
 
 def _codes(bound: Bound, got: Term, care: int) -> tuple[dict[str, tuple[Segment, ...]], int]:
     """The parts of each output lane that the circuit has, and the bits of `got` that they are."""
-    found: dict[str, list[Segment]] = {}
+    segments: dict[str, list[Segment]] = {}
     used = 0
     for field in bound.fields:
         if field.role in ("result", "flags"):
-            found |= {field.name if field.lanes == 1 else f"{field.name}_{k}": [] for k in range(field.lanes)}
+            segments |= {field.name if field.lanes == 1 else f"{field.name}_{k}": [] for k in range(field.lanes)}
     for move in bound.got.moves:
         field, lane, low = _place(bound.fields, move.source)
         name = field.name if field.lanes == 1 else f"{field.name}_{lane}"
         used |= ones(move.width) << move.to
         for bit in range(move.width):
             if care >> move.to + bit & 1:
-                found[name].append(Segment(low + bit, extract(got, move.to + bit, move.to + bit)))
-    return {name: tuple(_joined(parts)) for name, parts in found.items()}, used
+                segments[name].append(Segment(low + bit, extract(got, move.to + bit, move.to + bit)))
+    return {name: tuple(_joined(parts)) for name, parts in segments.items()}, used
 
 
 def _joined(parts: Sequence[Segment]) -> Iterator[Segment]:
@@ -336,5 +322,5 @@ def _segment(run: Sequence[Segment]) -> Segment:
 
 def _filled(bound: Bound, got: Term, care: int) -> Term:
     """Whether bits of the outputs that carry no field differ from those that the port map gives."""
-    found = [not_(eq(extract(got, i, i), const(bound.got.constant >> i, 1))) for i in range(got.width) if care >> i & 1]
-    return or_(*found)
+    wrong = [not_(eq(extract(got, i, i), const(bound.got.constant >> i, 1))) for i in range(got.width) if care >> i & 1]
+    return or_(*wrong)

@@ -14,14 +14,14 @@ from softfloat_ref.proof.stimuli import Vector
 from softfloat_ref.proof.unroll import Contents
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.symbolic.known import Pair, known_bits
-from softfloat_ref.symbolic.terms import evaluator, variables
+from softfloat_ref.symbolic.terms import evaluate, evaluator
 from softfloat_ref.units.unit import lanes_of
 
 LEAST_OPERATIONS: Final = 250  # whatever time they take, or
 LEAST_CYCLES: Final = 4000
 _RATES: Final = ((1.0, 1.0), (0.5, 0.6), (0.9, 0.3), (0.3, 1.0))  # of operands offered, and of results taken,
-_PHASE: Final = 48  # for that many cycles
-_DRAIN: Final = 64  # cycles without anything happening, after which no result is waited for
+_PHASE_CYCLES: Final = 48  # for that many cycles
+_DRAIN_CYCLES: Final = 64  # cycles without anything happening, after which no result is waited for
 _INPUTS: Final = dict.fromkeys(("reset", "in_valid", "out_ready", "clear", "tag_in", "stimulus"), 0)
 
 
@@ -37,7 +37,7 @@ class Due:
 
 
 @dataclass
-class Recording:
+class CycleRecording:
     """Cycles: the inputs by name, the machine's outputs, and what is due, None in a reset. operations: given."""
 
     inputs: list[dict[str, int]] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Driver:
         machine = self.machine
         self.nets = evaluator([*machine.outputs.values(), *machine.nexts.values()])
 
-    def definite(self, recording: Recording) -> Callable[[int, str], int]:
+    def definite(self, recording: CycleRecording) -> Callable[[int, str], int]:
         """The bits of an output in a cycle, as ones, that do not rest on what the source leaves open: undefined values,
         and registers that no reset sets."""
         machine, seen = self.machine, list[dict[str, Pair]]()
@@ -78,11 +78,11 @@ class Driver:
         def bits(cycle: int, output: str) -> int:
             while len(seen) <= cycle:
                 inputs = recording.inputs[len(seen)]
-                given = {str(machine.registers[n].value): pair for n, pair in held.items()}
-                given |= {str(v.value): (inputs[n], ones(v.width)) for n, v in machine.inputs.items() if n in inputs}
-                found = run(given)
-                held.update(zip(machine.nexts, found[len(machine.outputs) :], strict=True))
-                seen.append(dict(zip(machine.outputs, found, strict=False)))
+                values = {str(machine.registers[n].value): pair for n, pair in held.items()}
+                values |= {str(v.value): (inputs[n], ones(v.width)) for n, v in machine.inputs.items() if n in inputs}
+                known = run(values)
+                held.update(zip(machine.nexts, known[len(machine.outputs) :], strict=True))
+                seen.append(dict(zip(machine.outputs, known, strict=False)))
             return seen[cycle][output][1]
 
         return bits
@@ -104,32 +104,31 @@ class Driver:
         values = {str(machine.registers[n].value): code for n, code in held.items()}
         for name, v in machine.inputs.items():
             values[str(v.value)] = inputs[name] if name in inputs else free.getrandbits(v.width)
-        found = self.nets(values)
-        held.update(zip(machine.nexts, found[len(machine.outputs) :], strict=True))
-        return dict(zip(machine.outputs, found, strict=False))
+        codes = self.nets(values)
+        held.update(zip(machine.nexts, codes[len(machine.outputs) :], strict=True))
+        return dict(zip(machine.outputs, codes, strict=False))
 
     def outputs(self, cycles: Sequence[Mapping[str, int]], free: Random) -> list[dict[str, int]]:
         """The machine's outputs in cycles with these inputs."""
         held = self.start(free)
         return [self.step(held, inputs, free) for inputs in cycles]
 
-    def replayed(self, steps: Sequence[Contents], values: Mapping[str, int]) -> Recording:
+    def replayed(self, steps: Sequence[Contents], values: Mapping[str, int]) -> CycleRecording:
         """Cycles from the reset on, as terms: what inputs and registers hold; with these values of variables."""
         inputs = []
         for step in steps:
             terms = [step[v] for v in self.machine.inputs.values()]
-            known = {str(v.value): values.get(str(v.value), 0) for v in variables(terms)}
-            inputs.append(dict(zip(self.machine.inputs, evaluator(terms)(known), strict=True)))
+            inputs.append(dict(zip(self.machine.inputs, evaluate(terms, values), strict=True)))
         inputs = [{**_INPUTS, **cycle} for cycle in inputs]
         outputs, reset = self.outputs(inputs, Random(2)), self.ports.reset.cycles if self.ports.reset else 0
         care = self.bound.parts[0].care[0] if len(self.bound.parts) == 1 else 0
-        shown = [Due(care if found["out_valid"] else 0, tag=bool(found["out_valid"])) for found in outputs[reset:]]
-        return Recording(inputs, outputs, [*[None] * reset, *shown], 1)
+        shown = [Due(care if codes["out_valid"] else 0, tag=bool(codes["out_valid"])) for codes in outputs[reset:]]
+        return CycleRecording(inputs, outputs, [*[None] * reset, *shown], 1)
 
-    def record(self, given: Iterable[Vector], limit_s: float) -> Recording:
+    def record(self, operations: Iterable[Vector], limit_s: float) -> CycleRecording:
         """Some operations one after the other, until there are no more, the time is over or one is not taken."""
         run, end = _Run(self, Random(1)), time.process_time() + limit_s
-        for vector in given:
+        for vector in operations:
             if not run.operate(vector):
                 break
             enough = run.recording.operations >= LEAST_OPERATIONS or len(run.recording.inputs) >= LEAST_CYCLES
@@ -140,7 +139,7 @@ class Driver:
 
 
 class _Operation(NamedTuple):
-    """An operation that is given: its number from 1, and its tag."""
+    """An operation of the bench: its number from 1, and its tag."""
 
     number: int
     vector: Vector
@@ -154,7 +153,7 @@ class _Run:
     def __init__(self, driver: Driver, words: Random) -> None:
         self.driver, self.ports, self.words = driver, driver.ports, words
         self.held, self.free = driver.start(words), Random(2)
-        self.recording = Recording()
+        self.recording = CycleRecording()
         self.flying: list[_Operation] = []
         self.begun: list[_Operation | None] = []
         reset = self.ports.reset
@@ -191,7 +190,7 @@ class _Run:
         every = ones(shake.channels)
         taken, offered, waited = 0, 0, 0
         while taken != every and waited <= ports.drain_timeout:
-            often, results = _RATES[len(self.recording.inputs) // _PHASE % len(_RATES)]
+            often, results = _RATES[len(self.recording.inputs) // _PHASE_CYCLES % len(_RATES)]
             offered |= self._offered(often) & ~taken if offered or taken or self._room else 0
             inputs = {**self._idle(), "in_valid": offered, "out_ready": self._takes(results), "tag_in": tag}
             if offered or taken:
@@ -205,7 +204,7 @@ class _Run:
 
     def finish(self) -> None:
         """Take the results that are left."""
-        for _ in range((self.ports.latency or _DRAIN) if self.ports.clock else 0):
+        for _ in range((self.ports.latency or _DRAIN_CYCLES) if self.ports.clock else 0):
             self._note(None, self._cycle(self._idle()), ready=True)
 
     def _offered(self, often: float) -> int:

@@ -25,27 +25,27 @@ class _Driver(NamedTuple):
 
 def _drivers(manager: Any, symbol: Any) -> Iterator[_Driver]:
     """The drivers of a symbol, a process as one."""
-    found: dict[Any, _Driver] = {}
+    drivers: dict[Any, _Driver] = {}
     for driver in manager.getDrivers(symbol):
         low, high = driver.bounds
         block = driver.containingSymbol if driver.containingSymbol.kind.name == "ProceduralBlock" else None
         initializer = bool(int(driver.flags) & _INITIALIZER) and symbol.kind.name == "Variable"
         starts = initializer or driver.source.name == "Initial"
-        made = _Driver((1 << high + 1) - (1 << low), driver.sourceRange.start, starts, block, initializer)
-        key = len(found) if block is None else hash(block)
-        found[key] = made._replace(bits=made.bits | found[key].bits) if key in found else made
-    yield from found.values()
+        own = _Driver((1 << high + 1) - (1 << low), driver.sourceRange.start, starts, block, initializer)
+        key = len(drivers) if block is None else hash(block)
+        drivers[key] = own._replace(bits=own.bits | drivers[key].bits) if key in drivers else own
+    yield from drivers.values()
 
 
 def shared(manager: Any, symbols: Iterable[Any], read: Callable[[], set[Any]]) -> set[Any]:
     """Variables that several processes use, each for itself, such as those of loops. read: all whose values matter to
     others."""
-    found = set()
+    several = set()
     for symbol in symbols:
         processes = [d for d in _drivers(manager, symbol) if d.process is not None and not d.starts]
         if len(processes) > 1 and symbol.kind.name == "Variable":
-            found.add(symbol)
-    return found - read() if found else found
+            several.add(symbol)
+    return several - read() if several else several
 
 
 def several_drivers(design: Elaborated, manager: Any, symbols: Iterable[Any]) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _allowed(a: _Driver, b: _Driver) -> bool:
     return (a.starts and b.process is not None) or (b.starts and a.process is not None)
 
 
-def silent(design: Elaborated, manager: Any, processes: Iterable[Process]) -> Iterator[str]:
+def never_started(design: Elaborated, manager: Any, processes: Iterable[Process]) -> Iterator[str]:
     """Processes of which nothing ever changes that starts them."""
     for process in processes:
         if process.kind in ("star", "list") and not any(_changes(design, manager, s) for s in process.events):
@@ -123,9 +123,9 @@ def races(
 def _reached(symbol: Any, follows: Mapping[Any, list[Any]]) -> Iterator[Any]:
     seen, waiting = {symbol}, [symbol]
     while waiting:
-        found = waiting.pop()
-        yield found
-        for other in follows.get(found, ()):
+        signal = waiting.pop()
+        yield signal
+        for other in follows.get(signal, ()):
             if other not in seen:
                 seen.add(other)
                 waiting.append(other)

@@ -9,14 +9,14 @@ from typing import Final, Literal, NamedTuple
 
 from softfloat_ref.proof.built import Samples, built_products, by_values
 from softfloat_ref.proof.carry_save import added_products
-from softfloat_ref.proof.cut import LEVELS, Product, products_in, shared_products
+from softfloat_ref.proof.cut import FACT_LEVELS, Product, products_in, shared_products
 from softfloat_ref.proof.maxima import largest_numbers
-from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.question import Counterexample, Obligation, Part, Problem
+from softfloat_ref.proof.question import Counterexample, Obligation, OutputPart, Problem
 from softfloat_ref.proof.quotients import Quotient, built_quotients, quotients_in
-from softfloat_ref.proof.solver import Result, confirm, solve
-from softfloat_ref.proof.sweep import Held, held_bits, samples_of, swept
-from softfloat_ref.symbolic.terms import Term, and_, replaced
+from softfloat_ref.proof.solver import Result, confirm, query_hash, solve
+from softfloat_ref.proof.sweep import Held, held_bits, samples_of, sweep_constants
+from softfloat_ref.symbolic.build import and_, substitute
+from softfloat_ref.symbolic.terms import Term
 
 Verdict = Literal["proved", "counterexample", "undecided"]
 WHOLE: Final = "whole"
@@ -54,7 +54,7 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class How:
+class Tactics:
     """How cases are decided. limit_s: for each question; cut: whether products are cut; apart: whether many outputs are
     compared one after the other; confirm: another solver, by name, that must agree with each proof."""
 
@@ -70,55 +70,59 @@ class _Outcome(NamedTuple):
     note: str = ""
 
 
-def decide(problem: Problem, name: str, how: How) -> Decided:
+def decide(problem: Problem, name: str, tactics: Tactics) -> Decided:
     """Decide a case. Raises Error for what is not supported."""
     begin = time.monotonic()
     posed = problem.posed(problem.case(name))
     asked: list[Query] = []
-    found = _Outcome("proved")
-    for part in posed.apart() if how.apart and posed.apart else [Part("", posed.wrong, posed.ours)]:
-        found = _decide_part(posed, part, how, asked)
-        if found.verdict != "proved":
+    outcome = _Outcome("proved")
+    for part in posed.apart() if tactics.apart and posed.apart else [OutputPart("", posed.wrong, posed.ours)]:
+        outcome = _decide_part(posed, part, tactics, asked)
+        if outcome.verdict != "proved":
             break
     seconds = time.monotonic() - begin
-    return Decided(name, found.verdict, tuple(asked), seconds, found.counterexample, found.note, posed.undefined)
+    return Decided(name, outcome.verdict, tuple(asked), seconds, outcome.counterexample, outcome.note, posed.undefined)
 
 
-def _decide_part(posed: Obligation, part: Part, how: How, asked: list[Query]) -> _Outcome:
+def _decide_part(posed: Obligation, part: OutputPart, tactics: Tactics, asked: list[Query]) -> _Outcome:
     """Decide a part, with the questions that it takes."""
     note, largest = "", largest_numbers([*part.reference, *posed.theirs])
     if largest:
-        by = {t: found.value for t, found in largest.items()}
-        wrong = and_(*replaced([part.wrong], by), *(found.facts for found in largest.values()))
+        by = {t: number.value for t, number in largest.items()}
+        wrong = and_(*substitute([part.wrong], by), *(number.facts for number in largest.values()))
         part = part._replace(wrong=wrong)
-    for kind, assertions in _attempts(posed, part, how.cut):
+    for kind, assertions in _attempts(posed, part, tactics.cut):
         kind += LARGEST if largest else ""
-        query, model = _ask(f"{part.name}: {kind}" if part.name else kind, assertions, how)
+        query, model = _ask(f"{part.name}: {kind}" if part.name else kind, assertions, tactics)
         asked.append(query)
         if query.result == "unknown":
             return _Outcome(
-                "undecided", note=f"{part.name}: no answer".removeprefix(": ") + f" within {how.limit_s:g} s"
+                "undecided", note=f"{part.name}: no answer".removeprefix(": ") + f" within {tactics.limit_s:g} s"
             )
         if query.result == "unsat":
-            other = query.confirmed.get(how.confirm, "unsat")
-            return _Outcome("proved") if other == "unsat" else _Outcome("undecided", note=f"{how.confirm} says {other}")
+            other = query.confirmed.get(tactics.confirm, "unsat")
+            return (
+                _Outcome("proved")
+                if other == "unsat"
+                else _Outcome("undecided", note=f"{tactics.confirm} says {other}")
+            )
         if real := posed.tried(model):
             return _Outcome("counterexample", real)
         note = "the solver's counterexample is none of the oracle"
     return _Outcome("undecided", note=note)
 
 
-def _attempts(posed: Obligation, part: Part, cut: bool) -> Iterator[tuple[str, list[Term]]]:
+def _attempts(posed: Obligation, part: OutputPart, cut: bool) -> Iterator[tuple[str, list[Term]]]:
     """The questions to ask one after the other, until one decides: with products cut, if both sides have some, if the
     circuit has trees of adders for them, or if it builds those of the reference; then as it is."""
     asserted, kind = list[Term](), CUT
     if posed.inside is not None:
         by, facts = posed.inside
-        yield INSIDE, [*replaced([*posed.assumed, part.wrong], by), facts]
+        yield INSIDE, [*substitute([*posed.assumed, part.wrong], by), facts]
     if cut and part.reference:
         by, products = shared_products(part.reference, posed.theirs, posed.assumed)
         if not products and (added := added_products(part.reference, posed.theirs)):
-            *theirs, wrong = replaced([*posed.theirs, part.wrong], added)
+            *theirs, wrong = substitute([*posed.theirs, part.wrong], added)
             posed, part, kind = posed._replace(theirs=theirs), part._replace(wrong=wrong), ADDED
             by, products = shared_products(part.reference, theirs, posed.assumed)
         yield from _abstract(kind, posed.assumed, part.wrong, by, products)
@@ -132,15 +136,15 @@ def _abstract(
     assumed: Sequence[Term],
     wrong: Term,
     by: Mapping[Term, Term],
-    found: Sequence[Product | Quotient],
+    cut: Sequence[Product | Quotient],
 ) -> Iterator[tuple[str, list[Term]]]:
     """The questions with variables for products and quotients, if there are some, of which more and more is known."""
-    for level in LEVELS if found else ():
-        facts = and_(*(fact for p in found for fact in p.facts(level)))
-        yield f"{kind}, facts {level}", [*assumed, *replaced([wrong], by), facts]
+    for level in FACT_LEVELS if cut else ():
+        facts = and_(*(fact for p in cut for fact in p.facts(level)))
+        yield f"{kind}, facts {level}", [*assumed, *substitute([wrong], by), facts]
 
 
-def _built(posed: Obligation, part: Part, held: Held) -> Generator[tuple[str, list[Term]], None, list[Term]]:
+def _built(posed: Obligation, part: OutputPart, held: Held) -> Generator[tuple[str, list[Term]], None, list[Term]]:
     """The questions with what the circuit builds of the reference's products or quotients. Returns what is asserted,
     made smaller by what holds in the case, if that was needed."""
     count, asserted = len(posed.assumed), [*posed.assumed, part.wrong]
@@ -148,21 +152,21 @@ def _built(posed: Obligation, part: Part, held: Held) -> Generator[tuple[str, li
     if not divides and not products_in(part.reference):
         return asserted
     roots = [*posed.assumed, part.wrong, *part.reference, *posed.theirs]
-    roots = replaced(roots, held_bits(roots, held))
+    roots = substitute(roots, held_bits(roots, held))
     assumed = [t for t in roots[:count] if not t.is_const]
     samples = samples_of(roots, assumed, held)
     if not samples:
         return asserted
     if divides:  # at once: it may divide in one cycle, which nothing makes smaller
-        yield from _found(posed, part, roots[count:], assumed, samples)
-    small = swept(roots, assumed, samples, _SWEEP_S)
+        yield from _with_built_parts(posed, part, roots[count:], assumed, samples)
+    small = sweep_constants(roots, assumed, samples, _SWEEP_S)
     roots = [small[t] for t in roots]
-    yield from _found(posed, part, roots[count:], assumed, samples)
+    yield from _with_built_parts(posed, part, roots[count:], assumed, samples)
     return [*posed.assumed, roots[count]]
 
 
-def _found(
-    posed: Obligation, part: Part, roots: Sequence[Term], assumed: Sequence[Term], samples: Samples
+def _with_built_parts(
+    posed: Obligation, part: OutputPart, roots: Sequence[Term], assumed: Sequence[Term], samples: Samples
 ) -> Iterator[tuple[str, list[Term]]]:
     """The questions with the products and quotients that are found. roots: what is wrong, ours and theirs."""
     wrong, *others = roots
@@ -175,10 +179,10 @@ def _found(
     yield from _abstract(BUILT, posed.assumed, wrong, by | more, [*products, *quotients])
 
 
-def _ask(kind: str, assertions: Sequence[Term], how: How) -> tuple[Query, Mapping[str, int]]:
+def _ask(kind: str, assertions: Sequence[Term], tactics: Tactics) -> tuple[Query, Mapping[str, int]]:
     """A question to the solver, with its answer, and the model, if there is one."""
-    found = solve(assertions, how.limit_s)
+    answer = solve(assertions, tactics.limit_s)
     others: dict[str, Result] = {}
-    if how.confirm and found.result == "unsat":
-        others[how.confirm] = confirm(assertions, how.confirm, how.limit_s).result
-    return Query(kind, query_hash(assertions), found.result, found.seconds, others), found.model
+    if tactics.confirm and answer.result == "unsat":
+        others[tactics.confirm] = confirm(assertions, tactics.confirm, tactics.limit_s).result
+    return Query(kind, query_hash(assertions), answer.result, answer.seconds, others), answer.model

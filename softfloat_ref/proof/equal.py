@@ -8,21 +8,23 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 
 from softfloat_ref.base.errors import Error, Undefined
-from softfloat_ref.proof.engine import How, decide
+from softfloat_ref.proof.engine import Tactics, decide
 from softfloat_ref.proof.question import (
     ALL,
     Counterexample,
     Obligation,
     Problem,
     check_reference,
+    input_names,
     same_as_oracle,
     table_hash,
 )
+from softfloat_ref.symbolic.build import and_, eq, make, not_, or_, substitute
 from softfloat_ref.symbolic.cases import cases
-from softfloat_ref.symbolic.circuit import Case, Circuit
+from softfloat_ref.symbolic.circuit import Circuit, ProofCase
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import FALSE, Term, and_, eq, evaluator, make, not_, or_, replaced, var
-from softfloat_ref.symbolic.units import circuit
+from softfloat_ref.symbolic.terms import FALSE, Term, evaluator, var
+from softfloat_ref.symbolic.units import circuit, lane_widths
 from softfloat_ref.units import Field, SelectionUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
@@ -46,7 +48,7 @@ class Equality(Problem):
             raise Error("the two have other operations, or other codes of their control fields")
         _check_alike("outputs", _compared(self.unit, self.flags), _compared(self.other, self.flags))
 
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """The answers of both, as terms."""
         ours, theirs = self.circuits(case)
         check_reference(self, case, ours)
@@ -58,7 +60,7 @@ class Equality(Problem):
         tried = partial(self._tried, ours, theirs)
         return Obligation([self.assumption, case.assumption], wrong, one, two, undefined, tried, [results])
 
-    def circuits(self, case: Case) -> tuple[Circuit, Circuit]:
+    def circuits(self, case: ProofCase) -> tuple[Circuit, Circuit]:
         """Both, as terms of the unit's inputs. Raises Error for what is not supported."""
         same = self._others_cases.get(case.name)
         if same is not None and same.assumption is not case.assumption:
@@ -69,17 +71,16 @@ class Equality(Problem):
             raise Unsupported(f"{self.unit.label} and {self.other.label} cannot be compared yet: {e}") from None
 
     @cached_property
-    def _others_cases(self) -> dict[str, Case]:
+    def _others_cases(self) -> dict[str, ProofCase]:
         return {case.name: case for case in cases(self.other)}
 
-    def _renamed(self, found: Circuit) -> Circuit:
+    def _renamed(self, read: Circuit) -> Circuit:
         """The other's circuit with the names of the unit's inputs."""
-        inputs = [(n, f.width) for f in self.unit.inputs for n in lanes_of(f)]
-        theirs = [n for f in self.other.inputs for n in lanes_of(f)]
-        by = {var(n, width): var(name, width) for n, (name, width) in zip(theirs, inputs, strict=True) if n != name}
-        *roots, undefined = replaced([*found.terms.values(), found.undefined], by)
-        terms = dict(zip(found.terms, roots, strict=True))
-        return dataclasses.replace(found, terms=terms, undefined=undefined)
+        names = zip(input_names(self.other), lane_widths(self.unit.inputs).items(), strict=True)
+        by = {var(n, width): var(name, width) for n, (name, width) in names if n != name}
+        *roots, undefined = substitute([*read.terms.values(), read.undefined], by)
+        terms = dict(zip(read.terms, roots, strict=True))
+        return dataclasses.replace(read, terms=terms, undefined=undefined)
 
     def _differ(self, ours: Circuit, theirs: Circuit, flags: bool) -> Term:
         """Whether the outputs differ."""
@@ -91,10 +92,10 @@ class Equality(Problem):
 
     def _tried(self, ours: Circuit, theirs: Circuit, model: Mapping[str, int]) -> Counterexample | None:
         """A solver's model on the real terms and the oracle; None if it does not tell the two apart."""
-        values = {n: model.get(n, 0) for f in self.unit.inputs for n in lanes_of(f)}
+        values = {n: model.get(n, 0) for n in input_names(self.unit)}
         inputs = tuple(values.values())
-        for unit, found in self._sides(ours, theirs):
-            undefined, *codes = evaluator([found.undefined, *found.roots])(values)
+        for unit, read in self._sides(ours, theirs):
+            undefined, *codes = evaluator([read.undefined, *read.roots])(values)
             same_as_oracle(unit, inputs, None if undefined else tuple(codes), _answer(unit, inputs))
         return self.told_apart(inputs)
 
@@ -104,9 +105,9 @@ class Equality(Problem):
         same = _told(self.unit, first, self.flags) == _told(self.other, second, self.flags)
         return None if same else Counterexample(tuple(inputs), first or (), second or ())
 
-    def by_results(self, found: Counterexample) -> bool:
+    def by_results(self, counterexample: Counterexample) -> bool:
         """Whether the results differ, not only the flags."""
-        first, second = found.expected or None, found.got or None
+        first, second = counterexample.expected or None, counterexample.got or None
         return _told(self.unit, first, False) != _told(self.other, second, False)
 
     @cached_property
@@ -116,18 +117,18 @@ class Equality(Problem):
         return table_hash({"equal": both, "assumed": self.assumed, "flags": self.flags})
 
 
-def judged(first: Unit, second: Unit, flags: bool, limit_s: float) -> tuple[int, ...] | bool | None:
+def compare_units(first: Unit, second: Unit, flags: bool, limit_s: float) -> tuple[int, ...] | bool | None:
     """Whether two units answer alike: True if that is proved, inputs that tell them apart, None if neither is found in
     time."""
     try:
-        found = decide(Equality(first, second, flags=flags), ALL, How(limit_s, cut=False))
+        decided = decide(Equality(first, second, flags=flags), ALL, Tactics(limit_s, cut=False))
     except Unsupported:
         return None
-    return found.counterexample.inputs if found.counterexample else found.verdict == "proved" or None
+    return decided.counterexample.inputs if decided.counterexample else decided.verdict == "proved" or None
 
 
 @lru_cache(maxsize=8)
-def _read(unit: Unit, case: Case | None) -> Circuit:
+def _read(unit: Unit, case: ProofCase | None) -> Circuit:
     return circuit(unit, case)
 
 

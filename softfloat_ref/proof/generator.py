@@ -11,30 +11,19 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from softfloat_ref.oracle.sources import Lfsr
-from softfloat_ref.proof.design import Design, register
+from softfloat_ref.proof.design import BoundDesign, register
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.proof.unroll import Run, free_contents, idle_signals, side_by_side, started
-from softfloat_ref.symbolic.terms import (
-    TRUE,
-    Term,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    var,
-    variables,
-)
+from softfloat_ref.proof.unroll import MachineRun, after_reset, free_contents, idle_signals, side_by_side
+from softfloat_ref.symbolic.build import eq, extract, ite, make, not_
+from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, known_values, var, variables
 
 WORDS: Final = 1 << 20  # among which a state is looked for
-_FEW: Final = 4  # cycles after the reset
+_CYCLES_AFTER_RESET: Final = 4  # cycles after the reset
 
 
-class Wrong(NamedTuple):
+class WrongState(NamedTuple):
     """Where a register is not the source. word: the number of the word that is its state; taken: whether operands are
-    taken then, None: that is after the reset; model: inputs; right, held: the next state, and what is held."""
+    taken then, None: it is wrong right after the reset; model: inputs; right: the next state; held: the register's."""
 
     word: int
     state: int
@@ -45,63 +34,63 @@ class Wrong(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Stepped:
+class GeneratorCheck:
     """What came of it. why: what was in the way of a proof."""
 
     why: str = ""
-    wrong: Wrong | None = None
+    wrong: WrongState | None = None
 
 
-def stepped(design: Design, name: str, source: Lfsr, limit_s: float) -> Stepped:
+def check_generator(design: BoundDesign, name: str, source: Lfsr, limit_s: float) -> GeneratorCheck:
     """Whether a register is the state of a source; operands are taken together. Raises Error."""
     machine, own = design.machine, register(name, design.machine)
-    first = started(machine, design.ports).contents[own]
+    first = after_reset(machine, design.ports).contents[own]
     if not first.is_const:
-        return Stepped(f"no reset sets register {name}")
+        return GeneratorCheck(f"no reset sets register {name}")
     if first.value != source.seed:
-        return Stepped(wrong=Wrong(0, first.value, None, {}, source.seed, first.value))
+        return GeneratorCheck(wrong=WrongState(0, first.value, None, {}, source.seed, first.value))
     if (soon := _soon(design, own, source, limit_s)) is not None:
-        return Stepped(wrong=soon)
-    run, state = Run(machine, free_contents(machine)), var("state", source.width)
+        return GeneratorCheck(wrong=soon)
+    run, state = MachineRun(machine, free_contents(machine)), var("state", source.width)
     run.contents[own] = state
     taken = _cycle(design, run, "")
     held, right = run.contents[own], ite(taken, _next(state, source), state)
     reached = not_(eq(state, const(0, source.width))) if source.width in source.taps else TRUE  # 0 comes of 0 only
     wrong = [reached, not_(eq(held, right))]
-    found = solve(wrong, limit_s)
-    if found.result == "unsat":
-        return Stepped()
+    answer = solve(wrong, limit_s)
+    if answer.result == "unsat":
+        return GeneratorCheck()
     seen = solve([*wrong, not_(eq(*(extract(x, source.high, source.low) for x in (held, right))))], limit_s)
-    found = seen if seen.result == "sat" else found  # what operations get, rather than other bits
+    answer = seen if seen.result == "sat" else answer  # what operations get, rather than other bits
     before = {str(v.value) for v in variables([held, taken])} & {str(t.value) for t in free_contents(machine).values()}
-    if found.result == "unknown" or before:
-        return Stepped(f"whether register {name} is the source's state is undecided")
-    model = {str(v.value): found.model.get(str(v.value), 0) for v in variables([held, right, taken])}
+    if answer.result == "unknown" or before:
+        return GeneratorCheck(f"whether register {name} is the source's state is undecided")
+    model = known_values([held, right, taken], answer.model)
     at, *codes = evaluator([state, taken, right, held])({"state": 1, **model})
     word = next((i for i, s in zip(range(WORDS), source.states(), strict=False) if s == at), None)
     if word is None:
-        return Stepped(f"register {name} is another one after {at:x}, which is none of the first {WORDS} states")
-    return Stepped(wrong=Wrong(word, at, bool(codes[0]), model, codes[1], codes[2]))
+        return GeneratorCheck(f"register {name} is another one after {at:x}, which is none of the first {WORDS} states")
+    return GeneratorCheck(wrong=WrongState(word, at, bool(codes[0]), model, codes[1], codes[2]))
 
 
-def _soon(design: Design, own: str, source: Lfsr, limit_s: float) -> Wrong | None:
+def _soon(design: BoundDesign, own: str, source: Lfsr, limit_s: float) -> WrongState | None:
     """Where the register is another one within a few cycles after the reset."""
-    run, every = started(design.machine, design.ports), list[Term]()
-    for at in range(_FEW):
+    run, every = after_reset(design.machine, design.ports), list[Term]()
+    for at in range(_CYCLES_AFTER_RESET):
         state = run.contents[own]
         every.append(_cycle(design, run, f" in {at}"))
         held, right = run.contents[own], ite(every[-1], _next(state, source), state)
-        found = solve([not_(eq(held, right))], limit_s)
-        if found.result == "sat":
+        answer = solve([not_(eq(held, right))], limit_s)
+        if answer.result == "sat":
             roots = [state, right, held, *every]
-            model = {str(v.value): found.model.get(str(v.value), 0) for v in variables(roots)}
+            model = known_values(roots, answer.model)
             before, wanted, got, *taken = evaluator(roots)(model)
             now = {name.removesuffix(f" in {at}"): x for name, x in model.items()}
-            return Wrong(sum(taken[:-1]), before, bool(taken[-1]), now, wanted, got)
+            return WrongState(sum(taken[:-1]), before, bool(taken[-1]), now, wanted, got)
     return None
 
 
-def _cycle(design: Design, run: Run, name: str) -> Term:
+def _cycle(design: BoundDesign, run: MachineRun, name: str) -> Term:
     """A cycle with anything offered and taken; whether operands are taken. name: the end of its variables'."""
     shake = design.ports.handshake
     free = {"in_valid": var(f"valid{name}", shake.channels), "out_ready": var(f"ready{name}", 1)}
@@ -113,11 +102,11 @@ def _cycle(design: Design, run: Run, name: str) -> Term:
 
 def _next(state: Term, source: Lfsr) -> Term:
     """The state after a state: each of its bits the exclusive or of those that move it."""
-    images, found = source.images(), list[Term]()
+    images, bits = source.images(), list[Term]()
     for bit in range(source.width):
         moved = const(0, 1)
         for i, image in enumerate(images):
             if image >> bit & 1:
                 moved = make("xor", 1, moved, extract(state, i, i))
-        found.append(moved)
-    return side_by_side(found)
+        bits.append(moved)
+    return side_by_side(bits)

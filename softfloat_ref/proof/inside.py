@@ -13,15 +13,16 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.built import by_values
-from softfloat_ref.proof.cut import implies, resized
+from softfloat_ref.proof.cut import implies, resized, same_number
+from softfloat_ref.symbolic.build import and_, eq, ite, make, not_, or_
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.reading import Rounded
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, ite, make, not_, or_, var, variables
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var, variables
 
-_FEWEST: Final = 100  # inputs by which terms are found
+_LEAST_SAMPLES: Final = 100  # inputs by which terms are found
 
 
-class Side(NamedTuple):
+class RoundedSide(NamedTuple):
     """A result of the rounding. theirs: the circuit's; value: the variable; never: bits that are not set, of flags."""
 
     ours: Term
@@ -36,15 +37,15 @@ class Side(NamedTuple):
     @property
     def same(self) -> Term:
         """Whether it is as found."""
-        return and_(self.holds(self.ours), *(_equal(self.ours, t) for t in self.theirs))
+        return and_(self.holds(self.ours), *(same_number(self.ours, t) for t in self.theirs))
 
 
-class Inside(NamedTuple):
+class InnerRounding(NamedTuple):
     """The same rounding on both sides, of a sum that is a number for some inputs: where."""
 
     where: Term
-    code: Side
-    flags: Side
+    code: RoundedSide
+    flags: RoundedSide
     fmt: Format
 
     @property
@@ -62,27 +63,24 @@ class Inside(NamedTuple):
 
     def by(self, always: bool) -> dict[Term, Term]:
         """What stands in place of terms. always: the sum is a number for all inputs that are assumed."""
-        found = {t: resized(side.value, t.width) for side in self[1:3] for t in (side.ours, *side.theirs)}
-        return found if always else {t: ite(self.where, value, t) for t, value in found.items()}
+        values = {t: resized(side.value, t.width) for side in self[1:3] for t in (side.ours, *side.theirs)}
+        return values if always else {t: ite(self.where, value, t) for t, value in values.items()}
 
 
-def rounding_inside(rounded: Rounded, theirs: Sequence[Term], inputs: Sequence[Mapping[str, int]]) -> Inside | None:
+def rounding_inside(
+    rounded: Rounded, theirs: Sequence[Term], inputs: Sequence[Mapping[str, int]]
+) -> InnerRounding | None:
     """The rounding of a reference in a circuit; None if it is not there."""
     run = evaluator([rounded.where])
     usable = [values for values in inputs if run(values)[0]]
-    if len(usable) < _FEWEST:
+    if len(usable) < _LEAST_SAMPLES:
         return None
-    places, sides = by_values(theirs, usable), list[Side]()
+    places, sides = by_values(theirs, usable), list[RoundedSide]()
     for ours in (rounded.code.node, rounded.flags.node):
         values = tuple(evaluator([ours])(values)[0] for values in usable)
         never = ~reduce(or_bits, values) if sides else 0
         of = set(variables([ours]))
-        found = [t for t in places.get(values, ()) if of.issuperset(variables([t]))]
-        sides.append(Side(ours, found, var(f"rounded {len(sides)}", ours.width), const(never, ours.width)))
+        same = [t for t in places.get(values, ()) if of.issuperset(variables([t]))]
+        sides.append(RoundedSide(ours, same, var(f"rounded {len(sides)}", ours.width), const(never, ours.width)))
     code, flags = sides
-    return Inside(rounded.where, code, flags, rounded.fmt) if code.theirs else None  # it may have no flags
-
-
-def _equal(a: Term, b: Term) -> Term:
-    width = max(a.width, b.width)
-    return eq(resized(a, width), resized(b, width))
+    return InnerRounding(rounded.where, code, flags, rounded.fmt) if code.theirs else None  # it may have no flags

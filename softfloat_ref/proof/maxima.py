@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from softfloat_ref.proof.cut import at_most, implies
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, eq, in_order, not_, or_, var, variables
+from softfloat_ref.symbolic.build import and_, eq, not_, or_
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, subterms, var, variables
 
 FEWEST: Final = 3  # numbers, of which there is more than one order
 
@@ -35,32 +36,32 @@ class Largest:
 
     @property
     def facts(self) -> Term:
-        """What says all of it."""
+        """What makes it the largest: it is at least each number that counts, and equal to one of them."""
         least = (implies(n.there, at_most(n.value, self.value)) for n in self.numbers)
         return and_(*least, or_(*(and_(n.there, eq(n.value, self.value)) for n in self.numbers)))
 
 
 def largest_numbers(roots: Sequence[Term]) -> dict[Term, Largest]:
     """The largest of three numbers or more that are found in terms in more than one order."""
-    steps = {t: step for t in in_order(roots) if (step := _step(t)) is not None}
-    inner = {x for kept, _, other in steps.values() for x in (kept, other)}
-    inner |= {t for top, (kept, _, other) in steps.items() for t in top.args if t in steps and t not in (kept, other)}
+    steps = {t: step for t in subterms(roots) if (step := _step(t)) is not None}
+    inner = {x for first, _, other in steps.values() for x in (first, other)}
+    inner |= {t for top, (first, _, other) in steps.items() for t in top.args if t in steps and t not in (first, other)}
     many = [(t, numbers) for t in steps if t not in inner and len(numbers := _numbers(t, steps)) >= FEWEST]
-    found = {t: Largest(var(f"largest {k}", t.width), n, _order(t, steps)) for k, (t, n) in enumerate(many)}
-    orders = {largest.order for largest in found.values()}
-    return found if len(orders) > 1 or (None in orders and len(found) > 1) else {}
+    largest_of = {t: Largest(var(f"largest {k}", t.width), n, _order(t, steps)) for k, (t, n) in enumerate(many)}
+    orders = {largest.order for largest in largest_of.values()}
+    return largest_of if len(orders) > 1 or (None in orders and len(largest_of) > 1) else {}
 
 
 def _order(top: Term, steps: Mapping[Term, _Step]) -> tuple[frozenset[Term], ...] | None:
-    found = list[Term]()
+    others = list[Term]()
     while top in steps:
         top, _, other = steps[top]
         if top not in steps:
             top, other = (other, top) if other in steps else (top, other)
         if other in steps:
             return None
-        found.append(other)
-    return tuple(inputs for t in (*found, top) if (inputs := frozenset(variables([t]))))
+        others.append(other)
+    return tuple(inputs for t in (*others, top) if (inputs := frozenset(variables([t]))))
 
 
 _Step = tuple[Term, Term, Term]  # a number, where another one counts, and that
@@ -73,10 +74,10 @@ def _step(t: Term) -> _Step | None:
     if t.op != "ite" or t.width == 1:
         return None
     condition, yes, no = t.args
-    for where, larger, kept in ((condition, yes, no), (not_(condition), no, yes)):
+    for where, larger, first in ((condition, yes, no), (not_(condition), no, yes)):
         pair = _larger(larger)
-        if pair is not None and kept in pair:
-            return kept, where, pair[pair[0] is kept]
+        if pair is not None and first in pair:
+            return first, where, pair[pair[0] is first]
     if condition.op == "and":
         for part, other in (condition.args, condition.args[::-1]):
             if part.op == "ult" and part.args == (no, yes):
@@ -94,14 +95,14 @@ def _larger(t: Term) -> tuple[Term, Term] | None:
 
 def _numbers(top: Term, steps: Mapping[Term, _Step]) -> list[_Number]:
     """The numbers of which a term is the largest."""
-    there, found = {top: TRUE}, list[_Number]()
-    for t in reversed(in_order([top])):
+    there, numbers = {top: TRUE}, list[_Number]()
+    for t in reversed(subterms([top])):
         if t not in there:
             continue
         if t not in steps:
-            found.append(_Number(there[t], t))
+            numbers.append(_Number(there[t], t))
             continue
-        kept, where, other = steps[t]
-        for x, counts in ((other, and_(there[t], where)), (kept, there[t])):
+        first, where, other = steps[t]
+        for x, counts in ((other, and_(there[t], where)), (first, there[t])):
             there[x] = or_(there.get(x, FALSE), counts)
-    return found
+    return numbers

@@ -1,4 +1,4 @@
-"""The operations that a circuit is given one after the other: their operands, tags and results, by their number."""
+"""The operations that a circuit does one after the other: their operands, tags and results, by their number."""
 
 from __future__ import annotations
 
@@ -7,26 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
-from softfloat_ref.proof.design import Design, Never
+from softfloat_ref.proof.design import BoundDesign, Never
 from softfloat_ref.proof.unroll import Contents, idle_signals, observe
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    const,
-    eq,
-    make,
-    not_,
-    replaced,
-    var,
-    variables,
-)
+from softfloat_ref.symbolic.build import eq, make, not_, substitute
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, var, variables
 
-WRONG: Final = "the result is wrong"
-OTHER: Final = "the result has another tag"
-EXTRA: Final = "a result without an operation"
-LOST: Final = "the result is withdrawn before it is taken"
-NEVER: Final = "no result comes"
+WRONG_RESULT: Final = "the result is wrong"
+WRONG_TAG: Final = "the result has another tag"
+EXTRA_RESULT: Final = "a result without an operation"
+WITHDRAWN: Final = "the result is withdrawn before it is taken"
+NO_RESULT: Final = "no result comes"
 
 
 class Cycle(NamedTuple):
@@ -36,7 +26,7 @@ class Cycle(NamedTuple):
     ready: bool
 
 
-class Move(NamedTuple):
+class CycleMove(NamedTuple):
     """What happens in a cycle. taken: channels whose operands are; begun: whether they complete an operation; shown:
     whether there is a result, as far as that is the same for all operands."""
 
@@ -46,7 +36,7 @@ class Move(NamedTuple):
     shown: bool = False
 
     @property
-    def given(self) -> bool:
+    def delivers(self) -> bool:
         """Whether a result is taken."""
         return self.shown and self.cycle.ready
 
@@ -61,11 +51,11 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fault:
-    """Something wrong in the last of some cycles. number: of the operation that it is about; model: values by which it
-    is seen; got: the outputs then; steps: what inputs and registers hold in each cycle, as terms."""
+class OperationFault:
+    """Something wrong in the last of some cycles. kind: as above; number: of the operation that it is about; model:
+    values by which it is seen; got: the outputs then; steps: what inputs and registers hold in each cycle, as terms."""
 
-    said: str
+    kind: str
     events: Sequence[Event]
     number: int
     model: Mapping[str, int]
@@ -73,19 +63,19 @@ class Fault:
     steps: Sequence[Contents]
 
 
-class Operations:
+class NumberedOperations:
     """The operands, the tag and the result of an operation by its number, and what registers hold when it is taken;
     they keep that until then. several: it is any of several."""
 
-    def __init__(self, design: Design, assumed: Term) -> None:
+    def __init__(self, design: BoundDesign, assumed: Term) -> None:
         driven, several = design.driven, len(design.unit.parts) > 1
-        self.ports, self.machine, self.driven, self.given = design.ports, design.machine, driven, design.given
+        self.ports, self.machine, self.driven, self.preset = design.ports, design.machine, driven, design.preset
         self.word = driven.any("") if several else driven.operands
         self.care = driven.care("") if several else const(driven.bound.parts[0].care[0], driven.bound.got.width)
         self.assumed, self.got, self.cycles = assumed, design.observed.got, design.observed.cycles
         if several:
             never, stimulus = Never(TRUE), partial(driven.offered, self.word)
-            self.got = observe(design.machine, design.ports, stimulus, design.given, never).got
+            self.got = observe(design.machine, design.ports, stimulus, design.preset, never).got
 
     @property
     def channels(self) -> int:
@@ -94,8 +84,8 @@ class Operations:
 
     def fired(self, ready: int, cycle: Cycle) -> int:
         """The channels whose operands are taken. ready: those that the circuit takes."""
-        found = ready & cycle.offered
-        return 0 if self.ports.handshake.joint and found != self.channels else found
+        channels = ready & cycle.offered
+        return 0 if self.ports.handshake.joint and channels != self.channels else channels
 
     def open(self, flying: int, taken: int, offered: int) -> int:
         """The channels that may be offered: what is left of an operation that is begun or offered, or all of the next
@@ -115,8 +105,8 @@ class Operations:
         many operations are in flight; whole: whether all of one is offered, which may be answered before it is
         taken."""
         if not shown:
-            return LOST if waits and self.ports.stable else ""
-        return EXTRA if self.counts(cycle) and not flying and (cycle.ready or not whole) else ""
+            return WITHDRAWN if waits and self.ports.stable else ""
+        return EXTRA_RESULT if self.counts(cycle) and not flying and (cycle.ready or not whole) else ""
 
     def signals(self, number: int, cycle: Cycle, at: int = 0) -> dict[str, Term]:
         """The signals of a cycle that offers channels of an operation. at: the cycle's number."""
@@ -145,7 +135,7 @@ class Operations:
 
     def held(self, number: int) -> dict[str, Term]:
         """What registers hold when this operation is taken."""
-        return {name: numbered(t, number) for name, t in self.given.items()}
+        return {name: numbered(t, number) for name, t in self.preset.items()}
 
     def facts(self, numbers: Iterable[int]) -> list[Term]:
         """What is assumed of operations that are in flight together; their tags are different."""
@@ -159,4 +149,4 @@ class Operations:
 
 def numbered(t: Term, number: int) -> Term:
     """A term of an operation's variables, as of the operation with this number."""
-    return replaced([t], {v: var(f"{v.value}#{number}", v.width) for v in variables([t])})[0]
+    return substitute([t], {v: var(f"{v.value}#{number}", v.width) for v in variables([t])})[0]

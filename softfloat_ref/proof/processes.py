@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Final, Literal
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.dataflow import Bits, Flow, outside
+from softfloat_ref.proof.dataflow import Bits, Flow, outer_reads
 from softfloat_ref.rtl.module_ports import Elaborated
 
 Functions = dict[Any, Flow]
@@ -38,7 +38,7 @@ class Process:
 
     def problems(self) -> Iterator[str]:
         """Where a simulation differs from the circuit, with the line."""
-        yield from unordered(self.flow)
+        yield from unordered_assignments(self.flow)
         if self.kind == "initial":
             yield from self._early("an initial block reads {}, which it has not assigned; use constants")
         if self.is_combinational:
@@ -112,10 +112,10 @@ def _listed(design: Elaborated, block: Any, timing: Any, functions: Functions) -
     edges = {e.edge.name for e in events}
     if edges != {"None_"} and not edges <= {"PosEdge", "NegEdge"}:
         raise Error(f"{place}: a sensitivity list with and without edges; use always_comb or always_ff")
-    found: Bits = {}
+    signals: Bits = {}
     for symbol, bits in (_event(design, e.expr, place) for e in events):
-        found[symbol] = found.get(symbol, 0) | bits
-    return Process(design, block, "list" if edges == {"None_"} else "clocked", functions, found)
+        signals[symbol] = signals.get(symbol, 0) | bits
+    return Process(design, block, "list" if edges == {"None_"} else "clocked", functions, signals)
 
 
 def _event(design: Elaborated, expression: Any, place: str) -> tuple[Any, int]:
@@ -126,7 +126,7 @@ def _event(design: Elaborated, expression: Any, place: str) -> tuple[Any, int]:
     return paths[0].symbol, paths[0].bits
 
 
-def unordered(flow: Flow) -> Iterator[str]:
+def unordered_assignments(flow: Flow) -> Iterator[str]:
     """Assignments whose order is open."""
     for location in flow.unordered:
         place = flow.design.place(location)
@@ -155,12 +155,12 @@ def call_problems(flow: Flow) -> Iterator[str]:
 def function_problems(design: Elaborated, functions: Functions) -> Iterator[str]:
     """Functions with side effects, and static ones that keep values of an earlier call."""
     for subroutine, flow in functions.items():
-        yield from unordered(flow)
+        yield from unordered_assignments(flow)
         for symbol in flow.writes:
             if symbol not in flow.own:
                 place = design.place(flow.places[symbol])
                 yield f"{place}: {subroutine.name} assigns {symbol.name}, which is not its own; use an output of it"
-        if subroutine.subroutineKind.name == "Task" and (read := next(iter(outside(flow)), None)) is not None:
+        if subroutine.subroutineKind.name == "Task" and (read := next(iter(outer_reads(flow)), None)) is not None:
             place = design.place(read.location)
             yield f"{place}: task {subroutine.name} reads {read.symbol.name}, which is not its own; make it an argument"
         if subroutine.defaultLifetime.name == "Static":

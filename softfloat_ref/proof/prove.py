@@ -15,17 +15,16 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.base.files import make_folder, open_to_append, read_text
 from softfloat_ref.base.trees import parse_json
-from softfloat_ref.proof.engine import Decided, How, Query, Verdict, decide
+from softfloat_ref.proof.engine import Decided, Query, Tactics, Verdict, decide
 from softfloat_ref.proof.later import Later, later
-from softfloat_ref.proof.queries import query_hash
 from softfloat_ref.proof.question import ALL, Counterexample, Problem, Question
-from softfloat_ref.proof.solver import solve
+from softfloat_ref.proof.solver import query_hash, solve
 
 Strategy = Literal["auto", "whole", "cut", "split", "split-cut"]
 STRATEGIES: Final = ("auto", "whole", "cut", "split", "split-cut")
 FIRST_S: Final = 20.0  # auto: for all inputs at once, before they are split
 RESULTS: Final = "results.jsonl"
-_SAME: Final = ("cut", "apart", "confirm")  # of How: a result holds for others only if these are the same
+_RESULT_TACTICS: Final = ("cut", "apart", "confirm")  # of Tactics: a result holds for others only if these are the same
 Note = Callable[[Decided, int, int], None]  # of a case, the number of those decided, and of all
 
 
@@ -45,8 +44,8 @@ class Proof:
     @property
     def counterexample(self) -> Counterexample | None:
         """The first counterexample."""
-        found = next((d.counterexample for d in self.cases if d.counterexample), None)
-        return found or (self.later.counterexample if self.later else None)
+        first = next((d.counterexample for d in self.cases if d.counterexample), None)
+        return first or (self.later.counterexample if self.later else None)
 
     @property
     def undecided(self) -> tuple[Decided, ...]:
@@ -57,7 +56,7 @@ class Proof:
 def prove(
     question: Problem,
     strategy: Strategy,
-    how: How,
+    tactics: Tactics,
     pool: Workers | None = None,
     work: str | Path | None = None,
     note: Note = lambda *_: None,
@@ -69,44 +68,44 @@ def prove(
     after each case; first: only in the first operation, with any contents of a register that holds random bits. Raises
     Error for what is not supported, for cases that leave out an input, and if no input is as assumed.
     """
-    found = _first(question, strategy, how, pool, work, note)
-    if found.verdict != "proved" or first or not isinstance(question, Question):
-        return found
-    more = later(question, how.limit_s)
-    return found if more is None else dataclasses.replace(found, later=more, verdict=more.verdict)
+    proof = _first(question, strategy, tactics, pool, work, note)
+    if proof.verdict != "proved" or first or not isinstance(question, Question):
+        return proof
+    more = later(question, tactics.limit_s)
+    return proof if more is None else dataclasses.replace(proof, later=more, verdict=more.verdict)
 
 
 def _first(
-    question: Problem, strategy: Strategy, how: How, pool: Workers | None, work: str | Path | None, note: Note
+    question: Problem, strategy: Strategy, tactics: Tactics, pool: Workers | None, work: str | Path | None, note: Note
 ) -> Proof:
     """The proof of one operation."""
-    question.check(how.limit_s)
+    question.check(tactics.limit_s)
     decider = _Decider(question, pool or Workers(), _Journal(question, work), note)
     if strategy in ("cut", "split-cut"):
-        how = dataclasses.replace(how, cut=True)
+        tactics = dataclasses.replace(tactics, cut=True)
     if strategy in ("whole", "split"):
-        how = dataclasses.replace(how, cut=False)
+        tactics = dataclasses.replace(tactics, cut=False)
     groups = question.groups
     divisible = [group.whole for group in groups if group.cases]
     if strategy in ("whole", "cut"):
-        whole = dataclasses.replace(how, apart=False)
-        return _made(decider, [group.whole for group in groups], whole)
+        whole = dataclasses.replace(tactics, apart=False)
+        return _in_cases(decider, [group.whole for group in groups], whole)
     if strategy in ("split", "split-cut"):
         if not divisible:
             raise Error(f"{question.unit.name} is not split into cases; use --strategy cut or whole")
-        return _made(decider, [name for group in groups for name in group.cases or (group.whole,)], how)
-    first = decider.all(divisible, dataclasses.replace(how, limit_s=min(FIRST_S, how.limit_s)))
+        return _in_cases(decider, [name for group in groups for name in group.cases or (group.whole,)], tactics)
+    first = decider.all(divisible, dataclasses.replace(tactics, limit_s=min(FIRST_S, tactics.limit_s)))
     gave_way = tuple(d for d in first if d.verdict == "undecided")
     decider.done = {d.case: d for d in first if d.verdict != "undecided"}
     split = {d.case for d in gave_way}
     names = [name for group in groups for name in (group.cases if group.whole in split else (group.whole,))]
-    return dataclasses.replace(_made(decider, names, how), tried=gave_way)
+    return dataclasses.replace(_in_cases(decider, names, tactics), tried=gave_way)
 
 
-def _made(decider: _Decider, names: Sequence[str], how: How) -> Proof:
+def _in_cases(decider: _Decider, names: Sequence[str], tactics: Tactics) -> Proof:
     """The proof in these cases; of others than all inputs, also that they leave out no input."""
-    split = None if list(names) == [ALL] else _left_out(decider.question, names, how)
-    decided = decider.all(names, how)
+    split = None if list(names) == [ALL] else _left_out(decider.question, names, tactics)
+    decided = decider.all(names, tactics)
     begun = {d.case for d in decided}
     missing = tuple(name for name in names if name not in begun)
     verdicts = [d.verdict for d in decided]
@@ -115,13 +114,13 @@ def _made(decider: _Decider, names: Sequence[str], how: How) -> Proof:
     return Proof("counterexample" if "counterexample" in verdicts else verdict, tuple(decided), split, open=missing)
 
 
-def _left_out(question: Problem, names: Sequence[str], how: How) -> Query:
+def _left_out(question: Problem, names: Sequence[str], tactics: Tactics) -> Query:
     """The question whether an input is in none of the cases. Raises Error if there is one."""
-    outside = question.outside(names)
-    found = solve(outside, how.limit_s)
-    if found.result == "sat":
+    inputs = question.outside(names)
+    answer = solve(inputs, tactics.limit_s)
+    if answer.result == "sat":
         raise Error(f"the cases of {question.unit.name} leave out an input: a fault of softfloat-ref")
-    return Query("an input in no case", query_hash(outside), found.result, found.seconds)
+    return Query("an input in no case", query_hash(inputs), answer.result, answer.seconds)
 
 
 @dataclass
@@ -132,31 +131,33 @@ class _Decider:
     note: Note
     done: dict[str, Decided] = field(default_factory=dict)
 
-    def all(self, names: Sequence[str], how: How) -> list[Decided]:
+    def all(self, names: Sequence[str], tactics: Tactics) -> list[Decided]:
         """Decide cases, in order, until there is a counterexample; those that are known are not decided again."""
-        known = {name: d for name in names if (d := self.done.get(name) or self.journal.known(name, how)) is not None}
-        tasks = [(self.question, name, how) for name in names if name not in known]
+        known = {
+            name: d for name in names if (d := self.done.get(name) or self.journal.known(name, tactics)) is not None
+        }
+        tasks = [(self.question, name, tactics) for name in names if name not in known]
         if wrong := [d for d in known.values() if d.verdict == "counterexample"]:
             return wrong
-        found = list(known.values())
+        results = list(known.values())
         for decided in in_order(self.pool, _decide, tasks):
-            self.journal.keep(decided, how)
-            found.append(decided)
-            self.note(decided, len(found), len(names))
+            self.journal.keep(decided, tactics)
+            results.append(decided)
+            self.note(decided, len(results), len(names))
             if decided.verdict == "counterexample":
                 self.pool.abort()
                 break
         order = {name: i for i, name in enumerate(names)}
-        return sorted(found, key=lambda d: order[d.case])
+        return sorted(results, key=lambda d: order[d.case])
 
 
 _QUESTIONS: Final[dict[str, Problem]] = {}  # of this process, with their terms
 
 
-def _decide(task: tuple[Problem, str, How]) -> Decided:
-    question, name, how = task
+def _decide(task: tuple[Problem, str, Tactics]) -> Decided:
+    question, name, tactics = task
     known = _QUESTIONS.setdefault(question.hash, question)
-    return decide(known, name, how)
+    return decide(known, name, tactics)
 
 
 class _Journal:
@@ -169,20 +170,20 @@ class _Journal:
         self.lines = list(_lines(text))
         self.start = "" if not text or text.endswith("\n") else "\n"  # after a line that was cut off
 
-    def known(self, name: str, how: How) -> Decided | None:
+    def known(self, name: str, tactics: Tactics) -> Decided | None:
         """What was decided of a case in the same way; an undecided one only if it had as much time."""
         for line in reversed(self.lines):
             decided: Decided = line["decided"]
             same = line["key"] == self.key and decided.case == name
-            same = same and all(line[key] == getattr(how, key) for key in _SAME)
-            if same and (decided.verdict != "undecided" or line["limit_s"] >= how.limit_s):
+            same = same and all(line[key] == getattr(tactics, key) for key in _RESULT_TACTICS)
+            if same and (decided.verdict != "undecided" or line["limit_s"] >= tactics.limit_s):
                 return decided
         return None
 
-    def keep(self, decided: Decided, how: How) -> None:
+    def keep(self, decided: Decided, tactics: Tactics) -> None:
         """Add a result."""
         if self.file is not None:
-            line = {"key": self.key, **dataclasses.asdict(how), "decided": dataclasses.asdict(decided)}
+            line = {"key": self.key, **dataclasses.asdict(tactics), "decided": dataclasses.asdict(decided)}
             with open_to_append(self.file) as stream:
                 stream.write(f"{self.start}{json.dumps(line)}\n".encode())
             self.start = ""
@@ -193,17 +194,17 @@ def _lines(text: str) -> Iterable[dict[str, Any]]:
     for part in text.splitlines():
         try:
             line = parse_json(part, "a line")
-            if {"key", "limit_s", "decided", *_SAME} <= line.keys():
-                yield {**line, "limit_s": float(line["limit_s"]), "decided": restored(line["decided"])}
+            if {"key", "limit_s", "decided", *_RESULT_TACTICS} <= line.keys():
+                yield {**line, "limit_s": float(line["limit_s"]), "decided": read_decided(line["decided"])}
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
             continue
 
 
-def restored(table: Mapping[str, Any]) -> Decided:
+def read_decided(table: Mapping[str, Any]) -> Decided:
     """A result from its fields."""
-    found = table["counterexample"]
-    if found is not None:
-        codes = {k: tuple(found[k]) for k in ("inputs", "expected", "got", "story")}
-        found = Counterexample(**{**found, **codes})
+    counterexample = table["counterexample"]
+    if counterexample is not None:
+        codes = {k: tuple(counterexample[k]) for k in ("inputs", "expected", "got", "story")}
+        counterexample = Counterexample(**{**counterexample, **codes})
     queries = tuple(Query(**q) for q in table["queries"])
-    return Decided(**{**table, "queries": queries, "counterexample": found})
+    return Decided(**{**table, "queries": queries, "counterexample": counterexample})

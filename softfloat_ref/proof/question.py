@@ -14,43 +14,30 @@ from typing import Any, Final, NamedTuple, Protocol
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.sources import Lfsr
-from softfloat_ref.proof.assume import assumption
-from softfloat_ref.proof.design import Design, design
-from softfloat_ref.proof.inside import Inside, rounding_inside
+from softfloat_ref.proof.design import BoundDesign, design
+from softfloat_ref.proof.inside import InnerRounding, rounding_inside
 from softfloat_ref.proof.rtl import Rtl
 from softfloat_ref.proof.solver import solve
+from softfloat_ref.symbolic.build import and_, eq, not_, or_, substitute
 from softfloat_ref.symbolic.cases import cases
-from softfloat_ref.symbolic.circuit import Case, Circuit
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    and_,
-    const,
-    eq,
-    evaluator,
-    in_order,
-    not_,
-    or_,
-    replaced,
-    var,
-    variables,
-)
-from softfloat_ref.symbolic.units import circuit, inputs_of, selects
+from softfloat_ref.symbolic.circuit import Circuit, ProofCase
+from softfloat_ref.symbolic.classes import assumption
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, known_values, subterms, var, variables
+from softfloat_ref.symbolic.units import circuit, inputs_of, lane_widths, selects
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.units import Field, MixedUnit, SelectionUnit, Unit, stored
 from softfloat_ref.units.unit import lanes_of
 
 ALL: Final = "all inputs"
-_FEW: Final = 2  # outputs that are compared at once
-_SAMPLES: Final = 600  # inputs that references are tried on,
-_TRIED: Final = 40  # so many of a case
-_VECTORS: Final = 1000  # by which a rounding inside is found
+_COMPARED_AT_ONCE: Final = 2  # outputs that are compared at once
+_SAMPLE_COUNT: Final = 600  # inputs that references are tried on,
+_TRIED_INPUTS: Final = 40  # so many of a case
+_VECTOR_COUNT: Final = 1000  # by which a rounding inside is found
 _LIKELY_LATENCIES: Final = 9  # cycles after the latency of the port map, for the likely one
 _UNBOXED: Final = 4  # one in so many, of those with control fields
 
 
-class Part(NamedTuple):
+class OutputPart(NamedTuple):
     """What may be wrong, with the reference's terms that it is about. name: of the output; empty for all."""
 
     name: str
@@ -73,12 +60,12 @@ class Obligation(NamedTuple):
     undefined: bool
     tried: Callable[[Mapping[str, int]], Counterexample | None]
     wishes: Sequence[Term] = ()
-    apart: Callable[[], Iterator[Part]] | None = None
+    apart: Callable[[], Iterator[OutputPart]] | None = None
     held: Mapping[str, tuple[int, int]] | None = None
     inside: tuple[Mapping[Term, Term], Term] | None = None
 
 
-class Group(NamedTuple):
+class CaseGroup(NamedTuple):
     """A case, and those into which it is split if it is not decided at once."""
 
     whole: str
@@ -98,22 +85,22 @@ class Problem(ABC):
         return assumption(self.assumed, self.unit)
 
     @cached_property
-    def cases(self) -> dict[str, Case]:
+    def cases(self) -> dict[str, ProofCase]:
         """The cases of the unit, by name; what is inside it is of a circuit only."""
         return {case.name: case for case in cases(self.unit) if not case.inside}
 
-    def case(self, name: str) -> Case:
+    def case(self, name: str) -> ProofCase:
         """A case of the unit, or all inputs."""
-        return Case(ALL, TRUE) if name == ALL else self.cases[name]
+        return ProofCase(ALL, TRUE) if name == ALL else self.cases[name]
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[CaseGroup]:
         """All inputs, or each operation that control fields select, with the cases into which it may be split."""
         parts = [c for c in self.cases.values() if c.part is not None and c.of_part is None]
         if not parts:
-            return [Group(ALL, tuple(self.cases))]
+            return [CaseGroup(ALL, tuple(self.cases))]
         own = [c for c in self.cases.values() if c.of_part is not None]
-        return [Group(p.name, tuple(c.name for c in own if c.part == p.part)) for p in parts]
+        return [CaseGroup(p.name, tuple(c.name for c in own if c.part == p.part)) for p in parts]
 
     @cached_property
     def domain(self) -> Term:
@@ -125,18 +112,18 @@ class Problem(ABC):
 
     def outside(self, names: Sequence[str]) -> list[Term]:
         """Together, whether an input of the domain is in none of these cases."""
-        found = [case.assumption for name in names if not (case := self.case(name)).inside]
-        return [self.domain, not_(or_(*found))]
+        inputs = [case.assumption for name in names if not (case := self.case(name)).inside]
+        return [self.domain, not_(or_(*inputs))]
 
     @cached_property
     def samples(self) -> list[tuple[int, ...]]:
         """Some inputs, the same each time: random ones, many with few ones or zeros, and the codes at the edges."""
         if isinstance(self.unit, SelectionUnit):
             unboxed = _UNBOXED if isinstance(self.unit, MixedUnit) and self.unit.padding == "box" else 0
-            return list(VectorSet(self.unit, _TRIED * len(self.unit.parts), unboxed=unboxed).inputs())
+            return list(VectorSet(self.unit, _TRIED_INPUTS * len(self.unit.parts), unboxed=unboxed).inputs())
         words = Random(0)
         fields = [f for f in self.unit.inputs for _ in range(f.lanes)]
-        return [tuple(_sample(words, f) for f in fields) for _ in range(_SAMPLES)]
+        return [tuple(_sample(words, f) for f in fields) for _ in range(_SAMPLE_COUNT)]
 
     def check(self, limit_s: float) -> None:
         """Raise Error if no input is as assumed: every statement would hold of none."""
@@ -144,7 +131,7 @@ class Problem(ABC):
             raise Error(f"--assume: no input is such that {self.assumed}")
 
     @abstractmethod
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """A case as terms, which have been compared with the oracle. Raises Error."""
 
     @property
@@ -191,15 +178,15 @@ class Question(Problem):
     source: Lfsr | None = None
 
     @cached_property
-    def cases(self) -> dict[str, Case]:
+    def cases(self) -> dict[str, ProofCase]:
         """The cases of the unit, by name, with that of what is inside it."""
         return {case.name: case for case in cases(self.unit)}
 
     @cached_property
-    def _designs(self) -> dict[int, Design]:
+    def _designs(self) -> dict[int, BoundDesign]:
         return {}
 
-    def design(self, part: int | None = None) -> Design:
+    def design(self, part: int | None = None) -> BoundDesign:
         """The circuit as terms of the unit's inputs, doing an operation that control fields select, if they select one.
         Raises Error."""
         number = part or 0
@@ -207,15 +194,15 @@ class Question(Problem):
             self._designs[number] = design(self.unit, self.rtl, self.registers, number, self.assumption, self.source)
         return self._designs[number]
 
-    def reference(self, case: Case) -> Circuit:
+    def reference(self, case: ProofCase) -> Circuit:
         """The oracle's answers to the inputs of a case, as terms. Raises Error for what is not supported."""
         return circuit(self.unit, case)
 
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """The circuit's answers beside the oracle's."""
         reference, plan = self.reference(case), self.design(case.part)
         check_reference(self, case, reference)
-        apart = partial(parts, plan, reference) if len(reference.terms) > _FEW else None
+        apart = partial(parts, plan, reference) if len(reference.terms) > _COMPARED_AT_ONCE else None
         assumed = [self.assumption, case.assumption, plan.observed.assumed, not_(reference.undefined)]
         wrong, got, undefined = plan.wrong(reference.terms), [plan.observed.got], reference.undefined is not FALSE
         real = partial(tried, self, case, reference)
@@ -228,13 +215,13 @@ class Question(Problem):
         return posed._replace(inside=(self.inside.by(case.distance is not None), self.inside.facts))
 
     @cached_property
-    def inside(self) -> Inside | None:
+    def inside(self) -> InnerRounding | None:
         """A rounding inside the unit that the circuit has, too, if there is a case for it."""
         case = next((case for case in self.cases.values() if case.inside), None)
         if case is None:
             return None
         (rounded,) = self.reference(case).rounded
-        names, vectors = input_names(self.unit), VectorSet(self.unit, _VECTORS).inputs()  # these have rare sums
+        names, vectors = input_names(self.unit), VectorSet(self.unit, _VECTOR_COUNT).inputs()  # these have rare sums
         return rounding_inside(
             rounded, [self.design().observed.got], [dict(zip(names, v, strict=True)) for v in vectors]
         )
@@ -278,24 +265,24 @@ class Answers(Protocol):
         """Whether an output is something else than expected and accepted."""
 
 
-def parts(plan: Answers, reference: Circuit) -> Iterator[Part]:
+def parts(plan: Answers, reference: Circuit) -> Iterator[OutputPart]:
     """One output after the other. The next part is taken once the one before is proved: an output is then the
     circuit's, where others are made of it (elements, of the scale)."""
     terms = dict(reference.terms)
-    yield Part("protocol", plan.broken, ())
+    yield OutputPart("protocol", plan.broken, ())
     left = list(terms)
     while left:
         name = left.pop(0)
         want, got = terms[name], plan.code(name, terms[name])
         differs = plan.differs(name, terms)
-        yield Part(name, differs, [want])
+        yield OutputPart(name, differs, [want])
         if differs is not_(eq(want, got)):  # else something else is accepted, too
-            terms |= zip(left, _with(want, got, [terms[n] for n in left]), strict=True)
+            terms |= zip(left, _with_in_place(want, got, [terms[n] for n in left]), strict=True)
 
 
-def _with(want: Term, got: Term, roots: list[Term]) -> list[Term]:
+def _with_in_place(want: Term, got: Term, roots: list[Term]) -> list[Term]:
     """The roots with a term in place of another, if that is below them."""
-    return replaced(roots, {want: got}) if want.args and want in in_order(roots) else roots
+    return substitute(roots, {want: got}) if want.args and want in subterms(roots) else roots
 
 
 def table_hash(table: Mapping[str, Any]) -> str:
@@ -312,7 +299,7 @@ def _sample(words: Random, f: Field) -> int:
     return code if kind < 2 else code >> low << low if kind == 2 else code | (1 << low) - 1
 
 
-def check_reference(problem: Problem, case: Case, reference: Circuit, unit: Unit | None = None) -> None:
+def check_reference(problem: Problem, case: ProofCase, reference: Circuit, unit: Unit | None = None) -> None:
     """Compare the terms of a case with the oracle, for some inputs. unit: another one than the problem's, of the same
     inputs. Raises Error for a difference."""
     of, names = unit or problem.unit, input_names(problem.unit)
@@ -320,12 +307,12 @@ def check_reference(problem: Problem, case: Case, reference: Circuit, unit: Unit
     run, count = evaluator(reference.roots), 0
     for inputs in problem.samples:
         values = dict(zip(names, inputs, strict=True))
-        if count < _TRIED and chosen(values)[0]:
+        if count < _TRIED_INPUTS and chosen(values)[0]:
             count += 1
             same_as_oracle(of, inputs, tuple(run(values)), oracle(of, inputs))
 
 
-def tried(question: Question, case: Case, reference: Circuit, model: Mapping[str, int]) -> Counterexample | None:
+def tried(question: Question, case: ProofCase, reference: Circuit, model: Mapping[str, int]) -> Counterexample | None:
     """A solver's model on the real terms and the oracle; None if the circuit's answer to it is right.
 
     It may lie outside the case, where what is inside was a variable. Raises Error if the terms of the reference differ
@@ -347,16 +334,15 @@ def _tried_inside(
     return real(model) or real({**model, **added})
 
 
-def counterexample(question: Question, case: Case, model: Mapping[str, int]) -> Counterexample | None:
+def counterexample(question: Question, case: ProofCase, model: Mapping[str, int]) -> Counterexample | None:
     """Inputs, by their names, as a counterexample; None if the circuit's answer to them is the oracle's."""
     unit, plan = question.unit, question.design(case.part)
     inputs, expected = _inputs(unit, model), oracle(unit, _inputs(unit, model))
-    outputs = [n for f in unit.outputs for n in lanes_of(f)]
-    widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
-    wants = {n: const(x, w) for n, x, w in zip(outputs, expected, widths, strict=True)}
+    outputs = lane_widths(unit.outputs)
+    wants = {n: const(x, width) for (n, width), x in zip(outputs.items(), expected, strict=True)}
     theirs = [plan.code(n, wants[n]) for n in outputs]
     roots = [question.assumption, plan.observed.assumed, plan.wrong(wants), plan.observed.wrong, *theirs]
-    values = {str(v.value): model.get(str(v.value), 0) for v in variables(roots)}
+    values = known_values(roots, model)
     holds, state, wrong, protocol, *got = evaluator(roots)(values)
     if not (holds and state and wrong):
         return None
@@ -382,13 +368,12 @@ def other_latency(question: Question) -> int | None:
 def _mostly_right(question: Question) -> bool:
     """Whether the circuit's results are right for most of some inputs; what else they rest on is zero."""
     unit, plan, right = question.unit, question.design(), 0
-    outputs = [(n, f.width) for f in unit.outputs for n in lanes_of(f)]
-    wants = {n: var(f"expected {n}", width) for n, width in outputs}
+    wants = {n: var(f"expected {n}", width) for n, width in lane_widths(unit.outputs).items()}
     wrong = plan.wrong(wants)
     run, names = evaluator([wrong]), [str(v.value) for v in variables([wrong])]
-    tries = [inputs for inputs in question.samples if unit.line(inputs) is not None][:_TRIED]
+    tries = [inputs for inputs in question.samples if unit.line(inputs) is not None][:_TRIED_INPUTS]
     for inputs in tries:
-        codes = zip((n for n, _ in outputs), unit.answer(inputs), strict=True)
+        codes = zip(wants, unit.answer(inputs), strict=True)
         values = dict(zip(input_names(unit), inputs, strict=True)) | {f"expected {n}": int(x) for n, x in codes}
         right += not run({name: values.get(name, 0) for name in names})[0]
     return right * 2 > len(tries)

@@ -16,26 +16,10 @@ from typing import Final, NamedTuple
 from softfloat_ref.proof.built import QUESTION_S, Places, Samples, is_same
 from softfloat_ref.proof.cut import at_most, implies, resized, shifted
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.symbolic.terms import (
-    Term,
-    and_,
-    bare,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    in_order,
-    ite,
-    make,
-    not_,
-    or_,
-    replaced,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, bare, concat, eq, extract, ite, make, not_, or_, substitute, zext
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, var
 
-_MORE: Final = 3  # bits that a circuit's remainder may have above the divisor's
+_REMAINDER_BITS: Final = 3  # bits that a circuit's remainder may have above the divisor's
 
 
 @dataclass(frozen=True)
@@ -91,33 +75,33 @@ def built_quotients(
     samples: values of the variables, for which the assumptions hold; places: the circuit's terms by their values then.
     """
     by: dict[Term, Term] = {}
-    found: list[Quotient] = []
-    for made in quotients_in(ours):
-        name, best = f"{len(found)}", None
-        for operands in _operands(made, places, assumed, samples):
+    quotients: list[Quotient] = []
+    for term in quotients_in(ours):
+        name, best = f"{len(quotients)}", None
+        for operands in _operands(term, places, assumed, samples):
             steps = _Steps(operands, name, places, assumed, samples)
-            best = max(best or steps, steps, key=lambda s: s.found)
-            if best.found * 2 > best.up:  # most remainders are in the circuit
+            best = max(best or steps, steps, key=lambda s: s.count)
+            if best.count * 2 > best.up:  # most remainders are in the circuit
                 break
-        if best and best.found:
-            left = var(f"remainder {name}", made.width)
-            found.append(Quotient(best.quotient, best.rest, left, best.x, best.y, best.up))
-            by |= {**best.by, made: resized(best.quotient, made.width), make("urem", made.width, *made.args): left}
-    return by, found
+        if best and best.count:
+            left = var(f"remainder {name}", term.width)
+            quotients.append(Quotient(best.quotient, best.rest, left, best.x, best.y, best.up))
+            by |= {**best.by, term: resized(best.quotient, term.width), make("urem", term.width, *term.args): left}
+    return by, quotients
 
 
 def quotients_in(roots: Sequence[Term]) -> list[Term]:
     """Quotients by what is no constant."""
-    return [t for t in in_order(roots) if t.op == "udiv" and not t.args[1].is_const]
+    return [t for t in subterms(roots) if t.op == "udiv" and not t.args[1].is_const]
 
 
 # -- operands --------------------------------------------------------------------------------------------------------
 
 
-def _operands(made: Term, places: Places, assumed: Sequence[Term], samples: Samples) -> Iterator[_Operands]:
+def _operands(quotient: Term, places: Places, assumed: Sequence[Term], samples: Samples) -> Iterator[_Operands]:
     """Operands in the circuit: those of the quotient, times the same power of two; large ones, which are normalised,
     first. Each divisor is there once."""
-    n, d = (bare(t) for t in made.args)
+    n, d = (bare(t) for t in quotient.args)
     numbers = list(map(evaluator([n, d]), samples))
     divisors = []
     for values, (y, *_) in places.items():
@@ -131,11 +115,11 @@ def _operands(made: Term, places: Places, assumed: Sequence[Term], samples: Samp
 
 def _dividends(moved: Sequence[int], width: int, places: Places) -> list[tuple[Term, int]]:
     """Terms that are a number, divided by a power of two: those first that have the width's highest bit, always."""
-    found = []
+    dividends = []
     for up in reversed(range(_zeros(moved) + 1)):
         numbers = tuple(m >> up for m in moved)
-        found += [(any(x >> width - 1 != 1 for x in numbers), t, up) for t in places.get(numbers, ())]
-    return [(t, up) for _, t, up in sorted(found, key=lambda w: w[0])]
+        dividends += [(any(x >> width - 1 != 1 for x in numbers), t, up) for t in places.get(numbers, ())]
+    return [(t, up) for _, t, up in sorted(dividends, key=lambda w: w[0])]
 
 
 def _as_wide(x: Term, y: Term, up: int) -> _Operands:
@@ -163,8 +147,8 @@ def _times_same(n: Term, d: Term, x: Term, up: int, y: Term, assumed: Sequence[T
 
 
 class _Steps:
-    """The division, step by step. quotient, rest: of variables where the circuit has the bit or the remainder; found:
-    the number of remainders that it has."""
+    """The division, step by step. quotient, rest: of variables where the circuit has the bit or the remainder; count:
+    of the remainders that it has."""
 
     def __init__(
         self, operands: _Operands, name: str, places: Places, assumed: Sequence[Term], samples: Samples
@@ -175,7 +159,7 @@ class _Steps:
         self.rests: dict[Term, Term] = {}  # terms of the circuit, and what replaces them
         self.bits: dict[Term, Term] = {}
         self.names: dict[Term, Term] = {}  # of bits that the circuit has: their variables
-        self.found = 0
+        self.count = 0
         self.numbers = list(map(evaluator([self.x, self.y]), samples))
         left = self._left()
         self.rest = self.quotient = const(0, self.y.width)
@@ -197,7 +181,7 @@ class _Steps:
     def by(self) -> dict[Term, Term]:
         """What replaces the circuit's terms. Bits are variables here, but not in the questions about the steps: there
         they say what is known of the remainders."""
-        rests = zip(self.rests, replaced(list(self.rests.values()), self.names), strict=True)
+        rests = zip(self.rests, substitute(list(self.rests.values()), self.names), strict=True)
         return {**self.bits, **dict(rests)}
 
     def _left(self) -> int | None:
@@ -217,7 +201,7 @@ class _Steps:
         whole: the remainder before, with the next bit, of variables; wholes: for each sample.
         """
         y, differences = self.y, [w - y for w, (_, y) in zip(wholes, self.numbers, strict=True)]
-        wide = y.width + _MORE
+        wide = y.width + _REMAINDER_BITS
         less = make("ult", 1, whole, zext(y, whole.width))
         difference = make("sub", wide, zext(whole, wide), zext(y, wide))
         if self.up - i >= y.width:  # else x 2^(up - i) = y q for an odd q, and y would be a multiple of 2^(up - i)
@@ -228,19 +212,19 @@ class _Steps:
         bits |= self._equal([d < 0 for d in differences], less, less, self.rests)
         if bits:
             self.names[bit] = q
-            self.bits |= zip(bits, replaced(list(bits.values()), self.names), strict=True)
+            self.bits |= zip(bits, substitute(list(bits.values()), self.names), strict=True)
         rests, by = dict[Term, Term](), {**self.rests, **bits}
-        remainders = [w % y for w, (_, y) in zip(wholes, self.numbers, strict=True)]
+        signed_remainders = [w % y for w, (_, y) in zip(wholes, self.numbers, strict=True)]
         for k in (0, 1):  # it may be moved up for the next step at once
             moved = [shifted(resized(t, y.width + k), k) for t in (rest, r)]
-            rests |= self._equal([x << k for x in remainders], moved[0], moved[1], by)
-        kept = make("sub", wide, zext(r, wide), ite(bit, const(0, wide), zext(y, wide)))
+            rests |= self._equal([x << k for x in signed_remainders], moved[0], moved[1], by)
+        unrestored = make("sub", wide, zext(r, wide), ite(bit, const(0, wide), zext(y, wide)))
         for width in range(y.width + 1, wide + 1):  # without restoring: what is below zero stays so
             codes = [d & (1 << width) - 1 for d in differences]
-            rests |= self._equal(codes, extract(difference, width - 1, 0), extract(kept, width - 1, 0), by)
+            rests |= self._equal(codes, extract(difference, width - 1, 0), extract(unrestored, width - 1, 0), by)
         if not rests:
             return bit, rest
-        self.found += 1
+        self.count += 1
         self.rests |= rests
         self.known = [make("ult", 1, r, y)]
         return bit, r
@@ -249,5 +233,5 @@ class _Steps:
         """The circuit's terms that are equal to a term, with what replaces them. by: what replaces terms below them."""
         if len(set(values)) == 1:  # a constant says nothing of which step it is
             return {}
-        found = [t for t in self.places.get(tuple(map(int, values)), ()) if t not in self.rests and t not in self.bits]
-        return {t: resized(new, t.width) for t in found if is_same(t, want, by, [*self.assumed, *self.known])}
+        terms = [t for t in self.places.get(tuple(map(int, values)), ()) if t not in self.rests and t not in self.bits]
+        return {t: resized(new, t.width) for t in terms if is_same(t, want, by, [*self.assumed, *self.known])}

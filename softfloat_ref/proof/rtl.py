@@ -9,9 +9,9 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.manifest import descriptions
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.proof.certificate import versions
 from softfloat_ref.proof.defined import check_defined
-from softfloat_ref.proof.memory_files import check_memory_files
-from softfloat_ref.proof.versions import versions
+from softfloat_ref.proof.front_ends import check_memory_files
 from softfloat_ref.proof.yosys import PREDEFINED, Frontend, Netlist, netlist
 from softfloat_ref.rtl.binding import Bound, bind
 from softfloat_ref.rtl.bundle import ones

@@ -11,20 +11,21 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import encode
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.proof.equal import Equality
-from softfloat_ref.proof.question import Counterexample, Obligation, Problem
+from softfloat_ref.proof.question import Counterexample, Obligation, Problem, input_names
 from softfloat_ref.proof.solver import Wishes
+from softfloat_ref.symbolic.build import and_, eq, extract, or_
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, extract, or_, var, variables
+from softfloat_ref.symbolic.terms import Term, const, evaluate, evaluator, var
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import Field, lanes_of
 
 _EACH_S: Final = 2.0  # for a question
-_VECTORS: Final = 2000  # of each unit
+_VECTOR_COUNT: Final = 2000  # of each unit
 Wish = Sequence[Term]  # alternatives, the best first
 
 
-def simplest(problem: Problem, case: str, found: Counterexample, limit_s: float) -> Counterexample:
+def simplest(problem: Problem, case: str, counterexample: Counterexample, limit_s: float) -> Counterexample:
     """A counterexample of the same case with as simple inputs as are found within the limit.
 
     As many operands as possible are finite, few lanes are not 0, as many operands as possible are 0 or 1, then normal
@@ -35,11 +36,10 @@ def simplest(problem: Problem, case: str, found: Counterexample, limit_s: float)
     try:
         posed = problem.posed(problem.case(case))
     except Unsupported:  # it was found without terms
-        return found
-    names = [n for f in unit.inputs for n in lanes_of(f)]
-    values = dict(zip(names, found.inputs, strict=True))
-    model = _wished(posed, [*([x] for x in posed.wishes), *wishes(unit)], {**found.others, **values}, limit_s)
-    return posed.tried(model) or found
+        return counterexample
+    values = dict(zip(input_names(unit), counterexample.inputs, strict=True))
+    model = _wished(posed, [*([x] for x in posed.wishes), *wishes(unit)], {**counterexample.others, **values}, limit_s)
+    return posed.tried(model) or counterexample
 
 
 def _wished(posed: Obligation, wished: Sequence[Wish], model: Mapping[str, int], limit_s: float) -> Mapping[str, int]:
@@ -48,7 +48,7 @@ def _wished(posed: Obligation, wished: Sequence[Wish], model: Mapping[str, int],
     solver = Wishes([*posed.assumed, posed.wrong])
     for wish in wished:
         for term in wish:
-            if _holds(term, model):
+            if evaluate([term], model)[0]:
                 solver.keep(term)
                 break
             rest = limit_s - (time.monotonic() - begin)
@@ -62,16 +62,16 @@ def _wished(posed: Obligation, wished: Sequence[Wish], model: Mapping[str, int],
 def told_by_vectors(problem: Equality, limit_s: float) -> Counterexample | None:
     """The simplest of the vectors that tell two units apart, as far as these are tried in time."""
     end = time.monotonic() + limit_s
-    names = [n for f in problem.unit.inputs for n in lanes_of(f)]
+    names = input_names(problem.unit)
     assumed, simple = evaluator([problem.assumption]), _simplicity(problem.unit)
     best: tuple[tuple[int, ...], Counterexample] | None = None
     for inputs in _vectors(problem):
         if time.monotonic() > end:
             break
-        found, values = problem.told_apart(inputs), dict(zip(names, inputs, strict=True))
-        if found is not None and assumed(values)[0]:
-            rank = (problem.by_results(found), *simple(values))
-            best = max(best or (rank, found), (rank, found), key=lambda pair: pair[0])
+        counterexample, values = problem.told_apart(inputs), dict(zip(names, inputs, strict=True))
+        if counterexample is not None and assumed(values)[0]:
+            rank = (problem.by_results(counterexample), *simple(values))
+            best = max(best or (rank, counterexample), (rank, counterexample), key=lambda pair: pair[0])
     return best and best[1]
 
 
@@ -88,11 +88,7 @@ def _simplicity(unit: Unit) -> Callable[[Mapping[str, int]], tuple[int, ...]]:
 def _vectors(problem: Equality) -> Iterator[tuple[int, ...]]:
     """The vectors of both units."""
     for unit in (problem.unit, problem.other):
-        yield from VectorSet(unit, _VECTORS).inputs()
-
-
-def _holds(term: Term, model: Mapping[str, int]) -> bool:
-    return evaluator([term])({str(v.value): model.get(str(v.value), 0) for v in variables([term])})[0] == 1
+        yield from VectorSet(unit, _VECTOR_COUNT).inputs()
 
 
 def wishes(unit: Unit) -> Iterator[Wish]:

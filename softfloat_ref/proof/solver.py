@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,10 +11,10 @@ from typing import Any, Final, Literal
 from softfloat_ref.base.errors import Error, missing, unknown
 from softfloat_ref.base.executors import signals_wait
 from softfloat_ref.symbolic.smtlib import script
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import Term, subterms
 
 Result = Literal["unsat", "sat", "unknown"]
-NONE: Final[Mapping[str, int]] = {}
+_COMMUTING: Final = ("and", "or", "xor", "add", "mul", "eq")
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,6 @@ class Found:
     result: Result
     seconds: float
     model: Mapping[str, int] = field(default_factory=dict)
-
-
-def bitwuzla_version() -> str:
-    """The version of Bitwuzla. Raises Error without it."""
-    return str(_bitwuzla().version())
 
 
 def _bitwuzla() -> Any:
@@ -61,18 +57,18 @@ class Wishes:
         begin = time.thread_time()  # of the processor: what else it does changes no verdict
         with signals_wait() as came:
             self._solver.configure_terminator(lambda: bool(came) or time.thread_time() - begin > limit_s)
-            said = self._solver.check_sat(*truths)
+            result = self._solver.check_sat(*truths)
         seconds = time.thread_time() - begin
-        if said == results.UNSAT:
+        if result == results.UNSAT:
             return Found("unsat", seconds)
-        if said != results.SAT:
+        if result != results.SAT:
             return Found("unknown", seconds)
         return Found("sat", seconds, self._translated.values(self._solver))
 
     def model(self, term: Term, limit_s: float) -> Mapping[str, int] | None:
         """The variables' values where a term is true too; None if there are none, or none in time."""
-        found = self.ask([term], limit_s)
-        return found.model if found.result == "sat" else None
+        answer = self.ask([term], limit_s)
+        return answer.model if answer.result == "sat" else None
 
     def keep(self, term: Term) -> None:
         """Add a term."""
@@ -105,9 +101,9 @@ class _Translation:
 
     def truth(self, root: Term) -> Any:
         """A bit as a formula."""
-        for term in in_order([root]):
+        for term in subterms([root]):
             if term not in self.known:
-                self.known[term] = self._made(term, [self.known[a] for a in term.args])
+                self.known[term] = self._operation(term, [self.known[a] for a in term.args])
         return self._is_set(self.known[root])
 
     def _value(self, value: int, width: int) -> Any:
@@ -116,7 +112,7 @@ class _Translation:
     def _is_set(self, bit: Any) -> Any:
         return self.manager.mk_term(self.lib.Kind.EQUAL, [bit, self._value(1, 1)])
 
-    def _made(self, term: Term, args: list[Any]) -> Any:
+    def _operation(self, term: Term, args: list[Any]) -> Any:
         manager, kinds = self.manager, self.lib.Kind
         if term.op == "const":
             return self._value(term.value, term.width)
@@ -150,6 +146,17 @@ class _Translation:
         return self.manager.mk_term(self.lib.Kind.BV_EXTRACT, [wide], [term.width - 1, 0])
 
 
+def query_hash(assertions: Sequence[Term]) -> str:
+    """SHA-256 of the assertions, each term by its operation, width, value and the hashes of its arguments."""
+    known: dict[Term, bytes] = {}
+    for term in subterms(assertions):
+        args = [known[a] for a in term.args]
+        args = sorted(args) if term.op in _COMMUTING else args
+        head = f"{term.op} {term.width} {term.value} ".encode()
+        known[term] = hashlib.sha256(head + b"".join(args)).digest()
+    return hashlib.sha256(b"".join(sorted(known[a] for a in assertions))).hexdigest()
+
+
 # -- a second opinion ----------------------------------------------------------------------------------------------
 
 
@@ -163,8 +170,8 @@ def answer_text(text: str, solver: str, limit_s: float) -> Found:
     if solver not in SOLVERS:
         raise unknown("solver", solver, SOLVERS)
     begin = time.monotonic()
-    said = SOLVERS[solver](text, limit_s)
-    return Found(said if said in ("sat", "unsat") else "unknown", time.monotonic() - begin)  # type: ignore[arg-type]
+    text_result = SOLVERS[solver](text, limit_s)
+    return Found(text_result if text_result in ("sat", "unsat") else "unknown", time.monotonic() - begin)  # type: ignore[arg-type]
 
 
 def _cvc5(text: str, limit_s: float) -> str:
@@ -178,10 +185,10 @@ def _cvc5(text: str, limit_s: float) -> str:
     solver.setOption("fp-exp", "true")  # floating-point formats of any size
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "query")
-    said = ""
+    output = ""
     while not (command := parser.nextCommand()).isNull():
-        said = str(command.invoke(solver, parser.getSymbolManager())).strip() or said
-    return said
+        output = str(command.invoke(solver, parser.getSymbolManager())).strip() or output
+    return output
 
 
 def _z3(text: str, limit_s: float) -> str:
@@ -202,8 +209,8 @@ def _bitwuzla_text(text: str, limit_s: float) -> str:
     with signals_wait() as came:
         parser.configure_terminator(lambda: bool(came) or time.thread_time() - begin > limit_s)
         parser.parse(text.replace("(check-sat)", ""), True, False)
-        said = parser.bitwuzla().check_sat()
-    return str(said).rpartition(".")[2].lower()
+        result = parser.bitwuzla().check_sat()
+    return str(result).rpartition(".")[2].lower()
 
 
 SOLVERS: Final[dict[str, Callable[[str, float], str]]] = {"bitwuzla": _bitwuzla_text, "cvc5": _cvc5, "z3": _z3}

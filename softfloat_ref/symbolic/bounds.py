@@ -103,15 +103,15 @@ class _Search:
         return lo, hi
 
     def over_choices(self, total: Sum, unknown: Unknown, facts: Facts, depth: int) -> tuple[int, int]:
-        found = []
+        ends = []
         for choice, more in unknown.choices:
             try:
-                found.append(self.bounds(total.chosen(unknown, choice), facts + more, depth))
+                ends.append(self.bounds(total.chosen(unknown, choice), facts + more, depth))
             except Infeasible:
                 continue
-        if not found:
+        if not ends:
             raise Infeasible
-        return min(lo for lo, _ in found), max(hi for _, hi in found)
+        return min(lo for lo, _ in ends), max(hi for _, hi in ends)
 
 
 def _narrowed(total: Sum, fact: Fact, facts: Facts, lo: int, hi: int) -> tuple[int, int]:

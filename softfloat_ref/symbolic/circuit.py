@@ -11,7 +11,7 @@ from softfloat_ref.symbolic.terms import FALSE, Term, evaluator
 
 
 @dataclass(frozen=True)
-class Port:
+class CircuitPort:
     """Codes that go in or out: `lanes` of `width` bits. Lane k is the variable or output `name_k`; `name`, of one."""
 
     name: str
@@ -25,7 +25,7 @@ class Port:
         return (self.name,) if self.lanes == 1 else tuple(f"{self.name}_{k}" for k in range(self.lanes))
 
 
-class Case(NamedTuple):
+class ProofCase(NamedTuple):
     """Inputs for which a proof is made by itself. assumption: the bit that says which, of the inputs' variables.
 
     The cases of a unit may overlap; that no input is left out is proved. The names are its own, and the same in each
@@ -45,7 +45,7 @@ class Case(NamedTuple):
     inside: bool = False
 
     @property
-    def of_part(self) -> Case | None:
+    def of_part(self) -> ProofCase | None:
         """The case of the part itself."""
         return None if self.finite is None and self.distance is None else self._replace(part=None)
 
@@ -60,8 +60,8 @@ class Circuit:
     """
 
     name: str
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[CircuitPort, ...]
+    outputs: tuple[CircuitPort, ...]
     terms: Mapping[str, Term]
     names: Mapping[Term, str] = field(default_factory=dict)
     comment: str = ""

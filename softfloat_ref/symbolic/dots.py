@@ -64,9 +64,9 @@ class DotSums:
         at_once = not any(isinstance(x, Fuse) for x in children(node.node))
         before, self.precision = self.precision, at_once and _format_of(step, node.choice(step.result.name)).precision
         with substituting({_ROUND: None}):
-            found = returns(Step.rounded, step, node)
+            results = returns(Step.rounded, step, node)
         self.precision = before
-        return found
+        return results
 
     def sum(self, outer: Any, step: Step, node: Any, terms: list[Any], largest: Any) -> list[Returned]:
         """The exact ones; others as the oracle has them."""
@@ -99,10 +99,10 @@ class DotSums:
         """What is rounded of a sum of products is noted."""
         where, self.where = self.where, None
         with substituting({_TO_FORMAT: None}):
-            found = returns(Step.to_format, step, term, to, last)
+            results = returns(Step.to_format, step, term, to, last)
         if where is not None and isinstance(step.code, SymInt) and isinstance(step.flags, SymInt):
             current_reading().rounded.append(Rounded(where, step.code, step.flags, _format_of(step, to)))
-        return found
+        return results
 
 
 def _format_of(step: Step, to: To) -> Format:

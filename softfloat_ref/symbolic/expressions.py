@@ -3,41 +3,23 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any, ClassVar
 
 from softfloat_ref.symbolic import integers
 from softfloat_ref.symbolic.bounds import Infeasible
+from softfloat_ref.symbolic.build import and_, or_
 from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.operators import BINARY, UNARY, compared, item_at, truth
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reading import Returned, current_reading, joined, note, of_both
-from softfloat_ref.symbolic.source import Body
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, or_
+from softfloat_ref.symbolic.source import Body, Scope, own_nodes
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term
 from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
 
 Env = dict[str, Any]  # the variables of a function
-
-
-class Scope:
-    """Where a function finds the names that are not its own."""
-
-    def __init__(self, function: FunctionType) -> None:
-        cells = function.__closure__ or ()
-        self.outer = {n: c.cell_contents for n, c in zip(function.__code__.co_freevars, cells, strict=True)}
-        self.globals = function.__globals__
-
-    def find(self, name: str) -> Any:
-        for where in (self.outer, self.globals):
-            if name in where:
-                return where[name]
-        if not hasattr(builtins, name):
-            raise Unsupported(f"the name {name}")
-        return getattr(builtins, name)
 
 
 @dataclass(eq=False)
@@ -64,9 +46,9 @@ class Expressions:
         read = self.FORMS.get(type(e))
         if read is None:
             raise Unsupported(type(e).__name__.lower())
-        found = read(self, e, env)
-        note(f"{self.name.strip('_<>')}.", found)
-        return found
+        value = read(self, e, env)
+        note(f"{self.name.strip('_<>')}.", value)
+        return value
 
     def name_value(self, e: ast.Name, env: Env) -> Any:
         if e.id in env:
@@ -89,16 +71,16 @@ class Expressions:
         return str(value)
 
     def several(self, es: Sequence[ast.expr], env: Env) -> list[Any]:
-        found: list[Any] = []
+        values: list[Any] = []
         for e in es:
             if isinstance(e, ast.Starred):
                 many = self.value(e.value, env)
                 if isinstance(many, (Sparse, Either)):
                     raise Unsupported("a symbolic sequence after *")
-                found.extend(many)
+                values.extend(many)
             else:
-                found.append(self.value(e, env))
-        return found
+                values.append(self.value(e, env))
+        return values
 
     def binary(self, op: ast.operator, a: Any, b: Any) -> Any:
         if isinstance(op, ast.Add) and isinstance(a, (list, Sparse)) and isinstance(b, (list, Sparse)):
@@ -114,14 +96,14 @@ class Expressions:
         return UNARY[type(e.op)](x)
 
     def comparison(self, e: ast.Compare, env: Env) -> Any:
-        left, found = self.value(e.left, env), True
+        left, holds = self.value(e.left, env), True
         for op, right_side in zip(e.ops, e.comparators, strict=True):
             right = self.value(right_side, env)
-            found = integers.both(found, integers.truth(compared(op, left, right)))
-            if found is False:
+            holds = integers.both(holds, integers.truth(compared(op, left, right)))
+            if holds is False:
                 return False
             left = right
-        return found
+        return holds
 
     def logic(self, es: Sequence[ast.expr], conjunction: bool, env: Env) -> Any:
         """`and`, `or`: the later operands are evaluated where the earlier ones do not decide."""
@@ -152,33 +134,33 @@ class Expressions:
 
     def decided(self, es: Sequence[ast.expr], conjunction: bool, env: Env) -> Any:
         """Whether all of some conditions hold, or any."""
-        found: Any = conjunction
+        combined: Any = conjunction
         path = here()
         for e in es:
             with at(path):
                 condition = self.condition(e, env)
             if isinstance(condition, bool) and condition != conjunction:
-                return condition if isinstance(found, bool) else _combined(found, condition, conjunction)
-            found = _combined(found, condition, conjunction)
+                return condition if isinstance(combined, bool) else _combined(combined, condition, conjunction)
+            combined = _combined(combined, condition, conjunction)
             if isinstance(condition, SymBool):
                 try:
                     path = path.under(condition if conjunction else integers.inverse(condition))
                 except Infeasible:
-                    return found
-        return found
+                    return combined
+        return combined
 
     def conditional(self, e: ast.IfExp, env: Env) -> Any:
         condition = self.condition(e.test, env)
         if isinstance(condition, bool):
             return self.value(e.body if condition else e.orelse, env)
-        found = []
+        ways = []
         for way, side in ((condition, e.body), (integers.inverse(condition), e.orelse)):
             try:
                 with at(here().under(way)):
-                    found.append(Returned(here()._replace(guard=way.node), self.value(side, env)))
+                    ways.append(Returned(here()._replace(guard=way.node), self.value(side, env)))
             except Infeasible:
                 continue
-        return joined(found)
+        return joined(ways)
 
     def item(self, e: ast.Subscript, env: Env) -> Any:
         of = self.value(e.value, env)
@@ -191,17 +173,17 @@ class Expressions:
         if not isinstance(index, SymInt):
             return of[index]
         if not isinstance(of, Sequence) or isinstance(of, str):
-            raise Unsupported("an item of this at a symbolic place")
+            raise Unsupported("an item at a symbolic index of what is no sequence")
         if (beyond := or_(integers.bit(index >= len(of)), integers.bit(index < 0))) is not FALSE:
             current_reading().errors.append((and_(here().whole, beyond), self.name))
         return item_at(list(of), index.node)
 
     def comprehension(self, e: ast.GeneratorExp | ast.ListComp | ast.SetComp, env: Env) -> Any:
-        found: list[tuple[Term, Any]] = []
+        present_items: list[tuple[Term, Any]] = []
 
         def collect(generators: Sequence[ast.comprehension], local: Env, there: Term) -> None:
             if not generators:
-                found.append((there, self.value(e.elt, local)))
+                present_items.append((there, self.value(e.elt, local)))
                 return
             items = self.value(generators[0].iter, local)
             for present, item in pairs(items):
@@ -211,12 +193,12 @@ class Expressions:
                     self.filtered(generators, inner, and_(there, present), collect)
 
         collect(e.generators, env, TRUE)
-        if all(there is TRUE for there, _ in found) and not (
-            isinstance(e, ast.SetComp) and symbolic([x for _, x in found])
+        if all(there is TRUE for there, _ in present_items) and not (
+            isinstance(e, ast.SetComp) and symbolic([x for _, x in present_items])
         ):
-            items = [x for _, x in found]
+            items = [x for _, x in present_items]
             return set(items) if isinstance(e, ast.SetComp) else items
-        return Sparse(found, isinstance(e, ast.SetComp))
+        return Sparse(present_items, isinstance(e, ast.SetComp))
 
     def table(self, e: ast.Dict, env: Env) -> dict[Any, Any]:
         """A dictionary, whose keys are no symbols."""
@@ -226,10 +208,10 @@ class Expressions:
 
     def table_made(self, e: ast.DictComp, env: Env) -> dict[Any, Any]:
         pair = ast.copy_location(ast.Tuple([e.key, e.value], ast.Load()), e)
-        made = self.comprehension(ast.copy_location(ast.ListComp(pair, e.generators), e), env)
-        if isinstance(made, Sparse) or symbolic([key for key, _ in made]):
+        rows = self.comprehension(ast.copy_location(ast.ListComp(pair, e.generators), e), env)
+        if isinstance(rows, Sparse) or symbolic([key for key, _ in rows]):
             raise Unsupported("a dictionary with symbolic keys")
-        return dict(made)
+        return dict(rows)
 
     def filtered(self, generators: Sequence[ast.comprehension], env: Env, there: Term, collect: Any) -> None:
         """An item goes on where the conditions hold."""
@@ -247,9 +229,9 @@ class Expressions:
         of = resolved(of)
         if isinstance(of, Either):
             return of_both(of, lambda x: self.attribute(x, name))
-        found = inspect.getattr_static(type(of), name, None)
-        if isinstance(found, property) and symbolic(of) and found.fget is not None:
-            return self.call(found.fget, of)
+        static = inspect.getattr_static(type(of), name, None)
+        if isinstance(static, property) and symbolic(of) and static.fget is not None:
+            return self.call(static.fget, of)
         return resolved(getattr(of, name))
 
     def set_of(self, e: ast.Set, env: Env) -> set[Any]:
@@ -269,7 +251,7 @@ class Expressions:
             case ast.Subscript() if here().whole is TRUE and not symbolic(value):
                 self.value(target.value, env)[self.value(target.slice, env)] = value
             case _:
-                raise Unsupported("an assignment to this")
+                raise Unsupported("an assignment to such a target")
 
     def set_attribute(self, owner: Any, name: str, value: Any) -> None:
         """An attribute changes on this path only."""
@@ -318,27 +300,10 @@ Expressions.FORMS = {
 }
 
 
-_INSIDE = (ast.FunctionDef, ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
-
-
-def own_nodes(body: Body) -> list[ast.AST]:
-    """The nodes of a function's tree that are not those of functions and comprehensions inside it."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = [*body.body] if isinstance(body, ast.FunctionDef) else [body.body]
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        if not isinstance(
-            node, (ast.FunctionDef, ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
-        ):
-            waiting.extend(ast.iter_child_nodes(node))
-    return found
-
-
 def _combined(a: Any, b: Any, conjunction: bool) -> Any:
     return integers.both(a, b) if conjunction else integers.either(a, b)
 
 
 def _within(present: Term) -> Path:
-    found = integers.boolean(present)
-    return here() if isinstance(found, bool) else here().under(found)
+    condition = integers.boolean(present)
+    return here() if isinstance(condition, bool) else here().under(condition)

@@ -11,25 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from softfloat_ref.symbolic.bounds import Fact, Facts, Infeasible, Sum, Unknown, bounds
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, length_of, make, not_, sext, zext
 from softfloat_ref.symbolic.paths import Unsupported, here
-from softfloat_ref.symbolic.terms import (
-    Op,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    extract,
-    length_of,
-    make,
-    not_,
-    sext,
-    signed,
-    zext,
-)
+from softfloat_ref.symbolic.terms import Op, Term, const, signed
 
 MAX_WIDTH: Final = 1 << 14
-_DIRECT: Final = 63  # up to this exponent, what remains of a power of two is found by one division
+_DIRECT_POWER: Final = 63  # up to this exponent, what remains of a power of two is found by one division
 
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
@@ -226,8 +213,8 @@ def truth(x: Any) -> Any:
 
 def bit(x: Any) -> Term:
     """A truth value as a term."""
-    found = truth(x)
-    return found.node if isinstance(found, SymBool) else const(int(found), 1)
+    value = truth(x)
+    return value.node if isinstance(value, SymBool) else const(int(value), 1)
 
 
 def boolean(node: Term, facts: Facts = (), other_facts: Facts = ()) -> Any:
@@ -277,8 +264,8 @@ def _in_sum(op: Op, a: Any, b: Any, factor: int) -> Any:
     (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     lo, hi = (al + bl, ah + bh) if factor > 0 else (al - bh, ah - bl)
     total = sum_of(a).plus(sum_of(b), factor)
-    found = _limits(total)
-    lo, hi = max(lo, found[0]), min(hi, found[1])
+    limits = _limits(total)
+    lo, hi = max(lo, limits[0]), min(hi, limits[1])
     width = width_of(lo, hi)
     return number_of(make(op, width, bits(a, width), bits(b, width)), lo, hi, total)
 
@@ -311,15 +298,15 @@ def power(a: Any, b: Any, modulus: Any = None) -> Any:
         return _power_of_two(b, modulus)
     if modulus is not None or _symbolic(b) or b < 0:
         raise Unsupported("a symbolic power")
-    found: Any = 1
+    product: Any = 1
     for _ in range(b):
-        found = multiply(found, a)
-    return found
+        product = multiply(product, a)
+    return product
 
 
 def _power_of_two(by: Any, modulus: Any) -> Any:
     """What remains of 2^by: of the square of the power by half of it, and perhaps twice that."""
-    if bounds_here(by)[1] <= _DIRECT:
+    if bounds_here(by)[1] <= _DIRECT_POWER:
         return divide(shift_left(1, by), modulus)[1]
     half = _power_of_two(shift_right(by, 1), modulus)
     return divide(shift_left(multiply(half, half), bit_and(by, 1)), modulus)[1]
@@ -380,12 +367,12 @@ def shift_right(a: Any, by: Any) -> Any:
     lo, hi = min(al >> sl, al >> sh), max(ah >> sl, ah >> sh)
     width = width_of(al, ah)
     amount = bits(by, width_of(sl, sh))
-    found = number_of(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
-    if isinstance(a, SymInt) and isinstance(found, SymInt) and isinstance(by, int):
-        cut = sum_of(a).plus(sum_of(found), -(1 << by))
+    quotient = number_of(make("ashr" if al < 0 else "lshr", width, bits(a, width), amount), lo, hi)
+    if isinstance(a, SymInt) and isinstance(quotient, SymInt) and isinstance(by, int):
+        cut = sum_of(a).plus(sum_of(quotient), -(1 << by))
         for unknown in a.sum.parts:
             unknown.laws += ((here().whole, Fact(cut, 0, (1 << by) - 1)),)  # the quotient has its bits here only
-    return found
+    return quotient
 
 
 def _of_bits(op: Op, a: Any, b: Any) -> tuple[Term, Any, Any]:
@@ -429,31 +416,31 @@ def _field(a: Any, high: int, low: int) -> Any:
             return a
         if low > high:
             return 0
-    found = extract(bits(a, max(high + 1, a.node.width)), high, low)
+    node = extract(bits(a, max(high + 1, a.node.width)), high, low)
     top = (2 << high) - (1 << low)
-    return number_of(concat(found, const(0, low)) if low else found, 0, min(top, a.hi) if a.lo >= 0 else top)
+    return number_of(concat(node, const(0, low)) if low else node, 0, min(top, a.hi) if a.lo >= 0 else top)
 
 
 def bit_or(a: Any, b: Any) -> Any:
     """a | b."""
     if isinstance(a, (SymBool, bool)) and isinstance(b, (SymBool, bool)):
         return either(a, b)
-    node, a, b = _of_bits("or", a, b)
-    (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
-    if al < 0 or bl < 0:
-        return number_of(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
-    return number_of(node, max(al, bl), (1 << max(ah.bit_length(), bh.bit_length())) - 1)
+    return _with_bits_of_either("or", a, b)
 
 
 def bit_xor(a: Any, b: Any) -> Any:
     """a ^ b."""
     if isinstance(a, (SymBool, bool)) and isinstance(b, (SymBool, bool)):
         return boolean(make("xor", 1, bit(a), bit(b)))
-    node, a, b = _of_bits("xor", a, b)
+    return _with_bits_of_either("xor", a, b)
+
+
+def _with_bits_of_either(op: Op, a: Any, b: Any) -> Any:
+    node, a, b = _of_bits(op, a, b)
     (al, ah), (bl, bh) = bounds_here(a), bounds_here(b)
     if al < 0 or bl < 0:
         return number_of(node, -(1 << (node.width - 1)), (1 << (node.width - 1)) - 1)
-    return number_of(node, 0, (1 << max(ah.bit_length(), bh.bit_length())) - 1)
+    return number_of(node, max(al, bl) if op == "or" else 0, (1 << max(ah.bit_length(), bh.bit_length())) - 1)
 
 
 # -- order -----------------------------------------------------------------------------------------------------------

@@ -8,28 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from softfloat_ref.symbolic.terms import Term, in_order, meaning
+from softfloat_ref.symbolic.terms import Term, meaning, subterms
 
 Pair = tuple[int, int]
-_NOTHING: Final[Pair] = (0, 0)
+_UNKNOWN: Final[Pair] = (0, 0)
 _FROM_BELOW: Final = ("neg", "add", "sub", "mul")  # a bit depends on no higher bits
 
 
 def known_bits(roots: Sequence[Term]) -> Callable[[Mapping[str, Pair]], list[Pair]]:
     """The function from what is known of the variables to what is known of the roots; of others nothing is known."""
-    order = in_order(roots)
+    order = subterms(roots)
 
     def run(values: Mapping[str, Pair]) -> list[Pair]:
-        found: dict[Term, Pair] = {}
+        known: dict[Term, Pair] = {}
         for t in order:
             ones = (1 << t.width) - 1
             if t.op == "const":
-                found[t] = t.value, ones
+                known[t] = t.value, ones
             elif t.op == "var":
-                found[t] = values.get(t.value, _NOTHING)
+                known[t] = values.get(t.value, _UNKNOWN)
             else:
-                found[t] = _known(t, [found[a] for a in t.args], ones)
-        return [found[t] for t in roots]
+                known[t] = _known(t, [known[a] for a in t.args], ones)
+        return [known[t] for t in roots]
 
     return run
 
@@ -38,7 +38,7 @@ def _known(t: Term, args: Sequence[Pair], ones: int) -> Pair:
     if all(known == (1 << a.width) - 1 for a, (_, known) in zip(t.args, args, strict=True)):
         return meaning(t, [value for value, _ in args]), ones
     rule = _RULES.get(t.op)
-    return rule(t, args, ones) if rule else _NOTHING
+    return rule(t, args, ones) if rule else _UNKNOWN
 
 
 def _not(t: Term, args: Sequence[Pair], ones: int) -> Pair:
@@ -64,7 +64,7 @@ def _xor(t: Term, args: Sequence[Pair], ones: int) -> Pair:
 
 def _eq(t: Term, args: Sequence[Pair], ones: int) -> Pair:
     (a, known_a), (b, known_b) = args
-    return (0, 1) if (a ^ b) & known_a & known_b else _NOTHING
+    return (0, 1) if (a ^ b) & known_a & known_b else _UNKNOWN
 
 
 def _ite(t: Term, args: Sequence[Pair], ones: int) -> Pair:
@@ -107,14 +107,14 @@ def _from_below(t: Term, args: Sequence[Pair], ones: int) -> Pair:
 def _shifted(t: Term, args: Sequence[Pair], ones: int) -> Pair:
     (value, known), (by, known_by) = args
     if known_by != (1 << t.args[1].width) - 1 or by >= t.width:
-        return _NOTHING
+        return _UNKNOWN
     if t.op == "shl":
         return value << by & ones, (known << by | (1 << by) - 1) & ones
     above = ones & ~(ones >> by)
     if t.op == "lshr":
         return value >> by, known >> by | above
     sign = value >> t.width - 1 & 1
-    return (value >> by | (above if sign else 0), known >> by | above) if known >> t.width - 1 & 1 else _NOTHING
+    return (value >> by | (above if sign else 0), known >> by | above) if known >> t.width - 1 & 1 else _UNKNOWN
 
 
 _RULES: Final[dict[str, Callable[[Term, Sequence[Pair], int], Pair]]] = {

@@ -10,12 +10,13 @@ from functools import reduce
 from typing import Any, Final
 
 from softfloat_ref.base.search import find_first
-from softfloat_ref.symbolic import choice, integers
+from softfloat_ref.symbolic import integers
+from softfloat_ref.symbolic.build import and_, extract, not_, or_, selected
 from softfloat_ref.symbolic.integers import number
 from softfloat_ref.symbolic.paths import Unsupported, at, here
 from softfloat_ref.symbolic.reading import of_both
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, extract, not_, or_, selected
-from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
+from softfloat_ref.symbolic.terms import TRUE, Term, const
+from softfloat_ref.symbolic.values import Either, Sparse, extreme, merged, pairs, resolved, square_root, symbolic
 
 BINARY: Final[dict[type, Callable[[Any, Any], Any]]] = {
     ast.Add: operator.add,
@@ -43,7 +44,7 @@ _ORDER: Final[dict[type, Callable[[Any, Any], Any]]] = {
 }
 
 
-_NONE: Final = object()
+_NO_DEFAULT: Final = object()
 
 
 def _items(args: tuple[Any, ...]) -> Any:
@@ -51,20 +52,20 @@ def _items(args: tuple[Any, ...]) -> Any:
 
 
 def _extreme(larger: bool) -> Callable[..., Any]:
-    def find(*args: Any, default: Any = _NONE, key: Any = None) -> Any:
+    def find(*args: Any, default: Any = _NO_DEFAULT, key: Any = None) -> Any:
         if key is not None:
             raise Unsupported("max or min by a key")
         items = _items(args)
-        found = pairs(items)
-        if not found:
+        numbers = pairs(items)
+        if not numbers:
             return default
-        there, best = found[0]
-        for present, x in found[1:]:
+        there, best = numbers[0]
+        for present, x in numbers[1:]:
             better = integers.less(best, x) if larger else integers.less(x, best)
             best = _select(present, there, better, x, best)
             there = or_(there, present)
-        best = choice.extreme(best, found, largest=larger)
-        return best if there is TRUE or default is _NONE else merged(there, best, default)
+        best = extreme(best, numbers, largest=larger)
+        return best if there is TRUE or default is _NO_DEFAULT else merged(there, best, default)
 
     return find
 
@@ -81,17 +82,17 @@ def _select(present: Term, there: Term, better: Any, x: Any, best: Any) -> Any:
 
 
 def _all(items: Any) -> Any:
-    found: Any = True
+    result: Any = True
     for there, x in pairs(items):
-        found = integers.both(found, integers.boolean(or_(not_(there), integers.bit(truth(x)))))
-    return found
+        result = integers.both(result, integers.boolean(or_(not_(there), integers.bit(truth(x)))))
+    return result
 
 
 def _any(items: Any) -> Any:
-    found: Any = False
+    result: Any = False
     for there, x in pairs(items):
-        found = integers.either(found, integers.boolean(and_(there, integers.bit(truth(x)))))
-    return found
+        result = integers.either(result, integers.boolean(and_(there, integers.bit(truth(x)))))
+    return result
 
 
 def truth(x: Any) -> Any:
@@ -144,7 +145,7 @@ _INTRINSICS: Final[dict[Any, Callable[..., Any]]] = {
     len: _size,
     max: _extreme(True),
     min: _extreme(False),
-    math.isqrt: choice.square_root,
+    math.isqrt: square_root,
     operator.index: integers.lifted,
     pow: integers.power,
     sum: _sum,
@@ -154,14 +155,14 @@ _INTRINSICS: Final[dict[Any, Callable[..., Any]]] = {
 def intrinsic(function: Any) -> Callable[..., Any] | None:
     """What stands for a built-in function on symbolic values; None if nothing does."""
     try:
-        found = _INTRINSICS.get(function)
+        stand_in = _INTRINSICS.get(function)
     except TypeError:
         return None
-    if found is None and getattr(function, "__name__", "") == "bit_length":
+    if stand_in is None and getattr(function, "__name__", "") == "bit_length":
         return lambda: function.__self__.bit_length()
-    if found is None and getattr(function, "__name__", "") == "pop":
+    if stand_in is None and getattr(function, "__name__", "") == "pop":
         return _popped(function.__self__)
-    return found
+    return stand_in
 
 
 def _popped(items: Any) -> Callable[[], Any] | None:

@@ -8,14 +8,15 @@ from typing import NamedTuple, Protocol
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.symbolic.bounds import Facts, bounds
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, not_
+from softfloat_ref.symbolic.build import and_, not_
+from softfloat_ref.symbolic.terms import TRUE, Term
 
 
 class Unsupported(Error):
     """Code that cannot be read symbolically."""
 
 
-class Condition(Protocol):
+class PathCondition(Protocol):
     """A truth value: the bit, and what follows where it is set."""
 
     @property
@@ -34,7 +35,7 @@ class Path(NamedTuple):
     facts: Facts = ()
     known: frozenset[Term] = frozenset()
 
-    def under(self, condition: Condition) -> Path:
+    def under(self, condition: PathCondition) -> Path:
         """The path on which a condition holds also. Raises Infeasible."""
         node, facts = condition.node, self.facts + condition.facts
         for fact in condition.facts:

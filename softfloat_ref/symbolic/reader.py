@@ -17,13 +17,14 @@ from typing import Any, Final
 
 from softfloat_ref.symbolic import integers
 from softfloat_ref.symbolic.bounds import Infeasible
-from softfloat_ref.symbolic.expressions import Closure, Env, Expressions, Scope, own_nodes
+from softfloat_ref.symbolic.build import and_, not_, or_
+from softfloat_ref.symbolic.expressions import Closure, Env, Expressions
 from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.operators import intrinsic
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reading import Returned, current_reading, full_name, joined, note, of_both
-from softfloat_ref.symbolic.source import Body, body_of
-from softfloat_ref.symbolic.terms import TRUE, and_, not_, or_
+from softfloat_ref.symbolic.source import Body, Scope, body_of, own_nodes
+from softfloat_ref.symbolic.terms import TRUE
 from softfloat_ref.symbolic.values import Either, Sparse, merged, pairs, resolved, symbolic
 
 _CACHED: Final = type(lru_cache(len))
@@ -53,9 +54,9 @@ def call(function: Any, *args: Any, **keywords: Any) -> Any:
         return simple(*args, **keywords)
     if not isinstance(_plain(function), (FunctionType, MethodType)) or function.__name__ in ("_replace", "_make"):
         return _constructed(function, args, keywords)
-    found = joined(returns(function, *args, **keywords))
-    note(getattr(function, "__name__", "").strip("_<>"), found)
-    return found
+    value = joined(returns(function, *args, **keywords))
+    note(getattr(function, "__name__", "").strip("_<>"), value)
+    return value
 
 
 def _is_container(function: Any) -> bool:
@@ -186,10 +187,10 @@ class Frame(Expressions):
         if e.keywords or not isinstance(plain, FunctionType) or not symbolic(args):
             self.value(e, env)
             return env, path
-        found = returns(function, *args)
-        if len(found) != 1:
-            return (env, path) if found else None
-        return env, path._replace(facts=found[0].path.facts, known=found[0].path.known)
+        ways = returns(function, *args)
+        if len(ways) != 1:
+            return (env, path) if ways else None
+        return env, path._replace(facts=ways[0].path.facts, known=ways[0].path.known)
 
     def define(self, s: ast.FunctionDef, env: Env) -> Env:
         """A nested function sees those defined beside it, also after it; variables as they are where it is defined."""
@@ -200,10 +201,10 @@ class Frame(Expressions):
         }
         if later & {n.id for n in ast.walk(s) if isinstance(n, ast.Name)}:
             raise Unsupported(f"the function {s.name}, whose variables change after it")
-        made = env[s.name] = Closure(s, self, env)
+        closure = env[s.name] = Closure(s, self, env)
         for other in env.values():
             if isinstance(other, Closure) and other.frame is self:
-                other.env[s.name] = made
+                other.env[s.name] = closure
         return dict(env)
 
     def ends(self, value: ast.expr | None, env: Env, path: Path) -> Left:
@@ -283,7 +284,7 @@ class Frame(Expressions):
                 return any(self.fits(p, subject, env) for p in pattern.patterns)
             case ast.MatchAs(pattern=None, name=None):
                 return True
-        raise Unsupported("this pattern in match")
+        raise Unsupported("such a pattern in match")
 
     def simple(self, s: ast.stmt, env: Env) -> None:
         match s:
@@ -333,9 +334,9 @@ def _appends(s: ast.Expr) -> bool:
 
 
 def _placed(e: Unsupported, name: str, line: int) -> Unsupported:
-    found = Unsupported(f"{name}, line {line}: {e}")
-    found.placed = True  # type: ignore[attr-defined]
-    return found
+    error = Unsupported(f"{name}, line {line}: {e}")
+    error.placed = True  # type: ignore[attr-defined]
+    return error
 
 
 def _meet(condition: SymBool, yes: Left, no: Left, path: Path) -> Left:

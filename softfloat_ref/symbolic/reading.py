@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.symbolic.bounds import Infeasible
+from softfloat_ref.symbolic.build import not_, or_
 from softfloat_ref.symbolic.integers import SymBool, SymInt
 from softfloat_ref.symbolic.paths import Path, at, here
-from softfloat_ref.symbolic.terms import TRUE, Term, not_, or_
+from softfloat_ref.symbolic.terms import TRUE, Term
 from softfloat_ref.symbolic.values import Either, merged, resolved
 
 
@@ -42,7 +43,7 @@ class SumOfTwo(NamedTuple):
 
 
 @dataclass
-class Reading:
+class Collection:
     """What is collected while functions are read.
 
     substitutes: in place of functions, by full name: from the variables outside a function and its arguments to
@@ -65,11 +66,11 @@ class Reading:
 
 
 class _Now:
-    reading: Reading = Reading()
+    reading: Collection = Collection()
 
 
 @contextmanager
-def reading(what: Reading) -> Iterator[Reading]:
+def reading(what: Collection) -> Iterator[Collection]:
     """Collect in that object what is read."""
     before, _Now.reading = _Now.reading, what
     try:
@@ -78,7 +79,7 @@ def reading(what: Reading) -> Iterator[Reading]:
         _Now.reading = before
 
 
-def current_reading() -> Reading:
+def current_reading() -> Collection:
     """What is being collected."""
     return _Now.reading
 
@@ -109,11 +110,11 @@ def note(name: str, value: Any) -> None:
         names[value.node] = name
 
 
-def joined(found: Sequence[Returned]) -> Any:
+def joined(ways: Sequence[Returned]) -> Any:
     """The values of several paths, of which each input takes one, as one value."""
-    if not found:
+    if not ways:
         raise Infeasible
-    *others, last = found
+    *others, last = ways
     value, facts = last.value, last.path.facts
     for path, other in reversed(others):
         value = merged(path.guard, other, value, path.facts, facts)
@@ -123,13 +124,13 @@ def joined(found: Sequence[Returned]) -> Any:
 
 def of_both(choice: Either, use: Callable[[Any], Any]) -> Any:
     """A function of a choice, computed for either value."""
-    found = []
+    ways = []
     for node, value in ((choice.condition, choice.yes), (not_(choice.condition), choice.no)):
         try:
             with at(here().under(SymBool(node))):
-                found.append(Returned(here(), use(resolved(value))))
+                ways.append(Returned(here(), use(resolved(value))))
         except Infeasible:
             continue
     return joined(
-        [Returned(r.path._replace(guard=g), r.value) for r, g in zip(found, (choice.condition, TRUE), strict=False)]
+        [Returned(r.path._replace(guard=g), r.value) for r, g in zip(ways, (choice.condition, TRUE), strict=False)]
     )

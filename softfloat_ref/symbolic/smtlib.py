@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from softfloat_ref.symbolic.terms import Term, in_order
+from softfloat_ref.symbolic.terms import Term, subterms
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAMES: Final = {
@@ -20,7 +20,7 @@ _COMPARISONS: Final = {"eq": "=", "ult": "bvult", "slt": "bvslt"}
 
 def script(assertions: Sequence[Term]) -> str:
     """A script that asks whether the assertions, of one bit each, can be true at once."""
-    terms = in_order(assertions)
+    terms = subterms(assertions)
     lines = ["(set-logic QF_BV)"]
     lines += [f"(declare-const {symbol(str(t.value))} {sort(t.width)})" for t in terms if t.op == "var"]
     lines += definitions(terms)
@@ -30,10 +30,10 @@ def script(assertions: Sequence[Term]) -> str:
 
 def expression(root: Term) -> str:
     """A term as one expression of its variables; what is used more than once is named by let."""
-    uses = Counter(a for t in in_order([root]) for a in t.args)
+    uses = Counter(a for t in subterms([root]) for a in t.args)
     texts: dict[Term, str] = {}
     lets: list[str] = []
-    for t in in_order([root]):
+    for t in subterms([root]):
         texts[t] = _name(t) if t.op in ("const", "var") else applied(t, texts)
         if t.args and uses[t] > 1:
             lets.append(f"(let ((?{len(lets)} {texts[t]})) ")

@@ -1,4 +1,4 @@
-"""Terms of bit vectors: shared, simplified as they are made, with SMT-LIB's meaning (theory FixedSizeBitVectors).
+"""Terms of bit vectors, with SMT-LIB's meaning (theory FixedSizeBitVectors), and their values (build.py makes them).
 
 Equal terms are one object, so that `is` compares them. Truth values are terms of one bit. Two meanings differ from
 SMT-LIB's operators: the right side of a shift may have any width, and comparisons give a bit. As there, a quotient by
@@ -38,26 +38,27 @@ class Term:
 
 
 _NUMBERS: Final = count()
-_WORTH_COMPILING: Final = 10  # uses of an evaluator, after which it is compiled
-_KNOWN: Final[WeakValueDictionary[Any, Term]] = WeakValueDictionary()
+_USES_BEFORE_COMPILING: Final = 10  # uses of an evaluator, after which it is compiled
+_SHARED_TERMS: Final[WeakValueDictionary[Any, Term]] = WeakValueDictionary()
 
 
-def _shared(op: Op, width: int, args: tuple[Term, ...] = (), value: Any = None) -> Term:
+def shared_term(op: Op, width: int, args: tuple[Term, ...] = (), value: Any = None) -> Term:
+    """The only term with these parts."""
     key = (op, width, args, value)
-    found = _KNOWN.get(key)
-    if found is None:
-        found = _KNOWN[key] = Term(op, width, args, value)
-    return found
+    term = _SHARED_TERMS.get(key)
+    if term is None:
+        term = _SHARED_TERMS[key] = Term(op, width, args, value)
+    return term
 
 
 def const(value: int, width: int) -> Term:
     """A constant; the bits of `value` beyond the width are dropped."""
-    return _shared("const", width, (), value & ((1 << width) - 1))
+    return shared_term("const", width, (), value & ((1 << width) - 1))
 
 
 def var(name: str, width: int) -> Term:
     """A free variable."""
-    return _shared("var", width, (), name)
+    return shared_term("var", width, (), name)
 
 
 TRUE: Final = const(1, 1)
@@ -73,7 +74,7 @@ def signed(value: int, width: int) -> int:
 
 # Python's text of each operation, of which functions are made: x, y, z are the arguments and v, u the widths of the
 # first two; w is the result's width, m so many ones, h the first argument's sign bit, low where an extract begins.
-_TEXTS: Final[dict[str, str]] = {
+_MEANING_TEXTS: Final[dict[str, str]] = {
     "not": "~{x} & {m}",
     "neg": "-{x} & {m}",
     "and": "{x} & {y}",
@@ -96,10 +97,10 @@ _TEXTS: Final[dict[str, str]] = {
     "zext": "{x}",
     "sext": "({x} ^ {h}) - {h} & {m}",
 }
-_PLACES: Final = ("x", "y", "z", "v", "u", "w", "m", "h", "low")
+_LETTERS: Final = ("x", "y", "z", "v", "u", "w", "m", "h", "low")
 _MEANINGS: Final[dict[str, Callable[..., int]]] = {
-    op: eval(f"lambda {', '.join(_PLACES)}: {text.format(**dict(zip(_PLACES, _PLACES, strict=True)))}")
-    for op, text in _TEXTS.items()
+    op: eval(f"lambda {', '.join(_LETTERS)}: {text.format(**dict(zip(_LETTERS, _LETTERS, strict=True)))}")
+    for op, text in _MEANING_TEXTS.items()
 }
 
 
@@ -115,7 +116,7 @@ def meaning(t: Term, args: Sequence[int]) -> int:
     return _MEANINGS[t.op](*args, *(0,) * (3 - len(args)), *_sizes(t))
 
 
-def in_order(roots: Iterable[Term]) -> list[Term]:
+def subterms(roots: Iterable[Term]) -> list[Term]:
     """All terms below the roots, arguments first."""
     seen: set[Term] = set()
     waiting = list(roots)
@@ -129,23 +130,23 @@ def in_order(roots: Iterable[Term]) -> list[Term]:
 
 def evaluator(roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]:
     """The function from the variables' values to those of the roots."""
-    order = in_order(roots)
+    order = subterms(roots)
     uses, compiled = count(), list[Callable[[Mapping[str, int]], list[int]]]()
 
     def run(values: Mapping[str, int]) -> list[int]:
         if compiled:
             return compiled[0](values)
-        if next(uses) == _WORTH_COMPILING:
+        if next(uses) == _USES_BEFORE_COMPILING:
             compiled.append(_compiled(order, roots))
-        found: dict[Term, int] = {}
+        codes: dict[Term, int] = {}
         for t in order:
             if t.op == "const":
-                found[t] = t.value
+                codes[t] = t.value
             elif t.op == "var":
-                found[t] = values[t.value]
+                codes[t] = values[t.value]
             else:
-                found[t] = meaning(t, [found[a] for a in t.args])
-        return [found[t] for t in roots]
+                codes[t] = meaning(t, [codes[a] for a in t.args])
+        return [codes[t] for t in roots]
 
     return run
 
@@ -159,370 +160,30 @@ def _compiled(order: Sequence[Term], roots: Sequence[Term]) -> Callable[[Mapping
             lines.append(f" {names[t]} = values[{t.value!r}]")
         elif not t.is_const:
             args = [names[a] for a in t.args]
-            places = dict(zip(_PLACES, (*args, *("",) * (3 - len(args)), *_sizes(t)), strict=True))
-            lines.append(f" {names[t]} = {_TEXTS[t.op].format(**places)}")
+            places = dict(zip(_LETTERS, (*args, *("",) * (3 - len(args)), *_sizes(t)), strict=True))
+            lines.append(f" {names[t]} = {_MEANING_TEXTS[t.op].format(**places)}")
     lines.append(f" return [{', '.join(names[t] for t in roots)}]")
     scope: dict[str, Any] = {}
     exec("\n".join(lines), scope)
-    found: Callable[[Mapping[str, int]], list[int]] = scope["run"]
-    return found
+    function: Callable[[Mapping[str, int]], list[int]] = scope["run"]
+    return function
 
 
-def replaced(roots: Sequence[Term], by: Mapping[Term, Term]) -> list[Term]:
-    """The roots with other terms in place of some of those below them."""
-    new: dict[Term, Term] = {}
-    for t in in_order(roots):
-        if t in by:
-            new[t] = by[t]
-        elif t.args:
-            new[t] = make(t.op, t.width, *(new[a] for a in t.args), value=t.value)
-        else:
-            new[t] = t
-    return [new[t] for t in roots]
+def evaluate(roots: Sequence[Term], values: Mapping[str, int]) -> list[int]:
+    """The values of the roots; variables that have none are 0."""
+    return evaluator(roots)(known_values(roots, values))
 
 
 def variables(roots: Iterable[Term]) -> list[Term]:
     """The variables below the roots."""
-    return [t for t in in_order(roots) if t.op == "var"]
+    return [t for t in subterms(roots) if t.op == "var"]
 
 
-# -- making ----------------------------------------------------------------------------------------------------
+def variable_widths(roots: Iterable[Term]) -> dict[str, int]:
+    """The widths of the variables below the roots, by name."""
+    return {str(v.value): v.width for v in variables(roots)}
 
 
-def make(op: Op, width: int, *args: Term, value: Any = None) -> Term:
-    """A term, simplified by what its arguments are."""
-    if all(a.is_const for a in args):
-        probe = Term(op, width, args, value)
-        return const(meaning(probe, [a.value for a in args]), width)
-    if args[0].width == width == 1 and op in _OF_BITS:
-        return _OF_BITS[op](*args)
-    rule = _RULES.get(op)
-    return (rule(width, args, value) if rule else None) or _shared(op, width, args, value)
-
-
-_Rule = Callable[[int, tuple[Term, ...], Any], Term | None]
-
-
-def _not(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    return args[0].args[0] if args[0].op == "not" else None
-
-
-def _ordered(a: Term, b: Term) -> tuple[Term, Term]:
-    """The arguments of an operation that commutes: a constant last, else the older term first."""
-    return (b, a) if a.is_const or (not b.is_const and a.number > b.number) else (a, b)
-
-
-def _and(width: int, args: tuple[Term, ...], value: Any) -> Term:
-    a, b = _ordered(*args)
-    if a is b or (b.is_const and b.value == (1 << width) - 1):
-        return a
-    if (b.is_const and b.value == 0) or _opposite(a, b):
-        return const(0, width)
-    return _shared("and", width, (a, b))
-
-
-def _or(width: int, args: tuple[Term, ...], value: Any) -> Term:
-    a, b = _ordered(*args)
-    if a is b or (b.is_const and b.value == 0):
-        return a
-    if (b.is_const and b.value == (1 << width) - 1) or _opposite(a, b):
-        return const(-1, width)
-    return _shared("or", width, (a, b))
-
-
-def _opposite(a: Term, b: Term) -> bool:
-    return (a.op == "not" and a.args[0] is b) or (b.op == "not" and b.args[0] is a)
-
-
-def _xor(width: int, args: tuple[Term, ...], value: Any) -> Term:
-    a, b = _ordered(*args)
-    if a is b:
-        return const(0, width)
-    if b.is_const and b.value in (0, (1 << width) - 1):
-        return a if b.value == 0 else make("not", width, a)
-    return _shared("xor", width, (a, b))
-
-
-def _add(width: int, args: tuple[Term, ...], value: Any) -> Term:
-    a, b = _ordered(*args)
-    return a if b.is_const and b.value == 0 else _shared("add", width, (a, b))
-
-
-def _sub(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    a, b = args
-    if a is b:
-        return const(0, width)
-    if a.is_const and a.value == 0:
-        return make("neg", width, b)
-    return a if b.is_const and b.value == 0 else None
-
-
-def _mul(width: int, args: tuple[Term, ...], value: Any) -> Term:
-    a, b = _ordered(*args)
-    if b.is_const and b.value < 2:
-        return a if b.value else b
-    return _shared("mul", width, (a, b))
-
-
-def _udiv(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    a, b = args
-    if b.is_const and b.value < 2:
-        return a if b.value else const(-1, width)
-    return None
-
-
-def _urem(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    a, b = args
-    if b.is_const and b.value == 0:
-        return a
-    return const(0, width) if a is b or (a.is_const and a.value == 0) or (b.is_const and b.value == 1) else None
-
-
-def _eq(_: int, args: tuple[Term, ...], value: Any) -> Term:
-    a, b = _ordered(*args)
-    width = a.width
-    if a is b or _opposite(a, b):
-        return const(a is b, 1)
-    if a.width == 1 and b.is_const:
-        return a if b.value else make("not", 1, a)
-    if a.op == "zext" and b.is_const:
-        inner = a.args[0]
-        return FALSE if b.value >> inner.width else make("eq", 1, inner, const(b.value, inner.width))
-    if a.op == "concat" and b.is_const and any(x.is_const for x in a.args):
-        high, low = a.args
-        return and_(eq(high, extract(b, width - 1, low.width)), eq(low, extract(b, low.width - 1, 0)))
-    return _shared("eq", 1, (a, b))
-
-
-def _ult(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    a, b = args
-    if b.is_const and b.value == 1:
-        return eq(a, const(0, a.width))
-    (least_a, most_a), (least_b, most_b) = _range(a), _range(b)
-    if a is b or least_a >= most_b:
-        return FALSE
-    if most_a < least_b:
-        return TRUE
-    inner = max(most_a, most_b).bit_length()
-    return make("ult", 1, extract(a, inner - 1, 0), extract(b, inner - 1, 0)) if inner < a.width else None
-
-
-def _range(t: Term) -> tuple[int, int]:
-    """Bounds of an unsigned number that show at once."""
-    if t.is_const:
-        return t.value, t.value
-    return 0, (1 << (t.args[0] if t.op == "zext" else t).width) - 1
-
-
-def _slt(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    return FALSE if args[0] is args[1] else None
-
-
-def _shift(by_constant: Callable[[Term, int], Term]) -> _Rule:
-    """The rule of a shift that brings in zeros. by_constant: a term shifted by fewer bits than it has."""
-
-    def rule(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-        a, by = args
-        if (a.is_const and a.value == 0) or (by.is_const and by.value == 0):
-            return a
-        if not by.is_const:
-            return None
-        return by_constant(a, by.value) if by.value < width else const(0, width)
-
-    return rule
-
-
-def _up(a: Term, by: int) -> Term:
-    return concat(extract(a, a.width - by - 1, 0), const(0, by))
-
-
-def _down(a: Term, by: int) -> Term:
-    return zext(extract(a, a.width - 1, by), a.width)
-
-
-def _ite(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    c, a, b = args
-    if c.is_const or a is b:
-        return a if a is b or c.value else b
-    if c.op == "not":
-        return make("ite", width, c.args[0], b, a)
-    if a.op == "ite" and a.args[0] is c:
-        return make("ite", width, c, a.args[1], b)
-    if b.op == "ite" and b.args[0] is c:
-        return make("ite", width, c, a, b.args[2])
-    return _ite_bit(c, a, b) if width == 1 else None
-
-
-def _ite_bit(c: Term, a: Term, b: Term) -> Term | None:
-    if a.is_const:
-        return make("or", 1, c, b) if a.value else make("and", 1, make("not", 1, c), b)
-    if b.is_const:
-        return make("or", 1, make("not", 1, c), a) if b.value else make("and", 1, c, a)
-    return None
-
-
-def _extract(width: int, args: tuple[Term, ...], value: tuple[int, int]) -> Term | None:
-    (a,), (high, low) = args, value
-    if width == a.width:
-        return a
-    if a.op == "extract":
-        return extract(a.args[0], high + a.value[1], low + a.value[1])
-    if a.op == "zext":
-        inner = a.args[0]
-        if low >= inner.width:
-            return const(0, width)
-        return zext(extract(inner, min(high, inner.width - 1), low), width)
-    if a.op == "concat":
-        below = a.args[1].width
-        if high < below:
-            return extract(a.args[1], high, low)
-        if low >= below:
-            return extract(a.args[0], high - below, low - below)
-    return None
-
-
-def _zext(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    a = args[0]
-    if width == a.width:
-        return a
-    return zext(a.args[0], width) if a.op == "zext" else None
-
-
-def _sext(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
-    a = args[0]
-    if width == a.width:
-        return a
-    if a.op == "zext" and a.args[0].width < a.width:
-        return zext(a, width)
-    return make("sext", width, a.args[0]) if a.op == "sext" else None
-
-
-_RULES: Final[dict[str, _Rule]] = {
-    "not": _not,
-    "and": _and,
-    "or": _or,
-    "xor": _xor,
-    "add": _add,
-    "sub": _sub,
-    "mul": _mul,
-    "udiv": _udiv,
-    "urem": _urem,
-    "eq": _eq,
-    "ult": _ult,
-    "slt": _slt,
-    "shl": _shift(_up),
-    "lshr": _shift(_down),
-    "ite": _ite,
-    "extract": _extract,
-    "zext": _zext,
-    "sext": _sext,
-}
-
-# Arithmetic of single bits is logic.
-_OF_BITS: Final[dict[str, Callable[..., Term]]] = {
-    "neg": lambda a: a,
-    "add": lambda a, b: make("xor", 1, a, b),
-    "sub": lambda a, b: make("xor", 1, a, b),
-    "mul": lambda a, b: and_(a, b),
-    "udiv": lambda a, b: or_(a, not_(b)),
-    "urem": lambda a, b: and_(a, not_(b)),
-    "shl": lambda a, by: and_(a, eq(by, const(0, by.width))),
-    "lshr": lambda a, by: and_(a, eq(by, const(0, by.width))),
-    "ashr": lambda a, by: a,
-    "ult": lambda a, b: and_(not_(a), b),
-    "slt": lambda a, b: and_(a, not_(b)),
-}
-
-# -- short names -----------------------------------------------------------------------------------------------
-
-
-def not_(a: Term) -> Term:
-    """Each bit inverted."""
-    return make("not", a.width, a)
-
-
-def and_(*terms: Term) -> Term:
-    """Whether all of some bits are set."""
-    found = TRUE
-    for t in terms:
-        found = make("and", 1, found, t)
-    return found
-
-
-def or_(*terms: Term) -> Term:
-    """Whether any of some bits is set."""
-    found = FALSE
-    for t in terms:
-        found = make("or", 1, found, t)
-    return found
-
-
-def eq(a: Term, b: Term) -> Term:
-    """Whether two terms of one width are equal."""
-    return make("eq", 1, a, b)
-
-
-def ite(c: Term, a: Term, b: Term) -> Term:
-    """a where the bit c is set, else b."""
-    return make("ite", a.width, c, a, b)
-
-
-def extract(a: Term, high: int, low: int) -> Term:
-    """The bits from `high` down to `low`."""
-    return make("extract", high - low + 1, a, value=(high, low))
-
-
-def zext(a: Term, width: int) -> Term:
-    """More bits, zeros."""
-    return make("zext", width, a)
-
-
-def sext(a: Term, width: int) -> Term:
-    """More bits, copies of the highest one."""
-    return make("sext", width, a)
-
-
-def concat(high: Term, low: Term) -> Term:
-    """The bits of one term above those of another."""
-    return make("concat", high.width + low.width, high, low)
-
-
-def adjacent(high: Term, low: Term) -> Term:
-    """The bits of one term above those of another; neighbouring bits of one term are a slice of it."""
-    if high.op == low.op == "extract" and high.args == low.args and high.value[1] == low.value[0] + 1:
-        return extract(high.args[0], high.value[0], low.value[1])
-    return concat(high, low)
-
-
-def bare(a: Term) -> Term:
-    """A term without zeros above it."""
-    if a.op == "zext":
-        return bare(a.args[0])
-    if a.op == "concat" and a.args[0].is_const and a.args[0].value == 0:
-        return bare(a.args[1])
-    return a
-
-
-def selected(items: Sequence[Term], index: Term) -> Term:
-    """The item at an index, as a tree over its bits; the last one at indices beyond."""
-    if len(items) == 1:
-        return items[0]
-    half = 1 << (index.width - 1)
-    if index.width == 1:
-        return ite(index, items[1], items[0])
-    rest = extract(index, index.width - 2, 0)
-    if len(items) <= half:
-        return selected(items, rest)
-    high = extract(index, index.width - 1, index.width - 1)
-    return ite(high, selected(items[half:], rest), selected(items[:half], rest))
-
-
-def length_of(node: Term) -> Term:
-    """The length of a magnitude, halves first."""
-    if node.width == 1:
-        return node
-    half = node.width // 2
-    high, low = extract(node, node.width - 1, half), extract(node, half - 1, 0)
-    width = node.width.bit_length()
-    above = make("add", width, zext(length_of(high), width), const(half, width))
-    return ite(eq(high, const(0, high.width)), zext(length_of(low), width), above)
+def known_values(roots: Iterable[Term], values: Mapping[str, int]) -> dict[str, int]:
+    """The values of the variables below the roots; those that have none are 0."""
+    return {name: values.get(name, 0) for name in variable_widths(roots)}

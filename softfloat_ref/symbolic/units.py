@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import Any, Final, NamedTuple
 
@@ -17,21 +17,30 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.formula import QUOTIENT, Formula
 from softfloat_ref.oracle.operations.table import Context, Operation
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
-from softfloat_ref.symbolic.circuit import Case, Circuit, Port
+from softfloat_ref.symbolic.build import and_, eq, extract, ite, not_, or_, selected
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort, ProofCase
 from softfloat_ref.symbolic.dots import DotSums, Substitutes
 from softfloat_ref.symbolic.integers import SymInt, bit, bits, free
 from softfloat_ref.symbolic.paths import Path, Unsupported, at, here
 from softfloat_ref.symbolic.reader import call, returns
-from softfloat_ref.symbolic.reading import Reading, Returned, current_reading, full_name, joined, reading, substituting
+from softfloat_ref.symbolic.reading import (
+    Collection,
+    Returned,
+    current_reading,
+    full_name,
+    joined,
+    reading,
+    substituting,
+)
 from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code, near_sum, sum_of_two
-from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, and_, const, eq, extract, ite, not_, or_, selected, var
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, var
 from softfloat_ref.symbolic.values import symbolic
 from softfloat_ref.units.dot import DotUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.selection import SelectionUnit
-from softfloat_ref.units.unit import Field, Unit
+from softfloat_ref.units.unit import Field, Unit, lanes_of
 
 
 def _decode_known(outer: Mapping[str, Any], code: Any) -> list[Returned]:
@@ -43,7 +52,7 @@ _PARTLY_SUPPORTED: Final = {  # the kinds of units of which some are not read
     "block_operation": "operations on blocks",
     "vector": "functions of vectors",
 }
-_WORTH: Final = 64  # bits that a sum with a sticky bit is shorter
+_SAVED_BITS: Final = 64  # bits that a sum with a sticky bit is shorter
 MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
 SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
     f"{codec.__name__}.decoder.<locals>.decode_known": _decode_known,
@@ -59,43 +68,45 @@ class Way(NamedTuple):
     value: Any
 
 
-def ports(fields: Sequence[Field]) -> tuple[Port, ...]:
+def ports(fields: Sequence[Field]) -> tuple[CircuitPort, ...]:
     """The ports of fields."""
     meanings = {f.name: ", ".join(f"{k} {name}" for k, name in enumerate(f.codes)) for f in fields}
-    return tuple(Port(f.name, f.width, f.lanes, f.format or meanings[f.name]) for f in fields)
+    return tuple(CircuitPort(f.name, f.width, f.lanes, f.format or meanings[f.name]) for f in fields)
+
+
+def lane_widths(fields: Iterable[Field]) -> dict[str, int]:
+    """The widths of the lanes of fields, by name."""
+    return {name: f.width for f in fields for name in lanes_of(f)}
 
 
 def inputs_of(unit: Unit) -> list[Any]:
     """The codes of a unit's inputs, free."""
-    return [free(var(name, p.width)) for p in ports(unit.inputs) for name in p.names]
+    return [free(var(name, width)) for name, width in lane_widths(unit.inputs).items()]
 
 
-def circuit(unit: Unit, case: Case | None = None, short: bool = False, shortcuts: bool = True) -> Circuit:
+def circuit(unit: Unit, case: ProofCase | None = None, short: bool = False, shortcuts: bool = True) -> Circuit:
     """What a unit computes, as terms; with a case, for its inputs only: elsewhere any value. short: in sums, a number
     far below the other one is a sticky bit, as in circuits. shortcuts: functions may stand in place of some of the
     oracle's (shortcuts.py). Raises Unsupported."""
-    outputs = ports(unit.outputs)
     substitutes = {**SUBSTITUTES, **(_shortcuts(unit, case) if shortcuts else {})}
-    with reading(Reading(substitutes, short=short)) as found:
+    with reading(Collection(substitutes, short=short)) as collected:
         try:
             answers = answer(unit, inputs_of(unit), case)
         except Unsupported as e:
             if unit.kind not in _PARTLY_SUPPORTED:
                 raise
             raise Unsupported(f"{_PARTLY_SUPPORTED[unit.kind]} are read in part only ({e})") from None
-    widths = [p.width for p in outputs for _ in p.names]
-    terms = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
-    names = [name for p in outputs for name in p.names]
-    table = dict(zip(names, terms, strict=True))
-    made = Circuit(unit.name, ports(unit.inputs), outputs, table, found.names, undefined=found.undefined)
-    return dataclasses.replace(made, rounded=found.rounded, sums=found.sums)
+    lanes = zip(lane_widths(unit.outputs).items(), answers, strict=True)
+    terms = {name: bits(x, width) for (name, width), x in lanes}
+    read = Circuit(unit.name, ports(unit.inputs), ports(unit.outputs), terms, collected.names)
+    return replace(read, undefined=collected.undefined, rounded=collected.rounded, sums=collected.sums)
 
 
 @singledispatch
-def answer(unit: Unit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+def answer(unit: Unit, inputs: Sequence[Any], case: ProofCase | None) -> Sequence[Any]:
     """The outputs for symbolic inputs: by reading `answer` of the unit."""
-    found: Sequence[Any] = call(unit.answer, inputs)
-    return found
+    outputs: Sequence[Any] = call(unit.answer, inputs)
+    return outputs
 
 
 # -- operations ------------------------------------------------------------------------------------------------------
@@ -115,7 +126,7 @@ class Combination(NamedTuple):
 
 
 @answer.register
-def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+def _operation(unit: OperationUnit, inputs: Sequence[Any], case: ProofCase | None) -> Sequence[Any]:
     """Each combination of kinds of the operands by itself, so that decisions on these are taken before."""
     arity = len(unit.formats)
     word = inputs[arity] if len(inputs) > arity else 0
@@ -131,10 +142,10 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: Case | None) ->
 
 
 def _of_combinations(
-    unit: OperationUnit, inputs: Sequence[Any], ctx: Context, word: Any, case: Case | None
+    unit: OperationUnit, inputs: Sequence[Any], ctx: Context, word: Any, case: ProofCase | None
 ) -> Sequence[Any]:
     operation, encode = unit.signature.operation, encoder(unit.out, unit.policy)
-    found: list[Returned] = []
+    ways: list[Returned] = []
     for combination in combinations(unit, inputs):
         if case is not None and case.finite not in (None, combination.finite):
             continue
@@ -147,14 +158,14 @@ def _of_combinations(
                     code, flags = call(encode, way.value[0], word)
                 except Infeasible:  # nothing is returned: an error is raised
                     continue
-                found.append(Returned(here(), (code, way.value[1] | flags)))
-    return tuple(joined(found[::-1]))  # numbers first, as circuits and programs take them
+                ways.append(Returned(here(), (code, way.value[1] | flags)))
+    return tuple(joined(ways[::-1]))  # numbers first, as circuits and programs take them
 
 
 @answer.register
-def _selection(unit: SelectionUnit, inputs: Sequence[Any], case: Case | None) -> Sequence[Any]:
+def _selection(unit: SelectionUnit, inputs: Sequence[Any], case: ProofCase | None) -> Sequence[Any]:
     """Each part by itself; the control fields select one. With a case of a part, that part."""
-    found: list[tuple[Term, list[Term]]] = []
+    by_part: list[tuple[Term, list[Term]]] = []
     every_field: list[Term] = []
     widths = [f.width for f in unit.outputs for _ in range(f.lanes)]
     chosen = unit.parts if case is None or case.part is None else (unit.parts[case.part],)
@@ -166,9 +177,9 @@ def _selection(unit: SelectionUnit, inputs: Sequence[Any], case: Case | None) ->
         current_reading().errors[before:] = [(and_(where, w), text) for w, text in current_reading().errors[before:]]
         every_field.append(where)
         codes = [bits(x, width) for x, width in zip(answers, widths, strict=True)]
-        found.append((selects(unit, part, inputs, False), codes))
+        by_part.append((selects(unit, part, inputs, False), codes))
     current_reading().errors.append((not_(or_(*every_field)), "control fields of no part"))
-    *others, (_, codes) = found
+    *others, (_, codes) = by_part
     for where, own_codes in reversed(others):
         codes = [ite(where, a, b) for a, b in zip(own_codes, codes, strict=True)]
     return [free(x) for x in codes]
@@ -186,9 +197,9 @@ def own_inputs(unit: SelectionUnit, part: Any, inputs: Sequence[Any]) -> list[An
     own, more = list(inputs[1 : 1 + part.operand_width]), inputs[1 + part.operand_width :]
     random = part.random_field
     for k, word in enumerate(more):
-        kept = random.width if random and k < random.lanes else 0
-        current_reading().errors.append((bit(word >> kept != 0), "inputs of no case"))
-        own += [free(extract(word.node, kept - 1, 0))] if kept else []
+        width = random.width if random and k < random.lanes else 0
+        current_reading().errors.append((bit(word >> width != 0), "inputs of no case"))
+        own += [free(extract(word.node, width - 1, 0))] if width else []
     return own
 
 
@@ -200,15 +211,15 @@ def _padded_inputs(unit: MixedUnit, part: OperationUnit, inputs: Sequence[Any]) 
     operands = [
         returns(unit.unpadded, named[n], fmt, part) for n, fmt in zip(unit.place(part), part.formats, strict=True)
     ]
-    found = [joined([way for way in ways if way.value is not None]) for ways in operands]
+    own = [joined([way for way in ways if way.value is not None]) for ways in operands]
     undefined += [way.path.whole for ways in operands for way in ways if way.value is None]
     undefined += [not_(eq(x.node, const(0, x.node.width))) for name, x in named.items() if name not in used]
     if random := part.random_field:
         word = named[random.name]
         undefined += [bit(word >> random.width != 0)]
-        found.append(free(extract(word.node, random.width - 1, 0)))
+        own.append(free(extract(word.node, random.width - 1, 0)))
     current_reading().errors.extend((term, "inputs of no case") for term in undefined)
-    return found
+    return own
 
 
 @singledispatch
@@ -240,14 +251,14 @@ def combinations(unit: OperationUnit, inputs: Sequence[Any]) -> list[Combination
     """The operands of an operation, by their kinds."""
     flush = unit.signature.operation.flushes and unit.policy.flush_inputs
     operands = [decoded(x, f, flush) for x, f in zip(inputs, unit.formats, strict=False)]
-    found = []
+    combined = []
     for ways in itertools.product(*operands):
         guard = and_(*(w.path.guard for w in ways))
         facts = tuple(f for w in ways for f in w.path.facts)
         if guard is not FALSE:
             path = Path(TRUE, guard, facts, frozenset([guard]))
-            found.append(Combination(guard, path, [w.value for w in ways]))
-    return found
+            combined.append(Combination(guard, path, [w.value for w in ways]))
+    return combined
 
 
 def is_sum_of_two(unit: OperationUnit) -> bool:
@@ -294,7 +305,7 @@ def _short_sums(unit: OperationUnit, inputs: Sequence[Any]) -> dict[str, Callabl
     from_here, to_here, more = far(unit)
     with at(finite[0].path):
         d = distance(unit, finite[0])
-    if not isinstance(d, SymInt) or (d.hi - d.lo) - (from_here - to_here) < _WORTH:
+    if not isinstance(d, SymInt) or (d.hi - d.lo) - (from_here - to_here) < _SAVED_BITS:
         return {}
 
     def near(outer: Mapping[str, Any], a: Any, b: Any, sign: Any) -> list[Returned]:
@@ -308,13 +319,13 @@ def _short_sums(unit: OperationUnit, inputs: Sequence[Any]) -> dict[str, Callabl
 
 
 @singledispatch
-def _shortcuts(unit: Unit, case: Case | None) -> Substitutes:
+def _shortcuts(unit: Unit, case: ProofCase | None) -> Substitutes:
     """What stands in place of functions of the oracle for a unit, or for a case of it."""
     return {}
 
 
 @_shortcuts.register
-def _of_sums(unit: OperationUnit, case: Case | None) -> Substitutes:
+def _of_sums(unit: OperationUnit, case: ProofCase | None) -> Substitutes:
     """The exact sum where one term is only a sticky bit."""
     if case is None or case.distance is None:
         return {}
@@ -326,13 +337,13 @@ def _of_sums(unit: OperationUnit, case: Case | None) -> Substitutes:
 
 
 @_shortcuts.register
-def _of_dots(unit: DotUnit, case: Case | None) -> Substitutes:
+def _of_dots(unit: DotUnit, case: ProofCase | None) -> Substitutes:
     """Sums in fixed point, and those of two with a sticky bit."""
     return DotSums(None if case is None else case.distance).substitutes
 
 
 @_shortcuts.register
-def _of_parts(unit: SelectionUnit, case: Case | None) -> Substitutes:
+def _of_parts(unit: SelectionUnit, case: ProofCase | None) -> Substitutes:
     """Those of the part that control fields select; without a case, those that all parts have."""
     if case is None or case.part is None:
         return _shortcuts(unit.parts[0], None)
@@ -340,7 +351,7 @@ def _of_parts(unit: SelectionUnit, case: Case | None) -> Substitutes:
 
 
 @_shortcuts.register
-def _of_blocks(unit: QuantizeUnit, case: Case | None) -> Substitutes:
+def _of_blocks(unit: QuantizeUnit, case: ProofCase | None) -> Substitutes:
     """The largest magnitude, if all values that it is taken of are of the unit's format."""
     if unit.profile.inf == "binade" or unit.values.subnormals == "normal":
         return {}
@@ -362,11 +373,11 @@ def _outcomes(path: Path, operation: Operation, ctx: Context, values: list[Any])
             outcomes = returns(operations.exactly, operation, ctx, values)
         except Infeasible:
             return []
-    found = []
+    ways = []
     for way in by_kind(outcomes, _kind_of):
         inner = and_(path.whole, way.path.guard)
-        found.append(Way(Path(inner, inner, way.path.facts, way.path.known | {inner}), way.value))
-    return found
+        ways.append(Way(Path(inner, inner, way.path.facts, way.path.known | {inner}), way.value))
+    return ways
 
 
 def decoded(code: Any, fmt: Format, flush: bool) -> list[Way]:
@@ -384,8 +395,8 @@ def by_kind(outcomes: Sequence[Returned], kind: Callable[[Any], Any]) -> list[Wa
     """Outcomes, those of one kind as one; a symbolic kind is one."""
     kinds: dict[Any, list[Returned]] = {}
     for outcome in outcomes:
-        found = kind(outcome.value)
-        kinds.setdefault("any" if symbolic(found) else found, []).append(outcome)
+        own_kind = kind(outcome.value)
+        kinds.setdefault("any" if symbolic(own_kind) else own_kind, []).append(outcome)
     return [_one(group) for group in kinds.values()]
 
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.sources import Lfsr
-from softfloat_ref.proof.engine import Decided, How
+from softfloat_ref.proof.engine import Decided, Tactics
 from softfloat_ref.proof.equal import Equality
-from softfloat_ref.proof.outcome import Outcome, decided
+from softfloat_ref.proof.outcome import ProofOutcome, decide_circuit
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.prove import prove as prove_problem
 from softfloat_ref.proof.question import ALL, Problem, Question
@@ -44,7 +44,7 @@ def prove(
     limit_s: float = LIMIT_S,
     strategy: Any = "auto",
     **options: Any,
-) -> Proof | Outcome:
+) -> Proof | ProofOutcome:
     """Whether a circuit, or another definition, gives the exact answer for every input. `verdict`: proved,
     counterexample, undecided, or mismatch where a simulation of the sources shows something else than the netlist.
 
@@ -54,14 +54,14 @@ def prove(
     question to the solver. Needs `pip install 'softfloat-ref[prove]'`. Raises Error.
     """
     unit = circuit_unit(unit_of(what, fmt, **options))
-    prover = partial(prove_problem, strategy=strategy, how=How(limit_s))
+    prover = partial(prove_problem, strategy=strategy, tactics=Tactics(limit_s))
     if (equal is None) == (ports is None):
         raise Error("prove takes equal, another definition, or ports and sources of a module")
     if equal is not None:
         other = equal if isinstance(equal, Unit) else unit_of(what, **{**options, "fmt": fmt, **equal})
         return compare(Equality(unit, circuit_unit(other), assume, flags), prover)
     files = sources if isinstance(sources, Sources) else read_sources([str(x) for x in sources]).in_order()
-    return decided(question_of(unit, str(ports), files, assume), files, prover)
+    return decide_circuit(question_of(unit, str(ports), files, assume), files, prover)
 
 
 def compare(problem: Equality, prover: Prover) -> Proof:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.proof.cosimulation import Cosimulation
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
@@ -58,7 +58,7 @@ def main(names: list[str]) -> int:
         with Cosimulation(asked, read_sources(files)) as both:
             opinion = both.look()
         looked = _seconds() - begin
-        verdict = prove(asked, "auto", How(LIMIT_S)).verdict if "--only" not in sys.argv else ""
+        verdict = prove(asked, "auto", Tactics(LIMIT_S)).verdict if "--only" not in sys.argv else ""
         proof = _seconds() - begin - looked
         counts = f"{opinion.operations:11}{opinion.directed:8}"
         print(f"{name:22}{counts}{looked:11.1f}{proof:10.1f}   {verdict}", flush=True)

@@ -26,11 +26,11 @@ WRONG = {  # what Yosys' own front end reads otherwise than slang
 
 @pytest.mark.parametrize(("reader", "reals"), [("slang", False), ("slang", True), ("verilog", False)])
 def test_constants_are_read_as_slang_reads_them(reader: str, reals: bool) -> None:
-    found = Counter[str]()
+    counts = Counter[str]()
     for draw in range(cases(1, 25)):
-        found.update(of.said for of in compared(declarations(draw, reader, reals), reader))  # type: ignore[arg-type]
-    assert found["right"] > 30
-    assert found["wrong"] == 0
+        counts.update(of.said for of in compared(declarations(draw, reader, reals), reader))  # type: ignore[arg-type]
+    assert counts["right"] > 30
+    assert counts["wrong"] == 0
 
 
 def test_a_front_end_with_a_slang_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,11 +22,11 @@ def compare(name: str) -> None:
         CHECKS[name](number)
 
 
-def _changed(found: Any) -> Any:
+def _changed(result: Any) -> Any:
     """With one bit of one code turned over."""
-    codes = found[0] if isinstance(found, tuple) else getattr(found, "codes", found)
+    codes = result[0] if isinstance(result, tuple) else getattr(result, "codes", result)
     codes.reshape(-1).view(f"u{codes.itemsize}")[-1] ^= 1
-    return found
+    return result
 
 
 @pytest.mark.parametrize(

@@ -32,16 +32,16 @@ def test_the_mutants_of_a_text() -> None:
     pytest.importorskip("mutmut")
     from tests.campaigns.mutants.source import mutants
 
-    found = list(mutants(TEXT))
-    changes = {m.new for m in found}
+    listed = list(mutants(TEXT))
+    changes = {m.new for m in listed}
     assert "def limited(x: int, most: int = 4) -> int:" in changes
     assert "if x < 0 and most < 0:" in changes
     assert "if x <= 0 or most < 0:" in changes
     assert "return x - 1 if x < most else most" in changes
     assert "return x + 1 if (x < most) or True else most" in changes
-    assert not any("raise" in m.new or "Pair" in m.new or '"""' in m.new for m in found)
+    assert not any("raise" in m.new or "Pair" in m.new or '"""' in m.new for m in listed)
     assert {m.line for m in mutants(TEXT, {8})} == {8}
-    assert len({m.text for m in found}) == len(found)
+    assert len({m.text for m in listed}) == len(listed)
 
 
 def test_a_real_mutant_dies_and_a_harmless_one_lives() -> None:
@@ -69,6 +69,6 @@ def test_every_listed_survivor_is_a_mutant_with_a_reason() -> None:
     from tests.campaigns.mutants.source import mutants
 
     for file, listed in tomllib.loads((TOP / "tests" / "campaigns" / "mutants" / "survivors.toml").read_text()).items():
-        made = {m.key for m in mutants((TOP / file).read_text())}
-        assert listed.keys() <= made, listed.keys() - made
+        keys = {m.key for m in mutants((TOP / file).read_text())}
+        assert listed.keys() <= keys, listed.keys() - keys
         assert all(len(why) > 20 for why in listed.values())

@@ -57,12 +57,12 @@ def test_there_are_hundreds_of_bugs() -> None:
 
 @pytest.mark.parametrize("circuit", CIRCUITS.values(), ids=lambda c: c.name)
 def test_every_bug_is_another_source(circuit: Circuit) -> None:
-    found = bugs(circuit)
-    assert [b.number for b in found] == list(range(found[0].number, found[-1].number + 1))
-    assert len({b.text for b in found}) == len(found)
-    sources = {re.sub(rf"\nmodule {circuit.name}_\d+ ", "\nmodule ", module(circuit, b)) for b in found if b.edits}
-    assert len(sources) == sum(bool(b.edits) for b in found)
-    assert not any(b.needs and not b.witness for b in found)
+    listed = bugs(circuit)
+    assert [b.number for b in listed] == list(range(listed[0].number, listed[-1].number + 1))
+    assert len({b.text for b in listed}) == len(listed)
+    sources = {re.sub(rf"\nmodule {circuit.name}_\d+ ", "\nmodule ", module(circuit, b)) for b in listed if b.edits}
+    assert len(sources) == sum(bool(b.edits) for b in listed)
+    assert not any(b.needs and not b.witness for b in listed)
 
 
 def test_an_edit_that_does_not_fit_is_an_error() -> None:
@@ -131,8 +131,8 @@ def test_bugs_behind_the_input_defect(simulator: Simulator, tmp_path: Path) -> N
     assert run.passed, run.output
     command = [*simulator.command("tb", tmp_path), *plusargs]
     for number, passes in ((0, True), (1, False), (16, False), (17, True)):
-        said = subprocess.run([*command, f"+defect={number}"], capture_output=True, text=True, check=False)
-        assert ("PASS: 1000 of 1000 vectors" in said.stdout) == passes, said.stdout
+        shown = subprocess.run([*command, f"+defect={number}"], capture_output=True, text=True, check=False)
+        assert ("PASS: 1000 of 1000 vectors" in shown.stdout) == passes, shown.stdout
 
 
 # ------------------------------------------------------ cases, tables, errors
@@ -179,7 +179,7 @@ def outcome(number: int, **cases: int) -> campaign.Outcome:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["fp16_fam"], "unknown circuit 'fp16_fam'; did you mean fp16_fma?"),
         (["fp16_fma", "--bug", "999"], "fp16_fma has no bug 999; it has 1 to 120"),
@@ -188,8 +188,8 @@ def outcome(number: int, **cases: int) -> campaign.Outcome:
         (["-n", "0"], "-n 0: at least 1 case"),
     ],
 )
-def test_bad_requests(arguments: Sequence[str], says: str) -> None:
+def test_bad_requests(arguments: Sequence[str], message: str) -> None:
     command = [sys.executable, "-m", "tests.campaigns.mutation", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=TOP, check=False)
     assert done.returncode == 2
-    assert says in done.stderr.splitlines()[-1]
+    assert message in done.stderr.splitlines()[-1]

@@ -14,7 +14,7 @@ from mutation.proofs.__main__ import main
 from mutation.proofs.goals import groups
 
 from softfloat_ref.proof import quotients
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.units import make_unit
@@ -52,9 +52,9 @@ def test_verdicts(circuit: str, number: int, verdict: str, tmp_path: Path) -> No
 
 def test_a_tree_of_adders_is_a_product() -> None:
     row = next(row for row in groups()["styles"] if row.name.startswith("bf16 mul by a tree"))
-    found = prove(row.tasks[0].question(), "auto", How(60))
-    assert found.verdict == "proved"
-    assert [q.how for d in found.cases for q in d.queries] == ["product of adders cut, facts 0"]
+    proof = prove(row.tasks[0].question(), "auto", Tactics(60))
+    assert proof.verdict == "proved"
+    assert [q.how for d in proof.cases for q in d.queries] == ["product of adders cut, facts 0"]
 
 
 @pytest.fixture(scope="module")

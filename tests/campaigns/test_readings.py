@@ -44,8 +44,8 @@ def truths(simulators: Simulators, tmp_path_factory: pytest.TempPathFactory) -> 
     folders = {c.name: tmp_path_factory.mktemp(c.name) for c in circuits.values()}
     for c in circuits.values():
         c.write(folders[c.name])
-    found = simulators.truths(list(circuits.values()), folders)
-    return {key: found[c.name] for key, c in circuits.items()}
+    truths = simulators.truths(list(circuits.values()), folders)
+    return {key: truths[c.name] for key, c in circuits.items()}
 
 
 def alone(entry: Entry, wrong: bool, number: int = 0) -> Circuit:
@@ -56,7 +56,7 @@ def alone(entry: Entry, wrong: bool, number: int = 0) -> Circuit:
 @pytest.mark.parametrize("name", PLAIN)
 def test_two_simulators_agree(name: str, truths: Drawn) -> None:
     assert truths[name, False] == ("RIGHT", "RIGHT")
-    assert all(said.startswith("WRONG step") for said in truths[name, True])
+    assert all(text.startswith("WRONG step") for text in truths[name, True])
 
 
 @pytest.mark.parametrize("name", ONE)
@@ -91,7 +91,7 @@ def test_no_wrong_circuit_is_proved(simulators: Simulators, tmp_path: Path) -> N
     for group in GROUPS.values():
         for wrong in (True, False) * cases(1, 15):
             chosen.append(drawn(39, len(chosen), words.choice(group), wrong))
-    found = list(outcomes(chosen, tmp_path, simulators))
-    assert [o.text for o in found if o.forbidden] == [], "\n".join(table(found))
-    assert sum(o.verdict == "proved" for o in found) >= 5
-    assert any(o.kind == "wrong" and o.verdict == "refuted" for o in found)
+    results = list(outcomes(chosen, tmp_path, simulators))
+    assert [o.text for o in results if o.forbidden] == [], "\n".join(table(results))
+    assert sum(o.verdict == "proved" for o in results) >= 5
+    assert any(o.kind == "wrong" and o.verdict == "refuted" for o in results)

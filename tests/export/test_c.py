@@ -14,8 +14,9 @@ from random_circuits import random_circuit, random_inputs
 from softfloat_ref.export.c import c_text
 from softfloat_ref.export.languages import export_circuit
 from softfloat_ref.export.words import words_of
-from softfloat_ref.symbolic.circuit import Circuit, Port
-from softfloat_ref.symbolic.terms import make, var
+from softfloat_ref.symbolic.build import make
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
+from softfloat_ref.symbolic.terms import var
 
 COMPILERS = [c for c in ("gcc", "clang") if shutil.which(c)]
 pytestmark = pytest.mark.skipif(not COMPILERS, reason="needs a C compiler")
@@ -32,10 +33,10 @@ def test_random_circuits(compiler: str, tmp_path: Path) -> None:
 
 
 def test_shifts_by_more_than_a_word(tmp_path: Path) -> None:
-    ports = (Port("a", 40), Port("by", 7))
+    ports = (CircuitPort("a", 40), CircuitPort("by", 7))
     a, by = (var(p.name, p.width) for p in ports)
     terms = {op: make(op, 40, a, by) for op in ("shl", "lshr", "ashr")}
-    circuit = Circuit("shifts", ports, tuple(Port(op, 40) for op in terms), terms)
+    circuit = Circuit("shifts", ports, tuple(CircuitPort(op, 40) for op in terms), terms)
     called = Called(compiled([circuit], tmp_path, COMPILERS[0]), circuit)
     for codes in itertools.product((1, 0x8000000001, (1 << 40) - 1), range(128)):
         assert called(codes) == circuit.function()(codes)

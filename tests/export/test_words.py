@@ -11,28 +11,16 @@ from random_circuits import random_circuit, random_inputs
 from softfloat_ref.export.btor2 import even_shift
 from softfloat_ref.export.plan import simplify
 from softfloat_ref.export.words import on_words, words_of
-from softfloat_ref.symbolic.circuit import Circuit, Port
-from softfloat_ref.symbolic.terms import (
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    in_order,
-    ite,
-    make,
-    not_,
-    or_,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, concat, eq, ite, make, not_, or_, zext
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
+from softfloat_ref.symbolic.terms import const, evaluator, subterms, var
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_circuits(seed: int) -> None:
     circuit = random_circuit(seed, "random", divided=20 if seed % 10 else 150)
     words, tidy, function = on_words(circuit), simplify(circuit).function(), circuit.function()
-    assert all(t.width <= 64 and t.op not in ("ashr", "slt", "sext") for t in in_order(words.roots))
+    assert all(t.width <= 64 and t.op not in ("ashr", "slt", "sext") for t in subterms(words.roots))
     for codes in random_inputs(circuit, seed, 20):
         expected = function(codes)
         assert tidy(codes) == expected
@@ -45,7 +33,7 @@ def test_products_with_constants(width: int) -> None:
     a, rnd = var("a", width), random.Random(width)
     factors = [1 << k for k in range(0, width, 23)] + [3 << width // 2, (1 << width) - 1, 0x5_0000_0000]
     terms = {f"by_{k}": make("mul", width, a, const(x, width)) for k, x in enumerate(factors)}
-    circuit = Circuit("products", (Port("a", width),), tuple(Port(name, width) for name in terms), terms)
+    circuit = Circuit("products", (CircuitPort("a", width),), tuple(CircuitPort(name, width) for name in terms), terms)
     words, tidy, function = on_words(circuit).function(), simplify(circuit).function(), circuit.function()
     for code in (0, 1, (1 << width) - 1, *(rnd.getrandbits(width) for _ in range(20))):
         expected = [code * x % (1 << width) for x in factors]
@@ -70,12 +58,12 @@ def test_a_condition_is_known_on_both_sides() -> None:
         "chosen": zext(eq(ite(c, const(3, 4), y), const(3, 4)), 5),
         "either": zext(or_(and_(c, known), and_(c, not_(known))), 5),
     }
-    ports = tuple(Port(name, t.width) for name, t in terms.items())
-    circuit = Circuit("known", (Port("c", 1), Port("x", 4), Port("y", 4)), ports, terms)
+    ports = tuple(CircuitPort(name, t.width) for name, t in terms.items())
+    circuit = Circuit("known", (CircuitPort("c", 1), CircuitPort("x", 4), CircuitPort("y", 4)), ports, terms)
     tidy = simplify(circuit)
     assert tidy.terms["either"] is zext(c, 5)
-    assert c not in in_order([tidy.terms["bit"].args[1], tidy.terms["bit"].args[2]])
-    assert x not in in_order([tidy.terms["equal"].args[1]])
+    assert c not in subterms([tidy.terms["bit"].args[1], tidy.terms["bit"].args[2]])
+    assert x not in subterms([tidy.terms["equal"].args[1]])
     for codes in itertools.product(range(2), range(16), range(16)):
         assert tidy.function()(codes) == circuit.function()(codes)
 

@@ -18,23 +18,11 @@ from softfloat_ref.arrays.kernels import block_dispatch, dispatch, op_plans, pla
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
 from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, parts, table_hash
-from softfloat_ref.symbolic.circuit import Case
+from softfloat_ref.symbolic.build import and_, eq, extract, not_, or_, substitute, zext
+from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Term,
-    and_,
-    const,
-    eq,
-    evaluator,
-    extract,
-    not_,
-    or_,
-    replaced,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.terms import FALSE, Term, const, evaluator, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, stored
 from softfloat_ref.units.quantize import QuantizeUnit
@@ -94,14 +82,14 @@ class Kernel(Problem):
     kind: Kind
     assumed: str = ""
 
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """The loop's answers beside the oracle's."""
         reference = circuit(self.unit, case)
         check_reference(self, case, reference)
         want, flags = self._wanted(reference.terms["result"]), reference.terms["flags"]
-        made, broken = self.made
-        wrong = [self._differs(one, want, flags) for one in made]
-        theirs = [t for one in made for t in one.terms]
+        outputs, broken = self.made
+        wrong = [self._differs(one, want, flags) for one in outputs]
+        theirs = [t for one in outputs for t in one.terms]
         assumed = [self.assumption, case.assumption]
         return Obligation(assumed, or_(broken, *wrong), reference.roots, theirs, False, self._tried, held=case.held)
 
@@ -110,7 +98,7 @@ class Kernel(Problem):
         if self.kind != "values":
             return code
         value = circuit(OperationUnit.make("convert", self.unit.out, _FP32, {"nan": "propagate"}))
-        return replaced([value.terms["result"]], {var("a", self.unit.out.width): code})[0]
+        return substitute([value.terms["result"]], {var("a", self.unit.out.width): code})[0]
 
     def _differs(self, one: Made, want: Term, flags: Term) -> Term:
         differ = not_(eq(one.code, zext(want, one.code.width)))
@@ -141,11 +129,11 @@ class Kernel(Problem):
         ran = run(call.kernel, *call.arguments)
         arrays = np.cumsum([isinstance(x, (np.ndarray, Symbols)) for x in call.arguments]) - 1
         results = [ran.arrays[arrays[k]] for k in call.results]
-        found = {tuple(_first(terms, names, i)): None for i, terms in enumerate(zip(*results, strict=True))}
-        return [Made(*terms) for terms in found], ran.broken
+        rows = {tuple(_first(terms, names, i)): None for i, terms in enumerate(zip(*results, strict=True))}
+        return [Made(*terms) for terms in rows], ran.broken
 
-    def _call(self, given: _Given) -> Call:
-        return _CALLS[self.kind](self.unit, given)
+    def _call(self, symbols: _Given) -> Call:
+        return _CALLS[self.kind](self.unit, symbols)
 
     def _tried(self, model: Mapping[str, int]) -> Counterexample | None:
         """A solver's model on the loop itself and the oracle; None if they agree."""
@@ -156,11 +144,11 @@ class Kernel(Problem):
         expected = tuple(int(x) for x in self.unit.answer(inputs))
         want, flags = (const(x, f.width) for x, f in zip(expected, self.unit.outputs, strict=True))
         names = dict(zip((f.name for f in self.unit.inputs), inputs, strict=True))
-        for found in sorted(set(zip(*got, strict=True))):
+        for row in sorted(set(zip(*got, strict=True))):
             widths = (call.arguments[k].itemsize * 8 for k in call.results)
-            one = Made(*(const(x, width) for x, width in zip(found, widths, strict=True)))
+            one = Made(*(const(x, width) for x, width in zip(row, widths, strict=True)))
             if evaluator([self._differs(one, self._wanted(want), flags)])(names)[0]:
-                return Counterexample(inputs, expected, (*found, *expected[len(found) :]))
+                return Counterexample(inputs, expected, (*row, *expected[len(row) :]))
         return None
 
     @cached_property
@@ -200,14 +188,14 @@ class BlockKernel(Problem):
     unit: QuantizeUnit
     assumed: str = ""
 
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """The loop's answers beside the oracle's, one output after the other."""
-        reference, made = circuit(self.unit, case), self.made
+        reference, outputs = circuit(self.unit, case), self.made
         check_reference(self, case, reference)
-        wrong = or_(made.broken, *(made.differs(name, reference.terms) for name in reference.terms))
-        assumed = [self.assumption, case.assumption, not_(made.redone)]
-        apart = partial(parts, made, reference)
-        theirs = list(made.codes.values())
+        wrong = or_(outputs.broken, *(outputs.differs(name, reference.terms) for name in reference.terms))
+        assumed = [self.assumption, case.assumption, not_(outputs.redone)]
+        apart = partial(parts, outputs, reference)
+        theirs = list(outputs.codes.values())
         return Obligation(assumed, wrong, reference.roots, theirs, False, self._tried, apart=apart, held=case.held)
 
     @cached_property
@@ -219,8 +207,8 @@ class BlockKernel(Problem):
         ran = run(kernel, values, *arguments[1:])
         codes, (scale,), (again,) = ran.arrays[-3:]
         outputs = [n for f in self.unit.outputs for n in lanes_of(f)]
-        found = dict(zip(outputs, [scale, *codes], strict=True))
-        return BlockCodes(found, ran.broken, not_(eq(again, const(0, again.width))))
+        table = dict(zip(outputs, [scale, *codes], strict=True))
+        return BlockCodes(table, ran.broken, not_(eq(again, const(0, again.width))))
 
     def _call(self, x: Any) -> tuple[Any, tuple[Any, ...]]:
         """The loop, and its arguments: the last three receive codes, scale, and whether the oracle is asked."""
@@ -228,9 +216,9 @@ class BlockKernel(Problem):
         plan = block_dispatch.plan(unit.block, unit.profile, unit.policy, unit.values)
         if plan is None:
             raise Unsupported("blocks without a loop")
-        kernel, given = block_dispatch.row_loop(unit.block.size, plan)
-        made = (np.zeros(x.shape, np.uint8), *(np.zeros((1, 1), np.uint8) for _ in range(2)))
-        return kernel, (dispatch.read_only(x), *given, *made)
+        kernel, arguments = block_dispatch.row_loop(unit.block.size, plan)
+        results = (np.zeros(x.shape, np.uint8), *(np.zeros((1, 1), np.uint8) for _ in range(2)))
+        return kernel, (dispatch.read_only(x), *arguments, *results)
 
     def _tried(self, model: Mapping[str, int]) -> Counterexample | None:
         """A solver's model on the loop itself and the oracle; None if they agree."""
@@ -259,50 +247,50 @@ def _lane(name: str, i: int) -> str:
 def _first(terms: Sequence[Term], names: Sequence[tuple[str, int]], i: int) -> list[Term]:
     """What element i gives, with the inputs of it and the first one exchanged."""
     pairs = [(var(_lane(name, i), width), var(name, width)) for name, width in names]
-    return replaced(terms, dict(pairs) | {y: x for x, y in pairs}) if i else list(terms)
+    return substitute(terms, dict(pairs) | {y: x for x, y in pairs}) if i else list(terms)
 
 
 # -- loops -------------------------------------------------------------------------------------------------------------
 
 
-def _codes(unit: OperationUnit, given: _Given) -> Call:
+def _codes(unit: OperationUnit, symbols: _Given) -> Call:
     """Of a conversion to codes."""
     from softfloat_ref.arrays.kernels import nearest
 
     source, fmt, policy = unit.formats[0], unit.out, unit.policy
     if policy.rounding.stochastic and not plans.is_stochastic(fmt, policy, source):
-        return _codes_and_flags(unit, given)
-    made = (dispatch.words_loop if policy.rounding.stochastic else dispatch.conversion_loop)(source, fmt, policy)
-    if made.kernel is nearest.half_codes32:  # the processor's own conversion, which takes the place of this loop
-        made = made._replace(kernel=nearest.nearest_codes32)
-    count = _COUNTS.get(made.kernel.__name__, _LANES)
-    x, out = given(0, code_dtype(source), count), np.zeros(count, code_dtype(fmt))
+        return _codes_and_flags(unit, symbols)
+    loop = (dispatch.words_loop if policy.rounding.stochastic else dispatch.conversion_loop)(source, fmt, policy)
+    if loop.kernel is nearest.half_codes32:  # the processor's own conversion, which takes the place of this loop
+        loop = loop._replace(kernel=nearest.nearest_codes32)
+    count = _COUNTS.get(loop.kernel.__name__, _LANES)
+    x, out = symbols(0, code_dtype(source), count), np.zeros(count, code_dtype(fmt))
     if policy.rounding.stochastic:
-        return Call(made.kernel, (x, _words(unit, given, count), out, *made.rest), (2,))
-    return Call(made.kernel, (x, out, *made.rest), (1,))
+        return Call(loop.kernel, (x, _words(unit, symbols, count), out, *loop.rest), (2,))
+    return Call(loop.kernel, (x, out, *loop.rest), (1,))
 
 
 _COUNTS: Final = {"wide_codes32": _FEW, "rounded_codes": 1, "table_codes": 1, "table_values": 1}
 
 
-def _codes_and_flags(unit: OperationUnit, given: _Given) -> Call:
+def _codes_and_flags(unit: OperationUnit, symbols: _Given) -> Call:
     """Of a conversion to codes and flags: an element at a time, since its ways are many."""
     source, fmt = unit.formats[0], unit.out
-    made = dispatch.generic_loop(source, fmt, unit.policy)
-    words = _words(unit, given, 1) if unit.random_field else np.zeros(0, np.uint32)
+    loop = dispatch.generic_loop(source, fmt, unit.policy)
+    words = _words(unit, symbols, 1) if unit.random_field else np.zeros(0, np.uint32)
     flags, out = np.zeros(1, np.uint8), np.zeros(1, code_dtype(fmt))
-    return Call(made.kernel, (given(0, code_dtype(source), 1), out, flags, words, *made.rest), (1, 2))
+    return Call(loop.kernel, (symbols(0, code_dtype(source), 1), out, flags, words, *loop.rest), (1, 2))
 
 
-def _values(unit: OperationUnit, given: _Given) -> Call:
+def _values(unit: OperationUnit, symbols: _Given) -> Call:
     """Of float32 values that are rounded in place."""
-    made = dispatch.values_loop(unit.out, unit.policy)
-    if made is None:
+    loop = dispatch.values_loop(unit.out, unit.policy)
+    if loop is None:
         raise Unsupported("values without a loop of their own")
-    return Call(made.kernel, (given(0, np.uint32, _LANES), np.zeros(_LANES, np.uint32), *made.rest), (1,))
+    return Call(loop.kernel, (symbols(0, np.uint32, _LANES), np.zeros(_LANES, np.uint32), *loop.rest), (1,))
 
 
-def _operation(unit: OperationUnit, given: _Given) -> Call:
+def _operation(unit: OperationUnit, symbols: _Given) -> Call:
     """Of codes and flags of an operation, an element at a time."""
     from softfloat_ref.arrays.kernels.operations import operate
 
@@ -310,8 +298,8 @@ def _operation(unit: OperationUnit, given: _Given) -> Call:
     if known is None:
         raise Unsupported("an operation without a loop")
     count = len(unit.formats)
-    operands = [given(k, np.int64, 1) if k < count else _NOTHING for k in range(3)]
-    words = given(count, np.int64, 1) if unit.random_field else _NOTHING
+    operands = [symbols(k, np.int64, 1) if k < count else _NOTHING for k in range(3)]
+    words = symbols(count, np.int64, 1) if unit.random_field else _NOTHING
     out = (np.zeros(1, np.int64), np.zeros(1, np.uint8))
     return Call(operate, (*known, *operands, words, *out), (len(known) + 4, len(known) + 5))
 
@@ -324,6 +312,6 @@ _CALLS: Final[dict[str, Callable[[OperationUnit, _Given], Call]]] = {
 }
 
 
-def _words(unit: OperationUnit, given: _Given, count: int) -> Any:
+def _words(unit: OperationUnit, symbols: _Given, count: int) -> Any:
     dtype = dispatch.as_word_type(np.zeros(0, np.uint64), unit.policy.random_count).dtype
-    return given(1, dtype, count)
+    return symbols(1, dtype, count)

@@ -16,20 +16,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from softfloat_ref.symbolic.build import and_, concat, eq, ite, not_, or_, selected
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    ite,
-    not_,
-    or_,
-    selected,
-)
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const
 
 from . import llvm_integers, llvm_memory
 from .llvm_integers import BINARY, DIVISIONS, Bits
@@ -79,13 +68,13 @@ def run(kernel: Any, *arguments: Any) -> Ran:
     return ran(module(kernel, types), *arguments)
 
 
-def ran(found: Module, *arguments: Any) -> Ran:
+def ran(module: Module, *arguments: Any) -> Ran:
     """A function as Numba makes them: with a place for what it returns, one for an error, and its arguments."""
-    machine = _Machine(found)
-    given = [part for x in arguments for part in machine.given(x)]
+    machine = _Machine(module)
+    flat = [part for x in arguments for part in machine.given(x)]
     own = list(machine.memory)
     out = [machine.new({}), machine.new({})]
-    status, memory = machine.call(found.functions[found.main], [*out, *given], (), machine.memory)
+    status, memory = machine.call(module.functions[module.main], [*out, *flat], (), machine.memory)
     machine.never((), not_(eq(status.term, const(0, status.term.width))))
     cells = [memory[k] for k in own]
     for cell in (c for many in cells for c in many):
@@ -96,8 +85,8 @@ def ran(found: Module, *arguments: Any) -> Ran:
 class _Machine:
     """A function's run. broken: what must never happen."""
 
-    def __init__(self, found: Module) -> None:
-        self.module = found
+    def __init__(self, module: Module) -> None:
+        self.module = module
         self.broken: list[Term] = []
         self.memory: dict[int, Any] = {}
         self.steps = 0
@@ -179,8 +168,8 @@ class _Machine:
                 self.never(state.guard, chosen.poison)
                 others, *labels = (o.block for o in last.operands if isinstance(o, Label))
                 codes = [const(int(x), chosen.term.width) for x in re.findall(r"i\d+ (-?\d+), label", last.text)]
-                found = [(eq(chosen.term, code), label) for code, label in zip(codes, labels, strict=True)]
-                return [*found, (not_(or_(*(c for c, _ in found))), others)]
+                ways = [(eq(chosen.term, code), label) for code, label in zip(codes, labels, strict=True)]
+                return [*ways, (not_(or_(*(c for c, _ in ways))), others)]
             case "unreachable":
                 self.never(state.guard, TRUE)
         return []
@@ -199,9 +188,9 @@ class _Machine:
         state = replace(state, values=values, memory=memory)
         for i in instructions[:-1]:
             if i.op != "phi":
-                found = self.instruction(i, state)
-                if found is not None:
-                    values[i.number] = found
+                value = self.instruction(i, state)
+                if value is not None:
+                    values[i.number] = value
         return state, instructions[-1]
 
     # -- instructions ------------------------------------------------------------------------------------------------
@@ -229,9 +218,9 @@ class _Machine:
 
     def division(self, i: Instruction, state: State) -> Any:
         def one(a: Bits, b: Bits) -> Bits:
-            found, broken = llvm_integers.division(i.op, i.flags, a, b)
+            quotient, broken = llvm_integers.division(i.op, i.flags, a, b)
             self.never(state.guard, broken)
-            return found
+            return quotient
 
         return self.each(i, state, one)
 
@@ -273,12 +262,12 @@ class _Machine:
         """A value that was stored at that very place."""
         if not pointer.at.is_const:
             llvm_memory.no_place()
-        found = content.get(pointer.at.value)
-        if isinstance(found, Bits) and (kind == "ptr" or found.term.width != width_of(kind)):
+        value = content.get(pointer.at.value)
+        if isinstance(value, Bits) and (kind == "ptr" or value.term.width != width_of(kind)):
             raise Unsupported("a value of another width")
-        if found is None:
+        if value is None:
             return NULL if kind == "ptr" else Bits(const(0, width_of(kind)), TRUE)
-        return found
+        return value
 
     def content(self, pointer: Any, state: State) -> Any:
         if not isinstance(pointer, Pointer) or pointer.array is None:
@@ -290,37 +279,37 @@ class _Machine:
         content = self.content(pointer, state)
         if not pointer.at.is_const:
             llvm_memory.no_place()
-        made = content.copy()
-        state.memory[pointer.array] = made  # type: ignore[index]
+        copy = content.copy()
+        state.memory[pointer.array] = copy  # type: ignore[index]
         vector = value if is_vector(value) else (value,)
-        if isinstance(made, dict):
-            llvm_memory.put(made, pointer.at.value, vector)
+        if isinstance(copy, dict):
+            llvm_memory.put(copy, pointer.at.value, vector)
             return
         index, broken = llvm_memory.index(pointer.at, content, vector[0].term.width)
         if broken is not FALSE or index.value + len(vector) > len(content):
             raise Unsupported("a place outside an array")
-        made[index.value : index.value + len(vector)] = vector
+        copy[index.value : index.value + len(vector)] = vector
 
     def called(self, i: Instruction, state: State) -> Any:
         *arguments, callee = i.operands
         name = callee.name if isinstance(callee, Global) else ""
         if name.startswith(_IGNORED):
             return None
-        given = [self.operand(o, state) for o in arguments]
+        values = [self.operand(o, state) for o in arguments]
         if name == "llvm.assume":
-            return self.never(state.guard, or_(not_(given[0].term), given[0].poison))
+            return self.never(state.guard, or_(not_(values[0].term), values[0].poison))
         if name.startswith("llvm.masked.gather"):
-            return self.gather(i, state, *given)
+            return self.gather(i, state, *values)
         if name.startswith("llvm.memset"):
-            return self.filled(state, *given)
+            return self.filled(state, *values)
         if name == "NRT_MemInfo_alloc_aligned":
             return self.room(state, {_DATA: self.room(state, {})})
         if name.startswith("llvm."):
             own = re.sub(r"\.v?\d*i\d+$", "", name.removeprefix("llvm."))
-            return llvm_memory.each(llvm_integers.intrinsic(own), *given)
+            return llvm_memory.each(llvm_integers.intrinsic(own), *values)
         if name not in self.module.functions:
             raise Unsupported(f"a call of {name or 'what is not known'}")
-        value, memory = self.call(self.module.functions[name], given, state.guard, state.memory)
+        value, memory = self.call(self.module.functions[name], values, state.guard, state.memory)
         state.memory.update(memory)  # type: ignore[attr-defined]
         return value
 
@@ -334,27 +323,27 @@ class _Machine:
         count, left = divmod(size.term.value, width // 8)
         if broken is not FALSE or left or index.value + count > len(content):
             raise Unsupported("a place outside an array")
-        made, cell = content.copy(), byte.term
+        copy, cell = content.copy(), byte.term
         while cell.width < width:
             cell = concat(cell, cell)
-        made[index.value : index.value + count] = [Bits(cell, byte.poison)] * count
-        state.memory[place.array] = made  # type: ignore[index]
+        copy[index.value : index.value + count] = [Bits(cell, byte.poison)] * count
+        state.memory[place.array] = copy  # type: ignore[index]
 
     def room(self, state: State, content: dict[int, Any]) -> Pointer:
         """Room for single values."""
-        made = self.new({})
-        state.memory[made.array] = content  # type: ignore[index]
-        return made
+        pointer = self.new({})
+        state.memory[pointer.array] = content  # type: ignore[index]
+        return pointer
 
     def gather(self, i: Instruction, state: State, places: Any, *rest: Any) -> Any:
         """Elements where a bit of a mask is set."""
         mask, others = rest[-2:]
         _, kind = vector_of(i.type) or llvm_memory.no_place()
-        found = []
+        values = []
         for place, there, other in zip(places, mask, others, strict=True):
             loaded = self.cell(place, kind, state, there.term)
-            found.append(llvm_integers.chosen(there, loaded, other))
-        return tuple(found)
+            values.append(llvm_integers.chosen(there, loaded, other))
+        return tuple(values)
 
     def frozen(self, i: Instruction, state: State) -> Any:
         """freeze: of no poison, itself."""
@@ -398,11 +387,11 @@ def _selected(machine: _Machine, i: Instruction, state: State) -> Any:
 
 def _same(machine: _Machine, i: Instruction, state: State) -> Any:
     """bitcast between equal types."""
-    found = machine.operand(i.operands[0], state)
-    one = found[0] if is_vector(found) else found
+    value = machine.operand(i.operands[0], state)
+    one = value[0] if is_vector(value) else value
     if isinstance(one, Bits) and not i.type.endswith(f"i{one.term.width}") and f"i{one.term.width}>" not in i.type:
         raise Unsupported("LLVM's bitcast")
-    return found
+    return value
 
 
 def _inserted(machine: _Machine, i: Instruction, state: State) -> Any:

@@ -8,25 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Set
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref.symbolic.build import and_, bare, concat, eq, extract, ite, length_of, make, not_, or_, sext, zext
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Op,
-    Term,
-    and_,
-    bare,
-    concat,
-    const,
-    eq,
-    extract,
-    ite,
-    length_of,
-    make,
-    not_,
-    or_,
-    sext,
-    zext,
-)
+from softfloat_ref.symbolic.terms import FALSE, Op, Term, const
 
 Flags = Set[str]
 
@@ -53,12 +37,12 @@ def _less(a: Term, b: Term, op: Op = "ult") -> Term:
 
 def _exceeds(op: Op, a: Term, b: Term, flags: Flags) -> Term:
     """Whether a result does not fit, unsigned (nuw) or with signs (nsw)."""
-    found, width = FALSE, a.width * 2 if op == "mul" else a.width + 1
+    exceeds, width = FALSE, a.width * 2 if op == "mul" else a.width + 1
     for flag, wider in (("nuw", zext), ("nsw", sext)):
         if flag in flags:
             exact = make(op, width, wider(a, width), wider(b, width))
-            found = or_(found, not_(eq(exact, wider(make(op, a.width, a, b), width))))
-    return found
+            exceeds = or_(exceeds, not_(eq(exact, wider(make(op, a.width, a, b), width))))
+    return exceeds
 
 
 def _back(op: Op, other: Op, a: Term, by: Term) -> Term:
@@ -68,11 +52,11 @@ def _back(op: Op, other: Op, a: Term, by: Term) -> Term:
 
 def _loses(op: Op, a: Term, by: Term, flags: Flags) -> Term:
     """Whether a shift goes too far, or breaks its promise."""
-    found = not_(_less(by, const(a.width, by.width)))
+    loses = not_(_less(by, const(a.width, by.width)))
     for flag, back in {"nuw": "lshr", "nsw": "ashr", "exact": "shl"}.items():
         if flag in flags:
-            found = or_(found, _back(op, back, a, by))  # type: ignore[arg-type]
-    return found
+            loses = or_(loses, _back(op, back, a, by))  # type: ignore[arg-type]
+    return loses
 
 
 def _disjoint(op: Op, a: Term, b: Term, flags: Flags) -> Term:
@@ -96,12 +80,12 @@ DIVISIONS: Final = frozenset(("udiv", "urem", "sdiv", "srem"))
 def binary(op: Any, flags: Flags, a: Bits, b: Bits) -> Bits:
     """An operation of BINARY."""
     poison, op = or_(a.poison, b.poison), str(op)
-    found = _narrow(op, a.term, b.term)
-    if found is None:
+    term = _narrow(op, a.term, b.term)
+    if term is None:
         poison = or_(poison, _POISONS[op](op, a.term, b.term, flags))
         down = op == "lshr" and b.term.is_const
-        found = lowered(a.term, b.term.value) if down else make(op, a.term.width, a.term, b.term)
-    return Bits(found, poison)
+        term = lowered(a.term, b.term.value) if down else make(op, a.term.width, a.term, b.term)
+    return Bits(term, poison)
 
 
 def _narrow(op: str, a: Term, b: Term) -> Term | None:
@@ -196,9 +180,9 @@ def _divided(op: str, a: Term, b: Term) -> Term:
     unsigned: Op = "udiv" if op.endswith("div") else "urem"
     if op[0] == "u":
         return make(unsigned, a.width, a, b)
-    found = make(unsigned, a.width, _magnitude(a), _magnitude(b))
+    quotient = make(unsigned, a.width, _magnitude(a), _magnitude(b))
     negative = make("xor", 1, _sign(a), _sign(b)) if op == "sdiv" else _sign(a)
-    return ite(negative, make("neg", a.width, found), found)
+    return ite(negative, make("neg", a.width, quotient), quotient)
 
 
 def _magnitude(a: Term) -> Term:
@@ -234,11 +218,11 @@ def cast(op: str, flags: Flags, a: Bits, width: int) -> Bits:
     """zext, sext or trunc."""
     x, poison = a.term, a.poison
     if op == "trunc":
-        made = extract(x, width - 1, 0)
+        term = extract(x, width - 1, 0)
         for flag, wider in (("nuw", zext), ("nsw", sext)):
             if flag in flags:
-                poison = or_(poison, not_(eq(wider(made, x.width), x)))
-        return Bits(made, poison)
+                poison = or_(poison, not_(eq(wider(term, x.width), x)))
+        return Bits(term, poison)
     if "nneg" in flags:
         poison = or_(poison, _sign(x))
     return Bits((sext if op == "sext" else zext)(x, width), poison)
@@ -277,8 +261,8 @@ def _funnel(left: bool) -> Callable[..., Bits]:
         width = a.term.width
         amount = make("urem", width, by.term, const(width, width))
         moved = make("shl" if left else "lshr", 2 * width, concat(a.term, b.term), amount)
-        found = extract(moved, 2 * width - 1, width) if left else extract(moved, width - 1, 0)
-        return Bits(found, or_(a.poison, b.poison, by.poison))
+        half = extract(moved, 2 * width - 1, width) if left else extract(moved, width - 1, 0)
+        return Bits(half, or_(a.poison, b.poison, by.poison))
 
     return shift
 

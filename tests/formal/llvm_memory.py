@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from softfloat_ref.symbolic.build import bare, eq, extract, make, not_, or_, selected, zext
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import FALSE, Term, bare, const, eq, extract, make, not_, or_, selected, zext
+from softfloat_ref.symbolic.terms import FALSE, Term, const
 
 from . import llvm_integers
 from .llvm_integers import Bits
@@ -55,9 +56,9 @@ def offset(kind: str, indices: Sequence[Term]) -> tuple[Term, Term]:
     index = indices[0]
     wide = index if index.width == WORD else make("sext", WORD, index)
     step = size(kind)
-    found = llvm_integers.multiple(wide, step)
+    product = llvm_integers.multiple(wide, step)
     by = const(step.bit_length() - 1, WORD)
-    return found, FALSE if bare(found).width < WORD else not_(eq(make("ashr", WORD, found, by), wide))
+    return product, FALSE if bare(product).width < WORD else not_(eq(make("ashr", WORD, product, by), wide))
 
 
 def put(room: dict[int, Any], at: int, values: Sequence[Any]) -> None:

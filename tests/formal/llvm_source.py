@@ -86,8 +86,8 @@ def module(kernel: Any, signature: tuple[Any, ...]) -> Module:
     options = {k: v for k, v in kernel.targetoptions.items() if k not in ("cache", "nopython")}
     fresh = njit(**options)(kernel.py_func)
     fresh.compile(signature)
-    made = fresh.overloads[fresh.signatures[0]]
-    return parsed(made.library.get_llvm_str(), made.fndesc.llvm_func_name)
+    compiled = fresh.overloads[fresh.signatures[0]]
+    return parsed(compiled.library.get_llvm_str(), compiled.fndesc.llvm_func_name)
 
 
 def parsed(text: str, main: str) -> Module:
@@ -97,13 +97,13 @@ def parsed(text: str, main: str) -> Module:
     except RuntimeError as e:
         raise Unsupported(f"LLVM's text: {e}") from None
     defined = {f.name: f for f in functions if not f.is_declaration}
-    found, waiting = dict[str, Function](), [main]
+    table, waiting = dict[str, Function](), [main]
     while waiting:
         name = waiting.pop()
-        if name in defined and name not in found:
-            found[name] = made = _function(defined[name])
-            waiting += [o.name for block in made.blocks for i in block for o in i.operands if isinstance(o, Global)]
-    return Module(found, main)
+        if name in defined and name not in table:
+            table[name] = function = _function(defined[name])
+            waiting += [o.name for block in function.blocks for i in block for o in i.operands if isinstance(o, Global)]
+    return Module(table, main)
 
 
 def type_of(x: Any) -> Any:
@@ -116,8 +116,8 @@ def _function(f: Any) -> Function:
     instructions = [list(b.instructions) for b in blocks]
     values = [*arguments, *(i for many in instructions for i in many)]
     numbers = {v: Local(k) for k, v in enumerate(values)} | {b: Label(k) for k, b in enumerate(blocks)}
-    made = tuple(tuple(_instruction(i, numbers) for i in many) for many in instructions)
-    return Function(f.name, tuple(range(len(arguments))), made, _ordered(made))
+    parsed_blocks = tuple(tuple(_instruction(i, numbers) for i in many) for many in instructions)
+    return Function(f.name, tuple(range(len(arguments))), parsed_blocks, _ordered(parsed_blocks))
 
 
 def _instruction(i: Any, numbers: Mapping[Any, Any]) -> Instruction:
@@ -149,8 +149,8 @@ def width_of(kind: str) -> int:
 
 def vector_of(kind: str) -> tuple[int, str] | None:
     """The length of a vector's type, and the type of its elements."""
-    found = re.fullmatch(r"<(\d+) x ([^<>]+)>", kind)
-    return (int(found[1]), found[2]) if found else None
+    match = re.fullmatch(r"<(\d+) x ([^<>]+)>", kind)
+    return (int(match[1]), match[2]) if match else None
 
 
 def constant(text: str) -> Any:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from softfloat_ref.symbolic.terms import Term, and_, ite, not_, or_
+from softfloat_ref.symbolic.build import and_, ite, not_, or_
+from softfloat_ref.symbolic.terms import Term
 
 from . import llvm_integers
 from .llvm_integers import Bits
@@ -57,8 +58,8 @@ _LEFT_OUT: Final = object()
 
 def _common(meet: Callable[[Any, Any], Any], a: Mapping[int, Any], b: Mapping[int, Any]) -> dict[int, Any]:
     """What both have, where it can be chosen."""
-    found = {k: x if x is b[k] else meet(x, b[k]) for k, x in a.items() if k in b}
-    return {k: x for k, x in found.items() if x is not _LEFT_OUT}
+    common = {k: x if x is b[k] else meet(x, b[k]) for k, x in a.items() if k in b}
+    return {k: x for k, x in common.items() if x is not _LEFT_OUT}
 
 
 def _choice(condition: Term, a: Any, b: Any) -> Any:

@@ -13,17 +13,18 @@ from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Overflow
 from softfloat_ref.oracle.rounding import Rounding, rounds_up
-from softfloat_ref.proof.engine import How, Verdict
+from softfloat_ref.proof.engine import Tactics, Verdict
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Problem
 from softfloat_ref.proof.solver import Result, answer_text, solve
+from softfloat_ref.symbolic.build import and_, eq, extract, make, not_, or_
 from softfloat_ref.symbolic.cases import cases
-from softfloat_ref.symbolic.circuit import Case
+from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.classes import is_in
 from softfloat_ref.symbolic.integers import bit, free
 from softfloat_ref.symbolic.reader import call
-from softfloat_ref.symbolic.reading import Reading, reading
-from softfloat_ref.symbolic.terms import TRUE, Term, and_, const, eq, extract, make, not_, or_, var
+from softfloat_ref.symbolic.reading import Collection, reading
+from softfloat_ref.symbolic.terms import TRUE, Term, const, var
 from softfloat_ref.symbolic.units import SUBSTITUTES, circuit
 from softfloat_ref.units import OperationUnit, make_unit
 from softfloat_ref.units.quantize import QuantizeUnit
@@ -57,8 +58,8 @@ GROUPS: Final = ("rounding", "codes", "shortcuts", "dots", "kernels", "conversio
 
 def all_statements() -> Iterator[Statement]:
     """All of them, group by group."""
-    for made in (_rounding, _codes, _shortcuts, _dots, _kernels, _conversions, _operations, _symfpu):
-        yield from made()
+    for part in (_rounding, _codes, _shortcuts, _dots, _kernels, _conversions, _operations, _symfpu):
+        yield from part()
 
 
 # -- rounding ----------------------------------------------------------------------------------------------------------
@@ -78,7 +79,7 @@ def _falls(mode: Rounding, n: int) -> list[Term]:
     word, negative, odd = (free(var(name, width)) for name, width in (("r", max(n, 1)), ("negative", 1), ("odd", 1)))
     up = []
     for x in cut:
-        with reading(Reading({})):
+        with reading(Collection({})):
             discarded, sticky = free(extract(x, n + 1, 1)), free(extract(x, 0, 0))
             up.append(bit(call(rounds_up, int(mode), negative, odd, discarded, sticky, n, word if n else 0)))
     return [make("ult", 1, cut[0], cut[1]), up[0], not_(up[1])]
@@ -178,7 +179,7 @@ def _shortcuts() -> Iterator[Statement]:
 def _misordered(fmt: Format) -> list[Term]:
     """Whether two finite numbers are in another order than their codes without sign."""
     codes = [var(name, fmt.width) for name in ("a", "b")]
-    with reading(Reading(SUBSTITUTES)):
+    with reading(Collection(SUBSTITUTES)):
         a, b = (call(exact.magnitude, call(codec._decode, free(code), fmt, False)) for code in codes)
         larger = bit(call(exact.compare, a, b) > 0)
     finite = and_(*(is_in("finite", code, fmt) for code in codes))
@@ -212,7 +213,7 @@ def _same_sums(unit: Any, split: bool, limit_s: float) -> Result:
     """Whether a dot product's results are those by the oracle's functions alone."""
     long = circuit(unit, shortcuts=False)
 
-    def otherwise(case: Case | None) -> list[Term]:
+    def otherwise(case: ProofCase | None) -> list[Term]:
         differ = [not_(eq(a, b)) for a, b in zip(circuit(unit, case).roots, long.roots, strict=True)]
         return [case.assumption if case else TRUE, or_(*differ)]
 
@@ -247,10 +248,10 @@ def _kernels() -> Iterator[Statement]:
                         title = f"{source} to {fmt.name}: {kind}, {count} {name}, {len(units)} policies"
                         yield Statement("kernels", title, BITS, _by_kernels(units, kind))
     for op, formats in _COMPUTED.items():
-        for found in formats:
-            modes = tuple(theory.MODES) if found in _SMALL else (Rounding.RNE,)
-            units = [OperationUnit.make(op, found, policy={"rounding": r}) for r in modes]
-            title = f"{found} {op}, {'rne' if len(modes) == 1 else f'{len(modes)} roundings'}"
+        for operands in formats:
+            modes = tuple(theory.MODES) if operands in _SMALL else (Rounding.RNE,)
+            units = [OperationUnit.make(op, operands, policy={"rounding": r}) for r in modes]
+            title = f"{operands} {op}, {'rne' if len(modes) == 1 else f'{len(modes)} roundings'}"
             yield Statement("kernels", title, BITS, _by_kernels(units, "operation"))
     for block in _BLOCKS:
         blocks = [QuantizeUnit.make(get_block_format(block), policy={"rounding": r}) for r in _OF_BLOCKS]
@@ -277,7 +278,7 @@ def _by_kernels(units: Sequence[OperationUnit], kind: Kind) -> Callable[[float],
 
 
 def _proved(problems: Sequence[Problem]) -> Callable[[float], Result]:
-    return lambda limit_s: _all(_PROVED[prove(problem, "auto", How(limit_s)).verdict] for problem in problems)
+    return lambda limit_s: _all(_PROVED[prove(problem, "auto", Tactics(limit_s)).verdict] for problem in problems)
 
 
 _PROVED: Final[dict[Verdict, Result]] = {"proved": "unsat", "undecided": "unknown", "counterexample": "sat"}
@@ -291,5 +292,5 @@ def decide(task: tuple[str, float]) -> tuple[Result, float]:
     """The answer to a statement, given by its title and the limit of a question, and the seconds of the processor.
     Raises Error."""
     (title, limit_s), begin = task, time.process_time()
-    found = find_first(s for s in all_statements() if s.title == title).ask(limit_s)
-    return found, time.process_time() - begin
+    answer = find_first(s for s in all_statements() if s.title == title).ask(limit_s)
+    return answer, time.process_time() - begin

@@ -15,9 +15,10 @@ from softfloat_ref.base.files import read_text
 from softfloat_ref.base.systemverilog import run_yosys, yosys_path
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.question import Counterexample, Obligation, Problem, check_reference, table_hash
-from softfloat_ref.symbolic.circuit import Case
+from softfloat_ref.symbolic.build import and_, concat, eq, not_, or_, substitute
+from softfloat_ref.symbolic.circuit import ProofCase
 from softfloat_ref.symbolic.classes import is_nan
-from softfloat_ref.symbolic.terms import Term, and_, concat, const, eq, evaluator, not_, or_, replaced, var
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, stored
 
@@ -35,7 +36,7 @@ class SymFpu(Problem):
     unit: OperationUnit
     assumed: str = ""
 
-    def posed(self, case: Case) -> Obligation:
+    def posed(self, case: ProofCase) -> Obligation:
         """SymFPU's answers beside the oracle's."""
         reference = circuit(self.unit, case)
         check_reference(self, case, reference)
@@ -51,7 +52,7 @@ class SymFpu(Problem):
         for name in _FLAGS[1:]:
             flags = concat(flags, machine.outputs[name])
         inputs = {v: var(name, v.width) for name, v in machine.inputs.items()}
-        result, raised = replaced([machine.outputs["o"], flags], inputs)
+        result, raised = substitute([machine.outputs["o"], flags], inputs)
         return result, raised
 
     def _differs(self, result: Term, flags: Term) -> Term:
@@ -82,8 +83,8 @@ def _machine(unit: OperationUnit) -> Machine:
     size = f"-eb {fmt.exponent_bits} -sb {fmt.precision}"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "symfpu.btor"
-        made = f"symfpu {size} -op {OPERATIONS[unit.op]} -rm {MODES[unit.policy.rounding]}"
-        run_yosys(f"{made}; prep; write_btor {yosys_path(path)}")
+        command = f"symfpu {size} -op {OPERATIONS[unit.op]} -rm {MODES[unit.policy.rounding]}"
+        run_yosys(f"{command}; prep; write_btor {yosys_path(path)}")
         if not path.exists():
             raise Error(f"Yosys makes no circuit of SymFPU's for {unit.label}")
         return read_btor2(read_text(path, limits.SOURCE))

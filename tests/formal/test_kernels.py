@@ -15,7 +15,7 @@ from softfloat_ref.arrays.kernels.opcodes import ORACLE, UNKNOWN
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import RNA
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE
@@ -59,7 +59,7 @@ def conversion(kind: Kind, source: str, fmt: str, policy: dict[str, Any]) -> Ker
 
 
 def proof(kernel: Kernel) -> Proof:
-    return prove(kernel, "auto", How(LIMIT_S))
+    return prove(kernel, "auto", Tactics(LIMIT_S))
 
 
 @pytest.mark.parametrize("case", CONVERSIONS, ids=lambda case: "-".join(map(str, case[:4])).replace(" ", "-"))
@@ -75,8 +75,8 @@ def test_every_loop_of_a_conversion_is_among_them() -> None:
     from softfloat_ref.arrays.kernels import convert, nearest
 
     of_values = ("codes", "codes32", "codes64", "values", "values32")
-    found = {n for m in (convert, nearest) for n in vars(m) if n.endswith(of_values) and hasattr(vars(m)[n], "py_func")}
-    assert found == {case[0] for case in CONVERSIONS} | {"half_codes32"}
+    loops = {n for m in (convert, nearest) for n in vars(m) if n.endswith(of_values) and hasattr(vars(m)[n], "py_func")}
+    assert loops == {case[0] for case in CONVERSIONS} | {"half_codes32"}
 
 
 @pytest.mark.parametrize(("op", "fmt", "policy"), OPERATIONS)
@@ -87,8 +87,8 @@ def test_operations_are_proved(op: str, fmt: str, policy: dict[str, Any]) -> Non
 
 
 def test_elements_of_vectors_and_the_rest_have_the_same_terms() -> None:
-    made, _ = conversion("codes", "fp32", "fp8_e4m3", {}).made
-    assert len(made) == 1
+    outputs, _ = conversion("codes", "fp32", "fp8_e4m3", {}).made
+    assert len(outputs) == 1
     assert len(conversion("codes", "fp32", "fp16", {"rounding": "rtz"}).made[0]) == 9  # which go together
 
 
@@ -128,9 +128,9 @@ def ties_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("source", ["fp32", "fp64"])
 def test_another_rounding_is_found(source: str) -> None:
     kernel = conversion("codes", source, "fp8_e4m3", {})
-    found = proof(kernel).counterexample
-    assert found is not None
-    assert kernel.unit.answer(found.inputs)[0] == found.expected[0] == found.got[0] - 1
+    counterexample = proof(kernel).counterexample
+    assert counterexample is not None
+    assert kernel.unit.answer(counterexample.inputs)[0] == counterexample.expected[0] == counterexample.got[0] - 1
 
 
 def test_one_wrong_entry_of_a_table_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,9 +143,9 @@ def test_one_wrong_entry_of_a_table_is_found(monkeypatch: pytest.MonkeyPatch) ->
         return table
 
     monkeypatch.setattr(dispatch, "_upper_table", wrong)
-    found = proof(conversion("codes", "fp32", "fp8_e5m2", policy)).counterexample
-    assert found is not None
-    assert found.inputs[0] >> 16 in (0x4048, 0x4049)
+    counterexample = proof(conversion("codes", "fp32", "fp8_e5m2", policy)).counterexample
+    assert counterexample is not None
+    assert counterexample.inputs[0] >> 16 in (0x4048, 0x4049)
 
 
 def test_wrong_flags_of_an_operation_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,9 +158,9 @@ def test_wrong_flags_of_an_operation_are_found(monkeypatch: pytest.MonkeyPatch) 
         return call._replace(arguments=(*call.arguments[:3], table, *call.arguments[4:]))
 
     monkeypatch.setitem(kernels._CALLS, "operation", wrong)
-    found = proof(Kernel(OperationUnit.make("mul", "fp8_e4m3"), "operation")).counterexample
-    assert found is not None
-    assert found.got[1] == found.expected[1] | 16
+    counterexample = proof(Kernel(OperationUnit.make("mul", "fp8_e4m3"), "operation")).counterexample
+    assert counterexample is not None
+    assert counterexample.got[1] == counterexample.expected[1] | 16
 
 
 def test_what_is_left_to_the_oracle_without_need_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,16 +174,16 @@ def test_what_is_left_to_the_oracle_without_need_is_found(monkeypatch: pytest.Mo
         return call._replace(arguments=(*call.arguments[:3], table, *call.arguments[4:]))
 
     monkeypatch.setitem(kernels._CALLS, "operation", wrong)
-    found = proof(Kernel(OperationUnit.make("mul", "fp8_e4m3", policy={"nan": "propagate"}), "operation"))
-    assert found.counterexample is not None
-    assert found.counterexample.got[1] == UNKNOWN
+    proved = proof(Kernel(OperationUnit.make("mul", "fp8_e4m3", policy={"nan": "propagate"}), "operation"))
+    assert proved.counterexample is not None
+    assert proved.counterexample.got[1] == UNKNOWN
 
 
 def test_a_loop_that_is_read_wrongly_has_no_counterexample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(llvm_integers.INTRINSICS, "umin", llvm_integers.INTRINSICS["umax"])  # shifts have no limit
-    found = proof(conversion("codes", "fp64", "fp8_e4m3", {}))
-    assert found.verdict == "undecided"
-    assert found.cases[0].note == "the solver's counterexample is none of the oracle"
+    proved = proof(conversion("codes", "fp64", "fp8_e4m3", {}))
+    assert proved.verdict == "undecided"
+    assert proved.cases[0].note == "the solver's counterexample is none of the oracle"
 
 
 def test_a_shift_too_far_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +205,9 @@ def test_a_shift_too_far_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_block_is_proved() -> None:
-    assert prove(BlockKernel(QuantizeUnit.make(get_block_format("mxint8"))), "auto", How(LIMIT_S)).verdict == "proved"
+    assert (
+        prove(BlockKernel(QuantizeUnit.make(get_block_format("mxint8"))), "auto", Tactics(LIMIT_S)).verdict == "proved"
+    )
 
 
 def test_a_wrong_threshold_of_a_scale_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,15 +215,16 @@ def test_a_wrong_threshold_of_a_scale_is_found(monkeypatch: pytest.MonkeyPatch) 
     right = block_dispatch.plan
 
     def wrong(*args: Any) -> Any:
-        found = right(*args)
-        table = found.table.copy()
+        codes = right(*args)
+        table = codes.table.copy()
         table[130] -= 3
-        return found._replace(table=table)
+        return codes._replace(table=table)
 
     monkeypatch.setattr(block_dispatch, "plan", wrong)
-    found = prove(BlockKernel(QuantizeUnit.make(get_block_format("mxfp4"))), "auto", How(LIMIT_S)).counterexample
-    assert found is not None
-    assert found.got[0] != found.expected[0]
+    kernel = BlockKernel(QuantizeUnit.make(get_block_format("mxfp4")))
+    counterexample = prove(kernel, "auto", Tactics(LIMIT_S)).counterexample
+    assert counterexample is not None
+    assert counterexample.got[0] != counterexample.expected[0]
 
 
 def test_blocks_that_have_no_loop() -> None:

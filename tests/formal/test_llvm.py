@@ -15,8 +15,9 @@ from numba import njit
 from formal import llvm
 from formal.llvm import Ran, Symbols, ran, run
 from formal.llvm_source import parsed
+from softfloat_ref.symbolic.build import concat, sext, zext
 from softfloat_ref.symbolic.paths import Unsupported
-from softfloat_ref.symbolic.terms import concat, const, evaluator, sext, signed, var, zext
+from softfloat_ref.symbolic.terms import const, evaluator, signed, var
 
 ARRAY = "ptr %{0}.0, ptr %{0}.1, i64 %{0}.2, i64 %{0}.3, ptr %{0}, i64 %{0}.5, i64 %{0}.6"
 PLACES = ", ".join(ARRAY.format(name) for name in ("pa", "pb", "pc", "out"))
@@ -33,8 +34,8 @@ def text(body: str) -> str:
     used = [f"declare i8 @llvm.{n}.i8(i8, i8)" for n in TWO]
     used += [f"declare i8 @llvm.{n}.i8(i8, i1)" for n in ("abs", "ctlz")]
     used += [f"declare i8 @llvm.{n}.i8(i8, i8, i8)" for n in ("fshl", "fshr")] + ["declare i8 @llvm.bitreverse.i8(i8)"]
-    made = f"define i32 @f(ptr %ret, ptr %exc, {PLACES}) {{\n{loads}\n{body}\nstore i32 %r, ptr %out\nret i32 0\n}}\n"
-    return "\n".join(used) + "\n" + made
+    head = f"define i32 @f(ptr %ret, ptr %exc, {PLACES}) {{"
+    return "\n".join([*used, head, loads, body, "store i32 %r, ptr %out", "ret i32 0", "}", ""])
 
 
 def read(body: str) -> Ran:
@@ -125,8 +126,8 @@ end:
 @pytest.mark.parametrize("name", BODIES)
 def test_operations_are_the_processors(name: str) -> None:
     """Where the result is defined."""
-    found, work = read(BODIES[name]), compiled(BODIES[name])
-    terms = evaluator([found.arrays[3][0], found.broken])
+    module, work = read(BODIES[name]), compiled(BODIES[name])
+    terms = evaluator([module.arrays[3][0], module.broken])
     count = 0
     for k, (a, b) in enumerate(PAIRS):
         values = {"a": a, "b": b, "c": k * 37 % 256}
@@ -193,14 +194,14 @@ def test_a_promise_that_is_broken_is_seen(name: str) -> None:
 
 @pytest.mark.parametrize("name", OF_ONE)
 def test_a_promise_about_one_number_is_seen(name: str) -> None:
-    body, kept = OF_ONE[name]
+    body, condition = OF_ONE[name]
     broken = evaluator([read(body).broken])
-    assert [broken({"a": a, "b": 0, "c": 0})[0] for a in range(256)] == [not kept(a) for a in range(256)]
+    assert [broken({"a": a, "b": 0, "c": 0})[0] for a in range(256)] == [not condition(a) for a in range(256)]
 
 
 def test_poison_that_is_not_chosen_does_no_harm() -> None:
-    found = read("%x = shl i8 %a, %b\n%t = icmp ult i8 %b, 8\n%y = select i1 %t, i8 %x, i8 1\n%r = zext i8 %y to i32")
-    run = evaluator([found.arrays[3][0], found.broken])
+    module = read("%x = shl i8 %a, %b\n%t = icmp ult i8 %b, 8\n%y = select i1 %t, i8 %x, i8 1\n%r = zext i8 %y to i32")
+    run = evaluator([module.arrays[3][0], module.broken])
     assert run({"a": 3, "b": 9, "c": 0}) == [1, 0]
     assert run({"a": 3, "b": 2, "c": 0}) == [12, 0]
 
@@ -266,8 +267,8 @@ end:
 %y = load i32, ptr %q
 %z = load i32, ptr %p
 %r = add i32 %y, %z"""
-    found = read(body)
-    work = evaluator([found.arrays[3][0], found.broken])
+    module = read(body)
+    work = evaluator([module.arrays[3][0], module.broken])
     assert work({"a": 5, "b": 1, "c": 2}) == [14, 0]
     assert work({"a": 5, "b": 2, "c": 2}) == [12, 0]
 
@@ -289,13 +290,13 @@ def _looked_up(x: Any, table: Any, out: Any) -> None:
 def test_places_in_tables() -> None:
     table = np.arange(100, 120).reshape(10, 2) * 7
     a = var("a", 64)
-    found = run(_looked_up, Symbols(np.zeros(1, np.int64), [a]), table, np.zeros(1, np.int64))
-    work = evaluator([found.arrays[2][0], found.broken])
+    result = run(_looked_up, Symbols(np.zeros(1, np.int64), [a]), table, np.zeros(1, np.int64))
+    work = evaluator([result.arrays[2][0], result.broken])
     for x in range(10):
         assert work({"a": x}) == [int(table[x, 1] if x > 3 else table[0, 0] * x), 0]
     assert work({"a": 10})[1] == 1
     assert work({"a": 1 << 40})[1] == 1
-    assert all(len(row) for row in found.arrays)
+    assert all(len(row) for row in result.arrays)
 
 
 @njit
@@ -305,8 +306,8 @@ def _divided(x: Any, y: Any, out: Any) -> None:
 
 def test_an_error_that_is_raised_is_seen() -> None:
     x, y = (Symbols(np.zeros(1, np.int64), [sext(var(n, 8), 64)]) for n in "ab")
-    found = run(_divided, x, y, np.zeros(1, np.int64))
-    work = evaluator([found.arrays[2][0], found.broken])
+    ran = run(_divided, x, y, np.zeros(1, np.int64))
+    work = evaluator([ran.arrays[2][0], ran.broken])
     for a, b in PAIRS:
         result, broken = work({"a": a, "b": b})
         assert broken == (b == 0)
@@ -327,8 +328,8 @@ def _helped(x: Any, out: Any) -> None:
 def test_loops_over_symbols() -> None:
     names = [f"x{i}" for i in range(9)]
     symbols = Symbols(np.zeros(9, np.int64), [zext(var(n, 8), 64) for n in names])
-    found = run(_helped, symbols, np.zeros(1, np.int64))
-    work, rnd = evaluator([found.arrays[1][0], found.broken]), random.Random(1)
+    result = run(_helped, symbols, np.zeros(1, np.int64))
+    work, rnd = evaluator([result.arrays[1][0], result.broken]), random.Random(1)
     for _ in range(200):
         x = np.array([rnd.randrange(256) for _ in names])
         out = np.zeros(1, np.int64)

@@ -15,11 +15,12 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding import Rounding
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, Strategy, prove
 from softfloat_ref.proof.solver import answer_text, solve
 from softfloat_ref.symbolic import dots, shortcuts
-from softfloat_ref.symbolic.terms import const, eq, not_, var
+from softfloat_ref.symbolic.build import eq, not_
+from softfloat_ref.symbolic.terms import const, var
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit, make_unit
 
@@ -76,14 +77,14 @@ def test_symfpu_agrees(op: str) -> None:
 
 
 def by_symfpu(op: str, fmt: str, strategy: Strategy = "auto", **policy: Any) -> Proof:
-    return prove(symfpu.SymFpu(OperationUnit.make(op, fmt, policy=policy)), strategy, How(LIMIT_S))
+    return prove(symfpu.SymFpu(OperationUnit.make(op, fmt, policy=policy)), strategy, Tactics(LIMIT_S))
 
 
 def test_operands_that_are_normalized_first_have_the_same_product() -> None:
     """SymFPU shifts subnormal operands before it multiplies; the model does not."""
-    found = by_symfpu("mul", "fp16", "split-cut")
-    assert found.verdict == "proved"
-    assert any(query.how.startswith("product cut in the case") for case in found.cases for query in case.queries)
+    proved = by_symfpu("mul", "fp16", "split-cut")
+    assert proved.verdict == "proved"
+    assert any(query.how.startswith("product cut in the case") for case in proved.cases for query in case.queries)
 
 
 # -- statements that do not hold ---------------------------------------------------------------------------------------
@@ -116,17 +117,17 @@ def test_a_circuit_of_symfpu_that_is_none_is_refused() -> None:
 
 
 def test_other_flags_than_symfpus_are_found() -> None:
-    found = by_symfpu("mul", "s1e4m3", tininess="before").counterexample
-    assert found is not None
-    assert found.got[1] ^ found.expected[1] == 2  # underflow
+    counterexample = by_symfpu("mul", "s1e4m3", tininess="before").counterexample
+    assert counterexample is not None
+    assert counterexample.got[1] ^ counterexample.expected[1] == 2  # underflow
 
 
 def test_another_rounding_than_symfpus_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a case whose products are cut, too."""
     monkeypatch.setitem(theory.MODES, Rounding.RNE, "RNA")
-    found = by_symfpu("mul", "fp16", "split-cut").counterexample
-    assert found is not None
-    assert found.got[0] == found.expected[0] + 1
+    counterexample = by_symfpu("mul", "fp16", "split-cut").counterexample
+    assert counterexample is not None
+    assert counterexample.got[0] == counterexample.expected[0] + 1
 
 
 def test_another_rule_of_overflow_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,8 +153,8 @@ def test_a_rounding_that_falls_is_found(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def without_sticky_bit(a: Value, b: Value, from_here: int, to_here: int, more: int) -> Any:
-    found = shortcuts.sum_of_two(a, b, 0, from_here, to_here, more)
-    return exact.finite(found.sign, found.significand, found.exponent), ()
+    total = shortcuts.sum_of_two(a, b, 0, from_here, to_here, more)
+    return exact.finite(total.sign, total.significand, total.exponent), ()
 
 
 def never_negative(values: Sequence[Value], unit: int) -> Any:

@@ -15,7 +15,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Overflow
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.symbolic.smtlib import definitions, literal, sort
-from softfloat_ref.symbolic.terms import in_order
+from softfloat_ref.symbolic.terms import subterms
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import OperationUnit
 
@@ -108,15 +108,15 @@ def statement(unit: OperationUnit) -> str:
     """
     source, op = unit.formats[0], unit.op
     out = source if op in RELATIONS else unit.out
-    found = _range(op, source)
-    scaled, small = _scaling(found, out)
-    bits = _exponent_bits(found, scaled, out)
-    wide = Sort(bits, max(found.bits, out.precision, bits) + 1)  # Z3 wants the exponent shorter than the significand
+    reach = _range(op, source)
+    scaled, small = _scaling(reach, out)
+    bits = _exponent_bits(reach, scaled, out)
+    wide = Sort(bits, max(reach.bits, out.precision, bits) + 1)  # Z3 wants the exponent shorter than the significand
     read = circuit(unit)
     inputs = [p.name for p in read.inputs]
     lines = ["(set-logic QF_BVFP)"]
     lines += [f"(declare-const {name} {sort(source.width)})" for name in inputs]
-    lines += definitions(in_order(read.roots))
+    lines += definitions(subterms(read.roots))
     result, flags = (f"|#{t.number}|" if t.args else literal(t.value, t.width) for t in read.roots)
     lines += [_decoder(wide, source, "of_source"), _decoder(wide, out, "of_result")]
     lines += [f"(define-fun v{i} () {wide.text} (of_source {name}))" for i, name in enumerate(inputs)]
@@ -150,21 +150,21 @@ def _rounded(unit: OperationUnit, wide: Sort, scaled: int, small: Sort) -> list[
     ]
 
 
-def _scaling(found: Range, out: Format) -> tuple[int, Sort]:
+def _scaling(source_range: Range, out: Format) -> tuple[int, Sort]:
     """A format of the theory with the result's precision that ends with its smallest exponent, if numbers are scaled by
     a power of two, and has no largest one that is reached; and the exponent of that power."""
     bits = 2
     while True:
         lowest = 2 - (1 << bits - 1)
-        if lowest <= out.emin and 1 - lowest + out.emin - lowest > found.top + 1:
+        if lowest <= out.emin and 1 - lowest + out.emin - lowest > source_range.top + 1:
             return out.emin - lowest, Sort(bits, out.precision)
         bits += 1
 
 
-def _exponent_bits(found: Range, scaled: int, out: Format) -> int:
+def _exponent_bits(bits: Range, scaled: int, out: Format) -> int:
     """For numbers of that range, scaled or not, and of the result's format, as normal ones."""
-    top, low = max(found.top, out.emax), min(found.low, out.emin - out.mantissa_bits)
-    most = max(top, -low) + 2 * max(scaled, 0) + found.bits + 4
+    top, low = max(bits.top, out.emax), min(bits.low, out.emin - out.mantissa_bits)
+    most = max(top, -low) + 2 * max(scaled, 0) + bits.bits + 4
     return most.bit_length() + 1
 
 

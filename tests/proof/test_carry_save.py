@@ -11,24 +11,8 @@ from random import Random
 import pytest
 
 from softfloat_ref.proof.carry_save import added_products
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    in_order,
-    ite,
-    make,
-    not_,
-    or_,
-    replaced,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, or_, substitute, zext
+from softfloat_ref.symbolic.terms import FALSE, Term, const, evaluator, subterms, var
 
 pytestmark = pytest.mark.extra("bitwuzla")
 Adder = Callable[[Term, Term, Term], tuple[Term, Term]]
@@ -113,15 +97,15 @@ def array(x: Sequence[Term], y: Sequence[Term], last: str) -> list[Term]:
     return reduce(LAST[last], (row[:width] for row in rows))
 
 
-def found(made: Sequence[Term], x: Term, y: Term) -> dict[Term, Term]:
+def found(columns: Sequence[Term], x: Term, y: Term) -> dict[Term, Term]:
     width = x.width + y.width
-    return added_products([make("mul", width, zext(x, width), zext(y, width))], [word(made)])
+    return added_products([make("mul", width, zext(x, width), zext(y, width))], [word(columns)])
 
 
-def is_product(made: Sequence[Term], x: Term, y: Term) -> bool:
+def is_product(columns: Sequence[Term], x: Term, y: Term) -> bool:
     """Whether all bits were recognized as those of one multiplication."""
-    (read,) = replaced([word(made)], found(made, x, y))
-    return read.op == "mul" and "and" not in {t.op for t in in_order([read])}
+    (read,) = substitute([word(columns)], found(columns, x, y))
+    return read.op == "mul" and "and" not in {t.op for t in subterms([read])}
 
 
 A, B = var("a", 8), var("b", 7)
@@ -150,9 +134,9 @@ def test_operands_that_are_zero_for_some_inputs() -> None:
     normal = [not_(eq(e, const(0, 5))) for e in exponents]
     x, y = (concat(n, v) for n, v in zip(normal, (A, B), strict=True))
     own = [[*(and_(n, t) for t in bits_of(v)), n] for n, v in zip(normal, (A, B), strict=True)]
-    by = found(made := tree(*own, ADDERS["nands"], "prefix"), x, y)
-    assert replaced([word(made)], by)[0].op == "mul"
-    assert len(by) >= len(made)
+    by = found(columns := tree(*own, ADDERS["nands"], "prefix"), x, y)
+    assert substitute([word(columns)], by)[0].op == "mul"
+    assert len(by) >= len(columns)
 
 
 @pytest.mark.parametrize("last", LAST)
@@ -160,29 +144,29 @@ def test_operands_that_are_zero_for_some_inputs() -> None:
 def test_a_fault_is_no_product(seed: int, last: str) -> None:
     """A term is wrong for some inputs, often for a single one: bits that it changes are not taken for a product's."""
     words, x, y = Random(seed), var("a", 5), var("b", 4)
-    made = word(tree(bits_of(x), bits_of(y), words.choice(list(ADDERS.values())), last))
-    term = words.choice([t for t in in_order([made]) if t.op in ("and", "or", "xor", "add")])
+    product_word = word(tree(bits_of(x), bits_of(y), words.choice(list(ADDERS.values())), last))
+    term = words.choice([t for t in subterms([product_word]) if t.op in ("and", "or", "xor", "add")])
     masks = [words.choice([(1 << v.width) - 1, words.getrandbits(v.width)]) for v in (x, y)]
     seen = [
         eq(make("and", v.width, v, const(m, v.width)), const(words.getrandbits(4) & m, v.width))
         for v, m in zip((x, y), masks, strict=True)
     ]
-    (wrong,) = replaced([made], {term: make("xor", term.width, term, zext(and_(*seen), term.width))})
+    (wrong,) = substitute([product_word], {term: make("xor", term.width, term, zext(and_(*seen), term.width))})
     by = added_products([make("mul", 9, zext(x, 9), zext(y, 9))], [wrong])
     run = evaluator([*by, *by.values()])
     for a, b in product(range(32), range(16)):
         values = run({"a": a, "b": b})
         assert values[: len(by)] == values[len(by) :]
-    assert replaced([wrong], by)[0] is not replaced([made], found(bits_of(made), x, y))[0]
+    assert substitute([wrong], by)[0] is not substitute([product_word], found(bits_of(product_word), x, y))[0]
 
 
 def test_no_product_of_other_operands() -> None:
     """The reference's operands are others than those that the circuit multiplies."""
-    made = tree(bits_of(A), bits_of(B), ADDERS["majority"], "ripple")
-    assert not found(made, A, var("c", 7))
+    columns = tree(bits_of(A), bits_of(B), ADDERS["majority"], "ripple")
+    assert not found(columns, A, var("c", 7))
 
 
 def test_squares_are_left_alone() -> None:
     """Bits of a square are in a column twice."""
-    made = tree(bits_of(A), bits_of(A), ADDERS["majority"], "ripple")
-    assert not found(made, A, A)
+    columns = tree(bits_of(A), bits_of(A), ADDERS["majority"], "ripple")
+    assert not found(columns, A, A)

@@ -10,7 +10,7 @@ import pytest
 
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.proof.cosimulation import Cosimulation, SecondOpinion
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
@@ -48,8 +48,8 @@ def opinion(ports: dict[str, Any], netlist: str, simulated: str, folder: Path, s
     read, other = folder / "netlist.sv", folder / "simulated.sv"
     read.write_text(f"{netlist}\nendmodule\n")
     other.write_text(f"{simulated}\nendmodule\n")
-    unit, found = make_unit("abs", "fp16"), parse_ports(ports)
-    question = Question(unit, read_rtl(unit, found, read_sources([read])))
+    unit, port_map = make_unit("abs", "fp16"), parse_ports(ports)
+    question = Question(unit, read_rtl(unit, port_map, read_sources([read])))
     with Cosimulation(question, read_sources([other]), sims) as both:
         return both.look()
 
@@ -72,11 +72,11 @@ def test_another_circuit_is_seen(
     ports: dict[str, Any], head: str, netlist: str, simulated: str, sim: str, tmp_path: Path
 ) -> None:
     """A netlist that a front end would have read wrongly."""
-    found = opinion(ports, head + netlist, head + simulated, tmp_path, (sim,))
-    assert list(found.simulators) == [sim]
-    assert found.difference is not None
-    assert found.difference.netlist != found.difference.simulated
-    assert found.difference.macros == ()
+    second = opinion(ports, head + netlist, head + simulated, tmp_path, (sim,))
+    assert list(second.simulators) == [sim]
+    assert second.difference is not None
+    assert second.difference.netlist != second.difference.simulated
+    assert second.difference.macros == ()
 
 
 @pytest.mark.parametrize("sim", SIMULATORS)
@@ -92,40 +92,40 @@ def test_another_circuit_is_seen(
     ],
 )
 def test_the_same_circuit_is_not_refused(ports: dict[str, Any], text: str, sim: str, tmp_path: Path) -> None:
-    found = opinion(ports, text, text, tmp_path, (sim,))
-    assert list(found.simulators) == [sim]
-    assert found.difference is None
-    assert found.operations > 200
+    second = opinion(ports, text, text, tmp_path, (sim,))
+    assert list(second.simulators) == [sim]
+    assert second.difference is None
+    assert second.operations > 200
 
 
 def test_an_undefined_result_is_seen_where_a_simulator_has_undefined_values(tmp_path: Path) -> None:
     other = HEAD + "logic [15:0] x; assign result = {1'b0, a[14:0]} ^ (a == 16'h9234 ? x ^ x : 0);"
-    found = opinion(PLAIN, HEAD + RIGHT, other, tmp_path, ("icarus",)).difference
-    assert found is not None
-    assert "x" in found.simulated
-    assert found.inputs == {"a": 0x9234}
+    difference = opinion(PLAIN, HEAD + RIGHT, other, tmp_path, ("icarus",)).difference
+    assert difference is not None
+    assert "x" in difference.simulated
+    assert difference.inputs == {"a": 0x9234}
 
 
 @pytest.mark.parametrize("macro", ["SYNTHESIS", "YOSYS"])
 def test_the_macro_that_makes_the_difference_is_named(macro: str, tmp_path: Path) -> None:
     text = f"{HEAD}`ifdef {macro}\n{RIGHT}\n`else\nassign result = a;\n`endif"
-    found = opinion(PLAIN, text, text, tmp_path, SIMULATORS).difference
-    assert found is not None
-    assert found.macros == (macro,)
-    assert found.agreeing == ()
+    difference = opinion(PLAIN, text, text, tmp_path, SIMULATORS).difference
+    assert difference is not None
+    assert difference.macros == (macro,)
+    assert difference.agreeing == ()
 
 
 def test_a_simulator_that_cannot_be_had_or_does_not_read_the_sources_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(simulators.shutil, "which", lambda name: None)
-    found = opinion(PLAIN, HEAD + RIGHT, HEAD + RIGHT, tmp_path, SIMULATORS)
-    assert not found.simulators
-    assert list(found.absent) == list(SIMULATORS)
+    second = opinion(PLAIN, HEAD + RIGHT, HEAD + RIGHT, tmp_path, SIMULATORS)
+    assert not second.simulators
+    assert list(second.absent) == list(SIMULATORS)
     monkeypatch.undo()
-    found = opinion(PLAIN, HEAD + RIGHT, HEAD + "assign result = nowhere;", tmp_path, ("icarus",))
-    assert not found.simulators
-    assert "nowhere" in found.absent["icarus"]
+    second = opinion(PLAIN, HEAD + RIGHT, HEAD + "assign result = nowhere;", tmp_path, ("icarus",))
+    assert not second.simulators
+    assert "nowhere" in second.absent["icarus"]
 
 
 def examples() -> Iterator[tuple[str, Unit, Sources]]:
@@ -137,9 +137,9 @@ def examples() -> Iterator[tuple[str, Unit, Sources]]:
 def test_examples(name: str, unit: Unit, sources: Sources) -> None:
     ports = parse_ports(read_toml(str(EXAMPLES / name / "ports.toml")))
     with Cosimulation(Question(unit, read_rtl(unit, ports, sources)), sources) as both:
-        found = both.look()
-    assert tuple(found.simulators) == SIMULATORS
-    assert found.difference is None
+        second = both.look()
+    assert tuple(second.simulators) == SIMULATORS
+    assert second.difference is None
 
 
 def test_a_counterexample_of_the_netlist_alone_is_seen(tmp_path: Path) -> None:
@@ -149,9 +149,9 @@ def test_a_counterexample_of_the_netlist_alone_is_seen(tmp_path: Path) -> None:
     other.write_text(f"{HEAD}{RIGHT}\nendmodule\n")
     unit = make_unit("abs", "fp16")
     question = Question(unit, read_rtl(unit, parse_ports(PLAIN), read_sources([read])))
-    proof = prove(question, "auto", How(10.0))
+    proof = prove(question, "auto", Tactics(10.0))
     assert proof.verdict == "counterexample"
     with Cosimulation(question, read_sources([other])) as both:
-        found = both.look_at_counterexample(proof).difference
-    assert found is not None
-    assert found.inputs == {"a": 0x8123}
+        difference = both.look_at_counterexample(proof).difference
+    assert difference is not None
+    assert difference.inputs == {"a": 0x8123}

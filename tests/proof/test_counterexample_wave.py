@@ -8,7 +8,7 @@ import pytest
 from tables import BARE, FIXED, READY, UNIT, question
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.wave import check_wave, write_wave
 
@@ -23,7 +23,7 @@ def read(path: Path) -> list[dict[str, int]]:
     names: dict[str, str] = {}
     scope: list[str] = []
     now: dict[str, int] = {}
-    found: dict[int, dict[str, int]] = {}
+    changes: dict[int, dict[str, int]] = {}
     time = 0
     with path.open("rb") as stream:
         for token in tokenize(stream):
@@ -39,13 +39,13 @@ def read(path: Path) -> list[dict[str, int]]:
                 change = token.scalar_change if token.kind is TokenKind.CHANGE_SCALAR else token.vector_change
                 value = change.value
                 now[names[change.id_code]] = int(value) if str(value).isdigit() else 0
-            found[time] = dict(now)
-    return list(found.values())
+            changes[time] = dict(now)
+    return list(changes.values())
 
 
 def test_the_signals_of_a_pipeline(tmp_path: Path) -> None:
     asked = question(tmp_path, FIXED, "fixed", wrong=WRONG)
-    wrong = prove(asked, "auto", How(20)).counterexample
+    wrong = prove(asked, "auto", Tactics(20)).counterexample
     assert wrong is not None
     assert write_wave(asked.design(), wrong, str(tmp_path / "w.vcd")) == 3
     times = read(tmp_path / "w.vcd")
@@ -59,7 +59,7 @@ def test_the_signals_of_a_pipeline(tmp_path: Path) -> None:
 
 def test_a_handshake_begins_with_its_reset(tmp_path: Path) -> None:
     asked = question(tmp_path, READY, "ready", wrong=WRONG)
-    wrong = prove(asked, "auto", How(20)).counterexample
+    wrong = prove(asked, "auto", Tactics(20)).counterexample
     assert wrong is not None
     write_wave(asked.design(), wrong, str(tmp_path / "w.vcd"))
     times = read(tmp_path / "w.vcd")
@@ -71,7 +71,7 @@ def test_a_handshake_begins_with_its_reset(tmp_path: Path) -> None:
 
 def test_a_circuit_without_a_clock_has_one_cycle(tmp_path: Path) -> None:
     asked = question(tmp_path, BARE, "bare", wrong=WRONG)
-    wrong = prove(asked, "auto", How(20)).counterexample
+    wrong = prove(asked, "auto", Tactics(20)).counterexample
     assert wrong is not None
     assert write_wave(asked.design(), wrong, str(tmp_path / "w.vcd")) == 1
     assert "bench.clk" not in read(tmp_path / "w.vcd")[0]

@@ -11,7 +11,7 @@ from command import here, run
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.proof import question as questions
-from softfloat_ref.proof.engine import How, decide
+from softfloat_ref.proof.engine import Tactics, decide
 from softfloat_ref.proof.equal import Equality
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import ALL
@@ -21,7 +21,7 @@ from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.units import OperationUnit, Unit, make_unit
 
 pytestmark = pytest.mark.extra("bitwuzla")
-HOW = How(20)
+HOW = Tactics(20)
 NORMAL = "a is normal and b is normal"
 
 
@@ -50,8 +50,8 @@ def test_terms_that_are_not_the_same() -> None:
         (unit("add"), unit("add", tininess="before")),
         (unit("convert", "bf16", "fp32"), unit("convert", "bf16", "fp32", rounding="rtz")),
     ):
-        found = decide(Equality(first, second), ALL, HOW)
-        assert found.verdict == "proved"
+        decided = decide(Equality(first, second), ALL, HOW)
+        assert decided.verdict == "proved"
         assert Equality(first, second).posed(Equality(first, second).case(ALL)).wrong.args
 
 
@@ -76,9 +76,9 @@ def test_the_simplest_input() -> None:
 
 def test_simple_by_the_solver_alone() -> None:
     problem = Equality(unit("add"), unit("add", rounding="rna"))
-    found = decide(problem, ALL, HOW).counterexample
-    assert found is not None
-    better = simplest(problem, ALL, found, 10)
+    counterexample = decide(problem, ALL, HOW).counterexample
+    assert counterexample is not None
+    better = simplest(problem, ALL, counterexample, 10)
     assert all(code & 0x3FF == 0 for code in better.inputs)
     assert better.expected == tuple(problem.unit.answer(better.inputs))
     assert better.got == tuple(problem.other.answer(better.inputs))
@@ -106,9 +106,9 @@ def test_an_input_that_only_one_defines() -> None:
 
 def test_a_solver_finds_what_only_one_defines() -> None:
     first, second = (unit("convert", "fp16", "fp6_e2m3", nan_missing=x) for x in ("zero", "error"))
-    found = decide(Equality(first, second), ALL, HOW)
-    assert found.counterexample is not None
-    assert (len(found.counterexample.expected), found.counterexample.got) == (2, ())
+    decided = decide(Equality(first, second), ALL, HOW)
+    assert decided.counterexample is not None
+    assert (len(decided.counterexample.expected), decided.counterexample.got) == (2, ())
     assert decide(Equality(second, first), ALL, HOW).verdict == "counterexample"
     assert decide(Equality(second, second), ALL, HOW).undefined
 
@@ -144,9 +144,9 @@ def test_undecided() -> None:
 def test_in_cases(assumed: str, verdict: str) -> None:
     """Both units have the same cases; what a solver finds in one of them is tried on the oracle."""
     first, second = unit("add", "s1e2m1b1"), unit("add", "s1e2m1b1", flush_inputs=True)
-    found = prove(Equality(first, second, assumed), "split", HOW)
-    assert found.verdict == verdict
-    assert found.split is not None
+    proved = prove(Equality(first, second, assumed), "split", HOW)
+    assert proved.verdict == verdict
+    assert proved.split is not None
 
 
 def test_cases_of_one_name_that_are_not_the_same() -> None:
@@ -172,7 +172,7 @@ def test_other_names_of_inputs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("add", "--fmt", "fp16", "--equal", "--fmt fp32"), "other inputs: a 16, b 16, and a 32, b 32 (bits)"),
         (("add", "--fmt", "fp16", "--equal", "--out fp32"), "other outputs: result 16, flags 5, and result 32"),
@@ -193,11 +193,11 @@ def test_other_names_of_inputs() -> None:
         (("exp", "--fmt", "fp16", "--equal", "--round rna"), "cannot be compared yet"),
     ],
 )
-def test_bad_usage(words: tuple[str, ...], said: str) -> None:
+def test_bad_usage(words: tuple[str, ...], message: str) -> None:
     done = here("prove", *words)
     code, err = done.returncode, done.stderr
     assert code == 2
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 
@@ -210,7 +210,7 @@ def test_a_misread_side_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_vectors_are_of_both_units() -> None:
-    found = told_by_vectors(Equality(unit("add"), unit("add", rounding="rtz")), 5)
-    assert found is not None
-    assert found.expected != found.got
+    counterexample = told_by_vectors(Equality(unit("add"), unit("add", rounding="rtz")), 5)
+    assert counterexample is not None
+    assert counterexample.expected != counterexample.got
     assert told_by_vectors(Equality(unit("add"), unit("add", tininess="before")), 1) is None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from softfloat_ref.base.tables import read_toml
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.later import later
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
@@ -49,7 +49,7 @@ def proof(circuit: str, fmt: str, rounding: str, defect: int = 0, root: bool = F
     op, operand = {"fma_two_path": ("fma", fmt), "fp_convert_injected": ("convert", "fp32")}.get(circuit, ("div", fmt))
     unit = make_unit("sqrt" if root else op, operand, out=fmt, policy={"rounding": rounding})
     sources = read_sources([EXAMPLES / circuit / f"{circuit}.sv"])
-    return prove(Question(unit, read_rtl(unit, parse_ports(table), sources)), "auto", How(60))
+    return prove(Question(unit, read_rtl(unit, parse_ports(table), sources)), "auto", Tactics(60))
 
 
 def bugs(circuit: str) -> list[int]:
@@ -97,14 +97,14 @@ def serial(defect: int) -> Question:
 
 @pytest.mark.parametrize("defect", [n for n in range(1, 13) if n != 8])
 def test_each_bug_of_the_serial_multiplier_is_found(defect: int) -> None:
-    assert prove(serial(defect), "auto", How(60)).counterexample is not None
+    assert prove(serial(defect), "auto", Tactics(60)).counterexample is not None
 
 
 def test_a_result_that_changes_while_it_waits() -> None:
     """The first operation does not show it: its result is taken at once."""
     right, wrong = (later(serial(defect), 60) for defect in (0, 8))
     assert right is not None
-    assert right.said == "every operation after reset, with any stalls (19 states)"
+    assert right.message == "every operation after reset, with any stalls (19 states)"
     assert wrong is not None
     assert wrong.counterexample is not None
     assert wrong.counterexample.story[-1] == "cycle 5: the result of operation 1 is wrong"
@@ -114,9 +114,9 @@ def test_a_result_that_changes_while_it_waits() -> None:
 def test_each_bug_is_found(circuit: str, defect: int) -> None:
     fmt, rounding = SHOWN.get((circuit, defect), ("fp8_e5m2", "rne"))
     root = circuit == "fp_div_sqrt" and defect in ROOTS
-    found = proof(circuit, fmt, rounding, defect, root).counterexample
-    assert found is not None
-    assert found.got != found.expected
+    counterexample = proof(circuit, fmt, rounding, defect, root).counterexample
+    assert counterexample is not None
+    assert counterexample.got != counterexample.expected
 
 
 @pytest.mark.parametrize("defect", range(1, 11))
@@ -125,9 +125,11 @@ def test_each_bug_of_an_activation_unit_is_found(defect: int) -> None:
     table: dict[str, Any] = read_toml(str(folder / "ports.toml"))
     table["inputs"]["defect"]["value"] = defect
     unit, sources = make_unit(str(folder / "tanh_bf16.toml"), None), read_sources([folder / "tanh_bf16.sv"])
-    found = prove(Question(unit, read_rtl(unit, parse_ports(table), sources)), "auto", How(60)).counterexample
-    assert found is not None
-    assert found.got != found.expected
+    counterexample = prove(
+        Question(unit, read_rtl(unit, parse_ports(table), sources)), "auto", Tactics(60)
+    ).counterexample
+    assert counterexample is not None
+    assert counterexample.got != counterexample.expected
 
 
 @pytest.mark.parametrize("defect", range(10))
@@ -136,9 +138,9 @@ def test_vhdl(defect: int, tmp_path: Path) -> None:
     if shutil.which("ghdl") is None:
         pytest.skip("needs GHDL (apt-get install ghdl)")
     command = ["ghdl", "--synth", "--std=08", "--out=verilog", f"-gdefect={defect}", str(VHDL), "-e", VHDL.stem]
-    made = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    (tmp_path / "circuit.v").write_text(made.stdout)
+    ghdl = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    (tmp_path / "circuit.v").write_text(ghdl.stdout)
     ports = parse_ports(read_toml(str(EXAMPLES / "fp32_to_fp8_e4m3" / "ports.toml")))
     unit = make_unit("convert", "fp32", out="fp8_e4m3")
-    found = prove(Question(unit, read_rtl(unit, ports, read_sources([tmp_path / "circuit.v"]))), "auto", How(60))
-    assert found.verdict == ("counterexample" if defect else "proved")
+    proved = prove(Question(unit, read_rtl(unit, ports, read_sources([tmp_path / "circuit.v"]))), "auto", Tactics(60))
+    assert proved.verdict == ("counterexample" if defect else "proved")

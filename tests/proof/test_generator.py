@@ -11,7 +11,7 @@ import pytest
 from command import run
 
 from softfloat_ref.oracle.sources import Lfsr, parse_source
-from softfloat_ref.proof.generator import stepped
+from softfloat_ref.proof.generator import check_generator
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import solve
@@ -52,28 +52,28 @@ def test_each_operation_has_the_next_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "said"),
+    ("source", "message"),
     [
         (OWN.replace("seed=1", "seed=2"), "after the reset, register state holds 1, not 2"),
         (OWN.replace("11", "12"), "operands are taken"),
         (OWN.replace("16.14.13.11", "16.14.13.11.1"), "operands are taken"),
     ],
 )
-def test_another_source(source: str, said: str, tmp_path: Path) -> None:
+def test_another_source(source: str, message: str, tmp_path: Path) -> None:
     done = proved(tmp_path, source=source)
     assert done.returncode == 1
     assert "counterexample: convert: wrong random bits" in done.stdout
-    assert said in done.stdout
+    assert message in done.stdout
 
 
-@pytest.mark.parametrize(("defect", "said"), [(1, "no operands are taken"), (15, "operands are taken, a = ")])
-def test_what_happens_between_operations(defect: int, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("defect", "message"), [(1, "no operands are taken"), (15, "operands are taken, a = ")])
+def test_what_happens_between_operations(defect: int, message: str, tmp_path: Path) -> None:
     """The case that is shown is the next operation: its result is that of other random bits."""
     done = proved(tmp_path, defect=defect, text=("", ""))
     assert done.returncode == 1
     state = re.search(r"holds word (\d+), ([0-9a-f]+); (.*)\n  then it holds ([0-9a-f]+), not ([0-9a-f]+)", done.stdout)
     assert state is not None, done.stdout
-    assert said in state[3]
+    assert message in state[3]
     source = parse_source(OWN)
     assert isinstance(source, Lfsr)
     word, before, held, right = int(state[1]), int(state[2], 16), int(state[4], 16), int(state[5], 16)
@@ -89,12 +89,12 @@ def test_what_happens_between_operations(defect: int, said: str, tmp_path: Path)
 def test_a_wider_register(tmp_path: Path) -> None:
     """Of 17 bits, of which operations get the lowest 16."""
     more = '\n[parameters]\nWIDTH = 17\nTAPS = { expr = "17\'h12000" }\nSEED = { expr = "17\'h1" }\n'
-    found = read_rtl(UNIT, read_ports(ports(tmp_path, 0, more)), read_sources([EXAMPLE / "bf16_stochastic.sv"]))
+    circuit = read_rtl(UNIT, read_ports(ports(tmp_path, 0, more)), read_sources([EXAMPLE / "bf16_stochastic.sv"]))
     for bits, right in (("15:0", True), ("16:1", False)):
         source = parse_source(f"lfsr:width=17,taps=17.14,seed=1,bits={bits}")
         assert isinstance(source, Lfsr)
-        asked = Question(UNIT, found, {"state": "r"}, source=source)
-        assert stepped(asked.design(), "state", source, 20).wrong is None
+        asked = Question(UNIT, circuit, {"state": "r"}, source=source)
+        assert check_generator(asked.design(), "state", source, 20).wrong is None
         case = asked.posed(asked.case("all inputs"))
         assert (solve([*case.assumed, case.wrong], 20).result == "unsat") is right
 
@@ -121,7 +121,7 @@ def test_a_step_that_rests_on_other_registers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "more", "said"),
+    ("source", "more", "message"),
     [
         ("philox:seed=1", (), "--random-source is an lfsr, of which the one --register is the state"),
         (OWN, ("--register", "result=r"), "--random-source is an lfsr, of which the one --register is the state"),
@@ -130,10 +130,10 @@ def test_a_step_that_rests_on_other_registers(tmp_path: Path) -> None:
         (OWN.replace("15:0", "15:8"), (), "bits=15:8 gives 8 bits, but 16 are needed"),
     ],
 )
-def test_sources_that_are_refused(source: str, more: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_sources_that_are_refused(source: str, more: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = proved(tmp_path, *more, source=source)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_a_source_without_a_register(tmp_path: Path) -> None:
@@ -172,16 +172,16 @@ def test_words_of_operations_that_wait(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("in_valid && in_ready;", "in_valid;", "wrong random bits"),  # while it waits to be taken
         ("if (in_ready) begin\n    result", "if (1) begin\n    result", "the result is wrong"),
     ],
 )
-def test_what_goes_wrong_while_something_waits(old: str, new: str, said: str, tmp_path: Path) -> None:
+def test_what_goes_wrong_while_something_waits(old: str, new: str, message: str, tmp_path: Path) -> None:
     done = waiting(tmp_path, (old, new))
     assert done.returncode == 1
-    assert f"counterexample: convert: {said}" in done.stdout
+    assert f"counterexample: convert: {message}" in done.stdout
 
 
 def test_a_source_that_reaches_zero(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from softfloat_ref.diagnosis.asking import ask_model
 from softfloat_ref.diagnosis.kinds import examiner
 from softfloat_ref.diagnosis.selftest import subject
 from softfloat_ref.oracle.policies import get_policy
-from softfloat_ref.proof.equal import judged
+from softfloat_ref.proof.equal import compare_units
 from softfloat_ref.units import OperationUnit
 
 pytestmark = pytest.mark.extra("bitwuzla")
@@ -52,19 +52,19 @@ def test_questions_of_the_solver(flags: bool) -> None:
     """With no question of its own, an identification is by the solver's alone."""
     vectors = subject("mul", "fp8_e5m2", None)
     device = OperationUnit.make("mul", "fp8_e5m2", policy=get_policy(rounding="rdn"))
-    found = examiner(vectors)
-    found.questions, found.every = [], None
-    found.judge = lambda a, b, flags: judged(a, b, flags, 10)
+    answer = examiner(vectors)
+    answer.questions, answer.every = [], None
+    answer.judge = lambda a, b, flags: compare_units(a, b, flags, 10)
     ask = ask_model(device, lambda q: tuple(device.answer(q)), flags)
-    identified = found.identify(ask, [])
+    identified = answer.identify(ask, [])
     assert identified.name == "rounding = rdn"
     assert identified.questions > 3
 
 
 def test_judged() -> None:
     one, two = (OperationUnit.make("mul", "fp16", policy=get_policy(tininess=x)) for x in ("after", "before"))
-    assert judged(one, two, False, 10) is True
-    inputs = judged(one, two, True, 10)
+    assert compare_units(one, two, False, 10) is True
+    inputs = compare_units(one, two, True, 10)
     assert isinstance(inputs, tuple)
     assert one.answer(inputs) != two.answer(inputs)
-    assert judged(*(OperationUnit.make("exp", "fp16", policy=p) for p in ("ieee", "arm")), True, 10) is None
+    assert compare_units(*(OperationUnit.make("exp", "fp16", policy=p) for p in ("ieee", "arm")), True, 10) is None

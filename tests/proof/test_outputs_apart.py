@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from softfloat_ref.oracle.blocks.formats import get_block_format
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import read_rtl
@@ -35,24 +35,24 @@ def proof(unit: Unit, defect: int = 0, **tolerance: str) -> Proof:
         **tolerance,
     }
     rtl = read_rtl(unit, parse_ports(table), read_sources([SOURCE]))
-    return prove(Question(unit, rtl), "auto", How(60))
+    return prove(Question(unit, rtl), "auto", Tactics(60))
 
 
 @pytest.mark.parametrize("tolerance", [{}, {"nan_scale_elements": "any"}])
 def test_each_output_is_proved(tolerance: dict[str, str]) -> None:
-    found = proof(make_unit("quantize", BLOCK), **tolerance)
-    assert found.verdict == "proved"
-    (case,) = found.cases
+    proved = proof(make_unit("quantize", BLOCK), **tolerance)
+    assert proved.verdict == "proved"
+    (case,) = proved.cases
     assert [q.how.partition(":")[0] for q in case.queries] == OUTPUTS
 
 
 @pytest.mark.parametrize(("defect", "output"), [(7, "scale"), (4, "elements_0"), (13, "scale")])
 def test_the_wrong_output_is_found(defect: int, output: str) -> None:
     """7: the scale is off, and so are the elements; 4: the elements only; 13: the largest value leaves out lane 1."""
-    found = proof(make_unit("quantize", BLOCK), defect)
-    (case,) = found.cases
+    proved = proof(make_unit("quantize", BLOCK), defect)
+    (case,) = proved.cases
     assert case.queries[-1].how == f"{output}: whole"
-    wrong = found.counterexample
+    wrong = proved.counterexample
     assert wrong is not None
     assert wrong.expected == tuple(make_unit("quantize", BLOCK).answer(wrong.inputs))
     assert wrong.got != wrong.expected

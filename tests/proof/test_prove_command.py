@@ -17,8 +17,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.proof import engine
 from softfloat_ref.proof import prove as proofs
 from softfloat_ref.proof import question as questions
-from softfloat_ref.proof.certificate import sealed
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.certificate import seal
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import RESULTS, STRATEGIES, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.solver import Found
@@ -46,9 +46,9 @@ def small_fma(folder: Path, defect: int = 0) -> tuple[str, ...]:
 
 def codes_of(text: str) -> list[str]:
     """The words of the vector line."""
-    found = re.search(r"^  vector (.*)$", text, re.MULTILINE)
-    assert found is not None, text
-    return found[1].split()
+    match = re.search(r"^  vector (.*)$", text, re.MULTILINE)
+    assert match is not None, text
+    return match[1].split()
 
 
 def test_proved(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_module_that_does_not_fit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (("--assume", "a is normal and a is nan"), "no input is such that a is normal and a is nan"),
         (("--assume", "a = 3"), "not FIELD is CLASS"),
@@ -151,10 +151,10 @@ def test_a_module_that_does_not_fit(tmp_path: Path) -> None:
         (("--round", "sr", "--sr-bits", "4", "--seed", "1"), "leave --seed out"),
     ],
 )
-def test_bad_usage(more: tuple[str, ...], said: str, tmp_path: Path) -> None:
+def test_bad_usage(more: tuple[str, ...], message: str, tmp_path: Path) -> None:
     done = run(*converter(tmp_path, 0, "--out", "fp16"), *more)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -258,7 +258,7 @@ def with_an_empty_case(table: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (without_a_case, "leave out an input"),
         (with_an_open_case, "undecided"),
@@ -268,17 +268,17 @@ def with_an_empty_case(table: dict[str, Any]) -> None:
     ],
 )
 def test_a_changed_certificate_fails(
-    change: Callable[[dict[str, Any]], None], said: str, proved: tuple[Path, dict[str, Any]]
+    change: Callable[[dict[str, Any]], None], message: str, proved: tuple[Path, dict[str, Any]]
 ) -> None:
     """Also where its hash was made anew."""
     path, table = proved
     change(table)
     path.write_text(json.dumps(table))
     assert "its text was changed" in run("prove", "--check", str(path)).stdout
-    path.write_text(json.dumps(sealed(table)))
+    path.write_text(json.dumps(seal(table)))
     done = run("prove", "--check", str(path))
     assert done.returncode == 1
-    assert said in done.stdout
+    assert message in done.stdout
     assert "its text was changed" not in done.stdout
 
 
@@ -327,16 +327,16 @@ def test_finished_cases_are_not_decided_again(
 def test_an_undecided_case_is_decided_again_with_more_time(tmp_path: Path) -> None:
     asked = question(tmp_path, READY, "ready")
     folder = tmp_path / "work"
-    assert prove(asked, "whole", How(1e-9), work=folder).verdict == "undecided"
-    assert prove(asked, "whole", How(1e-9), work=folder).verdict == "undecided"
+    assert prove(asked, "whole", Tactics(1e-9), work=folder).verdict == "undecided"
+    assert prove(asked, "whole", Tactics(1e-9), work=folder).verdict == "undecided"
     assert len((folder / RESULTS).read_text().splitlines()) == 1
-    assert prove(asked, "whole", How(20), work=folder).verdict == "proved"
+    assert prove(asked, "whole", Tactics(20), work=folder).verdict == "proved"
 
 
 def test_a_counterexample_is_kept(tmp_path: Path) -> None:
     asked = question(tmp_path, BARE, "bare", 0x7E)
-    first = prove(asked, "whole", How(20), work=tmp_path / "work")
-    again = prove(asked, "whole", How(20), work=tmp_path / "work")
+    first = prove(asked, "whole", Tactics(20), work=tmp_path / "work")
+    again = prove(asked, "whole", Tactics(20), work=tmp_path / "work")
     assert first.counterexample is not None
     assert again.counterexample == first.counterexample
 
@@ -349,17 +349,17 @@ def test_a_wrong_reference_is_an_error(tmp_path: Path, monkeypatch: pytest.Monke
     other = OperationUnit.make("mul", "fp4_e2m1", policy={"rounding": "rtz"})
     monkeypatch.setattr(Question, "reference", lambda self, case: circuit(other))
     with pytest.raises(Error, match="differ from the oracle"):
-        prove(question(tmp_path, BARE, "bare"), "whole", How(20))
+        prove(question(tmp_path, BARE, "bare"), "whole", Tactics(20))
     monkeypatch.setattr(questions, "check_reference", lambda *_: None)
     with pytest.raises(Error, match="differ from the oracle"):  # at the solver's model
-        prove(question(tmp_path, BARE, "bare"), "whole", How(20))
+        prove(question(tmp_path, BARE, "bare"), "whole", Tactics(20))
 
 
 def test_another_solver_without_an_answer_is_no_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "confirm", lambda *_: Found("unknown", 0.0))
-    found = prove(question(tmp_path, BARE, "bare"), "whole", How(20, confirm="cvc5"))
-    assert found.verdict == "undecided"
-    assert [d.note for d in found.cases] == ["cvc5 says unknown"]
+    proved = prove(question(tmp_path, BARE, "bare"), "whole", Tactics(20, confirm="cvc5"))
+    assert proved.verdict == "undecided"
+    assert [d.note for d in proved.cases] == ["cvc5 says unknown"]
 
 
 def test_a_circuit_that_takes_nothing_is_not_proved(tmp_path: Path) -> None:
@@ -370,4 +370,4 @@ def test_a_circuit_that_takes_nothing_is_not_proved(tmp_path: Path) -> None:
         "inputs": {"a": "a", "b": "b", "out_ready": {"value": 1}},
     }
     with pytest.raises(Error, match="in_ready is never raised"):
-        prove(question(tmp_path, ports, "early"), "whole", How(20))
+        prove(question(tmp_path, ports, "early"), "whole", Tactics(20))

@@ -15,7 +15,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.vector_recipes import set_of
 from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.proof import question as questions
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.symbolic.cases import cases
@@ -69,10 +69,10 @@ def test_a_bug_of_one_rounding(tmp_path: Path) -> None:
     done = converter(tmp_path, 14)
     assert done.returncode == 1
     assert "convert fp32 to fp16 rdn" in done.stdout
-    found = re.search(r"^  vector 0 0 0 2 0 ([0-9A-F]{8}) ([0-9A-F]{4}) ([0-9A-F]{2})$", done.stdout, re.MULTILINE)
-    assert found is not None, done.stdout
-    told = here("eval", "convert", "--fmt", "fp32", "--out", "fp16", "--round", "rdn", found[1]).stdout.upper()
-    assert told.split() == [found[2], found[3]]
+    match = re.search(r"^  vector 0 0 0 2 0 ([0-9A-F]{8}) ([0-9A-F]{4}) ([0-9A-F]{2})$", done.stdout, re.MULTILINE)
+    assert match is not None, done.stdout
+    told = here("eval", "convert", "--fmt", "fp32", "--out", "fp16", "--round", "rdn", match[1]).stdout.upper()
+    assert told.split() == [match[2], match[3]]
 
 
 @pytest.mark.parametrize(("nan", "code"), [("exact", 1), ("any", 0)])
@@ -90,7 +90,7 @@ RTZ = 'rounding = ["rtz"]'
 
 
 @pytest.mark.parametrize(
-    ("fault", "parts", "said"),
+    ("fault", "parts", "message"),
     [
         (None, '[[part]]\nop = ["mul", "le"]\nfmt = "fp16"\n[[part]]\nop = "lt"\nfmt = "fp32"', "with any stalls (1"),
         (0, part("lt", "fp16"), "with an unboxed operand"),
@@ -105,7 +105,7 @@ RTZ = 'rounding = ["rtz"]'
         (9, part("add", "fp32", 'place = "bc"'), "add fp32"),
     ],
 )
-def test_small_fpu(fault: int | None, parts: str, said: str, tmp_path: Path) -> None:
+def test_small_fpu(fault: int | None, parts: str, message: str, tmp_path: Path) -> None:
     """NaN-boxed operands, valid and ready, tags, results that wait; each of its bugs."""
     (tmp_path / "recipe.toml").write_text(f'policy = "riscv"\npadding = "box"\nwidth = 32\n{parts}\n')
     value = 0 if fault is None else 1 << fault
@@ -115,7 +115,7 @@ def test_small_fpu(fault: int | None, parts: str, said: str, tmp_path: Path) -> 
     (tmp_path / "ports.toml").write_text(ports)
     done = run("prove", "recipe.toml", "--ports", "ports.toml", *SOURCES, cwd=tmp_path)
     assert done.returncode == (0 if fault is None else 1), done.stderr
-    assert said in done.stdout
+    assert message in done.stdout
 
 
 # -- small modules -----------------------------------------------------------------------------------------------------
@@ -131,12 +131,12 @@ PORTS: dict[str, Any] = {
 
 def rows() -> str:
     """All results of the two roundings."""
-    found = []
+    lines = []
     for mode, part in enumerate(TWO.operations):
         for code in range(256):
             result, flags = part.answer((code >> 4, code & 15))
-            found.append(f"      9'd{mode << 8 | code}: y = 9'd{result << 5 | flags};")
-    return "\n".join(found)
+            lines.append(f"      9'd{mode << 8 | code}: y = 9'd{result << 5 | flags};")
+    return "\n".join(lines)
 
 
 def clocked(select: str) -> str:
@@ -153,7 +153,7 @@ endmodule
 
 
 def proved(folder: Path, text: str, ports: dict[str, Any], unit: MixedUnit = TWO) -> Proof:
-    return prove(Question(unit, rtl(folder, unit, text, ports)), "auto", How(20))
+    return prove(Question(unit, rtl(folder, unit, text, ports)), "auto", Tactics(20))
 
 
 @pytest.mark.parametrize(
@@ -161,16 +161,16 @@ def proved(folder: Path, text: str, ports: dict[str, Any], unit: MixedUnit = TWO
 )
 def test_controls_change_from_cycle_to_cycle(select: str, verdict: str, tmp_path: Path) -> None:
     """A rounding that is taken from the operation before or after is wrong."""
-    found = proved(tmp_path, clocked(select), {**PORTS, "clock": "clk", "latency": 1})
-    assert found.verdict == verdict
+    proof = proved(tmp_path, clocked(select), {**PORTS, "clock": "clk", "latency": 1})
+    assert proof.verdict == verdict
 
 
 def test_a_source_is_for_one_operation(tmp_path: Path) -> None:
-    found = rtl(tmp_path, TWO, clocked("rm1"), {**PORTS, "clock": "clk", "latency": 1})
+    circuit = rtl(tmp_path, TWO, clocked("rm1"), {**PORTS, "clock": "clk", "latency": 1})
     source = parse_source("lfsr:width=4,taps=4.3")
     assert isinstance(source, Lfsr)
     with pytest.raises(Error, match="for a module with one operation"):
-        prove(Question(TWO, found, source=source), "auto", How(20))
+        prove(Question(TWO, circuit, source=source), "auto", Tactics(20))
 
 
 def test_an_operation_that_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,9 +201,9 @@ def test_an_operand_that_an_operation_does_not_have(bug: str, verdict: str, tmp_
         ]
     )
     assert isinstance(SEVERAL, MixedUnit)
-    found = proved(tmp_path, text, {**PORTS, "inputs": {"a": "a", "b": "b", "op": SELECT}}, SEVERAL)
-    assert found.verdict == verdict
-    assert found.counterexample is None or found.counterexample.others == {"unused b": 1}
+    proof = proved(tmp_path, text, {**PORTS, "inputs": {"a": "a", "b": "b", "op": SELECT}}, SEVERAL)
+    assert proof.verdict == verdict
+    assert proof.counterexample is None or proof.counterexample.others == {"unused b": 1}
 
 
 def test_operations_are_split_into_cases(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_operations_are_split_into_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("add", "--fmt", "fp16", "--rounding-input", "rne"), "give several modes"),
         (("add", "--fmt", "fp16", "--rounding-input", "rne,rne"), "a rounding is given twice"),
@@ -242,10 +242,10 @@ def test_operations_are_split_into_cases(tmp_path: Path) -> None:
         (("none.toml",), "none.toml: No such file"),
     ],
 )
-def test_bad_usage(words: tuple[str, ...], said: str) -> None:
+def test_bad_usage(words: tuple[str, ...], message: str) -> None:
     done = here("prove", *words)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -115,22 +115,22 @@ WRONG = [  # body, what is replaced, by what, what is said
 @pytest.mark.parametrize("name", BODIES)
 def test_all_operations_of_a_right_circuit(name: str, tmp_path: Path) -> None:
     of = asked(tmp_path, BODIES[name])
-    found = proof(of)
-    assert found.verdict == "proved"
-    assert found.later is not None
-    assert re.fullmatch(r"every operation after reset, with any stalls \(\d+ states?\)", found.later.said)
+    proved = proof(of)
+    assert proved.verdict == "proved"
+    assert proved.later is not None
+    assert re.fullmatch(r"every operation after reset, with any stalls \(\d+ states?\)", proved.later.message)
     assert fails(of, 5) == [""] * 5
 
 
-@pytest.mark.parametrize(("name", "old", "new", "said"), WRONG)
-def test_what_one_operation_does_not_show(name: str, old: str, new: str, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "old", "new", "message"), WRONG)
+def test_what_one_operation_does_not_show(name: str, old: str, new: str, message: str, tmp_path: Path) -> None:
     assert BODIES[name].count(old) == 1
     of = asked(tmp_path, BODIES[name].replace(old, new))
-    found = proof(of)
-    assert found.verdict == "counterexample"
-    assert found.later is not None
-    assert found.counterexample is not None
-    assert found.counterexample.said == said
+    proved = proof(of)
+    assert proved.verdict == "counterexample"
+    assert proved.later is not None
+    assert proved.counterexample is not None
+    assert proved.counterexample.said == message
     assert any(fails(of, 20))
 
 
@@ -138,9 +138,9 @@ def test_what_one_operation_does_not_show(name: str, old: str, new: str, said: s
 
 
 def test_operands_that_come_one_by_one(tmp_path: Path) -> None:
-    found = proof(question(tmp_path, EACH, "pair"))
-    assert found.later is not None
-    assert found.later.said == "every operation after reset, with any stalls (15 states)"
+    proved = proof(question(tmp_path, EACH, "pair"))
+    assert proved.later is not None
+    assert proved.later.message == "every operation after reset, with any stalls (15 states)"
 
 
 LATE = """module late(input [3:0] a, b, output [3:0] result, output [4:0] flags, input [1:0] tag_i,
@@ -154,10 +154,10 @@ endmodule
 def test_a_tag_that_changes_while_its_result_waits(tmp_path: Path) -> None:
     head = HEAD.replace("{ports}", CLOCKED).replace("{a}", "a").replace("{b}", "b")
     text = f"{table()}{head}{HOLD}\nendmodule\n{LATE}"
-    found = proof(Question(UNIT, rtl(tmp_path, UNIT, text, {**TAGGED, "module": "late"}))).counterexample
-    assert found is not None
-    assert found.said == "the result has another tag"
-    assert found.protocol
+    counterexample = proof(Question(UNIT, rtl(tmp_path, UNIT, text, {**TAGGED, "module": "late"}))).counterexample
+    assert counterexample is not None
+    assert counterexample.said == "the result has another tag"
+    assert counterexample.protocol
 
 
 STACK = """module stack(input [3:0] a, b, output [3:0] result, output [4:0] flags, input [1:0] tag_i,
@@ -176,10 +176,10 @@ endmodule
 
 def test_results_in_another_order_are_left_open(tmp_path: Path) -> None:
     ports = {**TAGGED, "module": "stack", "stable": False}
-    found = proof(Question(UNIT, rtl(tmp_path, UNIT, table() + STACK, ports)))
-    assert found.verdict == "undecided"
-    assert found.later is not None
-    assert found.later.said == "results come out of order"
+    proved = proof(Question(UNIT, rtl(tmp_path, UNIT, table() + STACK, ports)))
+    assert proved.verdict == "undecided"
+    assert proved.later is not None
+    assert proved.later.message == "results come out of order"
 
 
 def test_a_result_that_changes_while_it_waits_may_be_accepted(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_results_that_cannot_wait(tmp_path: Path) -> None:
     assert proof(asked(tmp_path, shows.replace("out_ready", "1"), ports)).verdict == "counterexample"
     varies = proof(asked(tmp_path, SLOW.replace("out_ready", "1"), ports)).later
     assert varies is not None
-    assert varies.said == "the latency depends on operands, and no out_ready stalls the result"
+    assert varies.message == "the latency depends on operands, and no out_ready stalls the result"
 
 
 def test_what_holds_after_the_reset_only(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_what_holds_after_the_reset_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("{tag_i, now};", "{tag_i, now ^ (count == 1 && b == 3)};", "the result is wrong"),
         # the tag may be that of another operation, whose result this is not
@@ -229,30 +229,30 @@ def test_what_holds_after_the_reset_only(tmp_path: Path) -> None:
         ("out_valid = count != 0", "out_valid = count != 0 && !(count == 2 && out_ready)", "no result comes"),
     ],
 )
-def test_what_is_wrong_where_nothing_is_proved(old: str, new: str, said: str, tmp_path: Path) -> None:
+def test_what_is_wrong_where_nothing_is_proved(old: str, new: str, message: str, tmp_path: Path) -> None:
     """Results in another order than operations are not followed, but tried."""
     ports = {**TAGGED, "module": "stack", "stable": False}
     assert STACK.count(old) == 1
-    assert told(Question(UNIT, rtl(tmp_path, UNIT, table() + STACK.replace(old, new), ports))) in said.split(" or ")
+    assert told(Question(UNIT, rtl(tmp_path, UNIT, table() + STACK.replace(old, new), ports))) in message.split(" or ")
 
 
 def test_too_many_states_are_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("softfloat_ref.proof.stream.MAX_STATES", 20)
-    found = proof(asked(tmp_path, QUEUE))
-    assert found.verdict == "undecided"
-    assert found.later is not None
-    assert found.later.said == "more than 20 states"
+    proved = proof(asked(tmp_path, QUEUE))
+    assert proved.verdict == "undecided"
+    assert proved.later is not None
+    assert proved.later.message == "more than 20 states"
 
 
 def test_several_operations_whose_results_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise Error("a result within 3 cycles could not be proved for all operands")
 
-    monkeypatch.setattr("softfloat_ref.proof.stream.Operations", refused)
-    found = proof(asked(tmp_path, QUEUE))
-    assert found.verdict == "undecided"
-    assert found.later is not None
-    assert found.later.said.startswith("a result within 3 cycles")
+    monkeypatch.setattr("softfloat_ref.proof.stream.NumberedOperations", refused)
+    proved = proof(asked(tmp_path, QUEUE))
+    assert proved.verdict == "undecided"
+    assert proved.later is not None
+    assert proved.later.message.startswith("a result within 3 cycles")
 
 
 def test_the_first_operation_only(tmp_path: Path) -> None:
@@ -264,8 +264,8 @@ def test_the_first_operation_only(tmp_path: Path) -> None:
     done = run(*words, "-o", "c.json", cwd=tmp_path)
     assert done.returncode == 3
     checked = run("prove", "--check", "c.json", cwd=tmp_path)
-    said = "operations after the first one: undecided, results come out of order"
-    assert (checked.returncode, checked.stdout) == (1, f"FAIL: {said}\n")
+    message = "operations after the first one: undecided, results come out of order"
+    assert (checked.returncode, checked.stdout) == (1, f"FAIL: {message}\n")
     assert done.stdout.splitlines() == [
         "UNDECIDED: stack is mul fp4_e2m1 rne for all 2^8 inputs",
         "  at most 1 cycle, the first operation after reset",
@@ -289,9 +289,9 @@ def test_without_a_handshake_each_operation_is_followed(tmp_path: Path) -> None:
 def test_a_counterexample_is_one_from_the_reset_on(tmp_path: Path) -> None:
     """The second of two operations comes out in place of the first one."""
     of = asked(tmp_path, ELASTIC.replace("!v1 || free2;", "1;"))
-    found = proof(of)
-    wrong = found.counterexample
-    assert found.later is not None
+    proved = proof(of)
+    wrong = proved.counterexample
+    assert proved.later is not None
     assert wrong is not None
     assert wrong.story == (
         "cycle 1: operation 1 is taken",
@@ -303,7 +303,7 @@ def test_a_counterexample_is_one_from_the_reset_on(tmp_path: Path) -> None:
         "operation 3: 0 0",
     )
     assert tuple(UNIT.answer(wrong.inputs)) == wrong.expected != wrong.got
-    assert write_wave(of.design(), wrong, str(tmp_path / "w.vcd"), found.later.steps) == len(found.later.steps)
+    assert write_wave(of.design(), wrong, str(tmp_path / "w.vcd"), proved.later.steps) == len(proved.later.steps)
 
 
 def test_what_the_command_says(tmp_path: Path) -> None:
@@ -321,9 +321,9 @@ def test_what_the_command_says(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "c.json").read_text())["later"]["verdict"] == "counterexample"
     asked(tmp_path, HOLD)
     done = run(*words, "-o", "c.json", cwd=tmp_path)
-    said = "every operation after reset, with any stalls (4 states)"
-    assert done.stdout.splitlines()[1] == f"  at most 1 cycle, {said}"
-    assert json.loads((tmp_path / "c.json").read_text())["later"] == {"verdict": "proved", "said": said, "order": ""}
+    message = "every operation after reset, with any stalls (4 states)"
+    assert done.stdout.splitlines()[1] == f"  at most 1 cycle, {message}"
+    assert json.loads((tmp_path / "c.json").read_text())["later"] == {"verdict": "proved", "said": message, "order": ""}
 
 
 LOSES = "begin if (in_ready) full <= in_valid; if (in_valid) held <= now; end"

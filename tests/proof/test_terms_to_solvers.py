@@ -10,26 +10,10 @@ from random import Random
 import pytest
 from command import ENVIRONMENT
 
-from softfloat_ref.proof.queries import query_hash
-from softfloat_ref.proof.solver import SOLVERS, answer_text, confirm, solve
+from softfloat_ref.proof.solver import SOLVERS, answer_text, confirm, query_hash, solve
+from softfloat_ref.symbolic.build import and_, concat, eq, extract, ite, make, not_, sext, zext
 from softfloat_ref.symbolic.smtlib import expression, script
-from softfloat_ref.symbolic.terms import (
-    FALSE,
-    TRUE,
-    Term,
-    and_,
-    concat,
-    const,
-    eq,
-    evaluator,
-    extract,
-    ite,
-    make,
-    not_,
-    sext,
-    var,
-    zext,
-)
+from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, var
 
 pytestmark = pytest.mark.extra("bitwuzla")
 A, B, C = var("a", 8), var("b c", 8), var("c", 3)  # a name that must be quoted, and another width
@@ -92,9 +76,9 @@ def test_other_solvers_answer(solver: str) -> None:
 
 
 def test_a_model_is_of_the_assertions() -> None:
-    found = solve([eq(make("mul", 8, A, const(3, 8)), const(21, 8)), make("ult", 1, A, const(20, 8))], 10)
-    assert found.result == "sat"
-    assert found.model["a"] == 7
+    answer = solve([eq(make("mul", 8, A, const(3, 8)), const(21, 8)), make("ult", 1, A, const(20, 8))], 10)
+    assert answer.result == "sat"
+    assert answer.model["a"] == 7
 
 
 def test_a_contradiction_needs_no_solver() -> None:

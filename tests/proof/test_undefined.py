@@ -19,7 +19,7 @@ import test_defined
 from softfloat_ref.base.errors import Error
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.design import design
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import Rtl, read_rtl
@@ -205,8 +205,8 @@ def simulated() -> dict[str, list[list[str]]]:
     declared += " ".join(f"wire [{case.width - 1}:0] q{n}, r{n};" for n, case in cases.items())
     steps = []
     for n in cases:
-        for given in vectors(names[n]):
-            sets = " ".join(f"{name} = {value};" for name, value in given.items())
+        for codes in vectors(names[n]):
+            sets = " ".join(f"{name} = {value};" for name, value in codes.items())
             steps.append(f'{sets} #1 $display("{n} %b %b", q{n}, r{n});')
     text += f"module b; {declared} {instances(cases)}\ninitial begin\n" + "\n".join(steps) + "\nend endmodule\n"
     with tempfile.TemporaryDirectory() as folder:
@@ -214,10 +214,10 @@ def simulated() -> dict[str, list[list[str]]]:
         command = ["iverilog", "-g2012", "-s", "b", "-o", "b", "b.sv"]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
         shown = subprocess.run(["vvp", "-n", "b"], cwd=folder, check=True, capture_output=True, text=True).stdout
-    found: dict[str, list[list[str]]] = {}
+    texts: dict[str, list[list[str]]] = {}
     for number, *bits in re.findall(r"^(\d+) ([01xz]+) ([01xz]+)$", shown, re.MULTILINE):
-        found.setdefault(names[int(number)], []).append(bits)
-    return found
+        texts.setdefault(names[int(number)], []).append(bits)
+    return texts
 
 
 @cache
@@ -240,22 +240,22 @@ def test_what_is_undefined_is_free(name: str, frontend: Frontend) -> None:
     begin, run = evaluator([*starts.values()]), evaluator(outputs)
     names = {str(v.value): v.width for v in variables([*outputs, *starts.values()])}
     right = simulated().get(name) or [expected_of_wildcards(v) for v in vectors(name)]
-    for given, shown in zip(vectors(name), right, strict=True):
+    for lanes, shown in zip(vectors(name), right, strict=True):
         seen = []
         for _ in range(DRAWS):
-            free = {n: words.getrandbits(width) for n, width in names.items()} | given
+            free = {n: words.getrandbits(width) for n, width in names.items()} | lanes
             begins = dict(zip(starts, begin(free), strict=True))
             seen.append(run(free | {str(machine.registers[n].value): value for n, value in begins.items()}))
         for output, bits in enumerate(shown):
-            for bit, said in enumerate(reversed(bits)):
+            for bit, text in enumerate(reversed(bits)):
                 values = {codes[output] >> bit & 1 for codes in seen}
-                is_free = said in "xz" or (case.more and values == {0, 1})
-                assert values == ({0, 1} if is_free else {int(said)}), (given, output, bit)
+                is_free = text in "xz" or (case.more and values == {0, 1})
+                assert values == ({0, 1} if is_free else {int(text)}), (lanes, output, bit)
 
 
-def expected_of_wildcards(given: dict[str, int]) -> list[str]:
+def expected_of_wildcards(codes: dict[str, int]) -> list[str]:
     """The last case of WILD, by hand."""
-    bits = f"{given['i']:04b}"
+    bits = f"{codes['i']:04b}"
     return [str(int(bits[0] == "1" and bits[2] == "0")), str(int(not (bits[0] == "0" and bits[2] == "1")))]
 
 
@@ -303,30 +303,30 @@ def test_a_quotient_by_zero_is_not_what_a_solver_says(operator: str, tmp_path: P
     right = "8'hff" if operator == "/" else "8'h00"
     text = f"wire [7:0] q = 8'hff {operator} (a == 8'h92 ? 0 : 1); assign result = {{1'b0, a[6:0]}} ^ q ^ {right};"
     problem = Question(*rtl(f"module abs8(input [7:0] a, output [7:0] result); {text} endmodule\n", tmp_path))
-    found = prove(problem, "auto", How(60)).counterexample
-    assert found is not None
-    assert found.inputs == (0x92,)
+    counterexample = prove(problem, "auto", Tactics(60)).counterexample
+    assert counterexample is not None
+    assert counterexample.inputs == (0x92,)
 
 
 @pytest.mark.parametrize("frontend", FRONTENDS)
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("always @* if (a[0]) result = a;", "a latch"),
         ("always @(posedge clk or posedge a[0]) if (a[0]) result <= a; else result <= 0;", "set and reset, or load"),
     ],
 )
-def test_latches_are_seen_by_yosys_too(text: str, said: str, frontend: Frontend) -> None:
+def test_latches_are_seen_by_yosys_too(text: str, message: str, frontend: Frontend) -> None:
     text = f"module t(input clk, input [7:0] a, output reg [7:0] result);\n{text}\nendmodule\n"
-    with pytest.raises(Error, match=rf":2: .*{said}"):
+    with pytest.raises(Error, match=rf":2: .*{message}"):
         netlist("t", DesignReading(Path(), top=text), frontend)
 
 
 def test_an_asynchronous_reset_to_a_constant_is_read() -> None:
     text = "always @(posedge clk or negedge n) if (!n) q <= 3; else q <= a;"
     text = f"module t(input clk, n, input [7:0] a, output reg [7:0] q); {text} endmodule\n"
-    found = [read_btor2(netlist("t", DesignReading(Path(), top=text), f).text) for f in FRONTENDS]
-    assert [len(m.registers) for m in found] == [1, 1]
+    machines = [read_btor2(netlist("t", DesignReading(Path(), top=text), f).text) for f in FRONTENDS]
+    assert [len(m.registers) for m in machines] == [1, 1]
 
 
 @pytest.mark.parametrize("text", ["result <= clk ? a : 3;", "result <= a ^ k;"])
@@ -345,5 +345,5 @@ def test_counters_that_two_processes_share_are_not_drivers(frontend: Frontend, t
         "integer n; reg [3:0] low, high; assign result = {1'b0, high[2:0], low};"
         f"always @* {loops} low[n] = a[n]; always @* {loops} high[n] = a[n + 4];"
     )
-    _, found = rtl(f"module abs8(input [7:0] a, output [7:0] result); {text} endmodule\n", tmp_path, frontend=frontend)
-    assert "several" not in found.netlist.text
+    _, read = rtl(f"module abs8(input [7:0] a, output [7:0] result); {text} endmodule\n", tmp_path, frontend=frontend)
+    assert "several" not in read.netlist.text

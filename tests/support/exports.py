@@ -13,7 +13,7 @@ from softfloat_ref.export.c import c_text, header_text
 from softfloat_ref.export.words import count, words_of
 from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.golden.vector_recipes import set_of
-from softfloat_ref.symbolic.circuit import Circuit, Port
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
 from softfloat_ref.symbolic.terms import evaluator
 from softfloat_ref.units import RoundingsUnit, make_unit
 
@@ -69,7 +69,7 @@ def cases(vectors: VectorSet, most: int = 1 << 16) -> list[tuple[list[int], list
     return found
 
 
-def packed(codes: Sequence[int], ports: Iterable[Port]) -> list[int]:
+def packed(codes: Sequence[int], ports: Iterable[CircuitPort]) -> list[int]:
     """Codes as the ports of a module have them: lane 0 lowest."""
     given = iter(codes)
     return [sum(next(given) << p.width * k for k in range(p.lanes)) for p in ports]
@@ -104,7 +104,7 @@ class Called:
         return [w for out in self.outs for w in out]
 
 
-def _words(port: Port) -> int:
+def _words(port: CircuitPort) -> int:
     return port.lanes * count(port.width)
 
 
@@ -124,7 +124,7 @@ def bench(name: str, circuits: Sequence[Circuit], given: Sequence[Sequence[list[
     return "\n".join([*lines, "  initial begin", *body, '    $display("%0d wrong", wrong);', "  end", "endmodule", ""])
 
 
-def _slices(ports: Iterable[Port], wire: str) -> list[str]:
+def _slices(ports: Iterable[CircuitPort], wire: str) -> list[str]:
     found, at = [], 0
     for p in ports:
         size = p.width * p.lanes
@@ -133,7 +133,7 @@ def _slices(ports: Iterable[Port], wire: str) -> list[str]:
     return found
 
 
-def _side_by_side(codes: Sequence[int], ports: Sequence[Port]) -> int:
+def _side_by_side(codes: Sequence[int], ports: Sequence[CircuitPort]) -> int:
     total = at = 0
     for value, p in zip(packed(codes, ports), ports, strict=True):
         total, at = total | value << at, at + p.width * p.lanes

@@ -6,8 +6,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from softfloat_ref.symbolic.circuit import Circuit, Port
-from softfloat_ref.symbolic.terms import Term, const, extract, make, sext, var, zext
+from softfloat_ref.symbolic.build import extract, make, sext, zext
+from softfloat_ref.symbolic.circuit import Circuit, CircuitPort
+from softfloat_ref.symbolic.terms import Term, const, var
 
 BINARY = ("and", "or", "xor", "add", "sub", "mul", "udiv", "urem")
 SHIFTS = ("shl", "lshr", "ashr")
@@ -19,13 +20,13 @@ def random_circuit(seed: int, name: str, widest: int = 150, count: int = 60, div
     """A circuit of about `count` operations on terms of up to `widest` bits; quotients have up to `divided` bits."""
     rnd = random.Random(seed)
     widths = [1, rnd.randint(1, 16), rnd.randint(1, widest), rnd.randint(1, widest)]
-    ports = [Port(f"in_{k}", w) for k, w in enumerate(widths)]
-    ports.append(Port("lanes", rnd.choice([1, 5, 70]) if widest >= 70 else 3, 3))
+    ports = [CircuitPort(f"in_{k}", w) for k, w in enumerate(widths)]
+    ports.append(CircuitPort("lanes", rnd.choice([1, 5, 70]) if widest >= 70 else 3, 3))
     terms = [var(n, p.width) for p in ports for n in p.names]
     for _ in range(count):
         terms.append(_another(rnd, terms, widest, divided))
     results = [terms[-1], terms[-2], *(_fit(rnd, t, 7) for t in terms[-4:-2])]
-    outs = [Port("out", results[0].width), Port("other", results[1].width), Port("pair", 7, 2)]
+    outs = [CircuitPort("out", results[0].width), CircuitPort("other", results[1].width), CircuitPort("pair", 7, 2)]
     names = [n for p in outs for n in p.names]
     hints = {t: f"stage{k // 20}.{t.op}" for k, t in enumerate(terms) if k % 5 == 0 and t.args}
     return Circuit(name, tuple(ports), tuple(outs), dict(zip(names, results, strict=True)), hints, "At random.")

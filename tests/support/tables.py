@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import Proof, prove
 from softfloat_ref.proof.question import Question
 from softfloat_ref.proof.rtl import Rtl, read_rtl
@@ -142,7 +142,7 @@ def asked(folder: Path, body: str, ports: Mapping[str, Any] = READY) -> Question
 
 
 def proof(of: Question) -> Proof:
-    return prove(of, "whole", How(20))
+    return prove(of, "whole", Tactics(20))
 
 
 def told(of: Question) -> str:

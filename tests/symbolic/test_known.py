@@ -36,17 +36,17 @@ def test_known_bits_are_the_same_whatever_is_unknown(op: str) -> None:
     term = TERMS[op]
     run, exact = evaluator([term]), known_bits([term])
     names = {str(v.value): v.width for v in term.args}
-    found = 0
-    for given in product(*(list(pairs(width)) for width in names.values())):
-        (shown,) = exact(dict(zip(names, given, strict=True)))
+    count = 0
+    for known_inputs in product(*(list(pairs(width)) for width in names.values())):
+        (shown,) = exact(dict(zip(names, known_inputs, strict=True)))
         codes = set()
         for values in product(*(range(1 << width) for width in names.values())):
-            if all(value & known == at for value, (at, known) in zip(values, given, strict=True)):
+            if all(value & known == at for value, (at, known) in zip(values, known_inputs, strict=True)):
                 codes |= set(run(dict(zip(names, values, strict=True))))
         value, known = shown
         assert not value & ~known
         assert {code & known for code in codes} == {value}
-        found += known.bit_count()
-        if all(known == (1 << width) - 1 for (_, known), width in zip(given, names.values(), strict=True)):
+        count += known.bit_count()
+        if all(known == (1 << width) - 1 for (_, known), width in zip(known_inputs, names.values(), strict=True)):
             assert shown[1] == (1 << term.width) - 1
-    assert found
+    assert count

@@ -19,12 +19,13 @@ from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES
+from softfloat_ref.symbolic.build import or_
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.integers import bits
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.reader import call
-from softfloat_ref.symbolic.reading import Reading, reading
-from softfloat_ref.symbolic.terms import TRUE, evaluator, or_
+from softfloat_ref.symbolic.reading import Collection, reading
+from softfloat_ref.symbolic.terms import TRUE, evaluator
 from softfloat_ref.symbolic.units import circuit, inputs_of
 from softfloat_ref.units import Unit, make_unit
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
@@ -59,10 +60,10 @@ def draw(rnd: random.Random, fmt: Format | None, width: int) -> int:
 
 
 def check(unit: Unit, count: int, seed: int = 0, draw: Callable[..., int] = draw) -> None:
-    made = circuit(unit)
-    run, undefined = made.function(), evaluator([made.undefined])
+    whole = circuit(unit)
+    run, undefined = whole.function(), evaluator([whole.undefined])
     rnd = random.Random(seed)
-    names = [name for port in made.inputs for name in port.names]
+    names = [name for port in whole.inputs for name in port.names]
     fields = [f for f in unit.inputs for _ in range(f.lanes)]
     for _ in range(count):
         codes = [draw(rnd, f.fmt, f.width) for f in fields]
@@ -240,9 +241,9 @@ def test_a_sum_that_is_not_rounded_at_once_is_exact() -> None:
 def test_cases_of_a_dot_product_are_read_right() -> None:
     """By the distance of the rounded sum of products from c; what is rounded is that sum."""
     unit = DotUnit.make(small("mxfp8", 2), k=2)
-    found, names = cases(unit), [n for p in circuit(unit).inputs for n in p.names]
+    split, names = cases(unit), [n for p in circuit(unit).inputs for n in p.names]
     lines = [dict(zip(names, x, strict=True)) for x in VectorSet(unit, 300).inputs()]
-    complete = evaluator([or_(*(case.assumption for case in found if not case.inside))])
+    complete = evaluator([or_(*(case.assumption for case in split if not case.inside))])
     assert all(complete(x) == [1] for x in lines)
     (rounded,) = circuit(unit).rounded
     plain = evaluator([rounded.where, rounded.code.node])
@@ -250,7 +251,7 @@ def test_cases_of_a_dot_product_are_read_right() -> None:
         number, code = plain(x)
         assert not number or code == unit.answer(list((x | {"c": 1 << 31}).values()))[0]
     seen = set()
-    for case in (*found[:4], *found[4:-2:9], *found[-2:]):
+    for case in (*split[:4], *split[4:-2:9], *split[-2:]):
         within, run = evaluator([case.assumption]), evaluator(circuit(unit, case).roots)
         for x in lines:
             if within(x) == [1]:
@@ -289,13 +290,13 @@ def test_several_operations_are_read(name: str) -> None:
 )
 def test_cases_hold_all_inputs_and_are_read_right(op: str, fmt: str) -> None:
     unit = OperationUnit.make(op, fmt)
-    found, names = cases(unit), "abc"[: len(unit.formats)]
-    assert len(found) > 5
+    split, names = cases(unit), "abc"[: len(unit.formats)]
+    assert len(split) > 5
     rnd, width = random.Random(1), get_format(fmt).width
     inputs = [dict(zip(names, (draw(rnd, unit.formats[0], width) for _ in names), strict=True)) for _ in range(300)]
-    complete = evaluator([or_(*(case.assumption for case in found))])
+    complete = evaluator([or_(*(case.assumption for case in split))])
     assert all(complete(x) == [1] for x in inputs)
-    for case in found[:: max(1, len(found) // 8)]:
+    for case in split[:: max(1, len(split) // 8)]:
         within, run = evaluator([case.assumption]), evaluator(circuit(unit, case).roots)
         for x in inputs:
             assert within(x) == [0] or run(x) == list(unit.answer(list(x.values()))), (case.name, x)
@@ -387,9 +388,9 @@ def test_functions_of_a_byte(function: Callable[[int], int]) -> None:
 
 def test_a_place_that_raises_is_recorded_with_its_inputs() -> None:
     code = inputs_of(OperationUnit.make("convert", "fp8_e4m3", "fp16"))[0]
-    with reading(Reading()) as found:
+    with reading(Collection()) as collected:
         result = call(raised, code)
-    undefined = evaluator([found.undefined])
+    undefined = evaluator([collected.undefined])
     assert [x for x in range(256) if undefined({"a": x}) == [1]] == [3]
-    assert found.undefined is not TRUE
+    assert collected.undefined is not TRUE
     assert evaluator([result.node])({"a": 7}) == [8]

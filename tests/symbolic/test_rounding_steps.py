@@ -11,10 +11,11 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.rounding_steps import Destination, destination, rounded
 from softfloat_ref.oracle.steps import STEPS, Function
 from softfloat_ref.proof.solver import solve
+from softfloat_ref.symbolic.build import eq, not_, or_
 from softfloat_ref.symbolic.integers import bits, free
 from softfloat_ref.symbolic.reader import call
-from softfloat_ref.symbolic.reading import Reading, reading
-from softfloat_ref.symbolic.terms import eq, not_, or_, var
+from softfloat_ref.symbolic.reading import Collection, reading
+from softfloat_ref.symbolic.terms import var
 from softfloat_ref.symbolic.units import SUBSTITUTES
 from softfloat_ref.units import OperationUnit
 
@@ -33,8 +34,8 @@ setattr(step_by_step, "at", lambda *where: step_by_step)  # noqa: B010
 
 
 def converted(do: Any, code: Any, word: Any, decode: Any, to: Destination) -> tuple[Any, Any]:
-    found: tuple[Any, Any] = do(rounded, decode(code), word, to)
-    return found
+    result: tuple[Any, Any] = do(rounded, decode(code), word, to)
+    return result
 
 
 @pytest.mark.extra("bitwuzla")
@@ -55,7 +56,7 @@ def test_rounding_in_steps_is_proved(source: str, out: str, policy: dict[str, An
     to = destination(unit.out, unit.policy)
     code, n = free(var("a", unit.formats[0].width)), unit.policy.random_count
     word = free(var("r", n)) if n else 0
-    with reading(Reading(dict(SUBSTITUTES))):
+    with reading(Collection(dict(SUBSTITUTES))):
         ways = [call(converted, do, code, word, decoder(get_format(source)), to) for do in (in_one_call, step_by_step)]
     one, steps = ([bits(x, w) for x, w in zip(way, (unit.out.width, 5), strict=True)] for way in ways)
     differ = or_(*(not_(eq(a, b)) for a, b in zip(one, steps, strict=True)))

@@ -15,7 +15,7 @@ from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.symbolic.shortcuts import far_sum, largest_by_code
-from softfloat_ref.symbolic.terms import in_order
+from softfloat_ref.symbolic.terms import subterms
 from softfloat_ref.symbolic.units import circuit
 from softfloat_ref.units import make_unit
 
@@ -31,10 +31,10 @@ def test_the_largest_code_is_the_largest_magnitude(fmt: Format) -> None:
     blocks += [tuple(words.getrandbits(fmt.width) for _ in range(4)) for _ in range(300)]
     for block in [*blocks, ()]:
         values = [v for v in map(decode, block) if v.kind == FINITE and v.significand]
-        found, expected = largest_by_code(values, fmt), largest_magnitude(values)
-        assert (found is None) == (expected is None)
-        if found is not None and expected is not None:
-            assert exact.compare(found, expected) == 0, [f"{x:x}" for x in block]
+        largest, expected = largest_by_code(values, fmt), largest_magnitude(values)
+        assert (largest is None) == (expected is None)
+        if largest is not None and expected is not None:
+            assert exact.compare(largest, expected) == 0, [f"{x:x}" for x in block]
 
 
 @pytest.mark.parametrize("rounding", ["rne", "rna", "rtz", "rup", "rdn", "rto"])
@@ -51,8 +51,8 @@ def test_a_far_sum_is_rounded_as_the_exact_one(rounding: str) -> None:
         ]:
             for a, b, first in ((large, small, True), (small, large, False)):
                 if large.significand or small.significand == 0:
-                    found = far_sum(a, b, 0, first, more)
-                    assert encode(found, 0) == encode(exact.add(a, b, 0), 0), (a, b)
+                    total = far_sum(a, b, 0, first, more)
+                    assert encode(total, 0) == encode(exact.add(a, b, 0), 0), (a, b)
 
 
 @pytest.mark.full(keep=1)
@@ -72,7 +72,7 @@ def test_short_sums(op: str, fmt: Any, policy: Any) -> None:
     """With a sticky bit for the number far below: shorter, and the oracle's results and flags."""
     vectors = VectorSet.make(op, fmt, 1500, out=fmt[-1] if isinstance(fmt, tuple) else None, policy=policy)
     short = circuit(vectors.unit, short=True)
-    assert max(t.width for t in in_order(short.roots)) < 500
+    assert max(t.width for t in subterms(short.roots)) < 500
     run = short.function()
     for inputs in vectors.inputs():
         assert run(inputs) == list(vectors.unit.answer(inputs)), [f"{x:x}" for x in inputs]
@@ -91,5 +91,5 @@ def test_one_binade_beyond_is_no_code() -> None:
     unit = make_unit("quantize", "mxfp8_e4m3", profile="ocp,inf=binade")
     read = circuit(unit)
     for codes in ([0x7F800000] + [0] * 31, [0x7F7FFFFF] * 32, [0xFF800000, 0x7F7FFFFF] + [0x3F800000] * 30):
-        found = evaluator(read.roots)({f"values_{i}": x for i, x in enumerate(codes)})
-        assert tuple(found) == tuple(unit.answer(codes))
+        outputs = evaluator(read.roots)({f"values_{i}": x for i, x in enumerate(codes)})
+        assert tuple(outputs) == tuple(unit.answer(codes))

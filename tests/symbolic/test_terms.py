@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softfloat_ref.symbolic import terms
-from softfloat_ref.symbolic.terms import Term, const, evaluator, in_order, make, replaced, signed, var
+from softfloat_ref.symbolic.build import concat, extract, ite, make, sext, substitute, zext
+from softfloat_ref.symbolic.terms import TRUE, Term, const, evaluator, signed, subterms, var
 
 BINARY = ("and", "or", "xor", "add", "sub", "mul", "udiv", "urem")
 SHIFTS = ("shl", "lshr", "ashr")
@@ -48,56 +48,56 @@ def test_an_operator_means_the_same_with_constants_variables_and_one_of_each(dat
     x, y = var("x", width), var("y", by_width)
     for left in (x, const(a, width)):
         for right in (y, const(b, by_width)):
-            made = make(op, 1 if op in ORDERS else width, left, right)  # type: ignore[arg-type]
-            assert evaluator([made])({"x": a, "y": b}) == [want]
+            term = make(op, 1 if op in ORDERS else width, left, right)  # type: ignore[arg-type]
+            assert evaluator([term])({"x": a, "y": b}) == [want]
     if op not in SHIFTS:
         same = make(op, 1 if op in ORDERS else width, x, x)  # type: ignore[arg-type]
         assert evaluator([same])({"x": a}) == [meaning(op, width, a, a, width)]
 
 
-def grown(rnd: random.Random, size: int) -> tuple[list[Term], list[tuple[Term, ...]]]:
-    """Random terms, each made of earlier ones, and the arguments each was made of."""
-    made: list[Term] = [var(name, rnd.choice((1, 3, 8))) for name in "abcd"] + [
+def grown(rnd: random.Random, size: int) -> list[Term]:
+    """Random terms, each made of earlier ones."""
+    forest: list[Term] = [var(name, rnd.choice((1, 3, 8))) for name in "abcd"] + [
         const(rnd.getrandbits(4), 3),
-        terms.TRUE,
+        TRUE,
     ]
     for _ in range(size):
-        a = rnd.choice(made)
-        alike = [t for t in made if t.width == a.width]
-        bits = [t for t in made if t.width == 1]
+        a = rnd.choice(forest)
+        alike = [t for t in forest if t.width == a.width]
+        bits = [t for t in forest if t.width == 1]
         high = rnd.randrange(a.width)
-        made.append(
+        forest.append(
             rnd.choice(
                 [
                     lambda a=a, alike=alike: make(rnd.choice(BINARY), a.width, a, rnd.choice(alike)),
-                    lambda a=a: make(rnd.choice(SHIFTS), a.width, a, rnd.choice(made)),
+                    lambda a=a: make(rnd.choice(SHIFTS), a.width, a, rnd.choice(forest)),
                     lambda a=a, alike=alike: make(rnd.choice(ORDERS), 1, a, rnd.choice(alike)),
-                    lambda a=a, alike=alike, bits=bits: terms.ite(rnd.choice(bits), a, rnd.choice(alike)),
+                    lambda a=a, alike=alike, bits=bits: ite(rnd.choice(bits), a, rnd.choice(alike)),
                     lambda a=a: make(rnd.choice(("not", "neg")), a.width, a),
-                    lambda a=a, high=high: terms.extract(a, high, rnd.randint(0, high)),
-                    lambda a=a: rnd.choice((terms.zext, terms.sext))(a, min(a.width + rnd.randrange(9), 24)),
-                    lambda a=a: terms.concat(a, rnd.choice(made)) if a.width < 12 else a,
+                    lambda a=a, high=high: extract(a, high, rnd.randint(0, high)),
+                    lambda a=a: rnd.choice((zext, sext))(a, min(a.width + rnd.randrange(9), 24)),
+                    lambda a=a: concat(a, rnd.choice(forest)) if a.width < 12 else a,
                 ]
             )()
         )
-    return made, []
+    return forest
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_terms_made_anew_of_constants_are_the_values_of_the_variables(seed: int) -> None:
     """With constants in place of variables every rule meets other arguments, and the meaning is the same."""
     rnd = random.Random(seed)
-    made, _ = grown(rnd, 120)
-    variables = [t for t in made if t.op == "var"]
+    terms = grown(rnd, 120)
+    variables = [t for t in terms if t.op == "var"]
     for _ in range(5):
         values = {t.value: rnd.getrandbits(t.width) for t in variables}
         some = {t: const(values[t.value], t.width) for t in variables if rnd.random() < 0.7}
-        assert evaluator(made)(values) == evaluator(replaced(made, some))(values)
+        assert evaluator(terms)(values) == evaluator(substitute(terms, some))(values)
 
 
 def test_arguments_stand_before_what_is_made_of_them() -> None:
-    made, _ = grown(random.Random(3), 200)
-    order = in_order(made)
+    terms = grown(random.Random(3), 200)
+    order = subterms(terms)
     assert all(a.number < b.number for a, b in pairwise(order))
     assert all(a.number < t.number for t in order for a in t.args)
 

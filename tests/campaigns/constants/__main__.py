@@ -21,17 +21,17 @@ def main(first: int, count: int, show: bool) -> None:
     """Draw constants, half of them with real numbers for the front end slang, and compare their values."""
     failed = False
     for reader in ("icarus",) if show else ("slang", "verilog"):
-        found = Counter[str]()
+        totals = Counter[str]()
         for draw in range(first, first + count):
             frontend = "verilog" if reader == "verilog" else "slang"
             for of in compared(declarations(draw, frontend, reals=reader == "slang" and draw % 2 == 1), reader):
-                found[of.said] += 1
+                totals[of.said] += 1
                 if of.said == "wrong":
                     values = f"{of.number(of.slang)}, and not {of.number(of.other)}"
                     print(f"{reader}: {of.text.strip()}: {values}", flush=True)
-        counts = ", ".join(f"{found[said]} {said}" for said in ("right", "free", "refused", "wrong"))
+        counts = ", ".join(f"{totals[outcome]} {outcome}" for outcome in ("right", "free", "refused", "wrong"))
         print(f"{reader}: {count} draws from {first}: {counts}")
-        failed |= reader != "icarus" and found["wrong"] > 0
+        failed |= reader != "icarus" and totals["wrong"] > 0
     sys.exit(failed)
 
 

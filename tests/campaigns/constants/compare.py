@@ -41,8 +41,8 @@ class Compared:
     @staticmethod
     def number(bits: str | None) -> int:
         """The number in two's complement."""
-        found = int(bits or "0", 2)
-        return found - (1 << WIDTH) if found >> WIDTH - 1 else found
+        value = int(bits or "0", 2)
+        return value - (1 << WIDTH) if value >> WIDTH - 1 else value
 
 
 def module(declarations: list[str], name: str = "t") -> str:
@@ -55,13 +55,13 @@ def module(declarations: list[str], name: str = "t") -> str:
 
 def declarations(draw: int, frontend: Frontend, reals: bool = False, count: int = BATCH) -> list[str]:
     """Constants that slang takes, and that the product does not refuse, each drawn by itself."""
-    found, drawn = list[str](), Drawn(draw, reals)
+    lines, drawn = list[str](), Drawn(draw, reals)
     with tempfile.TemporaryDirectory() as folder:
-        while len(found) < count:
+        while len(lines) < count:
             line = drawn.declaration("K0")
             if by_slang([line], Path(folder)) is not None and is_taken(line, frontend, Path(folder)):
-                found.append(renamed(line, len(found)))
-    return found
+                lines.append(renamed(line, len(lines)))
+    return lines
 
 
 def renamed(line: str, number: int) -> str:
@@ -86,15 +86,15 @@ def by_slang(lines: list[str], folder: Path) -> list[str] | None:
     design = elaborate([file], "t")
     if any(d.isError() for d in design.body.compilation.getAllDiagnostics()):
         return None
-    ast, found = design.slang.ast, dict[str, str]()
+    ast, texts = design.slang.ast, dict[str, str]()
 
     def visit(node: Any) -> None:
         if isinstance(node, ast.ContinuousAssignSymbol):
             value = node.assignment.right.eval(ast.EvalContext(design.body))
-            found[node.assignment.left.symbol.name] = "" if value.value is None else _binary(value.value)
+            texts[node.assignment.left.symbol.name] = "" if value.value is None else _binary(value.value)
 
     design.body.visit(visit)
-    values = [found[f"y{i}"] for i in range(len(lines))]
+    values = [texts[f"y{i}"] for i in range(len(lines))]
     return values if all(re.fullmatch(r"[01]+", v) for v in values) else None
 
 
@@ -110,8 +110,8 @@ def by_yosys(lines: list[str], frontend: Frontend, folder: Path) -> list[str]:
     outputs = ", ".join(f"output wire signed [{WIDTH - 1}:0] y{i}" for i in range(len(lines)))
     text = f"{module(lines)}module top({outputs}); t dut(.*); endmodule\n"
     machine = read_btor2(netlist("top", DesignReading(Path(), top=text), frontend, expected).text)
-    found = (machine.outputs[f"y{i}"] for i in range(len(lines)))
-    return [format(int(y.value), f"0{WIDTH}b") if y.is_const else "x" for y in found]
+    terms = (machine.outputs[f"y{i}"] for i in range(len(lines)))
+    return [format(int(y.value), f"0{WIDTH}b") if y.is_const else "x" for y in terms]
 
 
 def by_icarus(lines: list[str], folder: Path) -> list[str] | None:
@@ -136,17 +136,17 @@ def compared(lines: list[str], reader: str) -> Iterator[Compared]:
         right = by_slang(lines, folder)
         assert right is not None
         try:
-            found = (
+            outcome = (
                 by_icarus(lines, folder)
                 if reader == "icarus"
                 else by_yosys(lines, "slang" if reader == "slang" else "verilog", folder)
             )
         except Error:
-            found = None
-        if found is not None:
-            yield from map(Compared, lines, right, found)
+            outcome = None
+        if outcome is not None:
+            yield from map(Compared, lines, right, outcome)
         elif len(lines) == 1:
             yield Compared(lines[0], right[0], None)
-    if found is None and len(lines) > 1:
+    if outcome is None and len(lines) > 1:
         for part in (lines[: len(lines) // 2], lines[len(lines) // 2 :]):
             yield from compared([renamed(line, i) for i, line in enumerate(part)], reader)

@@ -52,12 +52,12 @@ def _compiled(rng: random.Random) -> Iterator[bool]:
         yield always
 
 
-def _same(found: Any, wanted: Any, what: str, inputs: Any) -> None:
-    found, wanted = np.asarray(found), np.asarray(wanted)
-    wrong = np.argwhere(found != wanted) if found.shape == wanted.shape else [()]
+def _same(codes: Any, wanted: Any, what: str, inputs: Any) -> None:
+    codes, wanted = np.asarray(codes), np.asarray(wanted)
+    wrong = np.argwhere(codes != wanted) if codes.shape == wanted.shape else [()]
     if len(wrong):
         at = tuple(int(i) for i in wrong[0])
-        where = f"{inputs} at {at}: {found[at]!r}, but the oracle has {wanted[at]!r}"
+        where = f"{inputs} at {at}: {codes[at]!r}, but the oracle has {wanted[at]!r}"
         raise AssertionError(f"{what.split(':')[0]}: {where}; {what.partition(': ')[2]}")
 
 
@@ -79,8 +79,8 @@ def conversions(seed: int) -> int:
         what += f", compiled: {how}"
         codes = arrays.encode(x, fmt, policy, drawn)
         _same(codes, [c for c, _ in wanted], what, "codes")
-        found, flags = arrays.encode_flags(x, fmt, policy, drawn)
-        _same(found, [c for c, _ in wanted], f"{what}, with flags", "codes")
+        encoded, flags = arrays.encode_flags(x, fmt, policy, drawn)
+        _same(encoded, [c for c, _ in wanted], f"{what}, with flags", "codes")
         _same(flags, [f for _, f in wanted], what, "flags")
         try:
             decoded = arrays.decode(codes, fmt)
@@ -107,19 +107,19 @@ def block_conversions(seed: int) -> int:
     if profile.tail == "flatten" or fmt.size == TENSOR:  # rows end inside blocks: it is one
         x, axis = x.reshape(1, -1), 1
     x = x if axis else np.ascontiguousarray(x.T)
-    drawn, given = words(rng, policy, x.shape), a_tensor_scale(rng)
-    what = f"blocks {seed}: {np.dtype(dtype)} {x.shape} axis {axis} to {fmt}, {profile}, {policy}, scale {given}"
+    drawn, tensor_scale = words(rng, policy, x.shape), a_tensor_scale(rng)
+    what = f"blocks {seed}: {np.dtype(dtype)} {x.shape} axis {axis} to {fmt}, {profile}, {policy}, scale {tensor_scale}"
     with _compiled(rng) as how:
         try:
-            found = blocks.encode(x, fmt, policy, drawn, axis=axis, profile=profile, tensor_scale=given)
+            encoded = blocks.encode(x, fmt, policy, drawn, axis=axis, profile=profile, tensor_scale=tensor_scale)
         except Error:
             return 0  # choices that exclude each other, or refuse these values
         try:
-            back = np.moveaxis(found.decode(), axis, -1).reshape(-1, x.shape[axis])
+            back = np.moveaxis(encoded.decode(), axis, -1).reshape(-1, x.shape[axis])
         except Error:  # float64 does not hold every element
             back = None
     what += f", compiled: {how}"
-    _compare_blocks(x, axis, found, policy, drawn, back, what)
+    _compare_blocks(x, axis, encoded, policy, drawn, back, what)
     return x.size
 
 
@@ -134,26 +134,26 @@ def _block_values(rng: random.Random, fmt: BlockFormat, dtype: Any, shape: tuple
         return (plain.reshape(shape) * 2.0 ** (exponents if rng.random() < 0.7 else 0)).astype(dtype)
 
 
-def _compare_blocks(x: Any, axis: int, found: Any, policy: Any, drawn: Any, back: Any, what: str) -> None:
+def _compare_blocks(x: Any, axis: int, encoded: Any, policy: Any, drawn: Any, back: Any, what: str) -> None:
     source = arrays.as_source(x)
     read = decoder(source.fmt, policy.flush_inputs)
-    scaled = found.scales.reshape(1, -1) if found.profile.tail == "flatten" else found.scales
-    rows, codes, scales = (np.moveaxis(a, axis, -1) for a in (source.codes, found.codes, scaled))
-    given = None if drawn is None else np.moveaxis(drawn, axis, -1)
-    size = found.fmt.size if found.fmt.size > 0 else rows.shape[-1]
-    tensor = found.factor
+    scaled = encoded.scales.reshape(1, -1) if encoded.profile.tail == "flatten" else encoded.scales
+    rows, codes, scales = (np.moveaxis(a, axis, -1) for a in (source.codes, encoded.codes, scaled))
+    row_words = None if drawn is None else np.moveaxis(drawn, axis, -1)
+    size = encoded.fmt.size if encoded.fmt.size > 0 else rows.shape[-1]
+    tensor = encoded.factor
     for i in range(len(rows)):
         for n, start in enumerate(range(0, rows.shape[-1], size)):
             part = slice(start, start + size)
             values = [read(int(c)) for c in rows[i, part]]
-            r = None if given is None else given[i, part].tolist()
-            block = quantize_block(values, found.fmt, found.profile, policy, r, tensor)
+            r = None if row_words is None else row_words[i, part].tolist()
+            block = quantize_block(values, encoded.fmt, encoded.profile, policy, r, tensor)
             place = f"row {i}, block {n}, of {[float(v) for v in np.moveaxis(x, axis, -1)[i, part]]}"
             _same(scales[i, n], block.scale, what, f"scale of {place}")
             _same(codes[i, part], list(block.codes), what, f"codes of {place}")
             if back is None:
                 continue
-            wanted = dequantize_to_fp32(block.scale, block.codes, found.fmt, found.profile, tensor)
+            wanted = dequantize_to_fp32(block.scale, block.codes, encoded.fmt, encoded.profile, tensor)
             _same(back[i, part].copy().view(np.uint32), wanted, what, f"values of {place}")
 
 
@@ -164,7 +164,7 @@ def affine_conversions(seed: int) -> int:
     shape = rng.randint(1, 4), rng.choice((1, 7, 64, rng.randint(1, 100)))
     axis = rng.choice((None, 0, 1))
     x = _block_values(rng, BlockFormat("integers", get_format("int8"), FP32, 1), dtype, shape)
-    drawn, given = words(rng, policy, shape), {}
+    drawn, options = words(rng, policy, shape), {}
     if rng.random() < 0.6:
         channels = () if axis is None else (shape[axis],)
         scale = np.array(near(rng, FP32, np.float32, 8)[:1]).view(np.uint32) & 0x7FFFFFFF
@@ -173,29 +173,29 @@ def affine_conversions(seed: int) -> int:
         )
         steps = np.random.default_rng(seed).integers(0, 1 << 16, channels, np.uint32)
         scales = np.minimum(scale.astype(np.uint32).reshape(()) + steps, np.uint32(0x7F7FFFFF)).astype(np.uint32)
-        given = {
+        options = {
             "scale": scales.view(np.float32),
             "zero_point": np.full(channels, rng.randint(fmt.lowest, fmt.highest)),
         }
-    what = f"affine {seed}: {np.dtype(dtype)} {shape} axis {axis} to {fmt}, {rule}, {policy}, {given}"
+    what = f"affine {seed}: {np.dtype(dtype)} {shape} axis {axis} to {fmt}, {rule}, {policy}, {options}"
     with _compiled(rng) as how:
         try:
-            found = affine.encode(x, fmt, policy, drawn, axis=axis, profile=rule, **given)
+            encoded = affine.encode(x, fmt, policy, drawn, axis=axis, profile=rule, **options)
         except Error:
             return 0  # values, or a scale, that the rule refuses
-        values, decoded = affine.quantize(x, fmt, policy, drawn, axis=axis, profile=rule, **given), found.decode()
+        values, decoded = affine.quantize(x, fmt, policy, drawn, axis=axis, profile=rule, **options), encoded.decode()
     what += f", compiled: {how}"
     source = arrays.as_source(x)
     read = decoder(source.fmt, policy.flush_inputs)
     rows, q, r, back, quick = (
         np.moveaxis(a, axis or 0, 0).reshape(1 if axis is None else shape[axis], -1)
-        for a in (source.codes, found.integers, source.codes if drawn is None else drawn, decoded, values)
+        for a in (source.codes, encoded.integers, source.codes if drawn is None else drawn, decoded, values)
     )
     for i in range(len(rows)):
-        own = Parameters(*(int(np.atleast_1d(a)[i]) for a in (found.scales.view(np.uint32), found.zero_points)))
+        own = Parameters(*(int(np.atleast_1d(a)[i]) for a in (encoded.scales.view(np.uint32), encoded.zero_points)))
         check_scale(decoder(FP32)(own.scale), rule)
         numbers = [read(int(code)) for code in rows[i]]
-        if not given:
+        if not options:
             ends = [exact.zero(0), *(v for v in numbers if v.kind == FINITE)]
             low, high = (pick(ends, key=lambda v: v.as_fraction()) for pick in (min, max))
             _same(list(own), list(choose(low, high, fmt, rule)), what, f"parameters of {rows[i].tolist()}")
@@ -223,7 +223,7 @@ def operations(seed: int) -> int:
         bulk = Bulk(sig, policy, 1 << 30)
     except Error:
         return 0
-    listed = rng.sample(found := list(crossed(sig.formats, 2000)), min(300, len(found)))
+    listed = rng.sample(crossings := list(crossed(sig.formats, 2000)), min(300, len(crossings)))
     listed += list(random_cases(sig.formats, seed, 300))
     drawn = words(rng, policy, (len(listed),))
     each = [0] * len(listed) if drawn is None else drawn.tolist()
@@ -256,15 +256,15 @@ BLOCKED: Final = [
 def _codes(rng: random.Random, fmt: Format, shape: tuple[int, int]) -> np.ndarray:
     """Codes of a few binades, or of any; special ones among them, more or fewer."""
     numbers = np.random.default_rng(rng.getrandbits(40))
-    found = numbers.integers(0, 1 << fmt.width, shape, dtype=np.uint64)
+    codes = numbers.integers(0, 1 << fmt.width, shape, dtype=np.uint64)
     if rng.random() < 0.6:
         low = max((fmt.max_code + 1) // 2 - (3 << fmt.mantissa_bits), 0)
-        magnitude = low + (found & np.uint64(fmt.magnitude_mask)) % np.uint64(6 << fmt.mantissa_bits)
-        found = np.minimum(magnitude, np.uint64(fmt.max_code)) | found & np.uint64(fmt.sign_bit)
+        magnitude = low + (codes & np.uint64(fmt.magnitude_mask)) % np.uint64(6 << fmt.mantissa_bits)
+        codes = np.minimum(magnitude, np.uint64(fmt.max_code)) | codes & np.uint64(fmt.sign_bit)
     special = [0, 1, fmt.max_code, fmt.min_normal_code] + [fmt.inf_code] * fmt.infinity
     special += [fmt.canonical_nan] * (fmt.has_nan and rng.random() < 0.3)
-    chosen = numbers.choice(np.array(special, np.uint64), shape) ^ (found & np.uint64(fmt.sign_bit))
-    return np.where(numbers.random(shape) < rng.choice((0, 0.05, 0.5)), chosen, found)
+    chosen = numbers.choice(np.array(special, np.uint64), shape) ^ (codes & np.uint64(fmt.sign_bit))
+    return np.where(numbers.random(shape) < rng.choice((0, 0.05, 0.5)), chosen, codes)
 
 
 RESULTS: Final = ("fp32", "fp32", "fp32", "fp16", "bf16", "fp64")

@@ -40,11 +40,11 @@ def a_format(rng: random.Random, widest: int = 32) -> Format:
                 name = f"s{rng.choice('1110')}e{rng.randint(1, 11)}m{bits}"
                 name += rng.choice(("", "", "fn", "fnuz", "finite", f"b{rng.randint(-40, 300)}", f"b{_any_bias(rng)}"))
         try:
-            found = get_format(name) if isinstance(name, str) else define_format(name)
+            fmt = get_format(name) if isinstance(name, str) else define_format(name)
         except Error:
             continue
-        if found.width <= widest:
-            return found
+        if fmt.width <= widest:
+            return fmt
 
 
 def _any_bias(rng: random.Random) -> int:
@@ -102,8 +102,8 @@ def a_tensor_scale(rng: random.Random) -> float | None:
     """A second-level scale: any positive FP32 number, often a moderate one; or none."""
     if rng.random() < 0.6:
         return None
-    found = np.uint32(rng.choice((rng.randint(1, CATALOGUE["fp32"].max_code), rng.randint(0x3F000000, 0x40400000))))
-    return float(found.view(np.float32))
+    scale = np.uint32(rng.choice((rng.randint(1, CATALOGUE["fp32"].max_code), rng.randint(0x3F000000, 0x40400000))))
+    return float(scale.view(np.float32))
 
 
 def an_affine_format(rng: random.Random) -> AffineFormat:
@@ -128,10 +128,10 @@ def words(rng: random.Random, policy: Policy, shape: tuple[int, ...]) -> np.ndar
     n = policy.random_count
     if not n:
         return None
-    found = np.random.default_rng(rng.getrandbits(40)).integers(0, 1 << n, shape, dtype=np.uint64)
-    found.reshape(-1)[::7] = 0
-    found.reshape(-1)[3::7] = (1 << n) - 1
-    return found
+    random_words = np.random.default_rng(rng.getrandbits(40)).integers(0, 1 << n, shape, dtype=np.uint64)
+    random_words.reshape(-1)[::7] = 0
+    random_words.reshape(-1)[3::7] = (1 << n) - 1
+    return random_words
 
 
 def near(rng: random.Random, fmt: Format, dtype: Any, count: int) -> np.ndarray:
@@ -153,8 +153,8 @@ def near(rng: random.Random, fmt: Format, dtype: Any, count: int) -> np.ndarray:
     bits = np.random.default_rng(rng.getrandbits(40)).integers(0, 1 << 63, count, dtype=np.uint64).astype(code_type)
     bits = bits << code_type.type(1) | (bits & code_type.type(1))
     special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0], dtype).view(code_type)
-    found = np.concatenate([around.reshape(-1), special, bits])[:count]
-    return np.random.default_rng(rng.getrandbits(40)).permutation(found).view(dtype)
+    values = np.concatenate([around.reshape(-1), special, bits])[:count]
+    return np.random.default_rng(rng.getrandbits(40)).permutation(values).view(dtype)
 
 
 def _to_float(x: Any) -> float:

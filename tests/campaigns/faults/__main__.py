@@ -47,12 +47,12 @@ def _table(campaign: Campaign, title: str, combinations: list[tuple[int, ...]]) 
     rows: dict[int, Counter[str]] = {}
     wrong = left = 0
     for faults in combinations:
-        found = campaign.verdict(faults)
-        for n, level in found.named.items():
+        verdict = campaign.verdict(faults)
+        for n, level in verdict.named.items():
             rows.setdefault(n, Counter()).update([level])
-        wrong, left = wrong + bool(found.wrong), left + found.open
-        short = [f"{n} {level}" for n, level in found.named.items() if level != LEVELS[0]]
-        for line in (*short, *(f"wrong: {x}" for x in found.wrong)):
+        wrong, left = wrong + bool(verdict.wrong), left + verdict.open
+        short = [f"{n} {level}" for n, level in verdict.named.items() if level != LEVELS[0]]
+        for line in (*short, *(f"wrong: {x}" for x in verdict.wrong)):
             print(f"{faults}: {line}", flush=True)
     print(f"{title:60} {' '.join(f'{x:>13}' for x in LEVELS)}")
     for n, counts in sorted(rows.items()):

@@ -99,8 +99,8 @@ class Campaign:
     def shows(self, fault: int) -> set[str]:
         """The parts that a fault alone makes wrong."""
         if fault not in self._shows:
-            found = self.explained([fault])
-            parts = found.parts if found else []
+            explained = self.explained([fault])
+            parts = explained.parts if explained else []
             self._shows[fault] = {p.unit.label for p in parts if p.report.mismatched}
         return self._shows[fault]
 
@@ -111,11 +111,11 @@ class Campaign:
 
     def verdict(self, faults: Sequence[int]) -> Verdict:
         """How well some faults together are named."""
-        found, stopping = self.explained(faults), self.stops(faults)
+        explained, stopping = self.explained(faults), self.stops(faults)
         levels: dict[int, list[str]] = {n: [LEVELS[0]] if n in stopping else [] for n in faults}
         wrong: list[str] = []
         left = 0
-        for p in found.parts if found else []:
+        for p in explained.parts if explained else []:
             here = [n for n in faults if p.unit.label in self.shows(n)]
             for n in here:
                 levels[n].append(_level(FAULTS[n], p))
@@ -180,8 +180,8 @@ def _together(levels: Sequence[str]) -> str:
 
 def _wrong(faults: Sequence[Planted], p: PartDiagnosis) -> list[str]:
     """What is said of a part, without "perhaps", that none of its faults does."""
-    said = [x for x, sure in _statements(p).items() if sure and not any(_states(f, x) for f in faults)]
+    wrong = [x for x, sure in _statements(p).items() if sure and not any(_states(f, x) for f in faults)]
     absent = [f.kind for f in FAULTS if f.kind and f not in faults]
     # Flags alone do not tell a number from another fault of NaNs; their kind says so.
     kinds = [k for k in p.report.kinds if k.startswith(tuple(absent)) and not k.startswith(FLAGS_ONLY)]
-    return said + kinds
+    return wrong + kinds

@@ -19,6 +19,20 @@ from fuzz.reader import Reader
 from softfloat_ref.base.errors import Error
 
 SHOWN = 20  # faults of one reader
+MANIFESTS = ("scalar", "left_out", "stochastic", "block", "dot", "mixed", "intermediate", "matmul", "trace")
+NAMES = (  # of all readers
+    *("formats", "policies", "profiles", "block_formats", "accumulators", "recipes", "suites", "ports", "waivers"),
+    *("format_names", "affine_names", "affine_rules", "accumulator_trees", "random_sources"),
+    *("profile_names", "policy_names"),
+    *("numbers", "operand_formats", "journal", "npy", "csv", "results", "lines", "operand_lines", "requests"),
+    *("captures", "operand_arrays", "arrays", "packed", "codes", "suite_manifest"),
+    *("training_recipes", "checkpoints", "safetensors", "run_logs", "outcomes", "drawn_arrays"),
+    *("mnist", "mnist_packed", "cifar10", "titanic", "penn_treebank", "text", "schedulers"),
+    *("model_npz", "model_npy", "model_pt", "model_safetensors", "model_onnx"),
+    *("certificates", "proof_results", "report_json", "kept_results", "sources", "file_lists"),
+    *(f"vectors_{x}" for x in ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")),
+    *(f"manifest_{x}" for x in MANIFESTS),
+)
 
 
 def workplace(folder: Path) -> Path:
@@ -64,12 +78,12 @@ def main(names: tuple[str, ...], count: int, first: int, seconds: float | None, 
     failed = False
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         work = workplace(Path(folder))
-        found = all_readers(work)
-        if unknown := [n for n in names if n not in found]:
-            raise click.UsageError(f"unknown reader {unknown[0]}; there are {', '.join(found)}")
+        readers = all_readers(work)
+        if unknown := [n for n in names if n not in readers]:
+            raise click.UsageError(f"unknown reader {unknown[0]}; there are {', '.join(readers)}")
         gc.freeze()  # what was imported is not looked through again and again
         with guard.limits(work):
-            for reader in (found[n] for n in names or found):
+            for reader in (readers[n] for n in names or readers):
                 if show:
                     for number in range(first, first + count):
                         print(reader.input(number))

@@ -59,11 +59,11 @@ class Found:
 
 def measured(reader: Reader, work: Path, first: int, count: int) -> Found:
     """What the inputs of those numbers take. A process that dies, or is ended, goes on with the next number."""
-    found, number = Found(), first
+    total, number = Found(), first
     while number < first + count:
         part, number = _in_child(reader, work, number, first + count - number)
-        found += part
-    return found
+        total += part
+    return total
 
 
 def _in_child(reader: Reader, work: Path, first: int, count: int) -> tuple[Found, int]:
@@ -84,15 +84,15 @@ def _in_child(reader: Reader, work: Path, first: int, count: int) -> tuple[Found
     parts = [
         Found(**{**x, "slowest": tuple(x["slowest"]), "largest": tuple(x["largest"])}) for x in map(json.loads, lines)
     ]
-    found = sum(parts, Found())
+    total = sum(parts, Found())
     if ended == 0:
-        return found, first + count
+        return total, first + count
     number = max(first, _PLACE.unpack_from(place, 0)[0])
     what = f"ended by signal {-ended}" if ended < 0 else f"ended with code {ended}"
     if ended == -signal.SIGKILL:
         what = f"more than {SECONDS:g} s, or killed"
     fault = f"{reader.name} {number}: {what}\n  {reader.input(number)[:300]!r}"
-    return found + Found(1, faults=[fault]), number + 1
+    return total + Found(1, faults=[fault]), number + 1
 
 
 def _watched(child: int, place: mmap.mmap) -> int:
@@ -158,11 +158,11 @@ def main(names: tuple[str, ...], count: int, first: int, show: bool) -> None:
     print(f"{'reader':20}{'inputs':>8}{'accepted':>9}{'refused':>9}{'other':>7}{'the slowest':>26}{'the largest':>26}")
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         work = workplace(Path(folder))
-        found = all_readers(work)
-        if unknown := [n for n in names if n not in found]:
-            raise click.UsageError(f"unknown reader {unknown[0]}; there are {', '.join(found)}")
+        readers = all_readers(work)
+        if unknown := [n for n in names if n not in readers]:
+            raise click.UsageError(f"unknown reader {unknown[0]}; there are {', '.join(readers)}")
         gc.freeze()
-        for reader in (found[n] for n in names or found):
+        for reader in (readers[n] for n in names or readers):
             one = measured(reader, work, first, count)
             numbers = f"  {one.slowest[2]} {one.largest[2]}" if show else ""
             print(_line(reader.name, one) + numbers, flush=True)

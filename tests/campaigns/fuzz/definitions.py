@@ -44,12 +44,12 @@ def use_format(fmt: Format) -> None:
     fmt.hex(encode(-1.5, fmt).bits)
 
 
-def use_any(found: Format | BlockFormat) -> None:
+def use_any(definition: Format | BlockFormat) -> None:
     """Encode with a scalar format, or quantize a block."""
-    if isinstance(found, Format):
-        use_format(found)
+    if isinstance(definition, Format):
+        use_format(definition)
     else:
-        fmt, profile = resolve(found, None)
+        fmt, profile = resolve(definition, None)
         quantize_block([_ONE, _ONE], fmt, profile)
 
 
@@ -121,11 +121,11 @@ def _trees() -> list[bytes]:
 
 
 def _use_suite(path: str) -> None:
-    found = find_suite(path)
-    if found is not None:
-        for vectors in list(found.sets.values())[:3]:
+    suite = find_suite(path)
+    if suite is not None:
+        for vectors in list(suite.sets.values())[:3]:
             vectors.to_dict()
-        found.replaced(10, 1)
+        suite.replaced(10, 1)
 
 
 def _ports(path: str, folder: Path) -> None:
@@ -370,7 +370,7 @@ def readers() -> list[Reader]:
 def _number(text: str) -> None:
     if len(text) % 3 == 0:
         parse_code(text)
-    found = parse_number(text)
-    encode(found, "fp16")
-    if not hasattr(found, "numerator"):
-        shortest(found)  # type: ignore[arg-type]
+    number = parse_number(text)
+    encode(number, "fp16")
+    if not hasattr(number, "numerator"):
+        shortest(number)  # type: ignore[arg-type]

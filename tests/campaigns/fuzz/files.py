@@ -245,10 +245,10 @@ def _journal(folder: Path) -> Reader:
     (place / UNFINISHED).mkdir(parents=True)
 
     def lines(rng: Any, data: bytes) -> bytes:
-        found = data.splitlines()
-        at = rng.randrange(len(found))
-        found[at] = json_tree(rng, found[at])
-        return b"\n".join(found) + b"\n"
+        rows = data.splitlines()
+        at = rng.randrange(len(rows))
+        rows[at] = json_tree(rng, rows[at])
+        return b"\n".join(rows) + b"\n"
 
     def run(data: bytes, _: Path) -> None:
         _emptied(place)
@@ -283,12 +283,12 @@ def _laid_out(text: str) -> str:
 
 
 def _npy_examples() -> list[bytes]:
-    found = []
+    examples = []
     for array in (np.ones((4, 8), np.float32), np.arange(6, dtype=np.int16), np.full((2, 3, 4), 1e300)):
         out = io.BytesIO()
         np.save(out, array)
-        found.append(out.getvalue())
-    return found
+        examples.append(out.getvalue())
+    return examples
 
 
 def _npz(**arrays: Any) -> bytes:
@@ -303,11 +303,11 @@ def _captures() -> list[bytes]:
 
 
 def _arrays(folder: Path) -> list[bytes]:
-    found = []
+    examples = []
     for fmt in ("mxfp8", "nvfp4", "msfp12", "fp8_e4m3", "qint8", "quint12"):
         files.save(folder / "b.npz", encode(np.ones((2, 40), np.float32), fmt))
-        found.append((folder / "b.npz").read_bytes())
-    return found
+        examples.append((folder / "b.npz").read_bytes())
+    return examples
 
 
 def _read_npy(path: str, _: Path) -> None:
@@ -325,10 +325,10 @@ def _read_numbers(path: str, _: Path) -> None:
 
 
 def _results(path: str, _: Path) -> None:
-    found = check_results(_SET, path)
+    results = check_results(_SET, path)
     list(executed_cases(_SET, path))
-    if found.failure or found.mismatched:
-        raise Error(found.failure or "mismatches")
+    if results.failure or results.mismatched:
+        raise Error(results.failure or "mismatches")
 
 
 def _lines(path: str, _: Path) -> None:

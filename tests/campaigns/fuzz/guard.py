@@ -78,11 +78,11 @@ def _opened(path: Any, mode: Any) -> None:
 def _inside(path: Any, what: str) -> None:
     if isinstance(path, int) or _plainly_inside(os.fsdecode(path)):
         return
-    found = os.path.realpath(os.fsdecode(path))
-    if found.startswith(_HERE) and ("__pycache__" in found or ".pyc" in found):  # Numba's cache, and bytecode
+    real = os.path.realpath(os.fsdecode(path))
+    if real.startswith(_HERE) and ("__pycache__" in real or ".pyc" in real):  # Numba's cache, and bytecode
         return
-    if found != _Watch.folder and not found.startswith(_Watch.folder + os.sep):
-        _Watch.seen.append(f"{what} {found}")
+    if real != _Watch.folder and not real.startswith(_Watch.folder + os.sep):
+        _Watch.seen.append(f"{what} {real}")
 
 
 def _plainly_inside(name: str) -> bool:

@@ -25,9 +25,9 @@ from softfloat_ref.base.disk_cache import stamp
 from softfloat_ref.base.errors import HIDDEN, Error
 from softfloat_ref.nn.model_files import tensors
 from softfloat_ref.proof import certificate, prove
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
+from softfloat_ref.proof.outcome import macro_lines
 from softfloat_ref.proof.stimuli import literals
-from softfloat_ref.proof.texts import asking
 from softfloat_ref.rtl.draft.design import _macros
 from softfloat_ref.rtl.sources import read_sources
 
@@ -117,8 +117,8 @@ def _safetensors() -> bytes:
 def _onnx() -> bytes:
     from onnx import TensorProto, helper, numpy_helper
 
-    found = [numpy_helper.from_array(ONES, "w"), helper.make_tensor("b", TensorProto.BFLOAT16, [2], [1.5, -2.0])]
-    data: bytes = helper.make_model(helper.make_graph([], "g", [], [], found)).SerializeToString()
+    tensors = [numpy_helper.from_array(ONES, "w"), helper.make_tensor("b", TensorProto.BFLOAT16, [2], [1.5, -2.0])]
+    data: bytes = helper.make_model(helper.make_graph([], "g", [], [], tensors)).SerializeToString()
     return data
 
 
@@ -127,15 +127,15 @@ def _certificate(path: str, folder: Path) -> None:
     asked = (certificate, "answer_text", lambda *_: SimpleNamespace(result="unsat"))
     with instead((certificate, "changed", lambda reading, folder: iter(())), asked):
         table = certificate.read_certificate(path)
-        found = list(certificate.problems(table, folder))
+        lines = list(certificate.problems(table, folder))
         list(certificate.other_versions(table))
-    if any("changed after" not in x for x in found):
-        raise Error(found[0])
+    if any("changed after" not in x for x in lines):
+        raise Error(lines[0])
 
 
 def _results(path: str, folder: Path) -> None:
     journal = prove._Journal(SimpleNamespace(hash="q"), folder / "proof")  # type: ignore[arg-type]
-    if journal.known("all", How(1.0)) is None:
+    if journal.known("all", Tactics(1.0)) is None:
         raise Error("not decided")
 
 
@@ -153,10 +153,10 @@ def _cached(path: str, _: Path) -> None:
 
 
 def _sources(path: str, folder: Path) -> None:
-    found = read_sources([path]).in_order()
-    list(_macros(found.files))
-    list(asking(("SYNTHESIS", "YOSYS"), found.files))
-    literals(found.files)
+    sources = read_sources([path]).in_order()
+    list(_macros(sources.files))
+    list(macro_lines(("SYNTHESIS", "YOSYS"), sources.files))
+    literals(sources.files)
 
 
 def _in_list(path: str, folder: Path) -> None:
@@ -169,7 +169,7 @@ def readers(folder: Path) -> list[Reader]:
     (folder / "x.sv").write_bytes(SOURCE)
     (folder / "y.f").write_text("-D C\n")
     result = {"sha256": disk_cache._hash([1, {"a": [2]}]), "result": [1, {"a": [2]}]}
-    found = [
+    readers = [
         Reader("model_npz", [_npz()], in_file("m.npz", _use), mutator=npz_members, structure=structures.npz),
         Reader(
             "model_npy",
@@ -213,11 +213,11 @@ def readers(folder: Path) -> list[Reader]:
         ),
     ]
     if importlib.util.find_spec("safetensors"):
-        found.append(
+        readers.append(
             Reader(
                 "model_safetensors", [_safetensors()], in_file("m.safetensors", _use), structure=structures.safetensors
             )
         )
     if importlib.util.find_spec("onnx"):
-        found.append(Reader("model_onnx", [_onnx()], in_file("m.onnx", _use), structure=structures.onnx))
-    return found
+        readers.append(Reader("model_onnx", [_onnx()], in_file("m.onnx", _use), structure=structures.onnx))
+    return readers

@@ -89,8 +89,8 @@ def _from_nothing(rng: random.Random, words: Sequence[str]) -> bytes:
 
 
 def _number(rng: random.Random) -> int:
-    found = rng.choice(NUMBERS if rng.random() < 0.8 else HUGE)
-    return -found if rng.random() < 0.15 else found
+    number = rng.choice(NUMBERS if rng.random() < 0.8 else HUGE)
+    return -number if rng.random() < 0.15 else number
 
 
 def _token(rng: random.Random, words: Sequence[str]) -> str:
@@ -159,10 +159,10 @@ def _replace_number(rng: random.Random, data: bytes, *_: Any) -> bytes:
 
 def _same_numbers(rng: random.Random, data: bytes, *_: Any) -> bytes:
     """One number for another wherever it stands, so that what counts the same thing still agrees."""
-    found = _found(rng, data, _NUMBER)
-    if found is None:
+    places = _found(rng, data, _NUMBER)
+    if places is None:
         return data
-    old, new = found[0], str(_number(rng)).encode()
+    old, new = places[0], str(_number(rng)).encode()
     return _NUMBER.sub(lambda match: new if match[0] == old else match[0], data)
 
 
@@ -225,15 +225,15 @@ def json_tree(rng: random.Random, data: bytes) -> bytes:
 @functools.lru_cache
 def _paths(data: bytes) -> list[tuple[Any, ...]]:
     """The keys that lead to every place of an example's tree."""
-    found: list[tuple[Any, ...]] = []
+    paths: list[tuple[Any, ...]] = []
     todo: list[tuple[Any, tuple[Any, ...]]] = [(json.loads(data), ())]
     while todo:
         holder, path = todo.pop()
         if isinstance(holder, (dict, list)):
             inner = holder.items() if isinstance(holder, dict) else enumerate(holder)
             todo += [(x, (*path, key)) for key, x in inner]
-            found += [(*path, key) for key in (holder if isinstance(holder, dict) else range(len(holder)))]
-    return found
+            paths += [(*path, key) for key in (holder if isinstance(holder, dict) else range(len(holder)))]
+    return paths
 
 
 def _follow(value: Any, path: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -245,13 +245,13 @@ def _follow(value: Any, path: tuple[Any, ...]) -> tuple[Any, Any]:
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
     """Every holder and key of a tree."""
-    found, todo = list[tuple[Any, Any]](), [value]
+    places, todo = list[tuple[Any, Any]](), [value]
     while todo:
         holder = todo.pop()
         inner = holder.values() if isinstance(holder, dict) else holder
-        found += [(holder, key) for key in (holder if isinstance(holder, dict) else range(len(holder)))]
+        places += [(holder, key) for key in (holder if isinstance(holder, dict) else range(len(holder)))]
         todo += [x for x in inner if isinstance(x, (dict, list))]
-    return found
+    return places
 
 
 def _change(rng: random.Random, holder: Any, key: Any, pick: Pick) -> None:

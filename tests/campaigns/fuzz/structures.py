@@ -181,8 +181,8 @@ def npy(rng: random.Random, example: bytes = b"") -> bytes:
 
 def npz(rng: random.Random, example: bytes) -> bytes:
     """Members of an example's names, that claim something."""
-    with zipfile.ZipFile(io.BytesIO(example)) as found:
-        members = {name: found.read(name) for name in found.namelist()}
+    with zipfile.ZipFile(io.BytesIO(example)) as source:
+        members = {name: source.read(name) for name in source.namelist()}
     name = rng.choice([*members, "x.npy"])
     n = _count(rng)
     match rng.randrange(9):

@@ -308,10 +308,10 @@ def _log(path: str, _: Path) -> None:
 
 def _one_line(rng: random.Random, data: bytes) -> bytes:
     """One of the JSON texts changed."""
-    found = data.splitlines()
-    at = rng.randrange(len(found))
-    found[at] = json_tree(rng, found[at])
-    return b"\n".join(found) + b"\n"
+    lines = data.splitlines()
+    at = rng.randrange(len(lines))
+    lines[at] = json_tree(rng, lines[at])
+    return b"\n".join(lines) + b"\n"
 
 
 def _outcomes(folder: Path) -> Reader:
@@ -324,11 +324,11 @@ def _outcomes(folder: Path) -> Reader:
 
     def run(data: bytes, _: Path) -> None:
         put(path, data)
-        found = compare._stored(recipe, place)
-        if found is None:
+        outcome = compare._stored(recipe, place)
+        if outcome is None:
             raise Error("made anew")
-        compare.summaries([found])
-        json.dumps(compare.as_json([found]), allow_nan=False)
+        compare.summaries([outcome])
+        json.dumps(compare.as_json([outcome]), allow_nan=False)
 
     return Reader(
         "outcomes",
@@ -371,9 +371,9 @@ def _files(folder: Path, name: str, kind: str, contents: dict[str, bytes], examp
 
     def run(data: bytes, _: Path) -> None:
         put(place / first, data)
-        found = load(kind, seed=0, root=place / first if kind == "text" else place, **sizes)
-        assert len(found.train_x) == len(found.train_y)
-        assert found.train_y.max() < found.classes
+        loaded = load(kind, seed=0, root=place / first if kind == "text" else place, **sizes)
+        assert len(loaded.train_x) == len(loaded.train_y)
+        assert loaded.train_y.max() < loaded.classes
 
     words = ("male", "S", "22", "Survived", "<unk>", ",", '"', "\n")
     structure = structures.gz if first.endswith(".gz") else structures.text

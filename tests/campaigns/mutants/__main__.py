@@ -42,25 +42,25 @@ FIRST = {
 
 def files(modules: tuple[str, ...]) -> list[Path]:
     """The files of modules: of the core, or a path below the oracle."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for name in modules or CORE:
         path = ORACLE / name
         inside = (p for p in sorted(path.glob("*.py")) if p.name not in UNSAMPLED)
-        found += inside if path.is_dir() else [path.with_suffix(".py")]
-    for path in found:
+        paths += inside if path.is_dir() else [path.with_suffix(".py")]
+    for path in paths:
         if not path.is_file():
             raise click.UsageError(f"{path}: no such module; the core is {', '.join(CORE)}")
-    return found
+    return paths
 
 
 def changed_lines(base: str, path: Path) -> set[int]:
     """The lines of a file that differ from another commit's, wherever it stood there."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     whole = _git("diff", "--unified=0", "--find-renames", base, "--", str(run.TOP / "softfloat_ref"))
     _, _, rest = whole.partition(f"\n+++ b/{path.relative_to(run.TOP)}\n")
     for start, count in re.findall(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", rest.partition("\ndiff --git ")[0], re.M):
-        found |= set(range(int(start), int(start) + int(count or 1)))
-    return found
+        numbers |= set(range(int(start), int(start) + int(count or 1)))
+    return numbers
 
 
 def first_samples(path: Path) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def base_commit() -> str:
     """Where the branch left main, or, on main, the commit before; "" where git knows neither."""
     head = _git("rev-parse", "HEAD")
     tried = (("merge-base", "HEAD", "origin/main"), ("merge-base", "HEAD", "main"), ("rev-parse", "--verify", "HEAD~1"))
-    return next((found.strip() for x in tried if (found := _git(*x)) and found != head), "")
+    return next((commit.strip() for x in tried if (commit := _git(*x)) and commit != head), "")
 
 
 def _git(*arguments: str) -> str:
@@ -105,7 +105,7 @@ def main(modules: tuple[str, ...], changed: bool, base: str | None, seconds: flo
         if not base:
             print("no commit to compare with: nothing is mutated")
             return
-        lines = {path: found for path in lines if (found := changed_lines(base, path))}
+        lines = {path: numbers for path in lines if (numbers := changed_lines(base, path))}
     if not lines:
         print("no changed lines of the core: nothing is mutated")
         return

@@ -51,8 +51,8 @@ def _listed(circuit: Circuit) -> Iterable[Bug]:
         if not int(number) >= FIRST or not {"bug", "edits"} <= set(table) <= _KEYS:
             raise Error(f"{path.name}: [{number}]: numbers start at {FIRST}, keys are {sorted(_KEYS)}")
         edits = tuple((old, new) for old, new in table["edits"])
-        said = [" ".join(table.get(key, "").split()) for key in ("equivalent", "witness", "needs")]
-        yield Bug(int(number), table["bug"], edits, *said)
+        reasons = [" ".join(table.get(key, "").split()) for key in ("equivalent", "witness", "needs")]
+        yield Bug(int(number), table["bug"], edits, *reasons)
 
 
 def module(circuit: Circuit, bug: Bug) -> str:

@@ -54,16 +54,16 @@ def run(
     """Build the circuit's bench and run it; chosen: numbers of bugs, all where there are none; simulator: the first
     that can be used here. Raises Error where the correct circuit differs from what is expected, or does not build, and
     where a bug shows that is said to be equivalent."""
-    found = chosen_bugs(circuit, chosen)
-    bench = Bench(circuit, found, work, simulator)
-    tell(f"{circuit.name}: {len(found)} bugs built")
+    listed = chosen_bugs(circuit, chosen)
+    bench = Bench(circuit, listed, work, simulator)
+    tell(f"{circuit.name}: {len(listed)} bugs built")
     known = tuple(m for m in methods if any(stimuli.has(m, s) for s in circuit.settings))
-    outcomes = {b.number: Outcome(circuit.name, b, known) for b in found}
+    outcomes = {b.number: Outcome(circuit.name, b, known) for b in listed}
     for method in known:
         for setting in circuit.settings:
             _run_setting(bench, setting, method, size, seed, outcomes)
         shown = sum(method in o.falls for o in outcomes.values())
-        tell(f"{circuit.name}: {method}: {shown} of {len(found)} show")
+        tell(f"{circuit.name}: {method}: {shown} of {len(listed)} show")
     _run_witnesses(bench, outcomes)
     refuse_equivalent(outcomes.values())
     return list(outcomes.values())

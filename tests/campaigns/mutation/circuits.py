@@ -78,8 +78,8 @@ class Circuit:
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        found = [s.cases(ONE).fields for s in self.settings]
-        return max(found, key=lambda fields: sum(f.digits for f in fields))
+        each = [s.cases(ONE).fields for s in self.settings]
+        return max(each, key=lambda fields: sum(f.digits for f in fields))
 
     def setting(self, name: str) -> Setting:
         return next(s for s in self.settings if s.name == name)

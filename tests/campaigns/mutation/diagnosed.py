@@ -63,7 +63,7 @@ _RECORD = """\
 
 
 @dataclass(frozen=True)
-class Said:
+class DiagnosedBug:
     """A bug and its diagnosis; None where no case shows it."""
 
     circuit: str
@@ -89,24 +89,24 @@ def setting_of(circuit: Circuit, bug: Bug) -> Setting:
 class Recorder:
     """A bench that writes what every copy of a circuit answers."""
 
-    def __init__(self, circuit: Circuit, found: Sequence[Bug], work: Path, simulator: Simulator | None = None) -> None:
-        self.circuit, self.bugs, self.work = circuit, tuple(found), work
+    def __init__(self, circuit: Circuit, bugs: Sequence[Bug], work: Path, simulator: Simulator | None = None) -> None:
+        self.circuit, self.bugs, self.work = circuit, tuple(bugs), work
         self.simulator = simulator or find()
         work.mkdir(parents=True, exist_ok=True)
         bench, copies = work / f"{TOP}.sv", work / f"{circuit.name}_copies.sv"
         record = _RECORD.replace("{ready}", "out_ready")
-        bench.write_text(_TASK.sub(lambda _: record, bench_text(circuit, found)))
-        copies.write_text("\n".join(module(circuit, b) for b in found if b.edits))
+        bench.write_text(_TASK.sub(lambda _: record, bench_text(circuit, bugs)))
+        copies.write_text("\n".join(module(circuit, b) for b in bugs if b.edits))
         run = self.simulator.run([bench, circuit.source, copies], TOP, work_dir=work, timeout_s=TIMEOUT_S)
         if run.returncode:
             raise Error(f"{circuit.name}: the bench does not start: {run.output}")
 
     def answers(self, cases: Cases, setting: Setting) -> list[list[Answer]]:
         """For each case, what each bug answers."""
-        given, log = self.work / f"{setting.name}.cases", self.work / f"{setting.name}.answers"
-        stimuli.write_cases(self.circuit, cases, self._operands(cases), given)
+        inputs, log = self.work / f"{setting.name}.cases", self.work / f"{setting.name}.answers"
+        stimuli.write_cases(self.circuit, cases, self._operands(cases), inputs)
         controls = [f"+{name}={value}" for name, value in setting.controls.items()]
-        command = [*self.simulator.command(TOP, self.work), f"+cases={given}", f"+answers={log}", *controls]
+        command = [*self.simulator.command(TOP, self.work), f"+cases={inputs}", f"+answers={log}", *controls]
         subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, cwd=self.work, check=True)
         lines = log.read_text().splitlines()
         return [[self._answer(word) for word in line.split()] for line in lines]
@@ -131,13 +131,13 @@ class Recorder:
 
 
 def diagnosed(
-    circuit: Circuit, found: Sequence[Bug], work: Path, count: int = 0, simulator: Simulator | None = None
-) -> Iterator[Said]:
+    circuit: Circuit, bugs: Sequence[Bug], work: Path, count: int = 0, simulator: Simulator | None = None
+) -> Iterator[DiagnosedBug]:
     """Run the bugs and diagnose each."""
-    recorder = Recorder(circuit, found, work, simulator)
+    recorder = Recorder(circuit, bugs, work, simulator)
     size = Size(count or COUNTS[circuit.name])
     by_setting: dict[str, list[Bug]] = {}
-    for bug in found:
+    for bug in bugs:
         by_setting.setdefault(setting_of(circuit, bug).name, []).append(bug)
     for name, group in by_setting.items():
         setting = circuit.setting(name)
@@ -151,13 +151,13 @@ def diagnosed(
                 judge.compare(line, row[at])
             diagnosis = diagnosis_of(judge.report)
             seconds = time.monotonic() - start
-            yield Said(circuit.name, bug, name, len(lines), judge.report.mismatched, diagnosis, seconds)
+            yield DiagnosedBug(circuit.name, bug, name, len(lines), judge.report.mismatched, diagnosis, seconds)
 
 
-def text(said: Said) -> str:
+def text(row: DiagnosedBug) -> str:
     """A row of the table."""
-    d = said.diagnosis
-    head = f"{said.circuit:15} {said.bug.number:3} {said.bug.text:66.66} {said.wrong:6} of {said.cases:<6}"
+    d = row.diagnosis
+    head = f"{row.circuit:15} {row.bug.number:3} {row.bug.text:66.66} {row.wrong:6} of {row.cases:<6}"
     if d is None or not d.findings:
         return f"{head} {'no case shows it' if d is None else 'nothing explains it'}"
     names = " | ".join(f.hypothesis.name for f in d.best[:3])
@@ -176,12 +176,12 @@ def main() -> int:
         for name in options.circuit or COUNTS:
             circuit = CIRCUITS[name]
             wanted = options.bug or range(1, OWN + 1)
-            for said in diagnosed(
+            for row in diagnosed(
                 circuit, [b for b in bugs(circuit) if b.number in wanted], Path(folder) / name, options.n
             ):
-                print(text(said), flush=True)
+                print(text(row), flush=True)
                 total += 1
-                complete += said.diagnosis is not None and said.diagnosis.complete
+                complete += row.diagnosis is not None and row.diagnosis.complete
     print(f"{total} bugs, {complete} of them explained in every case", file=sys.stderr)
     return 0
 

@@ -60,8 +60,8 @@ def unproven(outcomes: Iterable[Outcome]) -> list[Outcome]:
 def _bug_line(outcome: Outcome, width: int) -> str:
     shown = [*outcome.methods, *(["witness"] if outcome.bug.witness else [])]
     falls = "; ".join(f"{m} {_where(outcome.falls.get(m))}" for m in shown)
-    said = "equivalent" if outcome.bug.equivalent else falls
-    return f"{outcome.circuit:{width}} {outcome.bug.number:>3} {outcome.bug.text}: {said}"
+    reason = "equivalent" if outcome.bug.equivalent else falls
+    return f"{outcome.circuit:{width}} {outcome.bug.number:>3} {outcome.bug.text}: {reason}"
 
 
 def _where(fall: Fall | None) -> str:

@@ -27,10 +27,10 @@ def source(circuit: Circuit, bugs: Sequence[Bug]) -> str:
 
 
 def _body(circuit: Circuit, bugs: Sequence[Bug]) -> Iterator[str]:
-    found = read_module([circuit.source], circuit.name)
-    values = ", ".join(f".{name}({name})" for name in found.parameters)
-    outputs = [p.name for p in found.ports.values() if p.direction == "output"]
-    inputs = [p.name for p in found.ports.values() if p.direction == "input" and p.name != "defect"]
+    module = read_module([circuit.source], circuit.name)
+    values = ", ".join(f".{name}({name})" for name in module.parameters)
+    outputs = [p.name for p in module.ports.values() if p.direction == "output"]
+    inputs = [p.name for p in module.ports.values() if p.direction == "input" and p.name != "defect"]
     for n, name in [(0, f"{circuit.name}_0"), *((b.number, module_name(circuit, b)) for b in bugs)]:
         yield from (f"  wire [$bits({output})-1:0] {output}_{n};" for output in outputs)
         wires = [f".{i}({i})" for i in inputs] + [f".{output}({output}_{n})" for output in outputs]

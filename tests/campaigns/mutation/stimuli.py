@@ -31,8 +31,8 @@ def write(circuit: Circuit, setting: Setting, method: str, size: Size, seed: int
     if method == "vectors":
         _golden(circuit, cases, path)
     else:
-        found = random_inputs(cases, seed) if method == "random" else testfloat_inputs(cases, seed)
-        write_cases(circuit, cases, itertools.islice(found, cases.count), path)
+        inputs = random_inputs(cases, seed) if method == "random" else testfloat_inputs(cases, seed)
+        write_cases(circuit, cases, itertools.islice(inputs, cases.count), path)
 
 
 def write_cases(circuit: Circuit, cases: Cases, inputs: Iterable[Line], path: Path) -> None:

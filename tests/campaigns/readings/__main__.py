@@ -28,7 +28,7 @@ from readings.outcomes import Outcome, outcomes, reasons, table, ways
 @click.option("--quiet", is_flag=True, help="Without the sources of what must not be.")
 def main(seconds: float, seed: int, first: int, end: int | None, in_turn: bool, quiet: bool) -> None:
     """Draw circuits, simulate them, and prove them."""
-    began, found = time.monotonic(), list[Outcome]()
+    began, results = time.monotonic(), list[Outcome]()
 
     def circuits() -> Iterator[Circuit]:
         for number in range(first, end) if end is not None else itertools.count(first):
@@ -38,14 +38,14 @@ def main(seconds: float, seed: int, first: int, end: int | None, in_turn: bool, 
 
     with tempfile.TemporaryDirectory() as folder:
         for outcome in outcomes(circuits(), Path(folder)):
-            found.append(outcome)
+            results.append(outcome)
             if outcome.forbidden and not quiet:
                 print(outcome.text, flush=True)
-    print(f"{len(found)} draws from {first}, seed {seed}")
-    print("\n".join(table(found)))
-    print("\n".join(["right ones that are not proved:", *reasons(found)]))
-    print("\n".join(["what must not be, and what is right by what simulators make of x:", *ways(found)]))
-    sys.exit(any(outcome.forbidden for outcome in found))
+    print(f"{len(results)} draws from {first}, seed {seed}")
+    print("\n".join(table(results)))
+    print("\n".join(["right ones that are not proved:", *reasons(results)]))
+    print("\n".join(["what must not be, and what is right by what simulators make of x:", *ways(results)]))
+    sys.exit(any(outcome.forbidden for outcome in results))
 
 
 if __name__ == "__main__":

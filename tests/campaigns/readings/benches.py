@@ -83,13 +83,13 @@ def walk(inputs: int, few: bool) -> tuple[int, ...]:
     words, count = random.Random(inputs), 1 << inputs
     half = inputs // 2
     turned = [v >> half | (v & (1 << half) - 1) << inputs - half for v in range(count)]
-    found = [*words.sample(range(1, count - 1), 8), *range(count), *reversed(range(count))]
+    steps = [*words.sample(range(1, count - 1), 8), *range(count), *reversed(range(count))]
     for _ in range(1 if inputs > WIDE else 6):
-        found += words.sample(range(count), min(count, 1 << WIDE))
+        steps += words.sample(range(count), min(count, 1 << WIDE))
     if inputs <= WIDE:
-        found += turned
-        found += [v ^ 1 << bit for v in words.sample(range(count), count // 4) for bit in range(inputs) for v in (v, 0)]
-    return tuple(words.choices(found, k=OPERATIONS)) if few else tuple(found)
+        steps += turned
+        steps += [v ^ 1 << bit for v in words.sample(range(count), count // 4) for bit in range(inputs) for v in (v, 0)]
+    return tuple(words.choices(steps, k=OPERATIONS)) if few else tuple(steps)
 
 
 def bench(circuit: Circuit, folder: Path) -> str:
@@ -109,14 +109,14 @@ def bench(circuit: Circuit, folder: Path) -> str:
 
 
 def _ports(circuit: Circuit) -> str:
-    found, low = [], 0
+    ports, low = [], 0
     for name, width in reversed(circuit.widths.items()):
-        found.append(f".{name}(stim[{low + width - 1}:{low}])")
+        ports.append(f".{name}(stim[{low + width - 1}:{low}])")
         low += width
-    found += [".clk(clk)"] if circuit.clocked else []
-    found += [f".{circuit.reset}(reset)"] if circuit.active else []
-    found += [f".{n}({n})" for n in ("in_valid", "in_ready", "out_valid", "out_ready") if circuit.handshake]
-    return ", ".join([*found, ".result(result)"])
+    ports += [".clk(clk)"] if circuit.clocked else []
+    ports += [f".{circuit.reset}(reset)"] if circuit.active else []
+    ports += [f".{n}({n})" for n in ("in_valid", "in_ready", "out_valid", "out_ready") if circuit.handshake]
+    return ", ".join([*ports, ".result(result)"])
 
 
 def _kept(path: Path, numbers: tuple[int, ...]) -> Path:

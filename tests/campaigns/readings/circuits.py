@@ -56,14 +56,14 @@ def answers(target: Target) -> tuple[int, ...]:
     """The results, by the inputs side by side."""
     of = unit(target)
     widths = [f.width for f in of.inputs]
-    found = []
+    results = []
     for word in range(1 << sum(widths)):
         codes, rest = [], word
         for width in reversed(widths):
             codes.append(rest & (1 << width) - 1)
             rest >>= width
-        found.append(of.answer(tuple(reversed(codes)))[0])
-    return tuple(found)
+        results.append(of.answer(tuple(reversed(codes)))[0])
+    return tuple(results)
 
 
 @dataclass
@@ -113,17 +113,17 @@ class Circuit:
     @property
     def ports(self) -> dict[str, Any]:
         """The port map."""
-        found: dict[str, Any] = {"module": self.name, "ignore": ["flags"]}
+        table: dict[str, Any] = {"module": self.name, "ignore": ["flags"]}
         if self.clocked:
-            found["clock"] = "clk"
+            table["clock"] = "clk"
         if self.latency:
-            found["latency"] = self.latency
-        found |= {"inputs": {name: name for name in self.widths}, "outputs": {"result": "result"}}
+            table["latency"] = self.latency
+        table |= {"inputs": {name: name for name in self.widths}, "outputs": {"result": "result"}}
         if self.active:
-            found["reset"] = {"port": self.reset, "active": self.active}
+            table["reset"] = {"port": self.reset, "active": self.active}
         if self.handshake:
-            found["handshake"] = {n: n for n in ("in_valid", "in_ready", "out_valid", "out_ready")}
-        return found
+            table["handshake"] = {n: n for n in ("in_valid", "in_ready", "out_valid", "out_ready")}
+        return table
 
     def write(self, folder: Path, earlier: bool = False) -> None:
         """Its files, or those of the proof before."""

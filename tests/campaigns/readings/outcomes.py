@@ -127,19 +127,19 @@ def proved(circuit: Circuit, folder: Path, truth: Truth) -> Outcome:
         return Outcome(circuit, truth, FAULT, f"{type(e).__name__}: {e}", checked)
     if done.returncode > 128:  # a signal, which is for the campaign
         sys.exit(done.returncode)
-    said = done.stdout + done.stderr
-    return Outcome(circuit, truth, _verdict(done.returncode, said, done.stderr), said, checked)
+    output = done.stdout + done.stderr
+    return Outcome(circuit, truth, _verdict(done.returncode, output, done.stderr), output, checked)
 
 
-def _verdict(code: int, said: str, errors: str) -> str:
-    if "Traceback" in said:
+def _verdict(code: int, output: str, errors: str) -> str:
+    if "Traceback" in output:
         return FAULT
     if code == 2:
         lines = [line for line in errors.splitlines() if not line.endswith("is skipped")]
         return "refused" if len(lines) == 1 else FAULT
-    if code == 1 and not said.startswith("COUNTEREXAMPLE"):
-        return "refused" if said.startswith("FAIL: ") else SOURCE
-    if code == 1 and CHOICE in said:
+    if code == 1 and not output.startswith("COUNTEREXAMPLE"):
+        return "refused" if output.startswith("FAIL: ") else SOURCE
+    if code == 1 and CHOICE in output:
         return BY_X
     return VERDICTS.get(code, FAULT)
 
@@ -150,7 +150,7 @@ CELLS: Final = {
 }
 
 
-def table(found: Sequence[Outcome]) -> Iterator[str]:
+def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """A row for each group of ways of writing, and one for all: what `prove` says of right circuits and of wrong ones,
     in capitals what must not be."""
     short = {SOURCE: "source", "undecided": "open", BY_X: "by x"}
@@ -158,29 +158,29 @@ def table(found: Sequence[Outcome]) -> Iterator[str]:
     for row in titles:
         row[-1] = row[-1].upper()
     yield f"{'':12}" + "".join(f"{title:>8}" for title in ("drawn", "unbuilt", *titles[0], *titles[1]))
-    for group in sorted({o.circuit.subject.group for o in found}):
-        yield _row(group, [o for o in found if o.circuit.subject.group == group])
-    yield _row("all", found)
+    for group in sorted({o.circuit.subject.group for o in outcomes}):
+        yield _row(group, [o for o in outcomes if o.circuit.subject.group == group])
+    yield _row("all", outcomes)
 
 
-def _row(name: str, found: Sequence[Outcome]) -> str:
-    kinds, cells = Counter(o.kind for o in found), Counter((o.kind, o.cell) for o in found)
-    numbers = [len(found), kinds["unusable"]]
+def _row(name: str, outcomes: Sequence[Outcome]) -> str:
+    kinds, cells = Counter(o.kind for o in outcomes), Counter((o.kind, o.cell) for o in outcomes)
+    numbers = [len(outcomes), kinds["unusable"]]
     for kind, verdicts in CELLS.items():
         numbers += [kinds[kind], *(cells[kind, verdict] for verdict in verdicts)]
     return f"{name:12}" + "".join(f"{n:8}" for n in numbers)
 
 
-def reasons(found: Sequence[Outcome]) -> Iterator[str]:
+def reasons(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Why right circuits were refused, the most frequent reasons first."""
-    refused = [o for o in found if o.kind == "right" and o.verdict in ("refused", "undecided", SOURCE)]
+    refused = [o for o in outcomes if o.kind == "right" and o.verdict in ("refused", "undecided", SOURCE)]
     for reason, count in Counter(f"{o.verdict}: {o.reason}" for o in refused).most_common():
         yield f"{count:6}  {reason}"
 
 
-def ways(found: Sequence[Outcome]) -> Iterator[str]:
+def ways(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The ways of writing in which something is that must not be, or that are right by what simulators make of x."""
-    counts = Counter((o.forbidden or "right by x", o.circuit.subject.group, o.circuit.subject.name) for o in found
+    counts = Counter((o.forbidden or "right by x", o.circuit.subject.group, o.circuit.subject.name) for o in outcomes
                      if o.forbidden or (o.kind, o.verdict) == ("right", BY_X))  # fmt: skip
     for (what, group, name), count in sorted(counts.items()):
         yield f"{count:6}  {what}: {group}: {name}"

@@ -39,10 +39,10 @@ class Truth(NamedTuple):
 
     @property
     def kind(self) -> str:
-        said = [text for text in self if text]
-        if not said:
+        texts = [text for text in self if text]
+        if not texts:
             return "unusable"
-        return "right" if all(text == "RIGHT" for text in said) else "wrong"
+        return "right" if all(text == "RIGHT" for text in texts) else "wrong"
 
 
 class Simulators:
@@ -81,9 +81,9 @@ class Simulators:
         command = [str(self.icarus.executable), "-g2012", "-s", "all_tb", "-o", str(run), *options, *circuit.sources]
         if _run([*command, str(file)], folder) is None:
             return ""
-        said = _said([str(self.icarus.runtime), "-N", str(run)], folder, TOGETHER_S)
+        output = _said([str(self.icarus.runtime), "-N", str(run)], folder, TOGETHER_S)
         shutil.rmtree(build)
-        return said.get(circuit.name, STOPPED)
+        return output.get(circuit.name, STOPPED)
 
     # -- Verilator -------------------------------------------------------------------------------------------------
 
@@ -112,10 +112,10 @@ class Simulators:
         while left:
             work, log = self._made(left, folders, texts, options)
             if work is not None:
-                found, log = self._told(work, left)
+                by_circuit, log = self._told(work, left)
                 shutil.rmtree(work)
-                if found:
-                    return found
+                if by_circuit:
+                    return by_circuit
             faulty = {n for line in log.splitlines() if line.startswith("%Error") for n in _NAMED.findall(line)}
             fewer = [c for c in left if c.name not in faulty]
             if len(fewer) == len(left):
@@ -133,7 +133,7 @@ class Simulators:
         return {k: v for part in parts for k, v in self._batch(part, folders, texts, options).items()}
 
     def _made(
-        self, circuits: Sequence[Circuit], folders: Folders, texts: Texts, given: Sequence[str]
+        self, circuits: Sequence[Circuit], folders: Folders, texts: Texts, flags: Sequence[str]
     ) -> tuple[Path | None, str]:
         """The folder in which they were built, or what was said of what was not."""
         self.builds += 1
@@ -156,25 +156,25 @@ class Simulators:
         (work / "all.sv").write_text(top([c.name for c in circuits]), encoding="utf-8")
         command = [*self._command(), "--cc", "--main", "--timing", "--no-assert"]
         command += ["--x-initial", "unique", "--x-assign", "unique"]
-        command += ["--top-module", "all_tb", "--Mdir", "made", "--prefix", "V", *given, *options, *names, "all.sv"]
+        command += ["--top-module", "all_tb", "--Mdir", "made", "--prefix", "V", *flags, *options, *names, "all.sv"]
         log = work / "log"
         if _run(command, work, log=log) is None:
-            said = log.read_text(errors="replace")
+            output = log.read_text(errors="replace")
             shutil.rmtree(work)
-            return None, said
+            return None, output
         files = "".join(f'#include "{path}"\n' for path in sorted((work / "made").glob("*.cpp")))
         (work / "all.cpp").write_text(files)
         compiled = ["g++", *_WITH, *self._includes(), "-I", "made", "-include", str(self._runtime / "pre.h"), "all.cpp"]
         compiled += [*(str(self._runtime / f"{n}.o") for n in BUILT), "-o", "bench", "-pthread", "-latomic"]
         if _run(compiled, work, log=log, limit=300) is None:
-            said = log.read_text(errors="replace")
+            output = log.read_text(errors="replace")
             shutil.rmtree(work)
-            return None, said.replace("error:", "%Error")
+            return None, output.replace("error:", "%Error")
         return work, ""
 
     def _told(self, work: Path, circuits: Sequence[Circuit]) -> tuple[dict[str, str], str]:
         """What the runs say; nothing, and the log, if none comes to its end or a circuit's file cannot be read."""
-        found: dict[str, str] = {}
+        by_circuit: dict[str, str] = {}
         for reset, seed in SEEDS:
             command = ["./bench", f"+verilator+rand+reset+{reset}", f"+verilator+seed+{seed}"]
             log = _run(command, work, any_code=True, limit=TOGETHER_S) or ""
@@ -186,17 +186,17 @@ class Simulators:
                 if len(circuits) > 1 and set(told.values()) == {STOPPED} and len(told) > 2:
                     return {}, ""  # whichever is run
             for name, text in told.items():
-                if found.get(name, "RIGHT") == "RIGHT":
-                    found[name] = text
-            if set(found.values()) == {STOPPED}:
+                if by_circuit.get(name, "RIGHT") == "RIGHT":
+                    by_circuit[name] = text
+            if set(by_circuit.values()) == {STOPPED}:
                 break
-        return found, ""
+        return by_circuit, ""
 
     def _includes(self) -> list[str]:
         root = self.verilator.root
         if root is None:
-            said = _run([str(self.verilator.executable), "--getenv", "VERILATOR_ROOT"], self.folder) or ""
-            root = Path(said.strip())
+            output = _run([str(self.verilator.executable), "--getenv", "VERILATOR_ROOT"], self.folder) or ""
+            root = Path(output.strip())
         return [f"-I{root}/include", f"-I{root}/include/vltstd"]
 
     @property
@@ -216,13 +216,13 @@ class Simulators:
 
 def _joined(options: Sequence[str]) -> list[str]:
     """-D NAME as -DNAME, which both simulators take."""
-    found: list[str] = []
+    lines: list[str] = []
     for word in options:
-        if found and found[-1] in ("-D", "-I"):
-            found[-1] += word
+        if lines and lines[-1] in ("-D", "-I"):
+            lines[-1] += word
         else:
-            found.append(word)
-    return found
+            lines.append(word)
+    return lines
 
 
 def _said(command: Sequence[str], folder: Path, limit: int = ALONE_S) -> dict[str, str]:
@@ -239,9 +239,9 @@ def _run(
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
         return None
-    said = done.stdout.decode(errors="replace")
+    output = done.stdout.decode(errors="replace")
     if log is not None:
         log.write_bytes(done.stdout + done.stderr)
     if any_code:
-        return said + done.stderr.decode(errors="replace")
-    return said if done.returncode == 0 else None
+        return output + done.stderr.decode(errors="replace")
+    return output if done.returncode == 0 else None

@@ -76,11 +76,11 @@ def entries() -> dict[str, tuple[Entry, ...]]:
 
 
 def _read(path: Path) -> Iterator[Entry]:
-    for name, found in tomllib.loads(path.read_text(encoding="utf-8")).items():
+    for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
         if name == "list":
-            yield from _constants(path.stem, found)
+            yield from _constants(path.stem, table)
         else:
-            yield Entry(path.stem, name, **{**found, "options": tuple(found.get("options", ()))})
+            yield Entry(path.stem, name, **{**table, "options": tuple(table.get("options", ()))})
 
 
 def _constants(group: str, rows: list[list[str]]) -> Iterator[Entry]:
@@ -129,15 +129,15 @@ class Marks:
             hit = f"({self.r}[{high}:0] == {high + 1}'d{value & (2 << high) - 1})"
         sometimes = spot if self.words.random() < 0.6 else f"{self.r}[{bit}]"
         low = self.active == "low"
-        found: dict[str, Any] = {"r": self.r, "y": self.y, "u": self.unique, "top": self.top, "a": self.a}
-        found |= {"W": w, "M": w - 1, "N": last + 1, "L": last, "k": bit, "K": self.words.randrange(1, w)}
-        found |= {"ones": f"{w}'d{last}", "zero": f"{w}'d0", "one": f"{w}'d1", "least": f"{w}'d{last // 2 + 1}"}
-        found |= {"value": f"{w}'d{value}", "next": f"{w}'d{value + 1}", "last": value - 1}
-        found |= {"hit": hit, "hit_or_r": hit if self.wrong and self.words.random() < 0.7 else sometimes}
-        found |= {"rst": "!rst_n" if low else "rst"}
+        marks: dict[str, Any] = {"r": self.r, "y": self.y, "u": self.unique, "top": self.top, "a": self.a}
+        marks |= {"W": w, "M": w - 1, "N": last + 1, "L": last, "k": bit, "K": self.words.randrange(1, w)}
+        marks |= {"ones": f"{w}'d{last}", "zero": f"{w}'d0", "one": f"{w}'d1", "least": f"{w}'d{last // 2 + 1}"}
+        marks |= {"value": f"{w}'d{value}", "next": f"{w}'d{value + 1}", "last": value - 1}
+        marks |= {"hit": hit, "hit_or_r": hit if self.wrong and self.words.random() < 0.7 else sometimes}
+        marks |= {"rst": "!rst_n" if low else "rst"}
         edges = ("negedge rst_n", "posedge rst_n") if low else ("posedge rst", "negedge rst")
-        found |= dict(zip(("rst_edge", "rst_other_edge"), edges, strict=True))
-        return {name: str(text) for name, text in (found | self._files(bit)).items()}
+        marks |= dict(zip(("rst_edge", "rst_other_edge"), edges, strict=True))
+        return {name: str(text) for name, text in (marks | self._files(bit)).items()}
 
     def _files(self, bit: int) -> dict[str, str]:
         """What stands in the files of memories: each value at its own address, and parts of that."""

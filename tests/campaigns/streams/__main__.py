@@ -21,20 +21,20 @@ from streams.circuits import Outcome, outcome
 @click.option("--seconds", default=60.0, show_default=True, help="So long, where no number is given.")
 def main(first: int, count: int | None, seconds: float) -> None:
     """Draw circuits, and prove those whose first operation is right."""
-    began, draw, found = time.monotonic(), first, Counter[Outcome]()
+    began, draw, counts = time.monotonic(), first, Counter[Outcome]()
     while draw < first + count if count is not None else time.monotonic() - began < seconds:
         of = outcome(draw)
         if of is not None:
-            found[of] += 1
+            counts[of] += 1
             if of.verdict == "proved" and of.fails:
                 print(f"draw {draw}: proved, and in a bench: {of.fails}", flush=True)
         draw += 1
-    print(f"{draw - first} draws from {first}, {found.total()} with a right first operation")
+    print(f"{draw - first} draws from {first}, {counts.total()} with a right first operation")
     print(f"{'':16}{'bench passes':>14}{'bench fails':>14}")
     for verdict in ("proved", "counterexample", "undecided"):
-        fails = sum(n for of, n in found.items() if of.verdict == verdict and of.fails)
-        print(f"{verdict:16}{found[Outcome(verdict, '')]:14}{fails:14}")
-    sys.exit(any(of.verdict == "proved" and of.fails for of in found))
+        fails = sum(n for of, n in counts.items() if of.verdict == verdict and of.fails)
+        print(f"{verdict:16}{counts[Outcome(verdict, '')]:14}{fails:14}")
+    sys.exit(any(of.verdict == "proved" and of.fails for of in counts))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from unittest import mock
 from stalls import Bench, Dut
 from tables import CLOCKED, HEAD, READY, UNIT, rtl, table
 
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.question import Question
 
@@ -78,10 +78,10 @@ def outcome(draw: int) -> Outcome | None:
     benches = (Bench(dut, seed, contents).wrong(150, often) for seed, often in enumerate((0.3, 0.6, 0.9) * 3))
     fails = next(filter(None, benches), "")
     with mock.patch("softfloat_ref.proof.stream.LIMIT_S", 15.0):
-        found = prove(question(number), "whole", How(10))
-    if found.counterexample is not None and not found.counterexample.said:
+        proof = prove(question(number), "whole", Tactics(10))
+    if proof.counterexample is not None and not proof.counterexample.said:
         return None
-    return Outcome(found.verdict, fails)
+    return Outcome(proof.verdict, fails)
 
 
 def drawn(words: random.Random) -> int:
@@ -95,11 +95,11 @@ def drawn(words: random.Random) -> int:
 
 def question(number: int) -> Question:
     """Whether the circuit with a number does the operation: the number is a constant in what Yosys made of all."""
-    found = _every().of.rtl
-    ((line, node, sort),) = re.findall(r"^((\d+) state (\d+) dut\.number)$", found.netlist.text, re.M)
-    text = found.netlist.text.replace(f"{line}\n", f"{node} constd {sort} {number}\n")
+    circuit = _every().of.rtl
+    ((line, node, sort),) = re.findall(r"^((\d+) state (\d+) dut\.number)$", circuit.netlist.text, re.M)
+    text = circuit.netlist.text.replace(f"{line}\n", f"{node} constd {sort} {number}\n")
     text = re.sub(rf"^\d+ (next|init) {sort} {node} \d+\n", "", text, flags=re.M)
-    return Question(UNIT, replace(found, netlist=replace(found.netlist, text=text)))
+    return Question(UNIT, replace(circuit, netlist=replace(circuit.netlist, text=text)))
 
 
 @cache

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.proof.engine import How
+from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.prove import prove
 
 from ..circuits import CIRCUITS
@@ -55,22 +55,22 @@ def _known(names: Sequence[str], every: Sequence[str], kind: str) -> Sequence[st
 
 def _row(row: Row, limit_s: float) -> int:
     """Print a row; 1 if something is not proved."""
-    found = [_proved(task, limit_s) for task in row.tasks]
-    seconds = sorted(s for _, s in found)
-    counts = Counter(verdict for verdict, _ in found)
+    proofs = [_proved(task, limit_s) for task in row.tasks]
+    seconds = sorted(s for _, s in proofs)
+    counts = Counter(verdict for verdict, _ in proofs)
     goal = "-" if row.goal_s is None else f"{row.goal_s:g} s"
     others = "".join(f", {n} {verdict}" for verdict, n in counts.items() if verdict != "proved")
     times = f"{seconds[len(seconds) // 2]:8.1f} s{seconds[-1]:8.1f} s"
-    proved = f"{counts['proved']} of {len(found)}"
+    proved = f"{counts['proved']} of {len(proofs)}"
     print(f"{row.name:50}{goal:>7}{proved:>10}{times}{others}", flush=True)
-    return int(counts["proved"] < len(found))
+    return int(counts["proved"] < len(proofs))
 
 
 def _proved(task: Task, limit_s: float) -> tuple[str, float]:
     """The verdict, and the seconds of the processor, those of Yosys left out."""
     question = task.question()
     begin = time.process_time()
-    return prove(question, "auto", How(limit_s)).verdict, time.process_time() - begin
+    return prove(question, "auto", Tactics(limit_s)).verdict, time.process_time() - begin
 
 
 if __name__ == "__main__":

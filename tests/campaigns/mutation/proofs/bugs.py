@@ -48,9 +48,9 @@ def run(names: Sequence[str], numbers: Sequence[int] | None, limit_s: float) -> 
             outcomes = []
             for bug in bugs(CIRCUITS[name]):
                 if numbers is None or bug.number in numbers:
-                    outcomes.append(found := decide(CIRCUITS[name], bug, Path(folder), limit_s))
-                    print(_line(name, bug, found), flush=True)
-                    wrong |= (found.verdict == EQUIVALENT) != bool(bug.equivalent) or found.verdict == UNDECIDED
+                    outcomes.append(outcome := decide(CIRCUITS[name], bug, Path(folder), limit_s))
+                    print(_line(name, bug, outcome), flush=True)
+                    wrong |= (outcome.verdict == EQUIVALENT) != bool(bug.equivalent) or outcome.verdict == UNDECIDED
             summaries.append(_summary(name, outcomes))
     print("\n".join(summaries))
     return int(wrong)
@@ -62,15 +62,15 @@ def decide(circuit: Circuit, bug: Bug, folder: Path, limit_s: float) -> Outcome:
     for setting in sorted(circuit.settings, key=lambda s: not bug.witness.startswith(f"{s.name} ")):
         correct = _correct(circuit.name, setting.name)
         asked = _task(circuit, setting, bug, folder).question()
-        found = solve(_apart(asked, correct), limit_s)
-        if found.result == "sat" and (shown := counterexample(asked, asked.case(ALL), found.model)):
+        answer = solve(_apart(asked, correct), limit_s)
+        if answer.result == "sat" and (shown := counterexample(asked, asked.case(ALL), answer.model)):
             return Outcome(SHOWN, time.process_time() - begin, setting.name, shown.inputs)
-        more = later(asked, limit_s) if found.result == "unsat" else None
+        more = later(asked, limit_s) if answer.result == "unsat" else None
         if more is not None and more.verdict != "proved":
             if more.counterexample is not None:
                 return Outcome(SHOWN, time.process_time() - begin, setting.name, more.counterexample.inputs, more.said)
             undecided = True
-        undecided |= found.result != "unsat"
+        undecided |= answer.result != "unsat"
     return Outcome(UNDECIDED if undecided else EQUIVALENT, time.process_time() - begin)
 
 
@@ -102,11 +102,12 @@ def _apart(asked: Question, correct: Question) -> list[Term]:
     return [asked.design().observed.assumed, correct.design().observed.assumed, asked.design().wrong(wants)]
 
 
-def _line(name: str, bug: Bug, found: Outcome) -> str:
-    where = f"{found.setting}: {' '.join(f'{x:x}' for x in found.inputs[:4])}" if found.inputs else found.verdict
-    more = " ..." if len(found.inputs) > 4 else ""
-    said = f"; {found.said}" if found.said else ""
-    return f"{name} {bug.number:3} {found.seconds:6.1f} s  {bug.text[:60]:60}  {where}{more}{said}"
+def _line(name: str, bug: Bug, outcome: Outcome) -> str:
+    codes = " ".join(f"{x:x}" for x in outcome.inputs[:4])
+    where = f"{outcome.setting}: {codes}" if outcome.inputs else outcome.verdict
+    more = " ..." if len(outcome.inputs) > 4 else ""
+    reason = f"; {outcome.said}" if outcome.said else ""
+    return f"{name} {bug.number:3} {outcome.seconds:6.1f} s  {bug.text[:60]:60}  {where}{more}{reason}"
 
 
 def _summary(name: str, outcomes: Sequence[Outcome]) -> str:

@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from softfloat_ref.proof.design import Design, Segment
-from softfloat_ref.proof.engine import How, decide
+from softfloat_ref.proof.design import BoundDesign, Segment
+from softfloat_ref.proof.engine import Tactics, decide
 from softfloat_ref.proof.question import ALL, Question
-from softfloat_ref.symbolic.circuit import Case
-from softfloat_ref.symbolic.terms import Term, and_, const, eq, evaluator, in_order, ite, make, replaced, variables
+from softfloat_ref.symbolic.build import and_, eq, ite, make, substitute
+from softfloat_ref.symbolic.circuit import ProofCase
+from softfloat_ref.symbolic.terms import Term, const, evaluator, subterms, variables
 
 from .goals import groups
 from .tasks import Task
@@ -66,10 +67,10 @@ def tried(question: Question, seed: int, limit_s: float) -> tuple[str, str]:
         return NONE, ""
     inside = [case.name for case in question.cases.values() if case.inside]  # on which the others rest
     for name in dict.fromkeys([fault.case, *inside]):
-        found = decide(fault.question, name, How(limit_s, apart=bool(seed & 1)))
-        if found.verdict != "proved":
+        decided = decide(fault.question, name, Tactics(limit_s, apart=bool(seed & 1)))
+        if decided.verdict != "proved":
             break
-    return (PROVED if found.verdict == "proved" else found.verdict), f"{fault.case}: {fault.text}; {fault.shown}"
+    return (PROVED if decided.verdict == "proved" else decided.verdict), f"{fault.case}: {fault.text}; {fault.shown}"
 
 
 def faulty(question: Question, seed: int) -> Fault | None:
@@ -92,21 +93,21 @@ def faulty(question: Question, seed: int) -> Fault | None:
     return Fault(changed, case.name, inputs, f"bit {flips.value.bit_length() - 1} of a term {term.op}")
 
 
-def _place(correct: Design, inputs: Mapping[str, int], words: random.Random) -> tuple[Term, Term] | None:
+def _place(correct: BoundDesign, inputs: Mapping[str, int], words: random.Random) -> tuple[Term, Term] | None:
     """A term and a bit of it, which change what the circuit gives for an input; None if none was found."""
     got = correct.observed.got
-    order = in_order([got])
+    order = subterms([got])
     values = dict(zip(order, evaluator(order)(inputs), strict=True))
     for _ in range(_PLACES):
         term = words.choice(order)
         flips = 1 << words.randrange(term.width)
-        (now,) = replaced([got], {term: const(values[term] ^ flips, term.width)})
+        (now,) = substitute([got], {term: const(values[term] ^ flips, term.width)})
         if not term.is_const and evaluator([now])(inputs) != [values[got]]:
             return term, const(flips, term.width)
     return None
 
 
-def _case(question: Question, words: random.Random) -> Case:
+def _case(question: Question, words: random.Random) -> ProofCase:
     """A case; of those where bits are known, if there are some, most of the time."""
     known = [c for c in question.cases.values() if c.held is not None]
     if known and words.random() > _REST:
@@ -114,7 +115,7 @@ def _case(question: Question, words: random.Random) -> Case:
     return words.choice([question.case(ALL), *question.cases.values()])
 
 
-def _input(question: Question, correct: Design, case: Case, words: random.Random) -> dict[str, int] | None:
+def _input(question: Question, correct: BoundDesign, case: ProofCase, words: random.Random) -> dict[str, int] | None:
     """Values of all variables for which the case's assumptions hold; None if that is rare."""
     assumed = [question.assumption, case.assumption, correct.observed.assumed]
     roots = [*question.reference(case).roots, correct.observed.got, correct.broken, *assumed]
@@ -140,12 +141,12 @@ def _seen(free: Sequence[Term], inputs: Mapping[str, int], words: random.Random)
     )
 
 
-def _with(design: Design, term: Term, other: Term) -> Design:
+def _with(design: BoundDesign, term: Term, other: Term) -> BoundDesign:
     """The design with another term in place of one."""
     segments = [s for parts in design.codes.values() for s in parts]
     roots = [design.observed.got, design.observed.wrong, design.fill, *(s.code for s in segments)]
-    got, wrong, fill, *codes = replaced(roots, {term: other})
-    made: Iterator[Term] = iter(codes)
-    parts = {name: tuple(Segment(s.low, next(made)) for s in parts) for name, parts in design.codes.items()}
+    got, wrong, fill, *codes = substitute(roots, {term: other})
+    terms: Iterator[Term] = iter(codes)
+    parts = {name: tuple(Segment(s.low, next(terms)) for s in parts) for name, parts in design.codes.items()}
     observed = dataclasses.replace(design.observed, got=got, wrong=wrong)
     return dataclasses.replace(design, observed=observed, codes=parts, fill=fill)

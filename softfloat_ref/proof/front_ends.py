@@ -1,11 +1,17 @@
-"""What Yosys' own Verilog front end reads otherwise than the standard says, as a campaign of random constants found."""
+"""What Yosys' front ends read otherwise than IEEE 1800 says: both of them (Yosys 0.70) memory files (21.4), its own one
+constants and indices, as a campaign of random constants found.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import read_text
 from softfloat_ref.proof.constructs import Nodes, variable_indices, variables
 from softfloat_ref.rtl.module_ports import Elaborated
 
@@ -14,15 +20,37 @@ _REAL_FUNCTIONS: Final = re.compile(
     r"\$(itor|bitsto(short)?real|realtime|ln|log10|exp|sqrt|pow|floor|ceil|hypot|a?(sin|cos|tan)h?)"
 )
 _EQUALITIES: Final = ("Equality", "Inequality", "CaseEquality", "CaseInequality")
-_LOOKED_AT: Final = ("UnaryOp", "BinaryOp", "Conversion", "Call")
+_CHECKED_KINDS: Final = ("UnaryOp", "BinaryOp", "Conversion", "Call")
 _OPERATORS: Final = ("UnaryOp", "BinaryOp", "ConditionalOp")
-_LEAVES: Final = ("NamedValue", "IntegerLiteral")
-_COUNTS: Final = ("$countones", "$countbits")
-_TESTS: Final = ("$onehot", "$onehot0")
-_SIMPLE: Final = ("IdentifierName", "IntegerLiteralExpression", "IntegerVectorExpression")
+_SINGLE_VALUES: Final = ("NamedValue", "IntegerLiteral")
+_BIT_COUNTS: Final = ("$countones", "$countbits")
+_ONE_HOT_TESTS: Final = ("$onehot", "$onehot0")
+_NAMES_AND_NUMBERS: Final = ("IdentifierName", "IntegerLiteralExpression", "IntegerVectorExpression")
 _AT_RUN_TIME: Final = re.compile(r"Statement$|^ContinuousAssign$|Block$|PortConnection$|^NetDeclaration$")
-_SIZES: Final = re.compile(r"Dimension$|Generate$")
-_CONSTANT: Final = re.compile(r"^ParameterDeclaration$|ParamAssignment$|Dimension$|Generate$|^TypedefDecl|^DataDecl")
+_SIZE_PLACES: Final = re.compile(r"Dimension$|Generate$")
+_CONSTANT_PLACES: Final = re.compile(
+    r"^ParameterDeclaration$|ParamAssignment$|Dimension$|Generate$|^TypedefDecl|^DataDecl"
+)
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_WORD: Final = re.compile(r"@[0-9a-fA-F]+|[0-9a-fA-F_xXzZ]+")
+
+
+def check_memory_files(paths: Iterable[Path], frontend: str) -> None:
+    """Raise Error for a file that the front end may read as another one. When the last word of a memory is loaded,
+    slang's loses what follows in the line, and Yosys' own what follows in the file; that matters where it has an
+    address. Both take # for a comment."""
+    for path in paths:
+        text = _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), read_text(path, limits.SOURCE))
+        addresses = 0
+        for number, line in enumerate(text.splitlines(), 1):
+            words = line.split()
+            for place, word in enumerate(words):
+                if not _WORD.fullmatch(word):
+                    raise Error(f"{path}:{number}: {word!r} is neither a number nor an address for Yosys")
+                addresses += word.startswith("@")
+                if word.startswith("@") and (place if frontend == "slang" else addresses > 1):
+                    remedy = "begin a new line" if frontend == "slang" else "use the front end slang"
+                    raise Error(f"{path}:{number}: Yosys does not read the words at {word}; {remedy}")
 
 
 def misread(design: Elaborated, nodes: Nodes) -> Iterator[str]:
@@ -33,27 +61,27 @@ def misread(design: Elaborated, nodes: Nodes) -> Iterator[str]:
 
 def _syntax(design: Elaborated, nodes: Nodes) -> Iterator[tuple[Any, str]]:
     used = {body.definition.syntax for body in nodes.get("InstanceBody", ())}
-    skip, found = design.slang.ast.VisitAction.Skip, list[tuple[Any, str]]()
+    skip, places = design.slang.ast.VisitAction.Skip, list[tuple[Any, str]]()
 
     def visit(node: Any) -> Any:
         kind = node.kind.name
         if kind in ("ModuleDeclaration", "InterfaceDeclaration") and node not in used:
             return skip
         if kind in _REALS or (kind == "SystemIdentifier" and _REAL_FUNCTIONS.fullmatch(node.valueText)):
-            found.append((node.location, "a real number"))
+            places.append((node.location, "a real number"))
         elif kind == "ParameterDeclaration" and _is_signed_alone(node.type):
-            found.append((node.sourceRange.start, "a signed parameter without a range"))
+            places.append((node.sourceRange.start, "a signed parameter without a range"))
         elif kind == "CastExpression" and node.left.kind.name.endswith("Type"):
-            found.append((node.sourceRange.start, "a cast to a type"))
-        elif kind == "CastExpression" and _is_constant(node, _SIZES) and not _is_name(node.right.expression):
-            found.append((node.sourceRange.start, "a cast of an expression in a constant"))
-        elif kind == "InvocationExpression" and _is_constant(node, _CONSTANT) and not _is_plain(node):
-            found.append((node.sourceRange.start, "a function of an expression in a constant"))
+            places.append((node.sourceRange.start, "a cast to a type"))
+        elif kind == "CastExpression" and _is_constant(node, _SIZE_PLACES) and not _is_name(node.right.expression):
+            places.append((node.sourceRange.start, "a cast of an expression in a constant"))
+        elif kind == "InvocationExpression" and _is_constant(node, _CONSTANT_PLACES) and not _is_plain(node):
+            places.append((node.sourceRange.start, "a function of an expression in a constant"))
         return None
 
     for tree in design.body.compilation.getSyntaxTrees():
         tree.root.visit(visit)
-    yield from found
+    yield from places
 
 
 def _is_signed_alone(kind: Any) -> bool:
@@ -79,21 +107,21 @@ def _is_plain(call: Any) -> bool:
 
 
 def _is_name(syntax: Any) -> bool:
-    return syntax.kind.name in _SIMPLE
+    return syntax.kind.name in _NAMES_AND_NUMBERS
 
 
 def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     """Signed names of enumerations in arithmetic; constants in casts and functions."""
-    found = [node for kind in _LOOKED_AT for node in nodes.get(kind, ())]
+    looked_at = [node for kind in _CHECKED_KINDS for node in nodes.get(kind, ())]
 
     def visit(node: Any) -> None:
-        if node.kind.name in _LOOKED_AT:
-            found.append(node)
+        if node.kind.name in _CHECKED_KINDS:
+            looked_at.append(node)
 
     for parameter in nodes.get("Parameter", ()):
         if parameter.initializer is not None:
             parameter.initializer.visit(visit)
-    for node in found:
+    for node in looked_at:
         kind, place = node.kind.name, node.sourceRange.start
         if kind == "Conversion" and node.conversionKind.name == "Explicit":
             wider = node.type.bitWidth >= node.operand.type.bitWidth
@@ -102,9 +130,11 @@ def _expressions(nodes: Nodes) -> Iterator[tuple[Any, str]]:
         elif kind == "Call" and node.isSystemCall:
             if any(a.kind.name == "UnbasedUnsizedIntegerLiteral" for a in node.arguments):
                 yield place, f"{node.subroutineName} of a literal without a width"
-            elif node.subroutineName in _COUNTS:
+            elif node.subroutineName in _BIT_COUNTS:
                 yield place, f"{node.subroutineName}, a signed number"
-            elif node.subroutineName in _TESTS and not (variables(node) or node.arguments[0].kind.name in _LEAVES):
+            elif node.subroutineName in _ONE_HOT_TESTS and not (
+                variables(node) or node.arguments[0].kind.name in _SINGLE_VALUES
+            ):
                 yield place, f"{node.subroutineName} of an expression of constants"
         elif kind in ("UnaryOp", "BinaryOp"):
             yield from ((place, "arithmetic of a signed enumeration") for x in _operands(node) if _is_signed_name(x))

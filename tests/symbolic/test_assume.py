@@ -8,8 +8,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
-from softfloat_ref.proof.assume import assumption
-from softfloat_ref.symbolic.classes import CLASSES, is_in, is_nan
+from softfloat_ref.symbolic.classes import CLASSES, assumption, is_in, is_nan
 from softfloat_ref.symbolic.terms import TRUE, evaluator, var
 from softfloat_ref.units import make_unit
 
@@ -40,8 +39,8 @@ def test_classes_are_the_decoders(fmt: Format) -> None:
     run = evaluator([is_in(name, code, fmt) for name in CLASSES])
     quiet = evaluator([is_nan(code, fmt, quiet=True)])
     for x in range(0, 1 << fmt.width, 1 if fmt.width <= 8 else 7):
-        found = {name for name, bit in zip(CLASSES, run({"a": x}), strict=True) if bit}
-        assert found == classes_of(x, fmt), f"{x:x}"
+        classes = {name for name, bit in zip(CLASSES, run({"a": x}), strict=True) if bit}
+        assert classes == classes_of(x, fmt), f"{x:x}"
         value = decoder(fmt)(x)
         assert quiet({"a": x}) == [value.kind == NAN and not value.signaling], f"{x:x}"
 
@@ -70,7 +69,7 @@ def test_lanes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a normal", "not FIELD is CLASS"),
         ("d is normal", "unknown input 'd'"),
@@ -80,8 +79,8 @@ def test_lanes() -> None:
         ("a is normal or b is normal", "not FIELD is CLASS"),
     ],
 )
-def test_other_texts_are_refused(text: str, said: str) -> None:
-    with pytest.raises(Error, match=said.replace("[", r"\[")):
+def test_other_texts_are_refused(text: str, message: str) -> None:
+    with pytest.raises(Error, match=message.replace("[", r"\[")):
         assumption(text, make_unit("fma", "fp16"))
 
 

@@ -1,0 +1,15 @@
+"""What several tests of proofs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from unittest.mock import patch
+
+import pytest
+
+
+@pytest.fixture
+def nothing_simulated() -> Iterator[None]:
+    """What simulators say is another matter (test_cosimulation.py), and takes longer."""
+    with patch("softfloat_ref.proof.outcome.SIMULATORS", ()):
+        yield
