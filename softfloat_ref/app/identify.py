@@ -96,7 +96,7 @@ def command(
         if as_json
         else "\n".join(identified.lines(found, vectors.unit))
     )
-    if len(found.found) > 1 and proof_s and not _HAS_PROVER and not as_json:
+    if len(found.candidates) > 1 and proof_s and not _HAS_PROVER and not as_json:
         print("  pip install 'softfloat-ref[prove]' to prove which of these give the same for every input")
     return 0 if found.complete else 1
 
@@ -158,7 +158,7 @@ def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, v
 
 def _details(summary: Summary) -> None:
     for d in summary.devices:
-        others = [x.name for x in d.result.found if x.name != d.name]
+        others = [x.name for x in d.result.candidates if x.name != d.name]
         more = f"  not told from: {' | '.join(others)}" if d.recovered and others else ""
         wrong = "" if d.recovered else f"  NOT RECOVERED: {d.result.name}"
         print(f"  {d.result.questions:3}  {d.name}{more}{wrong}")

@@ -24,7 +24,7 @@ _TENSOR_SCALES: Final = (
     FP32_ONE + 1,
     encode(3, FP32).bits,
 )
-_ALL: Final = 16  # bits of scale and element together, up to which every pair is looked at
+_PAIR_BITS: Final = 16  # bits of scale and element together, up to which every pair is looked at
 
 
 class DequantizeSetting(BaseSetting):
@@ -35,7 +35,7 @@ class DequantizeSetting(BaseSetting):
         self.two_levels = unit.two_levels
         self.fmt, self.profile = resolve(unit.block, unit.profile)
         self.element, self.scale, self.size = self.fmt.element, self.fmt.scale, self.fmt.size
-        self.all_pairs = self.scale.width + self.element.width <= _ALL
+        self.all_pairs = self.scale.width + self.element.width <= _PAIR_BITS
         self.whole = self.all_pairs and not self.two_levels  # whether `pairs` shows all that can come out
         self.pairs = self._pairs()
 
@@ -56,13 +56,13 @@ class DequantizeSetting(BaseSetting):
 
     def _pairs(self) -> dict[str, list[tuple[int, int, int]]]:
         """The classes of results, with some of the (scale, element, tensor scale) that give them."""
-        found: dict[str, list[tuple[int, int, int]]] = {}
+        pairs: dict[str, list[tuple[int, int, int]]] = {}
         tensor = _TENSOR_SCALES if self.two_levels else (FP32_ONE,)
         for scale, code, second in product(self._codes(self.scale), self._codes(self.element), tensor):
-            kept = found.setdefault(kind_of(self.value(scale, code, second)), [])
-            if len(kept) < 4:
-                kept.append((scale, code, second))
-        return found
+            some = pairs.setdefault(kind_of(self.value(scale, code, second)), [])
+            if len(some) < 4:
+                some.append((scale, code, second))
+        return pairs
 
     def _codes(self, fmt: Format) -> Iterable[int]:
         if self.all_pairs:
@@ -72,8 +72,8 @@ class DequantizeSetting(BaseSetting):
 
 def kind_of(code: int) -> str:
     """The class of an FP32 result, signed; one name for every NaN."""
-    found = class_of(FP32, code)
-    return "nan" if found.endswith("nan") else found
+    name = class_of(FP32, code)
+    return "nan" if name.endswith("nan") else name
 
 
 class DequantizeEvents(NamedTuple):
@@ -103,8 +103,8 @@ class Dequantize(Model[DequantizeSetting, DequantizeEvents]):
         )
 
     def never(self, where: DequantizeSetting, cell: Cell) -> str:
-        given = cell[0] != "gives" or cell[1] in where.pairs
-        return "" if given else "no pair of a scale and an element gives it"
+        possible = cell[0] != "gives" or cell[1] in where.pairs
+        return "" if possible else "no pair of a scale and an element gives it"
 
     def hits(self, e: DequantizeEvents) -> Iterable[Cell]:
         line, where = e.line, e.where

@@ -13,7 +13,7 @@ from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.formats import Format
 
 FEWEST: Final = 3  # the fewest mismatches for which a common property is not chance
-_TOGETHER: Final = 3  # conditions in a conjunction
+_MOST_CONJOINED: Final = 3  # conditions in a conjunction
 Holds = Callable[[Inputs, Output], bool]
 
 
@@ -43,7 +43,7 @@ class Feature(NamedTuple):
     """A property with several possible values; None if a case does not have the property."""
 
     of: Callable[[Inputs, Output], int | str | None]
-    says: Callable[[Any], str]
+    text: Callable[[Any], str]
     ordered: bool = False  # whether a range of values is a property
 
 
@@ -55,18 +55,18 @@ def conditions(features: Iterable[Feature], cases: Sequence[Case]) -> list[Condi
     return [x for feature in features for x in _shared(feature, wrong)]
 
 
-def common(cases: Sequence[Case], found: Sequence[Condition]) -> Common | None:
+def common(cases: Sequence[Case], candidates: Sequence[Condition]) -> Common | None:
     """The conjunction of conditions that the fewest right cases fulfil; None if it excludes too few."""
     right = [c for c in cases if c.agrees]
-    kept: Condition | None = None
+    conjunction: Condition | None = None
     left, start = right, len(right)
-    for _ in range(_TOGETHER):
-        tried = [(x, [c for c in left if x.holds(c.inputs, c.expected)]) for x in found]
+    for _ in range(_MOST_CONJOINED):
+        tried = [(x, [c for c in left if x.holds(c.inputs, c.expected)]) for x in candidates]
         best, remain = min(tried, key=lambda t: len(t[1]), default=(None, left))
         if best is None or 2 * len(remain) >= len(left):
             break
-        kept, left = kept.both(best) if kept else best, remain
-    return Common(kept, len(left)) if kept and 4 * len(left) <= start else None
+        conjunction, left = conjunction.both(best) if conjunction else best, remain
+    return Common(conjunction, len(left)) if conjunction and 4 * len(left) <= start else None
 
 
 def _shared(feature: Feature, wrong: Sequence[Case]) -> Iterator[Condition]:
@@ -75,10 +75,10 @@ def _shared(feature: Feature, wrong: Sequence[Case]) -> Iterator[Condition]:
         return
     if len(values) == 1:
         (value,) = values
-        yield Condition(feature.says((value, value)), lambda i, e: feature.of(i, e) == value)
+        yield Condition(feature.text((value, value)), lambda i, e: feature.of(i, e) == value)
     elif feature.ordered:
         low, high = min(values), max(values)  # type: ignore[type-var]
-        yield Condition(feature.says((low, high)), partial(_within, feature, low, high), True)
+        yield Condition(feature.text((low, high)), partial(_within, feature, low, high), True)
 
 
 def _within(feature: Feature, low: Any, high: Any, inputs: Inputs, expected: Output) -> bool:

@@ -30,7 +30,7 @@ class Stepwise(ABC):
 
 
 class Hypothesis(NamedTuple):
-    """A possible device. name: for tables; says: what such a device does, as a predicate of "the device".
+    """A possible device. name: for tables; description: what such a device does, as a predicate of "the device".
 
     size: twice the number of choices that differ from the expected; among equals, smaller comes first. kind: policy,
     profile, accumulator or defect. also: other answers that such a device may give, if it is free to choose.
@@ -38,7 +38,7 @@ class Hypothesis(NamedTuple):
     """
 
     name: str
-    says: str
+    description: str
     model: Model
     kind: str = "defect"
     size: int = 2
@@ -113,7 +113,7 @@ def changed(model: Model, change: Callable[[Inputs, Output], Output]) -> Model:
     """A model with a changed answer: the change maps operands and the answer to an answer."""
 
     def answer(inputs: Inputs) -> Output | None:
-        found = model(inputs)
-        return None if found is None else change(inputs, found)
+        output = model(inputs)
+        return None if output is None else change(inputs, output)
 
     return answer

@@ -63,8 +63,8 @@ def _appended_defects(s: Scalar) -> Iterator[Hypothesis]:
         ("exponent -1", "has the result's exponent one too low", normal, lambda c: c - step),
         ("subnormals flushed", "treats subnormals as zero", subnormal, lambda c: c & fmt.sign_bit),
     )
-    for name, says, magnitudes, change in rows:
-        yield s.defect(name, says, replaced(append_zeros, partial(_changed_code, fmt, magnitudes, change)))
+    for name, text, magnitudes, change in rows:
+        yield s.defect(name, text, replaced(append_zeros, partial(_changed_code, fmt, magnitudes, change)))
 
 
 def _changed_code(
@@ -87,7 +87,7 @@ def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
     to, conversion = destination(s.sig.out, s.policy), s.sig.operation.is_conversion
     for row in rounding_defects():
         if row.fits(to) and not (row.via and conversion and always_exact(s.sig.formats[0], row.via)):
-            yield s.defect(row.name, row.says, *row.changes, size=row.size)
+            yield s.defect(row.name, row.description, *row.changes, size=row.size)
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------
@@ -114,14 +114,14 @@ def _cancelled(formula: Formula, sign: int, right: Function, op: Operation, ctx:
 def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
     for name in dict.fromkeys((s.sig.out.name, "fp32", "fp64")):
         if name in CATALOGUE and CATALOGUE[name].mantissa_bits >= s.sig.out.mantissa_bits:
-            says = f"is not fused: it rounds the product to {name} before it adds"
+            text = f"is not fused: it rounds the product to {name} before it adds"
             unfused = exactly_wrong(partial(_unfused, CATALOGUE[name]))
-            yield s.defect(f"not fused, product in {name}", says, unfused)
+            yield s.defect(f"not fused, product in {name}", text, unfused)
     full = s.sig.formats[0].precision + s.sig.formats[1].precision
     for bits in range(4):
-        says = f"cuts the product to {s.sig.out.precision + bits} bits before it adds"
+        text = f"cuts the product to {s.sig.out.precision + bits} bits before it adds"
         low = max(full - s.sig.out.precision - bits, 0)
-        yield s.defect(f"product cut to p+{bits} bits", says, of_values(partial(_cut_product, low)))
+        yield s.defect(f"product cut to p+{bits} bits", text, of_values(partial(_cut_product, low)))
     for places in (1, 2, 3):
         below = f"{places} place{'s' * (places > 1)} below the product"
         yield s.defect(
@@ -199,10 +199,10 @@ def _cut_addend(places: int, no_borrow: bool, values: Values) -> Values | None:
         return None
     product = exact.multiply(a, b)
     drop = product.exponent - places - c.exponent
-    kept = c.significand >> drop << drop if drop > 0 else c.significand
-    if kept == c.significand:
+    significand = c.significand >> drop << drop if drop > 0 else c.significand
+    if significand == c.significand:
         return None
-    cut = c._replace(significand=kept) if kept else exact.zero(c.sign)
+    cut = c._replace(significand=significand) if significand else exact.zero(c.sign)
     if not no_borrow:
         return [product, _ONE, cut]
     total = exact.add(product, cut)

@@ -59,9 +59,9 @@ class Scalar:
         """The plain operation."""
         return Faulty(self.unit)
 
-    def defect(self, name: str, says: str, *changes: Change, size: int = 2) -> Hypothesis:
+    def defect(self, name: str, description: str, *changes: Change, size: int = 2) -> Hypothesis:
         """The operation with replaced steps."""
-        return defective(self.unit, name, says, *changes, size=size)
+        return defective(self.unit, name, description, *changes, size=size)
 
     def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
         """The model with a changed answer: the change maps operands, code and flags to code and flags."""

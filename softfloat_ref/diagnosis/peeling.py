@@ -13,26 +13,26 @@ from softfloat_ref.diagnosis.ranking import Conditions, Search, explains, spread
 from softfloat_ref.diagnosis.spaces import P, Space
 
 MOST: Final = 6  # faults
-_SEARCHED: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
-_FIRST: Final = 3  # faults that are tried as the first
+_SEARCHED_CASES: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
+_FIRST_FAULTS: Final = 3  # faults that are tried as the first
 
 
 def peel(
-    space: Space[P], comparator: Comparator, cases: Sequence[Case], single: Diagnosis, found: Conditions
+    space: Space[P], comparator: Comparator, cases: Sequence[Case], single: Diagnosis, conditions_of: Conditions
 ) -> Peeled | None:
     """Two or more faults that together explain more cases than the best single diagnosis; None if there are none.
 
-    found: the conditions that all mismatches of some cases fulfil, to which a fault may be restricted.
+    conditions_of: the conditions that all mismatches of some cases fulfil, to which a fault may be restricted.
     """
     right = space.model(space.base)
     if right is None or single.complete or not single.wrong:
         return None
     wrong, agreeing = [c for c in cases if not c.agrees], [c for c in cases if c.agrees]
-    some = [*spread(wrong, _SEARCHED), *spread(agreeing, _SEARCHED)]
-    peeling = _Peeling(space, comparator, some, cache(right), found)
+    some = [*spread(wrong, _SEARCHED_CASES), *spread(agreeing, _SEARCHED_CASES)]
+    peeling = _Peeling(space, comparator, some, cache(right), conditions_of)
     least = single.findings[0].explained if single.findings else 0
     best: Peeled | None = None
-    for first in peeling.layer([])[:_FIRST]:
+    for first in peeling.layer([])[:_FIRST_FAULTS]:
         several = over(peeling.from_first(first), cases, comparator)
         if len(several.faults) > 1 and several.explained > least and (best is None or several.rank < best.rank):
             best = several
@@ -50,7 +50,7 @@ class _Peeling(Generic[P]):
     comparator: Comparator
     cases: Sequence[Case]
     right: Model
-    found: Conditions
+    conditions_of: Conditions
     points: dict[str, P] = field(default_factory=dict)
 
     def layer(self, stack: Sequence[Hypothesis]) -> list[Finding]:
@@ -61,7 +61,7 @@ class _Peeling(Generic[P]):
         if stack:
             point = self.points.get(stack[0].name)
             search = replace(search, under=under, stack=stack[-1].model, right=self.right, point=point)
-        findings = sorted([*search.run_once(), *search.restricted(self.found)], key=lambda f: f.rank)
+        findings = sorted([*search.run_once(), *search.restricted(self.conditions_of)], key=lambda f: f.rank)
         self.points.update(search.points)
         explained = sum(c.agrees for c in left)
         return [f for f in findings if f.explained >= explained + f.hypothesis.evidence and self._gains(f, left)]

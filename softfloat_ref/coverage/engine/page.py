@@ -62,7 +62,7 @@ def _row(name: str, totals: dict[str, int], width: int) -> str:
     return f"{name:{width}} {sum(totals.values()):>6} " + " ".join(f"{totals[s]:>{sizes[s]}}" for s in STATUSES)
 
 
-_FIRST: Final = ("empty", "waived", "hit", "unreachable")  # the most relevant bins come first
+_STATUS_ORDER: Final = ("empty", "waived", "hit", "unreachable")  # the most relevant bins come first
 
 
 def html(report: Report) -> str:
@@ -96,7 +96,7 @@ def _model(m: ModelReport) -> str:
     rows = "".join(
         f'<tr class="{b.status}"><td><code>{escape(b.id)}</code></td><td>{b.status}</td>'
         f'<td class="n">{b.hits or ""}</td><td>{escape(b.why)}</td></tr>\n'
-        for b in sorted(m.bins, key=lambda b: _FIRST.index(b.status))
+        for b in sorted(m.bins, key=lambda b: _STATUS_ORDER.index(b.status))
     )
     reachable = totals["hit"] + totals["empty"]
     return (

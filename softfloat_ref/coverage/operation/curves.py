@@ -19,7 +19,7 @@ from softfloat_ref.oracle.exact import FINITE, INF, Value, finite
 from softfloat_ref.oracle.formats import Format
 
 _TRIES: Final = 24
-_HELD: Final = 4  # other operands tried for a region, at a time
+_OTHER_OPERANDS: Final = 4  # other operands tried for a region, at a time
 
 
 class Ranks:
@@ -69,8 +69,8 @@ def _held(where: Setting, seed: int) -> Sequence[Line]:
     drawn = [finite(i & 1, s, i % 4 - 5) for i, s in zip(range(8), significands(seed, 4), strict=False)]
     codes = [operand(fmt, x) for x in (*known, *drawn)]
     listed = list(dict.fromkeys((c,) for c in (*codes, fmt.min_code, fmt.max_code) if c is not None))
-    start = seed * _HELD % len(listed)
-    return [*listed[start:], *listed[:start]][:_HELD]
+    start = seed * _OTHER_OPERANDS % len(listed)
+    return [*listed[start:], *listed[:start]][:_OTHER_OPERANDS]
 
 
 def _ranks(where: Setting) -> Ranks:
@@ -86,18 +86,18 @@ def _stretches(where: Setting, others: Line) -> list[Stretch]:
     """The pieces of the curve in ranks; where two meet, and at the domain's ends, single ranks."""
     curve, ranks = where.sig.operation.curve, _ranks(where)
     assert curve is not None
-    found = []
+    stretches = []
     for piece in curve.pieces:
         low, high = ranks.low, ranks.high + 1
         first = low if piece.low is None else first_that(low, high, partial(_above, where, piece.low, False))
         end = high if piece.high is None else first_that(low, high, partial(_above, where, piece.high, True))
-        found += [Stretch(r, r, 0) for r in (first - 1, end) if low <= r < high]
+        stretches += [Stretch(r, r, 0) for r in (first - 1, end) if low <= r < high]
         if first < end - 1:
             rises = exact.compare(_value(where, others, first), _value(where, others, end - 1)) < 0
-            found.append(Stretch(first, end - 1, 1 if rises else -1))
+            stretches.append(Stretch(first, end - 1, 1 if rises else -1))
         elif first == end - 1:
-            found.append(Stretch(first, first, 0))
-    return list(dict.fromkeys(found))
+            stretches.append(Stretch(first, first, 0))
+    return list(dict.fromkeys(stretches))
 
 
 def _above(where: Setting, x: Fraction, touching: bool, rank: int) -> bool:

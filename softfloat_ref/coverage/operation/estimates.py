@@ -12,7 +12,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
 
-_MOST_BITS: Final = 7  # of an index: of larger tables, each bin is several entries
+_MOST_INDEX_BITS: Final = 7  # of an index: of larger tables, each bin is several entries
 _ENDS: Final = {0: "first", 1: "last"}
 
 
@@ -39,14 +39,14 @@ class Entries(OperationModel):
             if len(cell) == 2:
                 sign, exponent = cell
                 bits = min(m, exponent - fmt.emin + m)  # of a subnormal's fraction
-                found = operand(fmt, exact.finite(sign, (1 << bits) + turn * 0x9E3779B1 % (1 << bits), exponent - bits))
+                code = operand(fmt, exact.finite(sign, (1 << bits) + turn * 0x9E3779B1 % (1 << bits), exponent - bits))
             else:
                 odd, entry, end = cell
                 rest = m - _index_bits(where)
                 fraction = (entry << rest) + ((1 << rest) - 1) * end
-                found = operand(fmt, exact.finite(0, (1 << m) + fraction, odd + 2 * (turn % 3 - 1) - m))
-            if found is not None:
-                yield (found,)
+                code = operand(fmt, exact.finite(0, (1 << m) + fraction, odd + 2 * (turn % 3 - 1) - m))
+            if code is not None:
+                yield (code,)
 
     def hits(self, e: Events) -> Iterable[Cell]:
         x, fmt = e.operands[0], e.where.formats[0]
@@ -69,11 +69,11 @@ class Entries(OperationModel):
 def _index_bits(where: Setting) -> int:
     e = where.sig.operation.estimate
     assert e is not None
-    return min(e.index_bits, _MOST_BITS, where.formats[0].mantissa_bits)
+    return min(e.index_bits, _MOST_INDEX_BITS, where.formats[0].mantissa_bits)
 
 
 def _exponents(fmt: Format) -> list[int]:
     """Exponents of subnormals that may overflow, and of large numbers with tiny estimates."""
     least = fmt.emin - fmt.mantissa_bits
-    found = (*range(fmt.emin - 4, fmt.emin + 3), *range(fmt.emax - 3, fmt.emax + 1), least)
-    return sorted({e for e in found if least <= e <= fmt.emax})
+    exponents = (*range(fmt.emin - 4, fmt.emin + 3), *range(fmt.emax - 3, fmt.emax + 1), least)
+    return sorted({e for e in exponents if least <= e <= fmt.emax})

@@ -19,27 +19,29 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units.unit import LETTERS
 
 DEPTH: Final = 8  # bits below the guard bit that have some value for some operands in a thousand
-_DRAWN: Final = 1 << 12
+_DRAWN_OPERANDS: Final = 1 << 12
 _TURNS: Final = 12
-_SIMPLE: Final = tuple(  # small integers, halves and quarters; powers of ten and two; and a few squares beside 3 and 4
-    chain(
-        (finite(0, k, e) for k, e in product((1, 3, 5, 7, 9, 2, 4, 6, 8, 10), (0, -1, -2))),
-        (finite(0, 10**k, 0) for k in range(2, 9)),
-        (finite(0, 1, e) for e in (-3, -4, -8, 4, 5, 8, 16)),
+_SIMPLE_NUMBERS: Final = (
+    tuple(  # small integers, halves and quarters; powers of ten and two; and a few squares beside 3 and 4
+        chain(
+            (finite(0, k, e) for k, e in product((1, 3, 5, 7, 9, 2, 4, 6, 8, 10), (0, -1, -2))),
+            (finite(0, 10**k, 0) for k in range(2, 9)),
+            (finite(0, 1, e) for e in (-3, -4, -8, 4, 5, 8, 16)),
+        )
     )
 )
 
 
 def drawn(where: Setting, cells: Callable[[Line], Iterable[Cell]]) -> dict[Cell, list[Line]]:
     """Some of many mixed operands, by the cells that a function gives for them."""
-    found: dict[Cell, list[Line]] = {}
+    lines: dict[Cell, list[Line]] = {}
     exponents = [_exponents(fmt, where.flushes) for fmt in where.formats]
-    for turn in range(_DRAWN):
+    for turn in range(_DRAWN_OPERANDS):
         chosen = (listed[turn * 7 % len(listed)] for listed in exponents)
         codes = tuple(ordinary(fmt, turn + i, e) for i, (fmt, e) in enumerate(zip(where.formats, chosen, strict=True)))
         for cell in cells(codes):
-            found.setdefault(cell, []).append(codes)
-    return found
+            lines.setdefault(cell, []).append(codes)
+    return lines
 
 
 def by_cells(where: Setting, model: OperationModel) -> dict[Cell, list[Line]]:
@@ -112,14 +114,14 @@ class ExactResults(OperationModel):
 
     def _known(self, where: Setting) -> dict[Cell, list[Line]]:
         """Simple operands with exact results, by cell."""
-        return where.once("exact operands", lambda: self._found(where))
+        return where.once("exact operands", lambda: self._by_cell(where))
 
-    def _found(self, where: Setting) -> dict[Cell, list[Line]]:
-        found: dict[Cell, list[Line]] = {}
+    def _by_cell(self, where: Setting) -> dict[Cell, list[Line]]:
+        lines: dict[Cell, list[Line]] = {}
         for codes in product(*map(_simple, where.formats)):
             for cell in _cells(where, self, codes):
-                found.setdefault(cell, []).append(codes)
-        return found
+                lines.setdefault(cell, []).append(codes)
+        return lines
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
         return iter(self._known(where).get(cell, ()))
@@ -133,6 +135,6 @@ class ExactResults(OperationModel):
 
 def _simple(fmt: Format) -> list[int]:
     """Codes of the simple numbers that a format has, of each sign, and of zero."""
-    numbers = [exact.zero(0), *_SIMPLE]
+    numbers = [exact.zero(0), *_SIMPLE_NUMBERS]
     codes = [operand(fmt, x._replace(sign=sign)) for x in numbers for sign in (0, 1)]
     return list(dict.fromkeys(code for code in codes if code is not None))

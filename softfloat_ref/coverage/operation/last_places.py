@@ -229,13 +229,13 @@ def wider(fmt: Format) -> list[Format]:
     """The formats of the catalogue for an intermediate rounding: more precision, no less range; at most three."""
     if not fmt.has_normals:
         return []
-    found = (CATALOGUE[n] for n in ("bf16", "fp16", "fp32", "fp64"))
-    return [f for f in found if f.precision > fmt.precision and f.emax >= fmt.emax and f.emin <= fmt.emin][:3]
+    formats = (CATALOGUE[n] for n in ("bf16", "fp16", "fp32", "fp64"))
+    return [f for f in formats if f.precision > fmt.precision and f.emax >= fmt.emax and f.emin <= fmt.emin][:3]
 
 
 # Bits of the wider format from which on double rounding of normal results is innocuous, beside 2p: S. A. Figueroa,
 # When is double rounding innocuous?, ACM SIGNUM Newsletter 30(3), 1995.
-_ENOUGH: Final[dict[Formula | None, int]] = {
+_INNOCUOUS_BITS: Final[dict[Formula | None, int]] = {
     formulas.SUM: 1,
     formulas.DIFFERENCE: 1,
     formulas.PRODUCT: 0,
@@ -246,7 +246,7 @@ _ENOUGH: Final[dict[Formula | None, int]] = {
 
 
 def _innocuous(where: Setting, via: Format) -> str:
-    more = _ENOUGH.get(where.formula)
+    more = _INNOCUOUS_BITS.get(where.formula)
     if more is None or any(f != where.out for f in where.formats) or via.precision < 2 * where.out.precision + more:
         return ""
     return f"with the {via.precision} bits of {via.name}, double rounding is innocuous (Figueroa)"

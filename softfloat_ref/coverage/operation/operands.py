@@ -19,7 +19,7 @@ from softfloat_ref.oracle.exact import FINITE, finite
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units.unit import LETTERS
 
-_CROSSED: Final = 64  # members of a class that are crossed with those of other operands
+_CLASS_MEMBERS: Final = 64  # members of a class that are crossed with those of other operands
 UNDEFINED: Final = "no result is defined under this policy"
 
 
@@ -81,7 +81,7 @@ class Classes(OperationModel):
             i, name = cell
             return (beside_ordinary(where, i, code, turn) for turn, code in enumerate(table[i][name]))
         listed = [t[n] for t, n in zip(table, cell, strict=True)]
-        return _diagonally(listed if len(listed) == 1 else [x[:_CROSSED] for x in listed])
+        return _diagonally(listed if len(listed) == 1 else [x[:_CLASS_MEMBERS] for x in listed])
 
     def hits(self, e: Events) -> Iterable[Cell]:
         classes = tuple(map(coarse, e.classes)) if len(e.classes) > 2 else e.classes
@@ -108,19 +108,19 @@ def patterns(m: int) -> dict[str, int]:
     if m == 0:
         return {}
     mask = (1 << m) - 1
-    found = {"zeros": 0, "ones": mask}
+    fields = {"zeros": 0, "ones": mask}
     if m >= 4:
-        found["alternating10"] = sum(1 << i for i in range(m - 1, -1, -2))
-        found["alternating01"] = mask ^ found["alternating10"]
+        fields["alternating10"] = sum(1 << i for i in range(m - 1, -1, -2))
+        fields["alternating01"] = mask ^ fields["alternating10"]
     places = range(1, m) if m <= 24 else sorted({1, 2, 3, m // 4, m // 2, 3 * m // 4, m - 3, m - 2, m - 1})
     for k in places:
-        found[f"leading{k}"] = mask ^ mask >> k
-        found[f"trailing{k}"] = (1 << k) - 1
+        fields[f"leading{k}"] = mask ^ mask >> k
+        fields[f"trailing{k}"] = (1 << k) - 1
     for k in {0, *places} if m > 1 else ():
-        found[f"one{k}"] = 1 << k
-        found[f"allbut{k}"] = mask ^ 1 << k
+        fields[f"one{k}"] = 1 << k
+        fields[f"allbut{k}"] = mask ^ 1 << k
     unique: dict[int, str] = {}
-    for name, field in found.items():
+    for name, field in fields.items():
         unique.setdefault(field, name)
     return {name: field for field, name in unique.items()}
 
@@ -235,12 +235,12 @@ class IntegerEnds(OperationModel):
         return where.converts and where.formats[0].is_integer
 
     def bins(self, where: Setting) -> Bins:
-        fmt, found = where.formats[0], Bins()
+        fmt, bins = where.formats[0], Bins()
         for sign in signs_of(fmt):
             most = fmt.max_negative_code if sign else fmt.max_code
             ends = {"one": 1, "max": most, "max-1": most - 1, "two": 2}
-            found |= {(sign, x, name): f"{SIGNS[sign]}.{name}" for name, x in ends.items() if 0 < x <= most}
-        return {(0, 0, "zero"): "zero", **found}
+            bins |= {(sign, x, name): f"{SIGNS[sign]}.{name}" for name, x in ends.items() if 0 < x <= most}
+        return {(0, 0, "zero"): "zero", **bins}
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
         yield (complete(where.formats[0], *cell[:2]),)
@@ -258,11 +258,11 @@ class IntegerLengths(IntegerEnds):
     title = "conversion of integers: every number of significant bits"
 
     def bins(self, where: Setting) -> Bins:
-        fmt, found = where.formats[0], Bins()
+        fmt, bins = where.formats[0], Bins()
         for sign in signs_of(fmt):
             most = fmt.max_negative_code if sign else fmt.max_code
-            found |= cross("{sign}.bits{k}", sign={sign: SIGNS[sign]}, k=range(1, most.bit_length() + 1))
-        return found
+            bins |= cross("{sign}.bits{k}", sign={sign: SIGNS[sign]}, k=range(1, most.bit_length() + 1))
+        return bins
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
         """The smallest number of as many bits, the largest, and others."""
@@ -287,7 +287,7 @@ class NanNarrowing(OperationModel):
         return where.converts and where.formats[0].signaling
 
     def bins(self, where: Setting) -> Bins:
-        fmt, found = where.formats[0], Bins()
+        fmt, bins = where.formats[0], Bins()
         lost, room = fmt.mantissa_bits - max(where.out.mantissa_bits, 1), fmt.mantissa_bits - 1
         payloads = {"zero": 0, "lowest": 1, "highest": 1 << (room - 1), "ones": (1 << room) - 1}
         if lost > 0:
@@ -296,8 +296,8 @@ class NanNarrowing(OperationModel):
         for sign, kind, name in itertools.product(signs_of(fmt), quiet, payloads):
             code = fmt.inf_code | quiet[kind] | payloads[name] | (fmt.sign_bit if sign else 0)
             if fmt.is_nan(code):
-                found.setdefault((code,), f"{SIGNS[sign]}.{kind}.{name}")
-        return found
+                bins.setdefault((code,), f"{SIGNS[sign]}.{kind}.{name}")
+        return bins
 
     def never(self, where: Setting, cell: Cell) -> str:
         return UNDEFINED if where.policy.nan_missing == "error" and not where.out.has_nan else ""

@@ -15,10 +15,10 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 
-_LEFT: Final = (1, 2, 3, 4, 5, 6, 7, 8, 11, 15)  # units of the product's last place
-_LOST: Final = 7  # binades that are lost at least
+_RESIDUES: Final = (1, 2, 3, 4, 5, 6, 7, 8, 11, 15)  # units of the product's last place
+_LEAST_LOST: Final = 7  # binades that are lost at least
 _TRIES: Final = 160
-_BEYOND: Final = 4  # binades past the precision
+_FARTHEST: Final = 4  # binades past the precision
 
 
 class _Constructed(OperationModel):
@@ -41,9 +41,9 @@ class _Constructed(OperationModel):
 
 def _as_codes(formats: Iterable[Format], values: Iterable[Value]) -> Iterator[Line]:
     """Operands of those values, if the formats have them all."""
-    found = [operand(f, x) for f, x in zip(formats, values, strict=True)]
-    if None not in found:
-        yield tuple(code for code in found if code is not None)
+    codes = [operand(f, x) for f, x in zip(formats, values, strict=True)]
+    if None not in codes:
+        yield tuple(code for code in codes if code is not None)
 
 
 class Residues(_Constructed):
@@ -54,8 +54,8 @@ class Residues(_Constructed):
 
     def wanted(self, where: Setting) -> Bins:
         """Each number of units, by the result's sign and the product's."""
-        below = where.formats[0].precision + where.formats[1].precision - 1 - _LOST
-        left = [n for n in _LEFT if n.bit_length() - 2 < below]
+        below = where.formats[0].precision + where.formats[1].precision - 1 - _LEAST_LOST
+        left = [n for n in _RESIDUES if n.bit_length() - 2 < below]
         return cross("{sign}.{product}-product.{n}", n=left, sign=SIGNS, product=SIGNS)
 
     def hits(self, e: Events) -> Iterable[Cell]:
@@ -64,7 +64,7 @@ class Residues(_Constructed):
             return
         (a, b, c), r, product = e.operands, e.exact, e.terms[0]
         whole, part = units(r, a.exponent + b.exponent)
-        if not part and exact.top(product) - exact.top(r) >= _LOST and c.sign != product.sign:
+        if not part and exact.top(product) - exact.top(r) >= _LEAST_LOST and c.sign != product.sign:
             yield whole, r.sign, product.sign
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
@@ -106,7 +106,7 @@ class SubnormalFactors(_Constructed):
 
     def wanted(self, where: Setting) -> Bins:
         """Distances past the precision, by which factor is subnormal and whether the signs differ."""
-        reach = range(1, where.out.precision + _BEYOND)
+        reach = range(1, where.out.precision + _FARTHEST)
         return cross("{factor}.{sign}.{signs}.{d}", factor="ab", signs=("same", "opposite"), sign=SIGNS, d=reach)
 
     def hits(self, e: Events) -> Iterable[Cell]:

@@ -17,7 +17,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import get_operation
 
 MANY_BINADES: Final = 40
-_FAR: Final = {2: "times4", 8: "times256"}
+_FAR_BINADES: Final = {2: "times4", 8: "times256"}
 
 
 def _around_largest(where: Setting) -> Iterator[Ruler]:
@@ -43,7 +43,7 @@ class Overflow(RulerModel):
     def bins(self, where: Setting) -> Bins:
         """The rulers' cells, and two binades far beyond."""
         signs = {sign: name for sign, name in SIGNS.items() if where.largest(sign) is not None}
-        return super().bins(where) | cross("{sign}.{power}", sign=signs, power=_FAR)
+        return super().bins(where) | cross("{sign}.{power}", sign=signs, power=_FAR_BINADES)
 
     def regions(self, where: Setting, cell: Cell) -> list[Value]:
         if len(cell) > 2:
@@ -112,12 +112,12 @@ class BinadeEdges(RulerModel):
         """One ulp, in halves, from the first and the last significand of a binade; odd binades are negative."""
         fmt = where.out
         for e in binades(fmt):
-            kept = min(fmt.mantissa_bits, e - (fmt.emin - fmt.mantissa_bits)) + 1
+            precision = min(fmt.mantissa_bits, e - (fmt.emin - fmt.mantissa_bits)) + 1
             sign = e & 1 if fmt.signed else 0
-            low, high = 1 << kept, 2 * ((1 << kept) - 1)
-            yield Ruler(f"2^{e}.first", sign, e - kept, low, low + 2, low, 2)
-            if kept > 1:
-                yield Ruler(f"2^{e}.last", sign, e - kept, high, high + 2, high, 2)
+            low, high = 1 << precision, 2 * ((1 << precision) - 1)
+            yield Ruler(f"2^{e}.first", sign, e - precision, low, low + 2, low, 2)
+            if precision > 1:
+                yield Ruler(f"2^{e}.last", sign, e - precision, high, high + 2, high, 2)
 
 
 def binades(fmt: Format) -> list[int]:
@@ -188,8 +188,17 @@ class Values(RulerModel):
         fmt = where.out
         unit = fmt.emin - fmt.mantissa_bits
         for sign, e in product(where.signs, range(unit, max(fmt.emax, fmt.emin) + 1)):
-            kept = min(fmt.mantissa_bits, e - unit) + 1
-            yield Ruler(f"{SIGNS[sign]}.2^{e}+", sign, e - kept, 1 << kept, 2 << kept, 1 << kept, 2, signed=False)
+            precision = min(fmt.mantissa_bits, e - unit) + 1
+            yield Ruler(
+                f"{SIGNS[sign]}.2^{e}+",
+                sign,
+                e - precision,
+                1 << precision,
+                2 << precision,
+                1 << precision,
+                2,
+                signed=False,
+            )
 
 
 class Tininess(RulerModel):
@@ -218,7 +227,7 @@ class NearBoundaries(RegionModel):
 
     def bins(self, where: Setting) -> Bins:
         """Sign and magnitude code, named after the first boundary value that is one bit away."""
-        fmt, found = where.out, Bins()
+        fmt, bins = where.out, Bins()
         one = where.encode(finite(0, 1, 0)) & fmt.magnitude_mask
         base = {"minsub": fmt.min_code, "minnorm": fmt.min_normal_code, "one": one, "max": fmt.max_code}
         if fmt.subnormals == "gradual" and fmt.mantissa_bits:
@@ -227,8 +236,8 @@ class NearBoundaries(RegionModel):
             near = code ^ 1 << bit
             for sign in where.signs:
                 if fmt.min_code <= near <= where.limit(sign):
-                    found.setdefault((sign, near), f"{SIGNS[sign]}.{name}.bit{bit}")
-        return found
+                    bins.setdefault((sign, near), f"{SIGNS[sign]}.{name}.bit{bit}")
+        return bins
 
     def regions(self, where: Setting, cell: Cell) -> list[Value]:
         """The value, and the half ulp above it."""

@@ -32,13 +32,13 @@ class RegionModel(OperationModel):
         return first
 
     def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
-        barren, (region, *_) = 0, self.regions(where, cell)
+        misses, (region, *_) = 0, self.regions(where, cell)
         for seed in range(SEEDS):
-            found = None
-            for found in solve(where, region, seed):
-                yield found
-            barren += found is None
-            if where.unary or (barren > 1 and where.fused):  # whose searches are long
+            line = None
+            for line in solve(where, region, seed):
+                yield line
+            misses += line is None
+            if where.unary or (misses > 1 and where.fused):  # whose searches are long
                 return
 
 
@@ -104,10 +104,10 @@ class RulerModel(RegionModel):
 
     def _by_top(self, where: Setting) -> dict[int | None, list[Ruler]]:
         """Rulers by the exponent of the numbers on them; under None those that begin at zero."""
-        found: dict[int | None, list[Ruler]] = {None: []}
+        by_top: dict[int | None, list[Ruler]] = {None: []}
         for r in self.rulers(where):
             if r.low == 0:
-                found[None].append(r)
+                by_top[None].append(r)
             for top in range(r.unit + max(r.low, 1).bit_length() - 1, r.unit + r.high.bit_length()):
-                found.setdefault(top, []).append(r)
-        return found
+                by_top.setdefault(top, []).append(r)
+        return by_top

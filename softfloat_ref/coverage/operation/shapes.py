@@ -25,7 +25,7 @@ from softfloat_ref.oracle.exact import FINITE, Value, finite
 from softfloat_ref.oracle.formats import Format
 
 _DRAWS: Final = 16  # significands tried for a shape in a binade
-_WHOLE: Final = 6  # with binades to this exponent and its negative, all operands of results in [1, 4) are there
+_WHOLE_BINADES: Final = 6  # with binades to this exponent and its negative, all operands of results in [1, 4) are there
 _EMPTY_REGIONS: Final = 64  # regions asked without any operands, after which a search ends
 
 
@@ -85,16 +85,16 @@ def _cell(shape: Shape, significand: int, unit: int) -> Value:
 
 def _cells(fmt: Format, shape: Shape, e: int, seed: int) -> Iterator[Value]:
     """Regions of a shape in a binade, of mixed upper bits."""
-    found = ends(fmt, shape, e)
-    if found is None:
+    regions = ends(fmt, shape, e)
+    if regions is None:
         return
-    first, last = found
+    first, last = regions
     free = e - first.exponent + 1 - shape.width
     if free < 2 or first.significand == 0:
-        yield from dict.fromkeys(found)
+        yield from dict.fromkeys(regions)
         return
     if seed % 2:
-        yield from found
+        yield from regions
     for i in range(min(_DRAWS, 1 << (free - 1))):
         high = 1 << (free - 1) | bits(seed + 1, i, free - 1)
         yield _cell(shape, high << shape.width | shape.low, first.exponent)
@@ -112,7 +112,7 @@ def places(fmt: Format, seed: int = 0) -> list[int]:
 
 def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Line]:
     """Operands for any of some shapes: one in each binade first, then more."""
-    barren = 0
+    misses = 0
     listed = list(shapes)
     if where.product:
         for shape in listed:
@@ -123,12 +123,12 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Line]:
         for region in _cells(where.out, shape, e, seed):
             if excluded(where, region):
                 continue
-            found = list(itertools.islice(solve(where, region, seed), 2))
-            yield from found
-            if found:
+            lines = list(itertools.islice(solve(where, region, seed), 2))
+            yield from lines
+            if lines:
                 break
-            barren += 1
-            if barren > _EMPTY_REGIONS:
+            misses += 1
+            if misses > _EMPTY_REGIONS:
                 return
 
 
@@ -180,7 +180,7 @@ def _as_near_one(where: Setting, shape: Shape) -> bool:
     regions = ends(fmt, shape, max(fmt.emin, 0))
     if regions is None or excluded_everywhere(where, regions[0]):
         return True
-    whole = all(f.has_normals and f.emin <= -_WHOLE and f.emax >= _WHOLE for f in (fmt, source))
+    whole = all(f.has_normals and f.emin <= -_WHOLE_BINADES and f.emax >= _WHOLE_BINADES for f in (fmt, source))
     return where.scales and whole
 
 
@@ -205,8 +205,8 @@ def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) ->
             regions = ends(fmt, shape, e)
             if regions is None or (regions[0].significand and exact.compare(_low(regions[0]), past) >= 0):
                 continue
-            found = unreachable(where, regions[0]) if regions[0] == regions[1] else excluded_between(where, *regions)
-            if not found:
+            proof = unreachable(where, regions[0]) if regions[0] == regions[1] else excluded_between(where, *regions)
+            if not proof:
                 return ""
-            reason = found
+            reason = proof
     return reason

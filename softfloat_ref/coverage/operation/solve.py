@@ -81,18 +81,18 @@ def _codes_inside(fmt: Format, region: Value) -> tuple[int, int]:
 
 def _bracket(where: Setting, formula: Formula, region: Value, low: int, high: int) -> tuple[int, int]:
     """Magnitude codes between which all lie whose result may be in a region, and one more to each side."""
-    fmt, found = where.formats[0], []
+    fmt, codes = where.formats[0], []
     for significand in (region.significand, region.significand + region.sticky):
         x = finite(0, significand, region.exponent)
         if significand == 0 and formula.divisor is not None:
-            found.append(high)
+            codes.append(high)
             continue
         if formula.root:
             x = exact.multiply(x, x)
         if formula.divisor is not None:
             x = exact.divide(finite(0, 1, 0), x, 2 * fmt.precision)
-        found.append(below(fmt, x)[0])
-    a, b = (min(max(code, low), high) for code in (min(found) - 1, max(found) + 2))
+        codes.append(below(fmt, x)[0])
+    a, b = (min(max(code, low), high) for code in (min(codes) - 1, max(codes) + 2))
     return a, b
 
 

@@ -20,7 +20,7 @@ from softfloat_ref.oracle.codec import encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value, finite
 from softfloat_ref.oracle.policies import Overflow
 
-_STEPS: Final = {-2: "-far", -1: "-1", 0: "0", 1: "+1", 2: "+far"}
+_EXPONENT_STEPS: Final = {-2: "-far", -1: "-1", 0: "0", 1: "+1", 2: "+far"}
 
 
 class Comparisons(OperationModel):
@@ -35,8 +35,8 @@ class Comparisons(OperationModel):
     def bins(self, where: Setting) -> Bins:
         """Those of equal magnitudes first, then those that are close: a short set has them, of every sign."""
         orders = {-1: "<", 0: "=", 1: ">"}
-        found = cross("{a},{b}.exponent{d}.significand{order}", a=SIGNS, b=SIGNS, d=_STEPS, order=orders)
-        return dict(sorted(found.items(), key=lambda item: (abs(item[0][2]), abs(item[0][3]))))
+        bins = cross("{a},{b}.exponent{d}.significand{order}", a=SIGNS, b=SIGNS, d=_EXPONENT_STEPS, order=orders)
+        return dict(sorted(bins.items(), key=lambda item: (abs(item[0][2]), abs(item[0][3]))))
 
     def never(self, where: Setting, cell: Cell) -> str:
         s, t, d, order = cell

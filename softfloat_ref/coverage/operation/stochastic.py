@@ -17,10 +17,10 @@ from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding import position
 
-_ALL: Final = 4  # random bits up to which every discarded fraction is a candidate
-_DISTANCES: Final = {-2: "-2", -1: "-1", 0: "0", 1: "+1"}
-_EXACT: Final = ("exact",)
-_ZEROS: Final = ("zeros",)
+_ENUMERATED_BITS: Final = 4  # random bits up to which every discarded fraction is a candidate
+_CARRY_DISTANCES: Final = {-2: "-2", -1: "-1", 0: "0", 1: "+1"}
+_EXACT_CELL: Final = ("exact",)
+_ZEROS_CELL: Final = ("zeros",)
 
 
 class StochasticCarry(ShapeModel):
@@ -35,15 +35,15 @@ class StochasticCarry(ShapeModel):
 
     def bins(self, where: Setting) -> Bins:
         """How far the sum is from the carry, with the bit below the random ones and a sticky; and exact values."""
-        sums = cross("sum{distance}.below{bit}.sticky{sticky}", distance=_DISTANCES, bit=BITS, sticky=BITS)
-        return {**sums, _EXACT: "exact.random-ones", _ZEROS: "inexact.random-zeros"}
+        sums = cross("sum{distance}.below{bit}.sticky{sticky}", distance=_CARRY_DISTANCES, bit=BITS, sticky=BITS)
+        return {**sums, _EXACT_CELL: "exact.random-ones", _ZEROS_CELL: "inexact.random-zeros"}
 
     def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
         n = where.policy.random_count
-        if cell == _EXACT:
+        if cell == _EXACT_CELL:
             return [Shape(s, 0, n + 1, n + 1, 0) for s in BITS]
-        fractions = list(range(1 << n)) if n <= _ALL else [1 << (n - 1), 5 << (n - 3), 1, (1 << n) - 1, 3]
-        if cell == _ZEROS:
+        fractions = list(range(1 << n)) if n <= _ENUMERATED_BITS else [1 << (n - 1), 5 << (n - 3), 1, (1 << n) - 1, 3]
+        if cell == _ZEROS_CELL:
             return [Shape(s, d << 1 | 1, n + 1, n + 1, t) for d in fractions for t in BITS for s in BITS]
         distance, below, sticky = cell
         return [
@@ -60,7 +60,7 @@ class StochasticCarry(ShapeModel):
             x = where.exactly(codes)
             if x.kind != FINITE or x.significand == 0:
                 continue
-            r = top - 1 if cell == _EXACT else 0
+            r = top - 1 if cell == _EXACT_CELL else 0
             if len(cell) > 1:
                 r = top + cell[0] - (_discarded(x, where)[0] >> 1)
             if 0 <= r < top:
@@ -81,10 +81,10 @@ class StochasticCarry(ShapeModel):
         discarded, rest = _discarded(e.exact, e.where)
         if discarded == 0 and rest == 0:
             if e.random_bits == top - 1:
-                yield _EXACT
+                yield _EXACT_CELL
             return
         if e.random_bits == 0:
-            yield _ZEROS
+            yield _ZEROS_CELL
         yield (discarded >> 1) + e.random_bits - top, discarded & 1, int(rest != 0)
 
 

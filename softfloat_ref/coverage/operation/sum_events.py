@@ -16,7 +16,7 @@ from softfloat_ref.coverage.operation.sums_and_fma import NO_SIGNS, products
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
 
-_KINDS: Final = (
+_PRODUCT_KINDS: Final = (
     ("overflow", "in-range"),
     ("overflow", "zero"),
     ("tiny", "normal"),
@@ -36,7 +36,7 @@ class ProductEvents(OperationModel):
 
     def bins(self, where: Setting) -> Bins:
         """Overflow, tiny and inexact products whose sums are in range, normal, exact; each sign of the product."""
-        kinds = {(product, total): f"{product}.{total}" for product, total in _KINDS}
+        kinds = {(product, total): f"{product}.{total}" for product, total in _PRODUCT_KINDS}
         return cross("{sign}.{kind}", sign=SIGNS, kind=kinds)
 
     def never(self, where: Setting, cell: Cell) -> str:

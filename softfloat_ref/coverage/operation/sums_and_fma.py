@@ -19,7 +19,7 @@ from softfloat_ref.oracle.formats import Format
 
 KINDS: Final = ("zeros", "ones", "leading", "trailing", "other")
 ZONES: Final = ("far-", "near-", "equal", "near+", "far+")
-_SIGNS_DIFFER: Final = {True: "minus", False: "plus"}
+_EFFECTIVE_SIGNS: Final = {True: "minus", False: "plus"}
 _NO_SHIFT: Final = "the exponents of the terms never differ by that much"
 NO_SIGNS: Final = {True: "the terms' signs never differ", False: "the terms' signs always differ"}
 
@@ -47,7 +47,7 @@ class Shifts(SumModel):
         """Every shift up to a few bits more than matter, each way; effective additions and subtractions."""
         low, high = self._ends(where)
         shifts = {s: f"{s:+d}" if s else "0" for s in range(low, high + 1)}
-        return cross("{sign}.shift{shift}", sign=_SIGNS_DIFFER, shift={low - 1: "less", **shifts, high + 1: "more"})
+        return cross("{sign}.shift{shift}", sign=_EFFECTIVE_SIGNS, shift={low - 1: "less", **shifts, high + 1: "more"})
 
     def never(self, where: Setting, cell: Cell) -> str:
         minus, shift = cell

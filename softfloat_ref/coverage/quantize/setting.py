@@ -22,9 +22,9 @@ from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.rounding import Target
 from softfloat_ref.units import QuantizeUnit
 
-_FEW_BITS: Final = 8  # of scales that are all looked at
-_SOME: Final = 32  # scales in a row, of those of others
-_TAIL: Final = 40  # bits below the guard bit that are looked at
+_ENUMERATED_BITS: Final = 8  # of scales that are all looked at
+_SAMPLED_SCALES: Final = 32  # scales in a row, of those of others
+_TAIL_BITS: Final = 40  # bits below the guard bit that are looked at
 
 
 class Stretch(NamedTuple):
@@ -108,22 +108,22 @@ class BlockSetting(BaseSetting):
         """
         if self.has_all_stretches:
             return tuple(self._stretches(self.smallest, self.values.max_code, ""))
-        found = dict[int, Stretch]()
+        by_first = dict[int, Stretch]()
         for first in (self.smallest, self._begin(max(self.code(largest(self.element)), self.smallest))):
-            found |= {s.first: s for s in islice(self._stretches(first, self.values.max_code, ""), _SOME)}
+            by_first |= {s.first: s for s in islice(self._stretches(first, self.values.max_code, ""), _SAMPLED_SCALES)}
         last = self.values.max_code
-        for _ in range(_SOME):
+        for _ in range(_SAMPLED_SCALES):
             if last < self.smallest:
                 break
             first = self._begin(last)
-            found[first] = Stretch(self.scale_at(first), first, last)
+            by_first[first] = Stretch(self.scale_at(first), first, last)
             last = first - 1
-        return tuple(found[first] for first in sorted(found))
+        return tuple(by_first[first] for first in sorted(by_first))
 
     @property
     def has_all_stretches(self) -> bool:
         """Whether `stretches` is complete."""
-        return min(self.scale.width, self.values.width) <= _FEW_BITS
+        return min(self.scale.width, self.values.width) <= _ENUMERATED_BITS
 
     def _begin(self, code: int) -> int:
         """The smallest magnitude's code with the same scale."""
@@ -222,7 +222,9 @@ class BlockEvents:
             return (None,) * len(self.codes)
         divisor, t = exact.multiply(factor, self.factor), self.where.target
         return tuple(
-            place_of(exact.divide(x, divisor, 2 * _TAIL), t, _TAIL) if x.kind == FINITE and x.significand else None
+            place_of(exact.divide(x, divisor, 2 * _TAIL_BITS), t, _TAIL_BITS)
+            if x.kind == FINITE and x.significand
+            else None
             for x in self.flushed
         )
 

@@ -41,9 +41,9 @@ class DiagnosedBlock(DiagnosedKind):
             return f"the scale is wrong{self._offset(cases)}" if every else ""
         if self.scales and all(formats[0].is_nan(c.expected[0]) for c in cases if not c.agrees):
             return "the scale is NaN and right, and elements are wrong"
-        said = {kind(x, formats[i]) for i, x in wrong}
+        kinds = {kind(x, formats[i]) for i, x in wrong}
         signs = {decoder(formats[i])(x).sign for i, x in wrong}
-        facts = [f"should be {said.pop()}"] if len(said) == 1 and said != {"a normal number"} else []
+        facts = [f"should be {kinds.pop()}"] if len(kinds) == 1 and kinds != {"a normal number"} else []
         facts += [f"should be {'negative' if signs.pop() else 'positive'}"] if len(signs) == 1 else []
         return f"the scale is right, and every wrong element {' and '.join(facts)}" if facts else ""
 

@@ -18,7 +18,7 @@ from softfloat_ref.oracle.blocks.formats import FP32
 from softfloat_ref.units import DequantizeUnit
 
 _TENSOR_SCALES: Final = (FP32.max_code, *SCALES)
-_SCALES: Final = 256  # with which values beyond FP32 are looked for
+_PROBED_SCALES: Final = 256  # with which values beyond FP32 are looked for
 
 
 @register(DequantizeUnit)
@@ -29,7 +29,7 @@ class DiagnosedDequantize(DiagnosedBlock):
     unit: DequantizeUnit
 
     def questions(self, vectors: VectorSet) -> list[Question]:
-        return [*self._random(0, RANDOM_BLOCKS), *self._probes(_SCALES)]
+        return [*self._random(0, RANDOM_BLOCKS), *self._probes(_PROBED_SCALES)]
 
     def confirming(self, vectors: VectorSet, count: int, seed: int) -> list[Question]:
         """Half of them with random codes, half with scales over the whole range, the ends and NaN first."""
