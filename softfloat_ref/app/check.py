@@ -24,7 +24,7 @@ from softfloat_ref.testing.check import SHOWN, Report, check_arrays, check_comma
 from softfloat_ref.workflow.units import DEFAULT_BLOCKS, DEFAULT_CASES, DEFAULT_LANES, default_cases
 
 if TYPE_CHECKING:
-    from softfloat_ref.diagnosis.parts import Explanation
+    from softfloat_ref.diagnosis.parts import ReportDiagnosis
 
 
 @click.command("check")
@@ -121,7 +121,7 @@ def _from_device(vectors: VectorSet, device: Device, how: dict[str, Any]) -> Rep
         return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(found: Report, device: Device) -> Explanation | None:
+def _diagnosis(found: Report, device: Device) -> ReportDiagnosis | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
     if not found.mismatched:
         return None
@@ -134,7 +134,7 @@ def _diagnosis(found: Report, device: Device) -> Explanation | None:
         return explanation(found, ask)
 
 
-def _deliver(found: Report, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
+def _deliver(found: Report, cause: ReportDiagnosis | None, json_file: str | None, junit: str | None) -> None:
     said = cause.lines() if cause else []
     more = cause.as_dict() if cause else {}
     if json_file == "-":

@@ -21,7 +21,7 @@ from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
 from softfloat_ref.diagnosis.identify import Judge
 from softfloat_ref.diagnosis.kinds import confirming, examiner
-from softfloat_ref.diagnosis.selftest import DOT_K, Summary, everything, selftest
+from softfloat_ref.diagnosis.selftest import DOT_K, SelftestSummary, everything, selftest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.testing.devices import DeviceError
@@ -156,7 +156,7 @@ def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, v
     return int(missed > 0)
 
 
-def _details(summary: Summary) -> None:
+def _details(summary: SelftestSummary) -> None:
     for d in summary.devices:
         others = [x.name for x in d.result.candidates if x.name != d.name]
         more = f"  not told from: {' | '.join(others)}" if d.recovered and others else ""

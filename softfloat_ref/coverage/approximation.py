@@ -81,7 +81,7 @@ class ApproximationEvents(NamedTuple):
 ApproximationModel = Model[ApproximationSetting, ApproximationEvents]
 
 
-class Segments(ApproximationModel):
+class SegmentEnds(ApproximationModel):
     """SEG: the first and the last operand of segments, of each sign."""
 
     id = "SEG"
@@ -184,4 +184,4 @@ class Rounds(ApproximationModel):
 @lru_cache(maxsize=16)
 def approximation(unit: ApproximationUnit) -> Coverage:
     """The coverage of an approximation."""
-    return Coverage(ApproximationSetting(unit), (Segments(), Borders(), Rounds()))
+    return Coverage(ApproximationSetting(unit), (SegmentEnds(), Borders(), Rounds()))

@@ -59,7 +59,7 @@ class DequantizeSetting(BaseSetting):
         pairs: dict[str, list[tuple[int, int, int]]] = {}
         tensor = _TENSOR_SCALES if self.two_levels else (FP32_ONE,)
         for scale, code, second in product(self._codes(self.scale), self._codes(self.element), tensor):
-            some = pairs.setdefault(kind_of(self.value(scale, code, second)), [])
+            some = pairs.setdefault(result_class(self.value(scale, code, second)), [])
             if len(some) < 4:
                 some.append((scale, code, second))
         return pairs
@@ -70,7 +70,7 @@ class DequantizeSetting(BaseSetting):
         return sorted({code for codes in members(fmt).values() for code in codes[:4]})
 
 
-def kind_of(code: int) -> str:
+def result_class(code: int) -> str:
     """The class of an FP32 result, signed; one name for every NaN."""
     name = class_of(FP32, code)
     return "nan" if name.endswith("nan") else name
@@ -83,7 +83,7 @@ class DequantizeEvents(NamedTuple):
     line: Line
 
 
-class Dequantize(Model[DequantizeSetting, DequantizeEvents]):
+class DequantizeModel(Model[DequantizeSetting, DequantizeEvents]):
     """BD: the model of dequantization."""
 
     id = "BD"
@@ -91,7 +91,7 @@ class Dequantize(Model[DequantizeSetting, DequantizeEvents]):
 
     def bins(self, where: DequantizeSetting) -> Bins:
         scale, element = where.scale, where.element
-        results = dict.fromkeys([*(kind_of(codes[0]) for codes in members(FP32).values()), *where.pairs])
+        results = dict.fromkeys([*(result_class(codes[0]) for codes in members(FP32).values()), *where.pairs])
         numbers = [name for name in members(FP32) if "neg" not in name and "nan" not in name]
         return (
             cross("{field}.{code:02x}", field=["scale"], code=_bytes(scale))
@@ -115,7 +115,7 @@ class Dequantize(Model[DequantizeSetting, DequantizeEvents]):
         for code in set(codes):
             yield "code", code
             yield "pair", above, class_of(where.element, code)
-            yield "gives", kind_of(where.value(line[0], code, second))
+            yield "gives", result_class(where.value(line[0], code, second))
         counts = [i for i, code in enumerate(codes) if not decoder(where.element)(code).is_zero]
         if len(counts) == 1:
             yield "alone", counts[0]
@@ -154,4 +154,4 @@ def _ordinary(fmt: Format) -> int:
 @lru_cache(maxsize=64)
 def dequantization(unit: DequantizeUnit) -> Coverage:
     """The coverage of dequantizing blocks to FP32."""
-    return Coverage(DequantizeSetting(unit), [Dequantize()])
+    return Coverage(DequantizeSetting(unit), [DequantizeModel()])

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
@@ -102,7 +102,7 @@ class AccumulatorSpace(Space[Accumulator]):
     def size(self, point: Accumulator) -> int:
         return 2 * self.text(point).count(", ") + 2 * int(point != self.base)
 
-    def suggested(self, point: Accumulator, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: Accumulator, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return dot_suggested_by(self.unit_of(point), cases)
 
     def defects_of(self, unit: DotUnit) -> Iterator[Hypothesis]:

@@ -9,7 +9,7 @@ from typing import Final
 
 from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, changed, defined, expected_model
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, as_model, expected_model, with_change
 from softfloat_ref.diagnosis.operand_defects import flushed, reading
 from softfloat_ref.diagnosis.operation_models import Run
 from softfloat_ref.diagnosis.random_defects import random_defects
@@ -183,14 +183,14 @@ def _random_defects(unit: AffineQuantizeUnit, source: str) -> Iterator[Hypothesi
         return unit.answer((*codes, r % (1 << n)))[0], 0
 
     def model(run: Run) -> Model:
-        return defined(lambda inputs: run(inputs[:arity], inputs[arity])[:1])
+        return as_model(lambda inputs: run(inputs[:arity], inputs[arity])[:1])
 
     yield from random_defects(model, right, n, arity, source)
 
 
 def answer_defects(unit: Unit, under: Model) -> Iterator[Hypothesis]:
     """Wiring defects of the only result, for a device that otherwise follows `under`."""
-    return wire_defects(unit.results[0].width, lambda change: changed(under, lambda _, codes: (change(codes[0]),)))
+    return wire_defects(unit.results[0].width, lambda change: with_change(under, lambda _, codes: (change(codes[0]),)))
 
 
 # -- dequantization --------------------------------------------------------------------------------------------------

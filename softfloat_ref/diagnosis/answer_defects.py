@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
-from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.operation_models import ScalarOperation
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import NAN, Value
 from softfloat_ref.oracle.flags import INVALID, Flags
@@ -14,7 +14,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.table import LETTERS
 
 
-def answer_defects(s: Scalar) -> Iterator[Hypothesis]:
+def answer_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Every listed defect of the answer."""
     yield from _flag_defects(s)
     yield from wire_defects(s.sig.out.width, lambda change: s.after(lambda _, c, f: (change(c), f)))
@@ -23,7 +23,7 @@ def answer_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield from _zero_defects(s)
 
 
-def _zero_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _zero_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Signs of zeros that another fault may have made; a rounding has the same defects by itself."""
     out = s.sig.out
     for name, text, keep, flip in (
@@ -39,7 +39,7 @@ def _zero_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield Hypothesis(name, text, s.after(signed))
 
 
-def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _flag_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     for flag in Flags:
         name, mask = str(flag.name).lower().replace("_", " "), int(flag)
         yield Hypothesis(f"no {name}", f"never raises {name}", s.after(lambda _, c, f, m=mask: (c, f & ~m)))  # type: ignore[misc]
@@ -72,7 +72,7 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield Hypothesis("signalling NaN not invalid", "does not raise invalid for a signalling NaN", s.after(quiet))
 
 
-def _underflow_only_with_zero(s: Scalar) -> Iterator[Hypothesis]:
+def _underflow_only_with_zero(s: ScalarOperation) -> Iterator[Hypothesis]:
     out, underflow = s.sig.out, Flags.UNDERFLOW
     if s.sig.operation.result == "float":
         text = "raises underflow only where the result is zero"
@@ -94,7 +94,7 @@ def wire_defects(width: int, after: Callable[[Callable[[int], int]], Model]) -> 
     yield Hypothesis("bits reversed", "has the bits of its result in reverse order", mirrored)
 
 
-def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _nan_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Defects of NaN operands and NaN results."""
     out = s.sig.out
     for i, fmt in enumerate(s.sig.formats):
@@ -134,7 +134,7 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
             yield Hypothesis(f"NaN of its own {name}", f"gives {out.hex(code)} where no operand is a NaN", own)
 
 
-def _product_sign(s: Scalar) -> Iterator[Hypothesis]:
+def _product_sign(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Every NaN gets the sign that the product or quotient of the operands has."""
     out, formula = s.sig.out, s.sig.operation.formula
     if formula is None:
@@ -161,7 +161,7 @@ def _first_nan(formats: Sequence[Format], codes: Sequence[int]) -> tuple[Value, 
     return next(((x, f) for x, f in operands if x.kind == NAN), None)
 
 
-def _loud(s: Scalar, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+def _loud(s: ScalarOperation, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
     """The unchanged upper bits of a NaN; if none is set, the last bit is, so that the code is not an infinity."""
     out, operand = s.sig.out, _first_nan(s.sig.formats, codes)
     if operand is None or not out.is_nan(code):

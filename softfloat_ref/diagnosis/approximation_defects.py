@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.diagnosis.answer_defects import wire_defects
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, changed, defined, expected_model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model, as_model, expected_model, with_change
 from softfloat_ref.diagnosis.policy_space import ROUNDS
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle import exact
@@ -39,7 +39,7 @@ class ApproximationSpace(Space[ApproximationUnit]):
         yield from _signs(a)
         yield from _answers(unit)
 
-    def suggested(self, point: ApproximationUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: ApproximationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         """Wrong entries of the segments in which most mismatches lie."""
         a = point.approximation
         counts: dict[tuple[int, int], int] = {}
@@ -61,7 +61,7 @@ def _model(a: Approximation) -> Model:
 
 
 def _after(model: Model, change: Callable[[int], int]) -> Model:
-    return changed(model, lambda _, codes: (change(codes[0]), *codes[1:]))
+    return with_change(model, lambda _, codes: (change(codes[0]), *codes[1:]))
 
 
 def _place(a: Approximation, code: int) -> tuple[int, int] | None:
@@ -186,7 +186,7 @@ class _Missing(Approximation):
 def _changed(kind: type[Approximation], a: Approximation, **more: Any) -> Model:
     fields = {f.name: getattr(a, f.name) for f in dataclasses.fields(Approximation)}
     other = kind(**fields, **more)
-    return defined(lambda inputs: (other.answer(inputs[0]),))
+    return as_model(lambda inputs: (other.answer(inputs[0]),))
 
 
 def _addresses(a: Approximation) -> Iterator[Hypothesis]:
@@ -275,7 +275,7 @@ def _answers(unit: ApproximationUnit) -> Iterator[Hypothesis]:
             size = code & out.magnitude_mask
             return (code + step if not beyond and 0 <= size + step <= out.max_code else code,)
 
-        return defined(run)
+        return as_model(run)
 
     for step, text in ((1, "large"), (-1, "small")):
         sentence = f"gives results one ulp too {text} in magnitude"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Output
 from softfloat_ref.diagnosis.operand_defects import hidden_bit, low_exponent, reading
 from softfloat_ref.diagnosis.rounding_defects import (
     NARROW,
@@ -79,7 +79,7 @@ def _rounding_to(fmt: Format) -> tuple[Change, ...]:
     return (replaced(rounded, lambda here, right, x, r, to: right(x, r, to.to(fmt))),)
 
 
-def suggested_by(unit: QuantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+def suggested_by(unit: QuantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """Defects with a number that mismatches suggest: how far the scale is off, and the elements of a NaN scale."""
     scale, element = unit.block.scale, unit.block.element
     for by in usual(c.got[0] - c.expected[0] for c in cases):
@@ -293,7 +293,7 @@ def _zeros_under_scale_0(here: Traced, right: Function, codes: tuple[int, ...]) 
     return right(codes if here.case.inputs[0] else tuple(x & FP32.sign_bit for x in codes))  # type: ignore[no-any-return]
 
 
-def values_suggested_by(unit: DequantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+def values_suggested_by(unit: DequantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """A scale off by the number of binades that most wrong values are off; one lane with one value."""
     pairs = (pair for c in cases if not c.agrees for pair in zip(c.got, c.expected, strict=True))
     for by in usual(binades_off(got, expected, FP32) for got, expected in pairs):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, defined
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, as_model
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.explanation.scalar import choice_text
@@ -50,7 +50,7 @@ class BlockOperationSpace(PolicySpace):
     def _has_specials(self) -> bool:
         return self.unit.row.operation.p3109  # type: ignore[no-any-return]
 
-    def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: Policy, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return iter(())
 
     def model(self, point: Policy) -> Model | None:
@@ -118,7 +118,7 @@ def _defect(name: str, text: str, unit: BlockOperationUnit, change: Callable[[In
         right, other = unit.answer(inputs), unit.answer(change(inputs))
         return (*right[:first], *other[first:])
 
-    return Hypothesis(name, text, defined(run), DEFECT, 3)
+    return Hypothesis(name, text, as_model(run), DEFECT, 3)
 
 
 def _answers(unit: BlockOperationUnit, evaluation: BlockEvaluation) -> Model:
@@ -126,4 +126,4 @@ def _answers(unit: BlockOperationUnit, evaluation: BlockEvaluation) -> Model:
         block = evaluation.run(*unit.taken(inputs))
         return block.scale, *block.codes
 
-    return defined(run)
+    return as_model(run)

@@ -9,12 +9,12 @@ from operator import eq
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.asking import Asker
-from softfloat_ref.diagnosis.conditions import Condition, common, conditions
+from softfloat_ref.diagnosis.conditions import CaseCondition, common, conditions
 from softfloat_ref.diagnosis.findings import Diagnosis
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.kinds import DiagnosedKind, kind_of
 from softfloat_ref.diagnosis.peeling import peel
-from softfloat_ref.diagnosis.ranking import Conditions, diagnose, explains, spread
+from softfloat_ref.diagnosis.ranking import Conditions, explains, ranked_diagnosis, spread_out
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
@@ -32,13 +32,13 @@ def space_of(vectors: VectorSet) -> Space[Any]:
     return kind_of(vectors.unit).space(vectors.source)
 
 
-def cases_of(report: Report, comparator: Comparator) -> list[Case]:
+def cases_of(report: Report, comparator: Comparator) -> list[AnsweredCase]:
     """The cases kept in a report: mismatches and others mixed, each spread over the run."""
     width = report.vectors.unit.input_width
     most = EXAMINED_WIDE if report.vectors.cases.wide else EXAMINED
     wrong = max(most - len(report.right), most // 2)
-    sample = [*spread(report.wrong, wrong), *spread(report.right, most - min(wrong, len(report.wrong)))]
-    cases = [Case(line[:width], comparator(line[width:]), comparator.answer(answer)) for line, answer in sample]
+    sample = [*spread_out(report.wrong, wrong), *spread_out(report.right, most - min(wrong, len(report.wrong)))]
+    cases = [AnsweredCase(line[:width], comparator(line[width:]), comparator.answer(answer)) for line, answer in sample]
     return [c for c in cases if not c.agrees] + [c for c in cases if c.agrees]
 
 
@@ -68,13 +68,15 @@ def diagnosis_of(report: Report, ask: Asker | None = None) -> Diagnosis | None:
         return diagnosis
 
 
-def examined(space: Space[Any], comparator: Comparator, cases: Sequence[Case], conditions_of: Conditions) -> Diagnosis:
+def examined(
+    space: Space[Any], comparator: Comparator, cases: Sequence[AnsweredCase], conditions_of: Conditions
+) -> Diagnosis:
     """What explains some cases: one fault, or several."""
-    single = diagnose(space, comparator, cases, conditions_of)
+    single = ranked_diagnosis(space, comparator, cases, conditions_of)
     return dataclasses.replace(single, several=peel(space, comparator, cases, single, conditions_of))
 
 
-def finished(diagnosis: Diagnosis, cases: Sequence[Case], unit: Unit, comparator: Comparator) -> Diagnosis:
+def finished(diagnosis: Diagnosis, cases: Sequence[AnsweredCase], unit: Unit, comparator: Comparator) -> Diagnosis:
     """A diagnosis with what its mismatches have in common, and the simplest one."""
     known, named = kind_of(unit), _named(diagnosis)
     narrow = common(cases, conditions(known.features(), cases))
@@ -88,7 +90,7 @@ def _named(diagnosis: Diagnosis) -> Hypothesis | None:
     return diagnosis.findings[0].hypothesis if diagnosis.findings and diagnosis.sure else None
 
 
-def _conditions(known: DiagnosedKind, cases: Sequence[Case]) -> list[Condition]:
+def _conditions(known: DiagnosedKind, cases: Sequence[AnsweredCase]) -> list[CaseCondition]:
     """The conditions that all mismatches fulfil, and the conjunction of them that the fewest right cases fulfil."""
     shared = conditions(known.features(), cases)
     narrow = common(cases, shared)
@@ -120,7 +122,7 @@ def lateness(report: Report, comparator: Comparator) -> tuple[int, int]:
 
 
 def _shrunk(
-    diagnosis: Diagnosis, first: Case, named: Hypothesis | None, unit: Unit, comparator: Comparator, ask: Asker
+    diagnosis: Diagnosis, first: AnsweredCase, named: Hypothesis | None, unit: Unit, comparator: Comparator, ask: Asker
 ) -> Diagnosis:
     """The simplest mismatch, if the device repeats it when queried alone. Raises DeviceError."""
 

@@ -12,7 +12,7 @@ from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis.block_defects import binades_off, usual
 from softfloat_ref.diagnosis.block_defects import moved as moved_scale
 from softfloat_ref.diagnosis.defects import defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
 from softfloat_ref.diagnosis.operand_defects import flushed, hidden_bit, low_exponent, reading
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.rounding_defects import RoundingDefect, rounding_defects, with_policy
@@ -209,7 +209,7 @@ def _read_by(other: Decode) -> Change:
     return replaced(read, lambda here, right, code, decode, fmt: right(code, other, fmt))
 
 
-def dot_suggested_by(unit: DotUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+def dot_suggested_by(unit: DotUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """A scale off by the number of binades that most wrong results are off."""
     for by in usual(binades_off(c.got[0], c.expected[0], unit.out) for c in cases if not c.agrees):
         steps = f"{abs(by)} {'high' if by > 0 else 'low'}"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis.conditions import Feature
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.kinds import kind_of
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.units import Unit
@@ -57,7 +57,7 @@ class FamilySpace(Space[str]):
 
     def model(self, point: str) -> Model | None:
         models = [space.model(self._own(i, point)) for i, space in enumerate(self.spaces)]
-        return chosen([m for m in models if m is not None]) if None not in models else None
+        return by_unit([m for m in models if m is not None]) if None not in models else None
 
     def key(self, point: str) -> Hashable:
         return tuple(space.key(self._own(i, point)) for i, space in enumerate(self.spaces))
@@ -87,7 +87,7 @@ class FamilySpace(Space[str]):
     def defects(self, point: str) -> Iterator[Hypothesis]:
         return self._merged(point, [s.defects(self._own(i, point)) for i, s in enumerate(self.spaces)])
 
-    def suggested(self, point: str, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: str, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         own = [[c._replace(inputs=c.inputs[1:]) for c in cases if c.inputs[0] == i] for i in range(len(self.spaces))]
         defects = [s.suggested(self._own(i, point), own[i]) for i, s in enumerate(self.spaces)]
         return self._merged(point, defects)
@@ -107,10 +107,10 @@ def _merged(defects: Sequence[Iterable[Hypothesis]], instead: Sequence[Model]) -
     tables = [{h.name: h for h in some} for some in defects]
     for name, h in {name: h for table in reversed(tables) for name, h in table.items()}.items():
         models = [t[name].model if name in t else x for t, x in zip(tables, instead, strict=True)]
-        yield h._replace(model=chosen(models))
+        yield h._replace(model=by_unit(models))
 
 
-def chosen(models: Sequence[Model]) -> Model:
+def by_unit(models: Sequence[Model]) -> Model:
     """The models of several units as one; inputs begin with the number of a unit."""
     return lambda inputs: models[inputs[0]](inputs[1:])
 

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final, cast
 
 from softfloat_ref.diagnosis.defects import Faulty
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Output
-from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, Scalar, Values, exactly_wrong, of_values
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Output
+from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, ScalarOperation, Values, exactly_wrong, of_values
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
@@ -27,7 +27,7 @@ _KNOWN_BITS: Final = 128  # bits to which the constants of the rows are known
 _FARTHEST_EXPONENT: Final = 1 << 12  # exponent beyond which no device reduces
 
 
-def function_defects(s: Scalar) -> Iterator[Hypothesis]:
+def function_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """The listed defects of a function's rounding and range reduction."""
     if s.sig.operation.curve is None:
         return
@@ -42,11 +42,11 @@ def function_defects(s: Scalar) -> Iterator[Hypothesis]:
 # -- rounding ----------------------------------------------------------------------------------------------------------
 
 
-def _off(s: Scalar, by: int, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+def _off(s: ScalarOperation, by: int, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
     return (_beside(s, code, by) if flags & INEXACT else code), flags
 
 
-def _beside(s: Scalar, code: int, by: int) -> int:
+def _beside(s: ScalarOperation, code: int, by: int) -> int:
     """The code of the next number of that sign, if there is one."""
     out = s.sig.out
     size = (code & out.magnitude_mask) + by
@@ -54,7 +54,7 @@ def _beside(s: Scalar, code: int, by: int) -> int:
     return code + by if inside else code
 
 
-def _not_correctly_rounded(s: Scalar) -> Iterator[Hypothesis]:
+def _not_correctly_rounded(s: ScalarOperation) -> Iterator[Hypothesis]:
     right = s.plain()
     ends = [evaluator(s.sig, s.policy.replace(rounding=mode)) for mode in ("rdn", "rup")]
 
@@ -86,7 +86,7 @@ def _not_correctly_rounded(s: Scalar) -> Iterator[Hypothesis]:
 # -- range reduction ---------------------------------------------------------------------------------------------------
 
 
-def _short_constants(s: Scalar) -> Iterator[Hypothesis]:
+def _short_constants(s: ScalarOperation) -> Iterator[Hypothesis]:
     """The operand reduced by multiples of a constant of so many bits: a period, or what doubles the result."""
     curve = s.sig.operation.curve
     if curve is None or not (curve.period or curve.doubling):
@@ -129,7 +129,7 @@ def _value(x: Fraction, sign_of_zero: int) -> Value:
 # -- limits of the operand ---------------------------------------------------------------------------------------------
 
 
-def function_suggested_by(s: Scalar, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+def function_suggested_by(s: ScalarOperation, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """What a device may do with operands beyond the least one, by magnitude, of which it is wrong."""
     if s.sig.operation.curve is None or s.arity != 1:
         return
@@ -171,7 +171,7 @@ _BEYOND_DEFECTS: Final[tuple[tuple[str, str, Callable[[Value], Value]], ...]] = 
 
 
 def _beyond(
-    s: Scalar, side: int | None, limit: Value, name: str, text: str, change: Callable[[Value], Value]
+    s: ScalarOperation, side: int | None, limit: Value, name: str, text: str, change: Callable[[Value], Value]
 ) -> Hypothesis:
     size = limit.as_fraction()
 

@@ -9,7 +9,7 @@ from typing import Final, Generic
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.candidates import Candidate, Question, best_question, classes
 from softfloat_ref.diagnosis.findings import Finding
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.name_ranges import with_ranges
 from softfloat_ref.diagnosis.ranking import Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
@@ -40,7 +40,7 @@ class Identification(Generic[P]):
     has_flags: bool
     closest: list[Finding] = field(default_factory=list)
     examined: int = 0
-    exception: Case | None = None
+    exception: AnsweredCase | None = None
     proved: list[str] = field(default_factory=list)
 
     @property
@@ -237,7 +237,7 @@ class _Session(Generic[P]):
         cases = []
         for q, got in self.asked.items():
             own = start.answer(q)
-            cases.append(Case(q, got if own is None else self.comparator(own), got))
+            cases.append(AnsweredCase(q, got if own is None else self.comparator(own), got))
         size = self.examiner.space.size(start.point)
         search = Search(self.examiner.space.at(start.point), self.comparator, cases, start.name, size)
         return search, search.run()

@@ -9,7 +9,7 @@ from typing import Final
 
 from softfloat_ref.diagnosis.defects import replaced, within
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
-from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, Scalar, Values, of_values, taken
+from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, ScalarOperation, Values, of_values, taken
 from softfloat_ref.diagnosis.twins import twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Decoder, decoder
@@ -23,7 +23,7 @@ from softfloat_ref.oracle.steps import Change, Function, Traced
 _ALIGNED_PLACES: Final = (1, 2, 3, 4)  # places that an adder may keep below the larger operand
 
 
-def operand_defects(s: Scalar) -> Iterator[Hypothesis]:
+def operand_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Every listed defect of the operands."""
     formula = s.sig.operation.formula
     if s.sig.operation.result == "float":
@@ -33,7 +33,7 @@ def operand_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield from _alignment_defects(s, formula)
 
 
-def _read_wrongly(s: Scalar) -> Iterator[Hypothesis]:
+def _read_wrongly(s: ScalarOperation) -> Iterator[Hypothesis]:
     for i, fmt in enumerate(s.sig.formats):
         if fmt.is_integer or fmt.twos_complement:
             continue
@@ -49,7 +49,7 @@ def _read_wrongly(s: Scalar) -> Iterator[Hypothesis]:
                 yield s.defect(f"{name}{of}, flags kept", with_flags, *changes, FLAGS_KEPT)
 
 
-def _twin_operands(s: Scalar) -> Iterator[Hypothesis]:
+def _twin_operands(s: ScalarOperation) -> Iterator[Hypothesis]:
     """All operands of a format read as in its twin."""
     for fmt in dict.fromkeys(s.sig.formats):
         for name, text, twin in twins(fmt):
@@ -125,7 +125,7 @@ OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
 # -- operands taken for others ---------------------------------------------------------------------------------------
 
 
-def taken_defects(s: Scalar) -> Iterator[Hypothesis]:
+def taken_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Another operand, or zero, taken for an operand: for operations of several operands of one format.
 
     Such a device is seldom wrong in all cases: it selects the operand by mistake under some condition.
@@ -142,7 +142,7 @@ def taken_defects(s: Scalar) -> Iterator[Hypothesis]:
 # -- alignment of a sum ----------------------------------------------------------------------------------------------
 
 
-def _alignment_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
+def _alignment_defects(s: ScalarOperation, formula: Formula) -> Iterator[Hypothesis]:
     """Adders of two operands that lose what alignment shifts out of the smaller one, or do not borrow for it; and
     multiply-adds used as adders, which lose it below a whole product, of one operand only."""
     for places in _ALIGNED_PLACES:

@@ -14,7 +14,14 @@ from softfloat_ref.diagnosis.defects import Faulty, replaced
 from softfloat_ref.diagnosis.function_defects import function_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.operand_defects import operand_defects, taken_defects
-from softfloat_ref.diagnosis.operation_models import Scalar, Values, always_exact, exactly_wrong, of_values, taken
+from softfloat_ref.diagnosis.operation_models import (
+    ScalarOperation,
+    Values,
+    always_exact,
+    exactly_wrong,
+    of_values,
+    taken,
+)
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.rounding_defects import rounding_defects
 from softfloat_ref.oracle import exact
@@ -30,7 +37,7 @@ from softfloat_ref.oracle.rounding_steps import Destination, destination, read, 
 from softfloat_ref.oracle.steps import Function, Traced
 
 
-def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
+def scalar_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Every listed defect that the operation can have."""
     yield from answer_defects(s)
     if appended_zeros(s.sig, s.policy) is not None:
@@ -51,7 +58,7 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield from taken_defects(s)
 
 
-def _appended_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _appended_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Of a conversion that only makes codes longer: it neither reads nor rounds."""
     fmt = s.sig.formats[0]
     step, every = 1 << fmt.mantissa_bits, range(fmt.magnitude_mask + 1)
@@ -83,7 +90,7 @@ def _changed_code(
 # -- rounding --------------------------------------------------------------------------------------------------------
 
 
-def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _rounding_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     to, conversion = destination(s.sig.out, s.policy), s.sig.operation.is_conversion
     for row in rounding_defects():
         if row.fits(to) and not (row.via and conversion and always_exact(s.sig.formats[0], row.via)):
@@ -93,7 +100,7 @@ def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 
-def _sum_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
+def _sum_defects(s: ScalarOperation, formula: Formula) -> Iterator[Hypothesis]:
     if s.sig.out.negative_zero:
         for sign, shown in ((0, "+0"), (1, "-0")):
             cancelled = exactly_wrong(partial(_cancelled, formula, sign))
@@ -111,7 +118,7 @@ def _cancelled(formula: Formula, sign: int, right: Function, op: Operation, ctx:
 # -- fused multiply-add ----------------------------------------------------------------------------------------------
 
 
-def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _fma_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     for name in dict.fromkeys((s.sig.out.name, "fp32", "fp64")):
         if name in CATALOGUE and CATALOGUE[name].mantissa_bits >= s.sig.out.mantissa_bits:
             text = f"is not fused: it rounds the product to {name} before it adds"
@@ -213,7 +220,7 @@ def _cut_addend(places: int, no_borrow: bool, values: Values) -> Values | None:
 # -- another operation -----------------------------------------------------------------------------------------------
 
 
-def _other_operations(s: Scalar) -> Iterator[Hypothesis]:
+def _other_operations(s: ScalarOperation) -> Iterator[Hypothesis]:
     operation = s.sig.operation
     for other in confused_with(operation):
         try:

@@ -46,7 +46,7 @@ class PartDiagnosis(NamedTuple):
         return view_of(self.unit).command(inputs, answer)
 
 
-class Explanation(NamedTuple):
+class ReportDiagnosis(NamedTuple):
     """The diagnosis of a report, or one for each of its parts."""
 
     unit: Unit
@@ -64,7 +64,7 @@ class Explanation(NamedTuple):
         return {"parts": [_part_as_dict(x) for x in self.parts]}
 
 
-def explanation(report: Report, ask: Asker | None = None) -> Explanation | None:
+def explanation(report: Report, ask: Asker | None = None) -> ReportDiagnosis | None:
     """What the device of a report seems to do; None if it got nothing wrong. ask: to simplify its mismatches, for units
     without parts."""
     unit = report.vectors.unit
@@ -72,12 +72,12 @@ def explanation(report: Report, ask: Asker | None = None) -> Explanation | None:
         return None
     if list(report.parts) in ([], [unit]):
         whole = diagnosis_of(report, ask)
-        return None if whole is None else Explanation(unit, whole, [])
+        return None if whole is None else ReportDiagnosis(unit, whole, [])
     if late := late_diagnosis(report):
-        return Explanation(unit, late, [])
+        return ReportDiagnosis(unit, late, [])
     order = {part: i for i, part in enumerate(unit.parts)}
     parts = sorted(report.parts.values(), key=lambda r: order.get(r.vectors.unit, len(order)))
-    return Explanation(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts))))
+    return ReportDiagnosis(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts))))
 
 
 def _table(parts: list[PartDiagnosis]) -> Iterator[str]:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Final, Literal
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
 from softfloat_ref.diagnosis.function_defects import function_suggested_by
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model
 from softfloat_ref.diagnosis.operation_defects import scalar_defects
-from softfloat_ref.diagnosis.operation_models import Scalar, always_exact
+from softfloat_ref.diagnosis.operation_models import ScalarOperation, always_exact
 from softfloat_ref.diagnosis.spaces import ChoiceSpace
 from softfloat_ref.explanation.scalar import choice_text, single_changes
 from softfloat_ref.oracle import exact
@@ -130,8 +130,8 @@ class PolicySpace(ChoiceSpace[Policy]):
         except Error:
             return None
 
-    def _scalar(self, point: Policy) -> Scalar:
-        return Scalar.of(self.unit, point, self.source)
+    def _scalar(self, point: Policy) -> ScalarOperation:
+        return ScalarOperation.of(self.unit, point, self.source)
 
     def key(self, point: Policy) -> Hashable:
         return behaviour(self._scalar(point))
@@ -151,7 +151,7 @@ class PolicySpace(ChoiceSpace[Policy]):
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
         return scalar_defects(self._scalar(point))
 
-    def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: Policy, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return function_suggested_by(self._scalar(point), cases)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
@@ -196,7 +196,7 @@ _INEXACT_FIELDS: Final = (
 )
 
 
-def behaviour(s: Scalar) -> Hashable:
+def behaviour(s: ScalarOperation) -> Hashable:
     """Everything that an operation's answers depend on: if equal, two policies answer alike for all operands.
 
     Fields that the operation, its formats or the policy make irrelevant are left out.
@@ -217,7 +217,7 @@ def behaviour(s: Scalar) -> Hashable:
     return flush, special, rules, _target_key(s), ends_of(out, policy), widening, own
 
 
-def _target_key(s: Scalar) -> tuple[Any, ...]:
+def _target_key(s: ScalarOperation) -> tuple[Any, ...]:
     """The integers that rounding depends on; for a conversion that is always exact, only those of flushing."""
     t: Target = target(s.sig.out, s.policy)
     if not t.flush:
@@ -241,7 +241,7 @@ def ends_of(out: Format, policy: Policy) -> tuple[Any, ...]:
     return tuple(encode(x, 0) for sign in (0, 1) for x in (exact.zero(sign), exact.inf(sign)))
 
 
-def _nan_key(s: Scalar, floats: list[Format]) -> tuple[Any, ...]:
+def _nan_key(s: ScalarOperation, floats: list[Format]) -> tuple[Any, ...]:
     """Everything that the NaN of a result depends on."""
     out, rule = s.sig.out, s.policy.nan_rule
     encode = encoder(out, s.policy)

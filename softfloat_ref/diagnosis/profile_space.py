@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from softfloat_ref.diagnosis.block_defects import block_defects, suggested_by, value_defects, values_suggested_by
 from softfloat_ref.diagnosis.defects import Faulty
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model
 from softfloat_ref.diagnosis.spaces import ChoiceSpace, Space
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
@@ -84,7 +84,7 @@ class ProfileSpace(ChoiceSpace[Profile]):
     def sentence(self, own: Mapping[str, str]) -> str:
         return "quantizes with " + ", ".join(f"{k} = {v}" for k, v in own.items())
 
-    def suggested(self, point: Profile, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: Profile, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return suggested_by(self.unit_of(point), cases)
 
     def defects_of(self, unit: QuantizeUnit) -> Iterator[Hypothesis]:
@@ -136,5 +136,5 @@ class DequantizeSpace(Space[Profile]):
     def defects_of(self, unit: DequantizeUnit) -> Iterator[Hypothesis]:
         return value_defects(unit)
 
-    def suggested(self, point: Profile, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: Profile, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return values_suggested_by(self.unit_of(point), cases)

@@ -9,10 +9,10 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
-from softfloat_ref.diagnosis.conditions import Condition
+from softfloat_ref.diagnosis.conditions import CaseCondition
 from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import FEWEST_CASES, WHERE, Diagnosis, Finding
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Inputs, Model, Output, Stepwise
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output, Stepwise
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
 from softfloat_ref.units import Unit
 
@@ -31,10 +31,10 @@ _EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must expla
 _TRIED_CASES: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
 
 T = TypeVar("T")
-Conditions = Callable[[Sequence[Case]], Sequence[Condition]]  # that all mismatches of some cases fulfil
+Conditions = Callable[[Sequence[AnsweredCase]], Sequence[CaseCondition]]  # that all mismatches of some cases fulfil
 
 
-def explains(h: Hypothesis, case: Case, comparator: Comparator) -> bool:
+def explains(h: Hypothesis, case: AnsweredCase, comparator: Comparator) -> bool:
     """Whether the hypothesis gives this answer."""
     output = h.model(case.inputs)
     if output is not None and comparator(output) == case.got:
@@ -42,18 +42,18 @@ def explains(h: Hypothesis, case: Case, comparator: Comparator) -> bool:
     return h.also is not None and any(comparator(x) == case.got for x in h.also(case.inputs))
 
 
-def spread(cases: Sequence[T], count: int) -> list[T]:
+def spread_out(cases: Sequence[T], count: int) -> list[T]:
     """`count` of the cases, spread evenly; none for a negative count."""
     if len(cases) <= count:
         return list(cases)
     return [cases[i * len(cases) // count] for i in range(count)]
 
 
-def sample(cases: Sequence[Case]) -> list[Case]:
+def sample(cases: Sequence[AnsweredCase]) -> list[AnsweredCase]:
     """Mismatches and then agreeing cases, up to a maximum number of each."""
     count = SAMPLE_WIDE if cases and len(cases[0].inputs) > _WIDE_INPUTS else SAMPLE
     wrong, right = [c for c in cases if not c.agrees], [c for c in cases if c.agrees]
-    return spread(wrong, count) + spread(right, count)
+    return spread_out(wrong, count) + spread_out(right, count)
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Search(Generic[P]):
 
     space: Space[P]
     comparator: Comparator
-    cases: Sequence[Case]
+    cases: Sequence[AnsweredCase]
     start: str = ""
     start_size: int = 0
     under: Model | None = None
@@ -92,7 +92,7 @@ class Search(Generic[P]):
         Stops early if the hypothesis can no longer be among the finalists.
         """
         wrong, right = self.few[: self.wrong], self.few[self.wrong :]
-        probes = spread(wrong, _PROBES)
+        probes = spread_out(wrong, _PROBES)
         if wrong and not any(explains(h, c, self.comparator) for c in probes):
             return None
         mismatches = count = sum(explains(h, c, self.comparator) for c in wrong)
@@ -188,7 +188,7 @@ class Search(Generic[P]):
         findings = self._finals()
         if not findings or findings[0].explained < len(self.cases):
             missed = [c for c in self.cases if not findings or not explains(findings[0].hypothesis, c, self.comparator)]
-            pairs = islice(self._two_defects(spread(missed, _PROBES) + self.few), FINALISTS)
+            pairs = islice(self._two_defects(spread_out(missed, _PROBES) + self.few), FINALISTS)
             findings = sorted([*findings, *(self.over_all(h) for h in pairs)], key=lambda f: f.rank)
         return findings
 
@@ -198,7 +198,7 @@ class Search(Generic[P]):
         for d in (*space.listed, *space.suggested(space.base, self.cases)):
             yield d._replace(name=f"{self.start}; {d.name}", size=self.start_size + d.size) if self.start else d
 
-    def _two_defects(self, some: Sequence[Case]) -> Iterator[Hypothesis]:
+    def _two_defects(self, some: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         """Pairs of a listed defect and a defect of the answer that together explain all of some cases.
 
         Anything less is not evidence: among many pairs, some always explain a few cases more than their first defect.
@@ -241,8 +241,10 @@ class Search(Generic[P]):
         if right is None:
             return []
         wrong = sum(not c.agrees for c in self.cases)
-        some = spread(self.cases[:wrong], _TRIED_CASES) + spread([c for c in self.cases if c.agrees], 2 * _TRIED_CASES)
-        scored: list[tuple[int, int, int, Hypothesis, Condition]] = []
+        some = spread_out(self.cases[:wrong], _TRIED_CASES) + spread_out(
+            [c for c in self.cases if c.agrees], 2 * _TRIED_CASES
+        )
+        scored: list[tuple[int, int, int, Hypothesis, CaseCondition]] = []
         for finding in best:
             h, nearly_all = finding.hypothesis, 10 * finding.mismatches >= 9 * self.wrong
             fits = [explains(h, c, self.comparator) for c in some]
@@ -256,7 +258,7 @@ class Search(Generic[P]):
         top = sorted(scored, key=lambda t: t[:3])[:FINALISTS]
         return [self._restricted_to(x, h, right) for *_, h, x in top]
 
-    def _restricted_to(self, x: Condition, h: Hypothesis, right: Model) -> Finding:
+    def _restricted_to(self, x: CaseCondition, h: Hypothesis, right: Model) -> Finding:
         """A hypothesis restricted to a condition, over all cases: where that does not hold, the device is right."""
         held = (x.holds(c.inputs, c.expected) for c in self.cases)
         fits = (fit if holds else c.agrees for fit, holds, c in zip(self._fits(h), held, self.cases, strict=True))
@@ -266,7 +268,7 @@ class Search(Generic[P]):
         )
 
 
-def _finding(h: Hypothesis, fits: Iterable[tuple[bool, Case]]) -> Finding:
+def _finding(h: Hypothesis, fits: Iterable[tuple[bool, AnsweredCase]]) -> Finding:
     """A hypothesis with the number of cases that it explains."""
     explained = [c for fit, c in fits if fit]
     return Finding(h, len(explained), sum(not c.agrees for c in explained))
@@ -290,7 +292,7 @@ def on_top(under: Model, changed: Model, right: Model, results: int) -> Model:
     return model
 
 
-def _only_where(h: Hypothesis, condition: Condition, right: Model, unit: Unit | None) -> Hypothesis:
+def _only_where(h: Hypothesis, condition: CaseCondition, right: Model, unit: Unit | None) -> Hypothesis:
     """A hypothesis where a condition holds. right: the model of other cases. unit: whose model that is; a fault of it
     may be joined with others then, too."""
 
@@ -322,8 +324,8 @@ def _constant(answer: Output, count: int, wrong: int) -> Finding:
     return Finding(Hypothesis("one answer", f"gives {shown} for every question", lambda _: answer), count, wrong)
 
 
-def diagnose(
-    space: Space[P], comparator: Comparator, cases: Sequence[Case], conditions_of: Conditions = lambda _: ()
+def ranked_diagnosis(
+    space: Space[P], comparator: Comparator, cases: Sequence[AnsweredCase], conditions_of: Conditions = lambda _: ()
 ) -> Diagnosis:
     """The hypotheses that explain the cases, best first, with the case that refutes the runner-up.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.findings import Diagnosis, Finding, Peeled
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
 from softfloat_ref.diagnosis.kinds import kind_of
 from softfloat_ref.units import Unit
 
@@ -109,7 +109,7 @@ def _simplest(d: Diagnosis, unit: Unit) -> list[str]:
     return rows
 
 
-def case_text(case: Case, unit: Unit, instead: Hypothesis | None = None) -> str:
+def case_text(case: AnsweredCase, unit: Unit, instead: Hypothesis | None = None) -> str:
     """Operands, the expected and the actual answer in one line; and the answer of a hypothesis."""
     output = instead.model(case.inputs) if instead else None
     return kind_of(unit).case_text(case, None if output is None else output[: len(case.got)])

@@ -62,7 +62,7 @@ def subject(
 
 
 @dataclass(frozen=True)
-class Device:
+class IdentifiedDevice:
     """A device made from a model of the library, and its identification."""
 
     name: str
@@ -71,11 +71,11 @@ class Device:
 
 
 @dataclass
-class Summary:
+class SelftestSummary:
     """The devices of one subject. same: groups of names that no operands distinguish."""
 
     subject: str
-    devices: list[Device]
+    devices: list[IdentifiedDevice]
     same: list[list[str]]
 
     @property
@@ -90,7 +90,7 @@ class Summary:
         return sum(d.recovered for d in self.devices)
 
 
-def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> Summary:
+def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> SelftestSummary:
     """Identify every candidate of a subject as if it were a device."""
     vectors = subject(op, fmt, out, k=k)
     e: Examiner[Any] = examiner(vectors)
@@ -99,8 +99,8 @@ def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> Summar
     devices, candidates = [], e.candidates.values()
     for c in candidates:
         result = e.identify(ask_model(vectors.unit, c.model), confirm)
-        devices.append(Device(c.name, result, _recovered(e, c, result)))
-    return Summary(title, devices, [c.names for c in candidates if len(c.names) > 1])
+        devices.append(IdentifiedDevice(c.name, result, _recovered(e, c, result)))
+    return SelftestSummary(title, devices, [c.names for c in candidates if len(c.names) > 1])
 
 
 def _recovered(e: Examiner[Any], c: Candidate[Any], result: Identification[Any]) -> bool:
@@ -109,7 +109,7 @@ def _recovered(e: Examiner[Any], c: Candidate[Any], result: Identification[Any])
     return any(wanted == e.space.key(x.point) or c.name in x.names for x in result.candidates)
 
 
-def everything() -> Iterator[Summary]:
+def everything() -> Iterator[SelftestSummary]:
     """Every subject."""
     for op, fmt, out in SUBJECTS:
         yield selftest(op, fmt, out)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.diagnosis.cost import cost, moved_together, simpler_codes
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Inputs, Model, Output, expected_model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Inputs, Model, Output, expected_model
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import Unit
 
@@ -17,7 +17,7 @@ QUESTIONS: Final = 400  # per round
 _PAIRED_OPERANDS: Final = 3  # up to this many operands, pairs are moved together
 
 
-def simplest(cases: Sequence[Case], unit: Unit) -> Case | None:
+def simplest(cases: Sequence[AnsweredCase], unit: Unit) -> AnsweredCase | None:
     """The simplest of the mismatches."""
     formats = unit.input_formats
     wrong = [c for c in cases if not c.agrees]
@@ -25,13 +25,13 @@ def simplest(cases: Sequence[Case], unit: Unit) -> Case | None:
 
 
 def shrink(
-    case: Case,
+    case: AnsweredCase,
     unit: Unit,
     comparator: Comparator,
     ask: Ask,
     explained: Model | None,
     askable: Callable[[Inputs], bool],
-) -> Case:
+) -> AnsweredCase:
     """The simplest mismatch reached by simplifying one step by step.
 
     explained: where given, the device must go on doing what this says, so that no other defect takes its place.
@@ -81,14 +81,14 @@ def _failing(
     expected: Model,
     comparator: Comparator,
     explained: Model | None,
-    case: Case,
-) -> Case | None:
+    case: AnsweredCase,
+) -> AnsweredCase | None:
     """The first question that the device gets wrong in the same way."""
     for inputs, got in zip(questions, answers, strict=True):
         wanted = expected(inputs)
         if wanted is None:
             continue
-        failing = Case(inputs, comparator(wanted), got)
+        failing = AnsweredCase(inputs, comparator(wanted), got)
         if failing.agrees or not _alike(failing, case):
             continue
         output = explained(inputs) if explained is not None else None
@@ -97,6 +97,6 @@ def _failing(
     return None
 
 
-def _alike(other: Case, case: Case) -> bool:
+def _alike(other: AnsweredCase, case: AnsweredCase) -> bool:
     """Whether the same part of the answer is wrong: the result, or only the flags."""
     return (other.expected[0] == other.got[0]) == (case.expected[0] == case.got[0])

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model, expected_model
 from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle.policies import rounding_name
 from softfloat_ref.units import SteppedUnit
@@ -105,7 +105,7 @@ class Space(Generic[P]):
         """The listed defects of a unit of this space; by default, those of its steps."""
         return stepped_defects(unit) if isinstance(unit, SteppedUnit) else iter(())
 
-    def suggested(self, point: P, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: P, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         """Defects with a number that the mismatches of some cases suggest, of a device that is otherwise this point."""
         return iter(())
 

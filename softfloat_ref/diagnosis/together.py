@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from softfloat_ref.diagnosis.checked import cases_of, comparator_of, diagnosis_of, examined, finished, late_diagnosis
-from softfloat_ref.diagnosis.conditions import Condition, conditions
+from softfloat_ref.diagnosis.conditions import CaseCondition, conditions
 from softfloat_ref.diagnosis.families import FamilySpace, families, features
 from softfloat_ref.diagnosis.findings import Diagnosis, Finding
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis
 from softfloat_ref.diagnosis.peeling import over
 from softfloat_ref.diagnosis.ranking import explains
 from softfloat_ref.testing.check import Report
@@ -53,12 +53,12 @@ def _of_family(reports: Sequence[Report]) -> dict[Unit, Diagnosis | None]:
     return diagnoses
 
 
-def _conditions(units: Sequence[Unit], cases: Sequence[Case]) -> list[Condition]:
+def _conditions(units: Sequence[Unit], cases: Sequence[AnsweredCase]) -> list[CaseCondition]:
     return conditions(features(units), cases)
 
 
 def _of_part(
-    together: Diagnosis, space: FamilySpace, i: int, cases: Sequence[Case], comparator: Comparator
+    together: Diagnosis, space: FamilySpace, i: int, cases: Sequence[AnsweredCase], comparator: Comparator
 ) -> Diagnosis:
     """What the diagnosis of a family says of one of its parts."""
     part = Diagnosis(len(cases), sum(not c.agrees for c in cases))
@@ -80,7 +80,7 @@ def _of_part(
 
 
 def _with(
-    part: Diagnosis, findings: Sequence[Finding], elsewhere: int, cases: Sequence[Case], comparator: Comparator
+    part: Diagnosis, findings: Sequence[Finding], elsewhere: int, cases: Sequence[AnsweredCase], comparator: Comparator
 ) -> Diagnosis:
     """A diagnosis with findings, those that explain more than assuming no fault."""
     explaining = tuple(f for f in findings if f.explained > part.examined - part.wrong)
@@ -90,7 +90,7 @@ def _with(
     return dataclasses.replace(part, findings=explaining, exception=exception, elsewhere=elsewhere)
 
 
-def _over(h: Hypothesis, cases: Sequence[Case], comparator: Comparator) -> Finding:
+def _over(h: Hypothesis, cases: Sequence[AnsweredCase], comparator: Comparator) -> Finding:
     """How much of a part's cases a hypothesis explains."""
     explained = [c for c in cases if explains(h, c, comparator)]
     return Finding(h, len(explained), sum(not c.agrees for c in explained))

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model, expected_model
 from softfloat_ref.diagnosis.policy_space import PolicySpace, ends_of
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
@@ -41,7 +41,7 @@ class VectorSpace(PolicySpace):
             yield Hypothesis(name, text, expected_model(dataclasses.replace(unit, **changes)))
         yield from _swapped(unit)
 
-    def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: Policy, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return iter(())
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:

@@ -15,7 +15,7 @@ from softfloat_ref.workflow.units import default_cases, vectors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softfloat_ref.diagnosis.parts import Explanation
+    from softfloat_ref.diagnosis.parts import ReportDiagnosis
 
 
 def check(
@@ -56,7 +56,7 @@ def check(
     return check_command(cases, device, timeout_s=timeout_s, **how)
 
 
-def diagnose(report: Report) -> Explanation | None:
+def diagnose(report: Report) -> ReportDiagnosis | None:
     """What the device of a report seems to do; None if nothing was wrong. `lines()` has the text."""
     from softfloat_ref.diagnosis.parts import explanation
 

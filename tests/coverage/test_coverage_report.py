@@ -14,9 +14,9 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.classes import class_of, coarse
 from softfloat_ref.coverage.engine import page
-from softfloat_ref.coverage.engine.measure import BinLine, ModelReport, Report, count, summary
+from softfloat_ref.coverage.engine.measure import BinLine, CoverageReport, ModelReport, count, summary
 from softfloat_ref.coverage.engine.waivers import read_waivers
-from softfloat_ref.coverage.operation.setting import Setting
+from softfloat_ref.coverage.operation.setting import OperationSetting
 from softfloat_ref.coverage.operation.sv_covergroups import class_ranges, package
 from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import generate
@@ -219,7 +219,7 @@ def test_exhaustive_is_confirmed(tmp_path: Path) -> None:
 def test_page_escapes() -> None:
     """Whatever stands in names and reasons."""
     bins = (BinLine("X/<b>", "waived", 0, 'a "reason" & <i>'), BinLine("X/c", "hit", 3), BinLine("X/d", "empty", 0))
-    text = page.html(Report("<set>", "every case", 3, (ModelReport("X", "title & <more>", bins),)))
+    text = page.html(CoverageReport("<set>", "every case", 3, (ModelReport("X", "title & <more>", bins),)))
 
     class Tags(html.parser.HTMLParser):
         seen: set[str] = set()  # noqa: RUF012
@@ -288,7 +288,7 @@ def test_covergroups(smoke: Path, tmp_path: Path) -> None:
     text = out.read_text()
     coverage = VectorSet.make("add", "fp16", 1).coverage
     assert coverage is not None
-    assert isinstance(coverage.where, Setting)
+    assert isinstance(coverage.where, OperationSetting)
     assert text == package(coverage, "add_fp16_rne").text
     for model in ("B3", "B9"):
         for b in coverage.bins()[model]:

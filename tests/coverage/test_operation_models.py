@@ -16,11 +16,11 @@ import volume
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, RANDOM, stream
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.coverage.engine.measure import measured, summary
+from softfloat_ref.coverage.engine.measure import set_report, summary
 from softfloat_ref.coverage.operation import shapes, solve
 from softfloat_ref.coverage.operation.factors import product_between, quotient, simplest
 from softfloat_ref.coverage.operation.last_places import root_modulo
-from softfloat_ref.coverage.operation.models import MODELS, operation
+from softfloat_ref.coverage.operation.models import MODELS, operations
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
@@ -56,7 +56,7 @@ FULL = [
 
 
 def made(op, fmt, out=None, policy=None) -> Coverage:  # type: ignore[no-untyped-def]
-    return operation(signature(op, fmt, out), get_policy(policy))
+    return operations(signature(op, fmt, out), get_policy(policy))
 
 
 @pytest.mark.full(keep=4)
@@ -70,7 +70,7 @@ def test_one_binade_stands_for_all(op: str, fmt: str, monkeypatch: pytest.Monkey
         if everywhere:
             monkeypatch.setattr(shapes, "_as_near_one", lambda where, shape: False)
             monkeypatch.setattr(solve, "_bracket", lambda where, formula, region, low, high: (low, high))
-        coverage = operation.__wrapped__(signature(op, fmt, out), get_policy(None))
+        coverage = operations.__wrapped__(signature(op, fmt, out), get_policy(None))
         bins = [(b.id, b.unreachable) for listed in coverage.bins().values() for b in listed]
         settings.append((bins, list(itertools.islice(stream(coverage, 2), 300))))
     assert any(unreachable for _, unreachable in settings[0][0])
@@ -172,7 +172,7 @@ def test_bounds_hold_for_formulas_that_no_solver_knows(formula: Formula) -> None
     fmt = get_format("s1e2m1")
     arity = 1 + max(i for term in formula.terms for i in (*term.factors, formula.divisor or 0))
     row = Operation("composed", ("float",) * arity, function, formula=formula, rounds=True)
-    coverage = operation.__wrapped__(Signature(row, (fmt,) * arity, fmt), Policy())
+    coverage = operations.__wrapped__(Signature(row, (fmt,) * arity, fmt), Policy())
     hit = set().union(*map(coverage.hits, itertools.product(range(16), repeat=arity)))
     unreachable = {b.id for listed in coverage.listed.values() for b in listed if b.unreachable}
     assert hit
@@ -271,7 +271,7 @@ def test_exhaustive() -> None:
 
 
 def test_measured_in_part() -> None:
-    measured_part = measured(VectorSet.make("add", "fp16", level=1), most=500)
+    measured_part = set_report(VectorSet.make("add", "fp16", level=1), most=500)
     assert measured_part is not None
     assert measured_part.measured == "the first 500 of 50000 cases"
     assert 0 < measured_part.totals["empty"] == len(measured_part.empty)
@@ -330,7 +330,7 @@ def test_the_same_everywhere() -> None:
 @pytest.mark.parametrize("op", ["lt", "le", "eq", "max"])
 def test_a_short_set_of_comparisons_has_equal_numbers_of_either_sign(op: str) -> None:
     """A comparator that negates operands without care for those that are equal fails on these."""
-    coverage = operation(signature(op, "fp16"), Policy())
+    coverage = operations(signature(op, "fp16"), Policy())
     short = [case for _, case in itertools.islice(stream(coverage, 4), 24)]
     assert {a >> 15 for a, b in short if a == b and a & 0x7FFF} == {0, 1}
     assert any((a ^ b) == 0x8000 and a & 0x7FFF for a, b in short)

@@ -23,7 +23,7 @@ from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import ask_arrays, ask_command, ask_model
 from softfloat_ref.diagnosis.identify import Examiner, Identification
 from softfloat_ref.diagnosis.kinds import confirming, examiner
-from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.operation_models import ScalarOperation
 from softfloat_ref.diagnosis.policy_space import PolicySpace, nan_rules
 from softfloat_ref.diagnosis.selftest import selftest, subject
 from softfloat_ref.golden.sets import VectorSet
@@ -100,7 +100,7 @@ def test_named_accumulators_are_recovered() -> None:
 )
 def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], change: str) -> None:
     other = VectorSet.make("fma", "fp16", 1, policy=fields)
-    result = asked(fma, Scalar.of(other.unit).plain(), 150)
+    result = asked(fma, ScalarOperation.of(other.unit).plain(), 150)
     assert result.complete
     if result.candidates:  # by whatever name, it is that device
         point = VectorSet.make("fma", "fp16", 1, policy=fields).unit.policy
@@ -134,7 +134,7 @@ def test_an_accumulator_with_a_defect() -> None:
 
 
 def test_an_unknown_device_departs_somewhere(fma: Examiner[Any]) -> None:
-    right = Scalar.of(VectorSet.make("fma", "fp16", 1).unit).plain()
+    right = ScalarOperation.of(VectorSet.make("fma", "fp16", 1).unit).plain()
 
     def model(inputs: Any) -> tuple[int, int] | None:
         output = right(inputs)
@@ -150,7 +150,9 @@ def test_an_unknown_device_departs_somewhere(fma: Examiner[Any]) -> None:
 
 def test_without_flags(fma: Examiner[Any]) -> None:
     result = asked(
-        fma, Scalar.of(VectorSet.make("fma", "fp16", 1, policy={"rounding": "rtz"}).unit).plain(), has_flags=False
+        fma,
+        ScalarOperation.of(VectorSet.make("fma", "fp16", 1, policy={"rounding": "rtz"}).unit).plain(),
+        has_flags=False,
     )
     assert result.candidates[0].name == "rounding = rtz"
     assert not result.has_flags

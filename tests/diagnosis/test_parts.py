@@ -14,7 +14,7 @@ from diagnosing import defect, diagnosis
 from softfloat_ref import evaluate
 from softfloat_ref.app.bench_results import print_failure
 from softfloat_ref.diagnosis.hypotheses import Inputs
-from softfloat_ref.diagnosis.parts import Explanation, explanation
+from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
 from softfloat_ref.diagnosis.report import case_text
 from softfloat_ref.golden.cases import cases
 from softfloat_ref.golden.generate import generate
@@ -55,7 +55,7 @@ def lines() -> list[tuple[int, ...]]:
     return [line for inputs in VECTORS.inputs() if (line := VECTORS.line(inputs)) is not None]
 
 
-def explained(device: Device) -> tuple[Explanation, Judge]:
+def explained(device: Device) -> tuple[ReportDiagnosis, Judge]:
     judge = Judge(VECTORS)
     for line in lines():
         code, flags = device(line[: MIXED.input_width])
@@ -65,7 +65,7 @@ def explained(device: Device) -> tuple[Explanation, Judge]:
     return cause, judge
 
 
-def sentences(cause: Explanation) -> dict[str, str]:
+def sentences(cause: ReportDiagnosis) -> dict[str, str]:
     return {p.unit.label: p.sentence for p in cause.parts if p.report.mismatched}
 
 
@@ -113,7 +113,7 @@ def test_parts_with_one_cause_share_a_row() -> None:
     cause = explanation(judge.report)
     assert cause is not None
     parts = [p._replace(diagnosis=None) for p in cause.parts]
-    shown = Explanation(cause.unit, None, parts).lines()
+    shown = ReportDiagnosis(cause.unit, None, parts).lines()
     names = "add, sub fp16, bf16 in 4 roundings; mul fp16 in rne; add fp32 in rne"
     assert shown[0] == "diagnosis: 18 of 18 parts have mismatches"
     assert shown[2].startswith(f"  18 parts: {names} ")

@@ -9,7 +9,7 @@ from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output, Stepwise, expected_model
-from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.operation_models import ScalarOperation
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -82,7 +82,7 @@ def test_each_of_several_faults_is_named(vectors: VectorSet, faults: tuple[str, 
 @pytest.mark.full
 def test_a_policy_and_two_defects() -> None:
     """One after the other, as in a circuit: truncation, then zeros without sign, then no overflow flag."""
-    rtz = Scalar.of(OperationUnit.make("fma", "fp16"), get_policy({"rounding": "rtz"})).plain()
+    rtz = ScalarOperation.of(OperationUnit.make("fma", "fp16"), get_policy({"rounding": "rtz"})).plain()
 
     def model(inputs: Inputs) -> Output | None:
         output = rtz(inputs)

@@ -9,7 +9,7 @@ from typing import Final
 
 from softfloat_ref.coverage.codes import nearest
 from softfloat_ref.coverage.dot.differences import Differences
-from softfloat_ref.coverage.dot.operands import NO_MINUS, Codes, Lanes, Specials
+from softfloat_ref.coverage.dot.operands import NO_MINUS, Codes, DotLanes, SpecialOperands
 from softfloat_ref.coverage.dot.setting import DotEvents, DotModel, DotSetting, total_of
 from softfloat_ref.coverage.engine.framework import ROUND_BITS, SIGNS, Bins, Cell, Coverage, Line, cross
 from softfloat_ref.oracle import exact
@@ -84,7 +84,7 @@ def _pair(largest: Term, other: Term) -> str:
     return "c-below" if other.label == "c" else "products"
 
 
-class Cancellation(DotModel):
+class DotCancellation(DotModel):
     """DC: the exponent of the first step's exact sum, against its largest term's. A cell: kind, binades gained."""
 
     id = "DC"
@@ -306,7 +306,7 @@ class Thresholds(DotModel):
             yield where.line(dict.fromkeys(lanes, signed), code | (where.c.sign_bit if s else 0), (0, 0), scales)
 
 
-_SUM_MODELS: Final = (Alignment(), Cancellation(), Order(), Ties())
+_SUM_MODELS: Final = (Alignment(), DotCancellation(), Order(), Ties())
 _DIFFERING_MODELS: Final = (
     _SUM_MODELS[1],
     _SUM_MODELS[2],
@@ -314,7 +314,7 @@ _DIFFERING_MODELS: Final = (
     _SUM_MODELS[3],
 )  # in which order differences are looked for
 DOT_MODELS: Final[tuple[DotModel, ...]] = (
-    *(Specials(), Lanes(), *_SUM_MODELS, Thresholds(), Codes()),
+    *(SpecialOperands(), DotLanes(), *_SUM_MODELS, Thresholds(), Codes()),
     Differences(_DIFFERING_MODELS),
 )
 

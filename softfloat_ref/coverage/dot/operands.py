@@ -16,7 +16,7 @@ from softfloat_ref.oracle.formats import Format
 NO_MINUS = "no product is negative"
 
 
-class Lanes(DotModel):
+class DotLanes(DotModel):
     """DL: every lane is tested."""
 
     id = "DL"
@@ -111,7 +111,7 @@ def _is_number(fmt: Format, code: int) -> bool:
     return coarse(class_of(fmt, code)).endswith((".sub", ".norm"))
 
 
-class Specials(DotModel):
+class SpecialOperands(DotModel):
     """DX: each class of a with each class of b, and each kind of sum with each class of c."""
 
     id = "DX"

@@ -45,11 +45,11 @@ class ModelReport(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Report:
+class CoverageReport:
     """A coverage report. name: of the set; measured: which of its cases; cases: their number."""
 
     name: str
-    measured: str
+    measure: str
     cases: int
     models: tuple[ModelReport, ...]
 
@@ -59,7 +59,7 @@ class Report:
         return [b.id for m in self.models for b in m.bins if b.status == "empty"]
 
     @property
-    def parts(self) -> dict[str, Report]:
+    def parts(self) -> dict[str, CoverageReport]:
         """The report of each part by its name; none for a unit without parts."""
         by_part: dict[str, list[ModelReport]] = {}
         for m in self.models:
@@ -103,8 +103,8 @@ def count(coverage: Coverage, cases: Iterable[Line]) -> tuple[Counter[str], int]
 
 
 def report(
-    coverage: Coverage, name: str, measured: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
-) -> Report:
+    coverage: Coverage, name: str, measure: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
+) -> CoverageReport:
     """The report of the counts. waived: the reasons of bins that need not be hit."""
     hits, cases = counted
     titles, parts = coverage.titles, isinstance(coverage, PartsCoverage)
@@ -117,7 +117,7 @@ def report(
         )
         for k, listed in coverage.bins().items()
     )
-    return Report(name, measured, cases, models)
+    return CoverageReport(name, measure, cases, models)
 
 
 def _line(name: str, unreachable: str, hits: int, waived: Mapping[str, str]) -> BinLine:
@@ -128,7 +128,7 @@ def _line(name: str, unreachable: str, hits: int, waived: Mapping[str, str]) -> 
     return BinLine(name, "waived", 0, waived[name]) if name in waived else BinLine(name, "empty", 0)
 
 
-def measured(vectors: Any, waived: Mapping[str, str] | None = None, most: int = MOST) -> Report | None:
+def set_report(vectors: Any, waived: Mapping[str, str] | None = None, most: int = MOST) -> CoverageReport | None:
     """The coverage of a vector set's cases, at most the first `most`. None for a set without models."""
     coverage: Coverage | None = getattr(vectors, "coverage", None)
     if coverage is None:
@@ -171,7 +171,7 @@ def _summary(coverage: Coverage, cases: Sequence[Line], known: Set[str]) -> dict
     return {"measured": "the directed cases", "cases": len(cases), **totals, "models": models}
 
 
-def require(result: Report) -> int:
+def require(result: CoverageReport) -> int:
     """Print the empty bins; returns 1 if there are any."""
     for name in result.empty[:LISTED]:
         print(f"empty: {name}")

@@ -7,7 +7,7 @@ from typing import Final
 
 from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
@@ -22,10 +22,10 @@ class Entries(OperationModel):
     id = "EST"
     title = "estimates: the first and the last operand of each entry of the table, and exponents near the ends"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.sig.operation.estimate is not None
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Cells of entries have four axes, those of exponents two."""
         e, fmt = where.sig.operation.estimate, where.formats[0]
         assert e is not None
@@ -33,7 +33,7 @@ class Entries(OperationModel):
         entries = cross("odd{odd}.entry{entry}.{end}", odd=odd, entry=range(1 << _index_bits(where)), end=_ENDS)
         return entries | cross("{sign}.2^{exponent}", sign=SIGNS, exponent=_exponents(fmt))
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         fmt, m = where.formats[0], where.formats[0].mantissa_bits
         for turn in range(12):
             if len(cell) == 2:
@@ -48,7 +48,7 @@ class Entries(OperationModel):
             if code is not None:
                 yield (code,)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         x, fmt = e.operands[0], e.where.formats[0]
         if x.kind != FINITE or not x.significand:
             return
@@ -66,7 +66,7 @@ class Entries(OperationModel):
                 yield odd, fraction >> rest, end
 
 
-def _index_bits(where: Setting) -> int:
+def _index_bits(where: OperationSetting) -> int:
     e = where.sig.operation.estimate
     assert e is not None
     return min(e.index_bits, _MOST_INDEX_BITS, where.formats[0].mantissa_bits)

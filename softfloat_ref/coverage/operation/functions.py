@@ -12,7 +12,7 @@ from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cro
 from softfloat_ref.coverage.operation.operands import beside_ordinary, ordinary
 from softfloat_ref.coverage.operation.reach import span
 from softfloat_ref.coverage.operation.results import MANY_BINADES
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, finite
 from softfloat_ref.oracle.formats import Format
@@ -32,7 +32,7 @@ _SIMPLE_NUMBERS: Final = (
 )
 
 
-def drawn(where: Setting, cells: Callable[[Line], Iterable[Cell]]) -> dict[Cell, list[Line]]:
+def drawn_operands(where: OperationSetting, cells: Callable[[Line], Iterable[Cell]]) -> dict[Cell, list[Line]]:
     """Some of many mixed operands, by the cells that a function gives for them."""
     lines: dict[Cell, list[Line]] = {}
     exponents = [_exponents(fmt, where.flushes) for fmt in where.formats]
@@ -44,12 +44,12 @@ def drawn(where: Setting, cells: Callable[[Line], Iterable[Cell]]) -> dict[Cell,
     return lines
 
 
-def by_cells(where: Setting, model: OperationModel) -> dict[Cell, list[Line]]:
+def by_cells(where: OperationSetting, model: OperationModel) -> dict[Cell, list[Line]]:
     """Mixed operands by the cells of a model."""
-    return where.once(("drawn", model.id), lambda: drawn(where, lambda codes: _cells(where, model, codes)))
+    return where.once(("drawn", model.id), lambda: drawn_operands(where, lambda codes: _cells(where, model, codes)))
 
 
-def _cells(where: Setting, model: OperationModel, codes: Line) -> list[Cell]:
+def _cells(where: OperationSetting, model: OperationModel, codes: Line) -> list[Cell]:
     """What operands hit, with random bits of zero; nothing if they have no defined result."""
     try:
         return list(model.hits(where.events((*codes, 0) if where.policy.random_count else codes)))
@@ -63,10 +63,10 @@ class Arguments(OperationModel):
     id = "ARG"
     title = "operands of functions: each exponent, or some of many, with mixed significands, of each sign"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.curve is not None
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Operand, sign and exponent."""
         return {
             (i, sign, e): f"{LETTERS[i]}.{name}.2^{e}"
@@ -75,12 +75,12 @@ class Arguments(OperationModel):
             for e in _exponents(fmt, where.flushes)
         }
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         i, sign, e = cell
         for turn in range(_TURNS):
             yield beside_ordinary(where, i, ordinary(where.formats[i], turn, e, sign), turn)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """By the operands, if all are numbers."""
         for i, x in enumerate(e.operands if e.numbers else ()):
             if x.significand:
@@ -104,29 +104,29 @@ class ExactResults(OperationModel):
     id = "EXACT"
     title = "functions at operands with exact results: zeros, and numbers of each sign"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.curve is not None and bool(self.bins(where))
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Those that some simple operands have. A cell: sign, whether the result is zero."""
         named = cross("{sign}.{kind}", sign=SIGNS, kind={0: "number", 1: "zero"})
         return where.once(self.id, lambda: {c: name for c, name in named.items() if c in self._known(where)})
 
-    def _known(self, where: Setting) -> dict[Cell, list[Line]]:
+    def _known(self, where: OperationSetting) -> dict[Cell, list[Line]]:
         """Simple operands with exact results, by cell."""
         return where.once("exact operands", lambda: self._by_cell(where))
 
-    def _by_cell(self, where: Setting) -> dict[Cell, list[Line]]:
+    def _by_cell(self, where: OperationSetting) -> dict[Cell, list[Line]]:
         lines: dict[Cell, list[Line]] = {}
         for codes in product(*map(_simple, where.formats)):
             for cell in _cells(where, self, codes):
                 lines.setdefault(cell, []).append(codes)
         return lines
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         return iter(self._known(where).get(cell, ()))
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """By the exact result, of operands that are numbers."""
         x = e.exact
         if e.numbers and x.kind == FINITE and (x.is_zero or (e.in_range is not None and e.in_range.is_exact)):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from softfloat_ref.base.errors import Undefined
 from softfloat_ref.coverage.engine.framework import Bins, Cell, Line
 from softfloat_ref.coverage.engine.places import Place
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.oracle.flags import INEXACT
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import get_policy
@@ -36,7 +36,7 @@ class HardCases(OperationModel):
     id = "HARD"
     title = "functions of wide operands: the results nearest to a number or to a midpoint, among two million operands"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         if where.curve is None or not where.unary or where.policy.random_count or where.out.is_integer:
             return False
         fmt = where.formats[0]
@@ -47,15 +47,15 @@ class HardCases(OperationModel):
             and _loop(where) is not None
         )
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Which side of what; named after the number of equal bits that the hardest cases reach."""
         return {(kind,): f"{KINDS[kind].replace(' ', '.')}.{known[0]}bits" for kind, known in _hardest(where).items()}
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         _, lines = _hardest(where)[cell[0]]
         return iter(lines)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """By the bits after the guard bit."""
         if e.in_range is None or e.in_range.is_exact:
             return
@@ -71,7 +71,7 @@ def nearness(place: Place) -> tuple[int, int]:
     return 2 * place.guard + ones, place.ones if ones else place.zeros
 
 
-def _loop(where: Setting):  # type: ignore[no-untyped-def]
+def _loop(where: OperationSetting):  # type: ignore[no-untyped-def]
     """The compiled loop to the wide format."""
     from softfloat_ref.arrays.operations import loop_for
 
@@ -80,17 +80,17 @@ def _loop(where: Setting):  # type: ignore[no-untyped-def]
     return where.once("loop", lambda: loop_for(sig, policy))
 
 
-def _hardest(where: Setting) -> dict[int, tuple[int, list[Line]]]:
+def _hardest(where: OperationSetting) -> dict[int, tuple[int, list[Line]]]:
     """By kind: the number of equal bits that some of the operands reach, and these, the hardest first."""
     return where.once("hardest", lambda: _ranked(where))
 
 
-def _ranked(where: Setting) -> dict[int, tuple[int, list[Line]]]:
+def _ranked(where: OperationSetting) -> dict[int, tuple[int, list[Line]]]:
     """The hardest cases of each kind, with different results: a limit that many results are near is one case."""
     hardest: dict[int, dict[int, tuple[int, Line]]] = {}
     for code in _candidates(where):
         try:
-            e = Events(where, (code,))
+            e = OperationEvents(where, (code,))
             place = e.in_range
         except Undefined:
             continue
@@ -102,7 +102,7 @@ def _ranked(where: Setting) -> dict[int, tuple[int, list[Line]]]:
     return {kind: (some[-1][0], [line for _, line in some]) for kind, some in best.items()}
 
 
-def _candidates(where: Setting) -> list[int]:
+def _candidates(where: OperationSetting) -> list[int]:
     """Codes of operands with the hardest results, as far as 38 bits show it: one of a kind for each code."""
     import numpy as np
 
@@ -127,7 +127,7 @@ def _candidates(where: Setting) -> list[int]:
     return listed
 
 
-def _drawn(where: Setting) -> NDArray[np.int64]:
+def _drawn(where: OperationSetting) -> NDArray[np.int64]:
     """Operands of 2^-4 to 2^4, where no function is near a number, or its own operand, for all operands."""
     import numpy as np
 

@@ -38,7 +38,7 @@ MONOTONE: Final = (IDENTITY, ROOT, RECIPROCAL, RECIPROCAL_ROOT)  # and alike in 
 _MOST_SOLVED_OPERANDS: Final = 3  # operands at most of the operations whose operands are solved for
 
 
-class Setting(BaseSetting):
+class OperationSetting(BaseSetting):
     """An operation with its formats under a policy, and what is derived from them once."""
 
     tries = 400
@@ -72,9 +72,9 @@ class Setting(BaseSetting):
             return False
         return self.curve.whole or sig.formats[0].width <= ENUMERATED
 
-    def events(self, line: Line) -> Events:
+    def events(self, line: Line) -> OperationEvents:
         n = len(self.formats)
-        return Events(self, line[:n], line[n] if len(line) > n else 0)
+        return OperationEvents(self, line[:n], line[n] if len(line) > n else 0)
 
     def every(self) -> Iterator[Line]:
         return product(*(range(1 << f.width) for f in self.formats))
@@ -130,13 +130,13 @@ class Setting(BaseSetting):
         return self.out.has_normals and self.out.subnormals == "gradual"
 
 
-OperationModel = Model[Setting, "Events"]
+OperationModel = Model[OperationSetting, "OperationEvents"]
 
 
-class Events:
+class OperationEvents:
     """A case, and its facts, each computed when it is first read. Raises Undefined if no result is defined."""
 
-    def __init__(self, where: Setting, codes: Sequence[int], random_bits: int = 0) -> None:
+    def __init__(self, where: OperationSetting, codes: Sequence[int], random_bits: int = 0) -> None:
         self.where = where
         self.codes = tuple(codes)
         self.random_bits = random_bits

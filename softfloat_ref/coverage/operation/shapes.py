@@ -18,7 +18,7 @@ from softfloat_ref.coverage.operation.reach import (
     reach,
 )
 from softfloat_ref.coverage.operation.regions import between
-from softfloat_ref.coverage.operation.setting import OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import exponents, solve, unreachable
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value, finite
@@ -29,7 +29,7 @@ _WHOLE_BINADES: Final = 6  # with binades to this exponent and its negative, all
 _EMPTY_REGIONS: Final = 64  # regions asked without any operands, after which a search ends
 
 
-class Shape(NamedTuple):
+class BitShape(NamedTuple):
     """A magnitude's bits from its upper end down to some bit: free bits, then `low` of `width` bits.
 
     below: how many of those bits lie below the last kept one. sticky: whether anything follows them.
@@ -47,17 +47,17 @@ class ShapeModel(OperationModel):
 
     normal_only = False
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.rounded and not where.out.is_integer
 
     @abstractmethod
-    def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
+    def shapes(self, where: OperationSetting, cell: Cell) -> Iterable[BitShape]:
         """The shapes of a cell."""
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         return never(where, self.shapes(where, cell), self.normal_only)
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         return solved(where, self.shapes(where, cell))
 
 
@@ -66,7 +66,7 @@ def unit_of(fmt: Format, e: int) -> int:
     return max(e, fmt.emin) - fmt.mantissa_bits
 
 
-def ends(fmt: Format, shape: Shape, e: int) -> tuple[Value, Value] | None:
+def ends(fmt: Format, shape: BitShape, e: int) -> tuple[Value, Value] | None:
     """The regions of a shape in a binade: of its smallest and its largest number; None if the binade has none."""
     unit = unit_of(fmt, e) - shape.below
     count = e - unit + 1  # bits from the leading one to the shape's last
@@ -79,11 +79,11 @@ def ends(fmt: Format, shape: Shape, e: int) -> tuple[Value, Value] | None:
     return tuple(_cell(shape, h << shape.width | shape.low, unit) for h in (1 << (free - 1), (1 << free) - 1))  # type: ignore[return-value]
 
 
-def _cell(shape: Shape, significand: int, unit: int) -> Value:
+def _cell(shape: BitShape, significand: int, unit: int) -> Value:
     return Value(FINITE, shape.sign, significand, unit, shape.sticky)
 
 
-def _cells(fmt: Format, shape: Shape, e: int, seed: int) -> Iterator[Value]:
+def _cells(fmt: Format, shape: BitShape, e: int, seed: int) -> Iterator[Value]:
     """Regions of a shape in a binade, of mixed upper bits."""
     regions = ends(fmt, shape, e)
     if regions is None:
@@ -110,7 +110,7 @@ def places(fmt: Format, seed: int = 0) -> list[int]:
     return listed[seed % len(listed) :] + listed[: seed % len(listed)]
 
 
-def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Line]:
+def solved(where: OperationSetting, shapes: Iterable[BitShape]) -> Iterator[Line]:
     """Operands for any of some shapes: one in each binade first, then more."""
     misses = 0
     listed = list(shapes)
@@ -132,13 +132,13 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Line]:
                 return
 
 
-def _excluded_from(where: Setting, shape: Shape, e: int) -> bool:
+def _excluded_from(where: OperationSetting, shape: BitShape, e: int) -> bool:
     """Whether a binade has no region of a shape, or none that an exact result can be in."""
     regions = ends(where.out, shape, e)
     return regions is None or bool(excluded_between(where, *regions))
 
 
-def by_low_bits(where: Setting, shape: Shape) -> Iterator[Line]:
+def by_low_bits(where: OperationSetting, shape: BitShape) -> Iterator[Line]:
     """Factors whose product has a shape: one is odd, so that the other follows from the product's low bits."""
     pa, pb = precisions(where)
     length = pa + pb - 1  # of products that are below half of the largest
@@ -156,7 +156,7 @@ def by_low_bits(where: Setting, shape: Shape) -> Iterator[Line]:
                 yield from itertools.islice(exponents(where, a, b, e - length + 1, shape.sign, turn), 1)
 
 
-def _other_places(where: Setting, shapes: Iterable[Shape]) -> Iterator[int]:
+def _other_places(where: OperationSetting, shapes: Iterable[BitShape]) -> Iterator[int]:
     """Binades at the ends of what the operation gives, and below the smallest value: there a shape is all there is."""
     fmt, bounds = where.out, reach(where)
     for end in (bounds.most, bounds.least) if bounds is not None and bounds.unit > -UNBOUNDED else ():
@@ -170,7 +170,7 @@ def _low(region: Value) -> Value:
     return region._replace(sign=0, sticky=0)
 
 
-def _as_near_one(where: Setting, shape: Shape) -> bool:
+def _as_near_one(where: OperationSetting, shape: BitShape) -> bool:
     """Whether a shape that is proved to be in no binade near 1 is in no normal one: all have the same significands.
 
     Operands of one binade are those of another times a power of two, and where the formats have binades whole these
@@ -184,7 +184,7 @@ def _as_near_one(where: Setting, shape: Shape) -> bool:
     return where.scales and whole
 
 
-def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) -> str:
+def never(where: OperationSetting, shapes: Iterable[BitShape], normal_only: bool = False) -> str:
     """Why no results have some shapes in any binade; '' if there is no proof."""
     reason = "the format's range contains no such number"
     fmt = where.out

@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Undefined
 from softfloat_ref.coverage.classes import magnitude_of
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.engine.places import Place
-from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting, Stretch
+from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting, ScaleStretch
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.quantize import special_element
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -305,7 +305,7 @@ def _beside_largest(where: BlockSetting, sign: int, quotients: Sequence[Value]) 
                     yield where.filled([code | negative])
 
 
-def _ordinary_stretches(where: BlockSetting) -> list[Stretch]:
+def _ordinary_stretches(where: BlockSetting) -> list[ScaleStretch]:
     stretches = where.stretches
     middle = len(stretches) // 2
     picked = [middle, middle + 1, 3 * len(stretches) // 4, len(stretches) - 1, 0, 1]

@@ -225,7 +225,7 @@ def _spread(where: BlockSetting, n: int) -> Iterator[Line]:
         yield where.alone(where.size - 1, top, low | where.sign_bit)
 
 
-class Lanes(BlockModel):
+class BlockLanes(BlockModel):
     """BL: every lane is tested."""
 
     id = "BL"
@@ -367,7 +367,7 @@ BLOCK_MODELS: Final[tuple[BlockModel, ...]] = (
     OtherRules(),
     Clamps(),
     Elements(),
-    Lanes(),
+    BlockLanes(),
     TensorScales(),
     ElementCarry(),
 )

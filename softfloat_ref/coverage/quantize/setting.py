@@ -27,7 +27,7 @@ _SAMPLED_SCALES: Final = 32  # scales in a row, of those of others
 _TAIL_BITS: Final = 40  # bits below the guard bit that are looked at
 
 
-class Stretch(NamedTuple):
+class ScaleStretch(NamedTuple):
     """Magnitude codes of the value format, from first to last, whose block has one scale."""
 
     scale: int
@@ -100,7 +100,7 @@ class BlockSetting(BaseSetting):
         return scale_of(self.decode(magnitude), self.fmt, profile)
 
     @cached_property
-    def stretches(self) -> tuple[Stretch, ...]:
+    def stretches(self) -> tuple[ScaleStretch, ...]:
         """The scale of each largest magnitude: every rule is monotone, so a bisection finds where it changes.
 
         Scales of more than eight bits are sampled: those of the smallest magnitudes, of magnitudes from about the
@@ -108,7 +108,7 @@ class BlockSetting(BaseSetting):
         """
         if self.has_all_stretches:
             return tuple(self._stretches(self.smallest, self.values.max_code, ""))
-        by_first = dict[int, Stretch]()
+        by_first = dict[int, ScaleStretch]()
         for first in (self.smallest, self._begin(max(self.code(largest(self.element)), self.smallest))):
             by_first |= {s.first: s for s in islice(self._stretches(first, self.values.max_code, ""), _SAMPLED_SCALES)}
         last = self.values.max_code
@@ -116,7 +116,7 @@ class BlockSetting(BaseSetting):
             if last < self.smallest:
                 break
             first = self._begin(last)
-            by_first[first] = Stretch(self.scale_at(first), first, last)
+            by_first[first] = ScaleStretch(self.scale_at(first), first, last)
             last = first - 1
         return tuple(by_first[first] for first in sorted(by_first))
 
@@ -140,14 +140,14 @@ class BlockSetting(BaseSetting):
         """The smallest magnitude's code that is not flushed to zero if there is a large value in the block."""
         return 1 if self.profile.flush == "block" else self.smallest
 
-    def _stretches(self, first: int, last: int, rule: str) -> Iterator[Stretch]:
+    def _stretches(self, first: int, last: int, rule: str) -> Iterator[ScaleStretch]:
         begin, here = first, -1
         for following, scale in changes(lambda m: self.scale_at(m, rule), first, last) if first <= last else ():
             if here >= 0:
-                yield Stretch(here, begin, following - 1)
+                yield ScaleStretch(here, begin, following - 1)
             begin, here = following, scale
         if here >= 0:
-            yield Stretch(here, begin, last)
+            yield ScaleStretch(here, begin, last)
 
     def thresholds(self, rule: str, binade: int) -> Iterator[int]:
         """The magnitude codes in a binade of values (its exponent field) at which a rule changes the scale."""

@@ -20,7 +20,7 @@ _SIGNS: Final = ("zero", "pos", "neg")
 _MOST_EXPONENTS: Final = 40  # bins of exponents, at most
 
 
-class OperandClasses(VectorModel):
+class VectorOperands(VectorModel):
     """VO: every class of each operand, in its first and its last lane."""
 
     id = "VO"
@@ -73,7 +73,7 @@ def ordered(numbers: Iterable[Value]) -> list[Value]:
     return sorted(numbers, key=cmp_to_key(exact.compare), reverse=True)
 
 
-class Exponents(VectorModel):
+class ExponentShapes(VectorModel):
     """VX: the exponents of a softmax: equal ones, ties of the largest, masks, spreads."""
 
     id = "VX"
@@ -153,7 +153,7 @@ class Exponents(VectorModel):
         return _rotated([near, far, *[far if turn & 2 else near] * (where.length - 2)], turn)
 
 
-class Numbers(VectorModel):
+class NumberShapes(VectorModel):
     """VN: numbers to be normalized: equal ones, zeros, one that is not, spreads, a mean square below epsilon."""
 
     id = "VN"

@@ -10,7 +10,7 @@ from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.kinds.base import SCALES, register
 from softfloat_ref.diagnosis.kinds.block import RANDOM_BLOCKS, DiagnosedBlock
 from softfloat_ref.diagnosis.profile_space import DequantizeSpace
-from softfloat_ref.diagnosis.ranking import spread
+from softfloat_ref.diagnosis.ranking import spread_out
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.kinds import block_codes
 from softfloat_ref.golden.sets import VectorSet
@@ -45,7 +45,7 @@ class DiagnosedDequantize(DiagnosedBlock):
         block = self.unit.block
         scale, last = block.scale, (1 << block.element.width) - 1
         ends = 0, 1, scale.max_code, (1 << scale.width) - 1, *((scale.canonical_nan,) if scale.has_nan else ())
-        scales = islice(dict.fromkeys((*ends, *spread(range(1 << scale.width), count))), count)
+        scales = islice(dict.fromkeys((*ends, *spread_out(range(1 << scale.width), count))), count)
         for turn, code in enumerate(scales):
             first = block.element.max_code + block.element.twos_complement - turn * block.size * (turn % 2)
             yield self._whole(turn, (code, *((first - i) & last for i in range(block.size))))

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from benches import TOP, Bench, build
 
-from softfloat_ref.diagnosis.parts import Explanation, PartDiagnosis, explanation
+from softfloat_ref.diagnosis.parts import PartDiagnosis, ReportDiagnosis, explanation
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.testing.check import check_results
@@ -89,7 +89,7 @@ class Campaign:
         printed = self.bench.run(select(faults)).output if stopping else ""
         return {n for n in stopping if FAULTS[n].stops in printed}
 
-    def explained(self, faults: Sequence[int]) -> Explanation | None:
+    def explained(self, faults: Sequence[int]) -> ReportDiagnosis | None:
         """The diagnosis of the results with some faults."""
         log = self.work / "results.txt"
         bench = self.unstalled if any(FAULTS[n].stops for n in faults) else self.bench
