@@ -24,7 +24,7 @@ from softfloat_ref.testing.judge import SHOWN, CheckReport
 from softfloat_ref.workflow.units import DEFAULT_BLOCKS, DEFAULT_CASES, DEFAULT_LANES, default_cases
 
 if TYPE_CHECKING:
-    from softfloat_ref.diagnosis.parts import Explanation
+    from softfloat_ref.diagnosis.parts import ReportDiagnosis
 
 
 @click.command("check")
@@ -123,7 +123,7 @@ def _from_device(vectors: VectorSet, device: DeviceChoice, how: dict[str, Any]) 
         return check_arrays(vectors, function, **how)
 
 
-def _diagnosis(report: CheckReport, device: DeviceChoice) -> Explanation | None:
+def _diagnosis(report: CheckReport, device: DeviceChoice) -> ReportDiagnosis | None:
     """What the device seems to do; a command that still answers is queried for simpler mismatches."""
     if not report.mismatched:
         return None
@@ -136,7 +136,7 @@ def _diagnosis(report: CheckReport, device: DeviceChoice) -> Explanation | None:
         return explanation(report, ask)
 
 
-def _deliver(report: CheckReport, cause: Explanation | None, json_file: str | None, junit: str | None) -> None:
+def _deliver(report: CheckReport, cause: ReportDiagnosis | None, json_file: str | None, junit: str | None) -> None:
     diagnosis, more = (cause.lines(), cause.as_dict()) if cause else ([], {})
     if "-" not in (json_file, junit):
         for line in diagnosis:

@@ -50,7 +50,7 @@ def report(folder: str, limit: int, **how: Any) -> int:
     mixed set, the table has a row for each part; the ids of its bins begin with its name.
     """
     vectors, coverage = _set(folder)
-    coverage_report = measure.measured(vectors, _waived(folder, how["waivers"], coverage), limit)
+    coverage_report = measure.set_report(vectors, _waived(folder, how["waivers"], coverage), limit)
     assert coverage_report is not None
     return _print(coverage_report, **how)
 
@@ -121,11 +121,11 @@ def export_sv(folder: str, output: str) -> None:
 
     They are sampled with the fields of a case. docs/coverage.md lists the models they contain.
     """
-    from softfloat_ref.coverage.operation.setting import Setting
+    from softfloat_ref.coverage.operation.setting import OperationSetting
     from softfloat_ref.coverage.operation.sv_covergroups import package
 
     vectors, coverage = _set(folder)
-    if not isinstance(coverage.where, Setting):
+    if not isinstance(coverage.where, OperationSetting):
         raise Error(f"export-sv writes covergroups of scalar operations, not of {vectors.name}")
     written = package(coverage, vectors.name)
     write_data(output, written.text.encode("ascii"))
@@ -152,7 +152,7 @@ def _waived(folder: str, waivers: str | None, coverage: Coverage) -> dict[str, s
 
 
 def _print(
-    coverage_report: measure.Report,
+    coverage_report: measure.CoverageReport,
     as_json: bool,
     html: str | None,
     every_bin: bool,

@@ -21,7 +21,7 @@ from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
 from softfloat_ref.diagnosis.identify import Judge
 from softfloat_ref.diagnosis.kinds import confirming, examiner
-from softfloat_ref.diagnosis.selftest import DOT_K, Summary, everything, selftest
+from softfloat_ref.diagnosis.selftest import DOT_K, SelftestSummary, everything, selftest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.testing.devices import DeviceError
@@ -96,7 +96,7 @@ def command(
         if as_json
         else "\n".join(identified.lines(result, vectors.unit))
     )
-    if len(result.found) > 1 and proof_s and not _HAS_PROVER and not as_json:
+    if len(result.candidates) > 1 and proof_s and not _HAS_PROVER and not as_json:
         print("  pip install 'softfloat-ref[prove]' to prove which of these give the same for every input")
     return 0 if result.complete else 1
 
@@ -156,9 +156,9 @@ def _selftest(op: str | None, fmt: str | None, out: str | None, k: int | None, v
     return int(missed > 0)
 
 
-def _details(summary: Summary) -> None:
+def _details(summary: SelftestSummary) -> None:
     for d in summary.devices:
-        others = [x.name for x in d.result.found if x.name != d.name]
+        others = [x.name for x in d.result.candidates if x.name != d.name]
         more = f"  not told from: {' | '.join(others)}" if d.recovered and others else ""
         wrong = "" if d.recovered else f"  NOT RECOVERED: {d.result.name}"
         print(f"  {d.result.questions:3}  {d.name}{more}{wrong}")

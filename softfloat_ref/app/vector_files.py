@@ -101,9 +101,9 @@ class LevelChoice:
         """With --require-coverage: print the empty bins of a set; returns the exit code."""
         if not self.required:
             return 0
-        from softfloat_ref.coverage.engine.measure import measured, require
+        from softfloat_ref.coverage.engine.measure import require, set_report
 
-        report = measured(vectors)
+        report = set_report(vectors)
         if report is None:
             raise Error(f"--require-coverage: there are no coverage models for {vectors.name}")
         return require(report)

@@ -26,9 +26,9 @@ from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.rounding import position
 from softfloat_ref.units import ApproximationUnit
 
-_SEGMENTS: Final = 256  # bins of segments of one sign, of which each may hold several
+_MOST_SEGMENTS: Final = 256  # bins of segments of one sign, of which each may hold several
 _ENDS: Final = {0: "first", 1: "last"}
-_DRAWN: Final = 1 << 12
+_DRAWN_OPERANDS: Final = 1 << 12
 _BORDERS: Final = ("zero", "least", "below", "first", "last", "after", "largest")
 
 
@@ -81,19 +81,19 @@ class ApproximationEvents(NamedTuple):
 ApproximationModel = Model[ApproximationSetting, ApproximationEvents]
 
 
-class Segments(ApproximationModel):
+class SegmentEnds(ApproximationModel):
     """SEG: the first and the last operand of segments, of each sign."""
 
     id = "SEG"
     title = "segments: the first and the last operand of each, or of some of many, of each sign"
 
     def bins(self, where: ApproximationSetting) -> Bins:
-        found: Bins = {}
+        bins: Bins = {}
         for negative in signs_of(where.a.fmt):
             count = len(where.part(negative).rows)
-            rows = range(0, count, -(-count // _SEGMENTS) or 1)
-            found |= cross("{sign}.{row}.{end}", sign={negative: signs_of(where.a.fmt)[negative]}, row=rows, end=_ENDS)
-        return found
+            rows = range(0, count, -(-count // _MOST_SEGMENTS) or 1)
+            bins |= cross("{sign}.{row}.{end}", sign={negative: signs_of(where.a.fmt)[negative]}, row=rows, end=_ENDS)
+        return bins
 
     def cases(self, where: ApproximationSetting, cell: Cell) -> Iterator[Line]:
         negative, row, end = cell
@@ -119,8 +119,8 @@ class Borders(ApproximationModel):
 
     def bins(self, where: ApproximationSetting) -> Bins:
         fmt = where.a.fmt
-        found = cross("{sign}.{name}", sign=signs_of(fmt), name=[*_BORDERS, *(["inf"] if fmt.infinity else [])])
-        return found | ({(0, "nan"): "nan"} if fmt.has_nan else {})
+        bins = cross("{sign}.{name}", sign=signs_of(fmt), name=[*_BORDERS, *(["inf"] if fmt.infinity else [])])
+        return bins | ({(0, "nan"): "nan"} if fmt.has_nan else {})
 
     def _places(self, where: ApproximationSetting, negative: int) -> dict[str, int]:
         part, fmt = where.part(negative), where.a.fmt
@@ -155,15 +155,15 @@ class Rounds(ApproximationModel):
         """Operands spread over the tables, by cell."""
 
         def make() -> dict[Cell, list[Line]]:
-            found: dict[Cell, list[Line]] = {}
-            for turn in range(_DRAWN):
+            by_cell: dict[Cell, list[Line]] = {}
+            for turn in range(_DRAWN_OPERANDS):
                 negative = turn % len(signs_of(where.a.fmt))
                 part = where.part(negative)
                 span = max(part.after - part.first, 1)
-                code = where.code(negative, part.first + (turn * span // _DRAWN + bits(turn, 0, 16)) % span)
+                code = where.code(negative, part.first + (turn * span // _DRAWN_OPERANDS + bits(turn, 0, 16)) % span)
                 for cell in self.hits(where.events((code,))):
-                    found.setdefault(cell, []).append((code,))
-            return found
+                    by_cell.setdefault(cell, []).append((code,))
+            return by_cell
 
         return where.once("ROUND.cases", make)
 
@@ -177,11 +177,11 @@ class Rounds(ApproximationModel):
         x = e.where.a.value(e.code)
         if x.kind == FINITE and x.significand:
             t = e.where.target
-            _, kept, guard, rest = position(x.significand, x.exponent, x.significand.bit_length(), 0, 0, t)
-            yield x.sign, kept & 1, guard, rest
+            _, last, guard, rest = position(x.significand, x.exponent, x.significand.bit_length(), 0, 0, t)
+            yield x.sign, last & 1, guard, rest
 
 
 @lru_cache(maxsize=16)
 def approximation(unit: ApproximationUnit) -> Coverage:
     """The coverage of an approximation."""
-    return Coverage(ApproximationSetting(unit), (Segments(), Borders(), Rounds()))
+    return Coverage(ApproximationSetting(unit), (SegmentEnds(), Borders(), Rounds()))

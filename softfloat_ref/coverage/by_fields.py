@@ -21,12 +21,12 @@ from softfloat_ref.units import Field
 
 Answer = Callable[[Sequence[int]], Sequence[int]]
 
-_EACH: Final = 64  # candidates of a cell
-_MIXED: Final = 512  # cases of ordinary operands that are searched for classes of results
-_MORE: Final = 4  # cases of each class of operands that are searched
-_SEARCHED: Final = 1 << 15  # codes of all cases that are searched
-_KEPT: Final = 32  # cases that are kept for a class of results
-_FEW: Final = 3  # bits of numbers without a format that are classes of their own
+_CELL_CANDIDATES: Final = 64  # candidates of a cell
+_ORDINARY_CASES: Final = 512  # cases of ordinary operands that are searched for classes of results
+_CLASS_CASES: Final = 4  # cases of each class of operands that are searched
+_SEARCHED_CODES: Final = 1 << 15  # codes of all cases that are searched
+_RESULT_CASES: Final = 32  # cases that are kept for a class of results
+_SMALL_BITS: Final = 3  # bits of numbers without a format that are classes of their own
 
 
 class Position(NamedTuple):
@@ -42,21 +42,21 @@ class Position(NamedTuple):
         """Codes by class, some of each."""
         if self.fmt is not None and not self.fmt.is_integer:
             return members(self.fmt)
-        if self.fmt is None and self.width <= _FEW:
+        if self.fmt is None and self.width <= _SMALL_BITS:
             return {str(code): (code,) for code in range(1 << self.width)}
         top = (1 << self.width) - 1
         half = top >> 1
         codes = (0, 1, 2, half // 3, half - 1, half, half + 1, half + 2, half + half // 3, top // 3 * 2, top - 1, top)
-        found: dict[str, list[int]] = {}
+        classes: dict[str, list[int]] = {}
         for code in dict.fromkeys(codes):
-            found.setdefault(self.class_of(code), []).append(code)
-        return {name: tuple(listed) for name, listed in found.items()}
+            classes.setdefault(self.class_of(code), []).append(code)
+        return {name: tuple(listed) for name, listed in classes.items()}
 
     def class_of(self, code: int) -> str:
         """The class of a code: for floats, as in `classes`; for integers and other numbers, their ends and signs."""
         if self.fmt is not None and not self.fmt.is_integer:
             return class_of(self.fmt, code)
-        if self.fmt is None and self.width <= _FEW:
+        if self.fmt is None and self.width <= _SMALL_BITS:
             return str(code)
         signed = self.fmt is not None and self.fmt.signed
         x = code - (code >> (self.width - 1) << self.width) if signed else code
@@ -126,21 +126,21 @@ class FieldModel(Model[FieldsSetting, FieldEvents]):
     """A model whose cells are classes at positions: pairs of a position's name and a class."""
 
     def _codes(self, p: Position, kind: str) -> tuple[int, ...]:
-        found = (codes for name, codes in p.classes.items() if kind in (name, p.coarse(name)))
-        return tuple(itertools.chain.from_iterable(found))
+        of_kind = (codes for name, codes in p.classes.items() if kind in (name, p.coarse(name)))
+        return tuple(itertools.chain.from_iterable(of_kind))
 
     def cases(self, where: FieldsSetting, cell: Cell) -> Iterator[Line]:
         """Codes of the classes, each in turn, among ordinary ones."""
         by_name = {p.name: p for p in where.chosen}
         places = [(by_name[name], self._codes(by_name[name], kind)) for name, kind in cell]
-        for turn in range(_EACH):
+        for turn in range(_CELL_CANDIDATES):
             at = {p.place: codes[word(i, turn) % len(codes) if turn else 0] for i, (p, codes) in enumerate(places)}
             yield where.line(at, turn)
 
     def _named(self, where: FieldsSetting, cells: Iterable[Cell]) -> Bins:
         """The cells with a defined case, and their names."""
-        found = (c for c in cells if any(where.answered(line) is not None for line in self.cases(where, c)))
-        return {c: "*".join(f"{name}.{kind}" for name, kind in c) for c in found}
+        defined = (c for c in cells if any(where.answered(line) is not None for line in self.cases(where, c)))
+        return {c: "*".join(f"{name}.{kind}" for name, kind in c) for c in defined}
 
 
 class OperandClasses(FieldModel):
@@ -184,35 +184,35 @@ class ResultClasses(Model[FieldsSetting, FieldEvents]):
         self._others = others
 
     def bins(self, where: FieldsSetting) -> Bins:
-        found = self._found(where)
+        lines = self._by_cell(where)
         return {
-            (p.name, k): f"{p.name}.{k}" for p in where.results for k in self._kinds(where, p) if (p.name, k) in found
+            (p.name, k): f"{p.name}.{k}" for p in where.results for k in self._kinds(where, p) if (p.name, k) in lines
         }
 
     def _kinds(self, where: FieldsSetting, p: Position) -> list[str]:
         return ["none", *(f"bit{i}" for i in range(p.width))] if p is where.flags else list(p.classes)
 
-    def _found(self, where: FieldsSetting) -> dict[Cell, list[Line]]:
+    def _by_cell(self, where: FieldsSetting) -> dict[Cell, list[Line]]:
         """The cells that a search finds, each with some of its cases."""
 
         def make() -> dict[Cell, list[Line]]:
-            found: dict[Cell, list[Line]] = {}
+            lines: dict[Cell, list[Line]] = {}
             for line in self._searched(where):
                 e = where.answered(line)
                 for cell in self.hits(e) if e is not None else ():
-                    if len(kept := found.setdefault(cell, [])) < _KEPT:
-                        kept.append(line)
-            return found
+                    if len(some := lines.setdefault(cell, [])) < _RESULT_CASES:
+                        some.append(line)
+            return lines
 
         return where.once("OUT.cases", make)
 
     def _searched(self, where: FieldsSetting) -> Iterator[Line]:
         """The first case of each operand's class, then ordinary operands, then more of the classes."""
-        made = [(model, cell) for model in self._others for cell in model.bins(where)]
-        turns = [[find_first(model.cases(where, cell))] for model, cell in made]
-        turns += [[where.line({}, turn)] for turn in range(_MIXED)]
-        more = (itertools.islice(model.cases(where, cell), 1, _MORE) for model, cell in made)
-        most = _SEARCHED // (len(where.inputs) + len(where.results))
+        cells = [(model, cell) for model in self._others for cell in model.bins(where)]
+        turns = [[find_first(model.cases(where, cell))] for model, cell in cells]
+        turns += [[where.line({}, turn)] for turn in range(_ORDINARY_CASES)]
+        more = (itertools.islice(model.cases(where, cell), 1, _CLASS_CASES) for model, cell in cells)
+        most = _SEARCHED_CODES // (len(where.inputs) + len(where.results))
         return itertools.islice(itertools.chain.from_iterable(itertools.chain(turns, more)), most)
 
     def hits(self, e: FieldEvents) -> Iterable[Cell]:
@@ -226,7 +226,7 @@ class ResultClasses(Model[FieldsSetting, FieldEvents]):
                 yield from ((p.name, f"bit{i}") for i in range(p.width) if code >> i & 1)
 
     def cases(self, where: FieldsSetting, cell: Cell) -> Iterator[Line]:
-        return iter(self._found(where)[cell])
+        return iter(self._by_cell(where)[cell])
 
 
 _CLASSES: Final = OperandClasses()

@@ -113,9 +113,9 @@ def members(fmt: Format, coarsely: bool = False) -> dict[str, tuple[int, ...]]:
         codes += range(1 << fmt.width)
     if fmt.twos_complement and fmt.signed:
         codes.append(fmt.sign_bit)
-    found: dict[str, list[int]] = {}
+    classes: dict[str, list[int]] = {}
     for code in dict.fromkeys(codes):
         if code >> fmt.width == 0:
             name = class_of(fmt, code)
-            found.setdefault(coarse(name) if coarsely else name, []).append(code)
-    return {name: tuple(listed) for name, listed in found.items()}
+            classes.setdefault(coarse(name) if coarsely else name, []).append(code)
+    return {name: tuple(listed) for name, listed in classes.items()}

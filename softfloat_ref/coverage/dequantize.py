@@ -24,7 +24,7 @@ _TENSOR_SCALES: Final = (
     FP32_ONE + 1,
     encode(3, FP32).bits,
 )
-_ALL: Final = 16  # bits of scale and element together, up to which every pair is looked at
+_PAIR_BITS: Final = 16  # bits of scale and element together, up to which every pair is looked at
 
 
 class DequantizeSetting(BaseSetting):
@@ -35,7 +35,7 @@ class DequantizeSetting(BaseSetting):
         self.two_levels = unit.two_levels
         self.fmt, self.profile = resolve(unit.block, unit.profile)
         self.element, self.scale, self.size = self.fmt.element, self.fmt.scale, self.fmt.size
-        self.all_pairs = self.scale.width + self.element.width <= _ALL
+        self.all_pairs = self.scale.width + self.element.width <= _PAIR_BITS
         self.whole = self.all_pairs and not self.two_levels  # whether `pairs` shows all that can come out
         self.pairs = self._pairs()
 
@@ -56,13 +56,13 @@ class DequantizeSetting(BaseSetting):
 
     def _pairs(self) -> dict[str, list[tuple[int, int, int]]]:
         """The classes of results, with some of the (scale, element, tensor scale) that give them."""
-        found: dict[str, list[tuple[int, int, int]]] = {}
+        pairs: dict[str, list[tuple[int, int, int]]] = {}
         tensor = _TENSOR_SCALES if self.two_levels else (FP32_ONE,)
         for scale, code, second in product(self._codes(self.scale), self._codes(self.element), tensor):
-            kept = found.setdefault(kind_of(self.value(scale, code, second)), [])
-            if len(kept) < 4:
-                kept.append((scale, code, second))
-        return found
+            some = pairs.setdefault(result_class(self.value(scale, code, second)), [])
+            if len(some) < 4:
+                some.append((scale, code, second))
+        return pairs
 
     def _codes(self, fmt: Format) -> Iterable[int]:
         if self.all_pairs:
@@ -70,10 +70,10 @@ class DequantizeSetting(BaseSetting):
         return sorted({code for codes in members(fmt).values() for code in codes[:4]})
 
 
-def kind_of(code: int) -> str:
+def result_class(code: int) -> str:
     """The class of an FP32 result, signed; one name for every NaN."""
-    found = class_of(FP32, code)
-    return "nan" if found.endswith("nan") else found
+    name = class_of(FP32, code)
+    return "nan" if name.endswith("nan") else name
 
 
 class DequantizeEvents(NamedTuple):
@@ -83,7 +83,7 @@ class DequantizeEvents(NamedTuple):
     line: Line
 
 
-class Dequantize(Model[DequantizeSetting, DequantizeEvents]):
+class DequantizeModel(Model[DequantizeSetting, DequantizeEvents]):
     """BD: the model of dequantization."""
 
     id = "BD"
@@ -91,7 +91,7 @@ class Dequantize(Model[DequantizeSetting, DequantizeEvents]):
 
     def bins(self, where: DequantizeSetting) -> Bins:
         scale, element = where.scale, where.element
-        results = dict.fromkeys([*(kind_of(codes[0]) for codes in members(FP32).values()), *where.pairs])
+        results = dict.fromkeys([*(result_class(codes[0]) for codes in members(FP32).values()), *where.pairs])
         numbers = [name for name in members(FP32) if "neg" not in name and "nan" not in name]
         return (
             cross("{field}.{code:02x}", field=["scale"], code=_bytes(scale))
@@ -103,8 +103,8 @@ class Dequantize(Model[DequantizeSetting, DequantizeEvents]):
         )
 
     def never(self, where: DequantizeSetting, cell: Cell) -> str:
-        given = cell[0] != "gives" or cell[1] in where.pairs
-        return "" if given else "no pair of a scale and an element gives it"
+        possible = cell[0] != "gives" or cell[1] in where.pairs
+        return "" if possible else "no pair of a scale and an element gives it"
 
     def hits(self, e: DequantizeEvents) -> Iterable[Cell]:
         line, where = e.line, e.where
@@ -115,7 +115,7 @@ class Dequantize(Model[DequantizeSetting, DequantizeEvents]):
         for code in set(codes):
             yield "code", code
             yield "pair", above, class_of(where.element, code)
-            yield "gives", kind_of(where.value(line[0], code, second))
+            yield "gives", result_class(where.value(line[0], code, second))
         counts = [i for i, code in enumerate(codes) if not decoder(where.element)(code).is_zero]
         if len(counts) == 1:
             yield "alone", counts[0]
@@ -154,4 +154,4 @@ def _ordinary(fmt: Format) -> int:
 @lru_cache(maxsize=64)
 def dequantization(unit: DequantizeUnit) -> Coverage:
     """The coverage of dequantizing blocks to FP32."""
-    return Coverage(DequantizeSetting(unit), [Dequantize()])
+    return Coverage(DequantizeSetting(unit), [DequantizeModel()])

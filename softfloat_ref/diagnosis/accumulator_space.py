@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
@@ -30,7 +30,7 @@ _STEPS: Final = (1, 2, 4, 8, 16, 32, 64, "all")
 _ROUND: Final = re.compile(r"(-> |\|)(\w+):(\w+)")
 _BITS: Final = re.compile(r"F=(\d+), (rz|rd)")
 _PRODUCT: Final = re.compile(r"\bp(?:\[[^\]]*\])? -> (\w+):(\w+)")
-_BEYOND: Final = frozenset({"rne", "rna"})  # these overflow to Inf under every rule of the accumulator
+_OVERFLOWING: Final = frozenset({"rne", "rna"})  # these overflow to Inf under every rule of the accumulator
 _FLOOR: Final = re.compile(r", floor=[\w:|.-]+")
 
 
@@ -48,12 +48,12 @@ class AccumulatorSpace(Space[Accumulator]):
     def changes(self, point: Accumulator) -> Iterator[Accumulator]:
         for label, fields in _changes(point):
             try:
-                found = point.replace(**fields)
+                accumulator = point.replace(**fields)
             except Error:
                 continue
-            if found != point:
-                self.labels.setdefault(found, f"{self.text(point)}, {label}")
-                yield found
+            if accumulator != point:
+                self.labels.setdefault(accumulator, f"{self.text(point)}, {label}")
+                yield accumulator
 
     def text(self, point: Accumulator) -> str:
         named = ACCUMULATORS.get(point.name) == point
@@ -61,20 +61,20 @@ class AccumulatorSpace(Space[Accumulator]):
             return f"accumulator {point.name}"
         return self.labels.get(point, f"accumulator {point.tree}")
 
-    def model_of(self, made: DotUnit) -> Model:
-        return dot_model(made, self.products)
+    def model_of(self, unit: DotUnit) -> Model:
+        return dot_model(unit, self.products)
 
     def key(self, point: Accumulator) -> Hashable:
         """Its fields except the names, with the step as it follows from the formats and the length."""
         try:
-            made: DotUnit = self.made(point)
+            unit: DotUnit = self.unit_of(point)
         except Error:
             return point
-        s = made.setting
-        step = min(point.step_for(s.formats, s.result, s.block, made.k), made.k)
+        s = unit.setting
+        step = min(point.step_for(s.formats, s.result, s.block, unit.k), unit.k)
         own = point.c if s.c != s.result else ""
         modes = {x.choice(s.result.name).rounding for x in walk(point.root) if isinstance(x, Round)}
-        overflow = "" if modes <= _BEYOND else point.overflow
+        overflow = "" if modes <= _OVERFLOWING else point.overflow
         rest = (point.nan, overflow, point.zero, point.flush_inputs, point.flush_outputs, point.flags)
         more = (point.product_limit, point.product_exponent, s.result.name)
         return self._tree(point, s.result.name), step, own, rest, more
@@ -96,17 +96,17 @@ class AccumulatorSpace(Space[Accumulator]):
         inside = fmt.emin - fmt.mantissa_bits <= lowest and a.emax + b.emax + 1 <= fmt.emax
         return inside and a.precision + b.precision <= fmt.precision
 
-    def says(self, point: Accumulator) -> str:
+    def description(self, point: Accumulator) -> str:
         return f"accumulates like {self.text(point)}"
 
     def size(self, point: Accumulator) -> int:
         return 2 * self.text(point).count(", ") + 2 * int(point != self.base)
 
-    def suggested(self, point: Accumulator, cases: Sequence[Case]) -> Iterator[Hypothesis]:
-        return dot_suggested_by(self.made(point), cases)
+    def suggested(self, point: Accumulator, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return dot_suggested_by(self.unit_of(point), cases)
 
-    def defects_of(self, made: DotUnit) -> Iterator[Hypothesis]:
-        return dot_defects(made, self.products)
+    def defects_of(self, unit: DotUnit) -> Iterator[Hypothesis]:
+        return dot_defects(unit, self.products)
 
 
 def _of_format(point: Accumulator, result: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 
 from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, changed, defined, expected_model
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, as_model, expected_model, with_change
 from softfloat_ref.diagnosis.operand_defects import flushed, reading
 from softfloat_ref.diagnosis.operation_models import Run
 from softfloat_ref.diagnosis.random_defects import random_defects
@@ -34,9 +34,13 @@ from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit, Unit
 from softfloat_ref.units.affine import integer
 
-_OF_INTEGERS: Final = ("exponent +1", "exponent -1", "rounds away")  # roundings' defects that are visible in integers
+_VISIBLE_ROUNDINGS: Final = (
+    "exponent +1",
+    "exponent -1",
+    "rounds away",
+)  # roundings' defects that are visible in integers
 _SATURATING: Final = Policy(overflow=Overflow.SAT_FINITE)
-_PLACES: Final = (1, 2, 3, 4)  # binary places below the integer to which a quotient is cut
+_CUT_PLACES: Final = (1, 2, 3, 4)  # binary places below the integer to which a quotient is cut
 _ONE: Final = exact.finite(0, 1, 0)
 
 
@@ -55,8 +59,8 @@ def quantize_defects(unit: AffineQuantizeUnit, source: str) -> Iterator[Hypothes
     yield from _value_defects(unit)
     yield from _quotient_defects(unit)
     for row in rounding_defects():
-        if row.name in _OF_INTEGERS:
-            yield defective(unit, row.name, row.says, *row.changes, size=row.size)
+        if row.name in _VISIBLE_ROUNDINGS:
+            yield defective(unit, row.name, row.description, *row.changes, size=row.size)
     yield from answer_defects(unit, expected_model(unit))
     if unit.policy.random_count:
         yield from _random_defects(unit, source)
@@ -83,8 +87,8 @@ def _scale_defects(unit: AffineQuantizeUnit) -> Iterator[Hypothesis]:
 
 def _scales_read(unit: AffineQuantizeUnit | AffineDequantizeUnit) -> Iterator[Hypothesis]:
     yield defective(unit, "scale ignored", "ignores the scale", *_scale_read(lambda scale: _ONE))
-    says = "treats the scale as a power of two: it ignores the significand"
-    yield defective(unit, "scale as a power of two", says, *_scale_read(power_of_two))
+    text = "treats the scale as a power of two: it ignores the significand"
+    yield defective(unit, "scale as a power of two", text, *_scale_read(power_of_two))
 
 
 def _multiplied(here: Traced, right: Function, x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
@@ -95,14 +99,14 @@ def _multiplied(here: Traced, right: Function, x: Value, scale: Value, offset: V
 
 def _quotient_defects(unit: AffineQuantizeUnit) -> Iterator[Hypothesis]:
     """Defects of the number before it is rounded."""
-    for n in _PLACES:
+    for n in _CUT_PLACES:
         places = f"{n} place{'s' * (n > 1)} below the integer"
-        says = f"cuts the quotient {places} before it rounds, without a sticky bit"
-        yield defective(unit, f"quotient cut {places}", says, _then(partial(_cut, places=n)))
+        text = f"cuts the quotient {places} before it rounds, without a sticky bit"
+        yield defective(unit, f"quotient cut {places}", text, _then(partial(_cut, places=n)))
     for name in ("fp32", "bf16", "fp16"):
         if name != "fp32" or unit.rule.arithmetic == "exact":
-            says = f"rounds to {name} first, then again"
-            yield defective(unit, f"double rounding via {name}", says, _then(rounded_to(name, _SATURATING)))
+            text = f"rounds to {name} first, then again"
+            yield defective(unit, f"double rounding via {name}", text, _then(rounded_to(name, _SATURATING)))
 
 
 def _then(other: Callable[[Value], Value]) -> Change:
@@ -150,9 +154,9 @@ def _range_defects(unit: AffineQuantizeUnit) -> Iterator[Hypothesis]:
         ("clamped to half the range", "never gives an integer below zero", 0, fmt.highest),
         ("clamped one below the end", f"never gives {fmt.highest}, the highest integer", fmt.lowest, fmt.highest - 1),
     ]
-    for name, says, low, high in ranges:
+    for name, text, low, high in ranges:
         if (low, high) != (fmt.lowest, fmt.highest):
-            yield defective(unit, name, says, replaced(clamped, partial(_held, low, high)))
+            yield defective(unit, name, text, replaced(clamped, partial(_held, low, high)))
 
 
 def _held(low: int, high: int, here: Traced, right: Function, q: int, added: int, fmt: AffineFormat) -> int:
@@ -179,14 +183,14 @@ def _random_defects(unit: AffineQuantizeUnit, source: str) -> Iterator[Hypothesi
         return unit.answer((*codes, r % (1 << n)))[0], 0
 
     def model(run: Run) -> Model:
-        return defined(lambda inputs: run(inputs[:arity], inputs[arity])[:1])
+        return as_model(lambda inputs: run(inputs[:arity], inputs[arity])[:1])
 
     yield from random_defects(model, right, n, arity, source)
 
 
 def answer_defects(unit: Unit, under: Model) -> Iterator[Hypothesis]:
     """Wiring defects of the only result, for a device that otherwise follows `under`."""
-    return wire_defects(unit.results[0].width, lambda change: changed(under, lambda _, found: (change(found[0]),)))
+    return wire_defects(unit.results[0].width, lambda change: with_change(under, lambda _, codes: (change(codes[0]),)))
 
 
 # -- dequantization --------------------------------------------------------------------------------------------------
@@ -210,14 +214,14 @@ def dequantize_defects(unit: AffineDequantizeUnit) -> Iterator[Hypothesis]:
     yield from _scales_read(unit)
     to = destination(FP32, _TO_FP32)
     for row in VALUE_DEFECTS:
-        yield defective(unit, row.name, row.says, *row.changes, size=row.size)
+        yield defective(unit, row.name, row.description, *row.changes, size=row.size)
     for name in NARROW:
         narrow = rounded_to(name, _TO_FP32)
         rounds = replaced(times_scale, lambda here, right, n, scale, narrow=narrow: narrow(right(n, scale)))
         yield defective(unit, f"values rounded to {name}", f"rounds its values to {name}", rounds)
     for row in rounding_defects():
         if row.fits(to):
-            yield defective(unit, row.name, row.says, *row.changes, size=row.size)
+            yield defective(unit, row.name, row.description, *row.changes, size=row.size)
     yield from answer_defects(unit, expected_model(unit))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
-from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.operation_models import ScalarOperation
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import NAN, Value
 from softfloat_ref.oracle.flags import INVALID, Flags
@@ -14,7 +14,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.table import LETTERS
 
 
-def answer_defects(s: Scalar) -> Iterator[Hypothesis]:
+def answer_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Every listed defect of the answer."""
     yield from _flag_defects(s)
     yield from wire_defects(s.sig.out.width, lambda change: s.after(lambda _, c, f: (change(c), f)))
@@ -23,10 +23,10 @@ def answer_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield from _zero_defects(s)
 
 
-def _zero_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _zero_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Signs of zeros that another fault may have made; a rounding has the same defects by itself."""
     out = s.sig.out
-    for name, says, keep, flip in (
+    for name, text, keep, flip in (
         ("zero without sign", "loses the sign of zero results", 0, 0),
         ("zero negative", "makes every zero result negative", 0, 1),
         ("zero of the other sign", "gives zero results the other sign", 1, 1),
@@ -36,20 +36,20 @@ def _zero_defects(s: Scalar) -> Iterator[Hypothesis]:
             zero = not code & out.magnitude_mask
             return (code * keep ^ out.sign_bit * flip if zero else code), flags
 
-        yield Hypothesis(name, says, s.after(signed))
+        yield Hypothesis(name, text, s.after(signed))
 
 
-def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _flag_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     for flag in Flags:
         name, mask = str(flag.name).lower().replace("_", " "), int(flag)
         yield Hypothesis(f"no {name}", f"never raises {name}", s.after(lambda _, c, f, m=mask: (c, f & ~m)))  # type: ignore[misc]
     yield Hypothesis("no flags", "raises no flags at all", s.after(lambda _, c, f: (c, 0)))
     overflow, underflow, inexact = Flags.OVERFLOW, Flags.UNDERFLOW, Flags.INEXACT
     for name, raised in (("overflow", overflow), ("underflow", underflow)):
-        says = f"does not raise inexact with {name}"
+        text = f"does not raise inexact with {name}"
         yield Hypothesis(
             f"{name} without inexact",
-            says,
+            text,
             s.after(lambda _, c, f, m=raised: (c, f & ~inexact if f & m else f)),  # type: ignore[misc]
         )
     yield Hypothesis(
@@ -72,12 +72,12 @@ def _flag_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield Hypothesis("signalling NaN not invalid", "does not raise invalid for a signalling NaN", s.after(quiet))
 
 
-def _underflow_only_with_zero(s: Scalar) -> Iterator[Hypothesis]:
+def _underflow_only_with_zero(s: ScalarOperation) -> Iterator[Hypothesis]:
     out, underflow = s.sig.out, Flags.UNDERFLOW
     if s.sig.operation.result == "float":
-        says = "raises underflow only where the result is zero"
+        text = "raises underflow only where the result is zero"
         model = s.after(lambda _, c, f: (c, f & ~underflow if c & out.magnitude_mask else f))
-        yield Hypothesis("underflow only with zero", says, model)
+        yield Hypothesis("underflow only with zero", text, model)
 
 
 def wire_defects(width: int, after: Callable[[Callable[[int], int]], Model]) -> Iterator[Hypothesis]:
@@ -94,7 +94,7 @@ def wire_defects(width: int, after: Callable[[Callable[[int], int]], Model]) -> 
     yield Hypothesis("bits reversed", "has the bits of its result in reverse order", mirrored)
 
 
-def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _nan_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Defects of NaN operands and NaN results."""
     out = s.sig.out
     for i, fmt in enumerate(s.sig.formats):
@@ -103,9 +103,9 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
             continue
 
         name = f"NaN of {LETTERS[i]} passed on" if s.arity > 1 else "NaN passed on"
-        says = "passes a NaN operand on unchanged" + (", cut" if cut else "")
-        says = says if s.arity == 1 else says.replace("operand", f"in operand {LETTERS[i]}")
-        yield Hypothesis(name, says, s.after(partial(_passed, i, fmt, cut)))
+        text = "passes a NaN operand on unchanged" + (", cut" if cut else "")
+        text = text if s.arity == 1 else text.replace("operand", f"in operand {LETTERS[i]}")
+        yield Hypothesis(name, text, s.after(partial(_passed, i, fmt, cut)))
     first = partial(_first_nan, s.sig.formats)
     if out.has_nan and out.nan != "negative-zero" and out.sign_bit:
         sign = s.after(
@@ -134,7 +134,7 @@ def _nan_defects(s: Scalar) -> Iterator[Hypothesis]:
             yield Hypothesis(f"NaN of its own {name}", f"gives {out.hex(code)} where no operand is a NaN", own)
 
 
-def _product_sign(s: Scalar) -> Iterator[Hypothesis]:
+def _product_sign(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Every NaN gets the sign that the product or quotient of the operands has."""
     out, formula = s.sig.out, s.sig.operation.formula
     if formula is None:
@@ -157,16 +157,16 @@ def _passed(i: int, fmt: Format, cut: int, codes: Sequence[int], code: int, flag
 
 def _first_nan(formats: Sequence[Format], codes: Sequence[int]) -> tuple[Value, Format] | None:
     """The first operand that is a NaN, and its format."""
-    found = ((decoder(f)(x), f) for f, x in zip(formats, codes, strict=True))
-    return next(((x, f) for x, f in found if x.kind == NAN), None)
+    operands = ((decoder(f)(x), f) for f, x in zip(formats, codes, strict=True))
+    return next(((x, f) for x, f in operands if x.kind == NAN), None)
 
 
-def _loud(s: Scalar, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+def _loud(s: ScalarOperation, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
     """The unchanged upper bits of a NaN; if none is set, the last bit is, so that the code is not an infinity."""
-    out, found = s.sig.out, _first_nan(s.sig.formats, codes)
-    if found is None or not out.is_nan(code):
+    out, operand = s.sig.out, _first_nan(s.sig.formats, codes)
+    if operand is None or not out.is_nan(code):
         return code, flags
-    x, fmt = found
+    x, fmt = operand
     payload = x.significand | (0 if x.signaling else fmt.quiet_bit)
     shift = out.mantissa_bits - fmt.mantissa_bits
     moved = payload << shift if shift >= 0 else payload >> -shift

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.diagnosis.answer_defects import wire_defects
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, changed, defined, expected_model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model, as_model, expected_model, with_change
 from softfloat_ref.diagnosis.policy_space import ROUNDS
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle import exact
@@ -18,10 +18,10 @@ from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.policies import parse_rounding
 from softfloat_ref.units import ApproximationUnit
 
-_PAIRS: Final = 24  # segments of a part, up to which any two may be swapped; of more, neighbours
-_CUT: Final = 4  # bits of an address that may be lost
-_SHARE: Final = 0.75  # of the mismatches, that lie in a segment whose row is suspected
-_SUSPECTED: Final = 3
+_SWAPPED_SEGMENTS: Final = 24  # segments of a part, up to which any two may be swapped; of more, neighbours
+_LOST_BITS: Final = 4  # bits of an address that may be lost
+_SUSPECTED_SHARE: Final = 0.75  # of the mismatches, that lie in a segment whose row is suspected
+_SUSPECTED_SEGMENTS: Final = 3
 
 
 class ApproximationSpace(Space[ApproximationUnit]):
@@ -29,27 +29,27 @@ class ApproximationSpace(Space[ApproximationUnit]):
 
     kind: ClassVar[str] = "unit"
 
-    def defects_of(self, made: Any) -> Iterator[Hypothesis]:
-        a: Approximation = made.approximation
+    def defects_of(self, unit: Any) -> Iterator[Hypothesis]:
+        a: Approximation = unit.approximation
         yield from _roundings(a)
         yield from _polynomials(a)
         yield from _addresses(a)
         yield from _swapped(a)
         yield from _ends(a)
         yield from _signs(a)
-        yield from _answers(made)
+        yield from _answers(unit)
 
-    def suggested(self, point: ApproximationUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: ApproximationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         """Wrong entries of the segments in which most mismatches lie."""
         a = point.approximation
-        found: dict[tuple[int, int], int] = {}
+        counts: dict[tuple[int, int], int] = {}
         wrong = [c.inputs[0] for c in cases if not c.agrees]
         for code in wrong:
             place = _place(a, code)
             if place is not None:
-                found[place] = found.get(place, 0) + 1
-        for place in sorted(found, key=lambda p: -found[p])[:_SUSPECTED]:
-            if found[place] >= _SHARE * len(wrong):
+                counts[place] = counts.get(place, 0) + 1
+        for place in sorted(counts, key=lambda p: -counts[p])[:_SUSPECTED_SEGMENTS]:
+            if counts[place] >= _SUSPECTED_SHARE * len(wrong):
                 yield from _entries(a, *place)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
@@ -61,7 +61,7 @@ def _model(a: Approximation) -> Model:
 
 
 def _after(model: Model, change: Callable[[int], int]) -> Model:
-    return changed(model, lambda _, found: (change(found[0]), *found[1:]))
+    return with_change(model, lambda _, codes: (change(codes[0]), *codes[1:]))
 
 
 def _place(a: Approximation, code: int) -> tuple[int, int] | None:
@@ -93,10 +93,10 @@ def _entries(a: Approximation, number: int, row: int) -> Iterator[Hypothesis]:
                 continue
             rows = list(part.rows)
             rows[row] = (*rows[row][:i], value, *rows[row][i + 1 :])
-            made = _with_part(a, number, dataclasses.replace(part, rows=tuple(rows)))
+            other = _with_part(a, number, dataclasses.replace(part, rows=tuple(rows)))
             where = f"c{i} of segment {row}{_in_part(a, number)}"
             yield Hypothesis(
-                f"{where}: {text}", f"has a wrong entry in its table: {where} {value}, not {c}", _model(made)
+                f"{where}: {text}", f"has a wrong entry in its table: {where} {value}, not {c}", _model(other)
             )
 
 
@@ -109,16 +109,16 @@ def _swapped(a: Approximation) -> Iterator[Hypothesis]:
     """Segments with one another's rows, and all with the row of their neighbour."""
     for number, part in enumerate(a.parts):
         count, where = len(part.rows), _in_part(a, number)
-        pairs = combinations(range(count), 2) if count <= _PAIRS else ((i, i + 1) for i in range(count - 1))
+        pairs = combinations(range(count), 2) if count <= _SWAPPED_SEGMENTS else ((i, i + 1) for i in range(count - 1))
         for i, j in pairs:
             order = list(range(count))
             order[i], order[j] = j, i
-            says = f"swaps the rows of segments {i} and {j}{where}"
-            yield Hypothesis(f"segments {i} and {j}{where} swapped", says, _model(_ordered(a, number, order)))
+            sentence = f"swaps the rows of segments {i} and {j}{where}"
+            yield Hypothesis(f"segments {i} and {j}{where} swapped", sentence, _model(_ordered(a, number, order)))
         for step, text in ((1, "next"), (-1, "previous")):
             order = [min(max(i + step, 0), count - 1) for i in range(count)]
-            says = f"takes the row of the {text} segment{where}"
-            yield Hypothesis(f"rows of the {text} segment{where}", says, _model(_ordered(a, number, order)))
+            sentence = f"takes the row of the {text} segment{where}"
+            yield Hypothesis(f"rows of the {text} segment{where}", sentence, _model(_ordered(a, number, order)))
 
 
 def _ordered(a: Approximation, number: int, order: Sequence[int]) -> Approximation:
@@ -185,40 +185,40 @@ class _Missing(Approximation):
 
 def _changed(kind: type[Approximation], a: Approximation, **more: Any) -> Model:
     fields = {f.name: getattr(a, f.name) for f in dataclasses.fields(Approximation)}
-    made = kind(**fields, **more)
-    return defined(lambda inputs: (made.answer(inputs[0]),))
+    other = kind(**fields, **more)
+    return as_model(lambda inputs: (other.answer(inputs[0]),))
 
 
 def _addresses(a: Approximation) -> Iterator[Hypothesis]:
-    for lost in range(1, min(_CUT, a.shift) + 1):
+    for lost in range(1, min(_LOST_BITS, a.shift) + 1):
         bits = f"last {lost} bits" if lost > 1 else "last bit"
-        says = f"cuts the reduced operand: it loses the {bits} of the address"
-        yield Hypothesis(f"{bits} of the address lost", says, _changed(_Coarse, a, lost=lost))
+        text = f"cuts the reduced operand: it loses the {bits} of the address"
+        yield Hypothesis(f"{bits} of the address lost", text, _changed(_Coarse, a, lost=lost))
 
 
 def _polynomials(a: Approximation) -> Iterator[Hypothesis]:
     for i, cut in enumerate(a.cuts):
         if cut:
-            says = f"rounds the product that c{i} is added to, to nearest"
-            yield Hypothesis(f"product below c{i} rounded", says, _changed(_Rounded, a, place=i))
-            says = f"cuts the product that c{i} is added to toward zero, not down"
-            yield Hypothesis(f"product below c{i} toward zero", says, _changed(_Rounded, a, place=i, toward_zero=True))
+            text = f"rounds the product that c{i} is added to, to nearest"
+            yield Hypothesis(f"product below c{i} rounded", text, _changed(_Rounded, a, place=i))
+            text = f"cuts the product that c{i} is added to toward zero, not down"
+            yield Hypothesis(f"product below c{i} toward zero", text, _changed(_Rounded, a, place=i, toward_zero=True))
         for step in (-1, 1):
             if cut + step >= 0:
                 cuts = (*a.cuts[:i], cut + step, *a.cuts[i + 1 :])
-                says = f"cuts {cut + step} bits off the product that c{i} is added to, not {cut}"
-                made = dataclasses.replace(a, cuts=cuts)
-                yield Hypothesis(f"product below c{i} cut by {cut + step}", says, _model(made))
+                text = f"cuts {cut + step} bits off the product that c{i} is added to, not {cut}"
+                other = dataclasses.replace(a, cuts=cuts)
+                yield Hypothesis(f"product below c{i} cut by {cut + step}", text, _model(other))
     for i in range(a.degree + 1):
-        says = f"does not add c{i}" if i < a.degree else f"leaves out the term of degree {i}"
-        yield Hypothesis(f"c{i} missing", says, _changed(_Missing, a, place=i))
+        text = f"does not add c{i}" if i < a.degree else f"leaves out the term of degree {i}"
+        yield Hypothesis(f"c{i} missing", text, _changed(_Missing, a, place=i))
         yield Hypothesis(f"c{i} unsigned", f"takes the coefficients c{i} as unsigned", _changed(_Unsigned, a, place=i))
 
 
 def _roundings(a: Approximation) -> Iterator[Hypothesis]:
-    for name, says in ROUNDS.items():
+    for name, text in ROUNDS.items():
         if not parse_rounding(name).stochastic and name != a.rounding:
-            yield Hypothesis(f"rounding = {name}", says, _model(dataclasses.replace(a, rounding=name)))
+            yield Hypothesis(f"rounding = {name}", text, _model(dataclasses.replace(a, rounding=name)))
 
 
 # -- the ends, the sign, the answer ----------------------------------------------------------------------------------
@@ -241,12 +241,12 @@ class _Endless(Approximation):
 
 
 def _ends(a: Approximation) -> Iterator[Hypothesis]:
-    says = "computes the first segment below the table, too"
-    yield Hypothesis("first segment below the table", says, _changed(_Endless, a, end="small"))
-    says = "does not saturate: it computes the last segment above the table"
-    yield Hypothesis("no saturation: last segment", says, _changed(_Endless, a, end="last row"))
-    says = "does not saturate: it gives zero above the table"
-    yield Hypothesis("no saturation: zero", says, _changed(_Endless, a, end="zero"))
+    text = "computes the first segment below the table, too"
+    yield Hypothesis("first segment below the table", text, _changed(_Endless, a, end="small"))
+    text = "does not saturate: it computes the last segment above the table"
+    yield Hypothesis("no saturation: last segment", text, _changed(_Endless, a, end="last row"))
+    text = "does not saturate: it gives zero above the table"
+    yield Hypothesis("no saturation: zero", text, _changed(_Endless, a, end="zero"))
 
 
 def _signs(a: Approximation) -> Iterator[Hypothesis]:
@@ -275,10 +275,10 @@ def _answers(unit: ApproximationUnit) -> Iterator[Hypothesis]:
             size = code & out.magnitude_mask
             return (code + step if not beyond and 0 <= size + step <= out.max_code else code,)
 
-        return defined(run)
+        return as_model(run)
 
     for step, text in ((1, "large"), (-1, "small")):
-        says = f"gives results one ulp too {text} in magnitude"
-        yield Hypothesis(f"one ulp too {text}", says, stepped(step, False))
-        yield Hypothesis(f"one ulp too {text} in the table", f"{says}, in the table", stepped(step, True))
+        sentence = f"gives results one ulp too {text} in magnitude"
+        yield Hypothesis(f"one ulp too {text}", sentence, stepped(step, False))
+        yield Hypothesis(f"one ulp too {text} in the table", f"{sentence}, in the table", stepped(step, True))
     yield from wire_defects(out.width, lambda change: _after(plain, change))

@@ -15,7 +15,7 @@ from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late, chec
 from softfloat_ref.testing.dialogue import Broken, Dialogue
 from softfloat_ref.units import Unit
 
-_LONGER_S: Final = 1.0  # longer than its first answers took, before assuming that a device answers only at the end
+_PATIENCE_S: Final = 1.0  # longer than its first answers took, before assuming that a device answers only at the end
 Questions = Sequence[tuple[int, ...]]
 Asker = Callable[[Questions], list[Answer]]  # returns one answer per question. Raises DeviceError
 
@@ -30,20 +30,20 @@ def ask_command(unit: Unit, command: str, timeout_s: float = 10.0) -> Iterator[A
     """
     check_startable(command)
     as_operands = text_line(unit.inputs)
-    kept: Dialogue | None = None
+    dialogue: Dialogue | None = None
 
     def answers(lines: list[str]) -> list[str]:
-        nonlocal kept
-        if kept is None:
+        nonlocal dialogue
+        if dialogue is None:
             begin = time.monotonic()
-            found = _alone(command, lines, timeout_s)
+            first = _alone(command, lines, timeout_s)
             took = time.monotonic() - begin
-            kept = Dialogue(command, timeout_s, patience_s=took + _LONGER_S)
-            return found
-        if not kept.answers_at_once:
+            dialogue = Dialogue(command, timeout_s, patience_s=took + _PATIENCE_S)
+            return first
+        if not dialogue.answers_at_once:
             return _alone(command, lines, timeout_s)
         try:
-            return kept.ask(lines)
+            return dialogue.ask(lines)
         except Broken as e:
             raise DeviceError(str(e)) from None
 
@@ -56,21 +56,21 @@ def ask_command(unit: Unit, command: str, timeout_s: float = 10.0) -> Iterator[A
     try:
         yield ask
     finally:
-        if kept is not None:
-            kept.close()
+        if dialogue is not None:
+            dialogue.close()
 
 
 def _alone(command: str, lines: Sequence[str], timeout_s: float) -> list[str]:
     """The answers of a new process to these lines; it must end with exit code 0. Raises DeviceError."""
     with CommandDevice(command, timeout_s) as device:
         try:
-            found = [x for x in device.answers(iter(lines)) if x.strip()]
+            lines_out = [x for x in device.answers(iter(lines)) if x.strip()]
             device.finish()
         except DeviceError as e:
             raise DeviceError(str(e) if isinstance(e, Late) else f"{e}; {device.how_it_ended()}") from None
-    if len(found) != len(lines):
-        raise DeviceError(f"it answered {len(found)} lines to {len(lines)} questions")
-    return found
+    if len(lines_out) != len(lines):
+        raise DeviceError(f"it answered {len(lines_out)} lines to {len(lines)} questions")
+    return lines_out
 
 
 def ask_arrays(unit: Unit, device: Callable[..., Any]) -> Asker:
@@ -98,7 +98,7 @@ def ask_model(unit: Unit, model: Model, has_flags: bool = True) -> Asker:
     flags = has_flags and unit.has_flags
 
     def answer(output: Output | None) -> Answer:
-        found = output or (0,) * (count + flags)
-        return Answer(found[:count], found[count] if flags else None)
+        codes = output or (0,) * (count + flags)
+        return Answer(codes[:count], codes[count] if flags else None)
 
     return lambda questions: [answer(model(q)) for q in questions]

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Output
 from softfloat_ref.diagnosis.operand_defects import hidden_bit, low_exponent, reading
 from softfloat_ref.diagnosis.rounding_defects import (
     NARROW,
@@ -59,18 +59,18 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     for row in rounding_defects():
         if not row.name.startswith("output") and row.fits(to):
             changes = within(_ELEMENTS, row.changes)
-            yield defective(unit, row.name, f"{row.says}, in its elements", *changes, size=row.size)
+            yield defective(unit, row.name, f"{row.description}, in its elements", *changes, size=row.size)
 
 
 def _twin_elements(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     """Elements taken for the format's twin: in scale and elements, or in the elements alone."""
-    for name, says, twin in twins(unit.block.element):
+    for name, text, twin in twins(unit.block.element):
         other = dataclasses.replace(unit, block=dataclasses.replace(unit.block, element=twin))
-        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", Faulty(other))
+        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {text}", Faulty(other))
         yield defective(
             unit,
             f"elements as {name}, scale kept",
-            f"has the right scale, and takes the elements' format for {says}",
+            f"has the right scale, and takes the elements' format for {text}",
             *within(_ELEMENTS, _rounding_to(twin)),
         )
 
@@ -79,7 +79,7 @@ def _rounding_to(fmt: Format) -> tuple[Change, ...]:
     return (replaced(rounded, lambda here, right, x, r, to: right(x, r, to.to(fmt))),)
 
 
-def suggested_by(unit: QuantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+def suggested_by(unit: QuantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """Defects with a number that mismatches suggest: how far the scale is off, and the elements of a NaN scale."""
     scale, element = unit.block.scale, unit.block.element
     for by in usual(c.got[0] - c.expected[0] for c in cases):
@@ -136,12 +136,12 @@ def _scale_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
         text = f"off by the element's bias ({element.bias} instead of emax {element.emax})"
         offsets[bias] = f"{offsets[bias]}, {text}" if bias in offsets else text
         offsets.pop(0, None)
-    for by, says in offsets.items():
-        yield defective(unit, f"scale {by:+d}", f"has its scale {says}", replaced(wanted_scale, partial(_binades, by)))
+    for by, text in offsets.items():
+        yield defective(unit, f"scale {by:+d}", f"has its scale {text}", replaced(wanted_scale, partial(_binades, by)))
         yield defective(
             unit,
             f"scale byte {by:+d}",
-            f"outputs a scale {says}, but divides by the right one",
+            f"outputs a scale {text}, but divides by the right one",
             _scale_given(lambda code, by=by: moved(code, by, scale)),  # type: ignore[misc]
         )
     if not scale.mantissa_bits:
@@ -154,8 +154,8 @@ def _scale_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
         )
     for n, lane in ((0, "first"), (size - 1, "last")):
         left_out = _magnitudes(lambda v, n=n: [x for i, x in enumerate(v) if i != n or x.kind != FINITE])  # type: ignore[misc]
-        says = f"leaves the {lane} lane out of the largest magnitude"
-        yield defective(unit, f"amax without the {lane} lane", says, left_out)
+        text = f"leaves the {lane} lane out of the largest magnitude"
+        yield defective(unit, f"amax without the {lane} lane", text, left_out)
     for kind, name in ((NAN, "NaN"), (INF, "infinity")):
         yield defective(
             unit,
@@ -232,19 +232,19 @@ def _lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
 
 
 def _lane_defects(unit: QuantizeUnit | DequantizeUnit) -> Iterator[Hypothesis]:
-    for name, says, order in _lane_orders(unit.block.size):
+    for name, text, order in _lane_orders(unit.block.size):
         reordered = replaced(lanes, lambda here, right, c, order=order: right(tuple(c[i] for i in order)))
-        yield defective(unit, name, says, reordered)
+        yield defective(unit, name, text, reordered)
 
 
 def _value_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     fmt = unit.values
     unflushed = replaced(flush, lambda here, right, values, profile: list(values))
-    for name, says, change_of in (
+    for name, text, change_of in (
         ("subnormals as normal", "treats subnormal values as normal, with a leading one", hidden_bit),
         ("subnormals with exponent 0", "gives subnormal values the exponent 0 instead of 1", low_exponent),
     ):
-        yield defective(unit, name, says, reading(change_of), unflushed)
+        yield defective(unit, name, text, reading(change_of), unflushed)
     positive = reading(lambda code, x, fmt: x._replace(sign=0))
     yield defective(unit, "sign ignored", "ignores the values' sign", positive)
     for name in NARROW:
@@ -263,18 +263,18 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     to = to_fp32(unit.profile.dequantize_overflow == "saturate")
     for row in (*VALUE_DEFECTS, *rounding_defects()):
         if row.fits(to):
-            yield defective(unit, row.name, row.says, *row.changes)
+            yield defective(unit, row.name, row.description, *row.changes)
     for by in (1, -1):
         yield defective(unit, f"scale {by:+d}", f"reads the scale one step off ({by:+d})", *_scale_read(by))
     zeroed = replaced(answer, _zeros_under_scale_0)
     yield defective(unit, "scale 00 as 0.0", "treats the smallest scale as zero or infinitely small", zeroed)
     if scale.has_nan:
         number = _other_codes(lambda code: scale.max_code if code == scale.canonical_nan else code)
-        says = "treats the NaN of the scale as a number"
-        yield defective(unit, "NaN scale a number", says, *within("scale", number))
-    for name, says, twin in twins(element):
+        text = "treats the NaN of the scale as a number"
+        yield defective(unit, "NaN scale a number", text, *within("scale", number))
+    for name, text, twin in twins(element):
         other = dataclasses.replace(unit, block=dataclasses.replace(unit.block, element=twin))
-        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", Faulty(other))
+        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {text}", Faulty(other))
     yield from _lane_defects(unit)
 
 
@@ -293,7 +293,7 @@ def _zeros_under_scale_0(here: Traced, right: Function, codes: tuple[int, ...]) 
     return right(codes if here.case.inputs[0] else tuple(x & FP32.sign_bit for x in codes))  # type: ignore[no-any-return]
 
 
-def values_suggested_by(unit: DequantizeUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+def values_suggested_by(unit: DequantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """A scale off by the number of binades that most wrong values are off; one lane with one value."""
     pairs = (pair for c in cases if not c.agrees for pair in zip(c.got, c.expected, strict=True))
     for by in usual(binades_off(got, expected, FP32) for got, expected in pairs):
@@ -305,8 +305,8 @@ def values_suggested_by(unit: DequantizeUnit, cases: Sequence[Case]) -> Iterator
     if len(wrong) == 1:
         ((lane, code),) = wrong
         stuck = replaced(answer, lambda here, right, codes: right((*codes[:lane], code, *codes[lane + 1 :])))
-        says = f"always gives {FP32.hex(code)} in lane {lane}"
-        yield defective(unit, f"lane {lane} = {FP32.hex(code)}", says, stuck)
+        text = f"always gives {FP32.hex(code)} in lane {lane}"
+        yield defective(unit, f"lane {lane} = {FP32.hex(code)}", text, stuck)
 
 
 def binades_off(got: int, expected: int, fmt: Format) -> int:

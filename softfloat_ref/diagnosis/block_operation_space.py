@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, defined
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, as_model
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.explanation.scalar import choice_text
@@ -27,8 +27,8 @@ class _Multiplied(BlockEvaluation):
     """Multiplies by the result's scale."""
 
     def result(self, values: Sequence[Value], scale: Value | None) -> Value:
-        found = self.element(values)
-        return exact.multiply(found, scale) if scale and scale.is_finite and found.is_finite else found
+        value = self.element(values)
+        return exact.multiply(value, scale) if scale and scale.is_finite and value.is_finite else value
 
 
 class _Twice(BlockEvaluation):
@@ -43,14 +43,14 @@ class _Twice(BlockEvaluation):
 class BlockOperationSpace(PolicySpace):
     """The policies of an operation on blocks."""
 
-    def made(self, point: Policy) -> BlockOperationUnit:  # type: ignore[override]
+    def unit_of(self, point: Policy) -> BlockOperationUnit:  # type: ignore[override]
         return dataclasses.replace(self.unit, policy=point)  # type: ignore[no-any-return]
 
     @property
     def _has_specials(self) -> bool:
         return self.unit.row.operation.p3109  # type: ignore[no-any-return]
 
-    def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: Policy, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return iter(())
 
     def model(self, point: Policy) -> Model | None:
@@ -58,7 +58,7 @@ class BlockOperationSpace(PolicySpace):
 
     def key(self, point: Policy) -> Hashable:
         """Its fields, without those that these formats make irrelevant, and those of flags and integers."""
-        evaluation = self.made(point).evaluation
+        evaluation = self.unit_of(point).evaluation
         fmt = evaluation.out.element
         return (
             point.rounding,
@@ -76,7 +76,7 @@ class BlockOperationSpace(PolicySpace):
         return known | {"overflow": str(point.overflow_for(self.unit.evaluation.out.element))}
 
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
-        yield from _defects(self.made(point))
+        yield from _defects(self.unit_of(point))
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         return iter(())
@@ -89,12 +89,12 @@ def _defects(unit: BlockOperationUnit) -> Iterator[Hypothesis]:
         one = encode(1, f.fmt, _SATURATED).bits if f.fmt else 0
         yield _defect(f"scale {of} left out", f"leaves the scale {of} out", unit, _with(at, one))
     if unit.row.takes_scale:
-        for kind, name, says in (
+        for kind, name, text in (
             (_Multiplied, "multiplied by the scale", "multiplies by the result's scale instead of dividing"),
             (_Twice, "rounded before the scale", "rounds to the result's format before it divides by the scale"),
         ):
             evaluation = kind(*(getattr(unit.evaluation, f.name) for f in dataclasses.fields(BlockEvaluation)))
-            yield Hypothesis(name, says, _answers(unit, evaluation), DEFECT, 3)
+            yield Hypothesis(name, text, _answers(unit, evaluation), DEFECT, 3)
 
 
 def _scales(unit: BlockOperationUnit) -> Iterator[tuple[int, Field]]:
@@ -110,20 +110,20 @@ def _with(at: int, code: int) -> Callable[[Inputs], Inputs]:
     return lambda inputs: (*inputs[:at], code, *inputs[at + 1 :])
 
 
-def _defect(name: str, says: str, unit: BlockOperationUnit, change: Callable[[Inputs], Inputs]) -> Hypothesis:
+def _defect(name: str, text: str, unit: BlockOperationUnit, change: Callable[[Inputs], Inputs]) -> Hypothesis:
     """A device that sees other inputs; it still copies its result's scale."""
     first = int(unit.evaluation.out.scale is not None)
 
     def run(inputs: Inputs) -> Sequence[int]:
-        right, found = unit.answer(inputs), unit.answer(change(inputs))
-        return (*right[:first], *found[first:])
+        right, other = unit.answer(inputs), unit.answer(change(inputs))
+        return (*right[:first], *other[first:])
 
-    return Hypothesis(name, says, defined(run), DEFECT, 3)
+    return Hypothesis(name, text, as_model(run), DEFECT, 3)
 
 
 def _answers(unit: BlockOperationUnit, evaluation: BlockEvaluation) -> Model:
     def run(inputs: Inputs) -> Sequence[int]:
-        found = evaluation.run(*unit.taken(inputs))
-        return found.scale, *found.codes
+        block = evaluation.run(*unit.taken(inputs))
+        return block.scale, *block.codes
 
-    return defined(run)
+    return as_model(run)

@@ -41,18 +41,18 @@ class Candidate(Generic[P]):
 
 def classes(space: Space[P], points: Iterable[P]) -> dict[Hashable, Candidate[P]]:
     """The points as candidates, by their keys, in the given order."""
-    found: dict[Hashable, Candidate[P]] = {}
+    candidates: dict[Hashable, Candidate[P]] = {}
     for point in points:
         key = space.key(point)
-        if key in found:
+        if key in candidates:
             name = space.text(point)
-            if name not in found[key].names:
-                found[key].names.append(name)
+            if name not in candidates[key].names:
+                candidates[key].names.append(name)
             continue
         model = space.model(point)
         if model is not None:
-            found[key] = Candidate(point, model, [space.text(point)])
-    return found
+            candidates[key] = Candidate(point, model, [space.text(point)])
+    return candidates
 
 
 def best_question(

@@ -9,12 +9,12 @@ from operator import eq
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.asking import Asker
-from softfloat_ref.diagnosis.conditions import Condition, common, conditions
+from softfloat_ref.diagnosis.conditions import CaseCondition, common, conditions
 from softfloat_ref.diagnosis.findings import Diagnosis
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.kinds import DiagnosedKind, kind_of
 from softfloat_ref.diagnosis.peeling import peel
-from softfloat_ref.diagnosis.ranking import Conditions, diagnose, explains, spread
+from softfloat_ref.diagnosis.ranking import Conditions, explains, ranked_diagnosis, spread_out
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
@@ -32,21 +32,21 @@ def space_of(vectors: VectorSet) -> Space[Any]:
     return kind_of(vectors.unit).space(vectors.source)
 
 
-def cases_of(report: CheckReport, comparator: Comparator) -> list[Case]:
+def cases_of(report: CheckReport, comparator: Comparator) -> list[AnsweredCase]:
     """The cases kept in a report: mismatches and others mixed, each spread over the run."""
     width = report.vectors.unit.input_width
     most = EXAMINED_WIDE if report.vectors.cases.wide else EXAMINED
     wrong = max(most - len(report.right), most // 2)
-    kept = [*spread(report.wrong, wrong), *spread(report.right, most - min(wrong, len(report.wrong)))]
-    cases = [Case(line[:width], comparator(line[width:]), comparator.answer(answer)) for line, answer in kept]
+    sample = [*spread_out(report.wrong, wrong), *spread_out(report.right, most - min(wrong, len(report.wrong)))]
+    cases = [AnsweredCase(line[:width], comparator(line[width:]), comparator.answer(answer)) for line, answer in sample]
     return [c for c in cases if not c.agrees] + [c for c in cases if c.agrees]
 
 
 def comparator_of(report: CheckReport) -> Comparator:
     """Answers are compared as in the report: what was tolerated there is no mismatch here."""
     unit = report.vectors.unit
-    made = Comparator.of(unit, report.nan, report.flags if report.has_flags else 0)
-    return made._replace(unread=unit if report.any_elements else None)
+    comparator = Comparator.of(unit, report.nan, report.flags if report.has_flags else 0)
+    return comparator._replace(unread=unit if report.any_elements else None)
 
 
 def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | None:
@@ -59,36 +59,38 @@ def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | N
     comparator = comparator_of(report)
     cases = cases_of(report, comparator)
     conditions_of = partial(_conditions, kind_of(unit))
-    found = finished(examined(space_of(report.vectors), comparator, cases, conditions_of), cases, unit, comparator)
-    if found.simplest is None or ask is None:
-        return found
+    diagnosis = finished(examined(space_of(report.vectors), comparator, cases, conditions_of), cases, unit, comparator)
+    if diagnosis.simplest is None or ask is None:
+        return diagnosis
     try:
-        return _shrunk(found, found.simplest, _named(found), unit, comparator, ask)
+        return _shrunk(diagnosis, diagnosis.simplest, _named(diagnosis), unit, comparator, ask)
     except DeviceError:  # it answers in one run but not in several: show the mismatch unshrunk
-        return found
+        return diagnosis
 
 
-def examined(space: Space[Any], comparator: Comparator, cases: Sequence[Case], conditions_of: Conditions) -> Diagnosis:
+def examined(
+    space: Space[Any], comparator: Comparator, cases: Sequence[AnsweredCase], conditions_of: Conditions
+) -> Diagnosis:
     """What explains some cases: one fault, or several."""
-    found = diagnose(space, comparator, cases, conditions_of)
-    return dataclasses.replace(found, several=peel(space, comparator, cases, found, conditions_of))
+    single = ranked_diagnosis(space, comparator, cases, conditions_of)
+    return dataclasses.replace(single, several=peel(space, comparator, cases, single, conditions_of))
 
 
-def finished(found: Diagnosis, cases: Sequence[Case], unit: Unit, comparator: Comparator) -> Diagnosis:
+def finished(diagnosis: Diagnosis, cases: Sequence[AnsweredCase], unit: Unit, comparator: Comparator) -> Diagnosis:
     """A diagnosis with what its mismatches have in common, and the simplest one."""
-    known, named = kind_of(unit), _named(found)
+    known, named = kind_of(unit), _named(diagnosis)
     narrow = common(cases, conditions(known.features(), cases))
     first = simplest([c for c in cases if named is None or explains(named, c, comparator)], unit)
     simple = first or simplest(cases, unit)
-    return dataclasses.replace(found, shared=narrow, codes=known.of_codes(cases), simplest=simple)
+    return dataclasses.replace(diagnosis, shared=narrow, codes=known.of_codes(cases), simplest=simple)
 
 
-def _named(found: Diagnosis) -> Hypothesis | None:
+def _named(diagnosis: Diagnosis) -> Hypothesis | None:
     """The best explanation, if it is sure."""
-    return found.findings[0].hypothesis if found.findings and found.sure else None
+    return diagnosis.findings[0].hypothesis if diagnosis.findings and diagnosis.sure else None
 
 
-def _conditions(known: DiagnosedKind, cases: Sequence[Case]) -> list[Condition]:
+def _conditions(known: DiagnosedKind, cases: Sequence[AnsweredCase]) -> list[CaseCondition]:
     """The conditions that all mismatches fulfil, and the conjunction of them that the fewest right cases fulfil."""
     shared = conditions(known.features(), cases)
     narrow = common(cases, shared)
@@ -110,17 +112,17 @@ def lateness(report: CheckReport, comparator: Comparator) -> tuple[int, int]:
     got = [comparator.answer(answer) for _, answer in report.first]
     count = len(got)
     right = sum(map(eq, expected, got))
-    found: dict[int, int] = {}
+    matches: dict[int, int] = {}
     for k in (x for x in range(1, MOST_LATE + 1) if 4 * x <= count):
-        found[k] = sum(map(eq, expected, got[k:]))
-        found[-k] = sum(map(eq, expected[k:], got))
-    best = max(found, key=lambda k: (found[k], -abs(k)), default=0)
-    nearly_all = best and 20 * found[best] >= 19 * (count - abs(best))
-    return (best, found[best]) if nearly_all and found[best] > right + abs(best) else (0, 0)
+        matches[k] = sum(map(eq, expected, got[k:]))
+        matches[-k] = sum(map(eq, expected[k:], got))
+    best = max(matches, key=lambda k: (matches[k], -abs(k)), default=0)
+    nearly_all = best and 20 * matches[best] >= 19 * (count - abs(best))
+    return (best, matches[best]) if nearly_all and matches[best] > right + abs(best) else (0, 0)
 
 
 def _shrunk(
-    found: Diagnosis, first: Case, named: Hypothesis | None, unit: Unit, comparator: Comparator, ask: Asker
+    diagnosis: Diagnosis, first: AnsweredCase, named: Hypothesis | None, unit: Unit, comparator: Comparator, ask: Asker
 ) -> Diagnosis:
     """The simplest mismatch, if the device repeats it when queried alone. Raises DeviceError."""
 
@@ -128,8 +130,8 @@ def _shrunk(
         return [comparator.answer(a) for a in ask(questions)]
 
     if answers([first.inputs]) == [first.expected]:
-        return dataclasses.replace(found, simplest=first, alone=False)
-    says = named.model(first.inputs) if named else None
-    explained = named.model if named is not None and says is not None and comparator(says) == first.got else None
+        return dataclasses.replace(diagnosis, simplest=first, alone=False)
+    output = named.model(first.inputs) if named else None
+    explained = named.model if named is not None and output is not None and comparator(output) == first.got else None
     case = shrink(first, unit, comparator, answers, explained, kind_of(unit).askable)
-    return dataclasses.replace(found, simplest=case, alone=True)
+    return dataclasses.replace(diagnosis, simplest=case, alone=True)

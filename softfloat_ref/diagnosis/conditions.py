@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.diagnosis.hypotheses import Case, Inputs, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Inputs, Output
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.formats import Format
 
 FEWEST: Final = 3  # the fewest mismatches for which a common property is not chance
-_TOGETHER: Final = 3  # conditions in a conjunction
+_MOST_CONJOINED: Final = 3  # conditions in a conjunction
 Holds = Callable[[Inputs, Output], bool]
 
 
-class Condition(NamedTuple):
+class CaseCondition(NamedTuple):
     """A property of a case, by its operands and the expected answer. text: for example "the result is negative".
 
     fitted: whether it was fitted to the mismatches, as a range or a conjunction: few of them are then no evidence.
@@ -27,15 +27,15 @@ class Condition(NamedTuple):
     holds: Holds
     fitted: bool = False
 
-    def both(self, other: Condition) -> Condition:
+    def both(self, other: CaseCondition) -> CaseCondition:
         """The conjunction of this and another condition."""
-        return Condition(f"{self.text} and {other.text}", lambda i, e: self.holds(i, e) and other.holds(i, e), True)
+        return CaseCondition(f"{self.text} and {other.text}", lambda i, e: self.holds(i, e) and other.holds(i, e), True)
 
 
 class Common(NamedTuple):
     """A property that all mismatches have, and the number of right cases that have it too."""
 
-    condition: Condition
+    condition: CaseCondition
     right: int
 
 
@@ -43,11 +43,11 @@ class Feature(NamedTuple):
     """A property with several possible values; None if a case does not have the property."""
 
     of: Callable[[Inputs, Output], int | str | None]
-    says: Callable[[Any], str]
+    text: Callable[[Any], str]
     ordered: bool = False  # whether a range of values is a property
 
 
-def conditions(features: Iterable[Feature], cases: Sequence[Case]) -> list[Condition]:
+def conditions(features: Iterable[Feature], cases: Sequence[AnsweredCase]) -> list[CaseCondition]:
     """The conditions that all mismatches fulfil."""
     wrong = [c for c in cases if not c.agrees]
     if len(wrong) < FEWEST:
@@ -55,30 +55,30 @@ def conditions(features: Iterable[Feature], cases: Sequence[Case]) -> list[Condi
     return [x for feature in features for x in _shared(feature, wrong)]
 
 
-def common(cases: Sequence[Case], found: Sequence[Condition]) -> Common | None:
+def common(cases: Sequence[AnsweredCase], candidates: Sequence[CaseCondition]) -> Common | None:
     """The conjunction of conditions that the fewest right cases fulfil; None if it excludes too few."""
     right = [c for c in cases if c.agrees]
-    kept: Condition | None = None
+    conjunction: CaseCondition | None = None
     left, start = right, len(right)
-    for _ in range(_TOGETHER):
-        tried = [(x, [c for c in left if x.holds(c.inputs, c.expected)]) for x in found]
+    for _ in range(_MOST_CONJOINED):
+        tried = [(x, [c for c in left if x.holds(c.inputs, c.expected)]) for x in candidates]
         best, remain = min(tried, key=lambda t: len(t[1]), default=(None, left))
         if best is None or 2 * len(remain) >= len(left):
             break
-        kept, left = kept.both(best) if kept else best, remain
-    return Common(kept, len(left)) if kept and 4 * len(left) <= start else None
+        conjunction, left = conjunction.both(best) if conjunction else best, remain
+    return Common(conjunction, len(left)) if conjunction and 4 * len(left) <= start else None
 
 
-def _shared(feature: Feature, wrong: Sequence[Case]) -> Iterator[Condition]:
+def _shared(feature: Feature, wrong: Sequence[AnsweredCase]) -> Iterator[CaseCondition]:
     values = {feature.of(c.inputs, c.expected) for c in wrong}
     if None in values:
         return
     if len(values) == 1:
         (value,) = values
-        yield Condition(feature.says((value, value)), lambda i, e: feature.of(i, e) == value)
+        yield CaseCondition(feature.text((value, value)), lambda i, e: feature.of(i, e) == value)
     elif feature.ordered:
         low, high = min(values), max(values)  # type: ignore[type-var]
-        yield Condition(feature.says((low, high)), partial(_within, feature, low, high), True)
+        yield CaseCondition(feature.text((low, high)), partial(_within, feature, low, high), True)
 
 
 def _within(feature: Feature, low: Any, high: Any, inputs: Inputs, expected: Output) -> bool:

@@ -63,11 +63,11 @@ def where(holds: Holds, changes: Sequence[Change]) -> tuple[Change, ...]:
     return tuple(c._replace(wrong=conditional(c.wrong)) for c in changes)
 
 
-_MOST: Final = (
+_MOST_CODES: Final = (
     1 << 15
 )  # input codes of the cases of a unit whose steps are kept: those on which all hypotheses are tried
 _MOST_ANSWERS: Final = 1 << 9  # that a model remembers: it is tried on the same cases again under another fault
-_UNITS: Final = 8
+_MOST_UNITS: Final = 8
 _Runs = dict[tuple[int, ...], list[Any]]
 _RUNS: Final[dict[int, tuple[SteppedUnit, _Runs]]] = {}  # by the unit's identity
 
@@ -75,7 +75,7 @@ _RUNS: Final[dict[int, tuple[SteppedUnit, _Runs]]] = {}  # by the unit's identit
 def _runs_of(unit: SteppedUnit) -> _Runs:
     """What the steps of a unit gave for the first cases of a search, by their inputs."""
     if id(unit) not in _RUNS:
-        if len(_RUNS) >= _UNITS:
+        if len(_RUNS) >= _MOST_UNITS:
             _RUNS.pop(next(iter(_RUNS), 0))
         _RUNS[id(unit)] = unit, {}
     return _RUNS[id(unit)][1]
@@ -134,7 +134,7 @@ class Faulty(Stepwise):
     def _values(self, codes: tuple[int, ...]) -> list[Any] | None:
         """What the steps of the right unit give for a case; None for cases beyond the first, or if it is undefined."""
         runs = self._runs
-        if len(runs) * len(codes) >= _MOST:
+        if len(runs) * len(codes) >= _MOST_CODES:
             return None
         try:
             values = runs[codes] = values_of(lambda do: self.unit.computed(do, codes, MORE_BITS))
@@ -152,6 +152,6 @@ class Faulty(Stepwise):
         return replace(self, changes=(*self.changes, *other.changes))
 
 
-def defective(unit: SteppedUnit, name: str, says: str, *changes: Change, size: int = 2) -> Hypothesis:
+def defective(unit: SteppedUnit, name: str, description: str, *changes: Change, size: int = 2) -> Hypothesis:
     """A unit with replaced steps, as a hypothesis."""
-    return Hypothesis(name, says, Faulty(unit, changes), size=size)
+    return Hypothesis(name, description, Faulty(unit, changes), size=size)

@@ -12,7 +12,7 @@ from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis.block_defects import binades_off, usual
 from softfloat_ref.diagnosis.block_defects import moved as moved_scale
 from softfloat_ref.diagnosis.defects import defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
 from softfloat_ref.diagnosis.operand_defects import flushed, hidden_bit, low_exponent, reading
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.rounding_defects import RoundingDefect, rounding_defects, with_policy
@@ -30,12 +30,12 @@ from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import DotUnit
 
 _FORMATS: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
-_LAST: Final = re.compile(r"-> (\w+):(\w+)")
+_LAST_ROUND: Final = re.compile(r"-> (\w+):(\w+)")
 
 
-def dot_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
-    """Every listed defect that the dot product can have. kept: cached products of questions, as for `dot_model`."""
-    yield from _held_defects(unit, kept)
+def dot_defects(unit: DotUnit, products: Products) -> Iterator[Hypothesis]:
+    """Every listed defect that the dot product can have. products: cached products of questions, as for `dot_model`."""
+    yield from _held_defects(unit, products)
     yield from _rounding_defects(unit)
     yield from _lane_defects(unit)
     yield from _operand_defects(unit)
@@ -64,8 +64,8 @@ def _rounding_defects(unit: DotUnit) -> Iterator[Hypothesis]:
             continue
         changes = row.where_it_fits
         for part, shown in of.items():
-            says = f"{row.says}, in the rounding {shown}"
-            yield defective(unit, f"{row.name} {shown}", says, *within(part, changes))
+            text = f"{row.description}, in the rounding {shown}"
+            yield defective(unit, f"{row.name} {shown}", text, *within(part, changes))
 
 
 def _destination(unit: DotUnit, node: Round) -> Destination:
@@ -75,10 +75,10 @@ def _destination(unit: DotUnit, node: Round) -> Destination:
     return destination(narrowed(fmt, to.kept), rules.policy(to.rounding), rules.overflow, rules.zero)
 
 
-def _held_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
+def _held_defects(unit: DotUnit, products: Products) -> Iterator[Hypothesis]:
     """The running result rounded to another format first, and then to its own."""
     tree = unit.accumulator.tree
-    last = list(_LAST.finditer(tree))[-1:]
+    last = list(_LAST_ROUND.finditer(tree))[-1:]
     for name in _FORMATS:
         for match in (m for m in last if name != (unit.out.name if m[1] == RESULT else m[1])):
             changed = f"{tree[: match.start()]}-> {name}:{match[2]} {tree[match.start() :]}"
@@ -86,8 +86,8 @@ def _held_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
                 other = dataclasses.replace(unit, accumulator=unit.accumulator.replace(tree=changed))
             except Error:
                 continue
-            says = f"keeps the running result in {name}"
-            yield Hypothesis(f"running result in {name}", says, dot_model(other, kept))
+            text = f"keeps the running result in {name}"
+            yield Hypothesis(f"running result in {name}", text, dot_model(other, products))
 
 
 # -- lanes, operands, scales -----------------------------------------------------------------------------------------
@@ -105,8 +105,8 @@ def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     ends = {0: "first lane", k - 1: "last lane"}
     for lane in (0, *range(k - 1, 0, -1)):
         name = ends.get(lane, f"lane {lane}")
-        says = f"leaves {'the ' if lane in ends else ''}{name} out of the sum"
-        yield defective(unit, f"{name} left out", says, *within(("a", lane), [replaced(read, _zero)]))
+        text = f"leaves {'the ' if lane in ends else ''}{name} out of the sum"
+        yield defective(unit, f"{name} left out", text, *within(("a", lane), [replaced(read, _zero)]))
     for lane, name in ((0, "first"), (k - 1, "last")):
         for side in "ab":
             yield defective(
@@ -157,7 +157,7 @@ def _doubled(code: int, x: Value, fmt: Format) -> Value:
     return x._replace(exponent=x.exponent + 1) if normal else x
 
 
-_CHANGES: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ...]] = (
+_ELEMENT_DEFECTS: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ...]] = (
     ("subnormals flushed", "treats subnormal elements as zero", flushed),
     ("subnormals with exponent 0", "gives subnormal elements the exponent 0 in place of 1", low_exponent),
     ("subnormals as normal", "treats subnormal elements as normal ones", hidden_bit),
@@ -178,12 +178,12 @@ def _in(sides: str, changes: Callable[[int], Change]) -> list[Change]:
 
 
 def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
-    for name, says, change in _CHANGES:
+    for name, text, change in _ELEMENT_DEFECTS:
         for sides, of in _SIDES.items():
             changes = _in(sides, lambda i, change=change: reading(change))  # type: ignore[misc]
-            yield defective(unit, f"{name}{of}", says + of, *changes)
+            yield defective(unit, f"{name}{of}", text + of, *changes)
             if name == "normals x2":
-                wraps = f"{says}{of}; products too large for their width wrap around"
+                wraps = f"{text}{of}; products too large for their width wrap around"
                 held = wrapped_products(unit.setting.formats)
                 yield defective(unit, f"{name}{of}, products wrap", wraps, *changes, held)
 
@@ -198,10 +198,10 @@ def _twin_elements(unit: DotUnit) -> Iterator[Hypothesis]:
             if any(x is None for x in chosen):
                 continue
             decoders = [x and unit.accumulator.decoder(x.fmt) for x in of_name]
-            says = find_first(x.says for x in of_name if x is not None)
+            text = find_first(x.difference for x in of_name if x is not None)
             changes = _in(sides, lambda i, decoders=decoders: _read_by(decoders[i]))  # type: ignore[misc]
             yield defective(
-                unit, f"elements{of} as {name}", f"takes the format of the elements{of} for {says}", *changes
+                unit, f"elements{of} as {name}", f"takes the format of the elements{of} for {text}", *changes
             )
 
 
@@ -209,7 +209,7 @@ def _read_by(other: Decode) -> Change:
     return replaced(read, lambda here, right, code, decode, fmt: right(code, other, fmt))
 
 
-def dot_suggested_by(unit: DotUnit, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+def dot_suggested_by(unit: DotUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """A scale off by the number of binades that most wrong results are off."""
     for by in usual(binades_off(c.got[0], c.expected[0], unit.out) for c in cases if not c.agrees):
         steps = f"{abs(by)} {'high' if by > 0 else 'low'}"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis.conditions import Feature
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.kinds import kind_of
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.units import Unit
@@ -42,11 +42,11 @@ class FamilySpace(Space[str]):
     def changes(self, point: str) -> Iterable[str]:
         return self._entered(lambda space, own: space.changes(own), point)
 
-    def _entered(self, found: Callable[[Space[Any], Any], Iterable[Any]], name: str) -> Iterable[str]:
+    def _entered(self, points_of: Callable[[Space[Any], Any], Iterable[Any]], name: str) -> Iterable[str]:
         """The names of points found in each space, from its point of this name."""
         entered: dict[str, None] = {}
         for i, space in enumerate(self.spaces):
-            for point in found(space, self._own(i, name)):
+            for point in points_of(space, self._own(i, name)):
                 if space.key(point) != space.key(space.base):
                     entered[space.text(point)] = None
                     self.known[i].setdefault(space.text(point), point)
@@ -57,7 +57,7 @@ class FamilySpace(Space[str]):
 
     def model(self, point: str) -> Model | None:
         models = [space.model(self._own(i, point)) for i, space in enumerate(self.spaces)]
-        return chosen([m for m in models if m is not None]) if None not in models else None
+        return by_unit([m for m in models if m is not None]) if None not in models else None
 
     def key(self, point: str) -> Hashable:
         return tuple(space.key(self._own(i, point)) for i, space in enumerate(self.spaces))
@@ -65,9 +65,9 @@ class FamilySpace(Space[str]):
     def text(self, point: str) -> str:
         return point
 
-    def says(self, point: str) -> str:
+    def description(self, point: str) -> str:
         spaces = zip(self.spaces, self.known, strict=True)
-        return find_first(space.says(known[point]) for space, known in spaces if point in known)
+        return find_first(space.description(known[point]) for space, known in spaces if point in known)
 
     def size(self, point: str) -> int:
         having = zip(self.spaces, self.known, strict=True)
@@ -76,41 +76,41 @@ class FamilySpace(Space[str]):
     def own(self, h: Hypothesis, i: int) -> Hypothesis:
         """A hypothesis as one of unit i alone, without what changes nothing there: a choice, the condition of its
         rounding."""
-        name, says, point = h.name, h.says, h.name.split("; ")[0]
+        name, sentence, point = h.name, h.description, h.name.split("; ")[0]
         if point != name and point not in self.known[i] and any(point in known for known in self.known):
-            name, says = name.removeprefix(f"{point}; "), says.removeprefix(f"{self.says(point)}, and ")
+            name, sentence = name.removeprefix(f"{point}; "), sentence.removeprefix(f"{self.description(point)}, and ")
         where = rounding_text(self.spaces[i].unit)
         for text in (f" and {where}", f"{where} and ", f", but only where {where}", f", where {where}"):
-            name, says = name.replace(text, ""), says.replace(text, "")
-        return h._replace(name=name, says=says, model=of_unit(h.model, i))
+            name, sentence = name.replace(text, ""), sentence.replace(text, "")
+        return h._replace(name=name, description=sentence, model=of_unit(h.model, i))
 
     def defects(self, point: str) -> Iterator[Hypothesis]:
         return self._merged(point, [s.defects(self._own(i, point)) for i, s in enumerate(self.spaces)])
 
-    def suggested(self, point: str, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: str, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         own = [[c._replace(inputs=c.inputs[1:]) for c in cases if c.inputs[0] == i] for i in range(len(self.spaces))]
-        found = [s.suggested(self._own(i, point), own[i]) for i, s in enumerate(self.spaces)]
-        return self._merged(point, found)
+        defects = [s.suggested(self._own(i, point), own[i]) for i, s in enumerate(self.spaces)]
+        return self._merged(point, defects)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         below = [of_unit(under, i) for i in range(len(self.spaces))]
-        found = [s.answer_defects(x) for s, x in zip(self.spaces, below, strict=True)]
-        return _merged(found, below)
+        defects = [s.answer_defects(x) for s, x in zip(self.spaces, below, strict=True)]
+        return _merged(defects, below)
 
-    def _merged(self, point: str, found: Sequence[Iterable[Hypothesis]]) -> Iterator[Hypothesis]:
+    def _merged(self, point: str, defects: Sequence[Iterable[Hypothesis]]) -> Iterator[Hypothesis]:
         models = [space.model(self._own(i, point)) for i, space in enumerate(self.spaces)]
-        return _merged(found, [m for m in models if m is not None]) if None not in models else iter(())
+        return _merged(defects, [m for m in models if m is not None]) if None not in models else iter(())
 
 
-def _merged(found: Sequence[Iterable[Hypothesis]], instead: Sequence[Model]) -> Iterator[Hypothesis]:
+def _merged(defects: Sequence[Iterable[Hypothesis]], instead: Sequence[Model]) -> Iterator[Hypothesis]:
     """The hypotheses of each unit, those of one name as one. instead: how a unit answers that has none of a name."""
-    tables = [{h.name: h for h in some} for some in found]
+    tables = [{h.name: h for h in some} for some in defects]
     for name, h in {name: h for table in reversed(tables) for name, h in table.items()}.items():
         models = [t[name].model if name in t else x for t, x in zip(tables, instead, strict=True)]
-        yield h._replace(model=chosen(models))
+        yield h._replace(model=by_unit(models))
 
 
-def chosen(models: Sequence[Model]) -> Model:
+def by_unit(models: Sequence[Model]) -> Model:
     """The models of several units as one; inputs begin with the number of a unit."""
     return lambda inputs: models[inputs[0]](inputs[1:])
 
@@ -140,7 +140,7 @@ def rounding_text(unit: Unit) -> str:
 
 def families(units: Iterable[Unit]) -> list[list[Unit]]:
     """The units in families, each of operations that differ only in their policies, in order of appearance."""
-    found: dict[Hashable, list[Unit]] = {}
+    by_family: dict[Hashable, list[Unit]] = {}
     for unit in units:
-        found.setdefault(kind_of(unit).family, []).append(unit)
-    return list(found.values())
+        by_family.setdefault(kind_of(unit).family, []).append(unit)
+    return list(by_family.values())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from softfloat_ref.diagnosis.conditions import Common
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
 
 FEWEST_CASES: Final = 8  # for a finding without "perhaps"
 WHERE: Final = ", where "  # between the name of a hypothesis and a condition
@@ -26,7 +26,7 @@ class Finding:
         return -self.explained, self.hypothesis.size
 
 
-class Fault(NamedTuple):
+class PeeledFault(NamedTuple):
     """One of several faults. mismatches: how many it explains of those that the faults before it leave open."""
 
     hypothesis: Hypothesis
@@ -37,9 +37,9 @@ class Peeled(NamedTuple):
     """Several faults that together explain some cases; open: a case that they leave open. stack: the faults as they
     were found, each with those before it."""
 
-    faults: tuple[Fault, ...]
+    faults: tuple[PeeledFault, ...]
     explained: int
-    open: Case | None = None
+    open: AnsweredCase | None = None
     stack: tuple[Hypothesis, ...] = ()
 
     @property
@@ -68,9 +68,9 @@ class Diagnosis:
     examined: int
     wrong: int
     findings: tuple[Finding, ...] = ()
-    refutation: Case | None = None
-    exception: Case | None = None
-    simplest: Case | None = None
+    refutation: AnsweredCase | None = None
+    exception: AnsweredCase | None = None
+    simplest: AnsweredCase | None = None
     alone: bool | None = None
     shared: Common | None = None
     codes: str = ""

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final, cast
 
 from softfloat_ref.diagnosis.defects import Faulty
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Output
-from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, Scalar, Values, exactly_wrong, of_values
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Output
+from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, ScalarOperation, Values, exactly_wrong, of_values
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
@@ -21,13 +21,13 @@ from softfloat_ref.oracle.operations.table import Outcome
 from softfloat_ref.oracle.rounding import RNE, round_to_unit
 from softfloat_ref.oracle.steps import Change, Function
 
-_LOOSE: Final = 10  # size of a hypothesis that allows several answers
+_LOOSE_SIZE: Final = 10  # size of a hypothesis that allows several answers
 _CONSTANT_BITS: Final = (8, 11, 16, 24, 32, 33, 48, 53, 64, 66)  # of a constant: single and double words, x87's 66
-_DIGITS: Final = 128  # bits to which the constants of the rows are known
-_FARTHEST: Final = 1 << 12  # exponent beyond which no device reduces
+_KNOWN_BITS: Final = 128  # bits to which the constants of the rows are known
+_FARTHEST_EXPONENT: Final = 1 << 12  # exponent beyond which no device reduces
 
 
-def function_defects(s: Scalar) -> Iterator[Hypothesis]:
+def function_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """The listed defects of a function's rounding and range reduction."""
     if s.sig.operation.curve is None:
         return
@@ -42,11 +42,11 @@ def function_defects(s: Scalar) -> Iterator[Hypothesis]:
 # -- rounding ----------------------------------------------------------------------------------------------------------
 
 
-def _off(s: Scalar, by: int, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+def _off(s: ScalarOperation, by: int, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
     return (_beside(s, code, by) if flags & INEXACT else code), flags
 
 
-def _beside(s: Scalar, code: int, by: int) -> int:
+def _beside(s: ScalarOperation, code: int, by: int) -> int:
     """The code of the next number of that sign, if there is one."""
     out = s.sig.out
     size = (code & out.magnitude_mask) + by
@@ -54,7 +54,7 @@ def _beside(s: Scalar, code: int, by: int) -> int:
     return code + by if inside else code
 
 
-def _not_correctly_rounded(s: Scalar) -> Iterator[Hypothesis]:
+def _not_correctly_rounded(s: ScalarOperation) -> Iterator[Hypothesis]:
     right = s.plain()
     ends = [evaluator(s.sig, s.policy.replace(rounding=mode)) for mode in ("rdn", "rup")]
 
@@ -75,16 +75,18 @@ def _not_correctly_rounded(s: Scalar) -> Iterator[Hypothesis]:
         "faithful rounding",
         "rounds faithfully: to one of the two numbers beside the exact result",
         right,
-        size=_LOOSE,
+        size=_LOOSE_SIZE,
         also=neighbours,
     )
-    yield Hypothesis("off by one", "is up to one ulp beside the right result", right, size=_LOOSE + 1, also=within_one)
+    yield Hypothesis(
+        "off by one", "is up to one ulp beside the right result", right, size=_LOOSE_SIZE + 1, also=within_one
+    )
 
 
 # -- range reduction ---------------------------------------------------------------------------------------------------
 
 
-def _short_constants(s: Scalar) -> Iterator[Hypothesis]:
+def _short_constants(s: ScalarOperation) -> Iterator[Hypothesis]:
     """The operand reduced by multiples of a constant of so many bits: a period, or what doubles the result."""
     curve = s.sig.operation.curve
     if curve is None or not (curve.period or curve.doubling):
@@ -93,22 +95,22 @@ def _short_constants(s: Scalar) -> Iterator[Hypothesis]:
     what = "its period" if curve.period else "what doubles the result"
     for bits in _CONSTANT_BITS:
         constant = _of_bits(known, bits)
-        says = f"reduces its operand by multiples of {what} with a constant of {bits} bits"
-        yield s.defect(f"reduction by {bits} bits", says, _reduced(constant, bool(curve.doubling)))
+        text = f"reduces its operand by multiples of {what} with a constant of {bits} bits"
+        yield s.defect(f"reduction by {bits} bits", text, _reduced(constant, bool(curve.doubling)))
 
 
 def _of_bits(x: Fraction, bits: int) -> Fraction:
     """A positive number, to nearest."""
-    value = exact.from_fraction(x, _DIGITS)
+    value = exact.from_fraction(x, _KNOWN_BITS)
     size = value.significand.bit_length()
-    kept, _ = round_to_unit(0, value.significand, bits - size, size, RNE, 0, 0)
-    return kept * Fraction(2) ** (value.exponent + size - bits)
+    significand, _ = round_to_unit(0, value.significand, bits - size, size, RNE, 0, 0)
+    return significand * Fraction(2) ** (value.exponent + size - bits)
 
 
 def _reduced(constant: Fraction, doubles: bool) -> Change:
     def wrong(right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
         x = values[0]
-        if x.kind != FINITE or not x.significand or exact.top(x) > _FARTHEST:
+        if x.kind != FINITE or not x.significand or exact.top(x) > _FARTHEST_EXPONENT:
             return right(op, ctx, values)  # type: ignore[no-any-return]
         number = x.as_fraction()
         times = (2 * number + constant) // (2 * constant)
@@ -127,7 +129,7 @@ def _value(x: Fraction, sign_of_zero: int) -> Value:
 # -- limits of the operand ---------------------------------------------------------------------------------------------
 
 
-def function_suggested_by(s: Scalar, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+def function_suggested_by(s: ScalarOperation, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """What a device may do with operands beyond the least one, by magnitude, of which it is wrong."""
     if s.sig.operation.curve is None or s.arity != 1:
         return
@@ -141,12 +143,12 @@ def function_suggested_by(s: Scalar, cases: Sequence[Case]) -> Iterator[Hypothes
     for side in sides:
         for limit in _rounder(least):
             yield _beyond(s, side, limit, "clamped", "takes operands {} as that", partial(_clamped, limit))
-        for name, says, change in _BEYOND:
-            found = _beyond(s, side, least, name, says, change)
-            yield found
-            also = f"{found.says}, but raises the right flags"
-            kept = Faulty(s.unit, (*cast(Faulty, found.model).changes, FLAGS_KEPT))
-            yield found._replace(name=f"{found.name}, flags kept", says=also, model=kept)
+        for name, text, change in _BEYOND_DEFECTS:
+            h = _beyond(s, side, least, name, text, change)
+            yield h
+            also = f"{h.description}, but raises the right flags"
+            model = Faulty(s.unit, (*cast(Faulty, h.model).changes, FLAGS_KEPT))
+            yield h._replace(name=f"{h.name}, flags kept", description=also, model=model)
 
 
 def _rounder(x: Value) -> list[Value]:
@@ -162,14 +164,14 @@ def _clamped(limit: Value, x: Value) -> Value:
 
 
 # Other answers beyond a limit: the operand that the device may be thought to have, in place of the right one.
-_BEYOND: Final[tuple[tuple[str, str, Callable[[Value], Value]], ...]] = (
+_BEYOND_DEFECTS: Final[tuple[tuple[str, str, Callable[[Value], Value]], ...]] = (
     ("limit", "gives the limit at infinity for operands {}", lambda x: exact.inf(x.sign)),
     ("zero", "gives the result of zero for operands {}", lambda x: exact.zero(x.sign)),
 )
 
 
 def _beyond(
-    s: Scalar, side: int | None, limit: Value, name: str, says: str, change: Callable[[Value], Value]
+    s: ScalarOperation, side: int | None, limit: Value, name: str, text: str, change: Callable[[Value], Value]
 ) -> Hypothesis:
     size = limit.as_fraction()
 
@@ -181,4 +183,4 @@ def _beyond(
     shown = shortest(limit)
     where = {None: f"of magnitude {shown} or more", 0: f"of {shown} or more", 1: f"of -{shown} or less"}[side]
     at = {None: f"|a| >= {shown}", 0: f"a >= {shown}", 1: f"a <= -{shown}"}[side]
-    return Hypothesis(f"{name} where {at}", says.format(where), Faulty(s.unit, (of_values(changed),)), size=3)
+    return Hypothesis(f"{name} where {at}", text.format(where), Faulty(s.unit, (of_values(changed),)), size=3)

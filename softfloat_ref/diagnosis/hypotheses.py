@@ -30,7 +30,7 @@ class Stepwise(ABC):
 
 
 class Hypothesis(NamedTuple):
-    """A possible device. name: for tables; says: what such a device does, as a predicate of "the device".
+    """A possible device. name: for tables; description: what such a device does, as a predicate of "the device".
 
     size: twice the number of choices that differ from the expected; among equals, smaller comes first. kind: policy,
     profile, accumulator or defect. also: other answers that such a device may give, if it is free to choose.
@@ -38,7 +38,7 @@ class Hypothesis(NamedTuple):
     """
 
     name: str
-    says: str
+    description: str
     model: Model
     kind: str = "defect"
     size: int = 2
@@ -46,7 +46,7 @@ class Hypothesis(NamedTuple):
     evidence: int = 3
 
 
-class Case(NamedTuple):
+class AnsweredCase(NamedTuple):
     """A question with the device's answer and the expected answer, both normalized for comparison."""
 
     inputs: tuple[int, ...]
@@ -92,7 +92,7 @@ class Comparator(NamedTuple):
         return self((*answer.codes, answer.flags or 0))
 
 
-def defined(run: Callable[[Inputs], Sequence[int]]) -> Model:
+def as_model(run: Callable[[Inputs], Sequence[int]]) -> Model:
     """A function as a model: no answer if it raises Error."""
 
     def model(inputs: Inputs) -> Output | None:
@@ -106,14 +106,14 @@ def defined(run: Callable[[Inputs], Sequence[int]]) -> Model:
 
 def expected_model(unit: Unit) -> Model:
     """The unit itself as a model."""
-    return defined(lambda inputs: unit.answer(tuple(inputs)))
+    return as_model(lambda inputs: unit.answer(tuple(inputs)))
 
 
-def changed(model: Model, change: Callable[[Inputs, Output], Output]) -> Model:
+def with_change(model: Model, change: Callable[[Inputs, Output], Output]) -> Model:
     """A model with a changed answer: the change maps operands and the answer to an answer."""
 
     def answer(inputs: Inputs) -> Output | None:
-        found = model(inputs)
-        return None if found is None else change(inputs, found)
+        output = model(inputs)
+        return None if output is None else change(inputs, output)
 
     return answer

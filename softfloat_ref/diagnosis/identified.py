@@ -12,28 +12,28 @@ from softfloat_ref.diagnosis.report import case_text
 from softfloat_ref.units import Unit
 
 SHOWN: Final = 6
-_NEAR: Final = 3
+_SHOWN_NEAR: Final = 3
 
 
-def lines(found: Identification[Any], unit: Unit) -> list[str]:
+def lines(result: Identification[Any], unit: Unit) -> list[str]:
     """The device, the alternatives, and the evidence; or the closest models, and where they differ."""
-    asked = f"  {found.questions} question{'s' * (found.questions != 1)} chosen one by one"
-    flags = "" if found.has_flags or not unit.has_flags else "; results only: the device gives no flags"
+    asked = f"  {result.questions} question{'s' * (result.questions != 1)} chosen one by one"
+    flags = "" if result.has_flags or not unit.has_flags else "; results only: the device gives no flags"
     title = kind_of(unit).title
-    if found.found:
-        first, *others = found.names
-        text = [f"{title}: {first}", *(_same(found.found[0]) if first == found.found[0].name else [])]
-        if found.proved:
-            text.append(f"  proved to give the same for every input: {_listed(found.proved)}")
+    if result.candidates:
+        first, *others = result.names
+        text = [f"{title}: {first}", *(_same(result.candidates[0]) if first == result.candidates[0].name else [])]
+        if result.proved:
+            text.append(f"  proved to give the same for every input: {_listed(result.proved)}")
         text += _others(others, ", which no question tried distinguishes from it")
-        return [*text, f"{asked}, then {found.confirmed} of {found.tried} cases confirmed{flags}"]
-    if found.complete:
-        first, *others = found.names
-        text = [f"{title}: {first}", f"  explains all {found.examined} answers"]
+        return [*text, f"{asked}, then {result.confirmed} of {result.tried} cases confirmed{flags}"]
+    if result.complete:
+        first, *others = result.names
+        text = [f"{title}: {first}", f"  explains all {result.examined} answers"]
         text += _others(others, "")
     else:
-        text = list(_closest(found, unit))
-    return [*text, f"{asked}, then {found.tried} cases{flags}"]
+        text = list(_closest(result, unit))
+    return [*text, f"{asked}, then {result.tried} cases{flags}"]
 
 
 def _others(names: Sequence[str], why: str) -> list[str]:
@@ -42,18 +42,18 @@ def _others(names: Sequence[str], why: str) -> list[str]:
     return [f"  or: {name}{why}" for name in names[:SHOWN]] + ([f"  or one of {rest} more"] if rest > 0 else [])
 
 
-def _closest(found: Identification[Any], unit: Unit) -> Iterator[str]:
+def _closest(result: Identification[Any], unit: Unit) -> Iterator[str]:
     """The closest models where none explains every answer, and an answer that the best does not explain."""
-    best = found.closest[0]
+    best = result.closest[0]
     if not best.explained:
         yield f"{kind_of(unit).title}: no model explains any answer, for example"
     else:
         yield f"{kind_of(unit).title}: no model explains every answer; the closest:"
-        for f in found.closest[:_NEAR]:
-            yield f"  {100 * f.explained / found.examined:.4g} % of {found.examined} answers: {f.hypothesis.name}"
-        yield f"  {found.examined - best.explained} answers differ from the first model, for example"
-    if found.exception is not None:
-        yield f"    {case_text(found.exception, unit).replace(': expected', ': model', 1)}"
+        for f in result.closest[:_SHOWN_NEAR]:
+            yield f"  {100 * f.explained / result.examined:.4g} % of {result.examined} answers: {f.hypothesis.name}"
+        yield f"  {result.examined - best.explained} answers differ from the first model, for example"
+    if result.exception is not None:
+        yield f"    {case_text(result.exception, unit).replace(': expected', ': model', 1)}"
 
 
 def _same(candidate: Candidate[Any]) -> list[str]:
@@ -67,18 +67,20 @@ def _listed(names: Sequence[str]) -> str:
     return f"{'; '.join(names[:SHOWN])}{more}"
 
 
-def as_dict(found: Identification[Any], unit: Unit) -> dict[str, Any]:
+def as_dict(result: Identification[Any], unit: Unit) -> dict[str, Any]:
     """The identification as data."""
     return {
         "operation": kind_of(unit).title,
-        "identified": found.complete,
-        "name": found.name,
-        "candidates": [{"name": c.name, "the_same": c.names[1:]} for c in found.found],
-        "proved": found.proved,
-        "questions": found.questions,
-        "confirmed": found.confirmed,
-        "tried": found.tried,
-        "flags": found.has_flags,
-        "closest": [{"name": f.hypothesis.name, "explained": f.explained, "of": found.examined} for f in found.closest],
-        "departs": found.exception and case_text(found.exception, unit),
+        "identified": result.complete,
+        "name": result.name,
+        "candidates": [{"name": c.name, "the_same": c.names[1:]} for c in result.candidates],
+        "proved": result.proved,
+        "questions": result.questions,
+        "confirmed": result.confirmed,
+        "tried": result.tried,
+        "flags": result.has_flags,
+        "closest": [
+            {"name": f.hypothesis.name, "explained": f.explained, "of": result.examined} for f in result.closest
+        ],
+        "departs": result.exception and case_text(result.exception, unit),
     }

@@ -9,7 +9,7 @@ from typing import Final, Generic
 from softfloat_ref.diagnosis.asking import Asker
 from softfloat_ref.diagnosis.candidates import Candidate, Question, best_question, classes
 from softfloat_ref.diagnosis.findings import Finding
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.name_ranges import with_ranges
 from softfloat_ref.diagnosis.ranking import Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
@@ -27,26 +27,26 @@ Judge = Callable[[Unit, Unit, bool], Question | bool | None]
 class Identification(Generic[P]):
     """The identification of an unknown device.
 
-    found: the candidates that explain every answer, which no question tells apart. questions: how many
+    candidates: those that explain every answer, which no question tells apart. questions: how many
     were asked one by one; confirmed: number of further cases, of `tried`, on which the device agreed with these
     candidates; 0 if none is left. closest: if no candidate explains all, the closest models over all cases asked, best
     first; exception: a case that the best of them does not explain. proved: names of other candidates that are
-    proved to answer as the first of `found` does."""
+    proved to answer as the first of `candidates` does."""
 
-    found: list[Candidate[P]]
+    candidates: list[Candidate[P]]
     questions: int
     confirmed: int
     tried: int
     has_flags: bool
     closest: list[Finding] = field(default_factory=list)
     examined: int = 0
-    exception: Case | None = None
+    exception: AnsweredCase | None = None
     proved: list[str] = field(default_factory=list)
 
     @property
     def complete(self) -> bool:
         """Whether a model explains every answer."""
-        return bool(self.found) or (bool(self.closest) and self.closest[0].explained == self.examined)
+        return bool(self.candidates) or (bool(self.closest) and self.closest[0].explained == self.examined)
 
     @property
     def names(self) -> list[str]:
@@ -54,7 +54,7 @@ class Identification(Generic[P]):
         one, with the range of it. None, if no model explains any."""
         most = self.closest[0].explained if self.closest else 0
         closest = [f.hypothesis.name for f in self.closest if f.explained == most > 0]
-        return with_ranges([c.name for c in self.found] or closest)
+        return with_ranges([c.name for c in self.candidates] or closest)
 
     @property
     def name(self) -> str:
@@ -91,9 +91,9 @@ class Examiner(Generic[P]):
 
     def extended(self, point: P) -> list[Candidate[P]]:
         """The neighbours of a point. New ones are kept separately: each device starts from the initial candidates."""
-        return [self.kept(key, c) for key, c in classes(self.space, self.space.changes(point)).items()]
+        return [self.candidate(key, c) for key, c in classes(self.space, self.space.changes(point)).items()]
 
-    def kept(self, key: Hashable, candidate: Candidate[P]) -> Candidate[P]:
+    def candidate(self, key: Hashable, candidate: Candidate[P]) -> Candidate[P]:
         """The known candidate of that key, with its cached answers; otherwise this one is kept."""
         return self.candidates.get(key) or self.neighbours.setdefault(key, candidate)
 
@@ -132,9 +132,9 @@ class _Session(Generic[P]):
         if answers and not self.asked and self.examiner.vectors.unit.has_flags:
             self.has_flags = answers[0].flags is not None
             self.comparator = self._comparator(self.has_flags)
-        found = [self.comparator.answer(a) for a in answers]
-        self.asked.update(zip(questions, found, strict=True))
-        return found
+        outputs = [self.comparator.answer(a) for a in answers]
+        self.asked.update(zip(questions, outputs, strict=True))
+        return outputs
 
     def run(self, confirm: Sequence[Question]) -> Identification[P]:
         alive = self.narrow(list(self.examiner.candidates.values()))
@@ -157,41 +157,41 @@ class _Session(Generic[P]):
         asked = len(self.asked)
         alive, proved = self._judged(alive)
         questions += len(self.asked) - asked
-        found = Identification(alive, questions, tried if alive else 0, tried, self.has_flags, proved=proved)
+        identification = Identification(alive, questions, tried if alive else 0, tried, self.has_flags, proved=proved)
         if not alive:
-            self._nearest(found)
-        return found
+            self._nearest(identification)
+        return identification
 
     def _judged(self, alive: list[Candidate[P]]) -> tuple[list[Candidate[P]], list[str]]:
         """The candidates without those that are proved to be the first, and the names of these."""
         judge, space = self.examiner.judge, self.examiner.space
         if judge is None:
             return alive, []
-        kept: list[Candidate[P]] = alive[:1]
+        left: list[Candidate[P]] = alive[:1]
         proved: list[str] = []
         for c in alive[1:]:
-            said = judge(space.made(alive[0].point), space.made(c.point), self.has_flags)
-            if said is True:
+            verdict = judge(space.unit_of(alive[0].point), space.unit_of(c.point), self.has_flags)
+            if verdict is True:
                 proved += c.names
                 continue
-            kept.append(c)
-            if isinstance(said, tuple) and said not in self.asked and self._differ(alive[0], c, said):
-                [got] = self.put([said])
-                return self._judged([x for x in alive if x.fits(said, got, self.comparator)])
-        return kept, proved
+            left.append(c)
+            if isinstance(verdict, tuple) and verdict not in self.asked and self._differ(alive[0], c, verdict):
+                [got] = self.put([verdict])
+                return self._judged([x for x in alive if x.fits(verdict, got, self.comparator)])
+        return left, proved
 
     def _fits(self, c: Candidate[P]) -> bool:
         return all(c.fits(q, got, self.comparator) for q, got in self.asked.items())
 
     def _apart(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
         """The candidates without those identical to the first for every operand, whose names join its names."""
-        kept = alive[:1]
+        left = alive[:1]
         for c in alive[1:]:
-            if self.examiner.same(kept[0], c):
-                kept[0].names += [n for n in c.names if n not in kept[0].names]
+            if self.examiner.same(left[0], c):
+                left[0].names += [n for n in c.names if n not in left[0].names]
             else:
-                kept.append(c)
-        return kept
+                left.append(c)
+        return left
 
     def narrow(self, alive: list[Candidate[P]]) -> list[Candidate[P]]:
         """Ask the best question until no question distinguishes the remaining candidates."""
@@ -237,7 +237,7 @@ class _Session(Generic[P]):
         cases = []
         for q, got in self.asked.items():
             own = start.answer(q)
-            cases.append(Case(q, got if own is None else self.comparator(own), got))
+            cases.append(AnsweredCase(q, got if own is None else self.comparator(own), got))
         size = self.examiner.space.size(start.point)
         search = Search(self.examiner.space.at(start.point), self.comparator, cases, start.name, size)
         return search, search.run()
@@ -247,10 +247,10 @@ class _Session(Generic[P]):
         search, findings = self._search(self._closest())
         good = [f.hypothesis.name for f in findings if f.explained == len(search.cases)]
         points = [search.points[name] for name in good if name in search.points]
-        found = classes(self.examiner.space, points)
-        return [self.examiner.kept(key, c) for key, c in found.items()]
+        candidates = classes(self.examiner.space, points)
+        return [self.examiner.candidate(key, c) for key, c in candidates.items()]
 
-    def _nearest(self, found: Identification[P]) -> None:
+    def _nearest(self, identification: Identification[P]) -> None:
         """Find the closest models, including the listed defects and several changes at once."""
         nearest = self._closest()
         search, findings = self._search(nearest)
@@ -266,13 +266,13 @@ class _Session(Generic[P]):
             findings.insert(0, Finding(Hypothesis(nearest.name, "", nearest.model, space.kind, 0), right))
         if findings[0].explained == len(cases):
             findings, more = self._told_apart([f for f in findings if f.explained == len(cases)])
-            found.questions += more
-            found.examined = len(cases) + more
+            identification.questions += more
+            identification.examined = len(cases) + more
         else:
-            found.examined = len(cases)
-        found.closest = findings
+            identification.examined = len(cases)
+        identification.closest = findings
         best = findings[0].hypothesis
-        found.exception = next((c for c in cases if not explains(best, c, self.comparator)), None)
+        identification.exception = next((c for c in cases if not explains(best, c, self.comparator)), None)
 
     def _told_apart(self, tied: list[Finding]) -> tuple[list[Finding], int]:
         """The findings left after asking the questions that distinguish them, and the number of questions."""
@@ -280,5 +280,5 @@ class _Session(Generic[P]):
         as_candidates = [Candidate(self.examiner.space.base, f.hypothesis.model, [f.hypothesis.name]) for f in tied]
         left = [c.name for c in self.narrow(as_candidates)]
         more = len(self.asked) - before
-        kept = [Finding(f.hypothesis, f.explained + more) for f in tied if f.hypothesis.name in left]
-        return (kept or tied), (more if kept else 0)
+        findings = [Finding(f.hypothesis, f.explained + more) for f in tied if f.hypothesis.name in left]
+        return (findings or tied), (more if findings else 0)

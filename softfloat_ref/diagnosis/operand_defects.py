@@ -9,7 +9,7 @@ from typing import Final
 
 from softfloat_ref.diagnosis.defects import replaced, within
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
-from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, Scalar, Values, of_values, taken
+from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, ScalarOperation, Values, of_values, taken
 from softfloat_ref.diagnosis.twins import twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Decoder, decoder
@@ -20,10 +20,10 @@ from softfloat_ref.oracle.operations.table import LETTERS
 from softfloat_ref.oracle.rounding_steps import read
 from softfloat_ref.oracle.steps import Change, Function, Traced
 
-_ALIGNED: Final = (1, 2, 3, 4)  # places that an adder may keep below the larger operand
+_ALIGNED_PLACES: Final = (1, 2, 3, 4)  # places that an adder may keep below the larger operand
 
 
-def operand_defects(s: Scalar) -> Iterator[Hypothesis]:
+def operand_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Every listed defect of the operands."""
     formula = s.sig.operation.formula
     if s.sig.operation.result == "float":
@@ -33,29 +33,29 @@ def operand_defects(s: Scalar) -> Iterator[Hypothesis]:
         yield from _alignment_defects(s, formula)
 
 
-def _read_wrongly(s: Scalar) -> Iterator[Hypothesis]:
+def _read_wrongly(s: ScalarOperation) -> Iterator[Hypothesis]:
     for i, fmt in enumerate(s.sig.formats):
         if fmt.is_integer or fmt.twos_complement:
             continue
         of = f" of {LETTERS[i]}" if s.arity > 1 else ""
         in_ = f" in operand {LETTERS[i]}" if s.arity > 1 else ""
-        for name, says, change in OPERAND_DEFECTS:
+        for name, text, change in OPERAND_DEFECTS:
             if "subnormal" in name and fmt.subnormals != "gradual":
                 continue
             changes = within(LETTERS[i], [reading(change)])
-            yield s.defect(name + of, says + in_, *changes)
+            yield s.defect(name + of, text + in_, *changes)
             if name == "subnormals flushed":
-                kept = f"{says}{in_}, but raises the right flags"
-                yield s.defect(f"{name}{of}, flags kept", kept, *changes, FLAGS_KEPT)
+                with_flags = f"{text}{in_}, but raises the right flags"
+                yield s.defect(f"{name}{of}, flags kept", with_flags, *changes, FLAGS_KEPT)
 
 
-def _twin_operands(s: Scalar) -> Iterator[Hypothesis]:
+def _twin_operands(s: ScalarOperation) -> Iterator[Hypothesis]:
     """All operands of a format read as in its twin."""
     for fmt in dict.fromkeys(s.sig.formats):
-        for name, says, twin in twins(fmt):
+        for name, text, twin in twins(fmt):
             letters = [x for x, f in zip(LETTERS, s.sig.formats, strict=False) if f == fmt]
             changes = (c for x in letters for c in within(x, [_read_as(decoder(twin))]))
-            yield s.defect(f"{fmt.name} operands as {name}", f"reads {fmt.name} as {says}", *changes)
+            yield s.defect(f"{fmt.name} operands as {name}", f"reads {fmt.name} as {text}", *changes)
 
 
 def _read_as(other: Decoder) -> Change:
@@ -125,7 +125,7 @@ OPERAND_DEFECTS: Final[tuple[tuple[str, str, _Change], ...]] = (
 # -- operands taken for others ---------------------------------------------------------------------------------------
 
 
-def taken_defects(s: Scalar) -> Iterator[Hypothesis]:
+def taken_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Another operand, or zero, taken for an operand: for operations of several operands of one format.
 
     Such a device is seldom wrong in all cases: it selects the operand by mistake under some condition.
@@ -135,17 +135,17 @@ def taken_defects(s: Scalar) -> Iterator[Hypothesis]:
             yield s.defect(f"zero for {LETTERS[i]}", f"takes zero for operand {LETTERS[i]}", *taken((i, None)))
     for i, j in permutations(range(s.arity), 2):
         if s.sig.formats[i] == s.sig.formats[j]:
-            says = f"takes operand {LETTERS[j]} for operand {LETTERS[i]}"
-            yield s.defect(f"{LETTERS[j]} for {LETTERS[i]}", says, *taken((i, j)))
+            text = f"takes operand {LETTERS[j]} for operand {LETTERS[i]}"
+            yield s.defect(f"{LETTERS[j]} for {LETTERS[i]}", text, *taken((i, j)))
 
 
 # -- alignment of a sum ----------------------------------------------------------------------------------------------
 
 
-def _alignment_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
+def _alignment_defects(s: ScalarOperation, formula: Formula) -> Iterator[Hypothesis]:
     """Adders of two operands that lose what alignment shifts out of the smaller one, or do not borrow for it; and
     multiply-adds used as adders, which lose it below a whole product, of one operand only."""
-    for places in _ALIGNED:
+    for places in _ALIGNED_PLACES:
         below = f"{places} place{'s' * (places > 1)} below the larger"
         yield s.defect(
             f"smaller addend cut {below}",
@@ -158,7 +158,7 @@ def _alignment_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
             of_values(partial(_cut_smaller, formula, None, places, True)),
         )
     fraction = s.sig.formats[0].mantissa_bits
-    for i, places in product((0, 1), sorted({wide + x for wide in (0, fraction) for x in _ALIGNED})):
+    for i, places in product((0, 1), sorted({wide + x for wide in (0, fraction) for x in _ALIGNED_PLACES})):
         below = f"{places} place{'s' * (places > 1)} below operand {LETTERS[1 - i]}"
         yield s.defect(
             f"{LETTERS[i]} cut {below}",
@@ -178,10 +178,10 @@ def _cut_smaller(formula: Formula, only: int | None, places: int, no_borrow: boo
         return None
     small, large = values[i], terms[1 - i]
     drop = large.exponent - places - small.exponent
-    kept = small.significand >> drop << drop if drop > 0 else small.significand
-    if kept == small.significand:
+    significand = small.significand >> drop << drop if drop > 0 else small.significand
+    if significand == small.significand:
         return None
-    cut = small._replace(significand=kept) if kept else exact.zero(small.sign)
+    cut = small._replace(significand=significand) if significand else exact.zero(small.sign)
     changed = [cut if k == i else x for k, x in enumerate(values)]
     if not no_borrow:
         return changed

@@ -14,7 +14,14 @@ from softfloat_ref.diagnosis.defects import Faulty, replaced
 from softfloat_ref.diagnosis.function_defects import function_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.operand_defects import operand_defects, taken_defects
-from softfloat_ref.diagnosis.operation_models import Scalar, Values, always_exact, exactly_wrong, of_values, taken
+from softfloat_ref.diagnosis.operation_models import (
+    ScalarOperation,
+    Values,
+    always_exact,
+    exactly_wrong,
+    of_values,
+    taken,
+)
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.rounding_defects import rounding_defects
 from softfloat_ref.oracle import exact
@@ -30,7 +37,7 @@ from softfloat_ref.oracle.rounding_steps import Destination, destination, read, 
 from softfloat_ref.oracle.steps import Function, Traced
 
 
-def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
+def scalar_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Every listed defect that the operation can have."""
     yield from answer_defects(s)
     if appended_zeros(s.sig, s.policy) is not None:
@@ -51,7 +58,7 @@ def scalar_defects(s: Scalar) -> Iterator[Hypothesis]:
     yield from taken_defects(s)
 
 
-def _appended_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _appended_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     """Of a conversion that only makes codes longer: it neither reads nor rounds."""
     fmt = s.sig.formats[0]
     step, every = 1 << fmt.mantissa_bits, range(fmt.magnitude_mask + 1)
@@ -63,8 +70,8 @@ def _appended_defects(s: Scalar) -> Iterator[Hypothesis]:
         ("exponent -1", "has the result's exponent one too low", normal, lambda c: c - step),
         ("subnormals flushed", "treats subnormals as zero", subnormal, lambda c: c & fmt.sign_bit),
     )
-    for name, says, magnitudes, change in rows:
-        yield s.defect(name, says, replaced(append_zeros, partial(_changed_code, fmt, magnitudes, change)))
+    for name, text, magnitudes, change in rows:
+        yield s.defect(name, text, replaced(append_zeros, partial(_changed_code, fmt, magnitudes, change)))
 
 
 def _changed_code(
@@ -83,17 +90,17 @@ def _changed_code(
 # -- rounding --------------------------------------------------------------------------------------------------------
 
 
-def _rounding_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _rounding_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     to, conversion = destination(s.sig.out, s.policy), s.sig.operation.is_conversion
     for row in rounding_defects():
         if row.fits(to) and not (row.via and conversion and always_exact(s.sig.formats[0], row.via)):
-            yield s.defect(row.name, row.says, *row.changes, size=row.size)
+            yield s.defect(row.name, row.description, *row.changes, size=row.size)
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------
 
 
-def _sum_defects(s: Scalar, formula: Formula) -> Iterator[Hypothesis]:
+def _sum_defects(s: ScalarOperation, formula: Formula) -> Iterator[Hypothesis]:
     if s.sig.out.negative_zero:
         for sign, shown in ((0, "+0"), (1, "-0")):
             cancelled = exactly_wrong(partial(_cancelled, formula, sign))
@@ -111,17 +118,17 @@ def _cancelled(formula: Formula, sign: int, right: Function, op: Operation, ctx:
 # -- fused multiply-add ----------------------------------------------------------------------------------------------
 
 
-def _fma_defects(s: Scalar) -> Iterator[Hypothesis]:
+def _fma_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
     for name in dict.fromkeys((s.sig.out.name, "fp32", "fp64")):
         if name in CATALOGUE and CATALOGUE[name].mantissa_bits >= s.sig.out.mantissa_bits:
-            says = f"is not fused: it rounds the product to {name} before it adds"
+            text = f"is not fused: it rounds the product to {name} before it adds"
             unfused = exactly_wrong(partial(_unfused, CATALOGUE[name]))
-            yield s.defect(f"not fused, product in {name}", says, unfused)
+            yield s.defect(f"not fused, product in {name}", text, unfused)
     full = s.sig.formats[0].precision + s.sig.formats[1].precision
     for bits in range(4):
-        says = f"cuts the product to {s.sig.out.precision + bits} bits before it adds"
+        text = f"cuts the product to {s.sig.out.precision + bits} bits before it adds"
         low = max(full - s.sig.out.precision - bits, 0)
-        yield s.defect(f"product cut to p+{bits} bits", says, of_values(partial(_cut_product, low)))
+        yield s.defect(f"product cut to p+{bits} bits", text, of_values(partial(_cut_product, low)))
     for places in (1, 2, 3):
         below = f"{places} place{'s' * (places > 1)} below the product"
         yield s.defect(
@@ -199,10 +206,10 @@ def _cut_addend(places: int, no_borrow: bool, values: Values) -> Values | None:
         return None
     product = exact.multiply(a, b)
     drop = product.exponent - places - c.exponent
-    kept = c.significand >> drop << drop if drop > 0 else c.significand
-    if kept == c.significand:
+    significand = c.significand >> drop << drop if drop > 0 else c.significand
+    if significand == c.significand:
         return None
-    cut = c._replace(significand=kept) if kept else exact.zero(c.sign)
+    cut = c._replace(significand=significand) if significand else exact.zero(c.sign)
     if not no_borrow:
         return [product, _ONE, cut]
     total = exact.add(product, cut)
@@ -213,7 +220,7 @@ def _cut_addend(places: int, no_borrow: bool, values: Values) -> Values | None:
 # -- another operation -----------------------------------------------------------------------------------------------
 
 
-def _other_operations(s: Scalar) -> Iterator[Hypothesis]:
+def _other_operations(s: ScalarOperation) -> Iterator[Hypothesis]:
     operation = s.sig.operation
     for other in confused_with(operation):
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, changed, defined
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, as_model, with_change
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
@@ -24,7 +24,7 @@ Run = Callable[[Sequence[int], int], tuple[int, int]]  # from codes and random b
 
 
 @dataclass(frozen=True)
-class Scalar:
+class ScalarOperation:
     """An operation with its formats, under a policy, of which defects are made.
 
     source: the random source. under: the model whose answer is changed by defects of the answer, if it is not the
@@ -37,9 +37,9 @@ class Scalar:
     under: Model | None = None
 
     @staticmethod
-    def of(unit: OperationUnit, policy: Policy | None = None, source: str = "") -> Scalar:
+    def of(unit: OperationUnit, policy: Policy | None = None, source: str = "") -> ScalarOperation:
         """The operation of a unit, under its policy or another."""
-        return Scalar(unit.signature, policy or unit.policy, source)
+        return ScalarOperation(unit.signature, policy or unit.policy, source)
 
     @cached_property
     def unit(self) -> OperationUnit:
@@ -53,21 +53,23 @@ class Scalar:
     def model(self, run: Run) -> Model:
         """A function of codes and random bits as a model."""
         arity, takes_random = self.arity, self.policy.random_count > 0
-        return defined(lambda inputs: run(inputs[:arity], inputs[arity] if takes_random and len(inputs) > arity else 0))
+        return as_model(
+            lambda inputs: run(inputs[:arity], inputs[arity] if takes_random and len(inputs) > arity else 0)
+        )
 
     def plain(self) -> Faulty:
         """The plain operation."""
         return Faulty(self.unit)
 
-    def defect(self, name: str, says: str, *changes: Change, size: int = 2) -> Hypothesis:
+    def defect(self, name: str, description: str, *changes: Change, size: int = 2) -> Hypothesis:
         """The operation with replaced steps."""
-        return defective(self.unit, name, says, *changes, size=size)
+        return defective(self.unit, name, description, *changes, size=size)
 
     def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
         """The model with a changed answer: the change maps operands, code and flags to code and flags."""
         arity = self.arity
         if self.under is not None:
-            return changed(self.under, lambda inputs, codes: change(inputs[:arity], *codes))
+            return with_change(self.under, lambda inputs, codes: change(inputs[:arity], *codes))
 
         def wrong(here: Traced, right: Function, codes: tuple[int, int]) -> tuple[int, ...]:
             return right(change(here.case.inputs[:arity], *codes))  # type: ignore[no-any-return]

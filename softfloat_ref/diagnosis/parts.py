@@ -16,15 +16,15 @@ from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 
-_NAMED: Final = 6  # parts without mismatches that are named
-_ROUNDINGS: Final = 3  # of parts with the same diagnosis: more are counted
+_NAMED_PARTS: Final = 6  # parts without mismatches that are named
+_NAMED_ROUNDINGS: Final = 3  # of parts with the same diagnosis: more are counted
 
 
 class PartDiagnosis(NamedTuple):
     """A part's report, and what the device seems to do in this part; None without mismatches of its own."""
 
     report: CheckReport
-    found: Diagnosis | None
+    diagnosis: Diagnosis | None
 
     @property
     def unit(self) -> Unit:
@@ -32,21 +32,21 @@ class PartDiagnosis(NamedTuple):
         return self.report.vectors.unit
 
     @property
-    def says(self) -> str:
+    def sentence(self) -> str:
         """The diagnosis in a line; '' if there is none."""
-        return "" if self.found is None else texts.said(self.found, self.unit)
+        return "" if self.diagnosis is None else texts.sentence(self.diagnosis, self.unit)
 
     @property
     def command(self) -> str:
         """The command that shows every step of one mismatch, the simplest; '' if there is none."""
-        if self.found is None or self.found.simplest is None:
+        if self.diagnosis is None or self.diagnosis.simplest is None:
             return ""
-        inputs, width = self.found.simplest.inputs, self.unit.input_width
+        inputs, width = self.diagnosis.simplest.inputs, self.unit.input_width
         answer = find_first(answer for line, answer in self.report.wrong if line[:width] == inputs)
         return view_of(self.unit).command(inputs, answer)
 
 
-class Explanation(NamedTuple):
+class ReportDiagnosis(NamedTuple):
     """The diagnosis of a report, or one for each of its parts."""
 
     unit: Unit
@@ -64,7 +64,7 @@ class Explanation(NamedTuple):
         return {"parts": [_part_as_dict(x) for x in self.parts]}
 
 
-def explanation(report: CheckReport, ask: Asker | None = None) -> Explanation | None:
+def explanation(report: CheckReport, ask: Asker | None = None) -> ReportDiagnosis | None:
     """What the device of a report seems to do; None if it got nothing wrong. ask: to simplify its mismatches, for units
     without parts."""
     unit = report.vectors.unit
@@ -72,12 +72,12 @@ def explanation(report: CheckReport, ask: Asker | None = None) -> Explanation | 
         return None
     if list(report.parts) in ([], [unit]):
         whole = diagnosis_of(report, ask)
-        return None if whole is None else Explanation(unit, whole, [])
+        return None if whole is None else ReportDiagnosis(unit, whole, [])
     if late := late_diagnosis(report):
-        return Explanation(unit, late, [])
+        return ReportDiagnosis(unit, late, [])
     order = {part: i for i, part in enumerate(unit.parts)}
     parts = sorted(report.parts.values(), key=lambda r: order.get(r.vectors.unit, len(order)))
-    return Explanation(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts))))
+    return ReportDiagnosis(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts))))
 
 
 def _table(parts: list[PartDiagnosis]) -> Iterator[str]:
@@ -97,25 +97,25 @@ def _table(parts: list[PartDiagnosis]) -> Iterator[str]:
     for group, row in zip(groups.values(), shown[1:], strict=True):
         yield row
         first = group[0][1]
-        yield from (f"    {x}" for x in (first.says, first.command) if x)
+        yield from (f"    {x}" for x in (first.sentence, first.command) if x)
     if right:
-        more = f" and {len(right) - _NAMED} more" if len(right) > _NAMED else ""
-        yield f"  without a mismatch: {', '.join(right[:_NAMED])}{more}"
+        more = f" and {len(right) - _NAMED_PARTS} more" if len(right) > _NAMED_PARTS else ""
+        yield f"  without a mismatch: {', '.join(right[:_NAMED_PARTS])}{more}"
 
 
 def _labels(parts: list[PartDiagnosis]) -> list[str]:
     """The parts in words, with the overflow rule where only that tells them apart."""
-    found = [p.unit.label for p in parts]
+    labels = [p.unit.label for p in parts]
     return [
-        f"{label} {p.unit.properties().get('overflow', '')}" if found.count(label) > 1 else label
-        for label, p in zip(found, parts, strict=True)
+        f"{label} {p.unit.properties().get('overflow', '')}" if labels.count(label) > 1 else label
+        for label, p in zip(labels, parts, strict=True)
     ]
 
 
 def _cause(p: PartDiagnosis) -> object:
     """What parts that share a row have in common: the diagnosis; without an explanation, also the kinds."""
-    explained = p.found is not None and bool(p.found.findings or p.found.several)
-    return p.says, None if explained else frozenset(p.report.kinds)
+    explained = p.diagnosis is not None and bool(p.diagnosis.findings or p.diagnosis.several)
+    return p.sentence, None if explained else frozenset(p.report.kinds)
 
 
 def _row(group: list[tuple[str, PartDiagnosis]]) -> tuple[str, str, str, str]:
@@ -136,8 +136,8 @@ def _together(parts: list[tuple[str, Unit]]) -> str:
         formats, mode, overflow = rest.partition(f" {unit.properties().get('rounding', '')}")
         modes.setdefault((op, formats), []).append(f"{mode}{overflow}".strip())
     formats_of: dict[tuple[str, tuple[str, ...]], list[str]] = {}  # of an operation in some roundings
-    for (op, formats), found in modes.items():
-        formats_of.setdefault((op, tuple(found)), []).append(formats)
+    for (op, formats), roundings in modes.items():
+        formats_of.setdefault((op, tuple(roundings)), []).append(formats)
     ops_of: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}  # in some formats and roundings
     for (op, same), names in formats_of.items():
         ops_of.setdefault((tuple(names), same), []).append(op)
@@ -148,7 +148,7 @@ def _few(modes: tuple[str, ...]) -> str:
     """Roundings in words: a few by name."""
     if not any(modes):
         return ""
-    return f" in {', '.join(modes) if len(modes) <= _ROUNDINGS else f'{len(modes)} roundings'}"
+    return f" in {', '.join(modes) if len(modes) <= _NAMED_ROUNDINGS else f'{len(modes)} roundings'}"
 
 
 def _part_as_dict(p: PartDiagnosis) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _part_as_dict(p: PartDiagnosis) -> dict[str, Any]:
         "compared": p.report.compared,
         "mismatched": p.report.mismatched,
         "kinds": dict(p.report.kinds),
-        "says": p.says or None,
+        "says": p.sentence or None,
         "explain": p.command or None,
-        "diagnosis": p.found and texts.as_dict(p.found, p.unit),
+        "diagnosis": p.diagnosis and texts.as_dict(p.diagnosis, p.unit),
     }

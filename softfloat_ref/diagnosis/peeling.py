@@ -7,32 +7,32 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final, Generic
 
-from softfloat_ref.diagnosis.findings import WHERE, Diagnosis, Fault, Finding, Peeled
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Model
-from softfloat_ref.diagnosis.ranking import Conditions, Search, explains, spread
+from softfloat_ref.diagnosis.findings import WHERE, Diagnosis, Finding, Peeled, PeeledFault
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Model
+from softfloat_ref.diagnosis.ranking import Conditions, Search, explains, spread_out
 from softfloat_ref.diagnosis.spaces import P, Space
 
 MOST: Final = 6  # faults
-_SEARCHED: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
-_FIRST: Final = 3  # faults that are tried as the first
+_SEARCHED_CASES: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
+_FIRST_FAULTS: Final = 3  # faults that are tried as the first
 
 
 def peel(
-    space: Space[P], comparator: Comparator, cases: Sequence[Case], single: Diagnosis, found: Conditions
+    space: Space[P], comparator: Comparator, cases: Sequence[AnsweredCase], single: Diagnosis, conditions_of: Conditions
 ) -> Peeled | None:
     """Two or more faults that together explain more cases than the best single diagnosis; None if there are none.
 
-    found: the conditions that all mismatches of some cases fulfil, to which a fault may be restricted.
+    conditions_of: the conditions that all mismatches of some cases fulfil, to which a fault may be restricted.
     """
     right = space.model(space.base)
     if right is None or single.complete or not single.wrong:
         return None
     wrong, agreeing = [c for c in cases if not c.agrees], [c for c in cases if c.agrees]
-    some = [*spread(wrong, _SEARCHED), *spread(agreeing, _SEARCHED)]
-    peeling = _Peeling(space, comparator, some, cache(right), found)
+    some = [*spread_out(wrong, _SEARCHED_CASES), *spread_out(agreeing, _SEARCHED_CASES)]
+    peeling = _Peeling(space, comparator, some, cache(right), conditions_of)
     least = single.findings[0].explained if single.findings else 0
     best: Peeled | None = None
-    for first in peeling.layer([])[:_FIRST]:
+    for first in peeling.layer([])[:_FIRST_FAULTS]:
         several = over(peeling.from_first(first), cases, comparator)
         if len(several.faults) > 1 and several.explained > least and (best is None or several.rank < best.rank):
             best = several
@@ -48,9 +48,9 @@ class _Peeling(Generic[P]):
 
     space: Space[P]
     comparator: Comparator
-    cases: Sequence[Case]
+    cases: Sequence[AnsweredCase]
     right: Model
-    found: Conditions
+    conditions_of: Conditions
     points: dict[str, P] = field(default_factory=dict)
 
     def layer(self, stack: Sequence[Hypothesis]) -> list[Finding]:
@@ -61,17 +61,17 @@ class _Peeling(Generic[P]):
         if stack:
             point = self.points.get(stack[0].name)
             search = replace(search, under=under, stack=stack[-1].model, right=self.right, point=point)
-        findings = sorted([*search.run_once(), *search.restricted(self.found)], key=lambda f: f.rank)
+        findings = sorted([*search.run_once(), *search.restricted(self.conditions_of)], key=lambda f: f.rank)
         self.points.update(search.points)
         explained = sum(c.agrees for c in left)
         return [f for f in findings if f.explained >= explained + f.hypothesis.evidence and self._gains(f, left)]
 
-    def _gains(self, f: Finding, left: Sequence[Case]) -> bool:
+    def _gains(self, f: Finding, left: Sequence[AnsweredCase]) -> bool:
         """Whether it explains enough further mismatches of the device, and does not only undo what others do."""
         pairs = [(c, x) for c, x in zip(self.cases, left, strict=True) if not c.agrees and not x.agrees]
         return sum(explains(f.hypothesis, c, self.comparator) for c, _ in pairs) >= f.hypothesis.evidence
 
-    def left(self, stack: Sequence[Hypothesis]) -> list[Case]:
+    def left(self, stack: Sequence[Hypothesis]) -> list[AnsweredCase]:
         """The cases, seen as those of a device that is expected to have the faults of the stack."""
         return [_seen(c, stack[-1].model, self.comparator) for c in self.cases] if stack else list(self.cases)
 
@@ -83,28 +83,30 @@ class _Peeling(Generic[P]):
         return stack
 
 
-def over(stack: Sequence[Hypothesis], cases: Sequence[Case], comparator: Comparator) -> Peeled:
+def over(stack: Sequence[Hypothesis], cases: Sequence[AnsweredCase], comparator: Comparator) -> Peeled:
     """How much of all cases several faults explain."""
     fits = [explains(stack[-1], c, comparator) for c in cases]
     unexplained = next((c for c, fit in zip(cases, fits, strict=True) if not fit), None)
     return Peeled(_shares(stack, cases, comparator), sum(fits), unexplained, tuple(stack))
 
 
-def _seen(case: Case, under: Model, comparator: Comparator) -> Case:
+def _seen(case: AnsweredCase, under: Model, comparator: Comparator) -> AnsweredCase:
     """A case as one of a device that is expected to have the faults found so far."""
     output = under(case.inputs)
     return case if output is None else case._replace(expected=comparator(output))
 
 
-def _shares(stack: Sequence[Hypothesis], cases: Sequence[Case], comparator: Comparator) -> tuple[Fault, ...]:
+def _shares(
+    stack: Sequence[Hypothesis], cases: Sequence[AnsweredCase], comparator: Comparator
+) -> tuple[PeeledFault, ...]:
     """The faults, each with the mismatches that it explains and those before it do not; each once."""
-    faults: dict[str, Fault] = {}
+    faults: dict[str, PeeledFault] = {}
     left = [c for c in cases if not c.agrees]
     for h in stack:
         outputs = [h.model(c.inputs) for c in left]
         rest = [c for c, x in zip(left, outputs, strict=True) if x is None or comparator(x) != c.got]
         name = h.name.partition(WHERE)[0]  # the same fault again, over or under another
-        before = faults.get(name, Fault(h, 0))
+        before = faults.get(name, PeeledFault(h, 0))
         faults[name] = before._replace(mismatches=before.mismatches + len(left) - len(rest))
         left = rest
     return tuple(faults.values())

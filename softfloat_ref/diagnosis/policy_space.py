@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Final, Literal
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
 from softfloat_ref.diagnosis.function_defects import function_suggested_by
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model
 from softfloat_ref.diagnosis.operation_defects import scalar_defects
-from softfloat_ref.diagnosis.operation_models import Scalar, always_exact
+from softfloat_ref.diagnosis.operation_models import ScalarOperation, always_exact
 from softfloat_ref.diagnosis.spaces import ChoiceSpace
 from softfloat_ref.explanation.scalar import choice_text, single_changes
 from softfloat_ref.oracle import exact
@@ -36,7 +36,7 @@ ROUNDS: Final = {
     "sr-b": "rounds stochastically, by P3109's B",
     "sr-c": "rounds stochastically, by P3109's C",
 }
-_SAYS: Final[dict[str, dict[str, str]]] = {
+_WORDS: Final[dict[str, dict[str, str]]] = {
     "rounding": ROUNDS,
     "overflow": {
         "sat-none": "does not saturate",
@@ -78,7 +78,7 @@ class PolicySpace(ChoiceSpace[Policy]):
     kind: ClassVar[str] = "policy"
     catalogue: ClassVar[Mapping[str, Policy]] = POLICIES
     fields: ClassVar[Sequence[str]] = tuple(Policy().to_dict())
-    words: ClassVar[Mapping[str, Mapping[str, str]]] = _SAYS
+    words: ClassVar[Mapping[str, Mapping[str, str]]] = _WORDS
     names_first: bool = False
 
     @property
@@ -118,7 +118,7 @@ class PolicySpace(ChoiceSpace[Policy]):
     def _has_specials(self) -> bool:
         return self.unit.signature.operation.p3109  # type: ignore[no-any-return]
 
-    def made(self, point: Policy) -> OperationUnit:
+    def unit_of(self, point: Policy) -> OperationUnit:
         return replace(self.unit, policy=point)  # type: ignore[no-any-return]
 
     def model(self, point: Policy) -> Model | None:
@@ -130,8 +130,8 @@ class PolicySpace(ChoiceSpace[Policy]):
         except Error:
             return None
 
-    def _scalar(self, point: Policy) -> Scalar:
-        return Scalar.of(self.unit, point, self.source)
+    def _scalar(self, point: Policy) -> ScalarOperation:
+        return ScalarOperation.of(self.unit, point, self.source)
 
     def key(self, point: Policy) -> Hashable:
         return behaviour(self._scalar(point))
@@ -144,14 +144,14 @@ class PolicySpace(ChoiceSpace[Policy]):
     def differing(self, point: Policy, other: Policy) -> dict[str, str]:
         return {k: v for k, v in super().differing(point, other).items() if (k, v) != ("sr_bits", "None")}
 
-    def says(self, point: Policy) -> str:
+    def description(self, point: Policy) -> str:
         own = self.differing(point, self.expected)
-        return self.sentence(own) if 0 < len(own) <= 2 else super().says(point)
+        return self.sentence(own) if 0 < len(own) <= 2 else super().description(point)
 
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
         return scalar_defects(self._scalar(point))
 
-    def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: Policy, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return function_suggested_by(self._scalar(point), cases)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
@@ -161,26 +161,26 @@ class PolicySpace(ChoiceSpace[Policy]):
 def nan_rules(text: str) -> list[str]:
     """The NaN rules that differ from this one in one word."""
     rule = NanRule.parse(text)
-    found: list[NanRule] = []
+    rules: list[NanRule] = []
     for propagate in _PROPAGATE:
         if propagate != rule.propagate:
-            found.append(replace(rule, propagate=propagate))
+            rules.append(replace(rule, propagate=propagate))
             continue
         for generated in dict.fromkeys(("canonical", "ones", "negative", rule.generated)):
             if generated != rule.generated:
-                found.append(replace(rule, generated=generated))
+                rules.append(replace(rule, generated=generated))
             else:
-                found += [replace(rule, **{name: not getattr(rule, name)}) for name in _SWITCHES]  # type: ignore[arg-type]
+                rules += [replace(rule, **{name: not getattr(rule, name)}) for name in _SWITCHES]  # type: ignore[arg-type]
     if rule.codes:
-        found.append(replace(rule, codes=()))
-    return list(map(_rule_text, found))
+        rules.append(replace(rule, codes=()))
+    return list(map(_rule_text, rules))
 
 
 def _rule_text(rule: NanRule) -> str:
-    made = f"{rule.generated:x}" if isinstance(rule.generated, int) else rule.generated
+    generated = f"{rule.generated:x}" if isinstance(rule.generated, int) else rule.generated
     chosen = [name.replace("_", "-") for name in _SWITCHES if getattr(rule, name)]
     codes = [f"{name}={code:x}" for name, code in rule.codes]
-    words = (_PROPAGATE[rule.propagate], "" if made == "canonical" else made, *chosen, *codes)
+    words = (_PROPAGATE[rule.propagate], "" if generated == "canonical" else generated, *chosen, *codes)
     return ",".join(filter(None, words)) or "canonical"
 
 
@@ -190,13 +190,13 @@ _NEVER_UP: Final = ("rtz", "rto")  # never round up to a power of two: tiny befo
 
 
 # The integers that matter only for results that are not exact.
-_OF_INEXACT: Final = (
+_INEXACT_FIELDS: Final = (
     *("mode", "random_count", "beyond_positive", "beyond_negative"),
     *("largest_positive", "largest_negative", "odd_beyond", "overflow_flags"),
 )
 
 
-def behaviour(s: Scalar) -> Hashable:
+def behaviour(s: ScalarOperation) -> Hashable:
     """Everything that an operation's answers depend on: if equal, two policies answer alike for all operands.
 
     Fields that the operation, its formats or the policy make irrelevant are left out.
@@ -217,13 +217,13 @@ def behaviour(s: Scalar) -> Hashable:
     return flush, special, rules, _target_key(s), ends_of(out, policy), widening, own
 
 
-def _target_key(s: Scalar) -> tuple[Any, ...]:
+def _target_key(s: ScalarOperation) -> tuple[Any, ...]:
     """The integers that rounding depends on; for a conversion that is always exact, only those of flushing."""
     t: Target = target(s.sig.out, s.policy)
     if not t.flush:
         t = t._replace(flush=0)
     if s.sig.operation.is_conversion and always_exact(s.sig.formats[0], s.sig.out):
-        t = t._replace(**dict.fromkeys(_OF_INEXACT, 0), tininess=t.tininess if t.flush else 0)
+        t = t._replace(**dict.fromkeys(_INEXACT_FIELDS, 0), tininess=t.tininess if t.flush else 0)
     if s.sig.out.is_integer:
         t = t._replace(tininess=0, flush=0)
     if rounding_name(s.policy.rounding) in _NEVER_UP:
@@ -241,18 +241,18 @@ def ends_of(out: Format, policy: Policy) -> tuple[Any, ...]:
     return tuple(encode(x, 0) for sign in (0, 1) for x in (exact.zero(sign), exact.inf(sign)))
 
 
-def _nan_key(s: Scalar, floats: list[Format]) -> tuple[Any, ...]:
+def _nan_key(s: ScalarOperation, floats: list[Format]) -> tuple[Any, ...]:
     """Everything that the NaN of a result depends on."""
     out, rule = s.sig.out, s.policy.nan_rule
     encode = encoder(out, s.policy)
     fused = s.sig.operation.fused
     switches = (rule.fma_quiet, rule.fma_generated) if fused else ()
     with_nan = [f for f in floats if f.has_nan]
-    made = [] if s.sig.operation.is_conversion else [encode(GENERATED, 0)[0]]  # a conversion generates no NaN
+    codes = [] if s.sig.operation.is_conversion else [encode(GENERATED, 0)[0]]  # a conversion generates no NaN
     for f in with_nan:
-        made += [encode(Value(NAN, sign, 0, max(f.mantissa_bits - 1, 0)), 0)[0] for sign in (0, 1)]
+        codes += [encode(Value(NAN, sign, 0, max(f.mantissa_bits - 1, 0)), 0)[0] for sign in (0, 1)]
     carried = rule.propagate != "no" and out.has_nan and not rule.has_code(out) and out.nan != "negative-zero"
     if not carried:
-        return tuple(made), switches if out.is_integer else switches[:1], False, (False, False), False
+        return tuple(codes), switches if out.is_integer else switches[:1], False, (False, False), False
     order = rule.propagate == "signaling" and s.arity > 1 and any(f.signaling for f in with_nan)
-    return tuple(made), switches, order, (rule.addend_first and fused, rule.first_last and s.arity > 1), True
+    return tuple(codes), switches, order, (rule.addend_first and fused, rule.first_last and s.arity > 1), True

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from softfloat_ref.diagnosis.block_defects import block_defects, suggested_by, value_defects, values_suggested_by
 from softfloat_ref.diagnosis.defects import Faulty
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model
 from softfloat_ref.diagnosis.spaces import ChoiceSpace, Space
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
@@ -18,7 +18,7 @@ from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, resolve
 from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 
 # Fields that a single block does not reveal, or that the device does not choose.
-_UNSEEN: Final = ("tail", "dequantize_overflow", "tensor_scale")
+_UNSEEN_FIELDS: Final = ("tail", "dequantize_overflow", "tensor_scale")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ProfileSpace(ChoiceSpace[Profile]):
 
     kind: ClassVar[str] = "profile"
     catalogue: ClassVar[Mapping[str, Profile]] = PROFILES
-    fields: ClassVar[Sequence[str]] = (*(k for k in CHOICES if k not in _UNSEEN), "flush_below")
+    fields: ClassVar[Sequence[str]] = (*(k for k in CHOICES if k not in _UNSEEN_FIELDS), "flush_below")
     choices: ClassVar[Mapping[str, Sequence[str]]] = CHOICES
 
     @cached_property
@@ -45,13 +45,13 @@ class ProfileSpace(ChoiceSpace[Profile]):
         if point.flush != "never":
             yield point.replace(flush_below=point.flush_below + 1)
 
-    def made(self, point: Profile) -> QuantizeUnit:
+    def unit_of(self, point: Profile) -> QuantizeUnit:
         block, profile = resolve(self.block, point)
-        unit: QuantizeUnit = super().made(profile)
+        unit: QuantizeUnit = super().unit_of(profile)
         return dataclasses.replace(unit, block=block, policy=unit.policy.replace(overflow=profile.overflow))
 
-    def model_of(self, made: QuantizeUnit) -> Model:
-        return Faulty(made)
+    def model_of(self, unit: QuantizeUnit) -> Model:
+        return Faulty(unit)
 
     def key(self, point: Profile) -> Hashable:
         """Its fields, without those that this format or other fields make irrelevant."""
@@ -76,19 +76,19 @@ class ProfileSpace(ChoiceSpace[Profile]):
             fields["scale_rule"] = ""
         return tuple(fields.values())
 
-    def says(self, point: Profile) -> str:
+    def description(self, point: Profile) -> str:
         if self.differing(point, self.expected) == {"flush": "never"}:
             return "does not flush small values to zero"
-        return super().says(point)
+        return super().description(point)
 
     def sentence(self, own: Mapping[str, str]) -> str:
         return "quantizes with " + ", ".join(f"{k} = {v}" for k, v in own.items())
 
-    def suggested(self, point: Profile, cases: Sequence[Case]) -> Iterator[Hypothesis]:
-        return suggested_by(self.made(point), cases)
+    def suggested(self, point: Profile, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return suggested_by(self.unit_of(point), cases)
 
-    def defects_of(self, made: QuantizeUnit) -> Iterator[Hypothesis]:
-        return block_defects(made)
+    def defects_of(self, unit: QuantizeUnit) -> Iterator[Hypothesis]:
+        return block_defects(unit)
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class DequantizeSpace(Space[Profile]):
             if choice != point.dequantize_overflow:
                 yield point.replace(dequantize_overflow=choice)
 
-    def made(self, point: Profile) -> DequantizeUnit:
+    def unit_of(self, point: Profile) -> DequantizeUnit:
         profile = self.base.replace(dequantize_overflow=point.dequantize_overflow)
         return dataclasses.replace(self.unit, profile=profile)  # type: ignore[no-any-return]
 
@@ -118,13 +118,13 @@ class DequantizeSpace(Space[Profile]):
         """Whether the largest scale gives a value beyond FP32 with some element; a tensor scale always may."""
         block: BlockFormat = self.unit.block
         codes = block.scale.max_code, range(1 << block.element.width)
-        found = dequantize_to_fp32(*codes, block, self.base.replace(dequantize_overflow="inf"))
-        return self.unit.two_levels or FP32.inf_code in found or FP32.inf_code | FP32.sign_bit in found
+        values = dequantize_to_fp32(*codes, block, self.base.replace(dequantize_overflow="inf"))
+        return self.unit.two_levels or FP32.inf_code in values or FP32.inf_code | FP32.sign_bit in values
 
     def text(self, point: Profile) -> str:
         return f"dequantize_overflow = {point.dequantize_overflow}"
 
-    def says(self, point: Profile) -> str:
+    def description(self, point: Profile) -> str:
         return {
             "inf": "gives infinity for values beyond FP32",
             "saturate": "gives the largest FP32 for values beyond it",
@@ -133,8 +133,8 @@ class DequantizeSpace(Space[Profile]):
     def size(self, point: Profile) -> int:
         return 2 if self.key(point) != self.key(self.base) else 0
 
-    def defects_of(self, made: DequantizeUnit) -> Iterator[Hypothesis]:
-        return value_defects(made)
+    def defects_of(self, unit: DequantizeUnit) -> Iterator[Hypothesis]:
+        return value_defects(unit)
 
-    def suggested(self, point: Profile, cases: Sequence[Case]) -> Iterator[Hypothesis]:
-        return values_suggested_by(self.made(point), cases)
+    def suggested(self, point: Profile, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return values_suggested_by(self.unit_of(point), cases)

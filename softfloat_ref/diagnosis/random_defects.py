@@ -12,9 +12,9 @@ from softfloat_ref.diagnosis.operation_models import Run
 from softfloat_ref.oracle.flags import OVERFLOW
 from softfloat_ref.oracle.sources import Lfsr, parse_source
 
-_WORDS: Final = 16  # random words to try if the device may use any word
-_STEPS: Final = 1 << 13  # steps of a shift register with possibly wrong taps
-_LOOSE: Final = 20  # the size of a hypothesis that allows several answers, so that every other one comes first
+_TRIED_WORDS: Final = 16  # random words to try if the device may use any word
+_REGISTER_STEPS: Final = 1 << 13  # steps of a shift register with possibly wrong taps
+_LOOSE_SIZE: Final = 20  # the size of a hypothesis that allows several answers, so that every other one comes first
 
 
 def random_defects(
@@ -36,16 +36,16 @@ def random_defects(
     if isinstance(source, Lfsr) and source.width == n:
         rows.append(("next random word", "uses the register's next state", partial(_next_state, source)))
         rows += _wrong_taps(source)
-    for name, says, change in rows:
-        yield Hypothesis(name, says, model(lambda codes, r, change=change: right(codes, change(r))))  # type: ignore[misc]
-    for name, says, change in rows[3:5]:  # adders with a wrong carry but right flags
-        yield Hypothesis(f"{name}, flags kept", says, model(partial(_other_code, right, change)))
-    words = sorted({0, 1, (1 << n) - 1} | {(1 << n) * i // _WORDS for i in range(_WORDS)})
+    for name, text, change in rows:
+        yield Hypothesis(name, text, model(lambda codes, r, change=change: right(codes, change(r))))  # type: ignore[misc]
+    for name, text, change in rows[3:5]:  # adders with a wrong carry but right flags
+        yield Hypothesis(f"{name}, flags kept", text, model(partial(_other_code, right, change)))
+    words = sorted({0, 1, (1 << n) - 1} | {(1 << n) * i // _TRIED_WORDS for i in range(_TRIED_WORDS)})
     yield Hypothesis(
         "other random bits",
         "rounds stochastically with other random bits than those given",
         model(right),
-        size=_LOOSE,
+        size=_LOOSE_SIZE,
         also=lambda inputs: (right(inputs[:arity], r) for r in words),
     )
 
@@ -74,8 +74,8 @@ def _wrong_taps(source: Lfsr) -> Iterator[tuple[str, str, Callable[[int], int]]]
 @lru_cache(maxsize=64)
 def _words(right: Lfsr, other: Lfsr) -> dict[int, int]:
     """A map from the right register's words to the other's, for the first steps."""
-    pairs = zip(right.bits(right.width, 0, _STEPS), other.bits(right.width, 0, _STEPS), strict=True)
-    found: dict[int, int] = {}
+    pairs = zip(right.bits(right.width, 0, _REGISTER_STEPS), other.bits(right.width, 0, _REGISTER_STEPS), strict=True)
+    words: dict[int, int] = {}
     for word, others in pairs:
-        found.setdefault(word, others)
-    return found
+        words.setdefault(word, others)
+    return words

@@ -9,32 +9,32 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
-from softfloat_ref.diagnosis.conditions import Condition
+from softfloat_ref.diagnosis.conditions import CaseCondition
 from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import FEWEST_CASES, WHERE, Diagnosis, Finding
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis, Inputs, Model, Output, Stepwise
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output, Stepwise
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
 from softfloat_ref.units import Unit
 
 SAMPLE: Final = 96  # mismatches, and as many agreeing cases, on which every hypothesis is tried
 SAMPLE_WIDE: Final = 40  # for blocks and dot products
-_WIDE: Final = 9  # number of operands from which a case is wide
+_WIDE_INPUTS: Final = 9  # number of operands from which a case is wide
 FINALISTS: Final = 6
-_CLIMBED: Final = 3  # number of points whose neighbours are tried
-_STEPS: Final = 4  # number of successive changes
-_LONG_S: Final = 20.0  # seconds of computing after which no further changes are combined
-_SHOWN: Final = 4  # codes shown of an answer
+_CLIMBED_POINTS: Final = 3  # number of points whose neighbours are tried
+_MOST_CHANGES: Final = 4  # number of successive changes
+_LONGEST_S: Final = 20.0  # seconds of computing after which no further changes are combined
+_SHOWN_CODES: Final = 4  # codes shown of an answer
 _PROBES: Final = 16  # mismatches of which a hypothesis must explain at least one
-_RESTRICTED: Final = 16  # number of hypotheses tried under conditions
-_MANY: Final = 4  # one mismatch in so many, that these must explain
+_RESTRICTED_HYPOTHESES: Final = 16  # number of hypotheses tried under conditions
+_LEAST_SHARE: Final = 4  # one mismatch in so many, that these must explain
 _EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must explain
-_TRIED: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
+_TRIED_CASES: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
 
 T = TypeVar("T")
-Conditions = Callable[[Sequence[Case]], Sequence[Condition]]  # that all mismatches of some cases fulfil
+Conditions = Callable[[Sequence[AnsweredCase]], Sequence[CaseCondition]]  # that all mismatches of some cases fulfil
 
 
-def explains(h: Hypothesis, case: Case, comparator: Comparator) -> bool:
+def explains(h: Hypothesis, case: AnsweredCase, comparator: Comparator) -> bool:
     """Whether the hypothesis gives this answer."""
     output = h.model(case.inputs)
     if output is not None and comparator(output) == case.got:
@@ -42,18 +42,18 @@ def explains(h: Hypothesis, case: Case, comparator: Comparator) -> bool:
     return h.also is not None and any(comparator(x) == case.got for x in h.also(case.inputs))
 
 
-def spread(cases: Sequence[T], count: int) -> list[T]:
+def spread_out(cases: Sequence[T], count: int) -> list[T]:
     """`count` of the cases, spread evenly; none for a negative count."""
     if len(cases) <= count:
         return list(cases)
     return [cases[i * len(cases) // count] for i in range(count)]
 
 
-def sample(cases: Sequence[Case]) -> list[Case]:
+def sample(cases: Sequence[AnsweredCase]) -> list[AnsweredCase]:
     """Mismatches and then agreeing cases, up to a maximum number of each."""
-    count = SAMPLE_WIDE if cases and len(cases[0].inputs) > _WIDE else SAMPLE
+    count = SAMPLE_WIDE if cases and len(cases[0].inputs) > _WIDE_INPUTS else SAMPLE
     wrong, right = [c for c in cases if not c.agrees], [c for c in cases if c.agrees]
-    return spread(wrong, count) + spread(right, count)
+    return spread_out(wrong, count) + spread_out(right, count)
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Search(Generic[P]):
 
     space: Space[P]
     comparator: Comparator
-    cases: Sequence[Case]
+    cases: Sequence[AnsweredCase]
     start: str = ""
     start_size: int = 0
     under: Model | None = None
@@ -92,7 +92,7 @@ class Search(Generic[P]):
         Stops early if the hypothesis can no longer be among the finalists.
         """
         wrong, right = self.few[: self.wrong], self.few[self.wrong :]
-        probes = spread(wrong, _PROBES)
+        probes = spread_out(wrong, _PROBES)
         if wrong and not any(explains(h, c, self.comparator) for c in probes):
             return None
         mismatches = count = sum(explains(h, c, self.comparator) for c in wrong)
@@ -108,10 +108,10 @@ class Search(Generic[P]):
             if h is None or h.name in self.tried:
                 continue
             self.tried.add(h.name)
-            scored = [found for form in self._forms(h) if (found := self.score(form)) is not None]
+            scored = [finding for form in self._forms(h) if (finding := self.score(form)) is not None]
             if scored:
-                found = self.scores[h.name] = min(scored, key=lambda f: f.rank)
-                self.best = sorted([*self.best, found.explained], reverse=True)[:FINALISTS]
+                best = self.scores[h.name] = min(scored, key=lambda f: f.rank)
+                self.best = sorted([*self.best, best.explained], reverse=True)[:FINALISTS]
                 self.bar = self.best[-1] if len(self.best) == FINALISTS else 0
 
     def _forms(self, h: Hypothesis) -> Iterator[Hypothesis]:
@@ -134,24 +134,24 @@ class Search(Generic[P]):
         """The defects of a device that is otherwise the point, by their names, and the point's model."""
         if self.point is None:
             return {}, None
-        found = (*self.space.defects(self.point), *self.space.suggested(self.point, self.cases))
+        defects = (*self.space.defects(self.point), *self.space.suggested(self.point, self.cases))
         model = self.space.model(self.point)
-        return {d.name: d.model for d in found}, model and cache(model)
+        return {d.name: d.model for d in defects}, model and cache(model)
 
     def run_once(self) -> list[Finding]:
         """Try every single change and listed defect; return the finalists over all cases, best first."""
         self.try_singles()
         if self.under is not None:  # these act on the answer of the faults already found
             other = Search(self.space, self.comparator, self.cases)
-            for name, found in other.scored(self.space.answer_defects(self.under)).items():
-                self.scores[name] = min(self.scores.get(name, found), found, key=lambda f: f.rank)
+            for name, finding in other.scored(self.space.answer_defects(self.under)).items():
+                self.scores[name] = min(self.scores.get(name, finding), finding, key=lambda f: f.rank)
         return self._finals()
 
     def try_singles(self) -> None:
         """Score every named point, every single change, and every listed defect."""
         space, base = self.space, self.space.base
-        found = (*space.named(), *space.changes(base))
-        self.points |= {space.text(p): p for p in found if space.key(p) != space.key(base)}
+        points = (*space.named(), *space.changes(base))
+        self.points |= {space.text(p): p for p in points if space.key(p) != space.key(base)}
         self.try_all(hypothesis(space, p) for p in self.points.values())
         self.try_all(self._defects())
 
@@ -168,11 +168,11 @@ class Search(Generic[P]):
         """Search, and return the finalists over all cases, best first."""
         space, points, begin = self.space, self.points, time.thread_time()
         self.try_singles()
-        for _ in range(_STEPS):
+        for _ in range(_MOST_CHANGES):
             before = self.ranked()
-            if not before or before[0].explained == len(self.few) or time.thread_time() - begin > _LONG_S:
+            if not before or before[0].explained == len(self.few) or time.thread_time() - begin > _LONGEST_S:
                 break
-            nearest = [points[f.hypothesis.name] for f in before if f.hypothesis.name in points][:_CLIMBED]
+            nearest = [points[f.hypothesis.name] for f in before if f.hypothesis.name in points][:_CLIMBED_POINTS]
             for p in nearest:
                 more = {space.text(x): x for x in space.changes(p)}
                 points |= more
@@ -185,12 +185,12 @@ class Search(Generic[P]):
                 self.try_all(_on_top(space, top, d) for d in space.defects(top))
             if self.ranked()[0].explained == before[0].explained:
                 break
-        found = self._finals()
-        if not found or found[0].explained < len(self.cases):
-            missed = [c for c in self.cases if not found or not explains(found[0].hypothesis, c, self.comparator)]
-            pairs = islice(self._two_defects(spread(missed, _PROBES) + self.few), FINALISTS)
-            found = sorted([*found, *(self.over_all(h) for h in pairs)], key=lambda f: f.rank)
-        return found
+        findings = self._finals()
+        if not findings or findings[0].explained < len(self.cases):
+            missed = [c for c in self.cases if not findings or not explains(findings[0].hypothesis, c, self.comparator)]
+            pairs = islice(self._two_defects(spread_out(missed, _PROBES) + self.few), FINALISTS)
+            findings = sorted([*findings, *(self.over_all(h) for h in pairs)], key=lambda f: f.rank)
+        return findings
 
     def _defects(self) -> Iterator[Hypothesis]:
         """The listed defects of the base, and those that the cases suggest."""
@@ -198,7 +198,7 @@ class Search(Generic[P]):
         for d in (*space.listed, *space.suggested(space.base, self.cases)):
             yield d._replace(name=f"{self.start}; {d.name}", size=self.start_size + d.size) if self.start else d
 
-    def _two_defects(self, some: Sequence[Case]) -> Iterator[Hypothesis]:
+    def _two_defects(self, some: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         """Pairs of a listed defect and a defect of the answer that together explain all of some cases.
 
         Anything less is not evidence: among many pairs, some always explain a few cases more than their first defect.
@@ -209,9 +209,9 @@ class Search(Generic[P]):
             known = cache(first.model)
             for second in self.space.answer_defects(lambda inputs, known=known: known(tuple(inputs))):  # type: ignore[misc]
                 if all(explains(second, c, self.comparator) for c in some):
-                    says = f"{first.says}, and {second.says}"
+                    text = f"{first.description}, and {second.description}"
                     size = first.size + second.size
-                    yield Hypothesis(f"{first.name}; {second.name}", says, second.model, size=size, evidence=_EVIDENCE)
+                    yield Hypothesis(f"{first.name}; {second.name}", text, second.model, size=size, evidence=_EVIDENCE)
 
     def _finals(self) -> list[Finding]:
         ranked = self.ranked()
@@ -219,8 +219,8 @@ class Search(Generic[P]):
         good = [f for f in ranked if f.explained > least] or ranked[:1]
         tied = [f for f in good if f.explained == good[0].explained][:FINALISTS]
         rest = [f for f in good if f.explained < good[0].explained][: max(FINALISTS - len(tied), 2)]
-        found = [self.over_all(f.hypothesis) for f in tied + rest]
-        return sorted(found, key=lambda f: f.rank)
+        findings = [self.over_all(f.hypothesis) for f in tied + rest]
+        return sorted(findings, key=lambda f: f.rank)
 
     def over_all(self, h: Hypothesis) -> Finding:
         """The number of all cases that it explains."""
@@ -232,23 +232,25 @@ class Search(Generic[P]):
             self.fits[h.name] = [explains(h, c, self.comparator) for c in self.cases]
         return self.fits[h.name]
 
-    def restricted(self, found: Conditions) -> list[Finding]:
+    def restricted(self, conditions_of: Conditions) -> list[Finding]:
         """The hypotheses that explain many mismatches, each restricted to a condition that these fulfil and the cases
         that it would get wrong do not."""
         right = self.under or self.space.model(self.space.base)
         ranked = sorted(self.scores.values(), key=lambda f: (-f.mismatches, f.hypothesis.size, -f.explained))
-        best = [f for f in ranked if _MANY * f.mismatches >= self.wrong][:_RESTRICTED]
+        best = [f for f in ranked if _LEAST_SHARE * f.mismatches >= self.wrong][:_RESTRICTED_HYPOTHESES]
         if right is None:
             return []
         wrong = sum(not c.agrees for c in self.cases)
-        some = spread(self.cases[:wrong], _TRIED) + spread([c for c in self.cases if c.agrees], 2 * _TRIED)
-        scored: list[tuple[int, int, int, Hypothesis, Condition]] = []
+        some = spread_out(self.cases[:wrong], _TRIED_CASES) + spread_out(
+            [c for c in self.cases if c.agrees], 2 * _TRIED_CASES
+        )
+        scored: list[tuple[int, int, int, Hypothesis, CaseCondition]] = []
         for finding in best:
             h, nearly_all = finding.hypothesis, 10 * finding.mismatches >= 9 * self.wrong
             fits = [explains(h, c, self.comparator) for c in some]
             explained = [c for c, fit in zip(some, fits, strict=True) if fit and not c.agrees]
             broken = [c for c, fit in zip(some, fits, strict=True) if not fit and c.agrees]
-            of = [x for x in found([*explained, *broken]) if nearly_all or not x.fitted] if broken else []
+            of = [x for x in conditions_of([*explained, *broken]) if nearly_all or not x.fitted] if broken else []
             # Of equivalent conditions, the first.
             under = {tuple(x.holds(c.inputs, c.expected) for c in broken): x for x in reversed(of)}
             for held, x in under.items():
@@ -256,7 +258,7 @@ class Search(Generic[P]):
         top = sorted(scored, key=lambda t: t[:3])[:FINALISTS]
         return [self._restricted_to(x, h, right) for *_, h, x in top]
 
-    def _restricted_to(self, x: Condition, h: Hypothesis, right: Model) -> Finding:
+    def _restricted_to(self, x: CaseCondition, h: Hypothesis, right: Model) -> Finding:
         """A hypothesis restricted to a condition, over all cases: where that does not hold, the device is right."""
         held = (x.holds(c.inputs, c.expected) for c in self.cases)
         fits = (fit if holds else c.agrees for fit, holds, c in zip(self._fits(h), held, self.cases, strict=True))
@@ -266,7 +268,7 @@ class Search(Generic[P]):
         )
 
 
-def _finding(h: Hypothesis, fits: Iterable[tuple[bool, Case]]) -> Finding:
+def _finding(h: Hypothesis, fits: Iterable[tuple[bool, AnsweredCase]]) -> Finding:
     """A hypothesis with the number of cases that it explains."""
     explained = [c for fit, c in fits if fit]
     return Finding(h, len(explained), sum(not c.agrees for c in explained))
@@ -290,7 +292,7 @@ def on_top(under: Model, changed: Model, right: Model, results: int) -> Model:
     return model
 
 
-def _only_where(h: Hypothesis, condition: Condition, right: Model, unit: Unit | None) -> Hypothesis:
+def _only_where(h: Hypothesis, condition: CaseCondition, right: Model, unit: Unit | None) -> Hypothesis:
     """A hypothesis where a condition holds. right: the model of other cases. unit: whose model that is; a fault of it
     may be joined with others then, too."""
 
@@ -303,27 +305,31 @@ def _only_where(h: Hypothesis, condition: Condition, right: Model, unit: Unit | 
         model = Faulty(h.model.unit, where(condition.holds, h.model.changes))
     text = f"where {condition.text}"
     return Hypothesis(
-        f"{h.name}{WHERE}{condition.text}", f"{h.says}, but only {text}", model, "defect", h.size + 2, None, _EVIDENCE
+        f"{h.name}{WHERE}{condition.text}",
+        f"{h.description}, but only {text}",
+        model,
+        size=h.size + 2,
+        evidence=_EVIDENCE,
     )
 
 
 def _on_top(space: Space[P], point: P, defect: Hypothesis) -> Hypothesis:
-    says = f"{space.says(point)}, and {defect.says}"
+    text = f"{space.description(point)}, and {defect.description}"
     size = space.size(point) + defect.size
-    return Hypothesis(f"{space.text(point)}; {defect.name}", says, defect.model, size=size)
+    return Hypothesis(f"{space.text(point)}; {defect.name}", text, defect.model, size=size)
 
 
 def _constant(answer: Output, count: int, wrong: int) -> Finding:
-    shown = " ".join(f"{x:x}" for x in answer[:_SHOWN]) + (" ..." if len(answer) > _SHOWN else "")
+    shown = " ".join(f"{x:x}" for x in answer[:_SHOWN_CODES]) + (" ..." if len(answer) > _SHOWN_CODES else "")
     return Finding(Hypothesis("one answer", f"gives {shown} for every question", lambda _: answer), count, wrong)
 
 
-def diagnose(
-    space: Space[P], comparator: Comparator, cases: Sequence[Case], found: Conditions = lambda _: ()
+def ranked_diagnosis(
+    space: Space[P], comparator: Comparator, cases: Sequence[AnsweredCase], conditions_of: Conditions = lambda _: ()
 ) -> Diagnosis:
     """The hypotheses that explain the cases, best first, with the case that refutes the runner-up.
 
-    A hypothesis that explains no more cases than assuming no fault is left out. found: the conditions
+    A hypothesis that explains no more cases than assuming no fault is left out. conditions_of: the conditions
     that all mismatches of some cases fulfil, to which a fault may be restricted.
     """
     wrong = sum(not c.agrees for c in cases)
@@ -337,14 +343,14 @@ def diagnose(
     right = len(cases) - wrong
     least = max([right, *(f.explained for f in findings[:1])])
     if least < len(cases):
-        more = [f for f in search.restricted(found) if f.explained > least]
+        more = [f for f in search.restricted(conditions_of) if f.explained > least]
         findings = sorted([*findings, *more], key=lambda f: f.rank)
     findings = [f for f in findings if f.explained > right]
-    made = Diagnosis(len(cases), wrong, tuple(findings))
+    diagnosis = Diagnosis(len(cases), wrong, tuple(findings))
     if not findings:
-        return made
-    best, second = findings[0].hypothesis, made.runner_up
+        return diagnosis
+    best, second = findings[0].hypothesis, diagnosis.runner_up
     refutes = (c for c in cases if second and not explains(second.hypothesis, c, comparator))
     refutation = next((c for c in refutes if explains(best, c, comparator)), None)
     exception = next((c for c in cases if not explains(best, c, comparator)), None)
-    return replace(made, refutation=refutation, exception=exception)
+    return replace(diagnosis, refutation=refutation, exception=exception)

@@ -13,8 +13,8 @@ from softfloat_ref.oracle.accumulate.terms import Term
 from softfloat_ref.oracle.accumulate.trees import Node, To
 from softfloat_ref.units import DotUnit
 
-_QUESTIONS: Final = 2048  # number of questions whose products are cached
-_STEPS: Final = 8192  # number of cached steps of an accumulator
+_MOST_QUESTIONS: Final = 2048  # number of questions whose products are cached
+_MOST_STEPS: Final = 8192  # number of cached steps of an accumulator
 Memo = dict[tuple[Term, ...], tuple[list[Term], int, int]]
 Products = dict[tuple[Any, ...], list[Term]]
 
@@ -29,21 +29,21 @@ class RememberedStep(Step):
         if node is not self.accumulator.root:
             return super().terms(node)
         key = (*self.products, self.running)
-        found = self.memo.get(key)
-        if found is None:
+        entry = self.memo.get(key)
+        if entry is None:
             before, self.flags = self.flags, 0
-            found = super().terms(node), self.code, self.flags
+            entry = super().terms(node), self.code, self.flags
             self.flags = before
-            if len(self.memo) >= _STEPS:
+            if len(self.memo) >= _MOST_STEPS:
                 self.memo.clear()
-            self.memo[key] = found
-        result, self.code, flags = found
+            self.memo[key] = entry
+        result, self.code, flags = entry
         self.flags |= flags
         return result
 
 
-def dot_model(unit: DotUnit, kept: Products) -> Model:
-    """The dot product as a model. kept: cached products of questions, shared by accumulators that multiply alike."""
+def dot_model(unit: DotUnit, known: Products) -> Model:
+    """The dot product as a model. known: cached products of questions, shared by accumulators that multiply alike."""
     setting, accumulator = unit.setting, unit.accumulator
     alike = accumulator.flush_inputs, accumulator.product_limit, accumulator.product_exponent
     memo: Memo = {}
@@ -53,12 +53,12 @@ def dot_model(unit: DotUnit, kept: Products) -> Model:
     def model(inputs: Inputs) -> Output | None:
         codes = tuple(inputs)
         key = (codes, *alike)
-        terms = kept.get(key)
+        terms = known.get(key)
         if terms is None:
-            if len(kept) >= _QUESTIONS:
-                kept.clear()
+            if len(known) >= _MOST_QUESTIONS:
+                known.clear()
             a, b, _ = unit.sides(codes)
-            terms = kept[key] = [x._replace(label="") for x in products(setting, a, b)]
+            terms = known[key] = [x._replace(label="") for x in products(setting, a, b)]
         return accumulate(setting, terms, codes[-1], make=make)
 
     return model

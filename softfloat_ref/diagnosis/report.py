@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.findings import Diagnosis, Finding, Peeled
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
 from softfloat_ref.diagnosis.kinds import kind_of
 from softfloat_ref.units import Unit
 
@@ -23,35 +23,35 @@ def lines(d: Diagnosis, unit: Unit) -> list[str]:
         none = f"no {kind_of(unit).tried} explains more cases than assuming no fault"
         return [f"diagnosis: {none}", *_shared(d), *_simplest(d, unit)]
     first, *others = d.best
-    found = [_headline(d), f"  {_share(first, d)}: {first.hypothesis.name}"]
-    found += [f"  equally possible: {f.hypothesis.name}" for f in _telling(first, others)[:ALSO]]
+    rows = [_headline(d), f"  {_share(first, d)}: {first.hypothesis.name}"]
+    rows += [f"  equally possible: {f.hypothesis.name}" for f in _telling(first, others)[:ALSO]]
     if second := d.runner_up:
-        found.append(f"  {_share(second, d)}: {second.hypothesis.name}" + (", refuted by" if d.refutation else ""))
-        found += [] if d.refutation is None else [f"    {case_text(d.refutation, unit, second.hypothesis)}"]
+        rows.append(f"  {_share(second, d)}: {second.hypothesis.name}" + (", refuted by" if d.refutation else ""))
+        rows += [] if d.refutation is None else [f"    {case_text(d.refutation, unit, second.hypothesis)}"]
     if d.exception is not None:
-        found += ["  not explained, for example:", f"    {case_text(d.exception, unit, first.hypothesis)}"]
-    return [*found, *([] if d.complete else _shared(d)), *_simplest(d, unit)]
+        rows += ["  not explained, for example:", f"    {case_text(d.exception, unit, first.hypothesis)}"]
+    return [*rows, *([] if d.complete else _shared(d)), *_simplest(d, unit)]
 
 
-def said(d: Diagnosis, unit: Unit) -> str:
+def sentence(d: Diagnosis, unit: Unit) -> str:
     """The best explanation in one line, without "diagnosis: "."""
     if d.several is None:
         return lines(d, unit)[0].removeprefix("diagnosis: ")
-    *first, last = [f.hypothesis.says for f in d.several.faults]
+    *first, last = [f.hypothesis.description for f in d.several.faults]
     return f"the device {_perhaps(d)}{', '.join(first)}, and {last}{_rest(d.examined - d.several.explained)}"
 
 
-def _several(d: Diagnosis, found: Peeled, unit: Unit) -> list[str]:
+def _several(d: Diagnosis, peeled: Peeled, unit: Unit) -> list[str]:
     """Several faults, each with the mismatches that it explains and those before it do not."""
-    left, text = d.wrong, _share(Finding(found.faults[0].hypothesis, found.explained), d)
-    rows = [f"diagnosis: the device {_perhaps(d)}has {len(found.faults)} faults; together they {text}"]
+    left, text = d.wrong, _share(Finding(peeled.faults[0].hypothesis, peeled.explained), d)
+    rows = [f"diagnosis: the device {_perhaps(d)}has {len(peeled.faults)} faults; together they {text}"]
     rows[0] = rows[0].replace("they explains", "they explain")
-    for number, fault in enumerate(found.faults, 1):
+    for number, fault in enumerate(peeled.faults, 1):
         of = f"of {left} mismatches" if number == 1 else f"of the other {left}"
-        rows.append(f"  {number}. it {fault.hypothesis.says}")
+        rows.append(f"  {number}. it {fault.hypothesis.description}")
         rows.append(f"     explains {fault.mismatches} {of}: {fault.hypothesis.name}")
         left -= fault.mismatches
-    rows += [] if found.open is None else ["  not explained, for example:", f"    {case_text(found.open, unit)}"]
+    rows += [] if peeled.open is None else ["  not explained, for example:", f"    {case_text(peeled.open, unit)}"]
     return rows
 
 
@@ -74,7 +74,7 @@ def _headline(d: Diagnosis) -> str:
     """The first line, with "perhaps" if many cases remain unexplained, or if there are few cases."""
     f = d.findings[0]
     rest = d.examined - f.explained
-    return f"diagnosis: the device {'' if d.sure else 'perhaps '}{f.hypothesis.says}{_rest(rest)}"
+    return f"diagnosis: the device {'' if d.sure else 'perhaps '}{f.hypothesis.description}{_rest(rest)}"
 
 
 def _telling(first: Finding, others: Sequence[Finding]) -> list[Finding]:
@@ -103,16 +103,16 @@ def _shared(d: Diagnosis) -> list[str]:
 def _simplest(d: Diagnosis, unit: Unit) -> list[str]:
     if d.simplest is None:
         return []
-    found = [f"  simplest mismatch: {case_text(d.simplest, unit)}"]
+    rows = [f"  simplest mismatch: {case_text(d.simplest, unit)}"]
     if d.alone is False:
-        found.append("  queried with this case alone, the device is right: its answers depend on earlier cases")
-    return found
+        rows.append("  queried with this case alone, the device is right: its answers depend on earlier cases")
+    return rows
 
 
-def case_text(case: Case, unit: Unit, instead: Hypothesis | None = None) -> str:
+def case_text(case: AnsweredCase, unit: Unit, instead: Hypothesis | None = None) -> str:
     """Operands, the expected and the actual answer in one line; and the answer of a hypothesis."""
-    says = instead.model(case.inputs) if instead else None
-    return kind_of(unit).case_text(case, None if says is None else says[: len(case.got)])
+    output = instead.model(case.inputs) if instead else None
+    return kind_of(unit).case_text(case, None if output is None else output[: len(case.got)])
 
 
 def as_dict(d: Diagnosis, unit: Unit) -> dict[str, Any]:
@@ -121,14 +121,12 @@ def as_dict(d: Diagnosis, unit: Unit) -> dict[str, Any]:
         "examined": d.examined,
         "mismatched": d.wrong,
         "findings": [
-            {"name": f.hypothesis.name, "kind": f.hypothesis.kind, "says": f.hypothesis.says, "explained": f.explained}
-            for f in d.findings
+            {"name": h.name, "kind": h.kind, "says": h.description, "explained": explained}
+            for h, explained in ((f.hypothesis, f.explained) for f in d.findings)
         ],
         "complete": d.complete,
         "several": d.several
-        and [
-            {"name": f.hypothesis.name, "says": f.hypothesis.says, "mismatches": f.mismatches} for f in d.several.faults
-        ],
+        and [{"name": h.name, "says": h.description, "mismatches": mismatches} for h, mismatches in d.several.faults],
         "refutation_of_runner_up": d.refutation and case_text(d.refutation, unit),
         "not_explained": d.exception and case_text(d.exception, unit),
         "in_common": d.codes or (d.shared and d.shared.condition.text) or None,

@@ -32,7 +32,7 @@ from softfloat_ref.oracle.rounding_steps import (
 )
 from softfloat_ref.oracle.steps import Change, Function, Plan, Traced
 
-_WRAPPED: Final = 64  # width of the integers that are cut
+_WRAPPED_BITS: Final = 64  # width of the integers that are cut
 DEPTH: Final = 12  # bits below the kept ones that a defect may distinguish
 Coded = tuple[int, int]  # a code and flags
 
@@ -49,7 +49,7 @@ class RoundingDefect(NamedTuple):
     """
 
     name: str
-    says: str
+    description: str
     changes: tuple[Change, ...]
     fits: Callable[[Destination], bool] = _any
     size: int = 2
@@ -248,7 +248,7 @@ def _with_nan_as_number(to: Destination) -> Destination:
 
 
 def _is_narrow_integer(to: Destination) -> bool:
-    return to.fmt.is_integer and to.fmt.width <= _WRAPPED // 2
+    return to.fmt.is_integer and to.fmt.width <= _WRAPPED_BITS // 2
 
 
 def _wrapped(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
@@ -259,8 +259,8 @@ def _wrapped(here: Traced, right: Function, x: Value, r: int, to: Destination) -
         return code, flags
     if x.exponent >= 0:
         return (-1) ** x.sign * (x.significand << x.exponent) & mask, flags
-    wide = to.to(get_format(f"i{_WRAPPED}"))
-    return (right(x, r, wide)[0] & mask if exact.top(x) < _WRAPPED - 1 else code), flags
+    wide = to.to(get_format(f"i{_WRAPPED_BITS}"))
+    return (right(x, r, wide)[0] & mask if exact.top(x) < _WRAPPED_BITS - 1 else code), flags
 
 
 def _rounded_away(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
@@ -324,12 +324,12 @@ def with_policy(**fields: Any) -> tuple[Change, ...]:
     return _round(lambda here, right, x, r, to: right(x, r, to.under(**fields)))
 
 
-_USUAL: Final = 4  # largest number of bits in a shortened sticky bit; with more, few cases differ
+_USUAL_STICKY_BITS: Final = 4  # largest number of bits in a shortened sticky bit; with more, few cases differ
 NARROW: Final = ("bf16", "fp16")
 _OTHER_ROUNDINGS: Final = ("rtz", "rna", "rup", "rdn")
-_WIDER: Final = ("fp16", "bf16", "fp32", "fp64")
+_WIDER_FORMATS: Final = ("fp16", "bf16", "fp32", "fp64")
 _Row = RoundingDefect
-_SINGLE: Final = (
+_SINGLE_DEFECTS: Final = (
     _Row("sticky dropped", "has no sticky bit: bits below the guard bit are lost", _on_bits(_no_sticky), _not_random),
     _Row("sticky dropped, inexact kept", "rounds without a sticky bit", _on_bits(_no_sticky, True), _not_random),
     *(
@@ -338,7 +338,7 @@ _SINGLE: Final = (
             f"looks at only {n} bit{'s' * (n > 1)} below the guard bit",
             _on_bits(_first_bits(n)),
             _not_random,
-            2 + (n > _USUAL),
+            2 + (n > _USUAL_STICKY_BITS),
         )
         for n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
     ),
@@ -437,9 +437,9 @@ def _double(name: str, beyond: bool) -> RoundingDefect:
     )
 
 
-_EVERY: Final = (
-    *_SINGLE,
-    *(_double(wide, beyond) for beyond in (False, True) for wide in _WIDER),
+_ROUNDING_DEFECTS: Final = (
+    *_SINGLE_DEFECTS,
+    *(_double(wide, beyond) for beyond in (False, True) for wide in _WIDER_FORMATS),
     *(_as_format(name, _of_width(fmt)) for name, fmt in CATALOGUE.items()),
     *(_as_format(name, _twin(name)) for name in TWINS),
 )
@@ -447,7 +447,7 @@ _EVERY: Final = (
 
 def rounding_defects() -> tuple[RoundingDefect, ...]:
     """The table: defects independent of a format, then double roundings, then other formats of the same width."""
-    return _EVERY
+    return _ROUNDING_DEFECTS
 
 
 # Defects of the rounding of dequantized values, besides those of every rounding.

@@ -13,9 +13,9 @@ from softfloat_ref.diagnosis.spaces import ERROR, ChoiceSpace, Space
 from softfloat_ref.oracle.affine import CHOICES, RULES, Rule, nan_result
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit, Unit
 
-_SHIFTED: Final = ("rup", "rdn", "rnu")  # adding an integer before the rounding is the same as after it
-_SHIFTED_EVEN: Final = ("rne", "rto")  # adding an even integer is
-_SAYS: Final[dict[str, dict[str, str]]] = {
+_SHIFT_INVARIANT: Final = ("rup", "rdn", "rnu")  # adding an integer before the rounding is the same as after it
+_EVEN_SHIFT_INVARIANT: Final = ("rne", "rto")  # adding an even integer is
+_WORDS: Final[dict[str, dict[str, str]]] = {
     "order": {
         "inside": "adds the zero point before it rounds",
         "outside": "adds the zero point after it rounds",
@@ -44,7 +44,7 @@ class RuleSpace(ChoiceSpace[Rule]):
     catalogue: ClassVar[Mapping[str, Rule]] = RULES
     fields: ClassVar[Sequence[str]] = ("order", "arithmetic", "rounding", "nan", "inf")  # that one quantization reveals
     choices: ClassVar[Mapping[str, Sequence[str]]] = CHOICES
-    words: ClassVar[Mapping[str, Mapping[str, str]]] = _SAYS
+    words: ClassVar[Mapping[str, Mapping[str, str]]] = _WORDS
 
     def key(self, point: Rule) -> Hashable:
         """Its choices, without those that the formats or other choices make irrelevant."""
@@ -52,7 +52,7 @@ class RuleSpace(ChoiceSpace[Rule]):
         middle = (fmt.middle,) if fmt.symmetric else (fmt.lowest, fmt.lowest + 1, fmt.highest)
         nan: Hashable = ERROR if point.nan == ERROR else tuple(nan_result(fmt, point, z) for z in middle)
         always_zero, always_even = middle == (0,), middle[0] % 2 == 0 and fmt.symmetric
-        shifted = point.rounding in _SHIFTED or (always_even and point.rounding in _SHIFTED_EVEN)
+        shifted = point.rounding in _SHIFT_INVARIANT or (always_even and point.rounding in _EVEN_SHIFT_INVARIANT)
         same = always_zero or (point.arithmetic == "exact" and shifted)
         arithmetic = "fp32" if always_zero and point.arithmetic == "fp32-fma" else point.arithmetic
         return (
@@ -63,8 +63,8 @@ class RuleSpace(ChoiceSpace[Rule]):
             point.inf if values.infinity else "",
         )
 
-    def defects_of(self, made: AffineQuantizeUnit) -> Iterator[Hypothesis]:
-        return quantize_defects(made, self.source)
+    def defects_of(self, unit: AffineQuantizeUnit) -> Iterator[Hypothesis]:
+        return quantize_defects(unit, self.source)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         return answer_defects(self.unit, under)
@@ -74,8 +74,8 @@ class RuleSpace(ChoiceSpace[Rule]):
 class AffineDequantizeSpace(Space[Unit]):
     """An affine dequantization, which has no choices."""
 
-    def defects_of(self, made: AffineDequantizeUnit) -> Iterator[Hypothesis]:
-        return dequantize_defects(made)
+    def defects_of(self, unit: AffineDequantizeUnit) -> Iterator[Hypothesis]:
+        return dequantize_defects(unit)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         return answer_defects(self.unit, under)

@@ -40,9 +40,15 @@ DOT_K: Final = 64  # elements of a dot product by default
 
 
 def subject(
-    op: str, fmt: str | None, out: str | None, *, k: int | None = None, sr_bits: int | None = None, **given: Any
+    op: str,
+    fmt: str | None,
+    out: str | None,
+    *,
+    k: int | None = None,
+    sr_bits: int | None = None,
+    **parameters: Any,
 ) -> VectorSet:
-    """The subject with default choices of policy, profile, accumulator or rule. given: a function's length and others.
+    """The subject with default choices of policy, profile, accumulator or rule. parameters: such as a length.
 
     Raises Error.
     """
@@ -52,11 +58,11 @@ def subject(
         raise Error(f"--sr-bits is for operations that round stochastically, not for {op}")
     options: dict[str, Any] = {"k": DOT_K if k is None else k} if op == "dot" else {}
     options |= {"policy": {"rounding": "sr", "sr_bits": sr_bits}} if sr_bits else {}
-    return VectorSet.make(op, fmt, 1, out=out, **options, **given)
+    return VectorSet.make(op, fmt, 1, out=out, **options, **parameters)
 
 
 @dataclass(frozen=True)
-class Device:
+class IdentifiedDevice:
     """A device made from a model of the library, and its identification."""
 
     name: str
@@ -65,11 +71,11 @@ class Device:
 
 
 @dataclass
-class Summary:
+class SelftestSummary:
     """The devices of one subject. same: groups of names that no operands distinguish."""
 
     subject: str
-    devices: list[Device]
+    devices: list[IdentifiedDevice]
     same: list[list[str]]
 
     @property
@@ -84,26 +90,26 @@ class Summary:
         return sum(d.recovered for d in self.devices)
 
 
-def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> Summary:
+def selftest(op: str, fmt: str, out: str | None, k: int | None = None) -> SelftestSummary:
     """Identify every candidate of a subject as if it were a device."""
     vectors = subject(op, fmt, out, k=k)
-    found: Examiner[Any] = examiner(vectors)
+    e: Examiner[Any] = examiner(vectors)
     confirm = confirming(vectors, CONFIRM, 1)
     title = f"{op} {fmt}" + (f" to {out}" if out else "")
-    devices, candidates = [], found.candidates.values()
+    devices, candidates = [], e.candidates.values()
     for c in candidates:
-        result = found.identify(ask_model(vectors.unit, c.model), confirm)
-        devices.append(Device(c.name, result, _recovered(found, c, result)))
-    return Summary(title, devices, [c.names for c in candidates if len(c.names) > 1])
+        result = e.identify(ask_model(vectors.unit, c.model), confirm)
+        devices.append(IdentifiedDevice(c.name, result, _recovered(e, c, result)))
+    return SelftestSummary(title, devices, [c.names for c in candidates if len(c.names) > 1])
 
 
 def _recovered(e: Examiner[Any], c: Candidate[Any], result: Identification[Any]) -> bool:
     """Whether the device itself was found, or one that no operands distinguish from it."""
     wanted = e.space.key(c.point)
-    return any(wanted == e.space.key(x.point) or c.name in x.names for x in result.found)
+    return any(wanted == e.space.key(x.point) or c.name in x.names for x in result.candidates)
 
 
-def everything() -> Iterator[Summary]:
+def everything() -> Iterator[SelftestSummary]:
     """Every subject."""
     for op, fmt, out in SUBJECTS:
         yield selftest(op, fmt, out)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.diagnosis.cost import cost, moved_together, simpler_codes
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Inputs, Model, Output, expected_model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Inputs, Model, Output, expected_model
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import Unit
 
@@ -14,10 +14,10 @@ from softfloat_ref.units import Unit
 Ask = Callable[[Sequence[tuple[int, ...]]], Sequence[Output]]
 ROUNDS: Final = 30
 QUESTIONS: Final = 400  # per round
-_PAIRED: Final = 3  # up to this many operands, pairs are moved together
+_PAIRED_OPERANDS: Final = 3  # up to this many operands, pairs are moved together
 
 
-def simplest(cases: Sequence[Case], unit: Unit) -> Case | None:
+def simplest(cases: Sequence[AnsweredCase], unit: Unit) -> AnsweredCase | None:
     """The simplest of the mismatches."""
     formats = unit.input_formats
     wrong = [c for c in cases if not c.agrees]
@@ -25,13 +25,13 @@ def simplest(cases: Sequence[Case], unit: Unit) -> Case | None:
 
 
 def shrink(
-    case: Case,
+    case: AnsweredCase,
     unit: Unit,
     comparator: Comparator,
     ask: Ask,
     explained: Model | None,
     askable: Callable[[Inputs], bool],
-) -> Case:
+) -> AnsweredCase:
     """The simplest mismatch reached by simplifying one step by step.
 
     explained: where given, the device must go on doing what this says, so that no other defect takes its place.
@@ -42,10 +42,10 @@ def shrink(
         questions = [x for x in _simpler(case.inputs, formats) if askable(x)]
         if not questions:
             break
-        found = _failing(questions, ask(questions), expected, comparator, explained, case)
-        if found is None:
+        simpler = _failing(questions, ask(questions), expected, comparator, explained, case)
+        if simpler is None:
             break
-        case = found
+        case = simpler
     return case
 
 
@@ -61,7 +61,7 @@ def _changed(inputs: tuple[int, ...], formats: Sequence[Format | None]) -> Itera
     for i, (code, fmt) in enumerate(zip(inputs, formats, strict=True)):
         for other in simpler_codes(code, fmt):
             yield (*inputs[:i], other, *inputs[i + 1 :])
-    if len(inputs) <= _PAIRED:
+    if len(inputs) <= _PAIRED_OPERANDS:
         yield from moved_together(inputs, formats)
 
 
@@ -81,22 +81,22 @@ def _failing(
     expected: Model,
     comparator: Comparator,
     explained: Model | None,
-    case: Case,
-) -> Case | None:
+    case: AnsweredCase,
+) -> AnsweredCase | None:
     """The first question that the device gets wrong in the same way."""
     for inputs, got in zip(questions, answers, strict=True):
         wanted = expected(inputs)
         if wanted is None:
             continue
-        found = Case(inputs, comparator(wanted), got)
-        if found.agrees or not _alike(found, case):
+        failing = AnsweredCase(inputs, comparator(wanted), got)
+        if failing.agrees or not _alike(failing, case):
             continue
-        says = explained(inputs) if explained is not None else None
-        if explained is None or (says is not None and comparator(says) == got):
-            return found
+        output = explained(inputs) if explained is not None else None
+        if explained is None or (output is not None and comparator(output) == got):
+            return failing
     return None
 
 
-def _alike(found: Case, case: Case) -> bool:
+def _alike(other: AnsweredCase, case: AnsweredCase) -> bool:
     """Whether the same part of the answer is wrong: the result, or only the flags."""
-    return (found.expected[0] == found.got[0]) == (case.expected[0] == case.got[0])
+    return (other.expected[0] == other.got[0]) == (case.expected[0] == case.got[0])

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model, expected_model
 from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle.policies import rounding_name
 from softfloat_ref.units import SteppedUnit
@@ -44,18 +44,18 @@ class Space(Generic[P]):
         """The points that differ from this one in one choice."""
         return ()
 
-    def made(self, point: P) -> Any:
+    def unit_of(self, point: P) -> Any:
         """The unit with another point. Raises Error if it does not support this operation and these formats."""
         return point if self.kind == "unit" else dataclasses.replace(self.unit, **{self.kind: point})
 
     def at(self, point: P) -> Self:
         """The space with another point as its base. Raises Error."""
-        return dataclasses.replace(self, unit=self.made(point))
+        return dataclasses.replace(self, unit=self.unit_of(point))
 
     def model(self, point: P) -> Model | None:
         """How such a device answers; None if it does not support this operation and these formats."""
         try:
-            return self.model_of(self.made(point))
+            return self.model_of(self.unit_of(point))
         except Error:
             return None
 
@@ -69,9 +69,9 @@ class Space(Generic[P]):
     def _models(self) -> dict[P, Model | None]:
         return {}
 
-    def model_of(self, made: Any) -> Model:
+    def model_of(self, unit: Any) -> Model:
         """How a unit of this space answers."""
-        return expected_model(made)
+        return expected_model(unit)
 
     def key(self, point: P) -> Hashable:
         """Everything that the answers depend on."""
@@ -81,7 +81,7 @@ class Space(Generic[P]):
         """Its name, or its differences from the nearest named point."""
         return f"unit {self.unit.name}"
 
-    def says(self, point: P) -> str:
+    def description(self, point: P) -> str:
         """How such a device differs from the expected one, as a predicate of "the device"."""
         return "behaves as expected"
 
@@ -92,7 +92,7 @@ class Space(Generic[P]):
     def defects(self, point: P) -> Iterator[Hypothesis]:
         """The listed defects of a device that is otherwise this point."""
         try:
-            return self.defects_of(self.made(point))
+            return self.defects_of(self.unit_of(point))
         except Error:
             return iter(())
 
@@ -101,11 +101,11 @@ class Space(Generic[P]):
         """The listed defects of the base, made once."""
         return list(self.defects(self.base))
 
-    def defects_of(self, made: Any) -> Iterator[Hypothesis]:
+    def defects_of(self, unit: Any) -> Iterator[Hypothesis]:
         """The listed defects of a unit of this space; by default, those of its steps."""
-        return stepped_defects(made) if isinstance(made, SteppedUnit) else iter(())
+        return stepped_defects(unit) if isinstance(unit, SteppedUnit) else iter(())
 
-    def suggested(self, point: P, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: P, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         """Defects with a number that the mismatches of some cases suggest, of a device that is otherwise this point."""
         return iter(())
 
@@ -155,7 +155,7 @@ class ChoiceSpace(Space[P]):
                 except Error:  # the two choices exclude each other
                     continue
 
-    def made(self, point: Any) -> Any:
+    def unit_of(self, point: Any) -> Any:
         policy = self.unit.policy.replace(rounding=point.rounding)
         if not policy.rounding.stochastic:
             policy = policy.replace(sr_bits=None)
@@ -184,10 +184,10 @@ class ChoiceSpace(Space[P]):
             return _listed(own)
         return ", ".join(filter(None, (f"{self.kind} {name}", _listed(differing))))
 
-    def says(self, point: P) -> str:
+    def description(self, point: P) -> str:
         own = self.differing(point, self.expected)
         if not own:
-            return super().says(point)
+            return super().description(point)
         text = self.text(point)
         return f"follows {text}" if text.startswith(f"{self.kind} ") else self.sentence(own)
 
@@ -210,4 +210,4 @@ def hypothesis(space: Space[P], point: P) -> Hypothesis | None:
     model = space.known_model(point)
     if model is None:
         return None
-    return Hypothesis(space.text(point), space.says(point), model, space.kind, space.size(point))
+    return Hypothesis(space.text(point), space.description(point), model, space.kind, space.size(point))

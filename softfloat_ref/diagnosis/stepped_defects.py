@@ -13,7 +13,7 @@ from softfloat_ref.oracle.rounding_steps import read, rounded
 from softfloat_ref.oracle.steps import Plan, Traced
 from softfloat_ref.units import SteppedUnit
 
-_TRIED = (0, 1)  # codes of all inputs of a case by which the steps of a unit are seen
+_TRIED_CODES = (0, 1)  # codes of all inputs of a case by which the steps of a unit are seen
 
 
 def stepped_defects(unit: SteppedUnit) -> Iterator[Hypothesis]:
@@ -24,15 +24,15 @@ def stepped_defects(unit: SteppedUnit) -> Iterator[Hypothesis]:
     destinations = {id(x.args[2]): x.args[2] for x in run.all(rounded)}.values()
     for row in rounding_defects():
         if any(map(row.fits, destinations)):
-            yield defective(unit, row.name, row.says, *row.where_it_fits, size=row.size)
+            yield defective(unit, row.name, row.description, *row.where_it_fits, size=row.size)
     if any(True for _ in run.all(read)):
-        for name, says, change in OPERAND_DEFECTS:
-            yield defective(unit, name, f"{says}, in its operands", reading(change))
+        for name, text, change in OPERAND_DEFECTS:
+            yield defective(unit, name, f"{text}, in its operands", reading(change))
 
 
 def _recorded(unit: SteppedUnit) -> Traced | None:
     """A run of the first such case that has an answer."""
-    for code in _TRIED:
+    for code in _TRIED_CODES:
         run = Traced(Plan((), record_all=True))
         try:
             unit.computed(run, (code,) * unit.input_width)

@@ -18,8 +18,8 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import DotUnit
 
-_NARROW: Final = 8  # elements of up to this many bits have products that are added in fixed point
-_PLACES: Final = (0, 1, 2, 3, 4)  # places below the larger addend's last bit
+_NARROW_BITS: Final = 8  # elements of up to this many bits have products that are added in fixed point
+_CUT_PLACES: Final = (0, 1, 2, 3, 4)  # places below the larger addend's last bit
 Terms = list[tuple[Term, Part]]
 
 
@@ -84,7 +84,7 @@ def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     """Every listed defect of the sums."""
     formats = unit.setting.formats
     yield defective(unit, "x - x is -0", "gives -0 where a sum cancels to zero", replaced(total, _negative))
-    if all(f.exponent_bits and f.width <= _NARROW for f in formats):
+    if all(f.exponent_bits and f.width <= _NARROW_BITS for f in formats):
         bits = product_bits(formats) + (unit.setting.block - 1).bit_length()
         last = sum(f.emin - f.mantissa_bits for f in formats)
         yield defective(
@@ -107,7 +107,7 @@ def _alignment(unit: DotUnit) -> Iterator[Hypothesis]:
         return
     root = unit.accumulator.root
     outer = next((x for x in walk(root) if isinstance(x, Fuse)), None)
-    for places in _PLACES:
+    for places in _CUT_PLACES:
         yield defective(
             unit,
             f"smaller addend cut {places} places below the larger",

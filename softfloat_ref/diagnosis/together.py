@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from softfloat_ref.diagnosis.checked import cases_of, comparator_of, diagnosis_of, examined, finished, late_diagnosis
-from softfloat_ref.diagnosis.conditions import Condition, conditions
+from softfloat_ref.diagnosis.conditions import CaseCondition, conditions
 from softfloat_ref.diagnosis.families import FamilySpace, families, features
 from softfloat_ref.diagnosis.findings import Diagnosis, Finding
-from softfloat_ref.diagnosis.hypotheses import Case, Comparator, Hypothesis
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis
 from softfloat_ref.diagnosis.peeling import over
 from softfloat_ref.diagnosis.ranking import explains
 from softfloat_ref.testing.judge import CheckReport
@@ -22,15 +22,15 @@ from softfloat_ref.units import Unit
 def diagnoses(reports: Sequence[CheckReport]) -> list[Diagnosis | None]:
     """The diagnosis of each part; None where the device got nothing wrong."""
     of = {r.vectors.unit: r for r in reports if r.wrong}
-    found: dict[Unit, Diagnosis | None] = {}
+    of_unit: dict[Unit, Diagnosis | None] = {}
     for units in families(of):
         family = [of[x] for x in units]
         if len(family) == 1 or any(late_diagnosis(r) for r in family):
-            found |= {r.vectors.unit: diagnosis_of(r) for r in family}
+            of_unit |= {r.vectors.unit: diagnosis_of(r) for r in family}
         else:
-            found |= _of_family(family)
-    _corroborate(found)
-    return [found.get(r.vectors.unit) for r in reports]
+            of_unit |= _of_family(family)
+    _corroborate(of_unit)
+    return [of_unit.get(r.vectors.unit) for r in reports]
 
 
 def _of_family(reports: Sequence[CheckReport]) -> dict[Unit, Diagnosis | None]:
@@ -42,64 +42,64 @@ def _of_family(reports: Sequence[CheckReport]) -> dict[Unit, Diagnosis | None]:
     joined = sorted(joined, key=lambda c: c.agrees)
     space = FamilySpace.of(units)
     together = examined(space, comparators[0], joined, partial(_conditions, units))
-    found: dict[Unit, Diagnosis | None] = {}
+    diagnoses: dict[Unit, Diagnosis | None] = {}
     for i, (report, cases) in enumerate(zip(reports, own, strict=True)):
         alone = None
         part = _of_part(together, space, i, cases, comparators[i])
         if not (part.several or (part.findings and part.explains_nearly_all)):
             alone = diagnosis_of(report)
         better = alone is not None and alone.explained > part.explained
-        found[units[i]] = alone if better else finished(part, cases, units[i], comparators[i])
-    return found
+        diagnoses[units[i]] = alone if better else finished(part, cases, units[i], comparators[i])
+    return diagnoses
 
 
-def _conditions(units: Sequence[Unit], cases: Sequence[Case]) -> list[Condition]:
+def _conditions(units: Sequence[Unit], cases: Sequence[AnsweredCase]) -> list[CaseCondition]:
     return conditions(features(units), cases)
 
 
 def _of_part(
-    together: Diagnosis, space: FamilySpace, i: int, cases: Sequence[Case], comparator: Comparator
+    together: Diagnosis, space: FamilySpace, i: int, cases: Sequence[AnsweredCase], comparator: Comparator
 ) -> Diagnosis:
     """What the diagnosis of a family says of one of its parts."""
-    made = Diagnosis(len(cases), sum(not c.agrees for c in cases))
+    part = Diagnosis(len(cases), sum(not c.agrees for c in cases))
     if together.several is not None:
         stack = [space.own(h, i) for h in together.several.stack]
         several = over(stack, cases, comparator)
         several = several._replace(faults=tuple(f for f in several.faults if f.mismatches))
         if len(several.faults) > 1:
-            return dataclasses.replace(made, several=several)
+            return dataclasses.replace(part, several=several)
         if len(several.faults) == 1:
             h = several.faults[0].hypothesis._replace(model=stack[-1].model)
-            elsewhere = together.wrong - made.wrong
-            return _with(made, [_over(h, cases, comparator)], elsewhere, cases, comparator)
-        return made
+            elsewhere = together.wrong - part.wrong
+            return _with(part, [_over(h, cases, comparator)], elsewhere, cases, comparator)
+        return part
     first = together.findings[0].explained if together.findings else 0
     best = [_over(space.own(f.hypothesis, i), cases, comparator) for f in together.findings if f.explained == first]
     best = sorted(best, key=lambda f: f.rank)
-    return _with(made, best, together.wrong - made.wrong, cases, comparator)
+    return _with(part, best, together.wrong - part.wrong, cases, comparator)
 
 
 def _with(
-    made: Diagnosis, findings: Sequence[Finding], elsewhere: int, cases: Sequence[Case], comparator: Comparator
+    part: Diagnosis, findings: Sequence[Finding], elsewhere: int, cases: Sequence[AnsweredCase], comparator: Comparator
 ) -> Diagnosis:
     """A diagnosis with findings, those that explain more than assuming no fault."""
-    found = tuple(f for f in findings if f.explained > made.examined - made.wrong)
-    if not found:
-        return made
-    exception = next((c for c in cases if not explains(found[0].hypothesis, c, comparator)), None)
-    return dataclasses.replace(made, findings=found, exception=exception, elsewhere=elsewhere)
+    explaining = tuple(f for f in findings if f.explained > part.examined - part.wrong)
+    if not explaining:
+        return part
+    exception = next((c for c in cases if not explains(explaining[0].hypothesis, c, comparator)), None)
+    return dataclasses.replace(part, findings=explaining, exception=exception, elsewhere=elsewhere)
 
 
-def _over(h: Hypothesis, cases: Sequence[Case], comparator: Comparator) -> Finding:
+def _over(h: Hypothesis, cases: Sequence[AnsweredCase], comparator: Comparator) -> Finding:
     """How much of a part's cases a hypothesis explains."""
-    found = [c for c in cases if explains(h, c, comparator)]
-    return Finding(h, len(found), sum(not c.agrees for c in found))
+    explained = [c for c in cases if explains(h, c, comparator)]
+    return Finding(h, len(explained), sum(not c.agrees for c in explained))
 
 
-def _corroborate(found: dict[Unit, Diagnosis | None]) -> None:
+def _corroborate(of_unit: dict[Unit, Diagnosis | None]) -> None:
     """Count, for each diagnosis that explains its part, the mismatches that the same explains in other parts; of
     several, the one that explains the most is the first."""
-    whole = {unit: d for unit, d in found.items() if d is not None and d.several is None and d.complete}
+    whole = {unit: d for unit, d in of_unit.items() if d is not None and d.several is None and d.complete}
     counts: Counter[str] = Counter()
     for d in whole.values():
         counts.update(dict.fromkeys({f.hypothesis.name for f in d.best}, d.wrong))
@@ -108,4 +108,4 @@ def _corroborate(found: dict[Unit, Diagnosis | None]) -> None:
         rest = [f for f in d.findings if f not in order]
         elsewhere = counts[order[0].hypothesis.name] - d.wrong
         findings = (*order, *rest)
-        found[unit] = dataclasses.replace(d, findings=findings, elsewhere=max(elsewhere, d.elsewhere))
+        of_unit[unit] = dataclasses.replace(d, findings=findings, elsewhere=max(elsewhere, d.elsewhere))

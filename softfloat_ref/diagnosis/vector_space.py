@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model, expected_model
 from softfloat_ref.diagnosis.policy_space import PolicySpace, ends_of
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
@@ -25,23 +25,23 @@ class VectorSpace(PolicySpace):
 
     def model(self, point: Policy) -> Model | None:
         try:
-            return expected_model(self._made(point))
+            return expected_model(self._unit_of(point))
         except Error:
             return None
 
-    def _made(self, point: Policy) -> VectorUnit:
+    def _unit_of(self, point: Policy) -> VectorUnit:
         return dataclasses.replace(self.unit, policy=point)  # type: ignore[no-any-return]
 
     def key(self, point: Policy) -> Hashable:
         return point.flush_inputs, point.nan, tuple(target(self.unit.out, point)), ends_of(self.unit.out, point)
 
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
-        unit = self._made(point)
-        for name, says, changes in _changed(unit):
-            yield Hypothesis(name, says, expected_model(dataclasses.replace(unit, **changes)))
+        unit = self._unit_of(point)
+        for name, text, changes in _changed(unit):
+            yield Hypothesis(name, text, expected_model(dataclasses.replace(unit, **changes)))
         yield from _swapped(unit)
 
-    def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
+    def suggested(self, point: Policy, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         return iter(())
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
@@ -65,10 +65,10 @@ def _swapped(unit: VectorUnit) -> Iterator[Hypothesis]:
         ("lanes reversed", "gives the lanes in reverse order", range(n - 1, -1, -1)),
         ("lanes exchanged", "exchanges neighbouring lanes", pairs),
     )
-    for name, says, order in orders:
+    for name, text, order in orders:
 
         def moved(inputs: Sequence[int], order: Sequence[int] = order) -> tuple[int, ...] | None:
-            found = model(inputs)
-            return None if found is None else (*(found[i] for i in order), *found[n:])
+            codes = model(inputs)
+            return None if codes is None else (*(codes[i] for i in order), *codes[n:])
 
-        yield Hypothesis(name, says, moved)
+        yield Hypothesis(name, text, moved)

@@ -16,7 +16,7 @@ from softfloat_ref.workflow.units import default_cases, vectors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from softfloat_ref.diagnosis.parts import Explanation
+    from softfloat_ref.diagnosis.parts import ReportDiagnosis
 
 
 def check(
@@ -57,7 +57,7 @@ def check(
     return check_command(cases, device, timeout_s=timeout_s, **how)
 
 
-def diagnose(report: CheckReport) -> Explanation | None:
+def diagnose(report: CheckReport) -> ReportDiagnosis | None:
     """What the device of a report seems to do; None if nothing was wrong. `lines()` has the text."""
     from softfloat_ref.diagnosis.parts import explanation
 

@@ -263,9 +263,9 @@ def _explain_operation(unit: OperationUnit, inputs: Sequence[int], got: int | No
 
     def defects() -> Defects:
         from softfloat_ref.diagnosis.operation_defects import scalar_defects
-        from softfloat_ref.diagnosis.operation_models import Scalar
+        from softfloat_ref.diagnosis.operation_models import ScalarOperation
 
-        return ((h.name, h.model((*codes, word or 0))) for h in scalar_defects(Scalar(sig, unit.policy)))
+        return ((h.name, h.model((*codes, word or 0))) for h in scalar_defects(ScalarOperation(sig, unit.policy)))
 
     explanation = explain_operation(sig, codes, unit.policy, word)
     return _rounded(explanation, sig.out, run, unit.policy, defects, got, flags)

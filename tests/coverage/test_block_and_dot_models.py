@@ -28,8 +28,8 @@ from softfloat_ref.units import DequantizeUnit, DotUnit, QuantizeUnit
 
 
 def quantization(fmt: str, values: str, profile: str = "", **policy: object) -> Coverage:
-    found, chosen = get_block_format(fmt), get_policy("ieee").replace(**policy)
-    return models.quantization(QuantizeUnit.make(found, values, chosen, profile or None))
+    block, chosen = get_block_format(fmt), get_policy("ieee").replace(**policy)
+    return models.quantization(QuantizeUnit.make(block, values, chosen, profile or None))
 
 
 def products(a: str, b: str, out: str, acc: str, k: int) -> Coverage:

@@ -37,8 +37,8 @@ def sums() -> Coverage:
     """Four additions side by side, with random words that they do not look at, and the flags of all."""
 
     def answer(inputs: Sequence[int]) -> tuple[int, ...]:
-        found = [evaluate("add", (inputs[i], inputs[4 + i]), FP16) for i in range(4)]
-        return (*(int(x.bits) for x in found), int(found[0].flags | found[1].flags | found[2].flags | found[3].flags))
+        sums = [evaluate("add", (inputs[i], inputs[4 + i]), FP16) for i in range(4)]
+        return (*(int(x.bits) for x in sums), int(sums[0].flags | sums[1].flags | sums[2].flags | sums[3].flags))
 
     inputs = Field("a", "operand", 16, 4, FP16), Field("b", "operand", 16, 4, FP16), Field("r", "random", 5, 4)
     return by_fields((*inputs, Field("sums", "result", 16, 4, FP16), Field("flags", "flags", 5)), answer)
@@ -48,13 +48,13 @@ def sums() -> Coverage:
 @pytest.mark.parametrize("make", [requantizer, sums])
 def test_every_bin_is_hit_by_its_own_cases(make) -> None:  # type: ignore[no-untyped-def]
     coverage = make()
-    made = list(stream(coverage, 2))
-    assert len({case for _, case in made}) == len(made)
-    assert all(tag in coverage.hits(case) for tag, case in made)
-    found = report(coverage, "set", "every case", count(coverage, (case for _, case in made)), {})
-    assert (found.empty, found.totals["unreachable"]) == ([], 0)
-    assert found.totals["hit"] == sum(map(len, coverage.names().values()))
-    assert list(itertools.islice(stream(make(), 2), 200)) == made[:200]
+    directed = list(stream(coverage, 2))
+    assert len({case for _, case in directed}) == len(directed)
+    assert all(tag in coverage.hits(case) for tag, case in directed)
+    measured = report(coverage, "set", "every case", count(coverage, (case for _, case in directed)), {})
+    assert (measured.empty, measured.totals["unreachable"]) == ([], 0)
+    assert measured.totals["hit"] == sum(map(len, coverage.names().values()))
+    assert list(itertools.islice(stream(make(), 2), 200)) == directed[:200]
 
 
 def test_classes_lanes_pairs_and_results() -> None:

@@ -14,9 +14,9 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.classes import class_of, coarse
 from softfloat_ref.coverage.engine import page
-from softfloat_ref.coverage.engine.measure import BinLine, ModelReport, Report, count, summary
+from softfloat_ref.coverage.engine.measure import BinLine, CoverageReport, ModelReport, count, summary
 from softfloat_ref.coverage.engine.waivers import read_waivers
-from softfloat_ref.coverage.operation.setting import Setting
+from softfloat_ref.coverage.operation.setting import OperationSetting
 from softfloat_ref.coverage.operation.sv_covergroups import class_ranges, package
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
@@ -46,17 +46,17 @@ def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def report(*args: str | Path) -> dict:  # type: ignore[type-arg]
     code, out, _ = run("coverage", *map(str, args), "--json")
     assert code == 0
-    found = json.loads(out)
-    assert isinstance(found, dict)
-    return found
+    table = json.loads(out)
+    assert isinstance(table, dict)
+    return table
 
 
 def test_report_of_a_folder(smoke: Path, tmp_path: Path) -> None:
     """The same numbers as text, JSON and page."""
-    found = report("report", smoke)
-    bins = {b["id"]: b for m in found["models"] for b in m["bins"]}
-    assert found["measured"] == "every case"
-    assert len(bins) == sum(found["totals"].values()) == 1506
+    table = report("report", smoke)
+    bins = {b["id"]: b for m in table["models"] for b in m["bins"]}
+    assert table["measured"] == "every case"
+    assert len(bins) == sum(table["totals"].values()) == 1506
     assert bins["B3/pos.lsb0.guard1.sticky0"]["status"] == "hit"
     assert bins["B6/pos.0to0.25"] == {
         "id": "B6/pos.0to0.25",
@@ -66,7 +66,7 @@ def test_report_of_a_folder(smoke: Path, tmp_path: Path) -> None:
     }
     code, out, _ = run("coverage", "report", str(smoke), "--html", str(tmp_path / "page.html"))
     assert code == 0
-    totals = found["totals"]
+    totals = table["totals"]
     last = next(line for line in out.splitlines() if line.startswith("total")).split()
     assert last[1:] == [str(x) for x in (1506, *(totals[s] for s in ("hit", "empty", "waived", "unreachable")))]
     empty = [name for name, b in bins.items() if b["status"] == "empty"]
@@ -110,7 +110,7 @@ def test_what_a_simulation_executed(smoke: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "the log has no results"),
         ("3c00 xx\n", "bad.log:1: '3c00 xx' is not a line"),
@@ -119,10 +119,10 @@ def test_what_a_simulation_executed(smoke: Path, tmp_path: Path) -> None:
         ("3c00 00\n" * 501, "bad.log:501: more results than the set has cases"),
     ],
 )
-def test_bad_logs(tmp_path: Path, content: str, said: str) -> None:
+def test_bad_logs(tmp_path: Path, content: str, message: str) -> None:
     log = tmp_path / "bad.log"
     log.write_text(content)
-    with pytest.raises(Error, match=re.escape(said)):
+    with pytest.raises(Error, match=re.escape(message)):
         list(executed_cases(ADDITIONS, log))
 
 
@@ -147,9 +147,9 @@ def test_waivers(tmp_path: Path) -> None:
     generate(VectorSet.make("add", "fp16", 100), folder)
     waivers = tmp_path / "waivers.toml"
     waivers.write_text('[[waive]]\nbin = "*"\nreason = "all of\\n it"\n\n[[waive]]\nbin = "B8/*"\nreason = "late"\n')
-    found = report("report", folder, "--waive", waivers)
-    assert found["totals"]["empty"] == 0 < found["totals"]["waived"]
-    assert {b["why"] for m in found["models"] for b in m["bins"] if b["status"] == "waived"} == {"all of it"}
+    table = report("report", folder, "--waive", waivers)
+    assert table["totals"]["empty"] == 0 < table["totals"]["waived"]
+    assert {b["why"] for m in table["models"] for b in m["bins"] if b["status"] == "waived"} == {"all of it"}
     assert run("coverage", "report", str(folder), "--require-coverage")[0] == 1
     code, out, err = run("coverage", "waive", str(waivers), str(folder))
     assert (code, out.count("waived: ")) == (0, 1506)
@@ -158,16 +158,16 @@ def test_waivers(tmp_path: Path) -> None:
     assert run("vectors", "verify", str(folder))[0] == 0
     waivers.write_text('[[waive]]\nbin = "B3/pos.lsb0.guard1.sticky0"\nreason = "one"\n')
     code, _, err = run("coverage", "waive", str(waivers), str(folder))
-    kept = folder / "waivers.toml"
-    said = f"1 bin waived in {kept}; replaced the earlier waivers, 1506 bins, 1505 of them no longer waived\n"
-    assert (code, err) == (0, said)
-    kept.write_text("broken")
-    said = run("coverage", "waive", str(waivers), str(folder))[2]
-    assert said.endswith("; replaced a file that did not hold waivers\n")
+    stored = folder / "waivers.toml"
+    message = f"1 bin waived in {stored}; replaced the earlier waivers, 1506 bins, 1505 of them no longer waived\n"
+    assert (code, err) == (0, message)
+    stored.write_text("broken")
+    message = run("coverage", "waive", str(waivers), str(folder))[2]
+    assert message.endswith("; replaced a file that did not hold waivers\n")
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ('[[waive]]\nbin = "B3/pos.lsb0.guard1.stick0"\nreason = "x"\n', "did you mean B3/pos.lsb0.guard1.sticky0"),
         ('[[waive]]\nbin = "B99/*"\nreason = "x"\n', "unknown bin"),
@@ -183,10 +183,10 @@ def test_waivers(tmp_path: Path) -> None:
         ("= 3", "not valid TOML"),
     ],
 )
-def test_bad_waivers(tmp_path: Path, content: str, said: str) -> None:
+def test_bad_waivers(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "bad.toml").write_text(content)
     assert ADDITIONS.coverage is not None
-    with pytest.raises(Error, match=re.escape(said)):
+    with pytest.raises(Error, match=re.escape(message)):
         read_waivers(tmp_path / "bad.toml", ADDITIONS.coverage)
 
 
@@ -219,7 +219,7 @@ def test_exhaustive_is_confirmed(tmp_path: Path) -> None:
 def test_page_escapes() -> None:
     """Whatever stands in names and reasons."""
     bins = (BinLine("X/<b>", "waived", 0, 'a "reason" & <i>'), BinLine("X/c", "hit", 3), BinLine("X/d", "empty", 0))
-    text = page.html(Report("<set>", "every case", 3, (ModelReport("X", "title & <more>", bins),)))
+    text = page.html(CoverageReport("<set>", "every case", 3, (ModelReport("X", "title & <more>", bins),)))
 
     class Tags(html.parser.HTMLParser):
         seen: set[str] = set()  # noqa: RUF012
@@ -247,10 +247,12 @@ def test_class_ranges(name: str) -> None:
     """The ranges of the covergroups are the classes."""
     fmt = get_format(name)
     for coarsely in (False, True):
-        found = {c: k for k, listed in class_ranges(fmt, coarsely).items() for a, b in listed for c in range(a, b + 1)}
+        classes = {
+            c: k for k, listed in class_ranges(fmt, coarsely).items() for a, b in listed for c in range(a, b + 1)
+        }
         for code in range(1 << fmt.width):
             wanted = class_of(fmt, code)
-            assert found[code] == (coarse(wanted) if coarsely else wanted)
+            assert classes[code] == (coarse(wanted) if coarsely else wanted)
 
 
 @pytest.mark.full(keep=3)
@@ -271,12 +273,12 @@ def test_summary_of_the_directed_cases(vectors: VectorSet) -> None:
     coverage = vectors.coverage
     assert coverage is not None
     hits, cases = count(coverage, [case for _, case in vectors.directed()])
-    found = summary(vectors)
-    assert found is not None
-    assert found["cases"] == cases > 0
-    assert found["hit"] == sum(m["hit"] for m in found["models"].values())
+    totals = summary(vectors)
+    assert totals is not None
+    assert totals["cases"] == cases > 0
+    assert totals["hit"] == sum(m["hit"] for m in totals["models"].values())
     for model, names in coverage.names().items():
-        assert found["models"][model] == {"bins": len(names), "hit": sum(name in hits for name in names)}
+        assert totals["models"][model] == {"bins": len(names), "hit": sum(name in hits for name in names)}
 
 
 def test_covergroups(smoke: Path, tmp_path: Path) -> None:
@@ -286,18 +288,18 @@ def test_covergroups(smoke: Path, tmp_path: Path) -> None:
     text = out.read_text()
     coverage = VectorSet.make("add", "fp16", 1).coverage
     assert coverage is not None
-    assert isinstance(coverage.where, Setting)
+    assert isinstance(coverage.where, OperationSetting)
     assert text == package(coverage, "add_fp16_rne").text
     for model in ("B3", "B9"):
         for b in coverage.bins()[model]:
             assert f"// {b.id}\n" in text
     simulator = find("verilator")
     assert isinstance(simulator, Verilator)
-    said = subprocess.run(
+    output = subprocess.run(
         [str(simulator.executable), "--lint-only", "-Wno-COVERIGN", str(out)],
         env={"VERILATOR_ROOT": str(simulator.root)} if simulator.root else None,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert said.returncode == 0, said.stderr
+    assert output.returncode == 0, output.stderr

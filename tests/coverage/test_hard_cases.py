@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from softfloat_ref.coverage.operation.hard_cases import KINDS, HardCases
-from softfloat_ref.coverage.operation.setting import Setting
+from softfloat_ref.coverage.operation.setting import OperationSetting
 from softfloat_ref.oracle.operations import signature
 from softfloat_ref.oracle.policies import Policy
 
@@ -15,7 +15,7 @@ MODEL = HardCases()
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("op", "out", "least"), [("exp", "fp32", 17), ("tanh", "bf16", 16)])
 def test_they_are_found_and_hit(op: str, out: str, least: int) -> None:
-    where = Setting(signature(op, "fp32", out), Policy())
+    where = OperationSetting(signature(op, "fp32", out), Policy())
     bins = MODEL.bins(where)
     assert len(bins) == len(KINDS)
     for (kind,), name in bins.items():
@@ -31,7 +31,7 @@ def test_they_are_found_and_hit(op: str, out: str, least: int) -> None:
 
 
 def test_ordinary_results_are_not_hard() -> None:
-    where = Setting(signature("exp", "fp32"), Policy())
+    where = OperationSetting(signature("exp", "fp32"), Policy())
     hits = [list(MODEL.hits(where.events((0x3F800000 + i,)))) for i in range(200)]
     assert not any(hits)
 
@@ -41,4 +41,4 @@ def test_ordinary_results_are_not_hard() -> None:
     [("exp", "bf16", Policy()), ("exp", "fp64", Policy()), ("sin", "fp32", Policy()), ("add", "fp32", Policy())],
 )
 def test_where_there_is_no_search(op: str, fmt: str, policy: Policy) -> None:
-    assert not MODEL.applies(Setting(signature(op, fmt), policy))
+    assert not MODEL.applies(OperationSetting(signature(op, fmt), policy))

@@ -25,19 +25,19 @@ NAME = VECTORS.name
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("mixed")
-    generate(VECTORS, made)
-    return made
+    path = tmp_path_factory.mktemp("mixed")
+    generate(VECTORS, path)
+    return path
 
 
 def report(*args: str | Path) -> dict:  # type: ignore[type-arg]
-    found = json.loads(command.ok("coverage", *map(str, args), "--json"))
-    assert isinstance(found, dict)
-    return found
+    table = json.loads(command.ok("coverage", *map(str, args), "--json"))
+    assert isinstance(table, dict)
+    return table
 
 
 def test_each_part_has_the_report_it_has_by_itself(folder: Path) -> None:
-    found = report("report", folder)
+    table = report("report", folder)
     own: dict[OperationUnit, list[tuple[int, ...]]] = {p: [] for p in PARTS}
     for inputs in VECTORS.inputs():
         part, case = VECTORS.unit.selected(inputs)
@@ -46,13 +46,13 @@ def test_each_part_has_the_report_it_has_by_itself(folder: Path) -> None:
         coverage = VectorSet(part, 1).coverage
         assert coverage is not None
         alone = measure.report(coverage, part.name, "", measure.count(coverage, cases), {})
-        assert found["parts"][part.name] == alone.totals
-        models = {m["id"]: m for m in found["models"]}
+        assert table["parts"][part.name] == alone.totals
+        models = {m["id"]: m for m in table["models"]}
         for m in alone.models:
             assert [b["hits"] for b in models[f"{part.name}/{m.id}"]["bins"]] == [b.hits for b in m.bins]
             assert models[f"{part.name}/{m.id}"]["bins"][0]["id"] == f"{part.name}/{m.bins[0].id}"
-    assert list(found["parts"]) == [p.name for p in PARTS]
-    assert found["totals"]["hit"] == sum(p["hit"] for p in found["parts"].values())
+    assert list(table["parts"]) == [p.name for p in PARTS]
+    assert table["totals"]["hit"] == sum(p["hit"] for p in table["parts"].values())
     assert read_manifest(folder)["coverage"] is None  # no case has a tag
 
 
@@ -63,8 +63,8 @@ def test_the_results_of_a_simulation(folder: Path, tmp_path: Path) -> None:
     log.write_text("\n".join(lines))
     assert report("from-results", log, "--golden", folder)["parts"] == report("report", folder)["parts"]
     log.write_text("\n".join(x for x in lines if x.startswith("1 ")))
-    found = report("from-results", log, "--golden", folder)["parts"]
-    assert [bool(part["hit"]) for part in found.values()] == [False, True, False]
+    parts = report("from-results", log, "--golden", folder)["parts"]
+    assert [bool(part["hit"]) for part in parts.values()] == [False, True, False]
     log.write_text("\n".join(" ".join([*x.split()[-2:]]) for x in lines))  # results in the order of the set
     assert report("from-results", log, "--golden", folder)["parts"] == report("report", folder)["parts"]
     codes = " ".join(["1", "0", *lines[0].split()[2:]])  # mul of the first format is no part
@@ -87,6 +87,6 @@ def test_text_page_waivers_and_exit_codes(folder: Path, tmp_path: Path) -> None:
     done = command.run("coverage", "report", str(folder), "--require-coverage", "--waive", str(waivers))
     assert done.returncode == 0
     waivers.write_text('[[waive]]\nbin = "add_fp16_rne/B1/*"\nreason = "none"\n')
-    found = report("report", folder, "--waive", str(waivers))["parts"]
-    assert [bool(part["waived"]) for part in found.values()] == [True, False, False]
+    parts = report("report", folder, "--waive", str(waivers))["parts"]
+    assert [bool(part["waived"]) for part in parts.values()] == [True, False, False]
     assert "scalar operations" in command.refused("coverage", "export-sv", str(folder), "-o", str(tmp_path / "x.sv"))

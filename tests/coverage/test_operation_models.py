@@ -16,11 +16,11 @@ import volume
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, RANDOM, stream
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.coverage.engine.measure import measured, summary
+from softfloat_ref.coverage.engine.measure import set_report, summary
 from softfloat_ref.coverage.operation import shapes, solve
 from softfloat_ref.coverage.operation.factors import product_between, quotient, simplest
 from softfloat_ref.coverage.operation.last_places import root_modulo
-from softfloat_ref.coverage.operation.models import MODELS, operation
+from softfloat_ref.coverage.operation.models import MODELS, operations
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
@@ -56,7 +56,7 @@ FULL = [
 
 
 def made(op, fmt, out=None, policy=None) -> Coverage:  # type: ignore[no-untyped-def]
-    return operation(signature(op, fmt, out), get_policy(policy))
+    return operations(signature(op, fmt, out), get_policy(policy))
 
 
 @pytest.mark.full(keep=4)
@@ -65,16 +65,16 @@ def made(op, fmt, out=None, policy=None) -> Coverage:  # type: ignore[no-untyped
 def test_one_binade_stands_for_all(op: str, fmt: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And operands are where the inverse says: the same is found by trying every binade, and bisecting all codes."""
     out = "s1e6m2" if op == "convert" else None
-    made = []
+    settings = []
     for everywhere in (False, True):
         if everywhere:
             monkeypatch.setattr(shapes, "_as_near_one", lambda where, shape: False)
             monkeypatch.setattr(solve, "_bracket", lambda where, formula, region, low, high: (low, high))
-        coverage = operation.__wrapped__(signature(op, fmt, out), get_policy(None))
+        coverage = operations.__wrapped__(signature(op, fmt, out), get_policy(None))
         bins = [(b.id, b.unreachable) for listed in coverage.bins().values() for b in listed]
-        made.append((bins, list(itertools.islice(stream(coverage, 2), 300))))
-    assert any(unreachable for _, unreachable in made[0][0])
-    assert made[0] == made[1]
+        settings.append((bins, list(itertools.islice(stream(coverage, 2), 300))))
+    assert any(unreachable for _, unreachable in settings[0][0])
+    assert settings[0] == settings[1]
 
 
 @pytest.mark.full(keep=1)
@@ -95,10 +95,10 @@ def test_level_1_hits_every_reachable_bin(op, fmt, out, policy) -> None:  # type
     assert [b.id for b in bins if not b.unreachable and not hit[b.id]] == []
     assert [b.id for b in bins if b.unreachable and hit[b.id]] == []
     assert set(hit) <= {b.id for b in bins}
-    found = summary(vectors)
-    assert found is not None
-    assert found["hit"] == sum(not b.unreachable for b in bins)
-    assert found["bins"] >= found["hit"]  # some may be out of reach by enumeration alone
+    totals = summary(vectors)
+    assert totals is not None
+    assert totals["hit"] == sum(not b.unreachable for b in bins)
+    assert totals["bins"] >= totals["hit"]  # some may be out of reach by enumeration alone
 
 
 SMALL = [
@@ -172,7 +172,7 @@ def test_bounds_hold_for_formulas_that_no_solver_knows(formula: Formula) -> None
     fmt = get_format("s1e2m1")
     arity = 1 + max(i for term in formula.terms for i in (*term.factors, formula.divisor or 0))
     row = Operation("composed", ("float",) * arity, function, formula=formula, rounds=True)
-    coverage = operation.__wrapped__(Signature(row, (fmt,) * arity, fmt), Policy())
+    coverage = operations.__wrapped__(Signature(row, (fmt,) * arity, fmt), Policy())
     hit = set().union(*map(coverage.hits, itertools.product(range(16), repeat=arity)))
     unreachable = {b.id for listed in coverage.listed.values() for b in listed if b.unreachable}
     assert hit
@@ -257,12 +257,12 @@ def test_exhaustive() -> None:
     vectors = VectorSet.make("add", "fp6_e2m3", level=EXHAUSTIVE)
     assert list(vectors.inputs()) == list(itertools.product(range(64), range(64)))
     assert list(vectors.tag_runs()) == [(EXHAUSTIVE, 4096)]
-    for op, fmt, count, said in (
+    for op, fmt, count, message in (
         ("fma", "fp16", None, "2^48 cases"),
         ("add", "fp4_e2m1", 100, "omit the number"),
         ("quantize", "mxfp8", None, "scalar operations"),
     ):
-        with pytest.raises(Error, match=said.replace("^", r"\^")):
+        with pytest.raises(Error, match=message.replace("^", r"\^")):
             VectorSet.make(op, fmt, count, level=EXHAUSTIVE)
     with pytest.raises(Error, match="unknown level"):
         VectorSet.make("add", "fp16", level="3")
@@ -271,11 +271,11 @@ def test_exhaustive() -> None:
 
 
 def test_measured_in_part() -> None:
-    found = measured(VectorSet.make("add", "fp16", level=1), most=500)
-    assert found is not None
-    assert found.measured == "the first 500 of 50000 cases"
-    assert 0 < found.totals["empty"] == len(found.empty)
-    assert found.totals["hit"] > 500
+    measured_part = set_report(VectorSet.make("add", "fp16", level=1), most=500)
+    assert measured_part is not None
+    assert measured_part.measured == "the first 500 of 50000 cases"
+    assert 0 < measured_part.totals["empty"] == len(measured_part.empty)
+    assert measured_part.totals["hit"] > 500
 
 
 def test_simplest_fraction() -> None:
@@ -316,21 +316,21 @@ print(found.hexdigest())
 @pytest.mark.full
 def test_the_same_everywhere() -> None:
     """Whatever the order of sets and dictionaries of a process."""
-    said = set()
+    outputs = set()
     for seed in ("0", "77"):
         run = subprocess.run(
             [sys.executable, "-c", DIGEST], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        said.add(run.stdout)
-    assert len(said) == 1
-    assert hashlib.sha256(b"").hexdigest() not in said
+        outputs.add(run.stdout)
+    assert len(outputs) == 1
+    assert hashlib.sha256(b"").hexdigest() not in outputs
 
 
 @pytest.mark.parametrize("op", ["lt", "le", "eq", "max"])
 def test_a_short_set_of_comparisons_has_equal_numbers_of_either_sign(op: str) -> None:
     """A comparator that negates operands without care for those that are equal fails on these."""
-    coverage = operation(signature(op, "fp16"), Policy())
+    coverage = operations(signature(op, "fp16"), Policy())
     short = [case for _, case in itertools.islice(stream(coverage, 4), 24)]
     assert {a >> 15 for a, b in short if a == b and a & 0x7FFF} == {0, 1}
     assert any((a ^ b) == 0x8000 and a & 0x7FFF for a, b in short)

@@ -17,7 +17,7 @@ from mutation.diagnosed import diagnosed
 from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.checked import space_of
 from softfloat_ref.diagnosis.cost import code_cost, simpler_codes
-from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.operation_models import ScalarOperation
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import Policy, get_policy
@@ -75,9 +75,9 @@ SMALL_DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 120)
     ],
 )
 def test_a_listed_defect_is_named(vectors: VectorSet, name: str) -> None:
-    found = diagnosis(vectors, defect(vectors, name))
-    assert found.complete
-    assert name in names(found)
+    d = diagnosis(vectors, defect(vectors, name))
+    assert d.complete
+    assert name in names(d)
 
 
 @pytest.mark.parametrize("policy", ["tpu-bf16", "ptx"])
@@ -85,9 +85,9 @@ def test_a_conversion_that_only_appends_zeros(policy: str) -> None:
     """Its listed defects are of codes; each shows, and is named."""
     vectors = VectorSet.make("convert", "bf16", 300, out="fp32", policy=policy)
     for name in ("sign inverted", "exponent -1", "subnormals flushed"):
-        found = diagnosis(vectors, defect(vectors, name))
-        assert found.complete
-        assert name in names(found)
+        d = diagnosis(vectors, defect(vectors, name))
+        assert d.complete
+        assert name in names(d)
 
 
 @pytest.mark.full(keep=1)
@@ -103,14 +103,16 @@ def test_a_conversion_that_only_appends_zeros(policy: str) -> None:
 def test_two_defects_at_once(vectors: VectorSet, first: str, second: str) -> None:
     under = defect(vectors, first)
     space = space_of(vectors)
-    found = diagnosis(vectors, next(h.model for h in space.answer_defects(under) if h.name == second))
-    assert found.complete
-    assert f"{first}; {second}" in names(found)
+    d = diagnosis(vectors, next(h.model for h in space.answer_defects(under) if h.name == second))
+    assert d.complete
+    assert f"{first}; {second}" in names(d)
 
 
 def test_no_double_rounding_through_a_format_that_holds_every_operand() -> None:
-    found = {h.name for h in space_of(TO_E4M3).defects(TO_E4M3.unit.policy) if h.name.startswith("double rounding via")}
-    assert found == {
+    defects = {
+        h.name for h in space_of(TO_E4M3).defects(TO_E4M3.unit.policy) if h.name.startswith("double rounding via")
+    }
+    assert defects == {
         f"double rounding via {f}{more}" for f in ("fp16", "bf16") for more in ("", ", overflow to the next code")
     }
     bf16 = VectorSet.make("convert", "bf16", 1, out="fp8_e5m2")
@@ -118,17 +120,17 @@ def test_no_double_rounding_through_a_format_that_holds_every_operand() -> None:
 
 
 def test_no_overflow_to_the_next_code_where_it_goes_there_anyway() -> None:
-    found = {
+    defects = {
         str(mode): [h.name for h in space_of(FMA).defects(Policy(mode)) if "next code" in h.name]
         for mode in ("rne", "rtz")
     }
-    assert found["rne"] == []
-    assert "overflow to the next code" in found["rtz"]
+    assert defects["rne"] == []
+    assert "overflow to the next code" in defects["rtz"]
 
 
 @pytest.mark.full(keep=2)
 @pytest.mark.parametrize(
-    ("vectors", "fields", "says"),
+    ("vectors", "fields", "name"),
     [
         (FMA, {"rounding": "rtz"}, "rounding = rtz"),
         (FMA, {"flush_outputs": True}, "flush_outputs = on"),
@@ -139,11 +141,11 @@ def test_no_overflow_to_the_next_code_where_it_goes_there_anyway() -> None:
         (TO_E4M3, {"rounding": "rna"}, "rounding = rna"),
     ],
 )
-def test_another_policy_is_named(vectors: VectorSet, fields: dict[str, object], says: str) -> None:
+def test_another_policy_is_named(vectors: VectorSet, fields: dict[str, object], name: str) -> None:
     other = vectors.with_unit(policy=get_policy(fields)).of_count(1)
-    found = diagnosis(vectors, Scalar.of(other.unit).plain())
-    assert found.complete
-    assert names(found)[0] == says
+    d = diagnosis(vectors, ScalarOperation.of(other.unit).plain())
+    assert d.complete
+    assert names(d)[0] == name
 
 
 def test_another_profile_and_accumulator_are_named() -> None:
@@ -160,24 +162,25 @@ def test_another_profile_and_accumulator_are_named() -> None:
 def test_cases_that_agree_count() -> None:
     """A device that truncates negative results only: truncation explains every mismatch, and is not said to be all."""
     rne, rtz = (
-        Scalar.of(VectorSet.make("fma", "fp16", 1, policy={"rounding": m}).unit).plain() for m in ("rne", "rtz")
+        ScalarOperation.of(VectorSet.make("fma", "fp16", 1, policy={"rounding": m}).unit).plain()
+        for m in ("rne", "rtz")
     )
 
     def model(inputs: object) -> tuple[int, ...] | None:
         right = rne(inputs)  # type: ignore[arg-type]
         return rtz(inputs) if right and right[0] >> 15 else right  # type: ignore[arg-type]
 
-    found = diagnosis(FMA, model)
-    assert found.complete
-    assert {f"rounding = {m}, where the result is negative" for m in ("rup", "rtz")} == set(names(found)[:2])
+    d = diagnosis(FMA, model)
+    assert d.complete
+    assert {f"rounding = {m}, where the result is negative" for m in ("rup", "rtz")} == set(names(d)[:2])
 
 
 def test_the_runner_up_is_refuted_by_a_case() -> None:
-    found = diagnosis(FMA, defect(FMA, "sticky dropped"))
-    assert found.runner_up is not None
-    assert found.refutation is not None
-    best, second = found.findings[0].hypothesis, found.runner_up.hypothesis
-    assert best.model(found.refutation.inputs) == found.refutation.got != second.model(found.refutation.inputs)
+    d = diagnosis(FMA, defect(FMA, "sticky dropped"))
+    assert d.runner_up is not None
+    assert d.refutation is not None
+    best, second = d.findings[0].hypothesis, d.runner_up.hypothesis
+    assert best.model(d.refutation.inputs) == d.refutation.got != second.model(d.refutation.inputs)
 
 
 def test_mismatches_are_shrunk() -> None:
@@ -203,9 +206,9 @@ def test_nothing_explains_noise() -> None:
     def noise(inputs: tuple[int, ...]) -> tuple[int, ...]:
         return (hash(inputs) & 0x7F, 0)
 
-    found = diagnosis(TO_E4M3, noise)  # type: ignore[arg-type]
-    assert not found.complete
-    assert "perhaps" in report.lines(found, TO_E4M3.unit)[0] or "no policy" in report.lines(found, TO_E4M3.unit)[0]
+    d = diagnosis(TO_E4M3, noise)  # type: ignore[arg-type]
+    assert not d.complete
+    assert "perhaps" in report.lines(d, TO_E4M3.unit)[0] or "no policy" in report.lines(d, TO_E4M3.unit)[0]
 
 
 @pytest.mark.full
@@ -217,7 +220,7 @@ def test_random_bits() -> None:
     drawn = VectorSet.make("convert", "fp32", 2000, out="bf16", policy=policy, source=source)
     assert names(diagnosis(drawn, defect(drawn, "tap 10 in place of 11")))[0] == "tap 10 in place of 11"
     other = vectors.with_unit(policy=vectors.unit.policy.replace(rounding="sr-c"))
-    assert names(diagnosis(vectors, Scalar.of(other.unit).plain()))[0] == "rounding = sr-c"
+    assert names(diagnosis(vectors, ScalarOperation.of(other.unit).plain()))[0] == "rounding = sr-c"
 
 
 @pytest.mark.full
@@ -270,9 +273,9 @@ def test_planted_bugs_of_a_circuit(tmp_path: Path) -> None:
     wanted = {1: "rounding = rna", 10: "stored-normal underflow", 15: "NaN code a number"}
     circuit = CIRCUITS["fp_convert"]
     simulator = find("icarus" if shutil.which("iverilog") else None)  # starts sooner
-    found = diagnosed(circuit, [b for b in bugs(circuit) if b.number in wanted], tmp_path, 600, simulator)
-    said = {s.bug.number: names(s.diagnosis) for s in found if s.diagnosis is not None}
-    assert {n: x[0] for n, x in said.items()} == wanted
+    diagnosed_bugs = diagnosed(circuit, [b for b in bugs(circuit) if b.number in wanted], tmp_path, 600, simulator)
+    hypotheses = {s.bug.number: names(s.diagnosis) for s in diagnosed_bugs if s.diagnosis is not None}
+    assert {n: x[0] for n, x in hypotheses.items()} == wanted
 
 
 @pytest.mark.full(keep=1)

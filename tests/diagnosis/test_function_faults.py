@@ -33,9 +33,9 @@ ALL = {"exp": EXP, "tanh": TANH, "sin": SIN}
 )
 def test_a_listed_fault_is_named(op: str, name: str) -> None:
     vectors = ALL[op]
-    found = diagnosis(vectors, defect(vectors, name))
-    assert found.complete
-    assert name in names(found)
+    d = diagnosis(vectors, defect(vectors, name))
+    assert d.complete
+    assert name in names(d)
 
 
 def other(op: str, fmt: str, policy: Policy | None = None) -> Callable[[Inputs], Output]:
@@ -73,7 +73,7 @@ def clamped(inputs: Inputs) -> Output:
 
 
 def test_limits_are_found_in_the_mismatches() -> None:
-    found = diagnosis(TANH, saturated(0x4020))
-    assert found.complete
-    assert names(found)[0].startswith("limit where |a| >= 2.5")
+    d = diagnosis(TANH, saturated(0x4020))
+    assert d.complete
+    assert names(d)[0].startswith("limit where |a| >= 2.5")
     assert "clamped where |a| >= 8.0" in names(diagnosis(EXP, clamped))

@@ -23,7 +23,7 @@ from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import ask_arrays, ask_command, ask_model
 from softfloat_ref.diagnosis.identify import Examiner, Identification
 from softfloat_ref.diagnosis.kinds import confirming, examiner
-from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.operation_models import ScalarOperation
 from softfloat_ref.diagnosis.policy_space import PolicySpace, nan_rules
 from softfloat_ref.diagnosis.selftest import selftest, subject
 from softfloat_ref.golden.sets import VectorSet
@@ -55,7 +55,7 @@ def test_an_approximation_is_recognized() -> None:
     own = e.vectors.unit.approximation
     part = own.positive
     rows = ((part.rows[0][0], part.rows[0][1] ^ 1 << 6, part.rows[0][2]), *part.rows[1:])
-    for made, name in (
+    for device, name in (
         (own, "unit tanh_bf16"),
         (dataclasses.replace(own, rounding="rtz"), "unit tanh_bf16; rounding = rtz"),
         (
@@ -63,9 +63,9 @@ def test_an_approximation_is_recognized() -> None:
             "unit tanh_bf16; c1 of segment 0: bit 6 inverted",
         ),
     ):
-        found = asked(e, lambda inputs, made=made: (made.answer(inputs[0]),), 400, has_flags=False)
-        assert found.complete
-        assert found.name == name
+        result = asked(e, lambda inputs, device=device: (device.answer(inputs[0]),), 400, has_flags=False)
+        assert result.complete
+        assert result.name == name
 
 
 @pytest.mark.parametrize(("fmt", "least"), [("fp4_e2m1@e8m0/4", 20)])
@@ -73,9 +73,9 @@ def test_profiles_are_recovered(fmt: str, least: int) -> None:
     e = examiner(subject("quantize", fmt, None))
     assert len(e.candidates) >= least
     for c in list(e.candidates.values())[::19]:
-        found = asked(e, c.model, 5)
-        assert any(set(c.names) & set(x.names) for x in found.found), c.name
-        assert found.questions <= 10
+        result = asked(e, c.model, 5)
+        assert any(set(c.names) & set(x.names) for x in result.candidates), c.name
+        assert result.questions <= 10
 
 
 def test_named_accumulators_are_recovered() -> None:
@@ -85,29 +85,29 @@ def test_named_accumulators_are_recovered() -> None:
     named = [c for c in e.candidates.values() if any(n.count(",") == 0 for n in c.names)]
     assert len(named) >= 12
     for c in named[::9]:
-        found = e.identify(ask_model(e.vectors.unit, c.model), confirm)
-        assert any(set(c.names) & set(x.names) for x in found.found), c.name
-        assert found.questions <= 12
+        result = e.identify(ask_model(e.vectors.unit, c.model), confirm)
+        assert any(set(c.names) & set(x.names) for x in result.candidates), c.name
+        assert result.questions <= 12
 
 
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    ("fields", "change"),
     [
         ({"like": "x86-sse", "flush_inputs": True, "flush_outputs": True}, "flush_inputs = on, flush_outputs = on"),
         ({"like": "arm", "rounding": "rup", "overflow": "sat-finite"}, "rounding = rup"),
     ],
 )
-def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], says: str) -> None:
+def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], change: str) -> None:
     other = VectorSet.make("fma", "fp16", 1, policy=fields)
-    found = asked(fma, Scalar.of(other.unit).plain(), 150)
-    assert found.complete
-    if found.found:  # by whatever name, it is that device
+    result = asked(fma, ScalarOperation.of(other.unit).plain(), 150)
+    assert result.complete
+    if result.candidates:  # by whatever name, it is that device
         point = VectorSet.make("fma", "fp16", 1, policy=fields).unit.policy
-        assert fma.space.key(found.found[0].point) == fma.space.key(point)
+        assert fma.space.key(result.candidates[0].point) == fma.space.key(point)
     else:
-        assert says in found.name
-    assert "questions chosen one by one" in identified.lines(found, fma.vectors.unit)[-1]
+        assert change in result.name
+    assert "questions chosen one by one" in identified.lines(result, fma.vectors.unit)[-1]
 
 
 @pytest.mark.full(keep=1)
@@ -116,9 +116,9 @@ def test_a_device_with_a_defect(fma: Examiner[Any], policy: str, named: str) -> 
     """With the policy it stands on: riscv is the same device as ieee here."""
     space = PolicySpace(VectorSet.make("fma", "fp16", 1, policy=policy).unit)
     model = next(h.model for h in space.defects(space.base) if h.name == "sticky dropped, inexact kept")
-    found = asked(fma, model, 150)
-    assert found.complete
-    assert found.name == f"policy {named}; sticky dropped, inexact kept"
+    result = asked(fma, model, 150)
+    assert result.complete
+    assert result.name == f"policy {named}; sticky dropped, inexact kept"
 
 
 @pytest.mark.full
@@ -128,33 +128,35 @@ def test_an_accumulator_with_a_defect() -> None:
     for name, defect in (("fp32-sequential", "last lane left out"), ("fp32-pairwise", "zeros -0")):
         c = next(c for c in e.candidates.values() if c.name == f"accumulator {name}")
         model = next(h.model for h in e.space.at(c.point).defects(c.point) if h.name == defect)
-        found = e.identify(ask_model(e.vectors.unit, model), confirming(e.vectors, 40, 1))
-        assert found.complete
-        assert f"accumulator {name}; {defect}" in [f.hypothesis.name for f in found.closest]
+        result = e.identify(ask_model(e.vectors.unit, model), confirming(e.vectors, 40, 1))
+        assert result.complete
+        assert f"accumulator {name}; {defect}" in [f.hypothesis.name for f in result.closest]
 
 
 def test_an_unknown_device_departs_somewhere(fma: Examiner[Any]) -> None:
-    right = Scalar.of(VectorSet.make("fma", "fp16", 1).unit).plain()
+    right = ScalarOperation.of(VectorSet.make("fma", "fp16", 1).unit).plain()
 
     def model(inputs: Any) -> tuple[int, int] | None:
-        found = right(inputs)
-        return found and ((found[0] ^ (inputs[0] >> 3 & 1), found[1]))  # type: ignore[return-value]
+        output = right(inputs)
+        return output and ((output[0] ^ (inputs[0] >> 3 & 1), output[1]))  # type: ignore[return-value]
 
-    found = asked(fma, model, 120)
-    assert not found.complete
-    assert found.exception is not None
-    text = identified.lines(found, fma.vectors.unit)
+    result = asked(fma, model, 120)
+    assert not result.complete
+    assert result.exception is not None
+    text = identified.lines(result, fma.vectors.unit)
     assert text[0].endswith("no model explains every answer; the closest:")
     assert any("answers differ from the first model" in line for line in text)
 
 
 def test_without_flags(fma: Examiner[Any]) -> None:
-    found = asked(
-        fma, Scalar.of(VectorSet.make("fma", "fp16", 1, policy={"rounding": "rtz"}).unit).plain(), has_flags=False
+    result = asked(
+        fma,
+        ScalarOperation.of(VectorSet.make("fma", "fp16", 1, policy={"rounding": "rtz"}).unit).plain(),
+        has_flags=False,
     )
-    assert found.found[0].name == "rounding = rtz"
-    assert not found.has_flags
-    assert "the device gives no flags" in identified.lines(found, fma.vectors.unit)[-1]
+    assert result.candidates[0].name == "rounding = rtz"
+    assert not result.has_flags
+    assert "the device gives no flags" in identified.lines(result, fma.vectors.unit)[-1]
 
 
 def test_numpy_casts_to_nearest_even() -> None:
@@ -165,8 +167,8 @@ def test_numpy_casts_to_nearest_even() -> None:
         with np.errstate(all="ignore"):
             return a.view(np.float32).astype(np.float16).view(np.uint16)
 
-    found = e.identify(ask_arrays(vectors.unit, device), confirming(vectors, 500, 0))
-    assert "policy ieee" in found.found[0].names
+    result = e.identify(ask_arrays(vectors.unit, device), confirming(vectors, 500, 0))
+    assert "policy ieee" in result.candidates[0].names
 
 
 @pytest.mark.full(keep=3)
@@ -208,9 +210,9 @@ def test_equal_keys_are_one_device(op: str, fmt: str, out: str | None) -> None:
 
 def test_nan_rules_change_one_word() -> None:
     for text in ("canonical", "propagate", "propagate,negative,fma-quiet", "canonical,fp8_e5m2=7f"):
-        found = nan_rules(text)
-        assert len(set(found)) == len(found) >= 5
-        assert all(NanRule.parse(x) != NanRule.parse(text) for x in found)
+        rules = nan_rules(text)
+        assert len(set(rules)) == len(rules) >= 5
+        assert all(NanRule.parse(x) != NanRule.parse(text) for x in rules)
 
 
 @pytest.mark.full
@@ -219,10 +221,10 @@ def test_the_command() -> None:
     common = ("identify", "convert", "--fmt", "fp16", "--out", "fp8_e5m2", "-n", "100")
     done = run(*common, "--dut", device, "--json")
     assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads(done.stdout)
-    assert found["identified"]
-    assert found["name"] in ("policy riscv, rounding = rtz", "rounding = rtz, nan = ones")
-    assert found["questions"] <= 10
+    report = json.loads(done.stdout)
+    assert report["identified"]
+    assert report["name"] in ("policy riscv, rounding = rtz", "rounding = rtz, nan = ones")
+    assert report["questions"] <= 10
     done = run(*common, "--dut", "false")
     assert done.returncode == 1
     assert re.fullmatch(r"device failure: it gave no answer to '[0-9A-F ]+'; it ended with exit code 1\n", done.stdout)
@@ -266,15 +268,15 @@ def test_a_command_is_kept_running_where_it_answers_line_by_line(tmp_path: Path,
     command = shlex.join([sys.executable, str(script), str(log), kind])
     lists = [[(i, j) for j in range(1, 6)] for i in range(5)]
     with ask_command(vectors.unit, command) as ask:
-        found = []
+        answers = []
         for number, questions in enumerate(lists):
             if kind == "dies" and number == 3:  # the second process was asked 1, to see, and 5 and 5
                 text = "4 answers too early; it ended with exit code 3; it was asked '03 02' and 3 more lines"
                 with pytest.raises(DeviceError, match=text):
                     ask(questions)
                 break
-            found += ask(questions)
-    assert [answer.result for answer in found] == [a ^ b for part in lists[: len(found) // 5] for a, b in part]
+            answers += ask(questions)
+    assert [answer.result for answer in answers] == [a ^ b for part in lists[: len(answers) // 5] for a, b in part]
     assert log.read_text().count("started") == starts
 
 
@@ -307,7 +309,7 @@ def test_bad_usage() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "says"),
+    ("device", "message"),
     [
         (("--dut", "no-such-program"), "no such program"),
         (("--dut", "cat > log"), "without a shell"),
@@ -315,10 +317,10 @@ def test_bad_usage() -> None:
     ],
 )
 def test_a_device_is_looked_for_before_the_cases_are_made(
-    device: tuple[str, str], says: str, monkeypatch: pytest.MonkeyPatch
+    device: tuple[str, str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for maker in ("examiner", "confirming"):
         monkeypatch.setattr(app, maker, lambda *args: pytest.fail("the cases are made"))
     done = CliRunner().invoke(app.command, ["add", "--fmt", "fp16", *device], standalone_mode=False)
     assert isinstance(done.exception, Error)
-    assert says in str(done.exception)
+    assert message in str(done.exception)

@@ -40,15 +40,15 @@ def asked(fmt: str, model: Model) -> Identification[Any]:
 @pytest.mark.parametrize("overflow", ["inf", "saturate"])
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_a_right_dequantizer(fmt: str, overflow: str) -> None:
-    found = asked(fmt, expected_model(unit_of(fmt, overflow)))
-    assert [c.name for c in found.found] == [f"dequantize_overflow = {overflow}"]
-    assert found.confirmed == found.tried == 100
+    result = asked(fmt, expected_model(unit_of(fmt, overflow)))
+    assert [c.name for c in result.candidates] == [f"dequantize_overflow = {overflow}"]
+    assert result.confirmed == result.tried == 100
 
 
 def test_a_dequantizer_without_values_beyond_fp32() -> None:
-    found = asked("int8@ue4m3/16", expected_model(unit_of("int8@ue4m3/16", "inf")))
-    assert [c.names for c in found.found] == [["dequantize_overflow = saturate", "dequantize_overflow = inf"]]
-    text = identified.lines(found, unit_of("int8@ue4m3/16", "inf"))
+    result = asked("int8@ue4m3/16", expected_model(unit_of("int8@ue4m3/16", "inf")))
+    assert [c.names for c in result.candidates] == [["dequantize_overflow = saturate", "dequantize_overflow = inf"]]
+    text = identified.lines(result, unit_of("int8@ue4m3/16", "inf"))
     assert text[1] == "  identical for this operation and format: dequantize_overflow = inf"
 
 
@@ -58,10 +58,10 @@ def test_a_dequantizer_without_values_beyond_fp32() -> None:
 @pytest.mark.parametrize("fmt", FORMATS[:3])
 def test_a_defect_is_named_with_the_choice_it_stands_on(fmt: str, defect: str, overflow: str) -> None:
     model = next(h.model for h in value_defects(unit_of(fmt, overflow)) if h.name == defect)
-    found = asked(fmt, model)
-    assert found.complete
-    assert found.confirmed == 0
-    assert f"dequantize_overflow = {overflow}; {defect}" in found.names
+    result = asked(fmt, model)
+    assert result.complete
+    assert result.confirmed == 0
+    assert f"dequantize_overflow = {overflow}; {defect}" in result.names
 
 
 @pytest.mark.full(keep=1)
@@ -69,8 +69,8 @@ def test_a_defect_is_named_with_the_choice_it_stands_on(fmt: str, defect: str, o
 def test_numbers_that_the_answers_suggest(overflow: str) -> None:
     unit = unit_of("mxfp8_e4m3", overflow)
     right = expected_model(unit)
-    found = asked("mxfp8_e4m3", lambda i: right((moved(i[0], -3, unit.block.scale), *i[1:])))
-    assert found.name == f"dequantize_overflow = {overflow}; scale 3 low"
+    result = asked("mxfp8_e4m3", lambda i: right((moved(i[0], -3, unit.block.scale), *i[1:])))
+    assert result.name == f"dequantize_overflow = {overflow}; scale 3 low"
 
     def stuck(inputs: Inputs) -> Output | None:
         values = right(inputs)
@@ -86,24 +86,24 @@ def test_nothing_is_confirmed_where_no_candidate_is_left() -> None:
         values = right(inputs)
         return values and tuple(x ^ (inputs[1] % 7 == 3) for x in values)
 
-    found = asked("mxint8", model)
-    assert (found.complete, found.confirmed, found.tried) == (False, 0, 100)
-    data = identified.as_dict(found, examined("mxint8").vectors.unit)
+    result = asked("mxint8", model)
+    assert (result.complete, result.confirmed, result.tried) == (False, 0, 100)
+    data = identified.as_dict(result, examined("mxint8").vectors.unit)
     assert (data["identified"], data["confirmed"]) == (False, 0)
-    assert not any("confirmed" in x for x in identified.lines(found, examined("mxint8").vectors.unit))
+    assert not any("confirmed" in x for x in identified.lines(result, examined("mxint8").vectors.unit))
 
 
 def test_no_model_explains_any_answer() -> None:
     unit = examined("mxint8").vectors.unit
-    found = asked("mxint8", lambda _: (0x3F800001,) * 32)
-    text = identified.lines(found, unit)
-    assert found.name == "none"
+    result = asked("mxint8", lambda _: (0x3F800001,) * 32)
+    text = identified.lines(result, unit)
+    assert result.name == "none"
     assert text[0] == "dequantize mxint8: no model explains any answer, for example"
     assert "came as 3f800001" in text[1]
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "ranges"),
     [
         ([], []),
         (["F = 24", "F = 26", "F = 25"], ["F = 24 to 26"]),
@@ -118,8 +118,8 @@ def test_no_model_explains_any_answer() -> None:
         (["{} of 3", "{} of 4"], ["{} of 3 or 4"]),
     ],
 )
-def test_an_open_number_is_said_as_a_range(names: list[str], said: list[str]) -> None:
-    assert with_ranges(names) == said
+def test_an_open_number_is_said_as_a_range(names: list[str], ranges: list[str]) -> None:
+    assert with_ranges(names) == ranges
 
 
 def test_a_width_that_the_answers_leave_open() -> None:
@@ -128,5 +128,5 @@ def test_a_width_that_the_answers_leave_open() -> None:
     e = dataclasses.replace(e, questions=[q for q in e.questions if len({x for x in q if x}) > 2][:1])
     form = "accumulator fp32-sequential, the last fuse with F ="
     device = next(c for c in e.candidates.values() if c.name == f"{form} 25")
-    found = e.identify(ask_model(e.vectors.unit, device.model), [])
-    assert any(x.startswith(f"{form} 2") and x.endswith((" to 29", " or 29")) for x in found.names), found.names
+    result = e.identify(ask_model(e.vectors.unit, device.model), [])
+    assert any(x.startswith(f"{form} 2") and x.endswith((" to 29", " or 29")) for x in result.names), result.names

@@ -49,9 +49,9 @@ DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 200)
     ],
 )
 def test_it_is_named(vectors: VectorSet, name: str) -> None:
-    found = diagnosis(vectors, defect(vectors, name))
-    assert found.complete
-    assert name in names(found)
+    d = diagnosis(vectors, defect(vectors, name))
+    assert d.complete
+    assert name in names(d)
 
 
 def block(inputs: Inputs) -> tuple[int, ...]:
@@ -64,10 +64,10 @@ def lower(scale: int, by: int = 7) -> int:
 
 @pytest.mark.full
 def test_a_scale_off_by_a_constant() -> None:
-    found = diagnosis(BLOCKS, lambda inputs: (lower(block(inputs)[0]), *block(inputs)[1:]))
-    assert names(found) == ["scale byte 7 low"]
-    found = diagnosis(VALUES, lambda inputs: tuple(VALUES.unit.answer((lower(inputs[0]), *inputs[1:]))))
-    assert names(found) == ["scale 7 low"]
+    d = diagnosis(BLOCKS, lambda inputs: (lower(block(inputs)[0]), *block(inputs)[1:]))
+    assert names(d) == ["scale byte 7 low"]
+    d = diagnosis(VALUES, lambda inputs: tuple(VALUES.unit.answer((lower(inputs[0]), *inputs[1:]))))
+    assert names(d) == ["scale 7 low"]
 
     def low(inputs: Inputs) -> Output:
         return tuple(DOTS.unit.answer((lower(inputs[0], 5), *inputs[1:])))
@@ -81,44 +81,44 @@ def test_a_scale_off_in_most_cases() -> None:
 
     def model(inputs: Inputs) -> Output:
         scale, *elements = block(inputs)
-        kept = sum(inputs) % 5 == 0
-        return scale ^ 1 if kept else lower(scale), *elements
+        right = sum(inputs) % 5 == 0
+        return scale ^ 1 if right else lower(scale), *elements
 
-    found = diagnosis(BLOCKS, model)
-    assert not found.complete
-    assert found.codes.startswith("only the scale is wrong, 7 low in ")
-    assert found.codes in "\n".join(report.lines(found, BLOCKS.unit))
+    d = diagnosis(BLOCKS, model)
+    assert not d.complete
+    assert d.codes.startswith("only the scale is wrong, 7 low in ")
+    assert d.codes in "\n".join(report.lines(d, BLOCKS.unit))
 
 
 def test_elements_under_a_nan_scale() -> None:
     def zeros(inputs: Inputs) -> Output:
-        found = block(inputs)
-        return (0xFF, *(0,) * 32) if found[0] == 0xFF else found
+        codes = block(inputs)
+        return (0xFF, *(0,) * 32) if codes[0] == 0xFF else codes
 
     assert names(diagnosis(BLOCKS, zeros)) == ["elements 00 under a NaN scale"]
 
     def garbage(inputs: Inputs) -> Output:
-        found = block(inputs)
-        return (0xFF, *((x >> 23) * 7 & 0x7F for x in inputs)) if found[0] == 0xFF else found
+        codes = block(inputs)
+        return (0xFF, *((x >> 23) * 7 & 0x7F for x in inputs)) if codes[0] == 0xFF else codes
 
-    found = diagnosis(BLOCKS, garbage)
-    assert found.codes == "the scale is NaN and right, and elements are wrong"
+    d = diagnosis(BLOCKS, garbage)
+    assert d.codes == "the scale is NaN and right, and elements are wrong"
 
 
 def test_no_flush() -> None:
     unit = BLOCKS.unit
     assert isinstance(unit, QuantizeUnit)
     other = dataclasses.replace(unit, profile=unit.profile.replace(flush="never"))
-    found = diagnosis(BLOCKS, lambda inputs: tuple(other.answer(inputs)))
-    assert report.lines(found, unit)[0] == "diagnosis: the device does not flush small values to zero"
+    d = diagnosis(BLOCKS, lambda inputs: tuple(other.answer(inputs)))
+    assert report.lines(d, unit)[0] == "diagnosis: the device does not flush small values to zero"
 
 
 @pytest.mark.parametrize("name", ["fp8_e4m3", "fp8_e5m2", "fp4_e2m1", "fp6_e3m2"])
 def test_twins_differ_in_their_special_codes_alone(name: str) -> None:
     fmt: Format = CATALOGUE[name]
-    found = list(twins(fmt))
-    assert len(found) == 2
-    for twin in found:
+    of_format = list(twins(fmt))
+    assert len(of_format) == 2
+    for twin in of_format:
         mine, other = decoder(fmt), decoder(twin.fmt)
         pairs = [(mine(x), other(x)) for x in range(1 << fmt.width)]
         assert all(x == y for x, y in pairs if x.is_finite and y.is_finite)
@@ -129,9 +129,9 @@ def test_twins_differ_in_their_special_codes_alone(name: str) -> None:
 @pytest.mark.parametrize("name", ["NaN with the sign of the product", "invalid for every NaN"])
 def test_identify_names_it(name: str) -> None:
     vectors = VectorSet.make("mul", "fp16", 1)
-    found = examiner(vectors).identify(ask_model(vectors.unit, defect(vectors, name)), confirming(vectors, 500, 1))
-    assert found.complete
-    assert found.name == f"policy ieee; {name}"
+    result = examiner(vectors).identify(ask_model(vectors.unit, defect(vectors, name)), confirming(vectors, 500, 1))
+    assert result.complete
+    assert result.name == f"policy ieee; {name}"
 
 
 @pytest.mark.full
@@ -142,6 +142,6 @@ def test_identify_names_a_scale_that_is_off() -> None:
         scale, *elements = vectors.unit.answer(inputs)
         return lower(scale), *elements
 
-    found = examiner(vectors).identify(ask_model(vectors.unit, model), confirming(vectors, 100, 1))
-    assert found.complete
-    assert found.name == "profile ocp; scale byte 7 low"
+    result = examiner(vectors).identify(ask_model(vectors.unit, model), confirming(vectors, 100, 1))
+    assert result.complete
+    assert result.name == "profile ocp; scale byte 7 low"

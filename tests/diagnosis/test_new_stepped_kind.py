@@ -67,10 +67,10 @@ VECTORS = of_unit(WeightedUnit(), 1500, seed=2)
     "name", ["sticky dropped", "carry lost", "FTZ after rounding", "subnormals flushed", "zero negative"]
 )
 def test_a_fault_is_named(name: str) -> None:
-    found = diagnosis(VECTORS, defect(VECTORS, name))
-    assert found.complete
-    assert name in names(found)
-    assert report.lines(found, VECTORS.unit)[0].startswith("diagnosis: the device ")
+    d = diagnosis(VECTORS, defect(VECTORS, name))
+    assert d.complete
+    assert name in names(d)
+    assert report.lines(d, VECTORS.unit)[0].startswith("diagnosis: the device ")
 
 
 def test_its_answer_is_that_of_its_steps() -> None:

@@ -200,6 +200,6 @@ def test_a_defect_is_explained_in_full_under_every_profile(profile: str) -> None
     """Lanes reversed, a defect that touches no rule of a profile: no case is left unexplained."""
     block = "fp4_e2m1@fp8_e4m3/8" if PROFILES[profile].two_levels else "fp4_e2m1@e8m0/8"
     vectors = VectorSet.make("quantize", block, 40, profile=profile)
-    found = diagnosis(vectors, defect(vectors, "lanes reversed"))
-    assert found.complete
-    assert names(found)[0] == "lanes reversed"
+    d = diagnosis(vectors, defect(vectors, "lanes reversed"))
+    assert d.complete
+    assert names(d)[0] == "lanes reversed"

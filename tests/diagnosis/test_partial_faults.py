@@ -12,21 +12,21 @@ from diagnosing import defect, diagnosis, names
 from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.conditions import binade
 from softfloat_ref.diagnosis.hypotheses import Inputs, Output
-from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.operation_models import ScalarOperation
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE
 
 FP16 = CATALOGUE["fp16"]
 MUL = VectorSet.make("mul", "fp16", 2000)
-RIGHT = Scalar.of(MUL.unit).plain()
+RIGHT = ScalarOperation.of(MUL.unit).plain()
 BLOCKS = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 200)
 
 
 def right(inputs: Inputs) -> tuple[int, int]:
-    found = RIGHT(inputs)
-    assert found is not None
-    return found[0], found[1]
+    output = RIGHT(inputs)
+    assert output is not None
+    return output[0], output[1]
 
 
 def test_a_fault_in_one_binade_is_said_to_be_there_only() -> None:
@@ -34,11 +34,11 @@ def test_a_fault_in_one_binade_is_said_to_be_there_only() -> None:
         code, flags = right(inputs)
         return code + 0x400 * (binade(decoder(FP16)(code)) == 14), flags
 
-    found = diagnosis(MUL, model)
-    assert found.complete
+    d = diagnosis(MUL, model)
+    assert d.complete
     where = "where the magnitude of the result is at least 2^14 and below 2^15"
-    assert f"exponent +1, {where}" in names(found)
-    assert any(line.endswith(f"one too high, but only {where}") for line in report.lines(found, MUL.unit))
+    assert f"exponent +1, {where}" in names(d)
+    assert any(line.endswith(f"one too high, but only {where}") for line in report.lines(d, MUL.unit))
 
 
 def test_a_fault_of_one_operands_kind_is_said_to_be_of_that_only() -> None:
@@ -49,13 +49,13 @@ def test_a_fault_of_one_operands_kind_is_said_to_be_of_that_only() -> None:
         subnormal = 0 < inputs[1] & 0x7FFF < 0x400
         return (code ^ 0x155 if subnormal and code & 0x7C00 not in (0, 0x7C00) else code), flags
 
-    found = diagnosis(MUL, model)
-    assert not found.findings
-    assert found.shared is not None
-    assert "operand b is subnormal" in found.shared.condition.text
-    said = report.lines(found, MUL.unit)
-    assert said[0].endswith("explains more cases than assuming no fault")
-    assert said[1].startswith(f"  in all {found.wrong} mismatches, ")
+    d = diagnosis(MUL, model)
+    assert not d.findings
+    assert d.shared is not None
+    assert "operand b is subnormal" in d.shared.condition.text
+    lines = report.lines(d, MUL.unit)
+    assert lines[0].endswith("explains more cases than assuming no fault")
+    assert lines[1].startswith(f"  in all {d.wrong} mismatches, ")
 
 
 @pytest.mark.parametrize("wrong", [0x0000, 0x7BFF])
@@ -66,8 +66,8 @@ def test_nothing_is_said_that_explains_less_than_the_right_device(wrong: int) ->
         code, flags = right(inputs)
         return (wrong, flags) if flags & 0x10 and not {inputs[0], inputs[1]} & {0x7C01, 0x7DFF} else (code, flags)
 
-    found = diagnosis(MUL, model)
-    assert all(f.explained > found.examined - found.wrong for f in found.findings)
+    d = diagnosis(MUL, model)
+    assert all(f.explained > d.examined - d.wrong for f in d.findings)
 
 
 def test_what_wrong_elements_have_in_common() -> None:
@@ -89,25 +89,25 @@ def _on_lane(lane: int):  # type: ignore[no-untyped-def]
 
 
 def test_one_answer_to_everything() -> None:
-    found = diagnosis(MUL, lambda _: (0x7E00, 0x10))
-    assert found.findings[0].hypothesis.says == "gives 7e00 10 for every question"
-    assert found.complete
+    d = diagnosis(MUL, lambda _: (0x7E00, 0x10))
+    assert d.findings[0].hypothesis.description == "gives 7e00 10 for every question"
+    assert d.complete
 
 
 def test_a_running_result_of_another_format() -> None:
     dots = VectorSet.make("dot", "fp16", 100, k=4, acc="fp32-sequential")
     other = VectorSet.make("dot", "fp16", 1, k=4, acc="fuse(c + p -> fp32:rne) -> bf16:rne -> fp32:rne;step=1")
-    found = diagnosis(dots, lambda inputs: other.line(tuple(inputs))[len(inputs) :])  # type: ignore[index]
-    assert names(found) == ["running result in bf16"]
+    d = diagnosis(dots, lambda inputs: other.line(tuple(inputs))[len(inputs) :])  # type: ignore[index]
+    assert names(d) == ["running result in bf16"]
 
 
 def test_what_a_refuted_hypothesis_would_have_given_is_shown() -> None:
-    found = diagnosis(MUL, defect(MUL, "sticky dropped"))
-    assert found.runner_up is not None
-    assert found.refutation is not None
-    gives = found.runner_up.hypothesis.model(found.refutation.inputs)
+    d = diagnosis(MUL, defect(MUL, "sticky dropped"))
+    assert d.runner_up is not None
+    assert d.refutation is not None
+    gives = d.runner_up.hypothesis.model(d.refutation.inputs)
     assert gives is not None
-    assert f"; that gives {gives[0]:04x} " in report.case_text(found.refutation, MUL.unit, found.runner_up.hypothesis)
+    assert f"; that gives {gives[0]:04x} " in report.case_text(d.refutation, MUL.unit, d.runner_up.hypothesis)
 
 
 # -- devices --------------------------------------------------------------------------------------------------------
@@ -150,10 +150,10 @@ def check(device: str) -> str:
 
 
 @pytest.mark.full(keep=1)
-@pytest.mark.parametrize(("late", "says"), [(1, "1 line late"), (3, "3 lines late"), (-2, "2 lines early")])
-def test_answers_that_come_late(device: str, late: int, says: str) -> None:
+@pytest.mark.parametrize(("late", "shift"), [(1, "1 line late"), (3, "3 lines late"), (-2, "2 lines early")])
+def test_answers_that_come_late(device: str, late: int, shift: str) -> None:
     out = check(f"{device} {late}")
-    assert f"diagnosis: the answers are {says}: each line answers" in out
+    assert f"diagnosis: the answers are {shift}: each line answers" in out
 
 
 def test_what_depends_on_what_came_before(device: str) -> None:

@@ -14,7 +14,7 @@ from diagnosing import defect, diagnosis
 from softfloat_ref import evaluate
 from softfloat_ref.app.testbench import print_failure
 from softfloat_ref.diagnosis.hypotheses import Inputs
-from softfloat_ref.diagnosis.parts import Explanation, explanation
+from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
 from softfloat_ref.diagnosis.report import case_text
 from softfloat_ref.golden.cases import cases
 from softfloat_ref.golden.generate import generate
@@ -55,29 +55,29 @@ def lines() -> list[tuple[int, ...]]:
     return [line for inputs in VECTORS.inputs() if (line := VECTORS.line(inputs)) is not None]
 
 
-def explained(device: Device) -> tuple[Explanation, Judge]:
+def explained(device: Device) -> tuple[ReportDiagnosis, Judge]:
     judge = Judge(VECTORS)
     for line in lines():
         code, flags = device(line[: MIXED.input_width])
         judge.compare(line, Answer((code,), flags))
-    found = explanation(judge.report)
-    assert found is not None
-    return found, judge
+    cause = explanation(judge.report)
+    assert cause is not None
+    return cause, judge
 
 
-def said(found: Explanation) -> dict[str, str]:
-    return {p.unit.label: p.says for p in found.parts if p.report.mismatched}
+def sentences(cause: ReportDiagnosis) -> dict[str, str]:
+    return {p.unit.label: p.sentence for p in cause.parts if p.report.mismatched}
 
 
 def test_each_part_has_its_diagnosis() -> None:
-    found, judge = explained(faulty(fma="sticky dropped", add="no inexact", mul="zero without sign"))
-    assert said(found) == {
+    cause, judge = explained(faulty(fma="sticky dropped", add="no inexact", mul="zero without sign"))
+    assert sentences(cause) == {
         "fma fp16 rne": "the device has no sticky bit: bits below the guard bit are lost",
         "fma fp16 rtz": "the device has no sticky bit: bits below the guard bit are lost",
         "add fp16 rne": "the device never raises inexact",
         "mul fp32 rne": "the device loses the sign of zero results",
     }
-    shown = found.lines()
+    shown = cause.lines()
     assert shown[0] == "diagnosis: 4 of 5 parts have mismatches"
     assert shown[1].split() == ["part", "cases", "mismatches", "kinds"]
     [row] = [x for x in shown if x.startswith("  add fp16 rne ")]
@@ -90,11 +90,11 @@ def test_each_part_has_its_diagnosis() -> None:
     [row] = [x for x in shown if x.startswith("  2 parts: fma fp16 in rne, rtz ")]
     both = [judge.report.parts[p] for p in PARTS[:2]]
     assert row.split()[7:9] == [str(sum(r.compared for r in both)), str(sum(r.mismatched for r in both))]
-    assert [x["says"] for x in found.as_dict()["parts"]][:2] == [said(found)["fma fp16 rne"]] * 2
+    assert [x["says"] for x in cause.as_dict()["parts"]][:2] == [sentences(cause)["fma fp16 rne"]] * 2
     assert run(*commands[0][1:]).returncode == 0
     assert sum(r.compared for r in judge.report.parts.values()) == judge.report.compared
     first = mismatch_lines(judge.report.mismatches[0], MIXED)
-    assert first[0].split(":")[1].strip() in said(found)  # the part is named
+    assert first[0].split(":")[1].strip() in sentences(cause)  # the part is named
     assert "softfloat-ref explain" in first[-1]
 
 
@@ -102,18 +102,18 @@ def test_each_part_has_its_diagnosis() -> None:
 def test_parts_with_one_cause_share_a_row() -> None:
     """Formats and operations stand together where their roundings are the same; many roundings are counted."""
     modes = ("rne", "rtz", "rdn", "rup")
-    made = [("add", "fp16", modes), ("add", "bf16", modes), ("mul", "fp16", ("rne",)), ("add", "fp32", ("rne",))]
-    made += [("sub", "fp16", modes), ("sub", "bf16", modes)]
-    units = [OperationUnit.make(op, fmt, policy={"rounding": m}) for op, fmt, some in made for m in some]
+    requests = [("add", "fp16", modes), ("add", "bf16", modes), ("mul", "fp16", ("rne",)), ("add", "fp32", ("rne",))]
+    requests += [("sub", "fp16", modes), ("sub", "bf16", modes)]
+    units = [OperationUnit.make(op, fmt, policy={"rounding": m}) for op, fmt, some in requests for m in some]
     judge = Judge(VectorSet(MixedUnit(tuple(units)), 600))
     for inputs in judge.report.vectors.inputs():
         line = judge.report.vectors.line(inputs)
         assert line is not None
         judge.compare(line, Answer((line[-2],), line[-1] ^ 1))
-    found = explanation(judge.report)
-    assert found is not None
-    parts = [p._replace(found=None) for p in found.parts]
-    shown = Explanation(found.unit, None, parts).lines()
+    cause = explanation(judge.report)
+    assert cause is not None
+    parts = [p._replace(diagnosis=None) for p in cause.parts]
+    shown = ReportDiagnosis(cause.unit, None, parts).lines()
     names = "add, sub fp16, bf16 in 4 roundings; mul fp16 in rne; add fp32 in rne"
     assert shown[0] == "diagnosis: 18 of 18 parts have mismatches"
     assert shown[2].startswith(f"  18 parts: {names} ")
@@ -129,13 +129,13 @@ def test_what_surrounds_a_part_is_a_kind_of_its_own() -> None:
         code, flags = part.answer(MIXED.unchecked(inputs))
         return (code if part.op == "convert" else MIXED.padded(code, part.out, 32)), flags
 
-    found, judge = explained(device)
-    kinds = {p.unit.label: set(p.report.kinds) for p in found.parts}
+    cause, judge = explained(device)
+    kinds = {p.unit.label: set(p.report.kinds) for p in cause.parts}
     assert kinds["add fp16 rne"] == {UNBOXED, UNBOXED_FLAGS}  # the latter: a signaling NaN
     assert kinds["convert fp32 to i8 rne"] == {"zeros above the result"}
     assert kinds["mul fp32 rne"] == set()
-    assert set(said(found).values()) == {""}
-    assert judge.report.mismatched == sum(p.report.mismatched for p in found.parts)
+    assert set(sentences(cause).values()) == {""}
+    assert judge.report.mismatched == sum(p.report.mismatched for p in cause.parts)
 
 
 def test_a_right_answer_for_an_unboxed_operand_tells_nothing() -> None:
@@ -155,9 +155,9 @@ def test_a_right_answer_for_an_unboxed_operand_tells_nothing() -> None:
     assert judge.report.kinds.keys() == {"flags only"}
     [part] = judge.report.parts.values()
     assert (part.compared, len(part.wrong) + len(part.right)) == (13, 12)
-    found = explanation(judge.report)
-    assert found is not None
-    assert said(found) == {"lt fp16 rne": "the device computes lt_quiet"}
+    cause = explanation(judge.report)
+    assert cause is not None
+    assert sentences(cause) == {"lt fp16 rne": "the device computes lt_quiet"}
 
 
 @pytest.fixture
@@ -226,9 +226,9 @@ def test_a_scoreboard() -> None:
     [row] = [x for x in str(caught.value).splitlines() if x.startswith("  fma fp16 ")]
     assert row.startswith("  fma fp16 rup: 300 compared, ")
     assert "off by one ulp" in row
-    found = explanation(board.report)
-    assert found is not None
-    assert said(found) == {"fma fp16 rup": "the device rounds toward zero (truncates)"}
+    cause = explanation(board.report)
+    assert cause is not None
+    assert sentences(cause) == {"fma fp16 rup": "the device rounds toward zero (truncates)"}
 
 
 def test_a_scoreboard_of_one_part_has_the_whole_diagnosis() -> None:
@@ -236,9 +236,9 @@ def test_a_scoreboard_of_one_part_has_the_whole_diagnosis() -> None:
     for case in cases(board.signature.formats, 1, 300):
         board.expect(*case)
         board.check(*map(int, evaluate("mul", case, "fp16", policy=get_policy({"rounding": "rtz"}))))
-    found = explanation(board.report)
-    assert found is not None
-    assert found.lines()[0] == "diagnosis: the device rounds toward zero (truncates)"
+    cause = explanation(board.report)
+    assert cause is not None
+    assert cause.lines()[0] == "diagnosis: the device rounds toward zero (truncates)"
 
 
 def test_a_failed_bench_of_blocks_is_shown_lane_by_lane(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -262,6 +262,6 @@ def test_a_failed_bench_of_blocks_is_shown_lane_by_lane(tmp_path: Path, capsys: 
 
 def test_wrong_elements_are_told_in_values() -> None:
     blocks = VectorSet.make("quantize", "fp8_e4m3@e8m0/4", 60)
-    found = diagnosis(blocks, lambda inputs: tuple(x ^ (i == 2) for i, x in enumerate(blocks.unit.answer(inputs))))
-    assert found.simplest is not None
-    assert "element 1 00 (0.0) came as 01 (0.001953125)" in case_text(found.simplest, blocks.unit)
+    d = diagnosis(blocks, lambda inputs: tuple(x ^ (i == 2) for i, x in enumerate(blocks.unit.answer(inputs))))
+    assert d.simplest is not None
+    assert "element 1 00 (0.0) came as 01 (0.001953125)" in case_text(d.simplest, blocks.unit)

@@ -9,7 +9,7 @@ from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output, Stepwise, expected_model
-from softfloat_ref.diagnosis.operation_models import Scalar
+from softfloat_ref.diagnosis.operation_models import ScalarOperation
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -35,19 +35,19 @@ def device(vectors: VectorSet, *faults: str | Model) -> Model:
     def model(inputs: Inputs) -> Output | None:
         expected = right(inputs)
         assert expected is not None
-        found = list(expected)
+        output = list(expected)
         for faulty in models:
             for i, (x, y) in enumerate(zip(expected, faulty(inputs) or expected, strict=True)):
                 if x != y:
-                    found[i] = y if i < results else found[i] ^ x ^ y
-        return tuple(found)
+                    output[i] = y if i < results else output[i] ^ x ^ y
+        return tuple(output)
 
     return model
 
 
-def named(found: Diagnosis) -> set[str]:
-    assert found.several is not None
-    return {x.hypothesis.name for x in found.several.faults}
+def named(d: Diagnosis) -> set[str]:
+    assert d.several is not None
+    return {x.hypothesis.name for x in d.several.faults}
 
 
 @pytest.mark.full
@@ -65,33 +65,33 @@ def named(found: Diagnosis) -> set[str]:
     ],
 )
 def test_each_of_several_faults_is_named(vectors: VectorSet, faults: tuple[str, ...]) -> None:
-    found = diagnosis(vectors, device(vectors, *faults))
-    assert named(found) == set(faults)
-    assert found.several is not None
-    assert found.several.explained == found.examined
-    assert sum(x.mismatches for x in found.several.faults) == found.wrong
-    assert all(x.mismatches >= 3 for x in found.several.faults)
-    said = report.lines(found, vectors.unit)
-    head = f"diagnosis: the device has {len(faults)} faults; together they explain all {found.examined} cases"
-    assert said[0] == f"{head}, {found.wrong} of them mismatches"
-    for number, fault in enumerate(found.several.faults, 1):
-        assert f"  {number}. it {fault.hypothesis.says}" in said
-    assert report.said(found, vectors.unit).count(found.several.faults[0].hypothesis.says) == 1
+    d = diagnosis(vectors, device(vectors, *faults))
+    assert named(d) == set(faults)
+    assert d.several is not None
+    assert d.several.explained == d.examined
+    assert sum(x.mismatches for x in d.several.faults) == d.wrong
+    assert all(x.mismatches >= 3 for x in d.several.faults)
+    lines = report.lines(d, vectors.unit)
+    head = f"diagnosis: the device has {len(faults)} faults; together they explain all {d.examined} cases"
+    assert lines[0] == f"{head}, {d.wrong} of them mismatches"
+    for number, fault in enumerate(d.several.faults, 1):
+        assert f"  {number}. it {fault.hypothesis.description}" in lines
+    assert report.sentence(d, vectors.unit).count(d.several.faults[0].hypothesis.description) == 1
 
 
 @pytest.mark.full
 def test_a_policy_and_two_defects() -> None:
     """One after the other, as in a circuit: truncation, then zeros without sign, then no overflow flag."""
-    rtz = Scalar.of(OperationUnit.make("fma", "fp16"), get_policy({"rounding": "rtz"})).plain()
+    rtz = ScalarOperation.of(OperationUnit.make("fma", "fp16"), get_policy({"rounding": "rtz"})).plain()
 
     def model(inputs: Inputs) -> Output | None:
-        found = rtz(inputs)
-        assert found is not None
-        code, flags = found
+        output = rtz(inputs)
+        assert output is not None
+        code, flags = output
         return (code if code & 0x7FFF else 0), flags & ~4
 
-    found = diagnosis(FMA, model)
-    assert named(found) == {"rounding = rtz", "zero without sign", "no overflow"}
+    d = diagnosis(FMA, model)
+    assert named(d) == {"rounding = rtz", "zero without sign", "no overflow"}
 
 
 @pytest.mark.full
@@ -112,20 +112,20 @@ def test_two_faults_that_act_on_each_other(vectors: VectorSet, first: str, secon
     assert isinstance(one, Stepwise)
     both = one.joined(other)
     assert both is not None
-    found = diagnosis(vectors, both)
-    assert named(found) == {first, second}
-    assert found.several is not None
-    assert found.several.explained == found.examined
+    d = diagnosis(vectors, both)
+    assert named(d) == {first, second}
+    assert d.several is not None
+    assert d.several.explained == d.examined
 
 
 @pytest.mark.full
 def test_a_rounding_and_a_defect_of_a_block() -> None:
     """The scale is one too high, and the elements, divided by that scale, are rounded toward zero."""
     truncating = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 1, policy={"rounding": "rtz"})
-    found = diagnosis(BLOCKS, defect(truncating, "scale +1"))
-    said = report.said(found, BLOCKS.unit)
-    assert "rtz" in said
-    assert "has its scale one step too high" in said
+    d = diagnosis(BLOCKS, defect(truncating, "scale +1"))
+    sentence = report.sentence(d, BLOCKS.unit)
+    assert "rtz" in sentence
+    assert "has its scale one step too high" in sentence
 
 
 @pytest.mark.full
@@ -134,13 +134,13 @@ def test_no_second_fault_without_evidence() -> None:
     faulty, spoiled = defect(FMA, "carry lost"), set(list(FMA.inputs())[100:1000:450])
 
     def model(inputs: Inputs) -> Output | None:
-        found = faulty(inputs)
-        assert found is not None
-        return (found[0] ^ 0x155, found[1]) if tuple(inputs) in spoiled else found
+        output = faulty(inputs)
+        assert output is not None
+        return (output[0] ^ 0x155, output[1]) if tuple(inputs) in spoiled else output
 
-    found = diagnosis(FMA, model)
-    assert found.several is None
-    assert found.best[0].hypothesis.name == "carry lost"
+    d = diagnosis(FMA, model)
+    assert d.several is None
+    assert d.best[0].hypothesis.name == "carry lost"
 
 
 def test_one_fault_stays_one() -> None:
@@ -155,16 +155,16 @@ def test_the_number_of_explained_cases_is_that_of_the_right_device_at_least() ->
     right = expected_model(FMA.unit)
 
     def model(inputs: Inputs) -> Output | None:
-        found = right(inputs)
-        assert found is not None
-        value = decode(found[0])
+        output = right(inputs)
+        assert output is not None
+        value = decode(output[0])
         odd = value.is_finite and value.significand & 3 == 3
-        return (encode(value._replace(significand=value.significand ^ 2), 0)[0] if odd else found[0]), found[1]
+        return (encode(value._replace(significand=value.significand ^ 2), 0)[0] if odd else output[0]), output[1]
 
-    found = diagnosis(FMA, model)
-    least = found.examined - found.wrong
-    assert all(f.explained > least for f in found.findings)
-    assert found.several is None or found.several.explained > least
+    d = diagnosis(FMA, model)
+    least = d.examined - d.wrong
+    assert all(f.explained > least for f in d.findings)
+    assert d.several is None or d.several.explained > least
 
 
 @pytest.mark.full
@@ -178,10 +178,10 @@ def test_defects_of_a_device_that_rounds_otherwise() -> None:
         code, flags = low(inputs) or (0, 0)
         return code if code & 0x7FFF else 0, flags
 
-    found = diagnosis(vectors, model)
-    assert named(found) == {"rounding = rne", "subnormals with exponent 0 of c", "zero without sign"}
-    assert found.several is not None
-    assert found.several.explained == found.examined
+    d = diagnosis(vectors, model)
+    assert named(d) == {"rounding = rne", "subnormals with exponent 0 of c", "zero without sign"}
+    assert d.several is not None
+    assert d.several.explained == d.examined
 
 
 @pytest.mark.full
@@ -193,7 +193,7 @@ def test_a_condition_wraps_any_fault_and_composes(first: str, second: str) -> No
     opposite = where(lambda inputs, right: bool((inputs[0] ^ inputs[1]) >> 15), one.changes)
     both = Faulty(one.unit, opposite).joined(other)
     assert both is not None
-    found = diagnosis(ADD16, both)
-    assert named(found) == {f"{first}, where operands a and b have different signs", second}
-    assert found.several is not None
-    assert found.several.explained == found.examined
+    d = diagnosis(ADD16, both)
+    assert named(d) == {f"{first}, where operands a and b have different signs", second}
+    assert d.several is not None
+    assert d.several.explained == d.examined

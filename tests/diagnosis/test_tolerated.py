@@ -56,9 +56,9 @@ def test_a_nan_operand_that_is_tolerated_is_no_mismatch_of_the_diagnosis(
 ) -> None:
     vectors = VectorSet(unit, 2000)
     path = log(tmp_path / "log", vectors, nan_operand_else(one_low), "compare_nan = any", "flags = none")
-    found = agreed(check_results(vectors, path))
-    assert {*found.kinds} == {"off by one ulp"}
-    cause = explanation(found)
+    report = agreed(check_results(vectors, path))
+    assert {*report.kinds} == {"off by one ulp"}
+    cause = explanation(report)
     assert cause is not None
     assert len(cause.parts) == len(unit.parts) * (unit is BOTH)
     print_failure(["lines of a bench"], vectors, path)
@@ -97,7 +97,7 @@ def other_elements_and_scales(line: Line) -> Line:
 
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
-    ("vectors", "device", "notes", "says"),
+    ("vectors", "device", "notes", "text"),
     [
         (VectorSet(MUL, 500), nan_operand_else(int), ("compare_nan = any", "flags = none"), None),
         (VectorSet(BOTH, 500), nan_operand_else(int), ("compare_nan = quiet", "flags = none"), ""),
@@ -110,10 +110,10 @@ def other_elements_and_scales(line: Line) -> Line:
     ],
 )
 def test_comparison_and_diagnosis_count_the_same(
-    vectors: VectorSet, device: Device, notes: tuple[str, ...], says: str | None, tmp_path: Path
+    vectors: VectorSet, device: Device, notes: tuple[str, ...], text: str | None, tmp_path: Path
 ) -> None:
-    """says: what the diagnosis says; None where nothing is wrong."""
-    found = agreed(check_results(vectors, log(tmp_path / "log", vectors, device, *notes)))
-    cause = explanation(found)
-    assert (cause is None) == (says is None) == (not found.mismatched)
-    assert cause is None or says in "\n".join(cause.lines())
+    """text: what the diagnosis says; None where nothing is wrong."""
+    report = agreed(check_results(vectors, log(tmp_path / "log", vectors, device, *notes)))
+    cause = explanation(report)
+    assert (cause is None) == (text is None) == (not report.mismatched)
+    assert cause is None or text in "\n".join(cause.lines())

@@ -25,8 +25,8 @@ PAIRS += [("frecpe", "vfrec7"), ("rcp_h100", "vrcp14")]
 @pytest.mark.parametrize(("expected", "device"), PAIRS)
 def test_check_names_it(expected: str, device: str) -> None:
     vectors = VectorSet.make(expected, "fp32", 300)
-    found = diagnosis(vectors, expected_model(OperationUnit.make(device, "fp32")))
-    assert names(found)[0] == f"operation {device}"
+    d = diagnosis(vectors, expected_model(OperationUnit.make(device, "fp32")))
+    assert names(d)[0] == f"operation {device}"
 
 
 @pytest.mark.full(keep=1)
@@ -34,6 +34,6 @@ def test_check_names_it(expected: str, device: str) -> None:
 def test_identify_names_it_under_its_policy(device: str) -> None:
     vectors = VectorSet.make("recip", "fp32", 1)
     unit = OperationUnit.make(device, "fp32", policy="x86-sse")
-    found = examiner(vectors).identify(ask_model(unit, expected_model(unit)), confirming(vectors, 60, 1))
-    assert found.complete
-    assert f"operation {device}" in found.name
+    result = examiner(vectors).identify(ask_model(unit, expected_model(unit)), confirming(vectors, 60, 1))
+    assert result.complete
+    assert f"operation {device}" in result.name

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from softfloat_ref.coverage.engine.measure import measured
+from softfloat_ref.coverage.engine.measure import set_report
 from softfloat_ref.explanation.steps import field_lines, steps
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.kinds.base import LINES
@@ -188,7 +188,7 @@ def test_a_function_of_arrays_is_checked(half: int, vectors: VectorSet) -> None:
 def test_coverage_is_reported(vectors: VectorSet) -> None:
     """By what is known of any unit: the classes of its fields."""
     assert vectors.coverage is not None
-    found = measured(vectors)
+    found = set_report(vectors)
     assert found is not None
     assert found.cases == 1000
     assert found.totals["hit"] > found.totals["empty"]

@@ -13,7 +13,7 @@ import pytest
 from command import ok, refused, run
 
 from softfloat_ref.base.errors import Error, Undefined
-from softfloat_ref.coverage.engine.measure import measured
+from softfloat_ref.coverage.engine.measure import set_report
 from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.oracle.codec import decode, encode
@@ -226,7 +226,7 @@ def test_a_set_is_generated_verified_and_covered(op: str, tmp_path: Path) -> Non
     vectors = of_unit(unit, 160, seed=2)
     names = {name.partition("/")[0] for name, _ in vectors.directed()}
     assert names == {"VO", "VR", "VN" if unit.epsilon else "VX"}
-    found = measured(vectors)
+    found = set_report(vectors)
     assert found is not None
     assert found.totals["hit"] > 1.5 * found.totals["empty"]
     assert VectorSet.from_dict(vectors.to_dict()) == vectors

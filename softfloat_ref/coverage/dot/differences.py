@@ -16,9 +16,9 @@ from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.accumulate.probes import PROBES, Probe
 from softfloat_ref.oracle.formats import Format
 
-_EACH: Final = 2  # cases kept for each accumulator
-_TRIED: Final = 120  # cases tried at most
-_BITS: Final = 256  # of a probe's numbers, which are dyadic
+_ACCUMULATOR_CASES: Final = 2  # cases kept for each accumulator
+_MOST_TRIED: Final = 120  # cases tried at most
+_PROBE_BITS: Final = 256  # of a probe's numbers, which are dyadic
 
 
 class Differences(DotModel):
@@ -35,9 +35,9 @@ class Differences(DotModel):
 
     def bins(self, where: DotSetting) -> Bins:
         """An accumulator with a different result, and a probe that the formats can express."""
-        return {cell: f"{cell[0]}{cell[1]}" for cell in self._found(where)}
+        return {cell: f"{cell[0]}{cell[1]}" for cell in self._by_cell(where)}
 
-    def _found(self, where: DotSetting) -> dict[Cell, list[Line]]:
+    def _by_cell(self, where: DotSetting) -> dict[Cell, list[Line]]:
         def make() -> dict[Cell, list[Line]]:
             probes: dict[Cell, list[Line]] = {("probe", i): [line] for i, line in _probes(where)}
             return probes | {("", name): lines for name, lines in self._differing(where).items()}
@@ -48,31 +48,31 @@ class Differences(DotModel):
         """The cells of which these operands are a case."""
 
         def make() -> dict[Line, list[Cell]]:
-            found: dict[Line, list[Cell]] = {}
-            for cell, lines in self._found(e.where).items():
+            cells: dict[Line, list[Cell]] = {}
+            for cell, lines in self._by_cell(e.where).items():
                 for line in lines:
-                    found.setdefault(line, []).append(cell)
-            return found
+                    cells.setdefault(line, []).append(cell)
+            return cells
 
         return e.where.once("DP.lines", make).get(e.line, ())
 
     def cases(self, where: DotSetting, cell: Cell) -> Iterator[Line]:
-        return iter(self._found(where)[cell])
+        return iter(self._by_cell(where)[cell])
 
     def _differing(self, where: DotSetting) -> dict[str, list[Line]]:
         others = {}
         for name, unit in ACCUMULATORS.items():
             try:
-                found = where.by(unit)
+                setting = where.by(unit)
             except Error:
                 continue  # it does not give such results
-            if found.result == where.setting.result and name != where.accumulator.name:
-                others[name] = found
+            if setting.result == where.setting.result and name != where.accumulator.name:
+                others[name] = setting
         differing: dict[str, list[Line]] = {name: [] for name in others}
         for line in self._tried(where):
             events, wanted = DotEvents(where, line), None
             for name, other in others.items():
-                if len(differing[name]) < _EACH:
+                if len(differing[name]) < _ACCUMULATOR_CASES:
                     wanted = events.result[0] if wanted is None else wanted
                     if events.by(other)[0] != wanted:
                         differing[name].append(line)
@@ -82,7 +82,7 @@ class Differences(DotModel):
         """The probes, then a case of each bin of the models that look for differences, spread over the bins."""
         yield from (line for _, line in _probes(where))
         cells = [(m, cell) for m in self._others for cell in m.bins(where) if not m.never(where, cell)]
-        for model, cell in cells[:: max(-(-len(cells) // _TRIED), 1)]:
+        for model, cell in cells[:: max(-(-len(cells) // _MOST_TRIED), 1)]:
             yield from islice(model.cases(where, cell), 1)
 
 
@@ -106,4 +106,4 @@ def _probe(where: DotSetting, probe: Probe) -> Line | None:
 
 
 def _exactly(fmt: Format, x: Fraction | int) -> int | None:
-    return operand(fmt, exact.from_fraction(Fraction(x), _BITS))
+    return operand(fmt, exact.from_fraction(Fraction(x), _PROBE_BITS))

@@ -9,7 +9,7 @@ from typing import Final
 
 from softfloat_ref.coverage.codes import nearest
 from softfloat_ref.coverage.dot.differences import Differences
-from softfloat_ref.coverage.dot.operands import NO_MINUS, Codes, Lanes, Specials
+from softfloat_ref.coverage.dot.operands import NO_MINUS, Codes, DotLanes, SpecialOperands
 from softfloat_ref.coverage.dot.setting import DotEvents, DotModel, DotSetting, total_of
 from softfloat_ref.coverage.engine.framework import ROUND_BITS, SIGNS, Bins, Cell, Coverage, Line, cross
 from softfloat_ref.oracle import exact
@@ -36,17 +36,17 @@ class Alignment(DotModel):
 
     def bins(self, where: DotSetting) -> Bins:
         """A distance and pair of signs: of products, of c below a product, of a product below c."""
-        found = Bins()
+        bins = Bins()
         if not where.normal:
-            return found
+            return bins
         least, most = min(where.normal) + where.shift, max(where.normal) + where.shift
         highest, lowest = where.c.emax - where.c.mantissa_bits, where.c.emin
         for d, sign in product(range(where.reach + 1), ("same", "opposite")):
             kinds = ["products"] if where.width > 1 and d <= most - least else []
             kinds += ["c-below"] if least - d <= highest and most - d >= lowest else []
             kinds += ["c-above"] if least + d <= highest and most + d >= lowest and d else []
-            found |= cross("{kind}.{sign}.{d}", kind=kinds, sign=[sign], d=[d])
-        return found
+            bins |= cross("{kind}.{sign}.{d}", kind=kinds, sign=[sign], d=[d])
+        return bins
 
     def never(self, where: DotSetting, cell: Cell) -> str:
         return NO_MINUS if cell[:2] == ("products", "opposite") and not where.negative else ""
@@ -84,7 +84,7 @@ def _pair(largest: Term, other: Term) -> str:
     return "c-below" if other.label == "c" else "products"
 
 
-class Cancellation(DotModel):
+class DotCancellation(DotModel):
     """DC: the exponent of the first step's exact sum, against its largest term's. A cell: kind, binades gained."""
 
     id = "DC"
@@ -95,25 +95,25 @@ class Cancellation(DotModel):
         if not where.normal:
             return {}
         span = max(where.normal) - min(where.normal)
-        found: Bins = {("products", None): "products.zero"} if where.width > 1 else {}
-        found["c", None] = "c.zero"
+        bins: Bins = {("products", None): "products.zero"} if where.width > 1 else {}
+        bins["c", None] = "c.zero"
         for n in range(1, where.reach + 1):
             if where.width > 2 and n <= span:
-                found["products", -n] = f"products.lost{n}"
+                bins["products", -n] = f"products.lost{n}"
             if 0 < n - where.shift <= where.c.mantissa_bits or (where.width > 1 and n <= span):
-                found["c", -n] = f"c.lost{n}"
-        return found | {("products", n): f"products.grown{n}" for n in self._growths(where)}
+                bins["c", -n] = f"c.lost{n}"
+        return bins | {("products", n): f"products.grown{n}" for n in self._growths(where)}
 
     def _growths(self, where: DotSetting) -> dict[int, Line]:
         """Cases by growth in binades: sums of products with the largest significands."""
-        found: dict[int, Line] = {}
+        lines: dict[int, Line] = {}
         full = _full(where.a.fmt), _full(where.b.fmt)
         for count in range(1, where.width + 1):
             line = where.line(dict.fromkeys(range(count), full))
             n = _grown(DotEvents(where, line))
             if n is not None and n > 0:
-                found.setdefault(n, line)
-        return found
+                lines.setdefault(n, line)
+        return lines
 
     def never(self, where: DotSetting, cell: Cell) -> str:
         kind, n = cell
@@ -171,8 +171,8 @@ class Order(DotModel):
         """A product that another cancels, and one that c cancels; no bins if all products have the same exponent."""
         if len(where.normal) < 2:
             return {}
-        found = cross("{kind}{place}", kind=["pair"], place=range(where.k - 1 if where.k > 2 else 0))
-        return found | cross("{kind}{place}", kind="c", place=range(where.k if where.k > 1 else 0))
+        bins = cross("{kind}{place}", kind=["pair"], place=range(where.k - 1 if where.k > 2 else 0))
+        return bins | cross("{kind}{place}", kind="c", place=range(where.k if where.k > 1 else 0))
 
     def never(self, where: DotSetting, cell: Cell) -> str:
         return NO_MINUS if cell[0] == "pair" and not where.negative else ""
@@ -274,10 +274,10 @@ class Thresholds(DotModel):
     def _ends(self, where: DotSetting) -> dict[str, tuple[int, int]]:
         """The addend's code, and the exponent of half a last place on the far side."""
         fmt = where.c
-        found = {"largest": (fmt.max_code, fmt.emax - fmt.mantissa_bits - 1)}
+        ends = {"largest": (fmt.max_code, fmt.emax - fmt.mantissa_bits - 1)}
         if fmt.has_normals and fmt.subnormals == "gradual" and where.accumulator.flush_inputs == "off":
-            found["smallest"] = fmt.min_normal_code, fmt.emin - fmt.mantissa_bits - 1
-        return found
+            ends["smallest"] = fmt.min_normal_code, fmt.emin - fmt.mantissa_bits - 1
+        return ends
 
     def hits(self, e: DotEvents) -> Iterable[Cell]:
         """The distance by which the products move the sum beyond the addend."""
@@ -295,10 +295,10 @@ class Thresholds(DotModel):
         """The end as the addend, and one or three products."""
         s, end, at = cell
         code, unit = self._ends(where)[end]
-        found = where.scaled(unit if at == "tie" else unit - 1)
-        if found is None:
+        product_ = where.scaled(unit if at == "tie" else unit - 1)
+        if product_ is None:
             return
-        pair, scales = found
+        pair, scales = product_
         signed = where.signed(pair, s if end == "largest" else 1 - s)
         for i, j in _lanes(where):
             others = [x for x in range(where.k) if x not in (i, j)]
@@ -306,11 +306,16 @@ class Thresholds(DotModel):
             yield where.line(dict.fromkeys(lanes, signed), code | (where.c.sign_bit if s else 0), (0, 0), scales)
 
 
-_OF_SUMS: Final = (Alignment(), Cancellation(), Order(), Ties())
-_TELLING: Final = (_OF_SUMS[1], _OF_SUMS[2], _OF_SUMS[0], _OF_SUMS[3])  # in which order differences are looked for
+_SUM_MODELS: Final = (Alignment(), DotCancellation(), Order(), Ties())
+_DIFFERING_MODELS: Final = (
+    _SUM_MODELS[1],
+    _SUM_MODELS[2],
+    _SUM_MODELS[0],
+    _SUM_MODELS[3],
+)  # in which order differences are looked for
 DOT_MODELS: Final[tuple[DotModel, ...]] = (
-    *(Specials(), Lanes(), *_OF_SUMS, Thresholds(), Codes()),
-    Differences(_TELLING),
+    *(SpecialOperands(), DotLanes(), *_SUM_MODELS, Thresholds(), Codes()),
+    Differences(_DIFFERING_MODELS),
 )
 
 

@@ -16,7 +16,7 @@ from softfloat_ref.oracle.formats import Format
 NO_MINUS = "no product is negative"
 
 
-class Lanes(DotModel):
+class DotLanes(DotModel):
     """DL: every lane is tested."""
 
     id = "DL"
@@ -25,12 +25,12 @@ class Lanes(DotModel):
     def bins(self, where: DotSetting) -> Bins:
         """A kind, a lane, and the product's sign; or a kind, an operand, and a lane or block."""
         lanes = range(where.k)
-        found = {(kind, i, s): f"{kind}{i}.{SIGNS[s]}" for kind, s, i in product(["alone"], SIGNS, lanes)}
+        bins = {(kind, i, s): f"{kind}{i}.{SIGNS[s]}" for kind, s, i in product(["alone"], SIGNS, lanes)}
         for side, x in where.sides.items():
-            found |= cross("{kind}.{side}{lane}", kind=["nan"], side=side, lane=lanes)
+            bins |= cross("{kind}.{side}{lane}", kind=["nan"], side=side, lane=lanes)
             blocks = len(x.scales)
-            found |= cross("{kind}.{side}{block}", kind=["scale"], side=side, block=range(blocks if blocks > 1 else 0))
-        return found
+            bins |= cross("{kind}.{side}{block}", kind=["scale"], side=side, block=range(blocks if blocks > 1 else 0))
+        return bins
 
     def never(self, where: DotSetting, cell: Cell) -> str:
         kind, lane, sign = cell
@@ -78,12 +78,12 @@ class Codes(DotModel):
 
     def bins(self, where: DotSetting) -> Bins:
         """A field, and its code; c, and its class."""
-        found = Bins()
+        bins = Bins()
         for side, x in where.sides.items():
-            found |= cross("{side}.{code:02x}", side=side, code=range(1 << x.fmt.width if x.fmt.width <= 8 else 0))
+            bins |= cross("{side}.{code:02x}", side=side, code=range(1 << x.fmt.width if x.fmt.width <= 8 else 0))
             if x.scale_fmt is not None and x.scale_fmt.width <= 8:
-                found |= cross("{side}.{code:02x}", side=[f"{side}-scale"], code=range(1 << x.scale_fmt.width))
-        return found | cross("{c}.{name}", c="c", name=list(members(where.c)))
+                bins |= cross("{side}.{code:02x}", side=[f"{side}-scale"], code=range(1 << x.scale_fmt.width))
+        return bins | cross("{c}.{name}", c="c", name=list(members(where.c)))
 
     def hits(self, e: DotEvents) -> Iterable[Cell]:
         """The codes whose other factor is a nonzero number, under scales that are numbers."""
@@ -111,7 +111,7 @@ def _is_number(fmt: Format, code: int) -> bool:
     return coarse(class_of(fmt, code)).endswith((".sub", ".norm"))
 
 
-class Specials(DotModel):
+class SpecialOperands(DotModel):
     """DX: each class of a with each class of b, and each kind of sum with each class of c."""
 
     id = "DX"
@@ -154,8 +154,8 @@ class Specials(DotModel):
         """One such product among zeros, or ones; c beside such products."""
         match cell:
             case _, x, _, y:
-                found = zip(members(where.a.fmt, True)[x], members(where.b.fmt, True)[y], strict=False)
-                for turn, pair in enumerate(found):
+                pairs = zip(members(where.a.fmt, True)[x], members(where.b.fmt, True)[y], strict=False)
+                for turn, pair in enumerate(pairs):
                     yield where.line({turn * 5 % where.k: pair}, 0, (0, 0) if turn & 1 else where.one)
             case _, x, kind:
                 for c in members(where.c, True)[x]:

@@ -23,8 +23,8 @@ from softfloat_ref.oracle.rounding import Target
 from softfloat_ref.units import DotUnit
 
 _ONE: Final = exact.finite(0, 1, 0)
-_TAIL: Final = 40  # bits below the guard bit that are looked at
-_MOST: Final = 64  # binades between two terms that are told apart
+_TAIL_BITS: Final = 40  # bits below the guard bit that are looked at
+_MOST_REACH: Final = 64  # binades between two terms that are told apart
 
 
 class DotSetting(BaseSetting):
@@ -65,7 +65,7 @@ class DotSetting(BaseSetting):
         fuses = [node for node in walk(self.accumulator.root) if isinstance(node, Fuse)]
         bits = [self.setting.result.precision, *(node.bits or 0 for node in fuses)]
         bits += [part.bits or 0 for node in fuses for part in node.parts]
-        return min(max(bits) + 4, _MOST)
+        return min(max(bits) + 4, _MOST_REACH)
 
     # -- operands ------------------------------------------------------------------------------------------------
 
@@ -89,11 +89,11 @@ class DotSetting(BaseSetting):
         """Pairs of elements whose product is a power of two and is encoded `shift` above its exponent: no subnormals,
         and of fixed point the number one."""
         decoders = [self.accumulator.decoder(x.fmt) for x in (self.a, self.b)]
-        kept = [
+        normal = [
             {e: c for e, c in powers.items() if number(decode(c), side.fmt, "").exponent == e + _shift(side.fmt)}
             for powers, decode, side in zip(self.powers, decoders, (self.a, self.b), strict=True)
         ]
-        return _paired(*kept)
+        return _paired(*normal)
 
     @cached_property
     def shift(self) -> int:
@@ -168,15 +168,15 @@ def _shift(fmt: Format) -> int:
 
 def _paired(a: dict[int, int], b: dict[int, int]) -> dict[int, tuple[int, int]]:
     """For each exponent of a product, the two elements of similar magnitude that give it."""
-    found: dict[int, tuple[int, int]] = {}
+    pairs: dict[int, tuple[int, int]] = {}
     if not a or not b:
-        return found  # a format of subnormals only has none that are encoded at their exponent
+        return pairs  # a format of subnormals only has none that are encoded at their exponent
     for exponent in range(min(a) + min(b), max(a) + max(b) + 1):
         splits = [x for x in a if exponent - x in b]
         if splits:
             x = min(splits, key=lambda x: abs(2 * x - exponent))
-            found[exponent] = a[x], b[exponent - x]
-    return found
+            pairs[exponent] = a[x], b[exponent - x]
+    return pairs
 
 
 class DotEvents:
@@ -220,7 +220,7 @@ class DotEvents:
         """The position of the exact sum among the values of the running result; None for zero and specials."""
         if not self.numbers or not (total := self.total).significand:
             return None
-        return place_of(total, self.where.target, _TAIL)
+        return place_of(total, self.where.target, _TAIL_BITS)
 
     @cached_property
     def total(self) -> Value:

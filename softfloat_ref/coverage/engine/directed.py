@@ -76,7 +76,7 @@ def directed(
     if stored is not None and (stored["most"] >= most or len(stored["cases"]) < stored["most"]):
         return tuple((name, tuple(case)) for name, case in stored["cases"][:most])
     start = time.perf_counter()
-    made = tuple(itertools.islice(stream(coverage, each), most))
+    cases = tuple(itertools.islice(stream(coverage, each), most))
     if time.perf_counter() - start >= disk_cache.WORTH_S:
-        disk_cache.store(file, {"most": most, "cases": made})
-    return made
+        disk_cache.store(file, {"most": most, "cases": cases})
+    return cases

@@ -18,10 +18,10 @@ def word(seed: int, i: int) -> int:
 
 def bits(seed: int, i: int, width: int) -> int:
     """A number of random bits."""
-    found = 0
+    number = 0
     for j in range(-(-width // 64)):
-        found = found << 64 | word(seed + j, i)
-    return found & ((1 << width) - 1) if width > 0 else 0
+        number = number << 64 | word(seed + j, i)
+    return number & ((1 << width) - 1) if width > 0 else 0
 
 
 def significands(seed: int, width: int) -> Iterator[int]:

@@ -25,8 +25,8 @@ Bins = dict[Cell, str]  # the names of cells, in a fixed order
 SIGNS: Final = {0: "pos", 1: "neg"}
 BITS: Final = (0, 1)
 ENUMERATED: Final = 16  # bits of inputs, up to which all cases are tried
-_FEW: Final = 12  # bits of inputs, up to which that is quicker than solving for them
-_KEPT: Final = 1 << _FEW  # cases that enumeration keeps for a bin
+_ENUMERATED_FIRST: Final = 12  # bits of inputs, up to which that is quicker than solving for them
+_BIN_CASES: Final = 1 << _ENUMERATED_FIRST  # cases that enumeration keeps for a bin
 
 T = TypeVar("T")
 
@@ -70,8 +70,8 @@ class BaseSetting(ABC):
         """The result of the first call of `make` for that key."""
         if key not in self._known:
             self._known[key] = make()
-        found: T = self._known[key]
-        return found
+        value: T = self._known[key]
+        return value
 
     @abstractmethod
     def events(self, line: Line) -> Any:
@@ -197,13 +197,13 @@ class Coverage:
     def cases(self, name: str) -> Iterator[Line]:
         """Cases that hit a bin, each once: solved ones; if there are none and all cases are few, enumerated ones."""
         model, cell = self._at[name]
-        if self._small and self.where.space <= _FEW:
+        if self._small and self.where.space <= _ENUMERATED_FIRST:
             listed = self._by_enumeration(model).get(name, [])
-            yield from sorted(listed, key=lambda case: word(len(listed), case[0] << _FEW | case[-1]))
+            yield from sorted(listed, key=lambda case: word(len(listed), case[0] << _ENUMERATED_FIRST | case[-1]))
             return
         seen: set[Line] = set()
-        for turn, found in enumerate(itertools.islice(model.cases(self.where, cell), self.where.tries)):
-            case = self.where.complete(found, turn)
+        for turn, candidate in enumerate(itertools.islice(model.cases(self.where, cell), self.where.tries)):
+            case = self.where.complete(candidate, turn)
             if case not in seen and cell in self._cells_of(model, case):
                 seen.add(case)
                 yield case
@@ -229,7 +229,7 @@ class Coverage:
             known = self._enumerated[model.id] = {}
             for case in self.where.every():
                 for cell in self._cells_of(model, case):
-                    kept = known.setdefault(self._named[model.id].get(cell, ""), [])
-                    if len(kept) < _KEPT:
-                        kept.append(case)
+                    cases = known.setdefault(self._named[model.id].get(cell, ""), [])
+                    if len(cases) < _BIN_CASES:
+                        cases.append(case)
         return known

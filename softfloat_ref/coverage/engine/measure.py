@@ -40,16 +40,16 @@ class ModelReport(NamedTuple):
     @property
     def totals(self) -> dict[str, int]:
         """The number of bins of each status."""
-        found = Counter(b.status for b in self.bins)
-        return {status: found[status] for status in STATUSES}
+        counts = Counter(b.status for b in self.bins)
+        return {status: counts[status] for status in STATUSES}
 
 
 @dataclass(frozen=True)
-class Report:
+class CoverageReport:
     """A coverage report. name: of the set; measured: which of its cases; cases: their number."""
 
     name: str
-    measured: str
+    measure: str
     cases: int
     models: tuple[ModelReport, ...]
 
@@ -59,13 +59,13 @@ class Report:
         return [b.id for m in self.models for b in m.bins if b.status == "empty"]
 
     @property
-    def parts(self) -> dict[str, Report]:
+    def parts(self) -> dict[str, CoverageReport]:
         """The report of each part by its name; none for a unit without parts."""
-        found: dict[str, list[ModelReport]] = {}
+        by_part: dict[str, list[ModelReport]] = {}
         for m in self.models:
             if m.part:
-                found.setdefault(m.part, []).append(m)
-        return {name: replace(self, name=name, models=tuple(models)) for name, models in found.items()}
+                by_part.setdefault(m.part, []).append(m)
+        return {name: replace(self, name=name, models=tuple(models)) for name, models in by_part.items()}
 
     @property
     def totals(self) -> dict[str, int]:
@@ -94,17 +94,17 @@ def _entry(b: BinLine) -> dict[str, Any]:
 
 def count(coverage: Coverage, cases: Iterable[Line]) -> tuple[Counter[str], int]:
     """The hits of each bin, and the total number of cases."""
-    found: Counter[str] = Counter()
+    hits: Counter[str] = Counter()
     looked_at = 0
     for case in cases:
-        found.update(coverage.hits(case))
+        hits.update(coverage.hits(case))
         looked_at += 1
-    return found, looked_at
+    return hits, looked_at
 
 
 def report(
-    coverage: Coverage, name: str, measured: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
-) -> Report:
+    coverage: Coverage, name: str, measure: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
+) -> CoverageReport:
     """The report of the counts. waived: the reasons of bins that need not be hit."""
     hits, cases = counted
     titles, parts = coverage.titles, isinstance(coverage, PartsCoverage)
@@ -117,7 +117,7 @@ def report(
         )
         for k, listed in coverage.bins().items()
     )
-    return Report(name, measured, cases, models)
+    return CoverageReport(name, measure, cases, models)
 
 
 def _line(name: str, unreachable: str, hits: int, waived: Mapping[str, str]) -> BinLine:
@@ -128,7 +128,7 @@ def _line(name: str, unreachable: str, hits: int, waived: Mapping[str, str]) -> 
     return BinLine(name, "waived", 0, waived[name]) if name in waived else BinLine(name, "empty", 0)
 
 
-def measured(vectors: Any, waived: Mapping[str, str] | None = None, most: int = MOST) -> Report | None:
+def set_report(vectors: Any, waived: Mapping[str, str] | None = None, most: int = MOST) -> CoverageReport | None:
     """The coverage of a vector set's cases, at most the first `most`. None for a set without models."""
     coverage: Coverage | None = getattr(vectors, "coverage", None)
     if coverage is None:
@@ -144,22 +144,22 @@ def summary(vectors: Any) -> dict[str, Any] | None:
     coverage: Coverage | None = getattr(vectors, "coverage", None)
     if coverage is None or isinstance(coverage, PartsCoverage):  # the cases of parts have no tags
         return None
-    made = [case for _, case in vectors.directed()]
-    file = disk_cache.path_for(vectors.cases.origin, "coverage", made)
+    cases = [case for _, case in vectors.directed()]
+    file = disk_cache.path_for(vectors.cases.origin, "coverage", cases)
     if (stored := disk_cache.load(file)) is not None:
         return dict(stored)
     # With random words, cases may have lost those with which they hit the bin they were made for.
     known = {name for name, _ in vectors.directed()} if vectors.unit.random_field is None else set()
-    found = _summary(coverage, made, known)
-    disk_cache.store(file, found)
-    return found
+    totals = _summary(coverage, cases, known)
+    disk_cache.store(file, totals)
+    return totals
 
 
-def _summary(coverage: Coverage, made: Sequence[Line], known: Set[str]) -> dict[str, Any]:
+def _summary(coverage: Coverage, cases: Sequence[Line], known: Set[str]) -> dict[str, Any]:
     """known: bins that some of the cases were made for, and hit; only models with other bins are looked at."""
     names = coverage.names()
     left = {model: set(listed) - known for model, listed in names.items()}
-    for case in made:
+    for case in cases:
         among = [model for model, missing in left.items() if missing]
         if not among:
             break
@@ -168,16 +168,16 @@ def _summary(coverage: Coverage, made: Sequence[Line], known: Set[str]) -> dict[
             left[model] -= hits
     models = {model: {"bins": len(listed), "hit": len(listed) - len(left[model])} for model, listed in names.items()}
     totals = {key: sum(m[key] for m in models.values()) for key in ("bins", "hit")}
-    return {"measured": "the directed cases", "cases": len(made), **totals, "models": models}
+    return {"measured": "the directed cases", "cases": len(cases), **totals, "models": models}
 
 
-def require(found: Report) -> int:
+def require(result: CoverageReport) -> int:
     """Print the empty bins; returns 1 if there are any."""
-    for name in found.empty[:LISTED]:
+    for name in result.empty[:LISTED]:
         print(f"empty: {name}")
-    if len(found.empty) > LISTED:
-        print(f"... and {len(found.empty) - LISTED} more")
-    totals = found.totals
+    if len(result.empty) > LISTED:
+        print(f"... and {len(result.empty) - LISTED} more")
+    totals = result.totals
     reachable = totals["hit"] + totals["empty"]
-    print(f"{found.name}: {totals['hit']} of {reachable} reachable bins hit by {found.cases} cases", file=sys.stderr)
-    return int(bool(found.empty))
+    print(f"{result.name}: {totals['hit']} of {reachable} reachable bins hit by {result.cases} cases", file=sys.stderr)
+    return int(bool(result.empty))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
-from softfloat_ref.coverage.engine.measure import LISTED, STATUSES, ModelReport, Report
+from softfloat_ref.coverage.engine.measure import LISTED, STATUSES, CoverageReport, ModelReport
 
 _STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1c1c1c; }
@@ -29,7 +29,7 @@ code { font: 13px ui-monospace, monospace; }
 """
 
 
-def text(report: Report, every_bin: bool = False) -> Iterator[str]:
+def text(report: CoverageReport, every_bin: bool = False) -> Iterator[str]:
     """Lines: one per model, or per part of a unit with several; then the empty and the waived bins, of each part the
     first. every_bin: all bins."""
     yield f"{report.name}: {report.measured}"
@@ -49,7 +49,7 @@ def text(report: Report, every_bin: bool = False) -> Iterator[str]:
             yield f"... and {len(lines) - shown} more of {one.name}; --bins shows all"
 
 
-def _bins(report: Report, every_bin: bool) -> Iterator[str]:
+def _bins(report: CoverageReport, every_bin: bool) -> Iterator[str]:
     for m in report.models:
         for b in m.bins:
             if every_bin or b.status in ("empty", "waived"):
@@ -62,10 +62,10 @@ def _row(name: str, totals: dict[str, int], width: int) -> str:
     return f"{name:{width}} {sum(totals.values()):>6} " + " ".join(f"{totals[s]:>{sizes[s]}}" for s in STATUSES)
 
 
-_FIRST: Final = ("empty", "waived", "hit", "unreachable")  # the most relevant bins come first
+_STATUS_ORDER: Final = ("empty", "waived", "hit", "unreachable")  # the most relevant bins come first
 
 
-def html(report: Report) -> str:
+def html(report: CoverageReport) -> str:
     """The page."""
     totals = report.totals
     reachable = totals["hit"] + totals["empty"]
@@ -96,7 +96,7 @@ def _model(m: ModelReport) -> str:
     rows = "".join(
         f'<tr class="{b.status}"><td><code>{escape(b.id)}</code></td><td>{b.status}</td>'
         f'<td class="n">{b.hits or ""}</td><td>{escape(b.why)}</td></tr>\n'
-        for b in sorted(m.bins, key=lambda b: _FIRST.index(b.status))
+        for b in sorted(m.bins, key=lambda b: _STATUS_ORDER.index(b.status))
     )
     reachable = totals["hit"] + totals["empty"]
     return (

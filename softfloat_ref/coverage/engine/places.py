@@ -50,5 +50,5 @@ class Place(NamedTuple):
 
 def place_of(x: Value, t: Target, n: int) -> Place:
     """The position of a finite nonzero number; n: number of bits below the guard bit that are kept separately."""
-    code, kept, discarded, rest = position(x.significand, x.exponent, x.significand.bit_length(), x.sticky, n, t)
-    return Place(code, kept, discarded >> n, discarded & ((1 << n) - 1), n, rest)
+    code, bits, discarded, rest = position(x.significand, x.exponent, x.significand.bit_length(), x.sticky, n, t)
+    return Place(code, bits, discarded >> n, discarded & ((1 << n) - 1), n, rest)

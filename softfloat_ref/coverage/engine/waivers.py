@@ -11,7 +11,7 @@ from softfloat_ref.base.names import matches
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.coverage.engine.framework import Coverage
 
-_WANTED: Final = {"bin": "an id or a pattern with * and ?", "reason": "the reason why its bins need not be hit"}
+_ENTRIES: Final = {"bin": "an id or a pattern with * and ?", "reason": "the reason why its bins need not be hit"}
 
 
 def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
@@ -39,14 +39,14 @@ def _entry(path: str | Path, number: int, entry: Any) -> tuple[str, str]:
         if not isinstance(value, str):
             raise Error(f"{path}: waiver {number}: its {name} is not a string")
         if not value.strip():
-            raise Error(f"{path}: waiver {number}: its {name} is empty; give {_WANTED[name]}")
+            raise Error(f"{path}: waiver {number}: its {name} is empty; give {_ENTRIES[name]}")
     return entry["bin"], " ".join(entry["reason"].split())
 
 
 def _named(path: str | Path, pattern: str, known: Collection[str]) -> list[str]:
     """The bins of a pattern, in which only * and ? are special."""
     plain = pattern.replace("[", "[[]")
-    found = [name for name in known if matches(name, plain)]
-    if not found:
+    names = [name for name in known if matches(name, plain)]
+    if not names:
         raise Error(f"{path}: {unknown('bin', pattern, known)}")
-    return found
+    return names

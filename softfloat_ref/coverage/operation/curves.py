@@ -13,13 +13,13 @@ from softfloat_ref.coverage.codes import infinities, operand
 from softfloat_ref.coverage.engine.draw import significands, word
 from softfloat_ref.coverage.engine.framework import Line
 from softfloat_ref.coverage.operation.regions import inside
-from softfloat_ref.coverage.operation.setting import Setting
+from softfloat_ref.coverage.operation.setting import OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, INF, Value, finite
 from softfloat_ref.oracle.formats import Format
 
 _TRIES: Final = 24
-_HELD: Final = 4  # other operands tried for a region, at a time
+_OTHER_OPERANDS: Final = 4  # other operands tried for a region, at a time
 
 
 class Ranks:
@@ -39,7 +39,7 @@ class Ranks:
         return complete(self.fmt, int(rank < 0), abs(rank) + self.least - 1) if rank else 0
 
 
-class Stretch(NamedTuple):
+class MonotoneRanks(NamedTuple):
     """Ranks, from first to last, on which the function only rises (slope 1) or falls (-1); 0: a single one."""
 
     first: int
@@ -47,7 +47,7 @@ class Stretch(NamedTuple):
     slope: int
 
 
-def on_curve(where: Setting, region: Value, seed: int = 0) -> Iterator[Line]:
+def on_curve(where: OperationSetting, region: Value, seed: int = 0) -> Iterator[Line]:
     """Operands whose exact result lies in a region; for a whole curve of one operand, all of them or a selection."""
     if where.curve is not None and not where.curve.whole and where.unary:
         yield from _in_table(where, region, seed)
@@ -56,11 +56,11 @@ def on_curve(where: Setting, region: Value, seed: int = 0) -> Iterator[Line]:
         for code in infinities(where.formats[0]):
             if inside(where.once((others, "infinite", code), partial(where.exactly, (code, *others))), region):
                 yield (code, *others)
-        for stretch in where.once(("stretches", others), partial(_stretches, where, others)):
-            yield from _in_stretch(where, others, stretch, region, seed)
+        for ranks in where.once(("stretches", others), partial(_stretches, where, others)):
+            yield from _in_ranks(where, others, ranks, region, seed)
 
 
-def _held(where: Setting, seed: int) -> Sequence[Line]:
+def _held(where: OperationSetting, seed: int) -> Sequence[Line]:
     """Values of the second operand, if there is one: small integers and others."""
     if len(where.formats) == 1:
         return [()]
@@ -69,52 +69,52 @@ def _held(where: Setting, seed: int) -> Sequence[Line]:
     drawn = [finite(i & 1, s, i % 4 - 5) for i, s in zip(range(8), significands(seed, 4), strict=False)]
     codes = [operand(fmt, x) for x in (*known, *drawn)]
     listed = list(dict.fromkeys((c,) for c in (*codes, fmt.min_code, fmt.max_code) if c is not None))
-    start = seed * _HELD % len(listed)
-    return [*listed[start:], *listed[:start]][:_HELD]
+    start = seed * _OTHER_OPERANDS % len(listed)
+    return [*listed[start:], *listed[:start]][:_OTHER_OPERANDS]
 
 
-def _ranks(where: Setting) -> Ranks:
+def _ranks(where: OperationSetting) -> Ranks:
     return where.once("ranks", lambda: Ranks(where.formats[0], where.flushes))
 
 
-def _value(where: Setting, others: Line, rank: int) -> Value:
+def _value(where: OperationSetting, others: Line, rank: int) -> Value:
     """The exact result at a rank, kept."""
     return where.once((others, rank), lambda: where.exactly((_ranks(where).code(rank), *others)))
 
 
-def _stretches(where: Setting, others: Line) -> list[Stretch]:
+def _stretches(where: OperationSetting, others: Line) -> list[MonotoneRanks]:
     """The pieces of the curve in ranks; where two meet, and at the domain's ends, single ranks."""
     curve, ranks = where.sig.operation.curve, _ranks(where)
     assert curve is not None
-    found = []
+    stretches = []
     for piece in curve.pieces:
         low, high = ranks.low, ranks.high + 1
         first = low if piece.low is None else first_that(low, high, partial(_above, where, piece.low, False))
         end = high if piece.high is None else first_that(low, high, partial(_above, where, piece.high, True))
-        found += [Stretch(r, r, 0) for r in (first - 1, end) if low <= r < high]
+        stretches += [MonotoneRanks(r, r, 0) for r in (first - 1, end) if low <= r < high]
         if first < end - 1:
             rises = exact.compare(_value(where, others, first), _value(where, others, end - 1)) < 0
-            found.append(Stretch(first, end - 1, 1 if rises else -1))
+            stretches.append(MonotoneRanks(first, end - 1, 1 if rises else -1))
         elif first == end - 1:
-            found.append(Stretch(first, first, 0))
-    return list(dict.fromkeys(found))
+            stretches.append(MonotoneRanks(first, first, 0))
+    return list(dict.fromkeys(stretches))
 
 
-def _above(where: Setting, x: Fraction, touching: bool, rank: int) -> bool:
+def _above(where: OperationSetting, x: Fraction, touching: bool, rank: int) -> bool:
     """Whether the value of a rank is above a number; touching: or equal to it."""
     value = where.decode(0, _ranks(where).code(rank)).as_fraction()
     return value >= x if touching else value > x
 
 
-def _in_stretch(where: Setting, others: Line, stretch: Stretch, region: Value, seed: int) -> Iterator[Line]:
-    first, last, slope = stretch
+def _in_ranks(where: OperationSetting, others: Line, ranks: MonotoneRanks, region: Value, seed: int) -> Iterator[Line]:
+    first, last, slope = ranks
     if slope:
 
         def side(rank: int) -> int:
             return slope * _side(_value(where, others, rank), region)
 
-        first = first_that(stretch.first, stretch.last + 1, lambda rank: side(rank) >= 0)
-        last = first_that(first, stretch.last + 1, lambda rank: side(rank) > 0) - 1
+        first = first_that(ranks.first, ranks.last + 1, lambda rank: side(rank) >= 0)
+        last = first_that(first, ranks.last + 1, lambda rank: side(rank) > 0) - 1
     count = last - first + 1
     listed = [first, last, (first + last) // 2] if count > 2 * _TRIES else []
     listed += [first + word(seed, i) % count for i in range(_TRIES)] if listed else range(first, last + 1)
@@ -123,7 +123,7 @@ def _in_stretch(where: Setting, others: Line, stretch: Stretch, region: Value, s
             yield (_ranks(where).code(rank), *others)
 
 
-def _in_table(where: Setting, region: Value, seed: int) -> Iterator[Line]:
+def _in_table(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     """Of a periodic function, from the results at every operand, in order."""
     known: list[tuple[int, int, Value]] = where.once("table", lambda: sorted(_table(where)))
     first = first_that(0, len(known), lambda i: _side(known[i][2], region) >= 0)
@@ -133,7 +133,7 @@ def _in_table(where: Setting, region: Value, seed: int) -> Iterator[Line]:
         yield from ((known[first + word(seed, i) % (last - first)][1],) for i in range(_TRIES))
 
 
-def _table(where: Setting) -> Iterator[tuple[int, int, Value]]:
+def _table(where: OperationSetting) -> Iterator[tuple[int, int, Value]]:
     """Numbers in the order of the results, the operands' codes, the results."""
     ranks = _ranks(where)
     scale = 2 * where.tail_bits - where.target.emin + where.out.mantissa_bits

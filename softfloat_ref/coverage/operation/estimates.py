@@ -7,12 +7,12 @@ from typing import Final
 
 from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
 
-_MOST_BITS: Final = 7  # of an index: of larger tables, each bin is several entries
+_MOST_INDEX_BITS: Final = 7  # of an index: of larger tables, each bin is several entries
 _ENDS: Final = {0: "first", 1: "last"}
 
 
@@ -22,10 +22,10 @@ class Entries(OperationModel):
     id = "EST"
     title = "estimates: the first and the last operand of each entry of the table, and exponents near the ends"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.sig.operation.estimate is not None
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Cells of entries have four axes, those of exponents two."""
         e, fmt = where.sig.operation.estimate, where.formats[0]
         assert e is not None
@@ -33,22 +33,22 @@ class Entries(OperationModel):
         entries = cross("odd{odd}.entry{entry}.{end}", odd=odd, entry=range(1 << _index_bits(where)), end=_ENDS)
         return entries | cross("{sign}.2^{exponent}", sign=SIGNS, exponent=_exponents(fmt))
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         fmt, m = where.formats[0], where.formats[0].mantissa_bits
         for turn in range(12):
             if len(cell) == 2:
                 sign, exponent = cell
                 bits = min(m, exponent - fmt.emin + m)  # of a subnormal's fraction
-                found = operand(fmt, exact.finite(sign, (1 << bits) + turn * 0x9E3779B1 % (1 << bits), exponent - bits))
+                code = operand(fmt, exact.finite(sign, (1 << bits) + turn * 0x9E3779B1 % (1 << bits), exponent - bits))
             else:
                 odd, entry, end = cell
                 rest = m - _index_bits(where)
                 fraction = (entry << rest) + ((1 << rest) - 1) * end
-                found = operand(fmt, exact.finite(0, (1 << m) + fraction, odd + 2 * (turn % 3 - 1) - m))
-            if found is not None:
-                yield (found,)
+                code = operand(fmt, exact.finite(0, (1 << m) + fraction, odd + 2 * (turn % 3 - 1) - m))
+            if code is not None:
+                yield (code,)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         x, fmt = e.operands[0], e.where.formats[0]
         if x.kind != FINITE or not x.significand:
             return
@@ -66,14 +66,14 @@ class Entries(OperationModel):
                 yield odd, fraction >> rest, end
 
 
-def _index_bits(where: Setting) -> int:
+def _index_bits(where: OperationSetting) -> int:
     e = where.sig.operation.estimate
     assert e is not None
-    return min(e.index_bits, _MOST_BITS, where.formats[0].mantissa_bits)
+    return min(e.index_bits, _MOST_INDEX_BITS, where.formats[0].mantissa_bits)
 
 
 def _exponents(fmt: Format) -> list[int]:
     """Exponents of subnormals that may overflow, and of large numbers with tiny estimates."""
     least = fmt.emin - fmt.mantissa_bits
-    found = (*range(fmt.emin - 4, fmt.emin + 3), *range(fmt.emax - 3, fmt.emax + 1), least)
-    return sorted({e for e in found if least <= e <= fmt.emax})
+    exponents = (*range(fmt.emin - 4, fmt.emin + 3), *range(fmt.emax - 3, fmt.emax + 1), least)
+    return sorted({e for e in exponents if least <= e <= fmt.emax})

@@ -10,13 +10,13 @@ from typing import Final
 
 from softfloat_ref.oracle.exact import trailing_zeros
 
-_TRIAL: Final = 1 << 12
-_STEPS: Final = 1 << 15
-_WIDEST: Final = 128  # bits
+_LARGEST_TRIAL: Final = 1 << 12
+_RHO_STEPS: Final = 1 << 15
+_RHO_BITS: Final = 128  # bits
 # Enough witnesses for every number below 3.3e24 (Sorenson and Webster, 2015).
 _WITNESSES: Final = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
-_DECIDED: Final = 3317044064679887385961981
-_FACTORS: Final = 1 << 12  # factors that are tried one by one for an interval
+_PROVED_BELOW: Final = 3317044064679887385961981
+_MOST_FACTORS: Final = 1 << 12  # factors that are tried one by one for an interval
 
 
 def is_prime(n: int) -> bool:
@@ -45,36 +45,36 @@ def is_prime(n: int) -> bool:
 @lru_cache(maxsize=4096)
 def factors(n: int) -> tuple[tuple[int, ...], int]:
     """The prime factors of n that were found, and the rest: 1, or a product of primes that were not found."""
-    found, rest = [], n
-    for p in (2, *range(3, _TRIAL, 2)):
+    primes, rest = [], n
+    for p in (2, *range(3, _LARGEST_TRIAL, 2)):
         while rest % p == 0:
-            found.append(p)
+            primes.append(p)
             rest //= p
         if p * p > rest:
             break
-    if 1 < rest < _TRIAL * _TRIAL:
-        return (*found, rest), 1
+    if 1 < rest < _LARGEST_TRIAL * _LARGEST_TRIAL:
+        return (*primes, rest), 1
     left = 1
     waiting = [rest] if rest > 1 else []
     while waiting:
         x = waiting.pop()
-        if is_prime(x) and x < _DECIDED:
-            found.append(x)
+        if is_prime(x) and x < _PROVED_BELOW:
+            primes.append(x)
         elif (divisor := _rho(x)) == 0:
             left *= x
         else:
             waiting += [divisor, x // divisor]
-    return tuple(sorted(found)), left
+    return tuple(sorted(primes)), left
 
 
 def _rho(n: int) -> int:
     """A divisor of n by Pollard's rho method, or 0; numbers too large to have small divisors are skipped."""
-    if n.bit_length() > _WIDEST:
+    if n.bit_length() > _RHO_BITS:
         return 0
     for c in (1, 3, 5):
         x = y = 2
         product = 1
-        for i in range(1, _STEPS):
+        for i in range(1, _RHO_STEPS):
             x = (x * x + c) % n
             y = (y * y + c) % n
             y = (y * y + c) % n
@@ -91,11 +91,11 @@ def _rho(n: int) -> int:
 @lru_cache(maxsize=4096)
 def divisors(n: int) -> tuple[int, ...]:
     """The divisors of n made of the primes that were found, at most 256 of them, ascending."""
-    found = [1]
+    products = [1]
     for p in factors(n)[0]:
-        found += [d * p for d in found if len(found) < 256]
-        found = sorted(set(found))
-    return tuple(found)
+        products += [d * p for d in products if len(products) < 256]
+        products = sorted(set(products))
+    return tuple(products)
 
 
 def pairs(n: int, first: int, second: int) -> Iterator[tuple[int, int]]:
@@ -157,7 +157,7 @@ def quotient(s: int, first: int, second: int) -> tuple[int, int, int] | None:
 def product_between(s: int, first: int, second: int) -> bool:
     """Whether s < x * y * 2^t < s + 1 for some x < 2^first, y < 2^second; True if there are too many candidates.
     s > 0."""
-    if min(first, second) > _FACTORS.bit_length() - 1:
+    if min(first, second) > _MOST_FACTORS.bit_length() - 1:
         return True
     few, many = sorted((first, second))
     for x in range(1 << (few - 1), 1 << few):

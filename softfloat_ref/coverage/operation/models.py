@@ -19,7 +19,7 @@ from softfloat_ref.coverage.operation import (
     sum_events,
     sums_and_fma,
 )
-from softfloat_ref.coverage.operation.setting import OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationModel, OperationSetting
 from softfloat_ref.oracle.operations import Signature
 from softfloat_ref.oracle.policies import Policy
 
@@ -27,7 +27,7 @@ MODELS: Final[tuple[OperationModel, ...]] = (
     operands.Classes(),
     results.NearBoundaries(),
     last_places.LastPlace(),
-    results.Overflow(),
+    results.OverflowResults(),
     results.Underflow(),
     results.BelowSubnormal(),
     last_places.StickyBits(),
@@ -51,16 +51,16 @@ MODELS: Final[tuple[OperationModel, ...]] = (
     special.Comparisons(),
     last_places.TrailingZeros(),
     operands.DivideByZero(),
-    operands.Exponents("B22", "conversion to integers: the operand's exponent"),
-    results.Integers(),
+    operands.OperandExponents("B22", "conversion to integers: the operand's exponent"),
+    results.IntegerResults(),
     results.NearZeroAndOne(),
     operands.IntegerEnds(),
     operands.IntegerLengths(),
     operands.NanNarrowing(),
-    operands.Exponents("B28", "rounding to integral values: the operand's exponent"),
+    operands.OperandExponents("B28", "rounding to integral values: the operand's exponent"),
     last_places.IntegerPlace(),
-    results.Values(),
-    results.Tininess(),
+    results.SmallValues(),
+    results.TinyResults(),
     last_places.RoundingCarry(),
     sum_events.CarryChains(),
     last_places.DoubleRounding(),
@@ -77,6 +77,6 @@ MODELS: Final[tuple[OperationModel, ...]] = (
 
 
 @lru_cache(maxsize=64)
-def operation(sig: Signature, policy: Policy) -> Coverage:
+def operations(sig: Signature, policy: Policy) -> Coverage:
     """The coverage of an operation under a policy."""
-    return Coverage(Setting(sig, policy), MODELS)
+    return Coverage(OperationSetting(sig, policy), MODELS)

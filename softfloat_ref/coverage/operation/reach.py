@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache, reduce
 from typing import Final, NamedTuple
 
-from softfloat_ref.coverage.operation.setting import Setting
+from softfloat_ref.coverage.operation.setting import OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
 from softfloat_ref.oracle.formats import Format
@@ -58,12 +58,12 @@ def span(fmt: Format, flush: bool = False) -> Span:
     return Span(finite(0, *fmt.magnitude(least)), finite(0, *top), fmt.magnitude(least)[1], bits, fmt.signed)
 
 
-def spans(where: Setting) -> list[Span]:
+def spans(where: OperationSetting) -> list[Span]:
     """The magnitudes of each operand."""
     return [span(f, where.flushes) for f in where.formats]
 
 
-def precisions(where: Setting) -> tuple[int, int]:
+def precisions(where: OperationSetting) -> tuple[int, int]:
     """The significant bits of the first two operands."""
     first, second = (span(f).bits for f in where.formats[:2])
     return first, second
@@ -83,19 +83,19 @@ def _of_term(term: Term, operands: list[Span]) -> Span:
 
 
 @lru_cache(maxsize=512)
-def terms_of(where: Setting) -> tuple[Span, ...]:
+def terms_of(where: OperationSetting) -> tuple[Span, ...]:
     """The magnitudes of each term of the operation's formula."""
     operands = spans(where)
     return tuple(_of_term(term, operands) for term in where.formula.terms) if where.formula is not None else ()
 
 
-def aligned_terms(where: Setting) -> tuple[Span, Span]:
+def aligned_terms(where: OperationSetting) -> tuple[Span, Span]:
     """The two terms of a sum whose exponents are subtracted; for an fma the addend comes first."""
     a, b = terms_of(where)
     return (b, a) if where.fused else (a, b)
 
 
-def opposite(where: Setting) -> bool | None:
+def opposite(where: OperationSetting) -> bool | None:
     """Whether the terms may have opposite signs: True always, False never, None both."""
     if any(x.negative for x in terms_of(where)) or where.formula is None:
         return None
@@ -103,7 +103,7 @@ def opposite(where: Setting) -> bool | None:
 
 
 @lru_cache(maxsize=512)
-def reach(where: Setting) -> Span | None:
+def reach(where: OperationSetting) -> Span | None:
     """The bounds of an operation; None if none are known."""
     formula = where.formula
     if where.curve is not None:
@@ -142,12 +142,12 @@ def _above(x: Value) -> Value:
     return x if not x.sticky else finite(0, x.significand + 1, x.exponent)
 
 
-def excluded(where: Setting, region: Value) -> str:
+def excluded(where: OperationSetting, region: Value) -> str:
     """Why no operands have their exact result in a region; '' if no bound proves it."""
     return excluded_between(where, region, region)
 
 
-def excluded_between(where: Setting, first: Value, last: Value) -> str:
+def excluded_between(where: OperationSetting, first: Value, last: Value) -> str:
     """As `excluded`, for every region of one shape from `first` to `last`; `first` is the easiest to reach."""
     bounds = reach(where)
     if bounds is None:
@@ -163,7 +163,7 @@ def excluded_between(where: Setting, first: Value, last: Value) -> str:
     )
 
 
-def _not_exact(where: Setting, first: Value, last: Value) -> str:
+def _not_exact(where: OperationSetting, first: Value, last: Value) -> str:
     """Whether points are none of a function's few exact results."""
     if first.sticky or where.curve is None or where.curve.exact is None:
         return ""
@@ -181,7 +181,7 @@ def _is_between(x: Value, first: Value, last: Value) -> bool:
     return x.sign == first.sign and same and ordered
 
 
-def excluded_everywhere(where: Setting, region: Value) -> str:
+def excluded_everywhere(where: OperationSetting, region: Value) -> str:
     """Why no operands have it in a region times any power of two."""
     bounds = reach(where)
     return "" if bounds is None else _sign(bounds, region) or _too_precise(bounds, region)
@@ -219,7 +219,7 @@ def _too_low(bounds: Span, region: Value) -> str:
     return f"every exact result is a multiple of 2^{bounds.unit}" if low else ""
 
 
-def _too_long(where: Setting, region: Value) -> str:
+def _too_long(where: OperationSetting, region: Value) -> str:
     """Whether a sum of two terms would have to reach from its leading bit to a lower one than any does.
 
     A term whose lowest bit is the sum's, l, or lower lies below 2^(l + bits); `_reaches` judges the other. If the

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from softfloat_ref.oracle.exact import FINITE, Value, finite
 
-_FAR = 1 << 16
+_MOST_SHIFT = 1 << 16
 
 
 def between(sign: int, significand: int, exponent: int) -> Value:
@@ -30,7 +30,7 @@ def units(x: Value, exponent: int) -> tuple[int, bool]:
     """|x| in units of 2^exponent: whole units, and whether there is a fraction. -1 if there are very many."""
     shift = x.exponent - exponent
     if shift >= 0:
-        return (-1, False) if shift > _FAR else (x.significand << shift, bool(x.sticky))
+        return (-1, False) if shift > _MOST_SHIFT else (x.significand << shift, bool(x.sticky))
     whole = x.significand >> -shift
     return whole, bool(x.sticky) or whole << -shift != x.significand
 

@@ -10,40 +10,40 @@ from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.draw import bits
 from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.operation.regions import units
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 
-_LEFT: Final = (1, 2, 3, 4, 5, 6, 7, 8, 11, 15)  # units of the product's last place
-_LOST: Final = 7  # binades that are lost at least
+_RESIDUES: Final = (1, 2, 3, 4, 5, 6, 7, 8, 11, 15)  # units of the product's last place
+_LEAST_LOST: Final = 7  # binades that are lost at least
 _TRIES: Final = 160
-_BEYOND: Final = 4  # binades past the precision
+_FARTHEST: Final = 4  # binades past the precision
 
 
 class _Constructed(OperationModel):
     """A model whose bins are those for which a bounded search finds a case; other cells are not listed."""
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.fused and not any(f.twos_complement for f in (*where.formats, where.out))
 
     @abstractmethod
-    def wanted(self, where: Setting) -> Bins:
+    def wanted(self, where: OperationSetting) -> Bins:
         """The cells to search for."""
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """The cells with cases."""
         return where.once(self.id, lambda: {c: n for c, n in self.wanted(where).items() if self._is_found(where, c)})
 
-    def _is_found(self, where: Setting, cell: Cell) -> bool:
-        return any(cell in self.hits(Events(where, codes)) for codes in self.cases(where, cell))
+    def _is_found(self, where: OperationSetting, cell: Cell) -> bool:
+        return any(cell in self.hits(OperationEvents(where, codes)) for codes in self.cases(where, cell))
 
 
 def _as_codes(formats: Iterable[Format], values: Iterable[Value]) -> Iterator[Line]:
     """Operands of those values, if the formats have them all."""
-    found = [operand(f, x) for f, x in zip(formats, values, strict=True)]
-    if None not in found:
-        yield tuple(code for code in found if code is not None)
+    codes = [operand(f, x) for f, x in zip(formats, values, strict=True)]
+    if None not in codes:
+        yield tuple(code for code in codes if code is not None)
 
 
 class Residues(_Constructed):
@@ -52,22 +52,22 @@ class Residues(_Constructed):
     id = "RES"
     title = "fma: an addend that cancels all of the product but its last bits"
 
-    def wanted(self, where: Setting) -> Bins:
+    def wanted(self, where: OperationSetting) -> Bins:
         """Each number of units, by the result's sign and the product's."""
-        below = where.formats[0].precision + where.formats[1].precision - 1 - _LOST
-        left = [n for n in _LEFT if n.bit_length() - 2 < below]
+        below = where.formats[0].precision + where.formats[1].precision - 1 - _LEAST_LOST
+        left = [n for n in _RESIDUES if n.bit_length() - 2 < below]
         return cross("{sign}.{product}-product.{n}", n=left, sign=SIGNS, product=SIGNS)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """The number of units left of a product that was at least 2^7 times as large."""
         if e.terms is None or not e.exact.significand:
             return
         (a, b, c), r, product = e.operands, e.exact, e.terms[0]
         whole, part = units(r, a.exponent + b.exponent)
-        if not part and exact.top(product) - exact.top(r) >= _LOST and c.sign != product.sign:
+        if not part and exact.top(product) - exact.top(r) >= _LEAST_LOST and c.sign != product.sign:
             yield whole, r.sign, product.sign
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         """A factor, the other one so that the product's low bits are those wanted, and a cancelling addend."""
         number, sign, negative = cell
         left = number if sign == negative else -number
@@ -80,7 +80,7 @@ class Residues(_Constructed):
                 if b is not None and (fa.signed or not negative):
                     yield from self._codes(where, a, b, left, negative)
 
-    def _codes(self, where: Setting, a: int, b: int, left: int, negative: int) -> Iterator[Line]:
+    def _codes(self, where: OperationSetting, a: int, b: int, left: int, negative: int) -> Iterator[Line]:
         fa, fb, _ = where.formats
         for size in (where.out.emax - 2, (where.out.emax - 2) // 2, 0, where.out.emin // 2):
             unit = size - fa.mantissa_bits - fb.mantissa_bits
@@ -104,12 +104,12 @@ class SubnormalFactors(_Constructed):
     id = "SUBF"
     title = "fma: a power of two from a subnormal factor, with an addend some binades below it"
 
-    def wanted(self, where: Setting) -> Bins:
+    def wanted(self, where: OperationSetting) -> Bins:
         """Distances past the precision, by which factor is subnormal and whether the signs differ."""
-        reach = range(1, where.out.precision + _BEYOND)
+        reach = range(1, where.out.precision + _FARTHEST)
         return cross("{factor}.{sign}.{signs}.{d}", factor="ab", signs=("same", "opposite"), sign=SIGNS, d=reach)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """The distance of an addend with an odd significand."""
         if e.terms is None or not e.exact.is_finite:
             return
@@ -120,7 +120,7 @@ class SubnormalFactors(_Constructed):
             signs = "same" if c.sign == product.sign else "opposite"
             yield "a" if small[0] else "b", signs, product.sign, exact.top(product) - exact.top(c)
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         """Powers of two up to the largest, and addends of all ones and others."""
         factor, signs, negative, distance = cell
         i, formats = int(factor == "b"), where.formats

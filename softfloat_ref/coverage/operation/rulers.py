@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.coverage.engine.framework import Bins, Cell, Line
 from softfloat_ref.coverage.operation.regions import units
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import solve, unreachable
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
@@ -20,10 +20,10 @@ class RegionModel(OperationModel):
     """A model whose cells are regions of the exact result."""
 
     @abstractmethod
-    def regions(self, where: Setting, cell: Cell) -> list[Value]:
+    def regions(self, where: OperationSetting, cell: Cell) -> list[Value]:
         """The regions of a cell; an exact result in any of them hits it."""
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         first = ""
         for region in self.regions(where, cell):
             if not (reason := unreachable(where, region)):
@@ -31,14 +31,14 @@ class RegionModel(OperationModel):
             first = first or reason
         return first
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
-        barren, (region, *_) = 0, self.regions(where, cell)
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
+        misses, (region, *_) = 0, self.regions(where, cell)
         for seed in range(SEEDS):
-            found = None
-            for found in solve(where, region, seed):
-                yield found
-            barren += found is None
-            if where.unary or (barren > 1 and where.fused):  # whose searches are long
+            line = None
+            for line in solve(where, region, seed):
+                yield line
+            misses += line is None
+            if where.unary or (misses > 1 and where.fused):  # whose searches are long
                 return
 
 
@@ -73,10 +73,10 @@ class RulerModel(RegionModel):
     """A model whose cells are the points of rulers, and what lies between them: ruler, multiple, whether between."""
 
     @abstractmethod
-    def rulers(self, where: Setting) -> Iterable[Ruler]:
+    def rulers(self, where: OperationSetting) -> Iterable[Ruler]:
         """The stretches of the model; they do not overlap."""
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """A point, then what follows it, along each ruler."""
         return {
             (r, k, part): r.label(k, part)
@@ -86,15 +86,15 @@ class RulerModel(RegionModel):
             if (k < r.high if part else k)
         }
 
-    def regions(self, where: Setting, cell: Cell) -> list[Value]:
+    def regions(self, where: OperationSetting, cell: Cell) -> list[Value]:
         ruler, k, part = cell
         return [Value(FINITE, ruler.sign, k, ruler.unit, int(part))]
 
-    def measured(self, e: Events) -> Value:
+    def measured(self, e: OperationEvents) -> Value:
         """The number that is measured: the exact result."""
         return e.exact
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         x, by_top = self.measured(e), e.where.once(self.id, lambda: self._by_top(e.where))
         if x.kind != FINITE or x.significand == 0:
             return
@@ -102,12 +102,12 @@ class RulerModel(RegionModel):
             if x.sign == r.sign:
                 yield (r, *units(x, r.unit))
 
-    def _by_top(self, where: Setting) -> dict[int | None, list[Ruler]]:
+    def _by_top(self, where: OperationSetting) -> dict[int | None, list[Ruler]]:
         """Rulers by the exponent of the numbers on them; under None those that begin at zero."""
-        found: dict[int | None, list[Ruler]] = {None: []}
+        by_top: dict[int | None, list[Ruler]] = {None: []}
         for r in self.rulers(where):
             if r.low == 0:
-                found[None].append(r)
+                by_top[None].append(r)
             for top in range(r.unit + max(r.low, 1).bit_length() - 1, r.unit + r.high.bit_length()):
-                found.setdefault(top, []).append(r)
-        return found
+                by_top.setdefault(top, []).append(r)
+        return by_top

@@ -31,12 +31,14 @@ from softfloat_ref.oracle.operations.formula import (
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding import Target, cut
 
-_DEEP: Final = 60  # bits below the guard bit to look at: as far as any wider format of the catalogue's has them
+_LEAST_TAIL_BITS: Final = (
+    60  # bits below the guard bit to look at: as far as any wider format of the catalogue's has them
+)
 MONOTONE: Final = (IDENTITY, ROOT, RECIPROCAL, RECIPROCAL_ROOT)  # and alike in every binade, or every other
-_SOLVED: Final = 3  # operands at most of the operations whose operands are solved for
+_MOST_SOLVED_OPERANDS: Final = 3  # operands at most of the operations whose operands are solved for
 
 
-class Setting(BaseSetting):
+class OperationSetting(BaseSetting):
     """An operation with its formats under a policy, and what is derived from them once."""
 
     tries = 400
@@ -50,7 +52,7 @@ class Setting(BaseSetting):
         self.space = None if policy.random_count else sum(f.width for f in self.formats)
         self.formula: Formula | None = sig.operation.formula
         self.curve: Curve | None = sig.operation.curve
-        solved = self.formula is not None and sig.operation.arity <= _SOLVED
+        solved = self.formula is not None and sig.operation.arity <= _MOST_SOLVED_OPERANDS
         self.rounded = solved or self.curve is not None
         self.converts = sig.operation.is_conversion
         self.to_integer = self.converts and self.out.is_integer
@@ -70,9 +72,9 @@ class Setting(BaseSetting):
             return False
         return self.curve.whole or sig.formats[0].width <= ENUMERATED
 
-    def events(self, line: Line) -> Events:
+    def events(self, line: Line) -> OperationEvents:
         n = len(self.formats)
-        return Events(self, line[:n], line[n] if len(line) > n else 0)
+        return OperationEvents(self, line[:n], line[n] if len(line) > n else 0)
 
     def every(self) -> Iterator[Line]:
         return product(*(range(1 << f.width) for f in self.formats))
@@ -85,7 +87,7 @@ class Setting(BaseSetting):
     @cached_property
     def tail_bits(self) -> int:
         """The number of bits below the guard bit that are kept separately."""
-        return max(2 * max(f.precision for f in (*self.formats, self.out)) + 4, _DEEP)
+        return max(2 * max(f.precision for f in (*self.formats, self.out)) + 4, _LEAST_TAIL_BITS)
 
     @cached_property
     def run(self) -> Evaluator:
@@ -128,13 +130,13 @@ class Setting(BaseSetting):
         return self.out.has_normals and self.out.subnormals == "gradual"
 
 
-OperationModel = Model[Setting, "Events"]
+OperationModel = Model[OperationSetting, "OperationEvents"]
 
 
-class Events:
+class OperationEvents:
     """A case, and its facts, each computed when it is first read. Raises Undefined if no result is defined."""
 
-    def __init__(self, where: Setting, codes: Sequence[int], random_bits: int = 0) -> None:
+    def __init__(self, where: OperationSetting, codes: Sequence[int], random_bits: int = 0) -> None:
         self.where = where
         self.codes = tuple(codes)
         self.random_bits = random_bits
@@ -177,8 +179,8 @@ class Events:
         if x.kind != FINITE or x.significand == 0:
             return None
         n = self.where.tail_bits
-        kept, discarded, rest = cut(x.significand, x.significand.bit_length(), 0, -x.exponent, n)
-        return Place(kept, kept, discarded >> n, discarded & ((1 << n) - 1), n, rest)
+        whole, discarded, rest = cut(x.significand, x.significand.bit_length(), 0, -x.exponent, n)
+        return Place(whole, whole, discarded >> n, discarded & ((1 << n) - 1), n, rest)
 
     @cached_property
     def numbers(self) -> bool:

@@ -18,18 +18,18 @@ from softfloat_ref.coverage.operation.reach import (
     reach,
 )
 from softfloat_ref.coverage.operation.regions import between
-from softfloat_ref.coverage.operation.setting import OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import exponents, solve, unreachable
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value, finite
 from softfloat_ref.oracle.formats import Format
 
 _DRAWS: Final = 16  # significands tried for a shape in a binade
-_WHOLE: Final = 6  # with binades to this exponent and its negative, all operands of results in [1, 4) are there
+_WHOLE_BINADES: Final = 6  # with binades to this exponent and its negative, all operands of results in [1, 4) are there
 _EMPTY_REGIONS: Final = 64  # regions asked without any operands, after which a search ends
 
 
-class Shape(NamedTuple):
+class BitShape(NamedTuple):
     """A magnitude's bits from its upper end down to some bit: free bits, then `low` of `width` bits.
 
     below: how many of those bits lie below the last kept one. sticky: whether anything follows them.
@@ -47,17 +47,17 @@ class ShapeModel(OperationModel):
 
     normal_only = False
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.rounded and not where.out.is_integer
 
     @abstractmethod
-    def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
+    def shapes(self, where: OperationSetting, cell: Cell) -> Iterable[BitShape]:
         """The shapes of a cell."""
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         return never(where, self.shapes(where, cell), self.normal_only)
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         return solved(where, self.shapes(where, cell))
 
 
@@ -66,7 +66,7 @@ def unit_of(fmt: Format, e: int) -> int:
     return max(e, fmt.emin) - fmt.mantissa_bits
 
 
-def ends(fmt: Format, shape: Shape, e: int) -> tuple[Value, Value] | None:
+def ends(fmt: Format, shape: BitShape, e: int) -> tuple[Value, Value] | None:
     """The regions of a shape in a binade: of its smallest and its largest number; None if the binade has none."""
     unit = unit_of(fmt, e) - shape.below
     count = e - unit + 1  # bits from the leading one to the shape's last
@@ -79,22 +79,22 @@ def ends(fmt: Format, shape: Shape, e: int) -> tuple[Value, Value] | None:
     return tuple(_cell(shape, h << shape.width | shape.low, unit) for h in (1 << (free - 1), (1 << free) - 1))  # type: ignore[return-value]
 
 
-def _cell(shape: Shape, significand: int, unit: int) -> Value:
+def _cell(shape: BitShape, significand: int, unit: int) -> Value:
     return Value(FINITE, shape.sign, significand, unit, shape.sticky)
 
 
-def _cells(fmt: Format, shape: Shape, e: int, seed: int) -> Iterator[Value]:
+def _cells(fmt: Format, shape: BitShape, e: int, seed: int) -> Iterator[Value]:
     """Regions of a shape in a binade, of mixed upper bits."""
-    found = ends(fmt, shape, e)
-    if found is None:
+    regions = ends(fmt, shape, e)
+    if regions is None:
         return
-    first, last = found
+    first, last = regions
     free = e - first.exponent + 1 - shape.width
     if free < 2 or first.significand == 0:
-        yield from dict.fromkeys(found)
+        yield from dict.fromkeys(regions)
         return
     if seed % 2:
-        yield from found
+        yield from regions
     for i in range(min(_DRAWS, 1 << (free - 1))):
         high = 1 << (free - 1) | bits(seed + 1, i, free - 1)
         yield _cell(shape, high << shape.width | shape.low, first.exponent)
@@ -110,9 +110,9 @@ def places(fmt: Format, seed: int = 0) -> list[int]:
     return listed[seed % len(listed) :] + listed[: seed % len(listed)]
 
 
-def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Line]:
+def solved(where: OperationSetting, shapes: Iterable[BitShape]) -> Iterator[Line]:
     """Operands for any of some shapes: one in each binade first, then more."""
-    barren = 0
+    misses = 0
     listed = list(shapes)
     if where.product:
         for shape in listed:
@@ -123,22 +123,22 @@ def solved(where: Setting, shapes: Iterable[Shape]) -> Iterator[Line]:
         for region in _cells(where.out, shape, e, seed):
             if excluded(where, region):
                 continue
-            found = list(itertools.islice(solve(where, region, seed), 2))
-            yield from found
-            if found:
+            lines = list(itertools.islice(solve(where, region, seed), 2))
+            yield from lines
+            if lines:
                 break
-            barren += 1
-            if barren > _EMPTY_REGIONS:
+            misses += 1
+            if misses > _EMPTY_REGIONS:
                 return
 
 
-def _excluded_from(where: Setting, shape: Shape, e: int) -> bool:
+def _excluded_from(where: OperationSetting, shape: BitShape, e: int) -> bool:
     """Whether a binade has no region of a shape, or none that an exact result can be in."""
     regions = ends(where.out, shape, e)
     return regions is None or bool(excluded_between(where, *regions))
 
 
-def by_low_bits(where: Setting, shape: Shape) -> Iterator[Line]:
+def by_low_bits(where: OperationSetting, shape: BitShape) -> Iterator[Line]:
     """Factors whose product has a shape: one is odd, so that the other follows from the product's low bits."""
     pa, pb = precisions(where)
     length = pa + pb - 1  # of products that are below half of the largest
@@ -156,7 +156,7 @@ def by_low_bits(where: Setting, shape: Shape) -> Iterator[Line]:
                 yield from itertools.islice(exponents(where, a, b, e - length + 1, shape.sign, turn), 1)
 
 
-def _other_places(where: Setting, shapes: Iterable[Shape]) -> Iterator[int]:
+def _other_places(where: OperationSetting, shapes: Iterable[BitShape]) -> Iterator[int]:
     """Binades at the ends of what the operation gives, and below the smallest value: there a shape is all there is."""
     fmt, bounds = where.out, reach(where)
     for end in (bounds.most, bounds.least) if bounds is not None and bounds.unit > -UNBOUNDED else ():
@@ -170,7 +170,7 @@ def _low(region: Value) -> Value:
     return region._replace(sign=0, sticky=0)
 
 
-def _as_near_one(where: Setting, shape: Shape) -> bool:
+def _as_near_one(where: OperationSetting, shape: BitShape) -> bool:
     """Whether a shape that is proved to be in no binade near 1 is in no normal one: all have the same significands.
 
     Operands of one binade are those of another times a power of two, and where the formats have binades whole these
@@ -180,11 +180,11 @@ def _as_near_one(where: Setting, shape: Shape) -> bool:
     regions = ends(fmt, shape, max(fmt.emin, 0))
     if regions is None or excluded_everywhere(where, regions[0]):
         return True
-    whole = all(f.has_normals and f.emin <= -_WHOLE and f.emax >= _WHOLE for f in (fmt, source))
+    whole = all(f.has_normals and f.emin <= -_WHOLE_BINADES and f.emax >= _WHOLE_BINADES for f in (fmt, source))
     return where.scales and whole
 
 
-def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) -> str:
+def never(where: OperationSetting, shapes: Iterable[BitShape], normal_only: bool = False) -> str:
     """Why no results have some shapes in any binade; '' if there is no proof."""
     reason = "the format's range contains no such number"
     fmt = where.out
@@ -205,8 +205,8 @@ def never(where: Setting, shapes: Iterable[Shape], normal_only: bool = False) ->
             regions = ends(fmt, shape, e)
             if regions is None or (regions[0].significand and exact.compare(_low(regions[0]), past) >= 0):
                 continue
-            found = unreachable(where, regions[0]) if regions[0] == regions[1] else excluded_between(where, *regions)
-            if not found:
+            proof = unreachable(where, regions[0]) if regions[0] == regions[1] else excluded_between(where, *regions)
+            if not proof:
                 return ""
-            reason = found
+            reason = proof
     return reason

@@ -16,7 +16,7 @@ from softfloat_ref.coverage.operation.curves import on_curve
 from softfloat_ref.coverage.operation.factors import no_pair, pairs, product_between, quotient
 from softfloat_ref.coverage.operation.reach import excluded, precisions, span, terms_of
 from softfloat_ref.coverage.operation.regions import inside, refined
-from softfloat_ref.coverage.operation.setting import MONOTONE, Setting
+from softfloat_ref.coverage.operation.setting import MONOTONE, OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value, finite
 from softfloat_ref.oracle.formats import Format
@@ -26,7 +26,7 @@ from softfloat_ref.oracle.operations.formula import Formula
 TRIES: Final = 24
 
 
-def solve(where: Setting, region: Value, seed: int = 0) -> Iterator[Line]:
+def solve(where: OperationSetting, region: Value, seed: int = 0) -> Iterator[Line]:
     """Candidates for operands whose exact result lies in a region. seed: other numbers give other ones.
 
     Where `where.unary` holds, as of roots, all operands are found, or a selection of all.
@@ -40,7 +40,7 @@ def solve(where: Setting, region: Value, seed: int = 0) -> Iterator[Line]:
 # -- one operand: the operation is monotone, so the code is found by bisection -----------------------------------------
 
 
-def _unary(where: Setting, region: Value, seed: int) -> Iterator[Line]:
+def _unary(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     fmt, formula = where.formats[0], where.formula
     assert formula is not None
     sign, falling = region.sign, formula.divisor is not None
@@ -79,24 +79,24 @@ def _codes_inside(fmt: Format, region: Value) -> tuple[int, int]:
     return code + 1, last - end
 
 
-def _bracket(where: Setting, formula: Formula, region: Value, low: int, high: int) -> tuple[int, int]:
+def _bracket(where: OperationSetting, formula: Formula, region: Value, low: int, high: int) -> tuple[int, int]:
     """Magnitude codes between which all lie whose result may be in a region, and one more to each side."""
-    fmt, found = where.formats[0], []
+    fmt, codes = where.formats[0], []
     for significand in (region.significand, region.significand + region.sticky):
         x = finite(0, significand, region.exponent)
         if significand == 0 and formula.divisor is not None:
-            found.append(high)
+            codes.append(high)
             continue
         if formula.root:
             x = exact.multiply(x, x)
         if formula.divisor is not None:
             x = exact.divide(finite(0, 1, 0), x, 2 * fmt.precision)
-        found.append(below(fmt, x)[0])
-    a, b = (min(max(code, low), high) for code in (min(found) - 1, max(found) + 2))
+        codes.append(below(fmt, x)[0])
+    a, b = (min(max(code, low), high) for code in (min(codes) - 1, max(codes) + 2))
     return a, b
 
 
-def _ends(where: Setting, region: Value, low: int, high: int) -> tuple[int, int]:
+def _ends(where: OperationSetting, region: Value, low: int, high: int) -> tuple[int, int]:
     """The first and the last code, in the results' order, whose results are neither below nor above a region."""
     falling = where.formula is not None and where.formula.divisor is not None
 
@@ -119,7 +119,7 @@ def _compare(x: Value, region: Value) -> int:
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 
-def _add(where: Setting, region: Value, seed: int) -> Iterator[Line]:
+def _add(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     least = span(where.formats[1], where.flushes).low
     for v in refined(region):
         for a, b in (*_splits(v, seed), *_beside(v, least)):
@@ -128,7 +128,7 @@ def _add(where: Setting, region: Value, seed: int) -> Iterator[Line]:
     yield from _absorbed(where, region, seed, least)
 
 
-def terms_as_codes(where: Setting, first: Value, second: Value, seed: int = 0) -> Iterator[Line]:
+def terms_as_codes(where: OperationSetting, first: Value, second: Value, seed: int = 0) -> Iterator[Line]:
     """The operands of a sum whose terms are two given values; of an fma the product is the first."""
     if where.fused:
         c = operand(where.formats[2], second)
@@ -144,7 +144,7 @@ def terms_as_codes(where: Setting, first: Value, second: Value, seed: int = 0) -
         yield a, b
 
 
-def _absorbed(where: Setting, region: Value, seed: int, least: Value) -> Iterator[Line]:
+def _absorbed(where: OperationSetting, region: Value, seed: int, least: Value) -> Iterator[Line]:
     """A number at the region's lower end, or above it, and the smallest ones of either sign beside it."""
     for end in (region.significand, region.significand + 1):
         first = operand(where.formats[0], finite(region.sign, end, region.exponent))
@@ -183,7 +183,7 @@ def _beside(v: Value, least: Value) -> Iterator[tuple[Value, Value]]:
                 yield rest, x
 
 
-def _add_three(where: Setting, region: Value, seed: int) -> Iterator[Line]:
+def _add_three(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     third = where.formats[2]
     for v in refined(region):
         for i in range(6):
@@ -200,7 +200,9 @@ def _add_three(where: Setting, region: Value, seed: int) -> Iterator[Line]:
 # -- products and quotients --------------------------------------------------------------------------------------------
 
 
-def exponents(where: Setting, x: int, y: int, total: int, sign: int, seed: int, divide: bool = False) -> Iterator[Line]:
+def exponents(
+    where: OperationSetting, x: int, y: int, total: int, sign: int, seed: int, divide: bool = False
+) -> Iterator[Line]:
     """Codes of two significands with the exponents shared out, so that x*y*2^total (or x/y*2^total) is their result."""
     fa, fb = where.formats[:2]
     a, b = (span(f, where.flushes) for f in (fa, fb))
@@ -223,7 +225,7 @@ def exponents(where: Setting, x: int, y: int, total: int, sign: int, seed: int, 
                 break
 
 
-def _factors(where: Setting, region: Value, seed: int) -> Iterator[tuple[int, int, int]]:
+def _factors(where: OperationSetting, region: Value, seed: int) -> Iterator[tuple[int, int, int]]:
     """Two significands and an exponent: their product lies in a region."""
     pa, pb = precisions(where)
     if not region.sticky or region.significand == 0:
@@ -240,12 +242,12 @@ def _factors(where: Setting, region: Value, seed: int) -> Iterator[tuple[int, in
                 yield x, y, region.exponent - extra
 
 
-def _mul(where: Setting, region: Value, seed: int) -> Iterator[Line]:
+def _mul(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     for x, y, total in _factors(where, region, seed):
         yield from exponents(where, x, y, total, region.sign, seed)
 
 
-def _div(where: Setting, region: Value, seed: int) -> Iterator[Line]:
+def _div(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     pa, pb = precisions(where)
     regions = [region] if region.significand else list(islice(refined(region), 6))
     for c in regions:
@@ -268,7 +270,7 @@ def _div(where: Setting, region: Value, seed: int) -> Iterator[Line]:
                     yield from exponents(where, above, y, c.exponent + cut, c.sign, seed, divide=True)
 
 
-def _fma(where: Setting, region: Value, seed: int) -> Iterator[Line]:
+def _fma(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     if excluded(where, region):
         return
     yield from islice(_fma_absorbed(where, region, seed), 4)
@@ -286,7 +288,7 @@ def _fma(where: Setting, region: Value, seed: int) -> Iterator[Line]:
             yield from _completed(where, v, region, x, y, seed)
 
 
-def _fma_absorbed(where: Setting, region: Value, seed: int) -> Iterator[Line]:
+def _fma_absorbed(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     """A product at an end of the region, and a small addend; or an addend there, and a small product, or none."""
     if not region.sticky and where.formats[0].zero:
         c = operand(where.formats[2], region)
@@ -309,7 +311,7 @@ def _fma_absorbed(where: Setting, region: Value, seed: int) -> Iterator[Line]:
                     yield (*ab, c)
 
 
-def _completed(where: Setting, v: Value, region: Value, x: int, y: int, seed: int) -> Iterator[Line]:
+def _completed(where: OperationSetting, v: Value, region: Value, x: int, y: int, seed: int) -> Iterator[Line]:
     """A product near v in size, and the addend that brings the sum into the region, if there is one."""
     products = terms_of(where)[0]
     for distance in (0, 1, -1, 2, -where.out.precision, where.out.precision):
@@ -323,7 +325,7 @@ def _completed(where: Setting, v: Value, region: Value, x: int, y: int, seed: in
                     yield from ((*ab, c) for ab in islice(exponents(where, x, y, total, sign, seed), 1))
 
 
-def _scaleb(where: Setting, region: Value, seed: int) -> Iterator[Line]:
+def _scaleb(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     fmt, integer = where.formats
     for v in refined(region):
         if v.significand == 0:
@@ -337,7 +339,7 @@ def _scaleb(where: Setting, region: Value, seed: int) -> Iterator[Line]:
                     yield code, n
 
 
-_SOLVERS: Final[dict[Formula, Callable[[Setting, Value, int], Iterator[Line]]]] = {
+_SOLVERS: Final[dict[Formula, Callable[[OperationSetting, Value, int], Iterator[Line]]]] = {
     **dict.fromkeys(MONOTONE, _unary),
     formulas.SUM: _add,
     formulas.DIFFERENCE: _add,
@@ -349,7 +351,7 @@ _SOLVERS: Final[dict[Formula, Callable[[Setting, Value, int], Iterator[Line]]]] 
 }
 
 
-def unreachable(where: Setting, region: Value) -> str:
+def unreachable(where: OperationSetting, region: Value) -> str:
     """Why no operands have their exact result in a region; '' if there is no proof."""
     if reason := excluded(where, region):
         return reason

@@ -13,14 +13,14 @@ from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cro
 from softfloat_ref.coverage.operation.reach import reach, span, spans
 from softfloat_ref.coverage.operation.regions import between
 from softfloat_ref.coverage.operation.rulers import RegionModel
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import solve, unreachable
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value, finite
 from softfloat_ref.oracle.policies import Overflow
 
-_STEPS: Final = {-2: "-far", -1: "-1", 0: "0", 1: "+1", 2: "+far"}
+_EXPONENT_STEPS: Final = {-2: "-far", -1: "-1", 0: "0", 1: "+1", 2: "+far"}
 
 
 class Comparisons(OperationModel):
@@ -29,16 +29,16 @@ class Comparisons(OperationModel):
     id = "B19"
     title = "comparisons: signs, difference of exponents, order of significands"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.sig.operation.ordering
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Those of equal magnitudes first, then those that are close: a short set has them, of every sign."""
         orders = {-1: "<", 0: "=", 1: ">"}
-        found = cross("{a},{b}.exponent{d}.significand{order}", a=SIGNS, b=SIGNS, d=_STEPS, order=orders)
-        return dict(sorted(found.items(), key=lambda item: (abs(item[0][2]), abs(item[0][3]))))
+        bins = cross("{a},{b}.exponent{d}.significand{order}", a=SIGNS, b=SIGNS, d=_EXPONENT_STEPS, order=orders)
+        return dict(sorted(bins.items(), key=lambda item: (abs(item[0][2]), abs(item[0][3]))))
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         s, t, d, order = cell
         a, b = spans(where)
         if (s and not a.negative) or (t and not b.negative):
@@ -49,7 +49,7 @@ class Comparisons(OperationModel):
         one_bit = (order < 0 and b.bits == 1) or (order > 0 and a.bits == 1)
         return "every significand is 1" if one_bit else ""
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         """Two numbers in that relation, of several exponents; those that are equal or neighbours first."""
         s, t, d, order = cell
         fa, fb = where.formats
@@ -70,7 +70,7 @@ class Comparisons(OperationModel):
                     if first is not None and second is not None:
                         yield first, second
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         x, y = e.operands
         if x.kind == y.kind == FINITE and x.significand and y.significand:
             d = min(max(exact.top(x) - exact.top(y), -2), 2)
@@ -88,18 +88,18 @@ class Saturation(OperationModel):
     id = "SAT"
     title = "saturation: finite overflow, infinities, NaN and negative values that the target cannot represent"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         saturates = where.out.overflow != "inf" or where.policy.overflow_for(where.out) != Overflow.SAT_NONE
         return where.rounded and saturates
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Each kind, and the numbers that only just overflow, or do not, in the rounding at hand."""
         nan = {} if where.out.has_nan else {(0, "nan"): "nan"}
         negative = {} if where.out.signed else {(1, "negative"): "negative"}
         kinds = ("just-in", "just-out", "overflow", "inf")
         return cross("{sign}.{kind}", sign=SIGNS, kind=kinds) | nan | negative
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         sign, kind = cell
         if kind == "inf":
             return "" if any(self._special(where, INF, sign)) else "no exact result is infinite with that sign"
@@ -121,7 +121,7 @@ class Saturation(OperationModel):
             return "the rounding brings every value above the largest one back into range"
         return "" if kind == "overflow" else _nothing_past(where, most, 1 if kind == "just-in" else 3)
 
-    def _special(self, where: Setting, kind: int, sign: int | None = None) -> Iterator[Line]:
+    def _special(self, where: OperationSetting, kind: int, sign: int | None = None) -> Iterator[Line]:
         """Some operands of every class whose exact result is of that kind and sign."""
         listed = [[c for codes in members(f, True).values() for c in codes[:2]] for f in where.formats]
         for codes in product(*listed):
@@ -129,7 +129,7 @@ class Saturation(OperationModel):
             if x.kind == kind and sign in (None, x.sign):
                 yield codes
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         sign, kind = cell
         if kind in ("nan", "inf"):
             yield from self._special(where, *((NAN,) if kind == "nan" else (INF, sign)))
@@ -146,7 +146,7 @@ class Saturation(OperationModel):
             for region in _regions_past(most):
                 yield from islice(solve(where, region, seed), 4)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """By the exact result and its overflow."""
         x = e.exact
         if x.kind != FINITE:
@@ -175,7 +175,7 @@ def _regions_past(most: Value) -> list[Value]:
     return [between(sign, s, q), *halves, finite(sign, s + 1, q), between(sign, s + 1, q)]
 
 
-def _nothing_past(where: Setting, most: Value, ulps: int) -> str:
+def _nothing_past(where: OperationSetting, most: Value, ulps: int) -> str:
     """Why no exact result lies above the largest value, within a number of its ulps; '' if one may."""
     reason = ""
     for k in range(ulps):
@@ -186,12 +186,12 @@ def _nothing_past(where: Setting, most: Value, ulps: int) -> str:
     return reason
 
 
-def _raises_overflow(where: Setting, flags: int) -> bool:
+def _raises_overflow(where: OperationSetting, flags: int) -> bool:
     """Whether flags say overflow, or invalid of an integer target."""
     return bool(flags & where.target.overflow_flags & ~1)
 
 
-def _stays_in_range(where: Setting, most: Value) -> bool:
+def _stays_in_range(where: OperationSetting, most: Value) -> bool:
     """Whether some number above the largest value stays in range, in this rounding."""
     tiny = finite(most.sign, (most.significand << 12) + 1, most.exponent - 12)
     encode, highest = encoder(where.out, where.policy), max((1 << where.policy.random_count) - 1, 0)
@@ -204,10 +204,10 @@ class FlushedResults(RegionModel):
     id = "FTZ"
     title = "flushed results: exact and inexact tiny values, and those that round up to the smallest normal"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.rounded and where.policy.flush_outputs and where.gradual
 
-    def regions(self, where: Setting, cell: Cell) -> list[Value]:
+    def regions(self, where: OperationSetting, cell: Cell) -> list[Value]:
         (sign, kind), fmt = cell, where.out
         unit, n = fmt.emin - fmt.mantissa_bits, 1 << fmt.mantissa_bits
         table = {
@@ -219,17 +219,17 @@ class FlushedResults(RegionModel):
         }
         return table[kind]
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Five kinds of each sign, where the format has them."""
         kinds = ("below-all", "subnormal", "inexact", "last-ulp", "smallest-normal")
         cells = cross("{sign}.{kind}", sign=where.signs, kind=kinds)
         return {c: name for c, name in cells.items() if self.regions(where, c)}
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         for seed, region in product(range(4), self.regions(where, cell)):
             yield from islice(solve(where, region, seed), 4)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """By the exact result's position below the smallest normal."""
         place, fmt = e.place, e.where.out
         if place is None or place.code < 0 or place.code > fmt.min_normal_code:

@@ -8,19 +8,19 @@ from typing import Final
 
 from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.operation.functions import drawn
+from softfloat_ref.coverage.operation.functions import drawn_operands
 from softfloat_ref.coverage.operation.regions import units
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
-from softfloat_ref.coverage.operation.shapes import Shape, ShapeModel, solved
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
+from softfloat_ref.coverage.operation.shapes import BitShape, ShapeModel, solved
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding import position
 
-_ALL: Final = 4  # random bits up to which every discarded fraction is a candidate
-_DISTANCES: Final = {-2: "-2", -1: "-1", 0: "0", 1: "+1"}
-_EXACT: Final = ("exact",)
-_ZEROS: Final = ("zeros",)
+_ENUMERATED_BITS: Final = 4  # random bits up to which every discarded fraction is a candidate
+_CARRY_DISTANCES: Final = {-2: "-2", -1: "-1", 0: "0", 1: "+1"}
+_EXACT_CELL: Final = ("exact",)
+_ZEROS_CELL: Final = ("zeros",)
 
 
 class StochasticCarry(ShapeModel):
@@ -30,50 +30,50 @@ class StochasticCarry(ShapeModel):
     title = "stochastic rounding: discarded bits and random bits that just reach the carry, or just miss it"
     chooses_words = True
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.rounded and where.policy.random_count > 0
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """How far the sum is from the carry, with the bit below the random ones and a sticky; and exact values."""
-        sums = cross("sum{distance}.below{bit}.sticky{sticky}", distance=_DISTANCES, bit=BITS, sticky=BITS)
-        return {**sums, _EXACT: "exact.random-ones", _ZEROS: "inexact.random-zeros"}
+        sums = cross("sum{distance}.below{bit}.sticky{sticky}", distance=_CARRY_DISTANCES, bit=BITS, sticky=BITS)
+        return {**sums, _EXACT_CELL: "exact.random-ones", _ZEROS_CELL: "inexact.random-zeros"}
 
-    def shapes(self, where: Setting, cell: Cell) -> Iterable[Shape]:
+    def shapes(self, where: OperationSetting, cell: Cell) -> Iterable[BitShape]:
         n = where.policy.random_count
-        if cell == _EXACT:
-            return [Shape(s, 0, n + 1, n + 1, 0) for s in BITS]
-        fractions = list(range(1 << n)) if n <= _ALL else [1 << (n - 1), 5 << (n - 3), 1, (1 << n) - 1, 3]
-        if cell == _ZEROS:
-            return [Shape(s, d << 1 | 1, n + 1, n + 1, t) for d in fractions for t in BITS for s in BITS]
+        if cell == _EXACT_CELL:
+            return [BitShape(s, 0, n + 1, n + 1, 0) for s in BITS]
+        fractions = list(range(1 << n)) if n <= _ENUMERATED_BITS else [1 << (n - 1), 5 << (n - 3), 1, (1 << n) - 1, 3]
+        if cell == _ZEROS_CELL:
+            return [BitShape(s, d << 1 | 1, n + 1, n + 1, t) for d in fractions for t in BITS for s in BITS]
         distance, below, sticky = cell
         return [
-            Shape(s, d << 1 | below, n + 1, n + 1, sticky)
+            BitShape(s, d << 1 | below, n + 1, n + 1, sticky)
             for d in fractions
             if 0 <= (1 << n) + distance - d < 1 << n and (d or below or sticky)
             for s in BITS
         ]
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         """Operands that discard that fraction, and the random bits that bring the sum there."""
         top = 1 << where.policy.random_count
         for codes in chain(solved(where, self.shapes(where, cell)), self._drawn(where, cell)):
             x = where.exactly(codes)
             if x.kind != FINITE or x.significand == 0:
                 continue
-            r = top - 1 if cell == _EXACT else 0
+            r = top - 1 if cell == _EXACT_CELL else 0
             if len(cell) > 1:
                 r = top + cell[0] - (_discarded(x, where)[0] >> 1)
             if 0 <= r < top:
                 yield (*codes, r)
 
-    def _drawn(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def _drawn(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         """Mixed operands of a function that discard such a fraction."""
         if where.curve is not None:
-            known = where.once("drawn fractions", lambda: drawn(where, lambda codes: _fractions(where, codes)))
+            known = where.once("drawn fractions", lambda: drawn_operands(where, lambda codes: _fractions(where, codes)))
             for shape in self.shapes(where, cell):
                 yield from known.get((shape.low, shape.sticky), ())[:2]
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """By the discarded bits as the rounding sees them, and the random bits."""
         top = 1 << e.where.policy.random_count
         if e.in_range is None:
@@ -81,20 +81,20 @@ class StochasticCarry(ShapeModel):
         discarded, rest = _discarded(e.exact, e.where)
         if discarded == 0 and rest == 0:
             if e.random_bits == top - 1:
-                yield _EXACT
+                yield _EXACT_CELL
             return
         if e.random_bits == 0:
-            yield _ZEROS
+            yield _ZEROS_CELL
         yield (discarded >> 1) + e.random_bits - top, discarded & 1, int(rest != 0)
 
 
-def _fractions(where: Setting, codes: Line) -> list[Cell]:
+def _fractions(where: OperationSetting, codes: Line) -> list[Cell]:
     """The discarded bits of a case."""
     x = where.exactly(codes)
     return [_discarded(x, where)] if x.kind == FINITE and x.significand else []
 
 
-def _discarded(x: Value, where: Setting) -> tuple[int, int]:
+def _discarded(x: Value, where: OperationSetting) -> tuple[int, int]:
     """As many discarded bits as random ones, and the one below; and whether anything follows."""
     n = where.policy.random_count
     _, _, discarded, rest = position(x.significand, x.exponent, x.significand.bit_length(), x.sticky, n, where.target)
@@ -129,15 +129,15 @@ class StochasticTininess(OperationModel):
     )
     chooses_words = True
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.converts and where.policy.random_count > 0 and bool(self.bins(where))
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Reached and missed, of each sign, where the source has such values. A cell: sign, how far the word misses."""
         named = cross("{sign}.{kind}", sign=SIGNS, kind={0: "reached", 1: "missed"})
         return where.once(self.id, lambda: {c: name for c, name in named.items() if any(self.cases(where, c))})
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         (sign, missed), n = cell, where.policy.random_count
         if sign and not (where.formats[0].signed and where.out.signed):
             return
@@ -147,7 +147,7 @@ class StochasticTininess(OperationModel):
             if code is not None:
                 yield code, r
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """Whether the word equals that distance, or is one less."""
         where, x = e.where, e.exact
         if x.kind != FINITE or not x.significand or exact.top(x) != where.out.emin - 1:

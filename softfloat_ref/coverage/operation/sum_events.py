@@ -10,13 +10,13 @@ from softfloat_ref.coverage.engine.draw import bits, word
 from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.engine.places import place_of
 from softfloat_ref.coverage.operation.reach import opposite, span, terms_of
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import terms_as_codes
 from softfloat_ref.coverage.operation.sums_and_fma import NO_SIGNS, products
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
 
-_KINDS: Final = (
+_PRODUCT_KINDS: Final = (
     ("overflow", "in-range"),
     ("overflow", "zero"),
     ("tiny", "normal"),
@@ -31,15 +31,15 @@ class ProductEvents(OperationModel):
     id = "B18"
     title = "fma: overflow, underflow or inexactness of the product alone, cancelled by the addend"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.fused
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Overflow, tiny and inexact products whose sums are in range, normal, exact; each sign of the product."""
-        kinds = {(product, total): f"{product}.{total}" for product, total in _KINDS}
+        kinds = {(product, total): f"{product}.{total}" for product, total in _PRODUCT_KINDS}
         return cross("{sign}.{kind}", sign=SIGNS, kind=kinds)
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         (sign, (product, total)), (a, b), fmt = cell, terms_of(where), where.out
         if sign and not a.negative:
             return "no product is negative"
@@ -64,7 +64,7 @@ class ProductEvents(OperationModel):
                 return "products lose bits only below the addend's last one"
         return ""
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         """Products of the kind, and addends that cancel."""
         (sign, kind), fmt = cell, where.out
         for turn in range(120):
@@ -81,7 +81,7 @@ class ProductEvents(OperationModel):
                     if x.significand:
                         yield from ((a, b, c) for c in near(where.formats[2], x))
 
-    def _addends(self, where: Setting, product: Value, kind: str, turn: int) -> list[Value]:
+    def _addends(self, where: OperationSetting, product: Value, kind: str, turn: int) -> list[Value]:
         if kind == "overflow":
             x = exact.negate(product)
             return [x, x._replace(exponent=x.exponent - 1), x._replace(exponent=x.exponent - turn % 5)]
@@ -92,7 +92,7 @@ class ProductEvents(OperationModel):
             return [finite(product.sign ^ minus, x, product.exponent) for minus, x in listed]
         return [finite(s, 1 + turn % 3, where.out.emin + turn % 7) for s in SIGNS]
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """By the exact product and the exact sum."""
         if e.terms is None:
             return
@@ -122,18 +122,18 @@ class CarryChains(OperationModel):
     id = "CHAIN"
     title = "carry chains: the longest run of carries, or of borrows, in the sum of the aligned significands"
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.adds
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Every length up to the precision."""
         depth = min(span(f).bits for f in where.formats)
         return cross("{kind}{length}", kind={False: "carry", True: "borrow"}, length=range(1, depth + 1))
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         return NO_SIGNS[cell[0]] if opposite(where) not in (None, cell[0]) else ""
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         """As many ones and a one at their lower end; or a one and a lower one."""
         (minus, k), (a, b) = cell, terms_of(where)
         low, high = max(a.unit, b.unit), min(a.most, b.most) - k
@@ -147,7 +147,7 @@ class CarryChains(OperationModel):
                 yield from terms_as_codes(where, x, y)
                 yield from terms_as_codes(where, y, x)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """The longest run of ones in the carries."""
         if e.terms is None:
             return

@@ -10,8 +10,8 @@ from softfloat_ref.coverage.codes import near, operand
 from softfloat_ref.coverage.engine.draw import bits, significands, word
 from softfloat_ref.coverage.engine.framework import Bins, Cell, Line, cross
 from softfloat_ref.coverage.operation.operands import field_name, patterns
-from softfloat_ref.coverage.operation.reach import UNBOUNDED, Span, aligned_terms, opposite, precisions, span, terms_of
-from softfloat_ref.coverage.operation.setting import Events, OperationModel, Setting
+from softfloat_ref.coverage.operation.reach import UNBOUNDED, aligned_terms, opposite, precisions, span, terms_of
+from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import exponents, terms_as_codes
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value, finite
@@ -19,7 +19,7 @@ from softfloat_ref.oracle.formats import Format
 
 KINDS: Final = ("zeros", "ones", "leading", "trailing", "other")
 ZONES: Final = ("far-", "near-", "equal", "near+", "far+")
-_SIGNS_DIFFER: Final = {True: "minus", False: "plus"}
+_EFFECTIVE_SIGNS: Final = {True: "minus", False: "plus"}
 _NO_SHIFT: Final = "the exponents of the terms never differ by that much"
 NO_SIGNS: Final = {True: "the terms' signs never differ", False: "the terms' signs always differ"}
 
@@ -32,24 +32,24 @@ class SumModel(OperationModel):
         self.title = title
         self.fused = fused
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return where.fused if self.fused else where.adds
 
 
 class Shifts(SumModel):
     """B10, B14: the difference of the terms' exponents."""
 
-    def _ends(self, where: Setting) -> tuple[int, int]:
+    def _ends(self, where: OperationSetting) -> tuple[int, int]:
         p = max(f.precision for f in (*where.formats, where.out))
         return (-2 * p - 4, p + 4) if self.fused else (-p - 4, p + 4)
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """Every shift up to a few bits more than matter, each way; effective additions and subtractions."""
         low, high = self._ends(where)
         shifts = {s: f"{s:+d}" if s else "0" for s in range(low, high + 1)}
-        return cross("{sign}.shift{shift}", sign=_SIGNS_DIFFER, shift={low - 1: "less", **shifts, high + 1: "more"})
+        return cross("{sign}.shift{shift}", sign=_EFFECTIVE_SIGNS, shift={low - 1: "less", **shifts, high + 1: "more"})
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         minus, shift = cell
         low, high = self._ends(where)
         a, b = aligned_terms(where)
@@ -59,20 +59,20 @@ class Shifts(SumModel):
             return _NO_SHIFT
         return NO_SIGNS[minus] if opposite(where) not in (None, minus) else ""
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         minus, shift = cell
         low, high = self._ends(where)
         for turn in range(64):
             far = word(9, turn) % 12 if not low <= shift <= high and turn else 0
             yield from shifted(where, shift + (far if shift > 0 else -far), minus, turn)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         if e.terms is not None:
             low, high = self._ends(e.where)
             yield e.terms[0].sign != e.terms[1].sign, min(max(e.shift, low - 1), high + 1)
 
 
-def shifted(where: Setting, shift: int, minus: bool, turn: int) -> Iterator[Line]:
+def shifted(where: OperationSetting, shift: int, minus: bool, turn: int) -> Iterator[Line]:
     """Operands whose terms' exponents differ by a shift; an fma's addend is the first."""
     first, second = aligned_terms(where)
     low, high = max(first.least, second.least + shift), min(first.most, second.most + shift)
@@ -108,7 +108,7 @@ def _mixed(fmt: Format, e: int, sign: int, turn: int) -> Value | None:
     return None
 
 
-def products(where: Setting, e: int, sign: int, turn: int) -> Iterator[Line]:
+def products(where: OperationSetting, e: int, sign: int, turn: int) -> Iterator[Line]:
     """Factors of an fma whose exact product has that exponent."""
     for i in range(4):
         x, y = (1 << (p - 1) | (bits(41 + turn + i, j, p - 1) if i < 3 else 0) for j, p in enumerate(precisions(where)))
@@ -118,21 +118,21 @@ def products(where: Setting, e: int, sign: int, turn: int) -> Iterator[Line]:
 class PatternsAndShifts(SumModel):
     """B11, B15: significand patterns of two operands crossed with the shift."""
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         return super().applies(where) and all(
             f.exponent_bits and f.mantissa_bits >= 2 and f.has_normals for f in where.formats
         )
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """The patterns of the first and the last operand's significand, crossed with five zones of the shift."""
         return cross("{first},{last}.{zone}", first=KINDS, last=KINDS, zone=ZONES)
 
-    def _zone(self, where: Setting, zone: str, least: int, most: int) -> tuple[int, int]:
+    def _zone(self, where: OperationSetting, zone: str, least: int, most: int) -> tuple[int, int]:
         """The shifts of a zone, with the far zones starting at `least` or ending at `most`."""
         p = where.out.precision
         return dict(zip(ZONES, ((least, -p), (1 - p, -1), (0, 0), (1, p - 1), (p, most)), strict=True))[zone]
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         *kinds, zone = cell
         ends = where.formats[0], where.formats[-1]
         if not all(_fields(f, kind) for f, kind in zip(ends, kinds, strict=True)):
@@ -142,7 +142,7 @@ class PatternsAndShifts(SumModel):
         low, high = self._zone(where, zone, least, most)
         return "" if max(low, least) <= min(high, most) else _NO_SHIFT
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         *kinds, zone = cell
         p = where.out.precision
         low, high = self._zone(where, zone, -p - 6, p + 6)
@@ -156,7 +156,7 @@ class PatternsAndShifts(SumModel):
                     changed[i] = codes[i] & ~mask | fields[turn // 2 % len(fields)] if fields else codes[i]
                 yield tuple(changed)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         if e.terms is None:
             return
         first, last = (_kind(e.where.formats[i], e.codes[i]) for i in (0, -1))
@@ -189,18 +189,18 @@ class Cancellation(SumModel):
         super().__init__(name, title, fused)
         self.subnormal = subnormal
 
-    def applies(self, where: Setting) -> bool:
+    def applies(self, where: OperationSetting) -> bool:
         """The odd ones where results may be subnormal."""
         return super().applies(where) and ((where.gradual and where.out.mantissa_bits > 0) or not self.subnormal)
 
-    def bins(self, where: Setting) -> Bins:
+    def bins(self, where: OperationSetting) -> Bins:
         """The result's exponent less the larger term's, from +1 down to full cancellation; and zero."""
         depth = sum(f.precision for f in where.formats[:2]) - 1
         depth = depth if where.fused else max(f.precision for f in where.formats)
         names = {c: f"{c:+d}" if c else "0" for c in range(1, -depth - 1, -1)}
         return cross("exponent{c}", c=names) | ({} if self.subnormal else {(None,): "zero"})
 
-    def never(self, where: Setting, cell: Cell) -> str:
+    def never(self, where: OperationSetting, cell: Cell) -> str:
         c = -1 if cell[0] is None else cell[0]
         minus = opposite(where)
         if minus is not None and (c > 0 if minus else c < 0):
@@ -214,7 +214,7 @@ class Cancellation(SumModel):
         # the larger term has an exponent of at least the result's
         return "no term is that small" if max(a.least, b.least) + c > where.out.emin - 1 else ""
 
-    def cases(self, where: Setting, cell: Cell) -> Iterator[Line]:
+    def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
         """A result of the wanted exponent, and terms that give it."""
         zero = cell[0] is None
         c = 0 if zero else cell[0]
@@ -230,9 +230,9 @@ class Cancellation(SumModel):
             if where.fused and turn % 2:
                 yield from _products_apart(where, e, c, zero, sign, turn)
             else:
-                yield from _apart(where, e, c, zero, sign, turn, a, b)
+                yield from _apart(where, e, c, zero, sign, turn)
 
-    def hits(self, e: Events) -> Iterable[Cell]:
+    def hits(self, e: OperationEvents) -> Iterable[Cell]:
         """By the exponents of terms and exact sum."""
         if e.terms is None:
             return
@@ -244,8 +244,9 @@ class Cancellation(SumModel):
             yield (top - max(exact.top(x) for x in e.terms),)
 
 
-def _apart(where: Setting, e: int, c: int, zero: bool, sign: int, turn: int, a: Span, b: Span) -> Iterator[Line]:
+def _apart(where: OperationSetting, e: int, c: int, zero: bool, sign: int, turn: int) -> Iterator[Line]:
     """Terms of exponent about e whose sum has exponent e + c: the second is the result less the first."""
+    a, b = terms_of(where)
     p = a.bits if where.fused else min(a.bits, b.bits)
     unit = max(e - p + 1, min(a.unit, b.unit))
     width = max(e - unit + 1, 1)
@@ -268,7 +269,7 @@ def _apart(where: Setting, e: int, c: int, zero: bool, sign: int, turn: int, a: 
         yield from terms_as_codes(where, second, first, turn)
 
 
-def _products_apart(where: Setting, e: int, c: int, zero: bool, sign: int, turn: int) -> Iterator[Line]:
+def _products_apart(where: OperationSetting, e: int, c: int, zero: bool, sign: int, turn: int) -> Iterator[Line]:
     """A product with few low bits, and the addend that cancels its upper ones (x*y = H*2^k + r, r small)."""
     (pa, pb), fc = precisions(where), where.formats[2]
     for x in islice(significands(turn, pa), turn % 8, 8 + turn % 8):

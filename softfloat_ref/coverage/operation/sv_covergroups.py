@@ -13,8 +13,8 @@ from softfloat_ref.coverage.operation.operands import patterns
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units.unit import LETTERS
 
-_CROSSED: Final = 3  # operands whose classes model B1 crosses
-_PLACES: Final = {"B3": "kept bits of the result", "B29": "integral part"}
+_MOST_OPERANDS: Final = 3  # operands whose classes model B1 crosses
+_PLACE_MODELS: Final = {"B3": "kept bits of the result", "B29": "integral part"}
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,20 @@ class Package:
 def package(coverage: Coverage, name: str) -> Package:
     """The package `<name>_coverage` of an operation's coverage."""
     bins, formats = coverage.bins(), coverage.where.formats
-    made: dict[str, list[str]] = {}
-    if 1 <= len(formats) <= _CROSSED:
-        made["B1"] = _classes(formats, bins["B1"])
+    groups: dict[str, list[str]] = {}
+    if 1 <= len(formats) <= _MOST_OPERANDS:
+        groups["B1"] = _classes(formats, bins["B1"])
     if "B9" in bins:
-        made["B9"] = _patterns(formats, coverage.cells("B9"))
-    made |= {model: _last_place(model, coverage.cells(model)) for model in _PLACES if model in bins}
+        groups["B9"] = _patterns(formats, coverage.cells("B9"))
+    groups |= {model: _last_place(model, coverage.cells(model)) for model in _PLACE_MODELS if model in bins}
     head = [
         "// SPDX-License-Identifier: 0BSD",
         f"// Covergroups of the coverage models of {name}; each bin is followed by its id.",
         f"package {identifier(name)}_coverage;",
     ]
-    body = [f"  {line}" for lines in made.values() for line in lines]
+    body = [f"  {line}" for lines in groups.values() for line in lines]
     text = "\n".join([*head, *body, "endpackage", ""])
-    return Package(text, tuple(made), sum(len(bins[model]) for model in made))
+    return Package(text, tuple(groups), sum(len(bins[model]) for model in groups))
 
 
 def identifier(name: str) -> str:
@@ -60,16 +60,16 @@ def _group(model: str, arguments: Sequence[str], body: Sequence[str]) -> list[st
 
 def class_ranges(fmt: Format, coarsely: bool) -> dict[str, list[tuple[int, int]]]:
     """The codes of each class, as ranges."""
-    found: dict[str, list[tuple[int, int]]] = {name: [] for name in members(fmt, coarsely)}
+    classes: dict[str, list[tuple[int, int]]] = {name: [] for name in members(fmt, coarsely)}
     starts = _starts(fmt)
     for start, after in zip(starts, [*starts[1:], 1 << fmt.width], strict=True):
         name = class_of(fmt, start)
-        ranges = found[coarse(name) if coarsely else name]
+        ranges = classes[coarse(name) if coarsely else name]
         if ranges and ranges[-1][1] == start - 1:
             ranges[-1] = (ranges[-1][0], after - 1)
         else:
             ranges.append((start, after - 1))
-    return found
+    return classes
 
 
 def _starts(fmt: Format) -> list[int]:
@@ -139,7 +139,7 @@ def _pattern_point(letter: str, fmt: Format, wanted: dict[str, str]) -> Iterator
 
 def _last_place(model: str, cells: Mapping[Cell, Bin]) -> list[str]:
     """One coverpoint of sign, lsb, guard and sticky; impossible bins are ignored."""
-    body = [f"// of the {_PLACES[model]}, before rounding", "place: coverpoint {sign, lsb, guard, sticky} {"]
+    body = [f"// of the {_PLACE_MODELS[model]}, before rounding", "place: coverpoint {sign, lsb, guard, sticky} {"]
     for cell, b in cells.items():
         kind = "ignore_bins" if b.unreachable else "bins"
         value = "".join(map(str, cell))

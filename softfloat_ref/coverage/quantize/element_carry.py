@@ -13,7 +13,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.rounding import position
 
-_SUMS: Final = {-2: "-2", -1: "-1", 0: "+0", 1: "+1"}
+_CARRY_DISTANCES: Final = {-2: "-2", -1: "-1", 0: "+0", 1: "+1"}
 
 
 class ElementCarry(BlockModel):
@@ -28,7 +28,7 @@ class ElementCarry(BlockModel):
 
     def bins(self, where: BlockSetting) -> Bins:
         """How far the sum is from the carry, by sign; exact elements; others with a word of zeros."""
-        sums = cross("{sign}.sum{distance}", sign=SIGNS, distance=_SUMS)
+        sums = cross("{sign}.sum{distance}", sign=SIGNS, distance=_CARRY_DISTANCES)
         return sums | cross("{sign}.{kind}", sign=SIGNS, kind=("exact", "no-word"))
 
     def hits(self, e: BlockEvents) -> Iterable[Cell]:
@@ -51,7 +51,7 @@ class ElementCarry(BlockModel):
         for k in range(4):
             smaller = (where.one - step * (i * 7 + k) for i in range(where.size))
             line = where.line(where.filled([where.one + 1, *(x | sign for x in smaller)]))
-            yield (*line, *self._words(where, line, cell[1] if cell[1] in _SUMS else None))
+            yield (*line, *self._words(where, line, cell[1] if cell[1] in _CARRY_DISTANCES else None))
 
     def _words(self, where: BlockSetting, line: Line, distance: int | None) -> Iterator[int]:
         """The words whose sums with the discarded bits have that distance from the carry; zeros for the other bins."""
@@ -76,17 +76,17 @@ def near_carry_case(where: BlockSetting, line: Line, words: Sequence[int], turn:
     factor = where.factor(e.scale)
     if factor.kind != FINITE or not factor.significand:
         return line
-    found = list(line)
-    kept = find_first(i for i, x in enumerate(e.values) if e.is_largest(x))
+    codes = list(line)
+    largest = find_first(i for i, x in enumerate(e.values) if e.is_largest(x))
     for i, (place, word) in enumerate(zip(e.places, words, strict=True)):
-        if place is None or i == kept or place.code >= where.target.max_code:
+        if place is None or i == largest or place.code >= where.target.max_code:
             continue
         fraction = (-word, -word - 1, 0, 1 - word, -word - 2)[(turn + i) % 5] % (1 << n)
         wanted = _between(where, place.code, fraction, factor)
         code = where.code(wanted)
         if code < e.amax_code and exact.compare(where.decode(code), wanted) == 0:
-            found[i] = code | (where.values.sign_bit if (turn + 3 * i) >> 1 & 1 else 0)
-    return tuple(found[:size]) + line[size:]
+            codes[i] = code | (where.values.sign_bit if (turn + 3 * i) >> 1 & 1 else 0)
+    return tuple(codes[:size]) + line[size:]
 
 
 def _between(where: BlockSetting, code: int, fraction: int, factor: Value) -> Value:

@@ -12,16 +12,16 @@ from softfloat_ref.base.errors import Undefined
 from softfloat_ref.coverage.classes import magnitude_of
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.engine.places import Place
-from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting, Stretch
+from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting, ScaleStretch
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.quantize import special_element
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, Value
 
-_LOWEST: Final = 30  # bits below the guard bit that are looked at one by one
-_SMALL: Final = 8  # bits of values that are all looked at
-_BYTE: Final = 8
-_PLUS: Final = "tie-plus"
+_TIE_DEPTH: Final = 30  # bits below the guard bit that are looked at one by one
+_ENUMERATED_BITS: Final = 8  # bits of values that are all looked at
+_BYTE_BITS: Final = 8
+_TIE_PLUS: Final = "tie-plus"
 _EVENTS: Final = ("saturated", "to-zero", "carry", "subnormal-to-normal")
 _NO_BITS: Final = "the values do not have these bits"
 
@@ -34,7 +34,7 @@ class Elements(BlockModel):
 
     def bins(self, where: BlockSetting) -> Bins:
         """Codes, values and midpoints if codes are bytes; sixteen bins per kind of number; ties plus a bit; events."""
-        byte = where.element.width <= _BYTE
+        byte = where.element.width <= _BYTE_BITS
         most = where.target.max_code if byte else 0
         return (
             cross("{kind}{code:02x}", kind=["code"], code=range(1 << where.element.width if byte else 0))
@@ -54,13 +54,13 @@ class Elements(BlockModel):
                 why = _no_code(where, code)
             case ("value" | "tie") as kind, code:
                 why = _no_point(where, code, kind == "tie")
-            case _, kind, _ if kind == _PLUS:
+            case _, kind, _ if kind == _TIE_PLUS:
                 why = ""
             case _, event if event in _EVENTS:
                 why = _no_event(where, *cell)
             case _:
                 why = _no_round(where, *cell)
-        if why or where.values.width > _SMALL:
+        if why or where.values.width > _ENUMERATED_BITS:
             return why
         every = where.once("BE.every", lambda: self._every(where))
         return "" if cell in every else "every value under every scale was tried"
@@ -95,7 +95,7 @@ class Elements(BlockModel):
             case ("value" | "tie") as kind, code:
                 for sign in SIGNS:
                     yield from _beside_largest(where, sign, [_point(where, code, kind == "tie")])
-            case _, kind, _ if kind == _PLUS:
+            case _, kind, _ if kind == _TIE_PLUS:
                 for sign in SIGNS:
                     yield from _beside_largest(where, sign, [_pluses(where)[cell]])
             case _:
@@ -115,7 +115,7 @@ def _of_element(where: BlockSetting, sign: int, place: Place, code: int) -> Iter
         yield "tie" if place.guard else "value", place.code
     size = "norm" if element.twos_complement or place.code >= element.min_normal_code else "sub"
     if place.guard and not place.kept & 1 and place.tail and not place.tail & (place.tail - 1) and not place.rest:
-        yield size, _PLUS, place.zeros + 1
+        yield size, _TIE_PLUS, place.zeros + 1
     yield size, sign, place.kept & 1, place.guard, place.sticky
     if magnitude == 0:
         yield sign, "to-zero"
@@ -196,11 +196,11 @@ def _decides(where: BlockSetting, sign: int, larger: bool) -> bool:
     encode = encoder(element, where.policy)
     exponent = element.emin - element.mantissa_bits
     words = {0, (1 << where.policy.random_count) - 1}
-    found = set()
+    nonzero = set()
     for n, word in product((1, 16, 32, 33, 63), words):
         code = encode(exact.finite(sign, n, exponent - 6), word)[0]
-        found.add(not decoder(element)(code).is_zero)
-    return larger in found
+        nonzero.add(not decoder(element)(code).is_zero)
+    return larger in nonzero
 
 
 def _all_are_normal(where: BlockSetting) -> bool:
@@ -232,19 +232,19 @@ def _fraction(where: BlockSetting, code: int, parts: int, n: int) -> Value:
 @lru_cache(maxsize=64)
 def _pluses(where: BlockSetting) -> dict[Cell, Value]:
     """Ties at an even element plus one bit, at a distance below the guard bit, if some value allows it."""
-    element, found = where.element, dict[Cell, Value]()
+    element, pluses = where.element, dict[Cell, Value]()
     if where.scale.mantissa_bits:
-        return found  # quotients are not short numbers
+        return pluses  # quotients are not short numbers
     spare = where.values.mantissa_bits - element.mantissa_bits
     kinds = [] if element.twos_complement else [("norm", element.min_normal_code & ~1 or 2, spare - 1)]
     if element.twos_complement or (element.subnormals == "gradual" and element.mantissa_bits):
         kinds.append(("norm" if element.twos_complement else "sub", 0, where.values.mantissa_bits))
     for size, code, most in kinds:
-        for j in range(1, min(most, _LOWEST) + 1):
+        for j in range(1, min(most, _TIE_DEPTH) + 1):
             x = _fraction(where, code, 2 << j, (1 << j) + 1)
             if _some_value_is(where, x):
-                found[size, _PLUS, j] = x
-    return found
+                pluses[size, _TIE_PLUS, j] = x
+    return pluses
 
 
 def _some_value_is(where: BlockSetting, quotient: Value) -> bool:
@@ -283,13 +283,13 @@ def _special_blocks(where: BlockSetting) -> Iterator[Line]:
 @lru_cache(maxsize=64)
 def _special_codes(where: BlockSetting) -> set[int]:
     """The element codes that blocks with specials give: those depend only on the kinds and signs."""
-    found = set[int]()
+    codes = set[int]()
     for line in _special_blocks(where):
         with suppress(Undefined):
-            found.update(BlockEvents(where, where.line(line)).result[1])
+            codes.update(BlockEvents(where, where.line(line)).result[1])
     if where.scale.has_nan and where.profile.scale_high == "nan":
-        found.add(special_element(where.fmt, where.policy))
-    return found
+        codes.add(special_element(where.fmt, where.policy))
+    return codes
 
 
 def _beside_largest(where: BlockSetting, sign: int, quotients: Sequence[Value]) -> Iterator[Line]:
@@ -305,7 +305,7 @@ def _beside_largest(where: BlockSetting, sign: int, quotients: Sequence[Value]) 
                     yield where.filled([code | negative])
 
 
-def _ordinary_stretches(where: BlockSetting) -> list[Stretch]:
+def _ordinary_stretches(where: BlockSetting) -> list[ScaleStretch]:
     stretches = where.stretches
     middle = len(stretches) // 2
     picked = [middle, middle + 1, 3 * len(stretches) // 4, len(stretches) - 1, 0, 1]
@@ -319,7 +319,7 @@ def _fractions(where: BlockSetting) -> Iterator[list[Value]]:
     element = where.element
     past = [_fraction(where, element.max_code, 64, n) for n in (1, 16, 33, 63, 64, 127)]
     codes: Iterable[int] = range(element.max_code + 1)
-    if element.width > _BYTE:  # those next to the smallest normal number, and in the middle, before all others
+    if element.width > _BYTE_BITS:  # those next to the smallest normal number, and in the middle, before all others
         low, middle, ones = element.min_normal_code, element.max_code // 2, (1 << element.mantissa_bits) - 1
         codes = dict.fromkeys([max(low - 1, 0), low, low + 1, middle, middle + 1, low | ones, *codes])
         yield past

@@ -21,8 +21,8 @@ from softfloat_ref.units import QuantizeUnit
 
 _SPREADS: Final = (1, 2, 4, 8, 12, 16, 24, 40)
 _TRIES: Final = 64
-_BELOW: Final = 24  # binades below the largest magnitude that a tensor's scale allows
-_ONE: Final = ("one",)
+_TENSOR_BINADES: Final = 24  # binades below the largest magnitude that a tensor's scale allows
+_UNIT_SCALE: Final = ("one",)
 
 
 class ScaleThresholds(BlockModel):
@@ -76,13 +76,13 @@ class OtherRules(BlockModel):
 
     def bins(self, where: BlockSetting) -> Bins:
         """At most two thresholds of each rule in the lowest normal binade, that of one, and the highest but one."""
-        m, found = where.values.mantissa_bits, Bins()
+        m, bins = where.values.mantissa_bits, Bins()
         binades = {"low": 1, "one": where.one >> m, "high": (where.values.max_code >> m) - 1}
         for rule, (label, binade) in product(where.rules, binades.items()):
             for i, threshold in enumerate(islice(where.thresholds(rule, binade), 2)):
                 for step, at in ((-1, "below"), (0, "at"), (1, "above")):
-                    found[threshold + step, rule, label, i, at] = f"{rule}.{label}{i}.{at}"
-        return found
+                    bins[threshold + step, rule, label, i, at] = f"{rule}.{label}{i}.{at}"
+        return bins
 
     def hits(self, e: BlockEvents) -> Iterable[Cell]:
         """The thresholds that the largest magnitude is at."""
@@ -121,8 +121,8 @@ class Contents(BlockModel):
             yield "spread", max(tops) - min(tops)
 
     def cases(self, where: BlockSetting, cell: Cell) -> Iterator[Line]:
-        made = _examples(where)[cell[0]] if len(cell) == 1 else _spread(where, cell[1])
-        return (block for block in made if len(block) == where.size)
+        blocks = _examples(where)[cell[0]] if len(cell) == 1 else _spread(where, cell[1])
+        return (block for block in blocks if len(block) == where.size)
 
 
 def _not_held(where: BlockSetting, kind: str) -> str:
@@ -225,7 +225,7 @@ def _spread(where: BlockSetting, n: int) -> Iterator[Line]:
         yield where.alone(where.size - 1, top, low | where.sign_bit)
 
 
-class Lanes(BlockModel):
+class BlockLanes(BlockModel):
     """BL: every lane is tested."""
 
     id = "BL"
@@ -330,11 +330,11 @@ class TensorScales(BlockModel):
 
     def bins(self, where: BlockSetting) -> Bins:
         """A scale of one; each distance, one of them negative, for powers of two and for others."""
-        return {_ONE: "one"} | cross("{kind}.{d}", kind=("power", "other"), d=range(-1, _BELOW + 1))
+        return {_UNIT_SCALE: "one"} | cross("{kind}.{d}", kind=("power", "other"), d=range(-1, _TENSOR_BINADES + 1))
 
     def hits(self, e: BlockEvents) -> Iterable[Cell]:
         if e.tensor_scale == FP32_ONE:
-            yield _ONE
+            yield _UNIT_SCALE
         s = e.factor.significand
         if e.amax is not None and e.factor.kind == FINITE and s:
             kind = "other" if s & (s - 1) else "power"
@@ -344,7 +344,7 @@ class TensorScales(BlockModel):
         """A block, and tensor scales of about that distance."""
         for amax in (where.one, where.one + 1, where.one + 3 * (1 << where.values.mantissa_bits) - 1):
             block = where.filled([amax, *where.shrunk(amax)])
-            if cell == _ONE:
+            if cell == _UNIT_SCALE:
                 yield (*block, FP32_ONE)
                 continue
             kind, distance = cell
@@ -367,7 +367,7 @@ BLOCK_MODELS: Final[tuple[BlockModel, ...]] = (
     OtherRules(),
     Clamps(),
     Elements(),
-    Lanes(),
+    BlockLanes(),
     TensorScales(),
     ElementCarry(),
 )

@@ -21,12 +21,12 @@ from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.rounding import Target
 from softfloat_ref.units import QuantizeUnit
 
-_FEW_BITS: Final = 8  # of scales that are all looked at
-_SOME: Final = 32  # scales in a row, of those of others
-_TAIL: Final = 40  # bits below the guard bit that are looked at
+_ENUMERATED_BITS: Final = 8  # of scales that are all looked at
+_SAMPLED_SCALES: Final = 32  # scales in a row, of those of others
+_TAIL_BITS: Final = 40  # bits below the guard bit that are looked at
 
 
-class Stretch(NamedTuple):
+class ScaleStretch(NamedTuple):
     """Magnitude codes of the value format, from first to last, whose block has one scale."""
 
     scale: int
@@ -99,7 +99,7 @@ class BlockSetting(BaseSetting):
         return scale_of(self.decode(magnitude), self.fmt, profile)
 
     @cached_property
-    def stretches(self) -> tuple[Stretch, ...]:
+    def stretches(self) -> tuple[ScaleStretch, ...]:
         """The scale of each largest magnitude: every rule is monotone, so a bisection finds where it changes.
 
         Scales of more than eight bits are sampled: those of the smallest magnitudes, of magnitudes from about the
@@ -107,22 +107,22 @@ class BlockSetting(BaseSetting):
         """
         if self.has_all_stretches:
             return tuple(self._stretches(self.smallest, self.values.max_code, ""))
-        found = dict[int, Stretch]()
+        by_first = dict[int, ScaleStretch]()
         for first in (self.smallest, self._begin(max(self.code(largest(self.element)), self.smallest))):
-            found |= {s.first: s for s in islice(self._stretches(first, self.values.max_code, ""), _SOME)}
+            by_first |= {s.first: s for s in islice(self._stretches(first, self.values.max_code, ""), _SAMPLED_SCALES)}
         last = self.values.max_code
-        for _ in range(_SOME):
+        for _ in range(_SAMPLED_SCALES):
             if last < self.smallest:
                 break
             first = self._begin(last)
-            found[first] = Stretch(self.scale_at(first), first, last)
+            by_first[first] = ScaleStretch(self.scale_at(first), first, last)
             last = first - 1
-        return tuple(found[first] for first in sorted(found))
+        return tuple(by_first[first] for first in sorted(by_first))
 
     @property
     def has_all_stretches(self) -> bool:
         """Whether `stretches` is complete."""
-        return min(self.scale.width, self.values.width) <= _FEW_BITS
+        return min(self.scale.width, self.values.width) <= _ENUMERATED_BITS
 
     def _begin(self, code: int) -> int:
         """The smallest magnitude's code with the same scale."""
@@ -139,14 +139,14 @@ class BlockSetting(BaseSetting):
         """The smallest magnitude's code that is not flushed to zero if there is a large value in the block."""
         return 1 if self.profile.flush == "block" else self.smallest
 
-    def _stretches(self, first: int, last: int, rule: str) -> Iterator[Stretch]:
+    def _stretches(self, first: int, last: int, rule: str) -> Iterator[ScaleStretch]:
         begin, here = first, -1
         for following, scale in changes(lambda m: self.scale_at(m, rule), first, last) if first <= last else ():
             if here >= 0:
-                yield Stretch(here, begin, following - 1)
+                yield ScaleStretch(here, begin, following - 1)
             begin, here = following, scale
         if here >= 0:
-            yield Stretch(here, begin, last)
+            yield ScaleStretch(here, begin, last)
 
     def thresholds(self, rule: str, binade: int) -> Iterator[int]:
         """The magnitude codes in a binade of values (its exponent field) at which a rule changes the scale."""
@@ -221,7 +221,9 @@ class BlockEvents:
             return (None,) * len(self.codes)
         divisor, t = exact.multiply(factor, self.factor), self.where.target
         return tuple(
-            place_of(exact.divide(x, divisor, 2 * _TAIL), t, _TAIL) if x.kind == FINITE and x.significand else None
+            place_of(exact.divide(x, divisor, 2 * _TAIL_BITS), t, _TAIL_BITS)
+            if x.kind == FINITE and x.significand
+            else None
             for x in self.flushed
         )
 

@@ -7,11 +7,11 @@ from functools import lru_cache
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.vector.results import Results
 from softfloat_ref.coverage.vector.setting import VectorSetting
-from softfloat_ref.coverage.vector.shapes import Exponents, Numbers, OperandClasses
+from softfloat_ref.coverage.vector.shapes import ExponentShapes, NumberShapes, VectorOperands
 from softfloat_ref.units import VectorUnit
 
 
 @lru_cache(maxsize=64)
-def vectors(unit: VectorUnit) -> Coverage:
+def vector_functions(unit: VectorUnit) -> Coverage:
     """The coverage models of a function of vectors."""
-    return Coverage(VectorSetting(unit), [OperandClasses(), Exponents(), Numbers(), Results()])
+    return Coverage(VectorSetting(unit), [VectorOperands(), ExponentShapes(), NumberShapes(), Results()])

@@ -17,9 +17,9 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.flags import Flags
 
-_RUNS: Final = (4, 8)  # equal bits after the guard bit
-_SEARCHED: Final = 2000  # pairs of lanes that are searched for runs
-_KEPT: Final = 16  # pairs that are kept for each
+_RUN_LENGTHS: Final = (4, 8)  # equal bits after the guard bit
+_SEARCHED_PAIRS: Final = 2000  # pairs of lanes that are searched for runs
+_RUN_PAIRS: Final = 16  # pairs that are kept for each
 _SIDES: Final = {(0, 0): "above-number", (0, 1): "below-tie", (1, 0): "above-tie", (1, 1): "below-number"}
 
 
@@ -37,7 +37,7 @@ class Results(VectorModel):
             | cross("{kind}.{flag}", kind=["flag"], flag=[f.name.lower() for f in Flags if f.name])
             | cross("{kind}.{sign}", kind=["exact"], sign=signs)
             | cross("{kind}.{sign}.lsb{lsb}.guard{guard}", kind=["last"], sign=signs, lsb=BITS, guard=BITS)
-            | cross("{kind}{k}.{side}", kind=["run"], k=_RUNS, side=_SIDES.values())
+            | cross("{kind}{k}.{side}", kind=["run"], k=_RUN_LENGTHS, side=_SIDES.values())
         )
 
     @staticmethod
@@ -142,27 +142,27 @@ class Results(VectorModel):
 
     def _of_run(self, where: VectorSetting, k: int, side: str) -> Iterator[Line]:
         """Pairs of lanes with a result beside a boundary, the other lanes vanishing."""
-        found = where.once("runs", lambda: self._runs(where))
-        for turn, pair in enumerate(found.get((k, side), ())):
+        pairs = where.once("runs", lambda: self._runs(where))
+        for turn, pair in enumerate(pairs.get((k, side), ())):
             yield where.with_main(turn, where.padded(pair))
 
     @staticmethod
     def _runs(where: VectorSetting) -> dict[tuple[int, str], list[tuple[int, int]]]:
         """Pairs of lanes by the runs that their results have."""
-        found: dict[tuple[int, str], list[tuple[int, int]]] = {}
-        for pair in itertools.islice(where.pairs(), _SEARCHED):
+        pairs: dict[tuple[int, str], list[tuple[int, int]]] = {}
+        for pair in itertools.islice(where.pairs(), _SEARCHED_PAIRS):
             for value, _ in where.pair.unrounded(pair, MORE_BITS):
                 if value.is_finite and value.significand and value.sticky:
                     for run in _runs_of(place_of(value, where.target, TAIL)):
-                        if len(kept := found.setdefault(run, [])) < _KEPT:
-                            kept.append(pair)
-        return found
+                        if len(some := pairs.setdefault(run, [])) < _RUN_PAIRS:
+                            some.append(pair)
+        return pairs
 
 
 def _runs_of(place: Place) -> Iterator[tuple[int, str]]:
     """The lengths of runs of equal bits after the guard bit, and what is beside."""
     zeros, ones = place.zeros, place.ones
-    for k in _RUNS:
+    for k in _RUN_LENGTHS:
         if zeros >= k or ones >= k:
             yield k, _SIDES[place.guard, int(ones >= k)]
 

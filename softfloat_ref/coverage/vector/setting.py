@@ -54,13 +54,13 @@ class VectorSetting(BaseSetting):
 
     def line(self, turn: int, **codes: Sequence[int]) -> Line:
         """A line with some operands; the others are ordinary."""
-        found: list[int] = []
+        line: list[int] = []
         for f in self.operands:
-            given = codes.get(f.name)
-            if given is None:
-                given = [self.plain(f.name, i, turn) for i in range(f.lanes)]
-            found += given
-        return tuple(found)
+            own = codes.get(f.name)
+            if own is None:
+                own = [self.plain(f.name, i, turn) for i in range(f.lanes)]
+            line += own
+        return tuple(line)
 
     def plain(self, name: str, i: int, turn: int) -> int:
         """An ordinary code of an operand."""
@@ -134,7 +134,7 @@ class VectorEvents:
         return {f.name: own for f, own in split(self.where.operands, self.line)}
 
     @cached_property
-    def given(self) -> Given:
+    def values(self) -> Given:
         """The operands that have a format of their own."""
         flush = self.where.unit.policy.flush_inputs
         return {name: [*map(decoder(f, flush), self.codes[name])] for name, f in self.where.formats.items()}
@@ -152,12 +152,12 @@ class VectorEvents:
     @cached_property
     def numbers(self) -> list[Value] | None:
         """The exponents of a softmax, or numbers to be normalized, infinities too; None with a NaN."""
-        if any(x.kind == NAN for values in self.given.values() for x in values):
+        if any(x.kind == NAN for values in self.values.values() for x in values):
             return None
         if not self.where.row.has_depth:
-            return list(self.given["x"])
+            return list(self.values["x"])
         visible = self.codes["visible"][0] if self.where.unit.masked else self.where.length
-        return scores(self.given, visible)
+        return scores(self.values, visible)
 
     def place(self, x: Value) -> Place | None:
         """Where a finite result that is not zero lies among the target's values."""

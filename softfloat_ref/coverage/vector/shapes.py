@@ -17,10 +17,10 @@ from softfloat_ref.oracle.exact import INF, Value
 
 _ENDS: Final = {0: "first", -1: "last"}
 _SIGNS: Final = ("zero", "pos", "neg")
-_EXPONENTS: Final = 40  # bins of exponents, at most
+_MOST_EXPONENTS: Final = 40  # bins of exponents, at most
 
 
-class OperandClasses(VectorModel):
+class VectorOperands(VectorModel):
     """VO: every class of each operand, in its first and its last lane."""
 
     id = "VO"
@@ -64,7 +64,7 @@ def exponents(where: VectorSetting) -> list[int]:
     """Exponents of distances, and of ratios: those of the format's numbers, of wide formats some."""
     fmt = where.fmt
     low, high = fmt.emin - fmt.mantissa_bits, fmt.emax + 1
-    step = max(1, (high - low) // _EXPONENTS)
+    step = max(1, (high - low) // _MOST_EXPONENTS)
     return sorted({*range(low, high, step), high - 1, high})
 
 
@@ -73,7 +73,7 @@ def ordered(numbers: Iterable[Value]) -> list[Value]:
     return sorted(numbers, key=cmp_to_key(exact.compare), reverse=True)
 
 
-class Exponents(VectorModel):
+class ExponentShapes(VectorModel):
     """VX: the exponents of a softmax: equal ones, ties of the largest, masks, spreads."""
 
     id = "VX"
@@ -153,7 +153,7 @@ class Exponents(VectorModel):
         return _rotated([near, far, *[far if turn & 2 else near] * (where.length - 2)], turn)
 
 
-class Numbers(VectorModel):
+class NumberShapes(VectorModel):
     """VN: numbers to be normalized: equal ones, zeros, one that is not, spreads, a mean square below epsilon."""
 
     id = "VN"
@@ -164,18 +164,18 @@ class Numbers(VectorModel):
 
     def bins(self, where: VectorSetting) -> Bins:
         sides = ("below", "above") if where.unit.exact_epsilon else ()
-        found = (
+        bins = (
             cross("{kind}.{sign}", kind=["equal"], sign=_SIGNS if where.fmt.signed else _SIGNS[:2])
             | cross("{kind}.{side}", kind=["epsilon"], side=sides)
             | ({("plus-inf",): "infinite"} if where.fmt.infinity else {})
         )
         if where.length > 1:
             spans = range(
-                0, where.fmt.emax - where.fmt.emin + 1, max(1, (where.fmt.emax - where.fmt.emin) // _EXPONENTS)
+                0, where.fmt.emax - where.fmt.emin + 1, max(1, (where.fmt.emax - where.fmt.emin) // _MOST_EXPONENTS)
             )
-            found |= cross("{kind}.{lane}", kind=["alone"], lane=_ENDS.values())
-            found |= cross("{kind}.{e}", kind=["ratio"], e=spans if is_float(where.fmt) else ())
-        return found
+            bins |= cross("{kind}.{lane}", kind=["alone"], lane=_ENDS.values())
+            bins |= cross("{kind}.{e}", kind=["ratio"], e=spans if is_float(where.fmt) else ())
+        return bins
 
     def hits(self, e: VectorEvents) -> Iterable[Cell]:
         numbers = e.numbers or []

@@ -44,8 +44,8 @@ class DiagnosedAffineQuantize(DiagnosedAffine):
         return f"quantize {self.unit.values.name} to {self.unit.affine.name}"
 
     def questions(self, vectors: VectorSet) -> list[Question]:
-        found = dict.fromkeys((*self._crossed(), *super().questions(vectors)))
-        return [x for x in found if self.unit.line(x) is not None]
+        questions = dict.fromkeys((*self._crossed(), *super().questions(vectors)))
+        return [x for x in questions if self.unit.line(x) is not None]
 
     def _crossed(self) -> Iterator[Question]:
         """A few values of each kind, including NaN and Inf, with a few scales and zero points."""

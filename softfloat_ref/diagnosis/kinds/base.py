@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.conditions import Feature, of_code
-from softfloat_ref.diagnosis.hypotheses import Case, Inputs, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Inputs, Output
 from softfloat_ref.diagnosis.identify import Examiner
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.explanation.scalar import flag_text, value_text
@@ -50,7 +50,7 @@ class DiagnosedKind:
         """Properties of a case that mismatches may have in common: of results, operands and controls of one code."""
         for at, f in _places(self.unit.results):
             if f.fmt is not None and f.lanes == 1:
-                name = "the result" if len(self.unit.results) == 1 else words(f)
+                name = "the result" if len(self.unit.results) == 1 else field_words(f)
                 yield from of_code(f.fmt, name, lambda i, e, at=at: e[at])  # type: ignore[misc]
         operands = sum(f.role == "operand" for f in self.unit.inputs)
         for at, f in _places(self.unit.inputs):
@@ -60,7 +60,7 @@ class DiagnosedKind:
                     lambda v, f=f: f"{f.name} is {f.codes[v[0]]}",  # type: ignore[misc]
                 )
             if f.fmt is not None and f.lanes == 1:
-                name = "the operand" if operands == 1 else words(f)
+                name = "the operand" if operands == 1 else field_words(f)
                 yield from of_code(f.fmt, name, lambda i, e, at=at: i[at])  # type: ignore[misc]
 
     @property
@@ -69,7 +69,7 @@ class DiagnosedKind:
         own: Unit = self.unit
         return own
 
-    def of_codes(self, cases: Sequence[Case]) -> str:
+    def of_codes(self, cases: Sequence[AnsweredCase]) -> str:
         """What the wrong codes of results with many lanes have in common, in words; '' if nothing."""
         return ""
 
@@ -90,34 +90,34 @@ class DiagnosedKind:
         names = [", ".join(dict.fromkeys(f.format for f in x if f.fmt)) for x in (self.unit.inputs, self.unit.results)]
         return " ".join(filter(None, (self.op, names[0], names[1] and f"to {names[1]}")))
 
-    def case_text(self, case: Case, says: Output | None) -> str:
+    def case_text(self, case: AnsweredCase, output: Output | None) -> str:
         """Operands, the expected and the actual answer in one line; and the answer of a hypothesis."""
-        return f"{self.op} {self.inputs_text(case.inputs)}: {self.answers_text(case, says)}"
+        return f"{self.op} {self.inputs_text(case.inputs)}: {self.answers_text(case, output)}"
 
     def inputs_text(self, inputs: Inputs) -> str:
         """The operands, field by field."""
         return ", ".join(_field_text(f, inputs[at : at + f.lanes]) for at, f in _places(self.unit.inputs))
 
-    def answers_text(self, case: Case, says: Output | None) -> str:
+    def answers_text(self, case: AnsweredCase, output: Output | None) -> str:
         """The expected answer, the actual answer, and that of a hypothesis."""
         if len(self.unit.result_formats) > 1:
-            return self._lanes_text(case, says)
+            return self._lanes_text(case, output)
         answers = f"expected {self._answer(case.expected)}, got {self._answer(case.got)}"
         if case.agrees:
             answers = f"got {self._answer(case.got)}, as expected"
-        return answers + ("" if says is None else f"; that gives {self._answer(says)}")
+        return answers + ("" if output is None else f"; that gives {self._answer(output)}")
 
     def _answer(self, output: Output) -> str:
         field = self.unit.results[0]
         text = code_text(output[0], field.fmt) if field.fmt else f"{output[0]:0{field.digits}x}"
         return text if len(output) < 2 else f"{text} flags {flag_text(output[1])}"
 
-    def _lanes_text(self, case: Case, says: Output | None) -> str:
-        against = case.expected if says is None else says
+    def _lanes_text(self, case: AnsweredCase, output: Output | None) -> str:
+        against = case.expected if output is None else output
         places = [i for i, (x, y) in enumerate(zip(against, case.got, strict=True)) if x != y][:SHOWN_LANES]
-        return ", ".join(self._lane(i, case, says) for i in places)
+        return ", ".join(self._lane(i, case, output) for i in places)
 
-    def _lane(self, place: int, case: Case, says: Output | None) -> str:
+    def _lane(self, place: int, case: AnsweredCase, output: Output | None) -> str:
         formats = self.unit.result_formats
         if place == len(formats):
             name, shown = "flags", flag_text
@@ -126,7 +126,7 @@ class DiagnosedKind:
         right = f"{name} {shown(case.expected[place])}"
         differs = case.expected[place] != case.got[place]
         came = f"{right} came as {shown(case.got[place])}" if differs else f"{right} came"
-        return came if says is None else f"{came}; that gives {shown(says[place])}"
+        return came if output is None else f"{came}; that gives {shown(output[place])}"
 
     # -- which device it is --------------------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ def _places(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:
         at += f.lanes
 
 
-def words(field: Field) -> str:
+def field_words(field: Field) -> str:
     """A field in a sentence."""
     return f"operand {field.name}" if field.name in LETTERS else f"the {field.name.replace('_', ' ')}"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST, Feature, kind
-from softfloat_ref.diagnosis.hypotheses import Case, Inputs
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Inputs
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, sparse
 from softfloat_ref.oracle.codec import decoder
 
@@ -24,7 +24,7 @@ class DiagnosedBlock(DiagnosedKind):
     def features(self) -> Iterator[Feature]:
         return iter(())
 
-    def of_codes(self, cases: Sequence[Case]) -> str:
+    def of_codes(self, cases: Sequence[AnsweredCase]) -> str:
         formats = self.unit.result_formats
         pairs = [(c, zip(c.expected, c.got, strict=True)) for c in cases if not c.agrees]
         wrong = [(i, x) for _, codes in pairs for i, (x, y) in enumerate(codes) if x != y]
@@ -41,13 +41,13 @@ class DiagnosedBlock(DiagnosedKind):
             return f"the scale is wrong{self._offset(cases)}" if every else ""
         if self.scales and all(formats[0].is_nan(c.expected[0]) for c in cases if not c.agrees):
             return "the scale is NaN and right, and elements are wrong"
-        said = {kind(x, formats[i]) for i, x in wrong}
+        kinds = {kind(x, formats[i]) for i, x in wrong}
         signs = {decoder(formats[i])(x).sign for i, x in wrong}
-        facts = [f"should be {said.pop()}"] if len(said) == 1 and said != {"a normal number"} else []
+        facts = [f"should be {kinds.pop()}"] if len(kinds) == 1 and kinds != {"a normal number"} else []
         facts += [f"should be {'negative' if signs.pop() else 'positive'}"] if len(signs) == 1 else []
         return f"the scale is right, and every wrong element {' and '.join(facts)}" if facts else ""
 
-    def _offset(self, cases: Sequence[Case]) -> str:
+    def _offset(self, cases: Sequence[AnsweredCase]) -> str:
         """By how much the scale is off in most mismatches, and in how many."""
         offsets = Counter(c.got[0] - c.expected[0] for c in cases if not c.agrees)
         by, count = offsets.most_common(1)[0]

@@ -115,11 +115,11 @@ def kinds_of_codes(fmt: Format) -> list[int]:
     if fmt.is_integer:
         return [0, 1, fmt.max_code]
     encode = encoder(fmt, Policy(overflow=Overflow.SAT_FINITE))
-    found = [0, fmt.sign_bit, encode(exact.finite(0, 1, 0), 0)[0], 1, fmt.max_code]
-    found += [fmt.inf_code, fmt.inf_code | fmt.sign_bit] if fmt.infinity else []
+    codes = [0, fmt.sign_bit, encode(exact.finite(0, 1, 0), 0)[0], 1, fmt.max_code]
+    codes += [fmt.inf_code, fmt.inf_code | fmt.sign_bit] if fmt.infinity else []
     if fmt.has_nan and fmt.nan == "ieee":
         quiet = fmt.canonical_nan
-        found += [quiet, quiet | 1, quiet | fmt.sign_bit | 2 % (fmt.quiet_bit or 1), fmt.inf_code | 1]
+        codes += [quiet, quiet | 1, quiet | fmt.sign_bit | 2 % (fmt.quiet_bit or 1), fmt.inf_code | 1]
     elif fmt.has_nan:
-        found.append(fmt.canonical_nan)
-    return list(dict.fromkeys(found))
+        codes.append(fmt.canonical_nan)
+    return list(dict.fromkeys(codes))

@@ -43,8 +43,8 @@ class DiagnosedQuantize(DiagnosedBlock):
         return list(dict.fromkeys((*plain, *turned)))
 
     def confirming(self, vectors: VectorSet, count: int, seed: int) -> list[Question]:
-        found = value_blocks(self.unit.block, self.unit.values, seed + 1, count)
-        return [(*values, *self._tail(turn)) for turn, values in enumerate(found)]
+        blocks = value_blocks(self.unit.block, self.unit.values, seed + 1, count)
+        return [(*values, *self._tail(turn)) for turn, values in enumerate(blocks)]
 
     def _tail(self, turn: int) -> Question:
         """A second-level scale and random words, if the unit takes them."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from softfloat_ref.base.disk_cache import PACKAGE, CacheKey
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.coverage.operation.models import operation
+from softfloat_ref.coverage.operation.models import operations
 from softfloat_ref.coverage.operation.stochastic import at_the_edge
 from softfloat_ref.golden.kinds.base import INSTRUCTIONS, Cases, register
 from softfloat_ref.units import Line, OperationUnit
@@ -37,12 +37,12 @@ class OperationCases(Cases):
 
     @property
     def coverage(self) -> Coverage | None:
-        return operation(self.unit.signature, self.unit.policy)
+        return operations(self.unit.signature, self.unit.policy)
 
     @property
     def origin(self) -> CacheKey | None:
-        operation = self.unit.signature.operation
-        if not operation.function.__module__.startswith(f"{PACKAGE}."):  # a user's own: its sources are elsewhere
+        operations = self.unit.signature.operation
+        if not operations.function.__module__.startswith(f"{PACKAGE}."):  # a user's own: its sources are elsewhere
             return None
         return CacheKey(__name__, json.dumps(self.unit.to_dict(), sort_keys=True))
 

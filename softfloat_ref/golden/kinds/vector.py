@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation.operands import ordinary
-from softfloat_ref.coverage.vector.models import vectors
+from softfloat_ref.coverage.vector.models import vector_functions
 from softfloat_ref.golden.cases import random_code, words_of_cases
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
@@ -30,7 +30,7 @@ class VectorCases(Cases):
 
     @property
     def coverage(self) -> Coverage | None:
-        return vectors(self.unit)
+        return vector_functions(self.unit)
 
     def operands(self, count: int) -> Iterator[Line]:
         fields = [f for f in self.unit.inputs if f.role == "operand"]

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from benches import TOP, Bench, build
 
-from softfloat_ref.diagnosis.parts import Explanation, PartDiagnosis, explanation
+from softfloat_ref.diagnosis.parts import PartDiagnosis, ReportDiagnosis, explanation
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.testing.check import check_results
@@ -89,7 +89,7 @@ class Campaign:
         printed = self.bench.run(select(faults)).output if stopping else ""
         return {n for n in stopping if FAULTS[n].stops in printed}
 
-    def explained(self, faults: Sequence[int]) -> Explanation | None:
+    def explained(self, faults: Sequence[int]) -> ReportDiagnosis | None:
         """The diagnosis of the results with some faults."""
         log = self.work / "results.txt"
         bench = self.unstalled if any(FAULTS[n].stops for n in faults) else self.bench
@@ -120,7 +120,7 @@ class Campaign:
             for n in here:
                 levels[n].append(_level(FAULTS[n], p))
             wrong += [f"{p.unit.label}: {x}" for x in _wrong([FAULTS[n] for n in faults if self._may_show(n, p)], p)]
-            left += 0 if p.found is None else p.found.examined - p.found.explained
+            left += 0 if p.diagnosis is None else p.diagnosis.examined - p.diagnosis.explained
         return Verdict({n: _together(some or [LEVELS[-1]]) for n, some in levels.items()}, wrong, left)
 
 
@@ -150,12 +150,12 @@ def planted_bench(folder: Path, work: Path, simulator: str, handshake: str = "")
 
 def _statements(p: PartDiagnosis) -> dict[str, bool]:
     """What is said of a part, and whether without "perhaps"."""
-    d = p.found
+    d = p.diagnosis
     if d is None:
         return {}
     if d.several is not None:
-        return {f.hypothesis.says: d.explains_nearly_all for f in d.several.faults}
-    return dict.fromkeys(d.findings[0].hypothesis.says.split(", and "), d.sure) if d.findings else {}
+        return {f.hypothesis.description: d.explains_nearly_all for f in d.several.faults}
+    return dict.fromkeys(d.findings[0].hypothesis.description.split(", and "), d.sure) if d.findings else {}
 
 
 def _states(fault: Planted, statement: str) -> bool:
