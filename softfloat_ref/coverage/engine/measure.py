@@ -49,7 +49,7 @@ class CoverageReport:
     """A coverage report. name: of the set; measured: which of its cases; cases: their number."""
 
     name: str
-    measure: str
+    measured: str
     cases: int
     models: tuple[ModelReport, ...]
 
