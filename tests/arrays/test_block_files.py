@@ -15,6 +15,7 @@ from random_blocks import FORMATS, random_array, same
 
 from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import CATALOGUE
 
 
@@ -44,7 +45,7 @@ def test_files_keep_everything(tmp_path: Path) -> None:
 
 def test_a_profile_in_a_file_is_kept_whole(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text('[profiles.mine]\nscale_rule = "ceil"\n')
-    fmt = blocks.BlockFormat("mine", CATALOGUE["fp8_e4m3"], CATALOGUE["e8m0"], 8, f"{tmp_path}/p.toml:mine")
+    fmt = BlockFormat("mine", CATALOGUE["fp8_e4m3"], CATALOGUE["e8m0"], 8, f"{tmp_path}/p.toml:mine")
     q = blocks.encode(np.arange(20.0), fmt)
     blocks.save(tmp_path / "q.npz", q)
     (tmp_path / "p.toml").unlink()

@@ -19,6 +19,7 @@ from softfloat_ref.arrays import packing
 from softfloat_ref.arrays.affine_array import AffineArray
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.blocks.formats import BlockFormat
 
 X = np.random.default_rng(1).standard_normal((4, 64)).astype(np.float32)
 KINDS = ["fp8_e4m3", "fp64", "mxfp8", "nvfp4", "bf16@fp32/axis", "fp6_e3m2@e8m0/tensor", "qint8", "quint4"]
@@ -222,12 +223,8 @@ def test_repr_shows_what_one_scale_is() -> None:
     assert (
         repr(sf.encode([2688.0], "nvfp4")) == "BlockArray(nvfp4, shape=(1,), axis=0, profile=nvfp4, tensor_scale=1.0)"
     )
-    assert (
-        "<b>"
-        not in blocks.encode(
-            X, blocks.BlockFormat("<b>", sf.get_format("fp16"), sf.get_format("e8m0"), 4)
-        )._repr_html_()
-    )
+    named = BlockFormat("<b>", sf.get_format("fp16"), sf.get_format("e8m0"), 4)
+    assert "<b>" not in blocks.encode(X, named)._repr_html_()
 
 
 # -- buffers -----------------------------------------------------------------------------------------------------------

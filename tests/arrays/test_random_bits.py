@@ -110,5 +110,5 @@ def test_errors() -> None:
     expected = sf.quantization_error(X, "mxfp4", POLICY, keyed(3, "w"))
     assert sf.quantization_error(X, "mxfp4", POLICY, seed=3, key="w") == expected
     assert sf.quantization_error(X, "mxfp4", POLICY, keyed(3, "w").spec()) == expected
-    with pytest.raises(Error, match="are a random source"):
+    with pytest.raises(Error, match="must be a random source"):
         sf.quantization_error(X, "mxfp4", POLICY, np.random.default_rng(1))  # type: ignore[arg-type]

@@ -226,8 +226,8 @@ def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables:
     if codes.shape[-1] % fmt.size == 0:  # complete blocks only: as one row
         rows(*(view.reshape(1, -1) for view in (views[0], views[2], views[1])))
         return
-    elements, blocks, values = (view[:, :, 0] for view in views)
-    _padded(elements, blocks.shape[1] * fmt.size, values, lambda x, y, some: rows(x, y, blocks[some].reshape(1, -1)))
+    lines, blocks, values = (view[:, :, 0] for view in views)
+    _padded(lines, blocks.shape[1] * fmt.size, values, lambda x, y, some: rows(x, y, blocks[some].reshape(1, -1)))
 
 
 def _decoded(fmt: Format) -> Any:
