@@ -177,7 +177,7 @@ def sqnr(report: str, title: str, output: str | None) -> None:
     width, sizes = max(len("SQNR in dB"), *map(len, names)), [max(8, len(f)) for f in formats]
     print(f"{'SQNR in dB':{width}}  {'  '.join(f'{f:>{size}}' for f, size in zip(formats, sizes, strict=True))}")
     for name in names:
-        texts = (decibels(ratios[name].get(f, float("nan")), 2) for f in formats)
+        texts = (decibels(ratios[name].get(f, float("nan"))) for f in formats)
         print(f"{name:{width}}  {'  '.join(f'{x:>{size}}' for x, size in zip(texts, sizes, strict=True))}")
 
 

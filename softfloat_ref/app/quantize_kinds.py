@@ -213,17 +213,14 @@ class BlockKind(Kind):
             texts, values = [[x for row in texts for x in row]], [every]
         amax = largest_magnitude([x for x in every if x.is_finite and not x.is_zero])
         tensor_scale, remaining = tensor_scale_of(amax, self.fmt, self.profile), iter(words)
-        return [
-            self._row(text, row, tensor_scale, [next(remaining) for _ in row])
-            for text, row in zip(texts, values, strict=True)
-            if self._fits(len(row)) and row
-        ]
-
-    def _fits(self, length: int) -> bool:
-        if self.profile.tail == "refuse" and length % self._size(length):
-            wanted = f"profile {self.profile.name} needs a multiple of {self._size(length)}"
-            raise Error(f"a row has {length} values; {wanted}")
-        return True
+        rows = []
+        for text, row in zip(texts, values, strict=True):
+            size = self._size(len(row))
+            if self.profile.tail == "refuse" and len(row) % size:
+                raise Error(f"a row has {len(row)} values; profile {self.profile.name} needs a multiple of {size}")
+            if row:
+                rows.append(self._row(text, row, tensor_scale, [next(remaining) for _ in row]))
+        return rows
 
     def _size(self, length: int) -> int:
         return self.fmt.size if self.fmt.size > 0 else max(length, 1)

@@ -120,12 +120,12 @@ def shape(x: ModelErrorRow) -> str:
 def cells(x: Errors) -> tuple[str, ...]:
     """What a table shows of errors."""
     shares = [_percent(n, x.values) for n in (x.saturated, x.flushed, x.lost)]
-    return (decibels(x.sqnr, 2), f"{x.largest_error:.4g}", f"{x.largest_relative:.4g}", *shares, scales(x))
+    return (decibels(x.sqnr), f"{x.largest_error:.4g}", f"{x.largest_relative:.4g}", *shares, scales(x))
 
 
-def decibels(x: float, digits: int) -> str:
+def decibels(x: float) -> str:
     """A ratio in dB; `exact` without any error."""
-    return "exact" if x == math.inf else "-" if math.isnan(x) else f"{x:.{digits}f}"
+    return "exact" if x == math.inf else "-" if math.isnan(x) else f"{x:.2f}"
 
 
 def _percent(count: int, values: int) -> str:

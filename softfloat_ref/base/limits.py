@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-KIB: Final = 1 << 10
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 

@@ -167,8 +167,9 @@ def _exclusive(first: Change, second: Change) -> bool:
 
 def _gives(unit: AffineQuantizeUnit, change: Change, inputs: Sequence[int], got: Sequence[int]) -> bool:
     """Whether the changed unit gives the answer."""
+    operands = inputs[: unit.operand_width] if "rounding" in change else inputs  # a changed rounding takes no word
     with suppress(Error):
-        return tuple(_changed(unit, change).answer(_without_word(unit, change, inputs))) == tuple(got)
+        return tuple(_changed(unit, change).answer(operands)) == tuple(got)
     return False
 
 
@@ -181,10 +182,6 @@ def _changed(unit: AffineQuantizeUnit, change: Change) -> AffineQuantizeUnit:
         policy = policy.replace(flush_inputs=change["flush_inputs"] == "on")
     fields = {k: v for k, v in change.items() if k in _RULE_FIELDS}
     return dataclasses.replace(unit, rule=rule.replace(**fields), policy=policy)
-
-
-def _without_word(unit: AffineQuantizeUnit, change: Change, inputs: Sequence[int]) -> Sequence[int]:
-    return inputs[: unit.operand_width] if "rounding" in change else inputs
 
 
 def rule_text(rule: Rule) -> str:
