@@ -243,7 +243,7 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> DesignRead
     )
     named = (Path(argument) for step in build.steps for argument in step[1:])
     others = (path for path in named if path.is_file() and build.output not in path.parents)
-    reading = read_inputs(module.design, simulation.sources, macro, first=build.folder)
+    reading = read_inputs(module, simulation.sources, macro, first=build.folder)
     return reading.adding(ReadFile.of(path, "build") for path in others)
 
 
