@@ -161,7 +161,7 @@ def test_shapes_that_are_none(name: str, shape: bytes, strides: bytes, tmp_path:
 
 def test_lists_that_are_called_again_and_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time costs as much as the list is long."""
-    monkeypatch.setattr("softfloat_ref.nn.model_files.pickles._Steps.left", 200_000)
+    monkeypatch.setattr("softfloat_ref.nn.model_files.pickles._Instructions.left", 200_000)
     body = SHARED + b"".join(b"ccollections\nOrderedDict\n" + get(0) + b"\x85R0" for _ in range(9))
     with little(), pytest.raises(Error, match=r"instructions|unpack"):
         tensors(pt(tmp_path / "m.pt", body))
@@ -173,9 +173,9 @@ def test_lists_that_are_called_again_and_again(tmp_path: Path, monkeypatch: pyte
 
 def test_instructions_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = pt(tmp_path / "m.pt", b"}" + text("w") + tensor() + b"s")
-    monkeypatch.setattr("softfloat_ref.nn.model_files.pickles._Steps.left", 40)
+    monkeypatch.setattr("softfloat_ref.nn.model_files.pickles._Instructions.left", 40)
     assert len(tensors(path)) == 1
-    monkeypatch.setattr("softfloat_ref.nn.model_files.pickles._Steps.left", 18)
+    monkeypatch.setattr("softfloat_ref.nn.model_files.pickles._Instructions.left", 18)
     with pytest.raises(Error, match="instructions"):
         tensors(path)
 
