@@ -26,7 +26,7 @@ from softfloat_ref.rtl.fit import Misfit, check_fit
 from softfloat_ref.rtl.inputs import read_inputs
 from softfloat_ref.rtl.port_map import PortMap, read_ports
 from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile
-from softfloat_ref.rtl.simulators import FIND, Simulator, dump, is_fst, way_on
+from softfloat_ref.rtl.simulators import FIND, Simulator, dump, is_fst, with_fst_advice
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
 from softfloat_ref.rtl.vendors import NAMES, choose_simulator
@@ -225,7 +225,7 @@ def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results
                 print(note, file=sys.stderr)
         except ToolError as e:
             print("\n".join(e.tail), file=sys.stderr)
-            raise Error(way_on(str(e) if work else e.reason)) from None  # without work the log is deleted
+            raise Error(with_fst_advice(str(e) if work else e.reason)) from None  # without work the log is deleted
         return _verdict(bench, result, log)
 
 
@@ -249,7 +249,7 @@ def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> DesignRead
     )
     paths = (Path(argument) for step in build.steps for argument in step[1:])
     others = (path for path in paths if path.is_file() and build.output not in path.parents)
-    reading = read_inputs(module.design, simulation.sources, macro, first=build.folder)
+    reading = read_inputs(module, simulation.sources, macro, first=build.folder)
     return reading.adding(ReadFile.of(path, "build") for path in others)
 
 

@@ -51,12 +51,12 @@ def load(path: str | Path) -> tuple[Arrays, dict[str, Any]]:
 
 
 def under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
-    """The arrays whose names begin so, by the rest of their names."""
+    """The arrays whose names begin with the prefix, by the rest of their names."""
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
 
 
 def check_like(arrays: Mapping[str, NDArray[Any]], expected: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
-    """Those found. Raises Error where one is not of the shape and type that mine has."""
+    """The arrays. Raises Error if one is not of the expected shape and type."""
     for name, array in arrays.items():
         if name not in expected or (array.shape, array.dtype) != (expected[name].shape, expected[name].dtype):
             raise Error(OTHER_NETWORK)

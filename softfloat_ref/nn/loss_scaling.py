@@ -22,7 +22,7 @@ class ConstantScaling:
         refuse("loss scaling 'constant'", ("scale must be a number above 0", not _positive(self.scale)))
 
     def floor_at(self, step: int) -> float:
-        """The scale is not below this at a step."""
+        """The least scale at a step."""
         return 0.0
 
     def after(self, scale: float, good: int, finite: bool) -> tuple[float, int, bool]:

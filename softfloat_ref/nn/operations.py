@@ -11,7 +11,7 @@ tensor there uses the result in its place. known: what the inputs imply.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -27,27 +27,34 @@ GATES: Final = ("input_gate", "forget_gate", "cell_gate", "output_gate")
 CELL_GATE: Final = "cell_gate"
 
 
-def _sigmoid(x: Array) -> Array:
-    with np.errstate(over="ignore"):
-        return 1 / (1 + np.exp(-x))
+class _InDouble:
+    """The functions of float64, in which gradients are checked numerically."""
 
+    exp, tanh, log1p = np.exp, np.tanh, np.log1p
+    erf = np.vectorize(math.erf, otypes=[np.float64])
 
-_IN_DOUBLE: Final[dict[str, Callable[[Array], Array]]] = {
-    "exp": np.exp,
-    "sigmoid": _sigmoid,
-    "tanh": np.tanh,
-    "log1p": np.log1p,
-    "erf": np.vectorize(math.erf, otypes=[np.float64]),
-    "gelu": lambda x: x / 2 * (1 + _IN_DOUBLE["erf"](x * math.sqrt(0.5))),
-    "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
-    "silu": lambda x: x * _sigmoid(x),
-}
+    @staticmethod
+    def sigmoid(x: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return 1 / (1 + np.exp(-x))
+
+    @staticmethod
+    def gelu(x: Array) -> Array:
+        return x / 2 * (1 + _InDouble.erf(x * math.sqrt(0.5)))
+
+    @staticmethod
+    def gelu_tanh(x: Array) -> Array:
+        return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+    @staticmethod
+    def silu(x: Array) -> Array:
+        return x * _InDouble.sigmoid(x)
 
 
 def real_function(name: str, x: Array) -> Array:
     """A real function: of float32 correctly rounded to nearest even, as the operation of that name, so that training
     has the same bits on every machine and a trace recomputes them; of float64 numpy's."""
-    return correctly_rounded(name, x) if x.dtype == np.float32 else _IN_DOUBLE[name](x)
+    return correctly_rounded(name, x) if x.dtype == np.float32 else getattr(_InDouble, name)(x)
 
 
 def _cell_gate(gates: Array) -> slice:

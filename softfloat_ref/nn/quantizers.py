@@ -167,7 +167,7 @@ def _values(fmt: Format) -> Array:
 
 
 def _quick(fmt: Format, policy: Policy) -> Policy | None:
-    """A policy under which numbers but NaN come out the same, and the compiled loop takes them; None where none is.
+    """A policy under which numbers but NaN come out the same, and the compiled loop takes them, if there is one.
 
     Where FP32 subnormals are flushed on the way in and the target's normals begin where FP32's do, no result is tiny,
     so that flushing results changes nothing.

@@ -52,8 +52,8 @@ class ShardedTrainer(Trainer):
     """A trainer whose steps are done in shards. pool: where; by default one after the other in this process.
 
     Each shard is a pass of its own: with its own statistics of batch norm, whose running statistics are the first
-    shard's, and its own random words. Gradients are added in FP32. Raises Error for a network that a shard cannot know:
-    one that carries states or ranges from batch to batch, or that is trained in turns.
+    shard's, and its own random words. Gradients are added in FP32. Raises Error for a network that cannot be trained in
+    shards: one that carries states or ranges from batch to batch, or that is trained in turns.
     """
 
     def __init__(self, recipe: Recipe, data: Dataset, pool: Workers | None = None) -> None:

@@ -21,8 +21,8 @@ Weights = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class NoAverage:
-    """When weights are collected, and when the average replaces them, after `done` epochs: never. epochs: of the whole
-    training. at_end: the average is for use after training."""
+    """No average. epochs: of the whole training. at_end: the average is for use after training. collects, replaces:
+    whether weights go into the average after `done` epochs, and whether it replaces them."""
 
     epochs: int | None = None
 

@@ -73,9 +73,9 @@ def read_rtl(
         defines={**{name: macro.value for name, macro in macros.items()}, **sources.defines},
         libraries=sources.libraries,
     )
-    memories = memory_files(module.design)
-    expected = check_defined(module.design, frontend == "verilog")
-    read = read_inputs(module.design, sources, macros, memories)
+    memories = memory_files(module)
+    expected = check_defined(module, frontend == "verilog")
+    read = read_inputs(module, sources, macros, memories)
     check_reread(read, memories)
     check_memory_files((file.path for file in read.files if file.role == "memory"), frontend)
     reading = replace(

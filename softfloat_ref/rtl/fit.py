@@ -12,7 +12,7 @@ from typing import Any
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.binding import Connection, Controls, bind, connections
-from softfloat_ref.rtl.module_ports import Module, ModulePort, read_module
+from softfloat_ref.rtl.module_ports import Elaborated, ModulePort, elaborate
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
@@ -35,13 +35,13 @@ def check_fit(
     include_dirs: Iterable[str | Path] = (),
     defines: Mapping[str, object] | None = None,
     libraries: Libraries = NO_LIBRARIES,
-) -> Module:
+) -> Elaborated:
     """The module, if a bench of these vectors and ports fits it; raises Misfit if not.
 
     Raises Error if the module cannot be read.
     """
     wanted = connections(bind(manifest, controls, ports), ports)
-    module = read_module(
+    module = elaborate(
         sources, ports.module, ports.parameters, include_dirs=include_dirs, defines=defines, libraries=libraries
     )
     if lines := [*_parameters(ports.parameters, module), *_ports(wanted, module)]:
@@ -49,7 +49,7 @@ def check_fit(
     return module
 
 
-def _parameters(names: Iterable[str], module: Module) -> Iterator[str]:
+def _parameters(names: Iterable[str], module: Elaborated) -> Iterator[str]:
     for name in names:
         if name not in module.parameters:
             yield f"the module has no parameter {name}; correct its name under [parameters]"
@@ -57,7 +57,7 @@ def _parameters(names: Iterable[str], module: Module) -> Iterator[str]:
         yield f"parameter {name} of the module has no default; give its value under [parameters]"
 
 
-def _ports(wanted: Sequence[Connection], module: Module) -> Iterator[str]:
+def _ports(wanted: Sequence[Connection], module: Elaborated) -> Iterator[str]:
     for connection in wanted:
         if port := module.ports.get(connection.port):
             yield from _port(connection, port)

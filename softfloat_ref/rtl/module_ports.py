@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,22 +41,10 @@ class ModulePort:
 
 
 @dataclass(frozen=True)
-class Module:
-    """A module with values for its parameters. unset: the parameters that have neither a value nor a default; design:
-    as it was elaborated."""
-
-    name: str
-    parameters: tuple[str, ...]
-    unset: tuple[str, ...]
-    ports: Mapping[str, ModulePort]
-    design: Any = field(default=None, compare=False, repr=False)
-
-
-@dataclass(frozen=True)
 class Elaborated:
-    """A module as slang elaborates it. body: its InstanceBodySymbol; root: of the whole design; loader: what read it,
-    which owns the libraries that the others point to; trees: of the sources' syntax. problem: the first error of the
-    sources, if any."""
+    """A module with values for its parameters, as slang elaborates it. body: its InstanceBodySymbol; root: of the whole
+    design; loader: what read it, which owns the libraries that the others point to; trees: of the sources' syntax.
+    problem: the first error of the sources, if any."""
 
     slang: Any
     manager: Any
@@ -70,6 +59,22 @@ class Elaborated:
         """The sources, and the files that they include."""
         paths = (self.manager.getFullPath(buffer) for buffer in self.manager.getAllBuffers())
         return tuple(dict.fromkeys(path for path in paths if path.is_file()))
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of its parameters."""
+        return tuple(p.name for p in self.body.parameters if not p.isLocalParam)
+
+    @property
+    def unset(self) -> tuple[str, ...]:
+        """The parameters that have neither a value nor a default."""
+        values = (p for p in self.body.parameters if isinstance(p, self.slang.ast.ParameterSymbol))
+        return tuple(p.name for p in values if not p.isLocalParam and p.initializer is None)
+
+    @cached_property
+    def ports(self) -> Mapping[str, ModulePort]:
+        """Its ports, by name."""
+        return {p.name: _port(p) for p in self.body.portList if p.name}
 
     def place(self, location: Any) -> str:
         """The file and line of a location."""
@@ -100,24 +105,6 @@ def string_literal(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") + '"'
 
 
-def read_module(
-    sources: Iterable[str | Path],
-    name: str,
-    parameters: Parameters | None = None,
-    *,
-    include_dirs: Iterable[str | Path] = (),
-    defines: Mapping[str, object] | None = None,
-    libraries: Libraries = NO_LIBRARIES,
-) -> Module:
-    """The module of that name in the sources, which share their macros as they do in a simulator.
-
-    Raises Error if no source defines it, if an included file is missing, and without pyslang. The simulator reports all
-    other errors of the sources.
-    """
-    design = elaborate(sources, name, parameters, include_dirs=include_dirs, defines=defines, libraries=libraries)
-    return _module(design, name)
-
-
 def elaborate(
     sources: Iterable[str | Path],
     name: str,
@@ -127,7 +114,11 @@ def elaborate(
     defines: Mapping[str, object] | None = None,
     libraries: Libraries = NO_LIBRARIES,
 ) -> Elaborated:
-    """The module of that name in the sources, with slang's objects; arguments and errors as `read_module`."""
+    """The module of that name in the sources, which share their macros as they do in a simulator.
+
+    Raises Error if no source defines it, if an included file is missing, and without pyslang. The simulator reports all
+    other errors of the sources.
+    """
     files, folders = source_files(sources), [str(Path(folder).resolve()) for folder in include_dirs]
     slang = _pyslang()
     manager = _source_manager(slang, folders)
@@ -197,19 +188,6 @@ def _loader(slang: Any, manager: Any, files: Iterable[Path], libraries: Librarie
     for extension in libraries.extensions:
         loader.addSearchExtension(extension)
     return loader
-
-
-def _module(design: Elaborated, name: str) -> Module:
-    parameters = [p for p in design.body.parameters if not p.isLocalParam]
-    values = [p for p in parameters if isinstance(p, design.slang.ast.ParameterSymbol)]
-    ports = [_port(p) for p in design.body.portList if p.name]
-    return Module(
-        name,
-        parameters=tuple(p.name for p in parameters),
-        unset=tuple(p.name for p in values if p.initializer is None),
-        ports={p.name: p for p in ports},
-        design=design,
-    )
 
 
 def _port(port: Any) -> ModulePort:

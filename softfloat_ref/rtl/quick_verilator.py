@@ -85,7 +85,7 @@ class QuickVerilator(Verilator):
 
 @cache
 def _of_process() -> tempfile.TemporaryDirectory[str]:
-    """A folder that ends with this process, for one that caches nothing."""
+    """A folder that is deleted when this process ends, for a process without a cache."""
     return tempfile.TemporaryDirectory(prefix="softfloat_ref_")
 
 

@@ -295,7 +295,7 @@ def dump(
     return f"{wave}: cycles {start} to {end}; the first failure is in cycle {bad}"
 
 
-def way_on(reason: str) -> str:
+def with_fst_advice(reason: str) -> str:
     """The reason why a build failed, with what to do if FST cannot be built."""
     if any(header in reason for header in _HEADERS):
         return f"{reason}; for FST, verilator needs liblz4-dev and zlib1g-dev: install them, or give --wave FILE.vcd"

@@ -100,7 +100,7 @@ def packed_unit(unit: Unit) -> str:
 
 
 def unpacked_unit(text: str) -> Unit:
-    """The unit of such a word. Raises Error."""
+    """The unit that `packed_unit` wrote. Raises Error."""
     try:
         table = bz2.BZ2Decompressor().decompress(base64.b64decode(text, validate=True), _MAX_DEFINITION)
         return restored(parse_json(table, "the definition of a unit"))

@@ -13,7 +13,7 @@ from softfloat_ref.rtl.draft import draft, names
 from softfloat_ref.rtl.draft.design import read_design
 from softfloat_ref.rtl.draft.lines import draft_text, parse_value
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
-from softfloat_ref.rtl.module_ports import Expression, elaborate, read_module
+from softfloat_ref.rtl.module_ports import Expression, elaborate
 from softfloat_ref.rtl.port_map import parse_ports
 
 PACKAGE = """
@@ -371,7 +371,7 @@ def test_the_wrapper(tmp_path: Path) -> None:
     module = design(WRAPPED, "m", tmp_path, T="logic [2:0]")
     text = wrapper_text(module)
     (tmp_path / "wrapper.sv").write_text(text)
-    around = read_module([tmp_path / "source.sv", tmp_path / "wrapper.sv"], "m_wrapper")
+    around = elaborate([tmp_path / "source.sv", tmp_path / "wrapper.sv"], "m_wrapper")
     assert {p.name: (p.direction, p.width) for p in around.ports.values()} == {
         "in_nibbles": ("input", 8),
         "in_way": ("input", 1),

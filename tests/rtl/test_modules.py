@@ -10,7 +10,7 @@ import pytest
 from benches import COMB, FIXED, HANDSHAKE, RTL, TAGGED
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.module_ports import ModulePort, read_module
+from softfloat_ref.rtl.module_ports import ModulePort, elaborate
 from softfloat_ref.rtl.port_map import parse_ports
 
 MACROS = "`define WIDE 8\n"
@@ -42,7 +42,7 @@ def sources(tmp_path: Path) -> list[Path]:
 
 
 def test_ports_and_parameters(sources: list[Path]) -> None:
-    module = read_module(sources, "unit", {"N": 12, "S": "long"}, defines={"VERILATOR": 1})
+    module = elaborate(sources, "unit", {"N": 12, "S": "long"}, defines={"VERILATOR": 1})
     assert (module.parameters, module.unset) == (("N", "T", "S"), ())
     assert {p.name: (p.direction, p.width) for p in module.ports.values()} == {
         "a": ("input", 8),
@@ -62,7 +62,7 @@ def test_ports_and_parameters(sources: list[Path]) -> None:
 
 
 def test_a_parameter_without_a_value(sources: list[Path]) -> None:
-    module = read_module(sources, "unit")
+    module = elaborate(sources, "unit")
     assert module.unset == ("N",)
     assert module.ports["c"].width is None
     assert module.ports["e"].width == 1
@@ -70,7 +70,7 @@ def test_a_parameter_without_a_value(sources: list[Path]) -> None:
 
 
 def test_ports_declared_in_the_body(sources: list[Path]) -> None:
-    module = read_module(sources, "old", {"K": 5})
+    module = elaborate(sources, "old", {"K": 5})
     assert module.parameters == ("K",)
     assert [(p.name, p.direction, p.width) for p in module.ports.values()] == [
         ("x", "input", 6),
@@ -84,34 +84,32 @@ def test_include_folders(sources: list[Path], tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "width.svh").write_text("`define W 7\n")
     sources[0].write_text('`include "width.svh"\nmodule m(input [`W-1:0] a); endmodule\n')
-    assert read_module(sources[:1], "m", include_dirs=[folder]).ports == {
-        "a": ModulePort("a", "input", "logic[6:0]", 7)
-    }
+    assert elaborate(sources[:1], "m", include_dirs=[folder]).ports == {"a": ModulePort("a", "input", "logic[6:0]", 7)}
     with pytest.raises(Error, match=rf"^{sources[0]}:1: included file width\.svh not found in {tmp_path}$"):
-        read_module(sources[:1], "m", include_dirs=[tmp_path])
+        elaborate(sources[:1], "m", include_dirs=[tmp_path])
 
 
 def test_modules_that_are_not_there(sources: list[Path], tmp_path: Path) -> None:
     with pytest.raises(Error, match="no source defines a module unti; the modules are old, unit"):
-        read_module(sources, "unti")
+        elaborate(sources, "unti")
     with pytest.raises(Error, match=r"no source defines a module unit; the modules are none"):
-        read_module(sources[:1], "unit")
+        elaborate(sources[:1], "unit")
     sources[1].write_text("module ;\n")
     with pytest.raises(Error, match=r"^\S+unit\.sv:1: expected identifier$"):
-        read_module(sources, "unit")
+        elaborate(sources, "unit")
     with pytest.raises(Error, match="no such source file"):
-        read_module([tmp_path / "none.sv"], "unit")
+        elaborate([tmp_path / "none.sv"], "unit")
 
 
 def test_without_pyslang(sources: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyslang", None)
     with pytest.raises(Error, match="pip install pyslang"):
-        read_module(sources, "unit")
+        elaborate(sources, "unit")
 
 
 @pytest.mark.parametrize("text", [COMB, FIXED, HANDSHAKE, TAGGED])
 def test_the_devices_have_what_their_port_maps_name(text: str) -> None:
     ports = parse_ports(tomllib.loads(text))
-    module = read_module([RTL], ports.module, ports.parameters)
+    module = elaborate([RTL], ports.module, ports.parameters)
     assert {p.name for p in (*ports.inputs, *ports.outputs)} <= set(module.ports)
     assert set(ports.parameters) <= set(module.parameters)

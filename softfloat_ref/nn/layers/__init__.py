@@ -58,11 +58,12 @@ __all__ = [
     "softmax_cross_entropy",
 ]
 
-# What recipes select layers by.
-KINDS: Final = (
-    *("gelu", "dropout", "flatten", "gelu_tanh", "relu", "sigmoid", "silu", "tanh", "attention", "residual", "conv"),
-    *("embedding", "linear", "noise", "scale", "lstm", "norm", "pool"),
+# A class of each kind, which recipes select layers by.
+_CLASSES: Final = (
+    *(GELU, Dropout, Flatten, GELUTanh, ReLU, Sigmoid, SiLU, Tanh, Attention, Residual, Conv2d),
+    *(Embedding, Linear, Noise, Scale, LSTM, BatchNorm, MaxPool),
 )
+KINDS: Final = tuple(layer.kind for layer in _CLASSES)
 
 
 def __dir__() -> list[str]:

@@ -91,7 +91,7 @@ class _Reader(pickle._Unpickler):
 
 
 def _set(table: Any, pairs: Iterable[tuple[Any, Any]]) -> None:
-    """Entries of a table; those of objects are nobody's."""
+    """Put entries into a table; those of other objects are dropped."""
     for key, value in pairs:
         if not _is_plain(key) and not (type(key) is tuple and len(key) <= _MAX_KEY_PARTS and all(map(_is_plain, key))):
             raise Error(f"a table whose keys are of type {type(key).__name__}, or long")

@@ -43,7 +43,7 @@ class Draft:
         self.tables.setdefault(table, []).append(Line(text, why, guess))
 
     def take(self, *signals: Signal) -> None:
-        """These have a line."""
+        """Count these ports among those that have a line."""
         for signal in signals:
             del self.left[signal.name]
 

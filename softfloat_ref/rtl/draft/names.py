@@ -178,8 +178,8 @@ def meanings(names: Iterable[str], table: Mapping[str, str]) -> dict[str, str]:
 
 
 def clear(names: Iterable[str], table: Mapping[str, str], hints: Collection[str]) -> dict[str, str]:
-    """As `meanings`, but of names that may stand for anything: only those that the whole table entry makes, if it is no
-    common word, or that have one of the words of the hint."""
+    """As `meanings`, but of names that may stand for anything: only a name that is an entry of the table by itself, and
+    no common word, or one that has a word of the hints."""
     known = meanings(names, table)
     return {x: y for x, y in known.items() if set(words(x)) & set(hints) or _own("".join(words(x)), table)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.rtl.module_ports import read_module
+from softfloat_ref.rtl.module_ports import elaborate
 
 from .bugs import Bug, module, module_name
 from .circuits import Circuit
@@ -27,7 +27,7 @@ def source(circuit: Circuit, bugs: Sequence[Bug]) -> str:
 
 
 def _body(circuit: Circuit, bugs: Sequence[Bug]) -> Iterator[str]:
-    module = read_module([circuit.source], circuit.name)
+    module = elaborate([circuit.source], circuit.name)
     values = ", ".join(f".{name}({name})" for name in module.parameters)
     outputs = [p.name for p in module.ports.values() if p.direction == "output"]
     inputs = [p.name for p in module.ports.values() if p.direction == "input" and p.name != "defect"]
