@@ -195,7 +195,6 @@ class _Reader:
 
     @property
     def at_end(self) -> bool:
-        """Whether the whole stream was read."""
         return self.left == 0
 
     def read(self, size: int) -> bytes:

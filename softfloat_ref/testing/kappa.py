@@ -134,7 +134,6 @@ class Kappas:
     _heap: list[tuple[float, int, KappaCase]] = field(default_factory=list)
 
     def count(self, case: KappaCase) -> None:
-        """Count a case."""
         self.compared += 1
         self.counts[text_of(case.kappa)] += 1
         self.kappa = largest_kappa((self.kappa, case.kappa))

@@ -59,7 +59,6 @@ class LibraryDevice:
         self.close()
 
     def close(self) -> None:
-        """End the process and all that it started."""
         end_group(self._process)
         close_all(self._process.stdin, self._process.stdout)
 

@@ -130,7 +130,6 @@ class Judged(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, bool, Fraction]:
-        """How bad it is."""
         return self.wrong, self.error is None, self.error or Fraction(0)
 
 
@@ -183,7 +182,6 @@ class UlpErrors:
         return f"; largest error {_largest(self)} ulp, {ulp_text(self.limit)} allowed"
 
     def text(self) -> list[str]:
-        """The histogram and the worst cases."""
         rows = [(_range_name(k), self.ranges[k]) for k in sorted(self.ranges)]
         rows += [("infinite", self.infinite)] if self.infinite else []
         operation = self.operation

@@ -38,7 +38,6 @@ class VectorView(MismatchView):
         return LaneUlpJudge(self.unit, limit, worst_count)
 
     def origin(self, inputs: Sequence[int], place: int) -> str:
-        """The lane's own operand, where there is one."""
         if self.unit.function.has_depth:
             return ""
         codes = find_first(own for f, own in split(self.unit.inputs, inputs) if f.name == "x")

@@ -75,7 +75,6 @@ class SelectionCases(Cases):
         yield UNTAGGED, self.vectors.count
 
     def prepare(self, workers: Workers, advance: Callable[[str, int], None]) -> None:
-        """Find the directed cases of the parts, each by itself."""
         sets = self._sets
         for part, cases in zip(sets, in_order(workers, _directed, sets), strict=True):
             part.cases.directed_cases = cases

@@ -97,11 +97,9 @@ class ByElement:
     """The base of operations with one output and one unit per element."""
 
     def units(self, case: NodeCase) -> int:
-        """One per element."""
         return case.outputs[0].size
 
     def one(self, case: NodeCase, unit: int) -> list[OracleCodes]:
-        """An element."""
         return [OracleCodes(0, [unit], [self.element(case, unit)])]
 
     def element(self, case: NodeCase, place: int) -> int:

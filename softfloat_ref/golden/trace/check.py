@@ -31,7 +31,6 @@ class TraceTally:
     inputs: int = 0
 
     def summary(self, name: str) -> str:
-        """The summary in words."""
         return (
             f"{self.codes} codes of {name} recomputed from their inputs, {self.by_oracle} results, spread over its "
             f"{self.nodes} operations, by the scalar oracle; {self.inputs} given tensors checked by their "

@@ -29,12 +29,10 @@ class CodeTensor:
 
     @property
     def size(self) -> int:
-        """The number of codes."""
         return prod(self.shape)
 
     @property
     def file(self) -> str:
-        """The file of its codes."""
         return f"{self.name.replace('/', '.')}.memh"
 
 
@@ -84,7 +82,6 @@ class TraceSet:
 
     @property
     def description(self) -> str:
-        """The description in the manifest."""
         part = f"step {self.step} of" if self.step else "a forward pass by"
         return f"Every tensor of {part} the training recipe {self.recipe_name}"
 

@@ -62,7 +62,6 @@ class Recorder:
         self._outputs: dict[str, list[TensorView]] = {}
 
     def trace(self, recipe_name: str, recipe: str, step: int) -> TraceSet:
-        """The recorded trace."""
         return TraceSet(recipe_name, recipe, step, self.tensors, tuple(self.nodes))
 
     # -- tensors -----------------------------------------------------------------------------------------------------

@@ -67,7 +67,6 @@ class AffineTrial(Trial[AffineSetup, AffineCase, int]):
     """Queries the model of a quantizer."""
 
     def integer(self, case: AffineCase) -> int:
-        """The model's integer."""
         __tracebackhide__ = True
         return signed_integer(self.ask(case)[0], self.setup.fmt)
 
@@ -81,7 +80,6 @@ class AffineTrial(Trial[AffineSetup, AffineCase, int]):
         return x.as_fraction() if x.is_finite else None
 
     def zero_point(self, case: AffineCase) -> int:
-        """The zero point of a case."""
         return parameters(case.inputs[1:], self.setup.fmt).zero_point
 
     def place(self, case: AffineCase) -> Fraction | None:

@@ -60,7 +60,6 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], ModelBlock]):
     """Queries the model for blocks."""
 
     def block(self, codes: Sequence[int]) -> ModelBlock:
-        """The model's block of these values."""
         __tracebackhide__ = True
         return self.ask(codes)[0]
 
@@ -70,7 +69,6 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], ModelBlock]):
         return "" if fits else f"codes of {element} bits, a scale of {scale}"
 
     def values(self, codes: Sequence[int]) -> list[Value]:
-        """The values asked for."""
         return [decoder(self.setup.source)(x) for x in codes]
 
     def oracle(self, codes: Sequence[int]) -> ModelBlock:

@@ -103,7 +103,6 @@ class Trial(Generic[S, C, A]):
         raise NotImplementedError
 
     def require(self, holds: bool, expected: str) -> None:
-        """Fail unless the condition holds."""
         __tracebackhide__ = True
         if not holds:
             self.fail(expected)
@@ -149,7 +148,6 @@ class ConformanceSuite(Generic[S, C, A]):
                 raise Error(f"{type(self).__name__}: set the class attribute {name} = ...")
 
     def answer(self, case: C) -> A:
-        """The model's answer, checked."""
         raise NotImplementedError
 
     def answers(self, cases: Sequence[C]) -> list[A]:
