@@ -10,7 +10,7 @@ import click
 from softfloat_ref.app.options import Seconds, bundled
 from softfloat_ref.base.errors import Error
 from softfloat_ref.testing.compare import CompareNan
-from softfloat_ref.testing.library import LibraryDevice, load_library
+from softfloat_ref.testing.library import LibraryDevice
 from softfloat_ref.units import Unit
 
 _MAX_WIDTH: Final = 64
@@ -37,7 +37,7 @@ class Device:
             raise Error("--dut-lib: functions of arrays take scalar operations; give a command, with --dut")
         if max(f.width for f in fields) > _MAX_WIDTH:
             raise Error(f"--dut-lib: codes have up to {_MAX_WIDTH} bits there; give a command, with --dut")
-        return load_library(str(self.library), len(fields) - 1, self.timeout_s)
+        return LibraryDevice(str(self.library), len(fields) - 1, self.timeout_s)
 
 
 def _device(given: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_scale
-from softfloat_ref.units import Unit
+from softfloat_ref.units import Field, Unit
 from softfloat_ref.units.unit import split
 
 NO_NAN: Final = "no NaN"
@@ -51,6 +51,11 @@ class ComparisonRule(NamedTuple):
     fmt: Format
     nan: CompareNan = CompareNan.EXACT
     flags: bool = True
+
+
+def code_texts(fields: Sequence[Field], codes: Sequence[int]) -> list[str]:
+    """The codes of some fields in hexadecimal, each with its field's digits."""
+    return [f"{x:0{f.digits}x}" for f, own in split(fields, codes) for x in own]
 
 
 def without_unread(unit: Unit, codes: Sequence[int]) -> tuple[int, ...]:

@@ -68,8 +68,10 @@ class Recorder:
 
     def input(self, name: str, x: Array) -> RecordedArray:
         """A tensor that no node computes, in FP32, or of integers from 0."""
-        whole = x.dtype.kind in "iu"
-        fmt, codes = (UNSIGNED, x.astype(np.uint32)) if whole else (FP32, _bits(x))
+        if x.dtype.kind in "iu":
+            fmt, codes = UNSIGNED, x.astype(np.uint32)
+        else:
+            fmt, codes = FP32, canonical(np.ascontiguousarray(x, np.float32).view(np.uint32))
         return as_recorded(x, self._add(CodeTensor(name, fmt, x.shape), codes))
 
     def input_codes(self, tensor: CodeTensor, codes: Codes) -> TensorView:
@@ -151,7 +153,3 @@ class Recorder:
         names = tuple(self._add(m, c) for m, c in zip(outputs, codes, strict=True))
         self.nodes.append(Node(node.op, node.inputs, names, node.options))
         return [TensorView(name, m.shape) for name, m in zip(names, outputs, strict=True)]
-
-
-def _bits(x: Array) -> Codes:
-    return canonical(np.ascontiguousarray(x, np.float32).view(np.uint32))
