@@ -285,7 +285,7 @@ class CheckedSpecialization(NamedTuple):
 
 
 def check_specialization(one: Required, most: int) -> CheckedSpecialization:
-    """A specialization checked: every case, if there are at most so many; else special cases, then random ones."""
+    """A specialization checked: every case, if there are at most `most`; else special cases, then random ones."""
     formats = [f for f in one.unit.input_formats if f is not None]
     bits = sum(f.width for f in formats)
     exhaustive = 1 << bits <= most

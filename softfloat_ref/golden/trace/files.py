@@ -23,7 +23,7 @@ ORDER: Final = (
     "a line a code, row by row, the last axis fastest; codes of integers and of random words are plain binary; "
     "elements and scales of blocks lie with the axis of the blocks last"
 )
-_MAX_HEADING: Final = 400  # at most so many bytes of a file are read as its heading
+_MAX_HEADING: Final = 400  # bytes of a file that are read as its heading
 _EXTRA_BYTES: Final = 1 << 16  # bytes more than a tensor's file may have, to say what is wrong
 _DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _NEWLINE: Final = ord("\n")

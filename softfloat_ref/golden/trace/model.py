@@ -199,10 +199,10 @@ def _check(trace: TraceSet) -> None:
             if view.tensor not in known:
                 raise Error(f"{node.name}: its input {view.tensor[:60]!r} is not the output of an earlier node")
             if prod(view.shape) != trace.tensors[view.tensor].size:
-                shape = list(trace.tensors[view.tensor].shape)
+                tensor = trace.tensors[view.tensor]
                 raise Error(
-                    f"{node.name}: {node.op} takes {view.tensor} as {list(view.shape)}, which is not a shape of its "
-                    f"{trace.tensors[view.tensor].size} codes, {shape}"
+                    f"{node.name}: {node.op} takes {view.tensor} in shape {list(view.shape)}, but it has {tensor.size} "
+                    f"codes, in shape {list(tensor.shape)}"
                 )
         for name in node.outputs:
             if name not in trace.tensors:

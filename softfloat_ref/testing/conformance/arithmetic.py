@@ -78,7 +78,7 @@ def exact_where_representable(t: OperationTrial, case: OperationCase) -> None:
 
 
 def _flushed(setup: OperationSetup, policy: Policy, x: Exact) -> bool:
-    """Whether a result so small is made zero."""
+    """Whether a result of this magnitude is flushed to zero."""
     return policy.flush_outputs and 0 < abs(x.value) < range_of(setup.out).least
 
 
@@ -177,7 +177,7 @@ def _scales(operation: Operation) -> bool:
 
 
 def _odd(operation: Operation) -> bool:
-    """That which is negated with its operands."""
+    """Operations whose result is negated with their operands."""
     if operation.curve is not None:
         return operation.curve.parity == "odd"
     return _scales(operation) and not (operation.formula and operation.formula.root)
@@ -271,7 +271,7 @@ def scaling(t: OperationTrial, drawn: tuple[OperationCase, int]) -> None:
         return
     first, second = t.ask(case, moved)
     a, b = t.value(first), t.value(second)
-    # a result may still round to what the other one's format has not: then both were at an end of the range
+    # a result may still round beyond the range, where the other one does not
     if a.is_finite and b.is_finite:
         t.require(a.as_fraction() * Fraction(2) ** k == b.as_fraction(), f"results that differ by 2^{k}")
         t.require(first.flags == second.flags, "the same flags for both")

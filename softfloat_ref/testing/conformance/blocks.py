@@ -132,7 +132,7 @@ def oracle(t: BlockTrial, codes: list[int]) -> None:
 
 
 def _powers(setup: BlockSetup) -> str:
-    return "" if setup.powers else f"scales of {setup.fmt.scale.name} are no powers of two"
+    return "" if setup.powers else f"scales of {setup.fmt.scale.name} are not powers of two"
 
 
 def _stable(setup: BlockSetup) -> str:
@@ -166,7 +166,7 @@ def _same(one: Sequence[Value], two: Sequence[Value]) -> bool:
 def _symmetric(setup: BlockSetup) -> str:
     element = setup.fmt.element
     if not element.signed or setup.profile.integers == "full":
-        return f"{element.name} has not the opposite of every value"
+        return f"{element.name} does not have the opposite of every value"
     return "" if setup.rounding in SYMMETRIC else f"{setup.rounding} rounds toward one side"
 
 

@@ -22,7 +22,7 @@ from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties
 from softfloat_ref.testing.dot import DotView
 from softfloat_ref.units import DotUnit
 
-SMALL_SUM: Final = 1 << 7  # as many bits as the narrowest running result has
+SMALL_SUM: Final = 1 << 7  # sums of small integers stay below it: the narrowest running result has so many bits
 _WHOLE_PRODUCTS: Final = ((0, None, 1),)
 
 

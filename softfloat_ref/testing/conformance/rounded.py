@@ -86,7 +86,7 @@ def side(t: OperationTrial, case: OperationCase) -> None:
 
 
 def _both_ends(setup: OperationSetup) -> str:
-    return "" if {"rdn", "rup"} <= setup.roundings else "the model has not both rdn and rup (roundings = ...)"
+    return "" if {"rdn", "rup"} <= setup.roundings else "the model does not have both rdn and rup (roundings = ...)"
 
 
 @prop(arithmetic, when=(_both_ends,))
