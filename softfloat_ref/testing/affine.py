@@ -13,8 +13,9 @@ from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 
 
+@register(AffineDequantizeUnit)
 class AffineView(MismatchView):
-    """The common part of quantizers and dequantizers."""
+    """The mismatches of an affine dequantizer, and what a quantizer's have in common with them."""
 
     def changes(self, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
         return [c for c in alternatives(self.unit, inputs, answer.codes) if c]
@@ -49,13 +50,6 @@ class AffineQuantizeView(AffineView):
     def answer_text(self, result: int, flags: int | None) -> str:
         fmt = self.unit.affine
         return f"{result:x}, which does not fit {fmt.bits} bits" if result >> fmt.bits else integer_text(result, fmt)
-
-
-@register(AffineDequantizeUnit)
-class AffineDequantizeView(AffineView):
-    """The mismatches of an affine dequantizer."""
-
-    unit: AffineDequantizeUnit
 
 
 def format_name(fmt: AffineFormat) -> str:

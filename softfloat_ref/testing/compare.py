@@ -68,12 +68,8 @@ def without_unread(unit: Unit, codes: Sequence[int]) -> tuple[int, ...]:
 
 def agrees(expected: tuple[int, int], got: Answer, rule: ComparisonRule) -> bool:
     """Whether an answer is right under the rule."""
-    return same_result(expected[0], got.result, rule) and same_flags(expected[1], got, rule)
-
-
-def same_flags(expected: int, got: Answer, rule: ComparisonRule) -> bool:
-    """Whether the flags agree, or are not compared."""
-    return not rule.flags or got.flags is None or got.flags == expected
+    same_flags = not rule.flags or got.flags in (None, expected[1])
+    return same_flags and same_result(expected[0], got.result, rule)
 
 
 def same_result(expected: int, got: int, rule: ComparisonRule) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import made_folder, read_bytes, write_file
-from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, refuse_suite, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, manifest_head, refuse_suite, to_json
 from softfloat_ref.golden.trace.model import CodeTensor, TraceSet
 from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.writers import LICENSE
@@ -64,13 +64,8 @@ def refuse_other(folder: Path) -> None:
 
 def make_trace_manifest(trace: TraceSet, files: list[dict[str, Any]], command: Sequence[str]) -> dict[str, Any]:
     """The manifest: the definition of the trace, with the hash of each file."""
-    from softfloat_ref import __version__
-
     return {
-        "schema": SCHEMA,
-        "tool": "softfloat-ref",
-        "version": __version__,
-        "command": list(command),
+        **manifest_head(SCHEMA, command),
         "name": trace.name,
         "description": trace.description,
         "count": trace.count,
