@@ -15,7 +15,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.manifest import MANIFEST
-from softfloat_ref.golden.trace.case import case_of
+from softfloat_ref.golden.trace.case import Codes, case_of
 from softfloat_ref.golden.trace.files import (
     HEADER,
     file_entry,
@@ -26,7 +26,6 @@ from softfloat_ref.golden.trace.files import (
     trace_header,
 )
 from softfloat_ref.golden.trace.model import CodeTensor, Node, TraceSet
-from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.trace.operations import operation_of
 
 Add = Callable[[str], None]

@@ -14,8 +14,8 @@ from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import made_folder, read_bytes, write_file
 from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, manifest_head, refuse_suite, to_json
+from softfloat_ref.golden.trace.case import Codes
 from softfloat_ref.golden.trace.model import CodeTensor, TraceSet
-from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.writers import LICENSE
 
 HEADER: Final = "trace.svh"

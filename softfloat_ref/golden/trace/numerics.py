@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from softfloat_ref.golden.trace.case import FP32
 from softfloat_ref.golden.trace.model import CodeTensor, TensorView
-from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.quantizers import RecordingQuantizer
 from softfloat_ref.golden.trace.recorder import Array, RecordedArray, Recorder
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import case_of
+from softfloat_ref.golden.trace.case import FP32, Codes, canonical, case_of, fp32_codes
 from softfloat_ref.golden.trace.model import CodeTensor, Node, TensorView, TraceSet
-from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical, fp32_codes
 from softfloat_ref.golden.trace.operations import SELECTIONS, operation_of
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.sources import RandomSource
