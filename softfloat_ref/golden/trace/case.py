@@ -1,5 +1,5 @@
-"""One node with the codes of its inputs, the interface of a trace's operations, and the FP32 arithmetic that they share,
-on arrays, and one by one by the scalar oracle."""
+"""One node with the codes of its inputs, the interface of a trace's operations, and their FP32 arithmetic: on arrays,
+and one by one by the scalar oracle."""
 
 from __future__ import annotations
 
