@@ -40,7 +40,7 @@ class VerifyReport:
     count: int = 0
     checked: int = 0
     compiled: int = 0
-    problem_lines: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     more: int = 0
     words: str = ""  # the summary, where it is of another kind
     noun: str = "vectors"
