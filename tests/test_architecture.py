@@ -184,7 +184,7 @@ def test_rounds_up_is_called_in_one_module() -> None:
 # Names of operations that are nothing else's too.
 NAMES = OPERATIONS.keys() - {"abs", "neg", "sub", "min", "max", "class", "clamp", "sigmoid", "tanh"}
 # A self-test of some operations; the nodes of a trace, which have names of their own.
-NAMED = ("app.selftest", "golden.trace.numbers", "golden.trace.operations")
+NAMED = ("app.selftest", "golden.trace.case", "golden.trace.operations")
 TERMS = ("symbolic", "export", "proof")  # operators of bit vectors have the names of operations, too
 
 

@@ -16,7 +16,7 @@ from softfloat_ref.testing import declaration
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.kappa import Allowance, Kappas, intervals
-from softfloat_ref.testing.library import LibraryDevice, load_library
+from softfloat_ref.testing.library import LibraryDevice
 from softfloat_ref.units import Unit
 
 _MAX_WIDTH: Final = 64
@@ -44,7 +44,7 @@ class DeviceChoice:
             raise Error("--dut-lib: functions of arrays take scalar operations; give a command, with --dut")
         if max(f.width for f in fields) > _MAX_WIDTH:
             raise Error(f"--dut-lib: codes have up to {_MAX_WIDTH} bits there; give a command, with --dut")
-        return load_library(str(self.library), len(fields) - 1, self.timeout_s)
+        return LibraryDevice(str(self.library), len(fields) - 1, self.timeout_s)
 
 
 def _device(params: dict[str, Any]) -> dict[str, Any]:

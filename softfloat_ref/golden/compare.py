@@ -14,7 +14,6 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import Batch, Data, Facts, FileStream, Piece, StreamSlice, Writer, text_line
 from softfloat_ref.units import Field, Line
 
-MAX_PROBLEMS: Final = 10
 _MAX_SHOWN: Final = 120
 
 Add = Callable[[str], None]
@@ -195,7 +194,6 @@ class _Reader:
 
     @property
     def at_end(self) -> bool:
-        """Whether the whole stream was read."""
         return self.left == 0
 
     def read(self, size: int) -> bytes:

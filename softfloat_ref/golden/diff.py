@@ -28,7 +28,6 @@ class SetDifference:
 
     @property
     def same(self) -> bool:
-        """Whether nothing differs."""
         return not (self.definition or self.only_first or self.only_second or self.changed)
 
 

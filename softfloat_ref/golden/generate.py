@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref import __version__
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_background
@@ -85,8 +86,6 @@ def _unwritable(folder: Path, e: OSError) -> Error:
 
 def _request(vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, Any]:
     """The request on which the parts in a journal depend."""
-    from softfloat_ref import __version__
-
     formats = [w.key for w in chosen]
     return {"schema": SCHEMA, "version": __version__, "formats": formats, "set": vectors.to_dict()}
 
@@ -190,8 +189,6 @@ def file_sha256(path: Path) -> str:
 
 def _finished(folder: Path, vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, Any] | None:
     """The manifest of a folder that already holds exactly this set, complete."""
-    from softfloat_ref import __version__
-
     if not (folder / MANIFEST).exists():
         return None
     manifest = read_manifest(folder)

@@ -159,7 +159,6 @@ class Journal:
         return [FileStream(o.path, 0, o.size) for o in self._outputs[start : start + count]]
 
     def sha256(self, number: int) -> str:
-        """The SHA-256 of a whole stream."""
         digest: str = self._outputs[number].sha256.hexdigest()
         return digest
 

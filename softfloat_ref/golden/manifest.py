@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref import __version__
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.trees import read_json
 from softfloat_ref.golden.sets import VectorSet
@@ -42,6 +43,11 @@ def refuse_suite(folder: Path) -> None:
         raise Error(f"{folder}: already holds a suite; choose another folder")
 
 
+def manifest_head(schema: int, command: Sequence[str]) -> dict[str, Any]:
+    """The entries that every manifest begins with."""
+    return {"schema": schema, "tool": "softfloat-ref", "version": __version__, "command": list(command)}
+
+
 def make_manifest(
     vectors: VectorSet,
     command: Sequence[str],
@@ -51,14 +57,10 @@ def make_manifest(
     runs: Iterable[Run] = (),
 ) -> dict[str, Any]:
     """The manifest of a set of `count` lines. left_out: result of `left_out_entry`; runs: the tags of the lines."""
-    from softfloat_ref import __version__
     from softfloat_ref.coverage.engine.measure import summary
 
     return {
-        "schema": SCHEMA,
-        "tool": "softfloat-ref",
-        "version": __version__,
-        "command": list(command),
+        **manifest_head(SCHEMA, command),
         "name": vectors.name,
         "description": vectors.description,
         "count": count,

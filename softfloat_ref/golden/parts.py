@@ -50,7 +50,7 @@ def batches(vectors: VectorSet, first: int = 0, compiled: bool = True) -> Iterat
         )
         return
     for part in _parts(vectors, first):
-        yield _given(vectors, *part, compiled)
+        yield _numbered_batch(vectors, *part, compiled)
 
 
 def _in_bulk(vectors: VectorSet, chunks: range) -> Iterator[NumberedBatch]:
@@ -112,7 +112,7 @@ def _bulk_inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tupl
         raise RuntimeError(f"case {number} is not in any chunk that was generated")
 
 
-def _given(
+def _numbered_batch(
     vectors: VectorSet, part: int, cases: Sequence[Line], runs: list[Run], compiled: bool = True
 ) -> NumberedBatch:
     lines = _lines(vectors, cases, compiled)
@@ -148,15 +148,15 @@ def encoded_batches(
     workers: Workers | None,
     advance: Callable[[str, int], None] = lambda label, cases: None,
 ) -> Iterator[EncodedBatch]:
-    """The set's lines from a part on, for the writers of those names. workers: those who make them, if any. advance:
-    called with a label and the number of cases that are prepared or complete."""
+    """The set's lines from a part on, for the writers of those names. workers: processes or threads; None for this
+    process. advance: called with a label and the number of cases that are prepared or complete."""
     vectors.cases.prepare(workers or Workers(), advance)
-    for encoded in _made(vectors, names, first, workers):
+    for encoded in _encoded(vectors, names, first, workers):
         yield encoded
         advance(vectors.name, encoded.cases)
 
 
-def _made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers | None) -> Iterator[EncodedBatch]:
+def _encoded(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers | None) -> Iterator[EncodedBatch]:
     if workers is None:
         yield from (encode_batch(vectors, numbered, names) for numbered in batches(vectors, first))
     elif vectors.cases.chunked:
@@ -176,7 +176,7 @@ def _made(vectors: VectorSet, names: Sequence[str], first: int, workers: Workers
 
 def _scalar_part(task: tuple[VectorSet, Sequence[str], int, list[Line], list[Run]]) -> EncodedBatch:
     vectors, names, part, cases, runs = task
-    return encode_batch(vectors, _given(vectors, part, cases, runs), names)
+    return encode_batch(vectors, _numbered_batch(vectors, part, cases, runs), names)
 
 
 def _bulk_part(task: tuple[VectorSet, Sequence[str], int]) -> list[EncodedBatch]:

@@ -88,12 +88,10 @@ class VectorSet:
 
     @cached_property
     def cases(self) -> Cases:
-        """The cases of the set's kind."""
         return cases_class(self.unit)(self)
 
     @property
     def coverage(self) -> Coverage | None:
-        """The coverage models of this set's cases; None if there are none."""
         return self.cases.coverage
 
     @property
@@ -110,7 +108,6 @@ class VectorSet:
         return self.cases.tag_runs()
 
     def inputs(self) -> Iterator[Line]:
-        """The inputs of each case."""
         return self.cases.inputs()
 
     def line(self, inputs: Sequence[int]) -> Line | None:
@@ -151,7 +148,6 @@ class VectorSet:
     # -- as stored in a manifest -----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition."""
         return {
             "unit": stored(self.unit),
             "count": self.count,

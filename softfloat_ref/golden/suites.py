@@ -20,7 +20,7 @@ from softfloat_ref.base.trees import read_json
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden import vector_recipes, writers
 from softfloat_ref.golden.generate import file_sha256, generate
-from softfloat_ref.golden.manifest import MANIFEST, SUITE, repeated, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SUITE, manifest_head, repeated, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import VerifyReport, verify
 from softfloat_ref.oracle.policies import Policy
@@ -159,8 +159,6 @@ def generate_suite(
     resume: bool = False,
 ) -> dict[str, Any]:
     """Write every set into a folder of its own, and the suite's manifest last; returns the manifest. Raises Error."""
-    from softfloat_ref import __version__
-
     folder = Path(folder)
     entries = []
     for vectors in suite.sets.values():
@@ -173,10 +171,7 @@ def generate_suite(
             manifest = generate(vectors, path, command, workers, formats=formats, resume=resume)
             entries.append({"folder": name, "count": manifest["count"], "sha256": file_sha256(path / MANIFEST)})
         suite_manifest = {
-            "schema": SUITE_SCHEMA,
-            "tool": "softfloat-ref",
-            "version": __version__,
-            "command": list(command),
+            **manifest_head(SUITE_SCHEMA, command),
             "suite": suite.name,
             "description": suite.description,
             "count": sum(e["count"] for e in entries),

@@ -58,7 +58,6 @@ class VerifyReport:
             self.more += 1
 
     def summary(self) -> str:
-        """The summary in words."""
         if self.words:
             return self.words
         if self.compiled:

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from softfloat_ref.explanation.affine import integer_text, rule_text
 from softfloat_ref.explanation.steps import alternatives
 from softfloat_ref.oracle.affine import FP32, AffineFormat
-from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.compare import Answer, code_texts
 from softfloat_ref.testing.operation import policy_options
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 
 
+@register(AffineDequantizeUnit)
 class AffineView(MismatchView):
-    """The common part of quantizers and dequantizers."""
+    """The mismatches of an affine dequantizer, and what a quantizer's have in common with them."""
 
     def changes(self, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
         return [c for c in alternatives(self.unit, inputs, answer.codes) if c]
@@ -24,8 +25,7 @@ class AffineView(MismatchView):
         yield f"--fmt {format_name(self.unit.affine)}"
 
     def command(self, inputs: Sequence[int], got: Answer) -> str:
-        fields = (f for f in self.unit.inputs if f.role == "operand")
-        codes = [f"{x:0{f.digits}x}" for f, x in zip(fields, inputs, strict=False)]
+        codes = code_texts([f for f in self.unit.inputs if f.role == "operand"], inputs)
         words = ["softfloat-ref explain", self.unit.op, *self.options(inputs), *codes, f"--got {got.result:x}"]
         return " ".join(words)
 
@@ -48,20 +48,10 @@ class AffineQuantizeView(AffineView):
             yield f"--random-bits {inputs[-1]:x}"
 
     def answer_text(self, result: int, flags: int | None) -> str:
-        return _integer_text(result, self.unit.affine)
-
-
-@register(AffineDequantizeUnit)
-class AffineDequantizeView(AffineView):
-    """The mismatches of an affine dequantizer."""
-
-    unit: AffineDequantizeUnit
+        fmt = self.unit.affine
+        return f"{result:x}, which does not fit {fmt.bits} bits" if result >> fmt.bits else integer_text(result, fmt)
 
 
 def format_name(fmt: AffineFormat) -> str:
     """The name of an affine format by the grammar, even if it has another name."""
     return f"q{'' if fmt.signed else 'u'}int{fmt.bits}{'_sym' * fmt.symmetric}{'_narrow' * fmt.narrow}"
-
-
-def _integer_text(code: int, fmt: AffineFormat) -> str:
-    return f"{code:x}, which does not fit {fmt.bits} bits" if code >> fmt.bits else integer_text(code, fmt)

@@ -11,7 +11,7 @@ from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.literals import shortest
-from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.compare import Answer, code_texts
 from softfloat_ref.testing.operation import policy_options
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import BlockOperationUnit, DequantizeUnit, QuantizeUnit
@@ -95,7 +95,7 @@ class BlockOperationView(MismatchView):
     def command(self, inputs: Sequence[int], got: Answer) -> str:
         unit = self.unit
         formats = ",".join(f"{letter}={x.name}" for letter, x in zip(LETTERS, unit.operands, strict=False))
-        codes = [f"{x:0{f.digits}x}" for f, own in split(unit.inputs, inputs) if f.role == "operand" for x in own]
+        codes = code_texts([f for f in unit.inputs if f.role == "operand"], inputs)
         options = [f"--fmt {formats}", f"--out {unit.out.name}", *policy_options(unit.policy)]
         if unit.row.finds_scale:
             options += [x.replace("--", "--scale-", 1) for x in policy_options(unit.scale_policy)]

@@ -105,7 +105,7 @@ def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
     for text in answers:
         line = next(cases, None)
         if line is None:
-            raise DeviceError(f"it has more lines than it was asked: {text[:80]!r}")
+            raise DeviceError(f"it has more lines than the set has cases: {text[:80]!r}")
         inputs = _own_operands(text, width, judge.lengths)
         if inputs is None:
             judge.compare_logged(line, text)
@@ -121,7 +121,7 @@ def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
     if missing := _missing(cases):
         raise DeviceError(f"it ends {missing} answers too early")
     if other := -sum(n for n in owed.values() if n < 0):
-        raise DeviceError(f"operands that the set has not, or not so often: {other} lines")
+        raise DeviceError(f"lines with operands that are not in the set, or more often than in the set: {other}")
 
 
 def _own_operands(text: str, width: int, lengths: Sequence[int]) -> Line | None:

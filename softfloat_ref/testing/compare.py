@@ -11,7 +11,7 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_scale
-from softfloat_ref.units import Unit
+from softfloat_ref.units import Field, Unit
 from softfloat_ref.units.unit import split
 
 NO_NAN: Final = "no NaN"
@@ -53,6 +53,11 @@ class ComparisonRule(NamedTuple):
     flags: bool = True
 
 
+def code_texts(fields: Sequence[Field], codes: Sequence[int]) -> list[str]:
+    """The codes of some fields in hexadecimal, each with its field's digits."""
+    return [f"{x:0{f.digits}x}" for f, own in split(fields, codes) for x in own]
+
+
 def without_unread(unit: Unit, codes: Sequence[int]) -> tuple[int, ...]:
     """The codes of a result, with 0 for elements whose scale is NaN: where a port map accepts any of them."""
     scale, parts = nan_scale(unit), split(unit.results, codes)
@@ -63,12 +68,8 @@ def without_unread(unit: Unit, codes: Sequence[int]) -> tuple[int, ...]:
 
 def agrees(expected: tuple[int, int], got: Answer, rule: ComparisonRule) -> bool:
     """Whether an answer is right under the rule."""
-    return same_result(expected[0], got.result, rule) and same_flags(expected[1], got, rule)
-
-
-def same_flags(expected: int, got: Answer, rule: ComparisonRule) -> bool:
-    """Whether the flags agree, or are not compared."""
-    return not rule.flags or got.flags is None or got.flags == expected
+    same_flags = not rule.flags or got.flags in (None, expected[1])
+    return same_flags and same_result(expected[0], got.result, rule)
 
 
 def same_result(expected: int, got: int, rule: ComparisonRule) -> bool:

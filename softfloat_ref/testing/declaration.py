@@ -149,9 +149,9 @@ def kappas(measured: Kappas, name: str, method: str, by: Provider, file: str = "
     check_approximate(name)
     lines = [*metadata(by, file), "# reset context", "Device:", f"  {yaml_string(name)}:"]
     lines += [f"    Approximates: {yaml_string(_signature(unit, approximates))}", "    Kappas:"]
-    lines += [
-        f"      - {{ interval: {yaml_string(where)}, kappa: {_number(text_of(k))} }}" for where, k in measured.declared
-    ]
+    for where, kappa in measured.declared:
+        number = {"Inf": ".inf", "NaN": ".nan"}.get(text_of(kappa), text_of(kappa))
+        lines.append(f"      - {{ interval: {yaml_string(where)}, kappa: {number} }}")
     lines += ["    Requires:", *(f"      - {yaml_string(x)}" for x in _requires(unit))]
     rounding, saturation = projection(*_rounded(unit))
     lines += ["    Projections:", f"      RoundingMode: [ {rounding} ]", f"      SaturationMode: [ {saturation} ]"]
@@ -161,11 +161,6 @@ def kappas(measured: Kappas, name: str, method: str, by: Provider, file: str = "
         f"      note: {yaml_string(f'{measured.compared} cases compared')}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _number(kappa: str) -> str:
-    """Kappa as a number of YAML."""
-    return {"Inf": ".inf", "NaN": ".nan"}.get(kappa, kappa)
 
 
 def _signature(unit: Unit, name: str) -> str:

@@ -125,7 +125,6 @@ class _Tally:
             yield line
 
     def answer(self, line: str) -> None:
-        """Count an answer."""
         if self._waiting and self._waiting[0][0] == self.answered:
             self._waiting.popleft()
         self.answered += 1

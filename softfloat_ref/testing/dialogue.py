@@ -53,7 +53,6 @@ class Dialogue:
         self.close()
 
     def close(self) -> None:
-        """End the device."""
         self._end()
         self._said.close()
 

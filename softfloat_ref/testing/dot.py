@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -11,9 +10,10 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.scalar import value_text
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
 from softfloat_ref.oracle.codec import decoder
-from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.compare import Answer, code_texts
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import DotUnit
+from softfloat_ref.units.unit import split
 
 MAX_SHOWN_PRODUCTS: Final = 8
 
@@ -78,13 +78,11 @@ class DotView(MismatchView):
         ]
         return " ".join(words)
 
-    def _parts(self, inputs: Sequence[int]) -> tuple[list[int], list[int], int, list[tuple[str, list[str]]]]:
+    def _parts(self, inputs: Sequence[int]) -> tuple[Sequence[int], Sequence[int], int, list[tuple[str, list[str]]]]:
         """a, b, c, and the scales in hexadecimal by their fields' names."""
-        rest, fields = iter(inputs), self.unit.inputs
-        codes = {f.name: list(itertools.islice(rest, f.lanes)) for f in fields}
-        scales = [f for f in fields if f.name.endswith("_scale")]
-        shown = [(f.name, [f"{x:0{f.digits}x}" for x in codes[f.name]]) for f in scales]
-        return codes["a"], codes["b"], codes["c"][0], shown
+        codes = {f.name: own for f, own in split(self.unit.inputs, inputs)}
+        scales = [(f.name, code_texts([f], codes[f.name])) for f in self.unit.inputs if f.name.endswith("_scale")]
+        return codes["a"], codes["b"], codes["c"][0], scales
 
 
 def _expression(unit: Accumulator) -> str:

@@ -91,7 +91,6 @@ class CheckReport:
         self.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, keep, outside)
 
     def part(self, unit: Unit) -> CheckReport:
-        """The report of a part."""
         if unit not in self.parts:
             self.parts[unit] = CheckReport(VectorSet(unit, 1), nan=self.nan, flags=self.flags)
         return self.parts[unit]

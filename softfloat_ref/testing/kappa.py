@@ -23,7 +23,7 @@ from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations.on_codes import rank_of
-from softfloat_ref.testing.compare import FLAGS_ONLY, NO_NAN, Answer, CompareNan
+from softfloat_ref.testing.compare import FLAGS_ONLY, NO_NAN, Answer, CompareNan, code_texts
 from softfloat_ref.testing.ulp import FLAGS
 from softfloat_ref.units import Line, Unit
 
@@ -134,7 +134,6 @@ class Kappas:
     _heap: list[tuple[float, int, KappaCase]] = field(default_factory=list)
 
     def count(self, case: KappaCase) -> None:
-        """Count a case."""
         self.compared += 1
         self.counts[text_of(case.kappa)] += 1
         self.kappa = largest_kappa((self.kappa, case.kappa))
@@ -176,21 +175,11 @@ class Kappas:
         lines = [f"kappa {name:8}{n:10}  {100 * n / self.compared:8.4f} %" for name, n in _gathered(rows)]
         lines += [f"kappa {text_of(k)} in {where}" for where, k in self.declared if self.allowed.intervals]
         for _, _, case in sorted(self._heap, reverse=True):
-            inputs, came, right = (
-                " ".join(f"{x:0{d}x}" for x, d in zip(codes, digits, strict=True))
-                for codes, digits in (
-                    (case.inputs, [f.digits for f in self.unit.inputs for _ in range(f.lanes)]),
-                    (case.got, self._digits),
-                    (case.expected, self._digits),
-                )
-            )
+            inputs = " ".join(code_texts(self.unit.inputs, case.inputs))
+            came, right = (" ".join(code_texts(self.unit.results, codes)) for codes in (case.got, case.expected))
             op = self.unit.properties()["op"]
             lines.append(f"worst {text_of(case.kappa)}: {op} {inputs} = {came}, defined {right}")
         return lines
-
-    @property
-    def _digits(self) -> list[int]:
-        return [f.digits for f in self.unit.results for _ in range(f.lanes)]
 
     def to_dict(self) -> dict[str, Any]:
         """Kappa for JSON; as text, since it may be Inf or NaN."""
@@ -235,11 +224,9 @@ class KappaJudge:
         if self.errors.allowed.limit is None:
             return "", ""
         if math.isnan(kappa):
-            return ("NaN" if self._has_nan(answer.codes) else NO_NAN), ""
+            has_nan = any(f.is_nan(x) for x, f in zip(answer.codes, self._formats, strict=True))
+            return ("NaN" if has_nan else NO_NAN), ""
         if kappa > self.errors.allowed.limit:
             return f"kappa above {self.errors.allowed.limit}", ""
         differ = flags and answer.flags is not None and (answer.flags ^ line[-1]) & FLAGS
         return (FLAGS_ONLY if differ else ""), ""
-
-    def _has_nan(self, codes: Sequence[int]) -> bool:
-        return any(f.is_nan(x) for x, f in zip(codes, self._formats, strict=True))

@@ -59,7 +59,6 @@ class LibraryDevice:
         self.close()
 
     def close(self) -> None:
-        """End the process and all that it started."""
         end_group(self._process)
         close_all(self._process.stdin, self._process.stdout)
 
@@ -95,8 +94,3 @@ class LibraryDevice:
                 raise DeviceError(f"a call did not return; {how_ended(self._process)}")
             data += chunk
         return bytes(data)
-
-
-def load_library(spec: str, operands: int, timeout_s: float = 10.0) -> LibraryDevice:
-    """The device `PATH.so:NAME` with this number of operands. Raises Error if there is no such function."""
-    return LibraryDevice(spec, operands, timeout_s)

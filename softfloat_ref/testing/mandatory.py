@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -141,10 +142,6 @@ def _is_inf(x: Number) -> bool:
     return isinstance(x, float) and math.isinf(x)
 
 
-def _negate(x: Number) -> Number:
-    return -x
-
-
 def _abs(x: Number) -> Number:
     return x if x >= 0 else NAN if _is_nan(x) else -x
 
@@ -159,10 +156,6 @@ def _add(x: Number, y: Number) -> Number:
     if _is_nan(x) or _is_nan(y) or (_is_inf(x) and _is_inf(y) and x != y):
         return NAN
     return x if _is_inf(x) else y if _is_inf(y) else x + y
-
-
-def _subtract(x: Number, y: Number) -> Number:
-    return _add(x, _negate(y))
 
 
 def _multiply(x: Number, y: Number) -> Number:
@@ -232,7 +225,7 @@ _EXTREMA: Final[dict[str, Definition]] = {
         ("Finite", {"number": True, "finite": True}),
     )
 }
-_SUMS: Final[dict[str, Definition]] = {"Add": _add, "Subtract": _subtract, "Multiply": _multiply}
+_SUMS: Final[dict[str, Definition]] = {"Add": _add, "Subtract": lambda x, y: _add(x, -y), "Multiply": _multiply}
 
 
 # -- the set -----------------------------------------------------------------------------------------------------------
@@ -245,7 +238,7 @@ def required() -> Iterator[Required]:
         yield _operation("Convert", (f,), out, lambda x: x)
         yield _operation("Recip", (f,), out, _recip)
     for f in own:
-        yield _operation("Negate", (f,), f, _negate)
+        yield _operation("Negate", (f,), f, operator.neg)
         yield _operation("Abs", (f,), f, _abs)
         for name, defined in _EXTREMA.items():
             yield _operation(name, (f, f), f, defined)
@@ -292,7 +285,7 @@ class CheckedSpecialization(NamedTuple):
 
 
 def check_specialization(one: Required, most: int) -> CheckedSpecialization:
-    """A specialization checked: every case, if there are at most so many; else special cases, then random ones."""
+    """A specialization checked: every case, if there are at most `most`; else special cases, then random ones."""
     formats = [f for f in one.unit.input_formats if f is not None]
     bits = sum(f.width for f in formats)
     exhaustive = 1 << bits <= most

@@ -47,12 +47,9 @@ class MixedView(SelectionView):
         part, own = self.unit.selected(inputs)
         mask = (1 << part.out.width) - 1
         right = expected[0] & mask, *expected[1:]
-        answer = Answer((self._without_padding(got.result, part.out.width),), got.flags)
+        code = got.result if got.result >> self.unit.results[0].width else got.result & mask  # too wide: as it is
+        answer = Answer((code,), got.flags)
         return OwnCase(part, own, right, answer, own == self.unit.unchecked(inputs))
-
-    def _without_padding(self, code: int, width: int) -> int:
-        """The part's result; a code that does not fit the unit's result stays."""
-        return code if code >> self.unit.results[0].width else code & (1 << width) - 1
 
     def kind(self, inputs: Sequence[int], expected: Sequence[int], got: Answer, nan: CompareNan, flags: bool) -> str:
         case = self.own(inputs, expected, got)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
-from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.compare import Answer, code_texts
 from softfloat_ref.testing.judge import SHOWN, CheckReport, Mismatch
 from softfloat_ref.testing.views import MismatchView, view_of
-from softfloat_ref.units import Field, Unit
+from softfloat_ref.units import Unit
+from softfloat_ref.units.unit import split
 
 _NOT_XML: Final = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -97,7 +97,7 @@ def to_json(report: CheckReport, more: Mapping[str, Any] | None = None) -> str:
 def _mismatch(m: Mismatch, unit: Unit) -> dict[str, Any]:
     view = view_of(unit)
     flags = m.expected[len(m.got.codes)] if unit.has_flags else None
-    operands = zip(unit.inputs, _hexadecimal(unit.inputs, m.operands), strict=True)
+    operands = [(f, code_texts([f], codes)) for f, codes in split(unit.inputs, m.operands)]
     own = view.own(m.operands, m.expected, m.got)
     return {
         "case": m.number,
@@ -114,15 +114,9 @@ def _mismatch(m: Mismatch, unit: Unit) -> dict[str, Any]:
 
 def _codes(codes: Sequence[int], flags: int | None, unit: Unit) -> dict[str, Any]:
     """An answer: result and flags, or all codes if there are several results."""
-    shown = [x for field in _hexadecimal(unit.results, codes) for x in field]
+    shown = code_texts(unit.results, codes)
     table: dict[str, Any] = {"result": shown[0]} if len(shown) == 1 else {"codes": shown}
     return {**table, "flags": None if flags is None else f"{flags:02x}"} if unit.has_flags else table
-
-
-def _hexadecimal(fields: Sequence[Field], codes: Sequence[int]) -> list[list[str]]:
-    """Each field's codes in hexadecimal."""
-    rest = iter(codes)
-    return [[f"{x:0{f.digits}x}" for x in itertools.islice(rest, f.lanes)] for f in fields]
 
 
 def to_junit(report: CheckReport, more: Sequence[str] = ()) -> str:

@@ -34,9 +34,16 @@ from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INVALID
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, unrounded
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.testing.compare import FLAGS_ONLY, Answer, CompareNan, ComparisonRule, classify, same_result
+from softfloat_ref.testing.compare import (
+    FLAGS_ONLY,
+    Answer,
+    CompareNan,
+    ComparisonRule,
+    classify,
+    code_texts,
+    same_result,
+)
 from softfloat_ref.units import Line, OperationUnit, Unit, VectorUnit
-from softfloat_ref.units.unit import split
 
 FLAGS: Final = INVALID | DIVIDE_BY_ZERO  # the flags that do not depend on the allowed error
 MORE_BITS: Final = 64
@@ -130,7 +137,6 @@ class Judged(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, bool, Fraction]:
-        """How bad it is."""
         return self.wrong, self.error is None, self.error or Fraction(0)
 
 
@@ -180,10 +186,11 @@ class UlpErrors:
 
     def summary(self) -> str:
         """The end of a summary line."""
-        return f"; largest error {_largest(self)} ulp, {ulp_text(self.limit)} allowed"
+        return (
+            f"; largest error {ulp_text(None if self.infinite else self.largest)} ulp, {ulp_text(self.limit)} allowed"
+        )
 
     def text(self) -> list[str]:
-        """The histogram and the worst cases."""
         rows = [(_range_name(k), self.ranges[k]) for k in sorted(self.ranges)]
         rows += [("infinite", self.infinite)] if self.infinite else []
         operation = self.operation
@@ -208,7 +215,7 @@ class UlpErrors:
             ],
             "worst": [
                 {
-                    "operands": _codes(operation, case.operands),
+                    "operands": code_texts(operation.inputs, case.operands),
                     **({"place": case.place} if len(operation.result_formats) > 1 else {}),
                     "expected": operation.out.hex(case.expected),
                     "got": f"{case.got:x}",
@@ -219,15 +226,10 @@ class UlpErrors:
         }
 
 
-def _codes(unit: Unit, inputs: Sequence[int]) -> list[str]:
-    """The inputs in hexadecimal."""
-    return [f"{x:0{f.digits}x}" for f, own in split(unit.inputs, inputs) for x in own]
-
-
 def _operands(unit: Unit, case: UlpCase) -> str:
     """The inputs of a case; if they are too many to show, the number of the result."""
     if len(unit.result_formats) == 1:
-        return " ".join(_codes(unit, case.operands))
+        return " ".join(code_texts(unit.inputs, case.operands))
     return f"{unit.results[0].name}[{case.place}]"
 
 
@@ -329,10 +331,6 @@ def ulp_text(x: Fraction | None) -> str:
 def _decimal(x: Fraction) -> float:
     """The nearest float64; beyond the range, the largest one."""
     return float(x) if x < _LARGEST_FLOAT else float(_LARGEST_FLOAT)
-
-
-def _largest(errors: UlpErrors) -> str:
-    return "infinite" if errors.infinite else ulp_text(errors.largest)
 
 
 def _range_name(k: int) -> str:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from softfloat_ref.base.search import find_first
-from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.compare import Answer, code_texts
 from softfloat_ref.testing.operation import policy_options
 from softfloat_ref.testing.ulp import MORE_BITS, Exact, UlpJudge, exact_number
 from softfloat_ref.testing.views import MismatchView, register
@@ -38,7 +38,6 @@ class VectorView(MismatchView):
         return LaneUlpJudge(self.unit, limit, worst_count)
 
     def origin(self, inputs: Sequence[int], place: int) -> str:
-        """The lane's own operand, where there is one."""
         if self.unit.function.has_depth:
             return ""
         codes = find_first(own for f, own in split(self.unit.inputs, inputs) if f.name == "x")
@@ -54,8 +53,7 @@ class VectorView(MismatchView):
         if unit.policy.random_count:
             options.append(f"--random-bits {','.join(f'{x:x}' for x in inputs[unit.operand_width :])}")
         lane = next((i for i, x in enumerate(unit.answer(inputs)[:-1]) if x != got.codes[i]), 0)
-        fields = [f for f in unit.inputs if f.role == "operand"]
-        codes = " ".join(f"{x:0{f.digits}x}" for f, own in split(fields, inputs) for x in own)
+        codes = " ".join(code_texts([f for f in unit.inputs if f.role == "operand"], inputs))
         return f"softfloat-ref explain {unit.op} {' '.join(options)} --lane {lane} {codes} --got {got.codes[lane]:x}"
 
 

@@ -81,7 +81,6 @@ class MismatchView:
 
     @property
     def title(self) -> str:
-        """What the unit does."""
         return str(self.unit.properties()["op"])
 
     def lines(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> Iterator[str]:

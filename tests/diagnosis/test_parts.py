@@ -189,7 +189,7 @@ def test_a_benchs_log(log: tuple[Path, Path]) -> None:
     assert "diagnosis: 2 of 5 parts have mismatches" in piped.stdout
     text = results.read_text().splitlines()
     results.write_text("\n".join([*text[:-1], text[0]]))
-    assert "operands that the set has not, or not so often: 1 lines" in run(*args).stdout
+    assert "lines with operands that are not in the set, or more often than in the set: 1" in run(*args).stdout
     results.write_text("\n".join(text[:-1]))
     assert "1 answers too early" in run(*args).stdout
 

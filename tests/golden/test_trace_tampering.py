@@ -116,15 +116,15 @@ TAMPERED: dict[str, tuple[Change, int, list[str]]] = {
     "a flipped digit in what is given": (
         flip(GIVEN, 5),
         1,
-        [f"{GIVEN}: SHA-256 differs from the manifest's; no operation makes linear1/weight, so which of its codes "
-         "changed cannot be told"],
+        [f"{GIVEN}: SHA-256 differs from the manifest's; no operation makes linear1/weight, so it is unknown "
+         "which of its codes changed"],
     ),
     "two files that depend on each other": (
         both(flip(FILE, 5), flip(OTHER, 5)),
         1,
         [f"{FILE}:5: {NAME}[0, 2] = *, but add of its inputs gives * (SHA-256 differs from the manifest's)",
-         f"{OTHER}: SHA-256 differs from the manifest's; so does that of an input of convert, which makes "
-         f"{NAME}_vector"],
+         f"{OTHER}: SHA-256 differs from the manifest's; an input of convert, which makes "
+         f"{NAME}_vector, was changed too"],
     ),
     "a cut file": (cut, 1, [f"{FILE}: 11 lines of codes, the last of them cut, but {NAME} has 12, of 8 digits"]),
     "a letter that is no digit": (
@@ -145,7 +145,7 @@ TAMPERED: dict[str, tuple[Change, int, list[str]]] = {
     "a changed hash": (
         edit(lambda m: listed(m, FILE).update(sha256="0" * 64)),
         1,
-        [f"{FILE}: SHA-256 differs from the manifest's, which was changed: add of its inputs gives all codes of "
+        [f"{FILE}: SHA-256 differs from the manifest's; the file is right: add of its inputs gives all codes of "
          f"{NAME}"],
     ),
     "a changed number of lines": (
@@ -182,8 +182,8 @@ TAMPERED: dict[str, tuple[Change, int, list[str]]] = {
     "a wrong shape": (
         edit(lambda m: tensor(m).update(shape=[3, 6])),
         2,
-        [f"softfloat-ref: */manifest.json: {NAME}_vector: convert takes {NAME} as [2, 6], which is not a shape of its "
-         "18 codes, [3, 6]"],
+        [f"softfloat-ref: */manifest.json: {NAME}_vector: convert takes {NAME} in shape [2, 6], but it has 18 "
+         "codes, in shape [3, 6]"],
     ),
     "a transposed shape": (
         edit(lambda m: tensor(m).update(shape=SHAPE[::-1])),

@@ -14,7 +14,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.check import check_arrays
 from softfloat_ref.testing.compare import CompareNan
-from softfloat_ref.testing.library import load_library
+from softfloat_ref.testing.library import LibraryDevice
 
 
 def test_arrays() -> None:
@@ -96,7 +96,7 @@ def test_broken_libraries(library: Path, name: str, message: str) -> None:
 
 def test_libraries_that_cannot_be_had(library: Path) -> None:
     with pytest.raises(Error, match="undefined symbol"):
-        load_library(f"{library}:sub", 2)
+        LibraryDevice(f"{library}:sub", 2)
     assert "give PATH.so:FUNCTION" in refused("check", "add", "--fmt", "fp32", "--dut-lib", "x")
     assert "cannot open shared object" in refused("check", "add", "--fmt", "fp32", "--dut-lib", "x.so:y")
     assert "up to 64 bits" in refused("check", "add", "--fmt", "fp128", "--dut-lib", f"{library}:add")

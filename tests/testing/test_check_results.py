@@ -34,7 +34,7 @@ def test_results_of_a_simulator(golden: tuple[Path, list[str]], tmp_path: Path) 
     assert "case 500: mul" in done.stdout
     for lines, message in (
         (answers[:-1], "1 answers too early"),
-        ([*answers, answers[0]], "more lines than it was asked"),
+        ([*answers, answers[0]], "more lines than the set has cases"),
         ([], "500 answers too early"),
         (["xxxg"], "not a line of a result"),
     ):

@@ -69,7 +69,7 @@ def test_a_right_device_passes_and_says_what_is_left_out(dut: str, tmp_path: Pat
     done = on_device(tmp_path, f"{dut} right", "-rs")
     assert done.returncode == 0, done.stdout
     assert "12 passed, 3 skipped" in done.stdout
-    assert "side: of roundings rdn rtz rup, not rne" in done.stdout
+    assert "side: applies to roundings rdn rtz rup, not rne" in done.stdout
 
 
 @pytest.mark.full

@@ -210,7 +210,6 @@ class Cases:
 
     @property
     def source(self) -> RandomSource:
-        """The source of the random words."""
         return parse_source(self.vectors.source) if self.vectors.source else Philox(self.vectors.seed)
 
     # -- at once ---------------------------------------------------------------------------------------------------

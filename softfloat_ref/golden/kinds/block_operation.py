@@ -15,7 +15,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.units import BlockOperationUnit, Line
 
-ANY_EVERY: Final = 4  # one random case in so many has independent codes
+ANY_EVERY: Final = 4  # one random case in N has independent codes
 _SCALE_BINADES: Final = 5  # binades on each side of 1 in which scales are drawn
 _RESULT_BINADES: Final = 12  # and in which the largest results of elements with a wide range lie
 _SATURATED: Final = Policy(overflow="sat-finite")  # type: ignore[arg-type]

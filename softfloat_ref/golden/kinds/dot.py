@@ -47,7 +47,6 @@ class DotCases(Cases):
 
     @cached_property
     def dot_formats(self) -> DotFormats:
-        """The parameters of its cases."""
         return operands_of(self.unit)
 
     def _crossed(self, count: int) -> list[DotCodes]:

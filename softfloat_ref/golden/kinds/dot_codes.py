@@ -186,9 +186,9 @@ def _signs(f: DotFormats) -> Iterator[DotCodes]:
 
 
 def random_case(f: DotFormats, source: Philox, number: int, wild: bool | None = None) -> DotCodes:
-    """Random case number 0, 1, ...: it depends on the seed, the number and the formats only. c is any code; what c
-    must be to cancel the products is for the caller, who has an accumulator. wild: elements are any codes (one case in
-    sixteen, where nothing is said)."""
+    """Random case number 0, 1, ...: it depends on the seed, the number and the formats only. c is any code;
+    the caller, who has an accumulator, chooses one that cancels the products. wild: whether elements are any codes; by
+    default in one case of sixteen."""
     sizes = [words_per_code(x) for x in (f.a, f.b, f.c)]
     stride = 1 + f.k * (sizes[0] + sizes[1]) + sizes[2] + f.a_blocks + f.b_blocks
     words = iter(source.words(number * stride, stride))

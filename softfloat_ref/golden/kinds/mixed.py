@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from operator import methodcaller
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
@@ -75,9 +76,8 @@ class SelectionCases(Cases):
         yield UNTAGGED, self.vectors.count
 
     def prepare(self, workers: Workers, advance: Callable[[str, int], None]) -> None:
-        """Find the directed cases of the parts, each by itself."""
         sets = self._sets
-        for part, cases in zip(sets, in_order(workers, _directed, sets), strict=True):
+        for part, cases in zip(sets, in_order(workers, methodcaller("directed"), sets), strict=True):
             part.cases.directed_cases = cases
             advance(part.unit.label, part.count)
 
@@ -167,11 +167,6 @@ class MixedCases(SelectionCases):
         low = part.formats[i].width
         spoiled = 1 << (low + (word >> 32) % (width - low)) if word >> 63 else (1 << width) - (1 << low)
         operands[i] &= ~spoiled
-
-
-def _directed(part: Any) -> Any:
-    """The directed cases of a part's set."""
-    return part.directed()
 
 
 def _words(source: Philox) -> Iterator[int]:

@@ -77,12 +77,8 @@ class OperationCases(Cases):
         return all(f.width < 64 or (f.width == 64 and f.exponent_bits > 0) for f in formats)
 
     def conventions(self) -> list[dict[str, Any]]:
-        return [operation_convention(self.unit)]
-
-
-def operation_convention(unit: OperationUnit) -> dict[str, Any]:
-    """How an operation rounds."""
-    return convention(unit.op, [f.name for f in unit.formats], unit.out, unit.policy)
+        unit = self.unit
+        return [convention(unit.op, [f.name for f in unit.formats], unit.out, unit.policy)]
 
 
 def convention(op: str, operands: Sequence[str], out: Any, policy: Policy) -> dict[str, Any]:

@@ -9,9 +9,8 @@ import numpy as np
 
 from softfloat_ref.arrays import affine
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import ByElement, NodeCase, OracleCodes
+from softfloat_ref.golden.trace.case import FP32, ByElement, Codes, NodeCase, OracleCodes
 from softfloat_ref.golden.trace.conversions import policy_of
-from softfloat_ref.golden.trace.numbers import FP32, Codes
 from softfloat_ref.oracle.affine import (
     AffineFormat,
     Parameters,

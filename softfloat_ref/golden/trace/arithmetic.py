@@ -8,14 +8,16 @@ import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.golden.trace.case import ByElement, NodeCase, broadcast_code
-from softfloat_ref.golden.trace.numbers import (
+from softfloat_ref.golden.trace.case import (
     FP32,
     NAN,
     ONE,
+    ByElement,
     Codes,
+    NodeCase,
     apply,
     apply_one,
+    broadcast_code,
     matrix,
     positive,
     root,

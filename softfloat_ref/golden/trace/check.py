@@ -11,10 +11,9 @@ import numpy as np
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sample import chosen_cases
-from softfloat_ref.golden.trace.case import case_of
+from softfloat_ref.golden.trace.case import Codes, case_of
 from softfloat_ref.golden.trace.check_files import Add, Advance, first_difference, read_files, wrong_element
 from softfloat_ref.golden.trace.model import Node, TraceSet
-from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.trace.operations import operation_of
 from softfloat_ref.oracle.formats import in_full
 
@@ -31,7 +30,6 @@ class TraceTally:
     inputs: int = 0
 
     def summary(self, name: str) -> str:
-        """The summary in words."""
         return (
             f"{self.codes} codes of {name} recomputed from their inputs, {self.by_oracle} results, spread over its "
             f"{self.nodes} operations, by the scalar oracle; {self.inputs} given tensors checked by their "

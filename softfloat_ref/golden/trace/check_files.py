@@ -15,7 +15,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.manifest import MANIFEST
-from softfloat_ref.golden.trace.case import case_of
+from softfloat_ref.golden.trace.case import Codes, case_of
 from softfloat_ref.golden.trace.files import (
     HEADER,
     file_entry,
@@ -26,7 +26,6 @@ from softfloat_ref.golden.trace.files import (
     trace_header,
 )
 from softfloat_ref.golden.trace.model import CodeTensor, Node, TraceSet
-from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.trace.operations import operation_of
 
 Add = Callable[[str], None]
@@ -119,7 +118,7 @@ def _wrong_header(folder: Path, entries: Mapping[str, dict[str, Any]], trace: Tr
         line, right = x.decode("ascii", "replace")[:_MAX_SHOWN], y.decode()
         yield f"{HEADER}:{at}: {line!r}, but the manifest makes it {right!r}"
     elif entries[HEADER] != file_entry(HEADER, text, text.count(b"\n")):
-        yield f"{MANIFEST}: SHA-256 or lines of {HEADER} are not those of the file, which the manifest makes so"
+        yield f"{MANIFEST}: SHA-256 or lines of {HEADER} were changed: the file is the one that the manifest makes"
 
 
 def _changed(trace: TraceSet, tensor: CodeTensor, codes: Mapping[str, Codes], changed: Iterable[str]) -> str:
@@ -127,16 +126,16 @@ def _changed(trace: TraceSet, tensor: CodeTensor, codes: Mapping[str, Codes], ch
     head = f"{tensor.file}: {_HASH_DIFFERS}"
     node = next((n for n in trace.nodes if tensor.name in n.outputs), None)
     if node is None:
-        return f"{head}; no operation makes {tensor.name}, so which of its codes changed cannot be told"
+        return f"{head}; no operation makes {tensor.name}, so it is unknown which of its codes changed"
     if any(v.tensor not in codes or v.tensor in changed for v in node.inputs):
-        return f"{head}; so does that of an input of {node.op}, which makes {tensor.name}"
+        return f"{head}; an input of {node.op}, which makes {tensor.name}, was changed too"
     try:
         recomputed = operation_of(node).compute(case_of(node, trace.tensors, codes))[node.outputs.index(tensor.name)]
     except (Error, ValueError, IndexError, TypeError, KeyError) as e:
         return f"{head}; {node.op[:_MAX_SHOWN]}, which makes {tensor.name}, cannot be recomputed: {str(e)[:120]}"
     problem = first_difference(tensor, node, codes[tensor.name], recomputed)
     if problem is None:
-        return f"{head}, which was changed: {node.op} of its inputs gives all codes of {tensor.name}"
+        return f"{head}; the file is right: {node.op} of its inputs gives all codes of {tensor.name}"
     return f"{problem} ({_HASH_DIFFERS})"
 
 

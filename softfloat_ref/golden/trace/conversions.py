@@ -11,9 +11,8 @@ from softfloat_ref.arrays import blocks, convert
 from softfloat_ref.arrays.block_array import tensor_scale_value
 from softfloat_ref.arrays.matmul import Matrix, multiply
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import ByElement, NodeCase, OracleCodes
+from softfloat_ref.golden.trace.case import FP32, ONE, ByElement, Codes, NodeCase, OracleCodes, canonical
 from softfloat_ref.golden.trace.model import MAX_SIZE, block_format
-from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, canonical
 from softfloat_ref.oracle.accumulate import define_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
 from softfloat_ref.oracle.blocks.formats import BlockFormat

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays import convert
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import new_folder, read_bytes, write_file
-from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, refuse_suite, to_json
+from softfloat_ref.golden.manifest import MANIFEST, SCHEMA, left_out_entry, manifest_head, refuse_suite, to_json
+from softfloat_ref.golden.trace.case import Codes
 from softfloat_ref.golden.trace.model import CodeTensor, TraceSet
-from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.writers import LICENSE
 
 HEADER: Final = "trace.svh"
@@ -23,7 +23,7 @@ ORDER: Final = (
     "a line a code, row by row, the last axis fastest; codes of integers and of random words are plain binary; "
     "elements and scales of blocks lie with the axis of the blocks last"
 )
-_MAX_HEADING: Final = 400  # at most so many bytes of a file are read as its heading
+_MAX_HEADING: Final = 400  # bytes of a file that are read as its heading
 _EXTRA_BYTES: Final = 1 << 16  # bytes more than a tensor's file may have, to say what is wrong
 _DIGITS: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
 _NEWLINE: Final = ord("\n")
@@ -64,13 +64,8 @@ def refuse_other(folder: Path) -> None:
 
 def make_trace_manifest(trace: TraceSet, files: list[dict[str, Any]], command: Sequence[str]) -> dict[str, Any]:
     """The manifest: the definition of the trace, with the hash of each file."""
-    from softfloat_ref import __version__
-
     return {
-        "schema": SCHEMA,
-        "tool": "softfloat-ref",
-        "version": __version__,
-        "command": list(command),
+        **manifest_head(SCHEMA, command),
         "name": trace.name,
         "description": trace.description,
         "count": trace.count,

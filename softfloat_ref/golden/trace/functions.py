@@ -8,8 +8,7 @@ import numpy as np
 
 from softfloat_ref.arrays import functions
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import ByElement, NodeCase
-from softfloat_ref.golden.trace.numbers import FP32, NAN, ONE, Codes, apply, apply_one, matrix
+from softfloat_ref.golden.trace.case import FP32, NAN, ONE, ByElement, Codes, NodeCase, apply, apply_one, matrix
 from softfloat_ref.nn import hadamard
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import compare

@@ -29,12 +29,10 @@ class CodeTensor:
 
     @property
     def size(self) -> int:
-        """The number of codes."""
         return prod(self.shape)
 
     @property
     def file(self) -> str:
-        """The file of its codes."""
         return f"{self.name.replace('/', '.')}.memh"
 
 
@@ -84,7 +82,6 @@ class TraceSet:
 
     @property
     def description(self) -> str:
-        """The description in the manifest."""
         part = f"step {self.step} of" if self.step else "a forward pass by"
         return f"Every tensor of {part} the training recipe {self.recipe_name}"
 
@@ -202,10 +199,10 @@ def _check(trace: TraceSet) -> None:
             if view.tensor not in known:
                 raise Error(f"{node.name}: its input {view.tensor[:60]!r} is not the output of an earlier node")
             if prod(view.shape) != trace.tensors[view.tensor].size:
-                shape = list(trace.tensors[view.tensor].shape)
+                tensor = trace.tensors[view.tensor]
                 raise Error(
-                    f"{node.name}: {node.op} takes {view.tensor} as {list(view.shape)}, which is not a shape of its "
-                    f"{trace.tensors[view.tensor].size} codes, {shape}"
+                    f"{node.name}: {node.op} takes {view.tensor} in shape {list(view.shape)}, but it has {tensor.size} "
+                    f"codes, in shape {list(tensor.shape)}"
                 )
         for name in node.outputs:
             if name not in trace.tensors:

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from softfloat_ref.golden.trace.case import FP32
 from softfloat_ref.golden.trace.model import CodeTensor, TensorView
-from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.quantizers import RecordingQuantizer
 from softfloat_ref.golden.trace.recorder import Array, RecordedArray, Recorder
 from softfloat_ref.nn.numerics import BLAS, Held, Numerics
@@ -62,11 +62,9 @@ class RecordingNumerics(Numerics):
     # -- tensors -----------------------------------------------------------------------------------------------------
 
     def given(self, name: str, x: Array) -> Array:
-        """A tensor without a node."""
         return self._recorder.input(self._called(name), x)
 
     def number(self, name: str, value: float) -> Any:
-        """A tensor of one number."""
         return self._recorder.constant(name, value)
 
     def assign(self, target: Array, values: Array) -> Array:
@@ -75,20 +73,16 @@ class RecordingNumerics(Numerics):
         return values
 
     def words(self, source: Philox, n: int, shape: tuple[int, ...], name: str) -> Array:
-        """The words, as a node."""
         view = self._recorder.random(self._called(f"{name}_random"), source, n, shape)
         return self._recorder.words(view)
 
     def computed(self, op: str, inputs: Sequence[Array], x: Array, name: str, **options: Any) -> Array:
-        """The tensor, with the node that computes it."""
         return self._recorder.record(op, [*map(self._recorder.view, inputs)], x, self._called(name), options)
 
     def row_dot(self, a: Array, b: Array, name: str = "") -> Array:
-        """The products, and the sum of their rows."""
         return self.row_sum(self.mul(a, b, f"{name}_products"), name)
 
     def gates(self, sums: Array, name: str = "gates") -> Array:
-        """Each gate separately."""
         parts = [
             self.tanh(part, f"{gate}_tanh") if gate == CELL_GATE else self.sigmoid(part, f"{gate}_sigmoid")
             for gate, part in zip(GATES, self.parts(sums, [f"{gate}_sum" for gate in GATES]), strict=True)
@@ -96,7 +90,6 @@ class RecordingNumerics(Numerics):
         return self.concatenate(parts, 1, name)
 
     def gate_slopes(self, gates: Array, known: Sequence[Array], name: str = "gate_slopes") -> Array:
-        """The gradient of each gate separately."""
         slopes = [
             self.tanh_slope(part, f"{gate}_slope") if gate == CELL_GATE else self.sigmoid_slope(part, f"{gate}_slope")
             for gate, part in zip(GATES, known, strict=True)
@@ -106,7 +99,6 @@ class RecordingNumerics(Numerics):
     # -- products ----------------------------------------------------------------------------------------------------
 
     def product(self, a: Held, b: Held, a_axis: int, b_axis: int) -> Array:
-        """The product by the accumulator, as a node."""
         left, right = self._operand(a, a_axis, 1), self._operand(b, b_axis, 0)
         blocked = left.size > 0 and left.size == right.size
         by = (BLOCK_ACCUMULATOR if blocked else OTHER_ACCUMULATOR) if self.accumulator == BLAS else self.accumulator

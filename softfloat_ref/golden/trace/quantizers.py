@@ -10,8 +10,8 @@ import numpy as np
 
 from softfloat_ref.arrays import affine
 from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.trace.case import FP32
 from softfloat_ref.golden.trace.model import CodeTensor, TensorView
-from softfloat_ref.golden.trace.numbers import FP32
 from softfloat_ref.golden.trace.recorder import Array, Recorder
 from softfloat_ref.nn.quantizers import AffineQuantizer, BlockQuantizer, Quantizer, ScalarQuantizer, SharedQuantizer
 from softfloat_ref.oracle.formats import Format

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import case_of
+from softfloat_ref.golden.trace.case import FP32, Codes, canonical, case_of, fp32_codes
 from softfloat_ref.golden.trace.model import CodeTensor, Node, TensorView, TraceSet
-from softfloat_ref.golden.trace.numbers import FP32, Codes, canonical, fp32_codes
 from softfloat_ref.golden.trace.operations import SELECTIONS, operation_of
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.sources import RandomSource
@@ -62,15 +61,16 @@ class Recorder:
         self._outputs: dict[str, list[TensorView]] = {}
 
     def trace(self, recipe_name: str, recipe: str, step: int) -> TraceSet:
-        """The recorded trace."""
         return TraceSet(recipe_name, recipe, step, self.tensors, tuple(self.nodes))
 
     # -- tensors -----------------------------------------------------------------------------------------------------
 
     def input(self, name: str, x: Array) -> RecordedArray:
         """A tensor that no node computes, in FP32, or of integers from 0."""
-        whole = x.dtype.kind in "iu"
-        fmt, codes = (UNSIGNED, x.astype(np.uint32)) if whole else (FP32, _bits(x))
+        if x.dtype.kind in "iu":
+            fmt, codes = UNSIGNED, x.astype(np.uint32)
+        else:
+            fmt, codes = FP32, canonical(np.ascontiguousarray(x, np.float32).view(np.uint32))
         return as_recorded(x, self._add(CodeTensor(name, fmt, x.shape), codes))
 
     def input_codes(self, tensor: CodeTensor, codes: Codes) -> TensorView:
@@ -152,7 +152,3 @@ class Recorder:
         names = tuple(self._add(m, c) for m, c in zip(outputs, codes, strict=True))
         self.nodes.append(Node(node.op, node.inputs, names, node.options))
         return [TensorView(name, m.shape) for name, m in zip(names, outputs, strict=True)]
-
-
-def _bits(x: Array) -> Codes:
-    return canonical(np.ascontiguousarray(x, np.float32).view(np.uint32))

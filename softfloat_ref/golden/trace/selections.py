@@ -7,8 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.golden.trace.case import ByElement, NodeCase
-from softfloat_ref.golden.trace.numbers import FP32, ONE, Codes, apply, matrix, positive, summed_one
+from softfloat_ref.golden.trace.case import FP32, ONE, ByElement, Codes, NodeCase, apply, matrix, positive, summed_one
 from softfloat_ref.nn.operations import from_words
 from softfloat_ref.oracle.codec import encoder, to_value
 from softfloat_ref.oracle.policies import Policy

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.trace.case import Codes
 from softfloat_ref.golden.trace.model import TraceSet
-from softfloat_ref.golden.trace.numbers import Codes
 from softfloat_ref.golden.trace.numerics import RecordingNumerics
 from softfloat_ref.golden.trace.recorder import Array, Recorder
 from softfloat_ref.nn.data import Dataset

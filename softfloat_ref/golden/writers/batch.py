@@ -91,21 +91,18 @@ class Batch:
 
     @property
     def count(self) -> int:
-        """The number of lines."""
         if self.encoded is not None:
             return self.encoded.size // sum(f.digits + 1 for f in self.fields)
         return len(self.rows) if self.array is None else int(self.array.shape[1])
 
     @cached_property
     def lines(self) -> list[Line]:
-        """The lines as tuples."""
         if self.table is None:
             return self.rows
         return [tuple(line) for line in self.table.T.view("u8").tolist()]
 
     @cached_property
     def text(self) -> Data:
-        """As TestFloat text."""
         if self.encoded is not None:
             return self.encoded
         if self.table is None:
@@ -116,7 +113,6 @@ class Batch:
 
     @cached_property
     def words(self) -> Data:
-        """As memory words."""
         if self.array is None and self.encoded is None:
             return "".join(map(word_line(self.fields), self.rows)).encode("ascii")
         from softfloat_ref.golden import bulk
@@ -153,7 +149,6 @@ class FileStream:
     size: int
 
     def blocks(self) -> Iterator[bytes]:
-        """The bytes, in blocks."""
         left = self.size
         with open_file(self.path) as stream:
             stream.seek(self.start)

@@ -25,14 +25,12 @@ class CHeaderWriter(LineWriter):
     suffix = ".h"
 
     def check(self, vectors: VectorSet, count: int) -> None:
-        """Raises Error for a set that is too large for compilers."""
         if count > MAX_LINES:
             raise Error(
                 f"{vectors.name}: {count} vectors; a C header holds at most {MAX_LINES}: choose csv, npz, or a lower -n"
             )
 
     def opening(self, vectors: VectorSet) -> bytes:
-        """Guard, type, and the beginning of the array."""
         name = identifier(vectors.name)
         guard = f"SOFTFLOAT_REF_{name.upper()}_H"
         members = "".join(f"    {_declaration(f)};\n" for f in vectors.fields)
@@ -44,7 +42,6 @@ class CHeaderWriter(LineWriter):
         ).encode("ascii")
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """One structure per case."""
         fields = vectors.fields
         digits, between, before = list[int](), list[str](), "    {"
         for f in fields:
@@ -61,7 +58,6 @@ class CHeaderWriter(LineWriter):
         return [Rows(digits, between, lambda _: f"{close}}},\n", expand).encode(batch)]
 
     def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
-        """The end of the array, the count, and the groups of equal tags."""
         name = identifier(vectors.name)
         listed = groups(facts.runs())
         text = f"}};\n\n#define {name.upper()}_COUNT {facts.count}\n"

@@ -14,7 +14,6 @@ class CsvWriter(LineWriter):
     suffix = ".csv"
 
     def opening(self, vectors: VectorSet) -> bytes:
-        """The line of names."""
         names = [f.name if f.lanes == 1 else f"{f.name}[{i}]" for f in vectors.fields for i in range(f.lanes)]
         return (",".join([*names, "tag"]) + "\n").encode("ascii")
 

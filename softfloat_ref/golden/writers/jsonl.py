@@ -21,7 +21,6 @@ class JsonLinesWriter(LineWriter):
     suffix = ".jsonl"
 
     def head(self, vectors: VectorSet, facts: Facts) -> bytes:
-        """The header object."""
         table = {
             "schema": JSONL_SCHEMA,
             "name": vectors.name,

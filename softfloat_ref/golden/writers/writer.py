@@ -29,7 +29,6 @@ class Writer:
         return True
 
     def file_name(self, vectors: VectorSet) -> str:
-        """The name of the file."""
         return f"{vectors.name}{self.suffix}"
 
     def check(self, vectors: VectorSet, count: int) -> None:
@@ -92,12 +91,10 @@ class LineWriter(Writer):
             yield foot
 
     def sizes(self, vectors: VectorSet, facts: Facts, size: int) -> list[int]:
-        """The size between head and foot."""
         around = len(self.head(vectors, facts)) + len(self.foot(vectors, facts))
         return [max(size - around, 0) + self.trim]
 
     def lines(self, vectors: VectorSet, facts: Facts) -> int:
-        """The cases, and the lines around them."""
         around = (*self.openings(vectors), self.head(vectors, facts), self.foot(vectors, facts))
         return facts.count + sum(x.count(b"\n") for x in around) - int(self.trim > 0)
 
@@ -123,7 +120,6 @@ class Rows:
         self.template = "".join(shown)
 
     def encode(self, batch: Batch) -> Data:
-        """The lines of a batch."""
         if batch.table is None or self.expand is not None:
             return self._one_by_one(batch.lines, batch.tags())
         if max((count for _, count in batch.runs), default=0) < _ARRAYS_FROM:

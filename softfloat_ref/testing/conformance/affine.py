@@ -67,7 +67,6 @@ class AffineTrial(Trial[AffineSetup, AffineCase, int]):
     """Queries the model of a quantizer."""
 
     def integer(self, case: AffineCase) -> int:
-        """The model's integer."""
         __tracebackhide__ = True
         return signed_integer(self.ask(case)[0], self.setup.fmt)
 
@@ -81,7 +80,6 @@ class AffineTrial(Trial[AffineSetup, AffineCase, int]):
         return x.as_fraction() if x.is_finite else None
 
     def zero_point(self, case: AffineCase) -> int:
-        """The zero point of a case."""
         return parameters(case.inputs[1:], self.setup.fmt).zero_point
 
     def place(self, case: AffineCase) -> Fraction | None:
@@ -177,7 +175,7 @@ def _symmetric(setup: AffineSetup) -> str:
     """Rounding before a zero point that is added outside, or is 0, is symmetric where the rounding is; of others, where
     the rounding asks for the parity alone."""
     if not setup.fmt.symmetric:
-        return f"the zero point of {setup.fmt.name} is any"
+        return f"the zero point of {setup.fmt.name} may have any value"
     if setup.rounding not in SYMMETRIC:
         return f"{setup.rounding} rounds toward one side"
     added = setup.fmt.middle and setup.unit.rule.order == "inside"
@@ -199,7 +197,7 @@ def oracle(t: AffineTrial, case: AffineCase) -> None:
 
 @_prop(_any)
 def in_range(t: AffineTrial, case: AffineCase) -> None:
-    """Every result lies within the range of the integers; the lowest is none of a narrow format."""
+    """Every result lies within the range of the integers; a narrow format does not have the lowest integer."""
     if t.setup.unit.line(case.inputs) is not None:
         fmt = t.setup.fmt
         t.require(fmt.lowest <= t.integer(case) <= fmt.highest, f"an integer from {fmt.lowest} to {fmt.highest}")

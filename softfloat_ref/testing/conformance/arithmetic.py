@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Undefined
 from softfloat_ref.golden.cases import crossed
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
-from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
+from softfloat_ref.oracle.exact import FINITE, INF, NAN
 from softfloat_ref.oracle.flags import INEXACT, INVALID, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Operation, Signature, evaluator, get_operation
@@ -54,15 +54,11 @@ def oracle(t: OperationTrial, case: OperationCase) -> None:
     t.require(t.agrees(case, answer), "the oracle's answer")
 
 
-def _crossed(setup: OperationSetup) -> SearchStrategy[Any]:
-    return st.sampled_from(setup.policies)
-
-
 def _crosses(setup: OperationSetup) -> str:
     return "" if next(crossed(setup.sig.formats, MAX_CROSSED), None) else "too many operands"
 
 
-@prop(every, when=(_crosses,), cases=_crossed)
+@prop(every, when=(_crosses,), cases=lambda s: st.sampled_from(s.policies))
 def special_values(t: OperationTrial, policy: Policy) -> None:
     """Zeros, ones, the smallest, the largest, Inf and NaN, each with each."""
     cases = [OperationCase(codes, 0, policy) for codes in crossed(t.setup.sig.formats, MAX_CROSSED)]
@@ -82,7 +78,7 @@ def exact_where_representable(t: OperationTrial, case: OperationCase) -> None:
 
 
 def _flushed(setup: OperationSetup, policy: Policy, x: Exact) -> bool:
-    """Whether a result so small is made zero."""
+    """Whether a result of this magnitude is flushed to zero."""
     return policy.flush_outputs and 0 < abs(x.value) < range_of(setup.out).least
 
 
@@ -181,15 +177,10 @@ def _scales(operation: Operation) -> bool:
 
 
 def _odd(operation: Operation) -> bool:
-    """That which is negated with its operands."""
+    """Operations whose result is negated with their operands."""
     if operation.curve is not None:
         return operation.curve.parity == "odd"
     return _scales(operation) and not (operation.formula and operation.formula.root)
-
-
-def _even(operation: Operation) -> bool:
-    """A function that has the same result for the opposite operand."""
-    return operation.curve is not None and operation.curve.parity == "even"
 
 
 def _scaling(operation: Operation, k: int) -> dict[int, int]:
@@ -225,7 +216,7 @@ def _with_sign(setup: OperationSetup) -> str:
     return "" if fmt.signed and not fmt.twos_complement else f"{fmt.name} has no sign bit"
 
 
-@prop(_even, when=(_with_sign,))
+@prop(lambda operation: operation.curve is not None and operation.curve.parity == "even", when=(_with_sign,))
 def even_symmetry(t: OperationTrial, case: OperationCase) -> None:
     """Opposite operands give the same result."""
     other = _negated(t, case)
@@ -258,16 +249,16 @@ def bounded(t: OperationTrial, case: OperationCase) -> None:
     t.require(curve.negative or not got.sign, "no negative number")
 
 
-def _scaled(setup: OperationSetup) -> SearchStrategy[Any]:
-    return st.tuples(setup.cases(), st.sampled_from([1, -1, 2, -2, 3, -3, 7, -7]))
-
-
 def _scalable(setup: OperationSetup) -> str:
     one_bit = setup.out.p3109 and not setup.out.mantissa_bits
     return "ties look at the exponent's parity" if one_bit else ""
 
 
-@prop(_scales, when=(floating, _scalable), cases=_scaled)
+@prop(
+    _scales,
+    when=(floating, _scalable),
+    cases=lambda s: st.tuples(s.cases(), st.sampled_from([1, -1, 2, -2, 3, -3, 7, -7])),
+)
 def scaling(t: OperationTrial, drawn: tuple[OperationCase, int]) -> None:
     """Powers of two pass through, where nothing is subnormal or overflows."""
     case, k = drawn
@@ -280,7 +271,7 @@ def scaling(t: OperationTrial, drawn: tuple[OperationCase, int]) -> None:
         return
     first, second = t.ask(case, moved)
     a, b = t.value(first), t.value(second)
-    # a result may still round to what the other one's format has not: then both were at an end of the range
+    # a result may still round beyond the range, where the other one does not
     if a.is_finite and b.is_finite:
         t.require(a.as_fraction() * Fraction(2) ** k == b.as_fraction(), f"results that differ by 2^{k}")
         t.require(first.flags == second.flags, "the same flags for both")
@@ -299,15 +290,12 @@ def _moved(t: OperationTrial, case: OperationCase, k: int) -> OperationCase | No
         power = powers.get(i, 0)
         if not x.is_finite or (x.is_zero and decoder(fmt)(code).significand):
             return None
-        new = code if not power or x.is_zero else _times(fmt, x, power)
+        scaled = x._replace(exponent=x.exponent + power)
+        new = code if not power or x.is_zero else exact_code(scaled.as_fraction(), fmt)
         if new is None or not _kept(fmt, case.policy, new):
             return None
         codes.append(new)
     return case._replace(operands=tuple(codes))
-
-
-def _times(fmt: Format, x: Value, power: int) -> int | None:
-    return exact_code(x._replace(exponent=x.exponent + power).as_fraction(), fmt)
 
 
 def _kept(fmt: Format, policy: Policy, code: int) -> bool:
@@ -388,11 +376,7 @@ def nan(t: OperationTrial, case: OperationCase) -> None:
 # -- flags -----------------------------------------------------------------------------------------------------------
 
 
-def _flags_count(setup: OperationSetup) -> str:
-    return "" if setup.rule.flags else "flags do not count"
-
-
-@prop(arithmetic, when=(_flags_count,))
+@prop(arithmetic, when=(lambda s: "" if s.rule.flags else "flags do not count",))
 def flags(t: OperationTrial, case: OperationCase) -> None:
     """Inexact where the result is not the exact one, and only there; overflow and underflow as well."""
     x = t.setup.exact(case)

@@ -60,7 +60,6 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], ModelBlock]):
     """Queries the model for blocks."""
 
     def block(self, codes: Sequence[int]) -> ModelBlock:
-        """The model's block of these values."""
         __tracebackhide__ = True
         return self.ask(codes)[0]
 
@@ -70,7 +69,6 @@ class BlockTrial(Trial[BlockSetup, Sequence[int], ModelBlock]):
         return "" if fits else f"codes of {element} bits, a scale of {scale}"
 
     def values(self, codes: Sequence[int]) -> list[Value]:
-        """The values asked for."""
         return [decoder(self.setup.source)(x) for x in codes]
 
     def oracle(self, codes: Sequence[int]) -> ModelBlock:
@@ -134,7 +132,7 @@ def oracle(t: BlockTrial, codes: list[int]) -> None:
 
 
 def _powers(setup: BlockSetup) -> str:
-    return "" if setup.powers else f"scales of {setup.fmt.scale.name} are no powers of two"
+    return "" if setup.powers else f"scales of {setup.fmt.scale.name} are not powers of two"
 
 
 def _stable(setup: BlockSetup) -> str:
@@ -168,7 +166,7 @@ def _same(one: Sequence[Value], two: Sequence[Value]) -> bool:
 def _symmetric(setup: BlockSetup) -> str:
     element = setup.fmt.element
     if not element.signed or setup.profile.integers == "full":
-        return f"{element.name} has not the opposite of every value"
+        return f"{element.name} does not have the opposite of every value"
     return "" if setup.rounding in SYMMETRIC else f"{setup.rounding} rounds toward one side"
 
 

@@ -22,7 +22,7 @@ from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties
 from softfloat_ref.testing.dot import DotView
 from softfloat_ref.units import DotUnit
 
-SMALL_SUM: Final = 1 << 7  # as many bits as the narrowest running result has
+SMALL_SUM: Final = 1 << 7  # sums of small integers stay below it: the narrowest running result has so many bits
 _WHOLE_PRODUCTS: Final = ((0, None, 1),)
 
 
@@ -50,14 +50,14 @@ class DotSetup:
         return self.dot.setting.formats
 
     @property
-    def unit(self) -> Accumulator:
+    def accumulator(self) -> Accumulator:
         return self.dot.accumulator
 
     @property
     def step(self) -> int:
         """Products a step."""
         s = self.dot.setting
-        return self.unit.step_for(s.formats, s.result, s.block, self.dot.k)
+        return self.accumulator.step_for(s.formats, s.result, s.block, self.dot.k)
 
 
 class DotTrial(Trial[DotSetup, DotCase, Answer]):
@@ -132,13 +132,13 @@ def oracle(t: DotTrial, case: DotCase) -> None:
 
 
 def _any_order(setup: DotSetup) -> str:
-    nodes = walk(setup.unit.root)
+    nodes = walk(setup.accumulator.root)
     fixed = any(isinstance(x, (Chain, Pairs)) for x in nodes) or any(
         isinstance(x, Products) and x.slices != _WHOLE_PRODUCTS for x in nodes
     )
     if fixed:
-        return f"{setup.unit.name} adds the products of a step in a fixed order"
-    return f"{setup.unit.name} takes one product a step" if setup.step == 1 else ""
+        return f"{setup.accumulator.name} adds the products of a step in a fixed order"
+    return f"{setup.accumulator.name} takes one product a step" if setup.step == 1 else ""
 
 
 @_prop(_permuted, _any_order)
@@ -152,7 +152,7 @@ def permutation(t: DotTrial, drawn: tuple[DotCase, list[int]]) -> None:
 
 def _alike(t: DotTrial, one: Answer, two: Answer) -> bool:
     out = t.setup.dot.out
-    if t.setup.unit.nan_rule.propagate != "no" and out.is_nan(one.result) and out.is_nan(two.result):
+    if t.setup.accumulator.nan_rule.propagate != "no" and out.is_nan(one.result) and out.is_nan(two.result):
         return True
     return one == two
 
@@ -172,12 +172,12 @@ def _symmetric(setup: DotSetup) -> str:
     unsigned = [f.name for f in (setup.formats[0], setup.dot.out) if not f.signed or f.twos_complement]
     if unsigned:
         return f"{unsigned[0]} has no sign bit"
-    for node in walk(setup.unit.root):
+    for node in walk(setup.accumulator.root):
         if isinstance(node, Round) and not {to.rounding.replace("rz", "rtz") for to in node.choices} <= SYMMETRIC:
-            return f"{setup.unit.name} rounds toward one side"
+            return f"{setup.accumulator.name} rounds toward one side"
         if isinstance(node, Fuse) and "rd" in (node.align, *(p.align for p in node.parts if isinstance(p, Part))):
-            return f"{setup.unit.name} floors what it aligns"
-    return f"{setup.unit.name} flushes by sign" if setup.unit.flush_inputs == "positive" else ""
+            return f"{setup.accumulator.name} floors what it aligns"
+    return f"{setup.accumulator.name} flushes by sign" if setup.accumulator.flush_inputs == "positive" else ""
 
 
 @_prop(when=_symmetric)

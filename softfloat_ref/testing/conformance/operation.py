@@ -42,7 +42,6 @@ class OperationCase(NamedTuple):
 
     @property
     def rounding(self) -> str:
-        """The name of the rounding."""
         return rounding_name(self.policy.rounding)
 
     @property
@@ -77,7 +76,6 @@ class OperationSetup:
         return _cases(self, among)
 
     def exact(self, case: OperationCase) -> Exact:
-        """The exact result."""
         return _exact(self.sig, case.policy)(case.operands, case.random_bits)
 
 
@@ -111,7 +109,6 @@ class OperationTrial(Trial[OperationSetup, OperationCase, Answer]):
         return run(case.operands, case.random_bits if case.policy.random_count else 0)
 
     def value(self, answer: Answer) -> Value:
-        """The value of an answer."""
         return decoder(self.setup.out)(answer.result)
 
     def operands(self, case: OperationCase) -> list[Value]:

@@ -24,8 +24,8 @@ C = TypeVar("C")  # a case
 S = TypeVar("S")  # what the suite is set up for
 Check = Callable[[Any, Any], None]  # of a trial and a case
 PREFIX: Final = "test_"
-_NOT_SETTINGS: Final = ("properties", "trial")  # annotated, but no settings
-_MISSPELT_RATIO: Final = 0.86  # so that fmt2 may be a name of the user's own, and flag none
+_NOT_SETTINGS: Final = ("properties", "trial")  # annotated, but not settings
+_MISSPELT_RATIO: Final = 0.86  # similarity from which a name is a misspelt setting: flag is one, fmt2 is the user's own
 
 
 class NotConforming(AssertionError):
@@ -103,7 +103,6 @@ class Trial(Generic[S, C, A]):
         raise NotImplementedError
 
     def require(self, holds: bool, expected: str) -> None:
-        """Fail unless the condition holds."""
         __tracebackhide__ = True
         if not holds:
             self.fail(expected)
@@ -149,7 +148,6 @@ class ConformanceSuite(Generic[S, C, A]):
                 raise Error(f"{type(self).__name__}: set the class attribute {name} = ...")
 
     def answer(self, case: C) -> A:
-        """The model's answer, checked."""
         raise NotImplementedError
 
     def answers(self, cases: Sequence[C]) -> list[A]:

@@ -56,14 +56,14 @@ def prop(
     roundings: frozenset[str] = EVERY,
     cases: Callable[[OperationSetup], SearchStrategy[Any]] | None = None,
 ) -> Callable[[Check], Check]:
-    """Enter a property: its function has its name, and the statement as docstring. when: reasons against, the first
-    that is given holds. roundings: those of which it is true."""
+    """Enter a property, which is named after its function; the docstring is the statement. when: reasons why it may not
+    apply, of which the first is reported. roundings: those for which it is true."""
 
     def reason(setup: OperationSetup) -> str:
         if not ops(setup.sig.operation):
-            return f"not of {setup.sig.operation.name}"
+            return f"does not apply to {setup.sig.operation.name}"
         if not setup.roundings & roundings:
-            return f"of roundings {' '.join(sorted(roundings))}, not {' '.join(sorted(setup.roundings))}"
+            return f"applies to roundings {' '.join(sorted(roundings))}, not {' '.join(sorted(setup.roundings))}"
         return next((why for w in when if (why := w(setup))), "")
 
     def register(check: Check) -> Check:

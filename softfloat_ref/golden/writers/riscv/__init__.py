@@ -28,31 +28,25 @@ class AssemblyWriter(LineWriter):
     suffix = ".S"
 
     def has(self, vectors: VectorSet) -> bool:
-        """Of sets that instructions compute."""
         return not refusal(vectors.unit)  # type: ignore[arg-type]
 
     def check(self, vectors: VectorSet, count: int) -> None:
-        """Raises Error for a set that no instructions compute, and for one that is too large for assemblers."""
         if why := refusal(vectors.unit):  # type: ignore[arg-type]
             raise Error(f"{vectors.name}: {self.key}: {why}")
         if count > MAX_LINES:
             raise Error(f"{vectors.name}: {count} vectors; {self.key} holds at most {MAX_LINES}: choose a lower -n")
 
     def opening(self, vectors: VectorSet) -> bytes:
-        """The program."""
         parts, operands = parts_of(vectors.unit)
         return opening(vectors.name, parts, operands).encode("ascii")
 
     def part(self, vectors: VectorSet, batch: Batch) -> list[Data]:
-        """One line per case."""
         return [_rows(vectors.unit).encode(batch)]
 
     def foot(self, vectors: VectorSet, facts: Facts) -> bytes:
-        """The end of the cases."""
         return closing().encode("ascii")
 
     def record(self, vectors: VectorSet, stream: int) -> int:
-        """All lines have the same length."""
         rows = _rows(vectors.unit)
         return len(rows.template % ((0,) * len(rows.digits)) + rows.end(""))
 
@@ -63,11 +57,9 @@ class MacroWriter(HeaderWriter):
     key = MACROS
 
     def has(self, vectors: VectorSet) -> bool:
-        """Of sets that instructions compute."""
         return not refusal(vectors.unit)  # type: ignore[arg-type]
 
     def file_name(self, vectors: VectorSet) -> str:
-        """The name that the tests include."""
         return ENVIRONMENT
 
     def header(self, vectors: VectorSet, count: int) -> str:
