@@ -17,7 +17,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes, write_file
 from softfloat_ref.coverage.engine import measure, page
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.coverage.engine.waivers import read_waivers
+from softfloat_ref.coverage.engine.measure import read_waivers
 from softfloat_ref.golden.executed import executed
 from softfloat_ref.golden.generate import read_manifest
 from softfloat_ref.golden.manifest import SUITE

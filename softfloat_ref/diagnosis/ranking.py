@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 from softfloat_ref.diagnosis.conditions import CaseCondition
 from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import FEWEST_CASES, WHERE, Diagnosis, Finding
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output, Stepwise
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
 from softfloat_ref.units import Unit
 
@@ -121,7 +121,7 @@ class Search(Generic[P]):
             return
         results = len(self.comparator.formats)
         yield h._replace(model=on_top(self.under, h.model, self.right, results))
-        joined = self.stack.joined(h.model) if isinstance(self.stack, Stepwise) else None
+        joined = self.stack.joined(h.model) if isinstance(self.stack, Faulty) else None
         if joined is not None:
             yield h._replace(model=joined)
             return

@@ -24,7 +24,7 @@ from fuzz.reader import Reader
 from softfloat_ref.arrays import packing
 from softfloat_ref.base.errors import MAX_MESSAGE, Error
 from softfloat_ref.base.patterns import matches
-from softfloat_ref.coverage.engine.waivers import read_waivers
+from softfloat_ref.coverage.engine.measure import read_waivers
 from softfloat_ref.golden.manifest import make_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import read_suite, verify_suite
