@@ -53,7 +53,7 @@ class CoverageReport:
     """A coverage report. name: of the set; measured: which of its cases; cases: their number."""
 
     name: str
-    measure: str
+    measured: str
     cases: int
     models: tuple[ModelReport, ...]
 
@@ -104,7 +104,7 @@ def count(coverage: Coverage, cases: Iterable[Line]) -> tuple[Counter[str], int]
 
 
 def report(
-    coverage: Coverage, name: str, measure: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
+    coverage: Coverage, name: str, measured: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
 ) -> CoverageReport:
     """The report of the counts. waived: the reasons of bins that need not be hit."""
     hits, cases = counted
@@ -118,7 +118,7 @@ def report(
         )
         for k, listed in coverage.bins().items()
     )
-    return CoverageReport(name, measure, cases, models)
+    return CoverageReport(name, measured, cases, models)
 
 
 def _line(name: str, unreachable: str, hits: int, waived: Mapping[str, str]) -> BinLine:
