@@ -36,7 +36,7 @@ def in_parts(parts: Sequence[object], change: Change) -> tuple[Change, ...]:
     return tuple(c for part in parts for c in within(part, [change])) if parts else (change,)
 
 
-class Asked:
+class CaseContext:
     """What a change may look at besides the steps: the unit, and the inputs of the case; and its right answer."""
 
     __slots__ = ("_held", "_right", "inputs", "unit")
@@ -111,7 +111,7 @@ class Faulty:
                 return tuple(self.unit.answer(codes))
             values = self._runs.get(codes) or self._values(codes)
             right, known = (None, None) if values is None else (values[-1], Known(values))
-            run = Traced(self._plan, Asked(self.unit, codes, right), known)
+            run = Traced(self._plan, CaseContext(self.unit, codes, right), known)
             if values is not None and self._last_only:
                 return run(answer, values[-1])
             return tuple(self.unit.computed(run, codes, MORE_BITS))

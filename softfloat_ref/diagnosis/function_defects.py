@@ -10,7 +10,7 @@ from typing import Final
 
 from softfloat_ref.diagnosis.defects import Faulty, answering, defective, flags_kept
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Output
-from softfloat_ref.diagnosis.operation_models import Values, exactly_wrong, of_values
+from softfloat_ref.diagnosis.operation_models import Values, of_values, wrong_result
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
@@ -115,7 +115,7 @@ def _reduced(constant: Fraction, doubles: bool) -> Change:
             value = value._replace(exponent=value.exponent + times)
         return value, flags
 
-    return exactly_wrong(wrong)
+    return wrong_result(wrong)
 
 
 def _value(x: Fraction, sign_of_zero: int) -> Value:

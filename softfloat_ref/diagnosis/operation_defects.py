@@ -20,9 +20,9 @@ from softfloat_ref.diagnosis.operation_models import (
     all_nonzero,
     always_exact,
     cut_term,
-    exactly_wrong,
     of_values,
-    taken,
+    other_operands,
+    wrong_result,
 )
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS
@@ -58,7 +58,7 @@ def operation_defects(unit: OperationUnit, source: str = "") -> Iterator[Hypothe
             yield from _alignment_defects(unit, formula)
         if formula.is_sum and unit.out.negative_zero:
             for sign, shown in ((0, "+0"), (1, "-0")):
-                cancelled = exactly_wrong(partial(_cancelled, formula, sign))
+                cancelled = wrong_result(partial(_cancelled, formula, sign))
                 yield defective(unit, f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", cancelled)
         if formula == MULTIPLY_ADD:
             yield from _fma_defects(unit)
@@ -135,11 +135,11 @@ def _taken_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
     for i, fmt in enumerate(unit.formats):
         if arity > 1 and fmt.zero:
             text = f"takes zero for operand {LETTERS[i]}"
-            yield defective(unit, f"zero for {LETTERS[i]}", text, *taken((i, None)))
+            yield defective(unit, f"zero for {LETTERS[i]}", text, *other_operands((i, None)))
     for i, j in permutations(range(arity), 2):
         if unit.formats[i] == unit.formats[j]:
             text = f"takes operand {LETTERS[j]} for operand {LETTERS[i]}"
-            yield defective(unit, f"{LETTERS[j]} for {LETTERS[i]}", text, *taken((i, j)))
+            yield defective(unit, f"{LETTERS[j]} for {LETTERS[i]}", text, *other_operands((i, j)))
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------
@@ -173,7 +173,8 @@ def _alignment_defects(unit: OperationUnit, formula: Formula) -> Iterator[Hypoth
         def chosen(terms: Values, i: int = i) -> int | None:
             return i if _smaller(terms) == i else None
 
-        yield next(_cut_defects(unit, formula, places, one, f"operand {one}", other, chosen))
+        cut, _ = _cut_defects(unit, formula, places, one, f"operand {one}", other, chosen)
+        yield cut
 
 
 def _cut_defects(
@@ -203,7 +204,7 @@ def _fma_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
     for name in dict.fromkeys((out.name, "fp32", "fp64")):
         if name in CATALOGUE and CATALOGUE[name].mantissa_bits >= out.mantissa_bits:
             text = f"is not fused: it rounds the product to {name} before it adds"
-            unfused = exactly_wrong(partial(_in_turn, CATALOGUE[name], lambda v: ("mul", v[:2], "add", v[2:])))
+            unfused = wrong_result(partial(_in_turn, CATALOGUE[name], "mul", "add", lambda v: (v[:2], v[2:])))
             yield defective(unit, f"not fused, product in {name}", text, unfused)
     full = a.precision + b.precision
     for bits in range(4):
@@ -237,15 +238,16 @@ def _short_normalisation(
 
 def _in_turn(
     fmt: Format,
-    operations: Callable[[Values], tuple[str, Values, str, Values]],
+    first: str,
+    second: str,
+    shared: Callable[[Values], tuple[Values, Values]],
     right: Function,
     op: Operation,
     ctx: Context,
     values: Values,
 ) -> Outcome:
-    """Two operations, each with its operands; the second one also takes the rounded result of the first, with its
-    flags."""
-    first, own, second, others = operations(values)
+    """Two operations that share the operands; the second one takes the rounded result of the first, with its flags."""
+    own, others = shared(values)
     value, flags = right(OPERATIONS[first], ctx, own)
     code, more = encoder(fmt, ctx.policy)(value, ctx.random_bits)
     between = decoder(fmt, ctx.policy.flush_inputs)(code)
@@ -273,11 +275,11 @@ def _other_operations(unit: OperationUnit) -> Iterator[Hypothesis]:
             continue
         yield Hypothesis(f"operation {other.name}", f"computes {other.name}", model)
     if operation.formula == QUOTIENT and formats[0] == formats[1]:
-        twice = exactly_wrong(partial(_in_turn, unit.out, lambda v: ("div", [ONE, v[1]], "mul", v[:1])))
+        twice = wrong_result(partial(_in_turn, unit.out, "div", "mul", lambda v: ([ONE, v[1]], v[:1])))
         yield defective(unit, "a * (1 / b)", "multiplies by the rounded reciprocal of b", twice)
     for i, j in combinations(range(len(formats)), 2):
         if formats[i] != formats[j] or (operation.formula == MULTIPLY_ADD and j == 1):
             continue
         which = "its operands" if len(formats) == 2 else f"{LETTERS[i]} and {LETTERS[j]}"
         shown = which.removeprefix("its ")
-        yield defective(unit, f"{shown} exchanged", f"exchanges {which}", *taken((i, j), (j, i)))
+        yield defective(unit, f"{shown} exchanged", f"exchanges {which}", *other_operands((i, j), (j, i)))

@@ -19,7 +19,7 @@ Values = Sequence[Value]
 ONE = exact.finite(0, 1, 0)
 
 
-def exactly_wrong(wrong: Callable[[Function, Operation, Context, Values], Outcome]) -> Change:
+def wrong_result(wrong: Callable[[Function, Operation, Context, Values], Outcome]) -> Change:
     """Another exact result: wrong(right, operation, ctx, values). What another defect computes in place of the unit's
     operation is left as it is."""
 
@@ -38,10 +38,10 @@ def of_values(change: Callable[[Values], Values | None]) -> Change:
         other = change(values)
         return right(op, ctx, values if other is None else other)  # type: ignore[no-any-return]
 
-    return exactly_wrong(wrong)
+    return wrong_result(wrong)
 
 
-def taken(*sources: tuple[int, int | None]) -> tuple[Change, ...]:
+def other_operands(*sources: tuple[int, int | None]) -> tuple[Change, ...]:
     """Operands in place of others: pairs of an operand and the one that is taken for it; None: zero."""
     of = dict(sources)
 

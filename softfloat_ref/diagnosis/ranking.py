@@ -60,10 +60,10 @@ def sample(cases: Sequence[AnsweredCase]) -> list[AnsweredCase]:
 class Search(Generic[P]):
     """A search for hypotheses that explain cases, over a space and its defects.
 
-    start, start_size: for a device without an expected model, the name of the space's base, which its defects are named
-    with, and its size. under, stack, right: for the search of one more fault, the model of those already found, from
-    which the cases' expected answers are, with and without a cache, and the right model; point: the first of those
-    found, if that is a point.
+    start, start_size: without an expected model, the name of the space's base, which precedes those of its defects, and
+    its size. In a search for one more fault, stack is the model of the faults already found, under the same with a
+    cache (the cases' expected answers are its own), right the model of the right device, and point the first of those
+    faults, if that is a point of the space.
     """
 
     space: Space[P]
