@@ -89,7 +89,7 @@ def _defects(unit: BlockOperationUnit) -> Iterator[Hypothesis]:
         wrong = kind(*(getattr(unit.evaluation, f.name) for f in dataclasses.fields(BlockEvaluation)))
 
         def answer(inputs: Inputs, evaluation: BlockEvaluation = wrong) -> Sequence[int]:
-            block = evaluation.run(*unit.other_operands(inputs))
+            block = evaluation.run(*unit.taken(inputs))
             return block.scale, *block.codes
 
         if unit.row.takes_scale:
