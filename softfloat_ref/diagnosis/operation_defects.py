@@ -84,7 +84,7 @@ def _appended_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
     for name, text, of, change in rows:
         changed = replaced(
             append_zeros,
-            lambda here, right, c, n, of=of, change=change: right(change(c) if c & fmt.magnitude_mask in of else c, n),  # type: ignore[misc]
+            lambda here, right, c, n, of=of, change=change: right(change(c) if c & fmt.magnitude_mask in of else c, n),
         )
         yield defective(unit, name, text, changed)
 

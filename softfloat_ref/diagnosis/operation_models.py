@@ -86,7 +86,7 @@ def cut_term(
         return None
     terms[i] = small._replace(significand=left) if left else exact.zero(small.sign)
     if no_borrow:
-        total = exact.add(*terms)
+        total = exact.add(terms[0], terms[1])
         terms = [exact.add(total, exact.finite(total.sign, 1, last - 1)), exact.zero(total.sign)]
     return _operands(formula, terms)
 
