@@ -17,7 +17,7 @@ from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import read_bytes, write_data
 from softfloat_ref.coverage.engine import measure, page
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.coverage.engine.waivers import read_waivers
+from softfloat_ref.coverage.engine.measure import read_waivers
 from softfloat_ref.golden.manifest import SUITE, read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes

@@ -8,7 +8,6 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.base.search import first_that
 from softfloat_ref.coverage.codes import infinities
-from softfloat_ref.coverage.engine.draw import bits
 from softfloat_ref.coverage.engine.framework import (
     ROUND_BITS,
     BaseSetting,
@@ -17,6 +16,8 @@ from softfloat_ref.coverage.engine.framework import (
     Coverage,
     Line,
     Model,
+    SearchedModel,
+    bits,
     cross,
     signs_of,
 )
@@ -142,33 +143,23 @@ class Borders(ApproximationModel):
             yield from ((e.negative, k) for k, x in self._places(e.where, e.negative).items() if x == e.magnitude)
 
 
-class Rounds(ApproximationModel):
+class Rounds(SearchedModel[ApproximationSetting, ApproximationEvents]):
     """ROUND: last bit, guard and sticky of the values of polynomials."""
 
     id = "ROUND"
     title = "values of polynomials before they are rounded: sign, last bit, guard bit, sticky"
 
-    def bins(self, where: ApproximationSetting) -> Bins:
-        return where.once(self.id, lambda: {c: name for c, name in ROUND_BITS.items() if c in self._drawn(where)})
+    def wanted(self, where: ApproximationSetting) -> Bins:
+        return ROUND_BITS
 
-    def _drawn(self, where: ApproximationSetting) -> dict[Cell, list[Line]]:
-        """Operands spread over the tables, by cell."""
-
-        def make() -> dict[Cell, list[Line]]:
-            by_cell: dict[Cell, list[Line]] = {}
-            for turn in range(_DRAWN_OPERANDS):
-                negative = turn % len(signs_of(where.a.fmt))
-                part = where.part(negative)
-                span = max(part.after - part.first, 1)
-                code = where.code(negative, part.first + (turn * span // _DRAWN_OPERANDS + bits(turn, 0, 16)) % span)
-                for cell in self.hits(where.events((code,))):
-                    by_cell.setdefault(cell, []).append((code,))
-            return by_cell
-
-        return where.once("ROUND.cases", make)
-
-    def cases(self, where: ApproximationSetting, cell: Cell) -> Iterator[Line]:
-        return iter(self._drawn(where)[cell])
+    def searched(self, where: ApproximationSetting) -> Iterator[Line]:
+        """Operands spread over the tables."""
+        for turn in range(_DRAWN_OPERANDS):
+            negative = turn % len(signs_of(where.a.fmt))
+            part = where.part(negative)
+            span = max(part.after - part.first, 1)
+            magnitude = part.first + (turn * span // _DRAWN_OPERANDS + bits(turn, 0, 16)) % span
+            yield (where.code(negative, magnitude),)
 
     def hits(self, e: ApproximationEvents) -> Iterable[Cell]:
         part = e.where.part(e.negative)

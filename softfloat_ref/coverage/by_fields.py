@@ -13,8 +13,18 @@ from typing import Final, NamedTuple
 from softfloat_ref.base.errors import Undefined
 from softfloat_ref.base.search import find_first
 from softfloat_ref.coverage.classes import class_of, coarse, members
-from softfloat_ref.coverage.engine.draw import bits, word
-from softfloat_ref.coverage.engine.framework import BaseSetting, Bins, Cell, Coverage, Line, Model
+from softfloat_ref.coverage.engine.framework import (
+    BaseSetting,
+    Bins,
+    Cell,
+    Coverage,
+    Line,
+    Model,
+    SearchedModel,
+    bits,
+    grouped,
+    word,
+)
 from softfloat_ref.coverage.operation.operands import ordinary
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import Field
@@ -25,7 +35,6 @@ _CELL_CANDIDATES: Final = 64  # candidates of a cell
 _ORDINARY_CASES: Final = 512  # cases of ordinary operands that are searched for classes of results
 _CLASS_CASES: Final = 4  # cases of each class of operands that are searched
 _SEARCHED_CODES: Final = 1 << 15  # codes of all cases that are searched
-_RESULT_CASES: Final = 32  # cases that are kept for a class of results
 _SMALL_BITS: Final = 3  # bits of numbers without a format that are classes of their own
 
 
@@ -47,10 +56,7 @@ class Position(NamedTuple):
         top = (1 << self.width) - 1
         half = top >> 1
         codes = (0, 1, 2, half // 3, half - 1, half, half + 1, half + 2, half + half // 3, top // 3 * 2, top - 1, top)
-        classes: dict[str, list[int]] = {}
-        for code in dict.fromkeys(codes):
-            classes.setdefault(self.class_of(code), []).append(code)
-        return {name: tuple(listed) for name, listed in classes.items()}
+        return {k: tuple(x) for k, x in grouped(dict.fromkeys(codes), lambda code: [self.class_of(code)]).items()}
 
     def class_of(self, code: int) -> str:
         """The class of a code: for floats, as in `classes`; for integers and other numbers, their ends and signs."""
@@ -174,39 +180,23 @@ class OperandPairs(FieldModel):
         return itertools.combinations(kinds, 2)
 
 
-class ResultClasses(Model[FieldsSetting, FieldEvents]):
+class ResultClasses(SearchedModel[FieldsSetting, FieldEvents]):
     """OUT: the classes of results, and each flag, found with cases of the other models or with ordinary operands."""
 
     id = "OUT"
     title = "classes of each result, in its first and its last lane; flags"
+    most = 32
 
     def __init__(self, *others: FieldModel) -> None:
         self._others = others
 
-    def bins(self, where: FieldsSetting) -> Bins:
-        lines = self._by_cell(where)
-        return {
-            (p.name, k): f"{p.name}.{k}" for p in where.results for k in self._kinds(where, p) if (p.name, k) in lines
-        }
+    def wanted(self, where: FieldsSetting) -> Bins:
+        return {(p.name, k): f"{p.name}.{k}" for p in where.results for k in self._kinds(where, p)}
 
     def _kinds(self, where: FieldsSetting, p: Position) -> list[str]:
         return ["none", *(f"bit{i}" for i in range(p.width))] if p is where.flags else list(p.classes)
 
-    def _by_cell(self, where: FieldsSetting) -> dict[Cell, list[Line]]:
-        """The cells that a search finds, each with some of its cases."""
-
-        def make() -> dict[Cell, list[Line]]:
-            lines: dict[Cell, list[Line]] = {}
-            for line in self._searched(where):
-                e = where.answered(line)
-                for cell in self.hits(e) if e is not None else ():
-                    if len(some := lines.setdefault(cell, [])) < _RESULT_CASES:
-                        some.append(line)
-            return lines
-
-        return where.once("OUT.cases", make)
-
-    def _searched(self, where: FieldsSetting) -> Iterator[Line]:
+    def searched(self, where: FieldsSetting) -> Iterator[Line]:
         """The first case of each operand's class, then ordinary operands, then more of the classes."""
         cells = [(model, cell) for model in self._others for cell in model.bins(where)]
         turns = [[find_first(model.cases(where, cell))] for model, cell in cells]
@@ -224,9 +214,6 @@ class ResultClasses(Model[FieldsSetting, FieldEvents]):
                 yield p.name, "none"
             else:
                 yield from ((p.name, f"bit{i}") for i in range(p.width) if code >> i & 1)
-
-    def cases(self, where: FieldsSetting, cell: Cell) -> Iterator[Line]:
-        return iter(self._by_cell(where)[cell])
 
 
 _CLASSES: Final = OperandClasses()

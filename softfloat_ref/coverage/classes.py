@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from softfloat_ref.coverage.engine.framework import grouped
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
 
@@ -113,9 +114,6 @@ def members(fmt: Format, coarsely: bool = False) -> dict[str, tuple[int, ...]]:
         codes += range(1 << fmt.width)
     if fmt.twos_complement and fmt.signed:
         codes.append(fmt.sign_bit)
-    classes: dict[str, list[int]] = {}
-    for code in dict.fromkeys(codes):
-        if code >> fmt.width == 0:
-            name = class_of(fmt, code)
-            classes.setdefault(coarse(name) if coarsely else name, []).append(code)
-    return {name: tuple(listed) for name, listed in classes.items()}
+    inside = (code for code in dict.fromkeys(codes) if code >> fmt.width == 0)
+    named = coarse if coarsely else str
+    return {k: tuple(x) for k, x in grouped(inside, lambda code: [named(class_of(fmt, code))]).items()}

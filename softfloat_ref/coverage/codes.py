@@ -1,4 +1,4 @@
-"""Values as codes: the nearest one, the exact one, and those around."""
+"""Values as codes: the nearest one, the exact one, and those around; and places among the values of a format."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from softfloat_ref.coverage.classes import complete
-from softfloat_ref.oracle import exact
+from softfloat_ref.oracle import exact, rounding_steps
 from softfloat_ref.oracle.codec import encoder, target
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import POLICIES, Overflow, Policy
-from softfloat_ref.oracle.rounding import position
+from softfloat_ref.oracle.rounding import Target, position
 
 _SATURATE: Final = Policy(overflow=Overflow.SAT_FINITE)
 
@@ -59,3 +59,39 @@ def near(fmt: Format, x: Value) -> Iterator[int]:
     for c in (code, code + 1, code - 1, code + 2):
         if fmt.min_code <= c <= largest:
             yield complete(fmt, x.sign, c)
+
+
+class TailPlace(rounding_steps.Place):
+    """A place whose n bits below the guard bit are looked at. Its code is above max_code beyond the largest one."""
+
+    __slots__ = ()
+
+    @property
+    def tail(self) -> int:
+        """The n bits that follow the guard bit."""
+        return self.below & (1 << self.n) - 1
+
+    @property
+    def zeros(self) -> int:
+        """The number of zero bits after the guard bit, at most n."""
+        return self.n - self.tail.bit_length()
+
+    @property
+    def ones(self) -> int:
+        """The number of one bits after the guard bit, at most n."""
+        return self.n - (self.tail ^ ((1 << self.n) - 1)).bit_length()
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing is discarded."""
+        return not self.below and not self.rest
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether it lies halfway between two magnitudes, the lower one even."""
+        return bool(self.guard and not self.sticky and not self.kept & 1)
+
+
+def place_of(x: Value, t: Target, n: int) -> TailPlace:
+    """The place of a finite number that is not zero among the magnitudes of a target."""
+    return TailPlace(*rounding_steps.place_of(x, n, t))

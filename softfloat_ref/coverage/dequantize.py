@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.base.search import find_first
 from softfloat_ref.coverage.classes import class_of, members
-from softfloat_ref.coverage.engine.framework import BaseSetting, Bins, Cell, Coverage, Line, Model, cross
+from softfloat_ref.coverage.engine.framework import BaseSetting, Bins, Cell, Coverage, Line, Model, cross, grouped
 from softfloat_ref.oracle.blocks.formats import FP32
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE, dequantize_to_fp32, resolve
 from softfloat_ref.oracle.codec import decoder, encode
@@ -56,13 +56,9 @@ class DequantizeSetting(BaseSetting):
 
     def _pairs(self) -> dict[str, list[tuple[int, int, int]]]:
         """The classes of results, with some of the (scale, element, tensor scale) that give them."""
-        pairs: dict[str, list[tuple[int, int, int]]] = {}
         tensor = _TENSOR_SCALES if self.two_levels else (FP32_ONE,)
-        for scale, code, second in product(self._codes(self.scale), self._codes(self.element), tensor):
-            some = pairs.setdefault(result_class(self.value(scale, code, second)), [])
-            if len(some) < 4:
-                some.append((scale, code, second))
-        return pairs
+        of_each = product(self._codes(self.scale), self._codes(self.element), tensor)
+        return grouped(of_each, lambda x: [result_class(self.value(*x))], 4)
 
     def _codes(self, fmt: Format) -> Iterable[int]:
         if self.all_pairs:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, as_model, expected_model, with_change
-from softfloat_ref.diagnosis.operand_defects import flushed, reading
-from softfloat_ref.diagnosis.operation_models import Run
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.operand_defects import NARROW, narrow_defects, reading, reading_defects, rounded_to
 from softfloat_ref.diagnosis.random_defects import random_defects
-from softfloat_ref.diagnosis.rounding_defects import NARROW, VALUE_DEFECTS, WRAPS, rounded_to, rounding_defects
+from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, VALUE_DEFECTS, WRAPS
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.affine import (
     FP32,
@@ -27,18 +26,13 @@ from softfloat_ref.oracle.affine import (
     zero_point,
 )
 from softfloat_ref.oracle.exact import FINITE, Value
-from softfloat_ref.oracle.formats import CATALOGUE
 from softfloat_ref.oracle.policies import Overflow, Policy
 from softfloat_ref.oracle.rounding_steps import destination
 from softfloat_ref.oracle.steps import Change, Function, Traced
-from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit, Unit
+from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.affine import integer
 
-_VISIBLE_ROUNDINGS: Final = (
-    "exponent +1",
-    "exponent -1",
-    "rounds away",
-)  # roundings' defects that are visible in integers
+_VISIBLE_ROUNDINGS: Final = ("exponent +1", "exponent -1", "rounds away")  # those that integers show
 _SATURATING: Final = Policy(overflow=Overflow.SAT_FINITE)
 _CUT_PLACES: Final = (1, 2, 3, 4)  # binary places below the integer to which a quotient is cut
 _ONE: Final = exact.finite(0, 1, 0)
@@ -49,46 +43,37 @@ def quantize_defects(unit: AffineQuantizeUnit, source: str) -> Iterator[Hypothes
     if not (unit.affine.symmetric and unit.affine.signed):
         yield defective(unit, "zero point left out", "does not add the zero point", _zero_point(lambda z: 0))
         yield defective(unit, "zero point subtracted", "subtracts the zero point", _zero_point(lambda z: -z))
-        yield Hypothesis(
-            "clamped before the zero point",
-            "clamps before it adds the zero point, and again afterwards",
-            _clamped_first(unit),
-        )
-    yield from _scale_defects(unit)
+        text = "clamps before it adds the zero point, and again afterwards"
+        yield Hypothesis("clamped before the zero point", text, _clamped_first(unit))
+    text = "multiplies by the scale instead of dividing"
+    yield defective(unit, "scale multiplied", text, replaced(before_rounding, _multiplied))
+    yield from _scales_read(unit)
     yield from _range_defects(unit)
-    yield from _value_defects(unit)
+    yield from reading_defects(unit, ", in its values", ("subnormals flushed", "sign ignored"), ["value"])
+    yield from narrow_defects(unit, _SATURATING, "value")
     yield from _quotient_defects(unit)
-    for row in rounding_defects():
-        if row.name in _VISIBLE_ROUNDINGS:
-            yield defective(unit, row.name, row.description, *row.changes, size=row.size)
-    yield from answer_defects(unit, expected_model(unit))
+    yield from (row.of(unit) for row in ROUNDING_DEFECTS if row.name in _VISIBLE_ROUNDINGS)
+    yield from wire_defects(unit)
     if unit.policy.random_count:
-        yield from _random_defects(unit, source)
+        yield from random_defects(unit, source)
 
 
 def _zero_point(other: Callable[[int], int]) -> Change:
     return replaced(zero_point, lambda here, right, z: right(other(z)))
 
 
-def _scale_read(other: Callable[[Value], Value]) -> tuple[Change, ...]:
-    """Another scale than the one given."""
-    return within("scale", [reading(lambda code, x, fmt: other(x))])
-
-
-def _scale_defects(unit: AffineQuantizeUnit) -> Iterator[Hypothesis]:
-    yield defective(
-        unit,
-        "scale multiplied",
-        "multiplies by the scale instead of dividing",
-        replaced(before_rounding, _multiplied),
-    )
-    yield from _scales_read(unit)
-
-
 def _scales_read(unit: AffineQuantizeUnit | AffineDequantizeUnit) -> Iterator[Hypothesis]:
-    yield defective(unit, "scale ignored", "ignores the scale", *_scale_read(lambda scale: _ONE))
-    text = "treats the scale as a power of two: it ignores the significand"
-    yield defective(unit, "scale as a power of two", text, *_scale_read(power_of_two))
+    """Other scales read than the one given."""
+    for name, text, other in (
+        ("scale ignored", "ignores the scale", lambda scale: _ONE),
+        (
+            "scale as a power of two",
+            "treats the scale as a power of two: it ignores the significand",
+            lambda scale: exact.finite(0, 1, exact.top(scale)),
+        ),
+    ):
+        read_wrongly = reading(lambda code, x, fmt, other=other: other(x))  # type: ignore[misc]
+        yield defective(unit, name, text, *within("scale", [read_wrongly]))
 
 
 def _multiplied(here: Traced, right: Function, x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
@@ -132,24 +117,15 @@ def _clamped_first(unit: AffineQuantizeUnit) -> Model:
     return Faulty(replace(unit, rule=rule), (twice,))
 
 
-def power_of_two(scale: Value) -> Value:
-    """A scale without the bits below its leading one."""
-    return exact.finite(0, 1, exact.top(scale))
-
-
 def _range_defects(unit: AffineQuantizeUnit) -> Iterator[Hypothesis]:
     fmt = unit.affine
     wraps = WRAPS.changes if WRAPS.fits(destination(fmt.wide, unit.policy)) else ()
     unclamped = replaced(clamped, lambda here, right, q, added, fmt: q + added)
     yield defective(unit, "no clamp", "does not clamp: integers out of range wrap around", *wraps, unclamped)
     full = -(1 << (fmt.bits - 1)) if fmt.signed else 0
+    text = "also uses the lowest integer, which the narrow range excludes"
     ranges = [
-        (
-            "clamped to the full range",
-            "also uses the lowest integer, which the narrow range excludes",
-            full,
-            fmt.highest,
-        ),
+        ("clamped to the full range", text, full, fmt.highest),
         ("clamped to the narrow range", f"never gives {full}, the lowest integer", full + 1, fmt.highest),
         ("clamped to half the range", "never gives an integer below zero", 0, fmt.highest),
         ("clamped one below the end", f"never gives {fmt.highest}, the highest integer", fmt.lowest, fmt.highest - 1),
@@ -162,35 +138,6 @@ def _range_defects(unit: AffineQuantizeUnit) -> Iterator[Hypothesis]:
 def _held(low: int, high: int, here: Traced, right: Function, q: int, added: int, fmt: AffineFormat) -> int:
     """An integer in another range."""
     return min(max(q + added, low), high)
-
-
-def _value_defects(unit: AffineQuantizeUnit) -> Iterator[Hypothesis]:
-    zeros = within("value", [reading(flushed)])
-    yield defective(unit, "subnormals flushed", "treats subnormal values as zero", *zeros)
-    positive = within("value", [reading(lambda code, x, fmt: x._replace(sign=0))])
-    yield defective(unit, "sign ignored", "ignores the value's sign", *positive)
-    for name in NARROW:
-        if CATALOGUE[name].mantissa_bits < unit.values.mantissa_bits:
-            narrow = rounded_to(name, _SATURATING)
-            changes = within("value", [reading(lambda code, x, fmt, narrow=narrow: narrow(x))])  # type: ignore[misc]
-            yield defective(unit, f"values rounded to {name}", f"rounds its values to {name} first", *changes)
-
-
-def _random_defects(unit: AffineQuantizeUnit, source: str) -> Iterator[Hypothesis]:
-    arity, n = unit.operand_width, unit.policy.random_count
-
-    def right(codes: Sequence[int], r: int) -> tuple[int, int]:
-        return unit.answer((*codes, r % (1 << n)))[0], 0
-
-    def model(run: Run) -> Model:
-        return as_model(lambda inputs: run(inputs[:arity], inputs[arity])[:1])
-
-    yield from random_defects(model, right, n, arity, source)
-
-
-def answer_defects(unit: Unit, under: Model) -> Iterator[Hypothesis]:
-    """Wiring defects of the only result, for a device that otherwise follows `under`."""
-    return wire_defects(unit.results[0].width, lambda change: with_change(under, lambda _, codes: (change(codes[0]),)))
 
 
 # -- dequantization --------------------------------------------------------------------------------------------------
@@ -212,17 +159,14 @@ def dequantize_defects(unit: AffineDequantizeUnit) -> Iterator[Hypothesis]:
         replaced(times_scale, _two_products, integer),
     )
     yield from _scales_read(unit)
-    to = destination(FP32, _TO_FP32)
-    for row in VALUE_DEFECTS:
-        yield defective(unit, row.name, row.description, *row.changes, size=row.size)
+    yield from (row.of(unit) for row in VALUE_DEFECTS)
     for name in NARROW:
         narrow = rounded_to(name, _TO_FP32)
         rounds = replaced(times_scale, lambda here, right, n, scale, narrow=narrow: narrow(right(n, scale)))
         yield defective(unit, f"values rounded to {name}", f"rounds its values to {name}", rounds)
-    for row in rounding_defects():
-        if row.fits(to):
-            yield defective(unit, row.name, row.description, *row.changes, size=row.size)
-    yield from answer_defects(unit, expected_model(unit))
+    to = destination(FP32, _TO_FP32)
+    yield from (row.of(unit) for row in ROUNDING_DEFECTS if row.fits(to))
+    yield from wire_defects(unit)
 
 
 _TO_FP32: Final = Policy(overflow=Overflow.SAT_NONE)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model, as_model, expected_model, with_change
 from softfloat_ref.diagnosis.policy_space import ROUNDS
-from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.approximation import Approximation, Part, horner
 from softfloat_ref.oracle.exact import Value
@@ -24,44 +24,29 @@ _SUSPECTED_SHARE: Final = 0.75  # of the mismatches, that lie in a segment whose
 _SUSPECTED_SEGMENTS: Final = 3
 
 
-class ApproximationSpace(Space[ApproximationUnit]):
-    """The unit itself, and its defects."""
+def approximation_defects(unit: ApproximationUnit) -> Iterator[Hypothesis]:
+    """Every listed defect that the approximation can have."""
+    a = unit.approximation
+    yield from _roundings(a)
+    yield from _polynomials(a)
+    yield from _addresses(a)
+    yield from _swapped(a)
+    yield from _ends(a)
+    yield from _signs(a)
+    yield from _answers(unit)
 
-    kind: ClassVar[str] = "unit"
 
-    def defects_of(self, unit: Any) -> Iterator[Hypothesis]:
-        a: Approximation = unit.approximation
-        yield from _roundings(a)
-        yield from _polynomials(a)
-        yield from _addresses(a)
-        yield from _swapped(a)
-        yield from _ends(a)
-        yield from _signs(a)
-        yield from _answers(unit)
-
-    def suggested(self, point: ApproximationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        """Wrong entries of the segments in which most mismatches lie."""
-        a = point.approximation
-        counts: dict[tuple[int, int], int] = {}
-        wrong = [c.inputs[0] for c in cases if not c.agrees]
-        for code in wrong:
-            place = _place(a, code)
-            if place is not None:
-                counts[place] = counts.get(place, 0) + 1
-        for place in sorted(counts, key=lambda p: -counts[p])[:_SUSPECTED_SEGMENTS]:
-            if counts[place] >= _SUSPECTED_SHARE * len(wrong):
-                yield from _entries(a, *place)
-
-    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
-        return wire_defects(self.unit.approximation.out.width, lambda change: _after(under, change))
+def entries_suggested_by(a: Approximation, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+    """Wrong entries of the segments in which most mismatches lie."""
+    wrong = [c.inputs[0] for c in cases if not c.agrees]
+    counts = Counter(place for code in wrong if (place := _place(a, code)) is not None)
+    for place, count in counts.most_common(_SUSPECTED_SEGMENTS):
+        if count >= _SUSPECTED_SHARE * len(wrong):
+            yield from _entries(a, *place)
 
 
 def _model(a: Approximation) -> Model:
     return expected_model(ApproximationUnit(a))
-
-
-def _after(model: Model, change: Callable[[int], int]) -> Model:
-    return with_change(model, lambda _, codes: (change(codes[0]), *codes[1:]))
 
 
 def _place(a: Approximation, code: int) -> tuple[int, int] | None:
@@ -132,60 +117,32 @@ def _ordered(a: Approximation, number: int, order: Sequence[int]) -> Approximati
 
 
 @dataclass(frozen=True)
-class _Coarse(Approximation):
-    """Some of the last bits of the address are lost."""
+class _Wrong(Approximation):
+    """lost: last bits of the address that are lost. evaluate: in place of the polynomial, from a row and the distance.
+    end: below the table, its first row holds (first row); or above it, its last row, or nothing but zero."""
 
     lost: int = 0
+    evaluate: Callable[[Sequence[int], int], int] | None = None
+    end: str = ""
 
     def steps(self, magnitude: int) -> int:
         return super().steps(magnitude) >> self.lost << self.lost
 
-
-@dataclass(frozen=True)
-class _Rounded(Approximation):
-    """The product that a coefficient is added to is rounded to nearest, ties up, or cut toward zero, not down."""
-
-    place: int = 0
-    toward_zero: bool = False
-
     def polynomial(self, row: Sequence[int], d: int) -> int:
-        total = row[-1]
-        for i in range(self.degree - 1, -1, -1):
-            product, cut = total * d, self.cuts[i]
-            if i != self.place:
-                product >>= cut
-            elif self.toward_zero:
-                product = -(-product >> cut) if product < 0 else product >> cut
-            else:
-                product = product + (1 << cut >> 1) >> cut
-            total = product + row[i]
-        return total
+        return super().polynomial(row, d) if self.evaluate is None else self.evaluate(row, d)
+
+    def of_part(self, part: Part, magnitude: int, code: int) -> Value:
+        if self.end == "first row" and magnitude < part.first and part.rows:
+            return self.of_row(part, 0, self.distance(magnitude))
+        if self.end in ("last row", "zero") and part.after <= magnitude <= self.fmt.inf_code and part.rows:
+            last = len(part.rows) - 1
+            return exact.zero(0) if self.end == "zero" else self.of_row(part, last, self.distance(magnitude))
+        return super().of_part(part, magnitude, code)
 
 
-@dataclass(frozen=True)
-class _Unsigned(Approximation):
-    """A coefficient is taken as unsigned."""
-
-    place: int = 0
-
-    def polynomial(self, row: Sequence[int], d: int) -> int:
-        taken = [c & ((1 << self.widths[i]) - 1) if i == self.place else c for i, c in enumerate(row)]
-        return horner(taken, d, self.cuts)
-
-
-@dataclass(frozen=True)
-class _Missing(Approximation):
-    """A term is missing."""
-
-    place: int = 0
-
-    def polynomial(self, row: Sequence[int], d: int) -> int:
-        return horner([0 if i == self.place else c for i, c in enumerate(row)], d, self.cuts)
-
-
-def _changed(kind: type[Approximation], a: Approximation, **more: Any) -> Model:
-    fields = {f.name: getattr(a, f.name) for f in dataclasses.fields(Approximation)}
-    other = kind(**fields, **more)
+def _wrong(a: Approximation, **fields: Any) -> Model:
+    known = {f.name: getattr(a, f.name) for f in dataclasses.fields(Approximation)}
+    other = _Wrong(**known, **fields)
     return as_model(lambda inputs: (other.answer(inputs[0]),))
 
 
@@ -193,26 +150,55 @@ def _addresses(a: Approximation) -> Iterator[Hypothesis]:
     for lost in range(1, min(_LOST_BITS, a.shift) + 1):
         bits = f"last {lost} bits" if lost > 1 else "last bit"
         text = f"cuts the reduced operand: it loses the {bits} of the address"
-        yield Hypothesis(f"{bits} of the address lost", text, _changed(_Coarse, a, lost=lost))
+        yield Hypothesis(f"{bits} of the address lost", text, _wrong(a, lost=lost))
 
 
 def _polynomials(a: Approximation) -> Iterator[Hypothesis]:
     for i, cut in enumerate(a.cuts):
         if cut:
             text = f"rounds the product that c{i} is added to, to nearest"
-            yield Hypothesis(f"product below c{i} rounded", text, _changed(_Rounded, a, place=i))
+            yield Hypothesis(f"product below c{i} rounded", text, _wrong(a, evaluate=_cutting(a, i, _nearest)))
             text = f"cuts the product that c{i} is added to toward zero, not down"
-            yield Hypothesis(f"product below c{i} toward zero", text, _changed(_Rounded, a, place=i, toward_zero=True))
+            yield Hypothesis(f"product below c{i} toward zero", text, _wrong(a, evaluate=_cutting(a, i, _toward_zero)))
         for step in (-1, 1):
             if cut + step >= 0:
                 cuts = (*a.cuts[:i], cut + step, *a.cuts[i + 1 :])
                 text = f"cuts {cut + step} bits off the product that c{i} is added to, not {cut}"
                 other = dataclasses.replace(a, cuts=cuts)
                 yield Hypothesis(f"product below c{i} cut by {cut + step}", text, _model(other))
-    for i in range(a.degree + 1):
+    for i, width in enumerate(a.widths):
         text = f"does not add c{i}" if i < a.degree else f"leaves out the term of degree {i}"
-        yield Hypothesis(f"c{i} missing", text, _changed(_Missing, a, place=i))
-        yield Hypothesis(f"c{i} unsigned", f"takes the coefficients c{i} as unsigned", _changed(_Unsigned, a, place=i))
+        yield Hypothesis(f"c{i} missing", text, _wrong(a, evaluate=_with_coefficient(a, i, lambda c: 0)))
+        unsigned = _with_coefficient(a, i, lambda c, width=width: c & (1 << width) - 1)  # type: ignore[misc]
+        text = f"takes the coefficients c{i} as unsigned"
+        yield Hypothesis(f"c{i} unsigned", text, _wrong(a, evaluate=unsigned))
+
+
+def _with_coefficient(a: Approximation, place: int, other: Callable[[int], int]) -> Callable[[Sequence[int], int], int]:
+    """The polynomial with another coefficient."""
+    return lambda row, d: horner([other(c) if i == place else c for i, c in enumerate(row)], d, a.cuts)
+
+
+def _cutting(a: Approximation, place: int, cut_by: Callable[[int, int], int]) -> Callable[[Sequence[int], int], int]:
+    """The polynomial with another cut of the product that a coefficient is added to."""
+
+    def evaluate(row: Sequence[int], d: int) -> int:
+        total = row[-1]
+        for i in range(a.degree - 1, -1, -1):
+            product = total * d
+            total = row[i] + (cut_by(product, a.cuts[i]) if i == place else product >> a.cuts[i])
+        return total
+
+    return evaluate
+
+
+def _nearest(product: int, cut: int) -> int:
+    """To nearest, ties up."""
+    return product + (1 << cut >> 1) >> cut
+
+
+def _toward_zero(product: int, cut: int) -> int:
+    return -(-product >> cut) if product < 0 else product >> cut
 
 
 def _roundings(a: Approximation) -> Iterator[Hypothesis]:
@@ -224,44 +210,26 @@ def _roundings(a: Approximation) -> Iterator[Hypothesis]:
 # -- the ends, the sign, the answer ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Endless(Approximation):
-    """Below the table, its first row holds; or above it, its last row, or nothing but zero."""
-
-    end: str = "small"
-
-    def of_part(self, part: Part, magnitude: int, code: int) -> Value:
-        if self.end == "small" and magnitude < part.first and part.rows:
-            return self.of_row(part, 0, self.distance(magnitude))
-        if self.end != "small" and part.after <= magnitude <= self.fmt.inf_code and part.rows:
-            if self.end == "last row":
-                return self.of_row(part, len(part.rows) - 1, self.distance(magnitude))
-            return exact.zero(0)
-        return super().of_part(part, magnitude, code)
-
-
 def _ends(a: Approximation) -> Iterator[Hypothesis]:
     text = "computes the first segment below the table, too"
-    yield Hypothesis("first segment below the table", text, _changed(_Endless, a, end="small"))
+    yield Hypothesis("first segment below the table", text, _wrong(a, end="first row"))
     text = "does not saturate: it computes the last segment above the table"
-    yield Hypothesis("no saturation: last segment", text, _changed(_Endless, a, end="last row"))
+    yield Hypothesis("no saturation: last segment", text, _wrong(a, end="last row"))
     text = "does not saturate: it gives zero above the table"
-    yield Hypothesis("no saturation: zero", text, _changed(_Endless, a, end="zero"))
+    yield Hypothesis("no saturation: zero", text, _wrong(a, end="zero"))
 
 
 def _signs(a: Approximation) -> Iterator[Hypothesis]:
-    bit = a.fmt.sign_bit
-    plain = _model(a)
-    if not bit:
-        return
-    if a.symmetry != "odd":  # of those, that is the sign of the result
+    bit, plain, sign, nan = a.fmt.sign_bit, _model(a), a.out.sign_bit, a.nan_code
+    if bit and a.symmetry != "odd":  # of those, that is the sign of the result
         yield Hypothesis("operand's sign lost", "ignores the sign of the operand", lambda i: plain((i[0] & ~bit,)))
-    if a.out.sign_bit:
-        out, nan = a.out.sign_bit, a.nan_code
-        unsigned = _after(plain, lambda c: c if c == nan else c & ~out)
-        yield Hypothesis("result's sign lost", "loses the sign of the result", unsigned)
-        flipped = _after(plain, lambda c: c if c == nan else c ^ out)
-        yield Hypothesis("result's sign inverted", "gives every result the other sign", flipped)
+    for name, text, change in (
+        ("lost", "loses the sign of the result", lambda c: c & ~sign),
+        ("inverted", "gives every result the other sign", lambda c: c ^ sign),
+    ):
+        changed = with_change(plain, lambda _, x, change=change: (x[0] if x[0] == nan else change(x[0]),))  # type: ignore[misc]
+        if bit and sign:
+            yield Hypothesis(f"result's sign {name}", text, changed)
 
 
 def _answers(unit: ApproximationUnit) -> Iterator[Hypothesis]:
@@ -281,4 +249,4 @@ def _answers(unit: ApproximationUnit) -> Iterator[Hypothesis]:
         sentence = f"gives results one ulp too {text} in magnitude"
         yield Hypothesis(f"one ulp too {text}", sentence, stepped(step, False))
         yield Hypothesis(f"one ulp too {text} in the table", f"{sentence}, in the table", stepped(step, True))
-    yield from wire_defects(out.width, lambda change: _after(plain, change))
+    yield from wire_defects(unit, plain)

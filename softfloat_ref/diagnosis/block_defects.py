@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST
-from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
+from softfloat_ref.diagnosis.defects import defective, replaced, within
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Output
-from softfloat_ref.diagnosis.operand_defects import hidden_bit, low_exponent, reading
-from softfloat_ref.diagnosis.rounding_defects import (
-    NARROW,
-    VALUE_DEFECTS,
-    rounded_to,
-    rounding_defects,
-    with_policy,
-)
-from softfloat_ref.diagnosis.twins import twins
+from softfloat_ref.diagnosis.operand_defects import narrow_defects, reading_defects, twin_elements, twins
+from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, VALUE_DEFECTS
+from softfloat_ref.diagnosis.roundings import to_format, with_policy
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32
 from softfloat_ref.oracle.blocks.quantize import (
@@ -33,7 +26,7 @@ from softfloat_ref.oracle.blocks.quantize import (
 )
 from softfloat_ref.oracle.blocks.scale_rules import Scale
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
-from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Overflow, Policy
 from softfloat_ref.oracle.rounding_steps import Destination, answer, destination, read, rounded
 from softfloat_ref.oracle.steps import Change, Function, Traced
@@ -49,68 +42,45 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     last = replaced(answer, lambda here, right, codes: right((*codes[1:], codes[0])))
     yield defective(unit, "scale last", "gives the scale after the elements, not before", last)
     yield from _scale_defects(unit)
-    yield from _twin_elements(unit)
+    for h, (_, text, twin) in zip(twin_elements(unit), twins(unit.block.element), strict=True):
+        yield h
+        text = f"has the right scale, and takes the elements' format for {text}"
+        kept = within(_ELEMENTS, to_format(lambda fmt, twin=twin: twin))  # type: ignore[misc]
+        yield defective(unit, f"{h.name}, scale kept", text, *kept)
     yield from _lane_defects(unit)
-    yield from _value_defects(unit)
+    unflushed = replaced(flush, lambda here, right, values, profile: list(values))
+    of_subnormals = "subnormals with exponent 0", "subnormals as normal"
+    yield from reading_defects(unit, ", in its values", of_subnormals, more=[unflushed])
+    yield from reading_defects(unit, ", in its values", ("sign ignored",))
+    yield from narrow_defects(unit, Policy())
     if not unit.policy.flush_outputs:
         flushing = within(_ELEMENTS, with_policy(flush_outputs=True))
         yield defective(unit, "flush_outputs = on", "flushes tiny elements to zero", *flushing)
     to = destination(unit.block.element, unit.policy)
-    for row in rounding_defects():
-        if not row.name.startswith("output") and row.fits(to):
-            changes = within(_ELEMENTS, row.changes)
-            yield defective(unit, row.name, f"{row.description}, in its elements", *changes, size=row.size)
-
-
-def _twin_elements(unit: QuantizeUnit) -> Iterator[Hypothesis]:
-    """Elements taken for the format's twin: in scale and elements, or in the elements alone."""
-    for name, text, twin in twins(unit.block.element):
-        other = dataclasses.replace(unit, block=dataclasses.replace(unit.block, element=twin))
-        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {text}", Faulty(other))
-        yield defective(
-            unit,
-            f"elements as {name}, scale kept",
-            f"has the right scale, and takes the elements' format for {text}",
-            *within(_ELEMENTS, _rounding_to(twin)),
-        )
-
-
-def _rounding_to(fmt: Format) -> tuple[Change, ...]:
-    return (replaced(rounded, lambda here, right, x, r, to: right(x, r, to.to(fmt))),)
+    for row in ROUNDING_DEFECTS:
+        if not row.of_output and row.fits(to):
+            yield row.of(unit, _ELEMENTS, where=", in its elements")
 
 
 def suggested_by(unit: QuantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """Defects with a number that mismatches suggest: how far the scale is off, and the elements of a NaN scale."""
     scale, element = unit.block.scale, unit.block.element
-    for by in usual(c.got[0] - c.expected[0] for c in cases):
-        steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
-        shifted = partial(_moved_by, by=by, scale=scale)
-        yield defective(unit, f"scale {steps}", f"has its scale {steps}, and divides by that", _scale(shifted), size=3)
-        yield defective(
-            unit,
-            f"scale byte {steps}",
-            f"outputs a scale {steps}, but divides by the right one",
-            _scale_given(shifted),
-            size=3,
-        )
+    for by, steps in usual(c.got[0] - c.expected[0] for c in cases):
+        off = partial(_moved_by, by, scale=scale)
+        both = replaced(block_scale, lambda here, right, *args, off=off: off(right(*args)))
+        yield defective(unit, f"scale {steps}", f"has its scale {steps}, and divides by that", both, size=3)
+        text = f"outputs a scale {steps}, but divides by the right one"
+        yield defective(unit, f"scale byte {steps}", text, _scale_given(off), size=3)
     nan = scale.canonical_nan if scale.has_nan else -1
     wrong = [c for c in cases if not c.agrees and c.expected[0] == nan == c.got[0]]
     if wrong and len({x for c in wrong for x in c.got[1:]}) == 1:
-        yield defective(
-            unit,
-            f"elements {element.hex(wrong[0].got[1])} under a NaN scale",
-            f"gives {element.hex(wrong[0].got[1])} for every element under a NaN scale",
-            replaced(answer, partial(_all_elements, nan, wrong[0].got[1])),
-        )
+        code = wrong[0].got[1]
 
+        def filled(here: Traced, right: Function, codes: Output) -> Output:
+            return right((nan, *(code,) * (len(codes) - 1)) if codes[0] == nan else codes)  # type: ignore[no-any-return]
 
-def _all_elements(nan: int, code: int, here: Traced, right: Function, codes: tuple[int, ...]) -> Output:
-    return right((nan, *(code,) * (len(codes) - 1)) if codes[0] == nan else codes)  # type: ignore[no-any-return]
-
-
-def _scale(moved: Callable[[int], int]) -> Change:
-    """Another scale, by which elements are divided too."""
-    return replaced(block_scale, lambda here, right, *args: moved(right(*args)))
+        text = f"gives {element.hex(code)} for every element under a NaN scale"
+        yield defective(unit, f"elements {element.hex(code)} under a NaN scale", text, replaced(answer, filled))
 
 
 def _scale_given(moved: Callable[[int], int]) -> Change:
@@ -118,10 +88,15 @@ def _scale_given(moved: Callable[[int], int]) -> Change:
     return replaced(answer, lambda here, right, codes: right((moved(codes[0]), *codes[1:])))
 
 
-def usual(offsets: Iterable[int]) -> list[int]:
-    """The two most frequent offsets, without zero."""
+def usual(offsets: Iterable[int]) -> Iterator[tuple[int, str]]:
+    """The two most frequent offsets, without zero; each also in words."""
     counted = Counter(x for x in offsets if x)
-    return [x for x, n in counted.most_common(2) if n >= FEWEST]
+    return ((x, offset_text(x)) for x, n in counted.most_common(2) if n >= FEWEST)
+
+
+def offset_text(by: int) -> str:
+    """By how many steps something is off."""
+    return f"{abs(by)} {'high' if by > 0 else 'low'}"
 
 
 # -- the scale -------------------------------------------------------------------------------------------------------
@@ -142,7 +117,7 @@ def _scale_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
             unit,
             f"scale byte {by:+d}",
             f"outputs a scale {text}, but divides by the right one",
-            _scale_given(lambda code, by=by: moved(code, by, scale)),  # type: ignore[misc]
+            _scale_given(partial(moved, by, scale=scale)),
         )
     if not scale.mantissa_bits:
         yield defective(
@@ -179,12 +154,12 @@ def _binades(by: int, here: Traced, right: Function, amax: Value, *args: Any) ->
     return right(amax._replace(exponent=amax.exponent + by), *args)  # type: ignore[no-any-return]
 
 
-def moved(code: int, by: int, scale: Format) -> int:
+def moved(by: int, code: int, scale: Format) -> int:
     """A scale moved by some binades, within its format; a NaN stays."""
-    return _moved_by(code, by << scale.mantissa_bits, scale)
+    return _moved_by(by << scale.mantissa_bits, code, scale)
 
 
-def _moved_by(code: int, by: int, scale: Format) -> int:
+def _moved_by(by: int, code: int, scale: Format) -> int:
     return code if scale.is_nan(code) else min(max(code + by, 0), scale.max_code)
 
 
@@ -220,7 +195,7 @@ def _saturating(here: Traced, right: Function, x: Value, r: int, to: Destination
 # -- lanes and values ------------------------------------------------------------------------------------------------
 
 
-def _lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
+def lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
     """Wrong orders of a block's lanes, each with a name and in words: the numbers of the lanes, as they come out."""
     order, half = list(range(size)), size // 2
     yield "lanes reversed", "has its lanes in reverse order", order[::-1]
@@ -232,26 +207,9 @@ def _lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
 
 
 def _lane_defects(unit: QuantizeUnit | DequantizeUnit) -> Iterator[Hypothesis]:
-    for name, text, order in _lane_orders(unit.block.size):
+    for name, text, order in lane_orders(unit.block.size):
         reordered = replaced(lanes, lambda here, right, c, order=order: right(tuple(c[i] for i in order)))
         yield defective(unit, name, text, reordered)
-
-
-def _value_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
-    fmt = unit.values
-    unflushed = replaced(flush, lambda here, right, values, profile: list(values))
-    for name, text, change_of in (
-        ("subnormals as normal", "treats subnormal values as normal, with a leading one", hidden_bit),
-        ("subnormals with exponent 0", "gives subnormal values the exponent 0 instead of 1", low_exponent),
-    ):
-        yield defective(unit, name, text, reading(change_of), unflushed)
-    positive = reading(lambda code, x, fmt: x._replace(sign=0))
-    yield defective(unit, "sign ignored", "ignores the values' sign", positive)
-    for name in NARROW:
-        if CATALOGUE[name].mantissa_bits < fmt.mantissa_bits:
-            narrow = rounded_to(name, Policy())
-            read_narrow = reading(lambda code, x, fmt, narrow=narrow: narrow(x))  # type: ignore[misc]
-            yield defective(unit, f"values rounded to {name}", f"rounds its values to {name} first", read_narrow)
 
 
 # -- dequantization --------------------------------------------------------------------------------------------------
@@ -259,48 +217,36 @@ def _value_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
 
 def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     """Every listed defect that the dequantization can have."""
-    scale, element = unit.block.scale, unit.block.element
-    to = to_fp32(unit.profile.dequantize_overflow == "saturate")
-    for row in (*VALUE_DEFECTS, *rounding_defects()):
-        if row.fits(to):
-            yield defective(unit, row.name, row.description, *row.changes)
-    for by in (1, -1):
-        yield defective(unit, f"scale {by:+d}", f"reads the scale one step off ({by:+d})", *_scale_read(by))
-    zeroed = replaced(answer, _zeros_under_scale_0)
+    scale, to = unit.block.scale, to_fp32(unit.profile.dequantize_overflow == "saturate")
+    yield from (row.of(unit) for row in (*VALUE_DEFECTS, *ROUNDING_DEFECTS) if row.fits(to))
+    for by in ("+1", "-1"):
+        off = _scale_read(partial(moved, int(by)))
+        yield defective(unit, f"scale {by}", f"reads the scale one step off ({by})", *off)
+    zeroed = replaced(
+        answer,
+        lambda here, right, codes: right(codes if here.case.inputs[0] else tuple(x & FP32.sign_bit for x in codes)),
+    )
     yield defective(unit, "scale 00 as 0.0", "treats the smallest scale as zero or infinitely small", zeroed)
     if scale.has_nan:
-        number = _other_codes(lambda code: scale.max_code if code == scale.canonical_nan else code)
-        text = "treats the NaN of the scale as a number"
-        yield defective(unit, "NaN scale a number", text, *within("scale", number))
-    for name, text, twin in twins(element):
-        other = dataclasses.replace(unit, block=dataclasses.replace(unit.block, element=twin))
-        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {text}", Faulty(other))
+        number = _scale_read(lambda code, fmt: fmt.max_code if code == fmt.canonical_nan else code)
+        yield defective(unit, "NaN scale a number", "treats the NaN of the scale as a number", *number)
+    yield from twin_elements(unit)
     yield from _lane_defects(unit)
 
 
-def _other_codes(other: Callable[[int], int]) -> tuple[Change, ...]:
-    """Other codes read than those given."""
-    return (replaced(read, lambda here, right, code, decode, fmt: right(other(code), decode, fmt)),)
-
-
-def _scale_read(by: int) -> tuple[Change, ...]:
-    """A scale read some binades off."""
-    off = replaced(read, lambda here, right, code, decode, fmt: right(moved(code, by, fmt), decode, fmt))
-    return within("scale", [off])
-
-
-def _zeros_under_scale_0(here: Traced, right: Function, codes: tuple[int, ...]) -> Output:
-    return right(codes if here.case.inputs[0] else tuple(x & FP32.sign_bit for x in codes))  # type: ignore[no-any-return]
+def _scale_read(other: Callable[[int, Format], int]) -> tuple[Change, ...]:
+    """Another scale than the one given."""
+    wrong = replaced(read, lambda here, right, code, decode, fmt: right(other(code, fmt), decode, fmt))
+    return within("scale", [wrong])
 
 
 def values_suggested_by(unit: DequantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """A scale off by the number of binades that most wrong values are off; one lane with one value."""
     pairs = (pair for c in cases if not c.agrees for pair in zip(c.got, c.expected, strict=True))
-    for by in usual(binades_off(got, expected, FP32) for got, expected in pairs):
-        if abs(by) == 1:  # one of the listed defects
-            continue
-        steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
-        yield defective(unit, f"scale {steps}", f"reads the scale {steps}", *_scale_read(by), size=3)
+    for by, steps in usual(binades_off(got, expected, FP32) for got, expected in pairs):
+        if abs(by) > 1:  # others are listed defects
+            off = _scale_read(partial(moved, by))
+            yield defective(unit, f"scale {steps}", f"reads the scale {steps}", *off, size=3)
     wrong = {(i, x) for c in cases for i, (x, y) in enumerate(zip(c.got, c.expected, strict=True)) if x != y}
     if len(wrong) == 1:
         ((lane, code),) = wrong

@@ -6,14 +6,14 @@ changes of several defects together are one device with all of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.conditions import Holds
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, Stepwise
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model, Output, with_change
 from softfloat_ref.oracle.rounding_steps import answer
 from softfloat_ref.oracle.steps import Change, Function, Known, Plan, Traced, values_of
 from softfloat_ref.units import SteppedUnit
@@ -31,7 +31,12 @@ def within(part: object, changes: Sequence[Change]) -> tuple[Change, ...]:
     return tuple(c._replace(parts=(part, *c.parts)) for c in changes)
 
 
-class Asked:
+def in_parts(parts: Sequence[object], change: Change) -> tuple[Change, ...]:
+    """A change in each of some parts; without parts, everywhere."""
+    return tuple(c for part in parts for c in within(part, [change])) if parts else (change,)
+
+
+class CaseContext:
     """What a change may look at besides the steps: the unit, and the inputs of the case; and its right answer."""
 
     __slots__ = ("_held", "_right", "inputs", "unit")
@@ -63,9 +68,8 @@ def where(holds: Holds, changes: Sequence[Change]) -> tuple[Change, ...]:
     return tuple(c._replace(wrong=conditional(c.wrong)) for c in changes)
 
 
-_MOST_CODES: Final = (
-    1 << 15
-)  # input codes of the cases of a unit whose steps are kept: those on which all hypotheses are tried
+# Input codes of the cases of a unit whose steps are kept: those on which all hypotheses are tried.
+_MOST_CODES: Final = 1 << 15
 _MOST_ANSWERS: Final = 1 << 9  # that a model remembers: it is tried on the same cases again under another fault
 _MOST_UNITS: Final = 8
 _Runs = dict[tuple[int, ...], list[Any]]
@@ -82,7 +86,7 @@ def _runs_of(unit: SteppedUnit) -> _Runs:
 
 
 @dataclass(frozen=True)
-class Faulty(Stepwise):
+class Faulty:
     """A unit with some steps replaced. Without changes it is the unit itself."""
 
     unit: SteppedUnit
@@ -107,7 +111,7 @@ class Faulty(Stepwise):
                 return tuple(self.unit.answer(codes))
             values = self._runs.get(codes) or self._values(codes)
             right, known = (None, None) if values is None else (values[-1], Known(values))
-            run = Traced(self._plan, Asked(self.unit, codes, right), known)
+            run = Traced(self._plan, CaseContext(self.unit, codes, right), known)
             if values is not None and self._last_only:
                 return run(answer, values[-1])
             return tuple(self.unit.computed(run, codes, MORE_BITS))
@@ -143,6 +147,7 @@ class Faulty(Stepwise):
         return values
 
     def joined(self, other: Model) -> Faulty | None:
+        """The device with the wrong steps of both; None if the other has none, or adds none."""
         if not isinstance(other, Faulty):
             return None
         if not other.changes:  # another unit, whatever its faults
@@ -155,3 +160,27 @@ class Faulty(Stepwise):
 def defective(unit: SteppedUnit, name: str, description: str, *changes: Change, size: int = 2) -> Hypothesis:
     """A unit with replaced steps, as a hypothesis."""
     return Hypothesis(name, description, Faulty(unit, changes), size=size)
+
+
+def answering(unit: Any, change: Callable[[Inputs, Output], Output], under: Model | None = None) -> Model:
+    """A unit whose answer is changed: from its inputs and the right codes. under: another model of it to change."""
+    if under is not None:
+        return with_change(under, change)
+
+    def wrong(here: Traced, right: Function, codes: Output) -> Output:
+        return right(change(here.case.inputs, codes))  # type: ignore[no-any-return]
+
+    return Faulty(unit, (replaced(answer, wrong),))
+
+
+def flags_kept(h: Hypothesis, changed: int = 0) -> Hypothesis:
+    """A defect of an operation that raises the right flags. changed: flags that are not kept."""
+
+    def wrong(here: Traced, right: Function, codes: Output) -> Output:
+        kept = here.case.unit.answer(here.case.inputs)[1] & ~changed
+        return right((codes[0], kept | codes[1] & changed))  # type: ignore[no-any-return]
+
+    model = cast(Faulty, h.model)
+    more = (*model.changes, replaced(answer, wrong))
+    text = f"{h.description}, but raises the right flags"
+    return h._replace(name=f"{h.name}, flags kept", description=text, model=replace(model, changes=more))

@@ -5,19 +5,18 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.search import find_first
-from softfloat_ref.diagnosis.block_defects import binades_off, usual
-from softfloat_ref.diagnosis.block_defects import moved as moved_scale
-from softfloat_ref.diagnosis.defects import defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
-from softfloat_ref.diagnosis.operand_defects import flushed, hidden_bit, low_exponent, reading
-from softfloat_ref.diagnosis.remembered import Products, dot_model
-from softfloat_ref.diagnosis.rounding_defects import RoundingDefect, rounding_defects, with_policy
+from softfloat_ref.diagnosis.block_defects import binades_off, moved, usual
+from softfloat_ref.diagnosis.defects import defective, in_parts, replaced, within
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model
+from softfloat_ref.diagnosis.operand_defects import OPERAND_NAMES, TWINS, reading, reading_defects, twins
+from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingDefect
+from softfloat_ref.diagnosis.roundings import with_policy, with_zero
 from softfloat_ref.diagnosis.sum_defects import sum_defects, wrapped_products
-from softfloat_ref.diagnosis.twins import TWINS, twins
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.dots import Operand, block_factor, in_order
 from softfloat_ref.oracle.accumulate.evaluate import narrowed
@@ -30,18 +29,25 @@ from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import DotUnit
 
 _FORMATS: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
+_OF_SUBNORMALS: Final = [x for x in OPERAND_NAMES if "subnormals" in x]
 _LAST_ROUND: Final = re.compile(r"-> (\w+):(\w+)")
 
 
-def dot_defects(unit: DotUnit, products: Products) -> Iterator[Hypothesis]:
-    """Every listed defect that the dot product can have. products: cached products of questions, as for `dot_model`."""
-    yield from _held_defects(unit, products)
+def dot_defects(unit: DotUnit, model_of: Callable[[DotUnit], Model]) -> Iterator[Hypothesis]:
+    """Every listed defect that the dot product can have. model_of: how another dot product answers."""
+    yield from _held_defects(unit, model_of)
     yield from _rounding_defects(unit)
     yield from _lane_defects(unit)
     yield from _operand_defects(unit)
     yield from _twin_elements(unit)
     yield from _scale_defects(unit)
-    yield from _zero_defects(unit)
+    for sign, shown in ((0, "+0"), (1, "-0")):
+
+        def signed(here: Traced, right: Function, codes: Sequence[int], sign: int = sign) -> Any:
+            *steps, code, flags = codes
+            return right((*steps, with_zero(sign, code, unit.out), flags))
+
+        yield defective(unit, f"zeros {shown}", f"gives {shown} for every zero", replaced(answer, signed))
     yield from sum_defects(unit)
 
 
@@ -59,13 +65,10 @@ def _rounding_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     if len(rounds) > 1:
         of = {"inner": "of inner sums", "last": "of the last sum", **of}
     destinations = [_destination(unit, x) for x in rounds]
-    for row in (*rounding_defects(), *_POLICIES):
-        if row.name.startswith("output") or not any(map(row.fits, destinations)):
-            continue
-        changes = row.where_it_fits
-        for part, shown in of.items():
-            text = f"{row.description}, in the rounding {shown}"
-            yield defective(unit, f"{row.name} {shown}", text, *within(part, changes))
+    for row in (*ROUNDING_DEFECTS, *_POLICIES):
+        if not row.of_output and any(map(row.fits, destinations)):
+            for part, shown in of.items():
+                yield row.guarded.of(unit, part, f" {shown}", f", in the rounding {shown}")
 
 
 def _destination(unit: DotUnit, node: Round) -> Destination:
@@ -75,7 +78,7 @@ def _destination(unit: DotUnit, node: Round) -> Destination:
     return destination(narrowed(fmt, to.kept), rules.policy(to.rounding), rules.overflow, rules.zero)
 
 
-def _held_defects(unit: DotUnit, products: Products) -> Iterator[Hypothesis]:
+def _held_defects(unit: DotUnit, model_of: Callable[[DotUnit], Model]) -> Iterator[Hypothesis]:
     """The running result rounded to another format first, and then to its own."""
     tree = unit.accumulator.tree
     last = list(_LAST_ROUND.finditer(tree))[-1:]
@@ -87,7 +90,7 @@ def _held_defects(unit: DotUnit, products: Products) -> Iterator[Hypothesis]:
             except Error:
                 continue
             text = f"keeps the running result in {name}"
-            yield Hypothesis(f"running result in {name}", text, dot_model(other, products))
+            yield Hypothesis(f"running result in {name}", text, model_of(other))
 
 
 # -- lanes, operands, scales -----------------------------------------------------------------------------------------
@@ -107,14 +110,10 @@ def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         name = ends.get(lane, f"lane {lane}")
         text = f"leaves {'the ' if lane in ends else ''}{name} out of the sum"
         yield defective(unit, f"{name} left out", text, *within(("a", lane), [replaced(read, _zero)]))
-    for lane, name in ((0, "first"), (k - 1, "last")):
-        for side in "ab":
-            yield defective(
-                unit,
-                f"NaN in the {name} lane of {side} a number",
-                f"treats a NaN in the {name} lane of {side} as a number",
-                *within((side, lane), [_number_lane(side, lane)]),
-            )
+    for (lane, name), side in product(((0, "first"), (k - 1, "last")), "ab"):
+        text = f"treats a NaN in the {name} lane of {side} as a number"
+        number = within((side, lane), [_number_lane(side, lane)])
+        yield defective(unit, f"NaN in the {name} lane of {side} a number", text, *number)
     without_c = within("c", [replaced(read, lambda here, right, code, decode, fmt: right(0, decode, fmt))])
     yield defective(unit, "c left out", "leaves c out of the sum", *without_c)
     reverse = replaced(in_order, lambda here, right, terms: right(terms[::-1]))
@@ -157,52 +156,32 @@ def _doubled(code: int, x: Value, fmt: Format) -> Value:
     return x._replace(exponent=x.exponent + 1) if normal else x
 
 
-_ELEMENT_DEFECTS: Final[tuple[tuple[str, str, Callable[[int, Value, Format], Value]], ...]] = (
-    ("subnormals flushed", "treats subnormal elements as zero", flushed),
-    ("subnormals with exponent 0", "gives subnormal elements the exponent 0 in place of 1", low_exponent),
-    ("subnormals as normal", "treats subnormal elements as normal ones", hidden_bit),
-    (
-        "normals x2",
-        "uses the exponent field unadjusted, so that normal elements count twice relative to subnormal ones",
-        _doubled,
-    ),
-)
-
-
 _SIDES: Final = {"ab": "", "a": " of a", "b": " of b"}
 
 
-def _in(sides: str, changes: Callable[[int], Change]) -> list[Change]:
-    """A change of each of these sides, by their numbers."""
-    return [c for side in sides for c in within(side, [changes("ab".index(side))])]
-
-
 def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
-    for name, text, change in _ELEMENT_DEFECTS:
-        for sides, of in _SIDES.items():
-            changes = _in(sides, lambda i, change=change: reading(change))  # type: ignore[misc]
-            yield defective(unit, f"{name}{of}", text + of, *changes)
-            if name == "normals x2":
-                wraps = f"{text}{of}; products too large for their width wrap around"
-                held = wrapped_products(unit.setting.formats)
-                yield defective(unit, f"{name}{of}, products wrap", wraps, *changes, held)
+    for sides, of in _SIDES.items():
+        yield from reading_defects(unit, f", in its elements{of}", _OF_SUBNORMALS, sides, of=of)
+        doubled = in_parts(sides, reading(_doubled))
+        text = f"uses the exponent field{of} unadjusted, so that normal elements count twice relative to subnormal ones"
+        yield defective(unit, f"normals x2{of}", text, *doubled)
+        text = f"{text}; products too large for their width wrap around"
+        wraps = wrapped_products(unit.setting.formats)
+        yield defective(unit, f"normals x2{of}, products wrap", text, *doubled, wraps)
 
 
 def _twin_elements(unit: DotUnit) -> Iterator[Hypothesis]:
     """Elements read as in their format's twin, on both sides or on one."""
-    formats = unit.setting.formats
-    for sides, of in _SIDES.items():
-        for name in TWINS:
-            of_name = [{x.name: x for x in twins(f)}.get(name) for f in formats]
-            chosen = [x for side, x in zip("ab", of_name, strict=True) if side in sides]
-            if any(x is None for x in chosen):
-                continue
-            decoders = [x and unit.accumulator.decoder(x.fmt) for x in of_name]
-            text = find_first(x.difference for x in of_name if x is not None)
-            changes = _in(sides, lambda i, decoders=decoders: _read_by(decoders[i]))  # type: ignore[misc]
-            yield defective(
-                unit, f"elements{of} as {name}", f"takes the format of the elements{of} for {text}", *changes
-            )
+    formats = dict(zip("ab", unit.setting.formats, strict=True))
+    for (sides, of), name in product(_SIDES.items(), TWINS):
+        of_side = {side: {x.name: x for x in twins(formats[side])}.get(name) for side in sides}
+        known = {side: x for side, x in of_side.items() if x is not None}
+        if len(known) < len(sides):
+            continue
+        decoders = {side: unit.accumulator.decoder(x.fmt) for side, x in known.items()}
+        changes = (c for side, decode in decoders.items() for c in within(side, [_read_by(decode)]))
+        text = f"takes the format of the elements{of} for {known[sides[0]].difference}"
+        yield defective(unit, f"elements{of} as {name}", text, *changes)
 
 
 def _read_by(other: Decode) -> Change:
@@ -211,11 +190,10 @@ def _read_by(other: Decode) -> Change:
 
 def dot_suggested_by(unit: DotUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """A scale off by the number of binades that most wrong results are off."""
-    for by in usual(binades_off(c.got[0], c.expected[0], unit.out) for c in cases if not c.agrees):
-        steps = f"{abs(by)} {'high' if by > 0 else 'low'}"
+    for by, steps in usual(binades_off(c.got[0], c.expected[0], unit.out) for c in cases if not c.agrees):
         for side in "ab":
             if (scale := getattr(getattr(unit, side), "scale", None)) is not None:
-                off = _scales(side, lambda s, by=by, scale=scale: moved_scale(s, by, scale))  # type: ignore[misc]
+                off = _scales(side, partial(moved, by, scale=scale))
                 yield defective(unit, f"scale of {side} {steps}", f"reads the scale of {side} {steps}", *off, size=3)
 
 
@@ -256,14 +234,3 @@ def _one_more(side: str, scale: Format) -> Change:
         return right(dataclasses.replace(x, scales=tuple(more)), position)  # type: ignore[no-any-return]
 
     return replaced(block_factor, wrong)
-
-
-def _zero_defects(unit: DotUnit) -> Iterator[Hypothesis]:
-    out = unit.out
-    for sign, shown in ((0, "+0"), (1, "-0")):
-
-        def signed(here: Traced, right: Function, codes: Sequence[int], sign: int = sign) -> Any:
-            *steps, code, flags = codes
-            return right((*steps, code if code & out.magnitude_mask else out.sign_bit * sign, flags))
-
-        yield defective(unit, f"zeros {shown}", f"gives {shown} for every zero", replaced(answer, signed))

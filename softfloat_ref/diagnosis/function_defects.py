@@ -6,20 +6,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from typing import Final, cast
+from typing import Final
 
-from softfloat_ref.diagnosis.defects import Faulty
+from softfloat_ref.diagnosis.defects import Faulty, answering, defective, flags_kept
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Output
-from softfloat_ref.diagnosis.operation_models import FLAGS_KEPT, ScalarOperation, Values, exactly_wrong, of_values
+from softfloat_ref.diagnosis.operation_models import Values, of_values, wrong_result
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT
+from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import shortest
 from softfloat_ref.oracle.operations import Context, Operation, evaluator
+from softfloat_ref.oracle.operations.curve import Curve
 from softfloat_ref.oracle.operations.table import Outcome
 from softfloat_ref.oracle.rounding import RNE, round_to_unit
 from softfloat_ref.oracle.steps import Change, Function
+from softfloat_ref.units import OperationUnit
 
 _LOOSE_SIZE: Final = 10  # size of a hypothesis that allows several answers
 _CONSTANT_BITS: Final = (8, 11, 16, 24, 32, 33, 48, 53, 64, 66)  # of a constant: single and double words, x87's 66
@@ -27,41 +30,43 @@ _KNOWN_BITS: Final = 128  # bits to which the constants of the rows are known
 _FARTHEST_EXPONENT: Final = 1 << 12  # exponent beyond which no device reduces
 
 
-def function_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
+def function_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
     """The listed defects of a function's rounding and range reduction."""
-    if s.sig.operation.curve is None:
+    curve = unit.signature.operation.curve
+    if curve is None:
         return
     for by, word in ((1, "high"), (-1, "low")):
-        model = s.after(partial(_off, s, by))
+        model = answering(unit, partial(_off, unit.out, by))
         yield Hypothesis(f"one ulp {word}", f"has every inexact result one ulp too {word} in magnitude", model)
-    if not s.policy.random_count:
-        yield from _not_correctly_rounded(s)
-    yield from _short_constants(s)
+    if not unit.policy.random_count:
+        yield from _not_correctly_rounded(unit)
+    if curve.period or curve.doubling:
+        yield from _short_constants(unit, curve)
 
 
 # -- rounding ----------------------------------------------------------------------------------------------------------
 
 
-def _off(s: ScalarOperation, by: int, codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
-    return (_beside(s, code, by) if flags & INEXACT else code), flags
+def _off(out: Format, by: int, inputs: Inputs, codes: Output) -> Output:
+    code, flags = codes
+    return (_beside(out, code, by) if flags & INEXACT else code), flags
 
 
-def _beside(s: ScalarOperation, code: int, by: int) -> int:
+def _beside(out: Format, code: int, by: int) -> int:
     """The code of the next number of that sign, if there is one."""
-    out = s.sig.out
     size = (code & out.magnitude_mask) + by
     inside = decoder(out)(code).kind == FINITE and out.min_code * int(not out.zero) <= size <= out.max_code
     return code + by if inside else code
 
 
-def _not_correctly_rounded(s: ScalarOperation) -> Iterator[Hypothesis]:
-    right = s.plain()
-    ends = [evaluator(s.sig, s.policy.replace(rounding=mode)) for mode in ("rdn", "rup")]
+def _not_correctly_rounded(unit: OperationUnit) -> Iterator[Hypothesis]:
+    right = Faulty(unit)
+    ends = [evaluator(unit.signature, unit.policy.replace(rounding=mode)) for mode in ("rdn", "rup")]
 
     def neighbours(inputs: Inputs) -> Iterator[Output]:
         _, flags = right(inputs) or (0, 0)
         for run in ends:
-            code, raised = run(inputs[: s.arity], 0)
+            code, raised = run(inputs[: len(unit.formats)], 0)
             yield code, raised
             yield code, flags
 
@@ -69,34 +74,25 @@ def _not_correctly_rounded(s: ScalarOperation) -> Iterator[Hypothesis]:
         code, flags = right(inputs) or (0, 0)
         for by in (1, -1):
             if flags & INEXACT:
-                yield _beside(s, code, by), flags
+                yield _beside(unit.out, code, by), flags
 
-    yield Hypothesis(
-        "faithful rounding",
-        "rounds faithfully: to one of the two numbers beside the exact result",
-        right,
-        size=_LOOSE_SIZE,
-        also=neighbours,
-    )
-    yield Hypothesis(
-        "off by one", "is up to one ulp beside the right result", right, size=_LOOSE_SIZE + 1, also=within_one
-    )
+    text = "rounds faithfully: to one of the two numbers beside the exact result"
+    yield Hypothesis("faithful rounding", text, right, size=_LOOSE_SIZE, also=neighbours)
+    text = "is up to one ulp beside the right result"
+    yield Hypothesis("off by one", text, right, size=_LOOSE_SIZE + 1, also=within_one)
 
 
 # -- range reduction ---------------------------------------------------------------------------------------------------
 
 
-def _short_constants(s: ScalarOperation) -> Iterator[Hypothesis]:
+def _short_constants(unit: OperationUnit, curve: Curve) -> Iterator[Hypothesis]:
     """The operand reduced by multiples of a constant of so many bits: a period, or what doubles the result."""
-    curve = s.sig.operation.curve
-    if curve is None or not (curve.period or curve.doubling):
-        return
     known = Fraction(curve.period or curve.doubling)
     what = "its period" if curve.period else "what doubles the result"
     for bits in _CONSTANT_BITS:
         constant = _of_bits(known, bits)
         text = f"reduces its operand by multiples of {what} with a constant of {bits} bits"
-        yield s.defect(f"reduction by {bits} bits", text, _reduced(constant, bool(curve.doubling)))
+        yield defective(unit, f"reduction by {bits} bits", text, _reduced(constant, bool(curve.doubling)))
 
 
 def _of_bits(x: Fraction, bits: int) -> Fraction:
@@ -119,7 +115,7 @@ def _reduced(constant: Fraction, doubles: bool) -> Change:
             value = value._replace(exponent=value.exponent + times)
         return value, flags
 
-    return exactly_wrong(wrong)
+    return wrong_result(wrong)
 
 
 def _value(x: Fraction, sign_of_zero: int) -> Value:
@@ -129,11 +125,11 @@ def _value(x: Fraction, sign_of_zero: int) -> Value:
 # -- limits of the operand ---------------------------------------------------------------------------------------------
 
 
-def function_suggested_by(s: ScalarOperation, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+def function_suggested_by(unit: OperationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """What a device may do with operands beyond the least one, by magnitude, of which it is wrong."""
-    if s.sig.operation.curve is None or s.arity != 1:
+    if unit.signature.operation.curve is None or len(unit.formats) != 1:
         return
-    decode = decoder(s.sig.formats[0])
+    decode = decoder(unit.formats[0])
     wrong = [x for c in cases if not c.agrees and (x := decode(c.inputs[0])).kind == FINITE and x.significand]
     if not wrong:
         return
@@ -142,13 +138,11 @@ def function_suggested_by(s: ScalarOperation, cases: Sequence[AnsweredCase]) -> 
     least = min((exact.magnitude(x) for x in wrong), key=Value.as_fraction)
     for side in sides:
         for limit in _rounder(least):
-            yield _beyond(s, side, limit, "clamped", "takes operands {} as that", partial(_clamped, limit))
+            yield _beyond(unit, side, limit, "clamped", "takes operands {} as that", partial(_clamped, limit))
         for name, text, change in _BEYOND_DEFECTS:
-            h = _beyond(s, side, least, name, text, change)
+            h = _beyond(unit, side, least, name, text, change)
             yield h
-            also = f"{h.description}, but raises the right flags"
-            model = Faulty(s.unit, (*cast(Faulty, h.model).changes, FLAGS_KEPT))
-            yield h._replace(name=f"{h.name}, flags kept", description=also, model=model)
+            yield flags_kept(h)
 
 
 def _rounder(x: Value) -> list[Value]:
@@ -171,7 +165,7 @@ _BEYOND_DEFECTS: Final[tuple[tuple[str, str, Callable[[Value], Value]], ...]] = 
 
 
 def _beyond(
-    s: ScalarOperation, side: int | None, limit: Value, name: str, text: str, change: Callable[[Value], Value]
+    unit: OperationUnit, side: int | None, limit: Value, name: str, text: str, change: Callable[[Value], Value]
 ) -> Hypothesis:
     size = limit.as_fraction()
 
@@ -183,4 +177,4 @@ def _beyond(
     shown = shortest(limit)
     where = {None: f"of magnitude {shown} or more", 0: f"of {shown} or more", 1: f"of -{shown} or less"}[side]
     at = {None: f"|a| >= {shown}", 0: f"a >= {shown}", 1: f"a <= -{shown}"}[side]
-    return Hypothesis(f"{name} where {at}", text.format(where), Faulty(s.unit, (of_values(changed),)), size=3)
+    return defective(unit, f"{name} where {at}", text.format(where), of_values(changed), size=3)

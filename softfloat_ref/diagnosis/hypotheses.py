@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -15,18 +14,6 @@ from softfloat_ref.units import Unit
 Inputs = Sequence[int]
 Output = tuple[int, ...]  # the codes of the results, then flags if the unit has any
 Model = Callable[[Inputs], Output | None]  # None: no answer is defined for these operands
-
-
-class Stepwise(ABC):
-    """A model made of steps, some of them wrong. Two of them may be one device, with the wrong steps of both."""
-
-    @abstractmethod
-    def __call__(self, inputs: Inputs) -> Output | None:
-        """The answer."""
-
-    @abstractmethod
-    def joined(self, other: Model) -> Model | None:
-        """The device with the wrong steps of both; None if they are not made alike, or the other adds none."""
 
 
 class Hypothesis(NamedTuple):

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final, Generic
 
 from softfloat_ref.diagnosis.asking import Asker
-from softfloat_ref.diagnosis.candidates import Candidate, Question, best_question, classes
+from softfloat_ref.diagnosis.candidates import Candidate, Question, best_question, classes, with_ranges
 from softfloat_ref.diagnosis.findings import Finding
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Output
-from softfloat_ref.diagnosis.name_ranges import with_ranges
 from softfloat_ref.diagnosis.ranking import Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
 from softfloat_ref.explanation.scalar import MAX_FLAGS

@@ -5,62 +5,73 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations, product
 from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects
-from softfloat_ref.diagnosis.defects import Faulty, replaced
+from softfloat_ref.diagnosis.defects import Faulty, defective, flags_kept, in_parts, replaced
 from softfloat_ref.diagnosis.function_defects import function_defects
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
-from softfloat_ref.diagnosis.operand_defects import operand_defects, taken_defects
+from softfloat_ref.diagnosis.operand_defects import OPERAND_NAMES, reading_defects, twins
 from softfloat_ref.diagnosis.operation_models import (
-    ScalarOperation,
+    ONE,
     Values,
+    all_nonzero,
     always_exact,
-    exactly_wrong,
+    cut_term,
     of_values,
-    taken,
+    other_operands,
+    wrong_result,
 )
 from softfloat_ref.diagnosis.random_defects import random_defects
-from softfloat_ref.diagnosis.rounding_defects import rounding_defects
+from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.codec import Decoder, decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
-from softfloat_ref.oracle.operations import OPERATIONS, Context, Operation, appended_zeros, evaluator
+from softfloat_ref.oracle.operations import OPERATIONS, Context, Operation, appended_zeros
 from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD, QUOTIENT, Formula
 from softfloat_ref.oracle.operations.steps import append_zeros
 from softfloat_ref.oracle.operations.table import LETTERS, Outcome, confused_with
 from softfloat_ref.oracle.rounding_steps import Destination, destination, read, rounded
 from softfloat_ref.oracle.steps import Function, Traced
+from softfloat_ref.units import OperationUnit
+
+_ALIGNED_PLACES: Final = (1, 2, 3, 4)  # that an adder may keep below the larger operand
 
 
-def scalar_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
-    """Every listed defect that the operation can have."""
-    yield from answer_defects(s)
-    if appended_zeros(s.sig, s.policy) is not None:
-        yield from _appended_defects(s)
+def operation_defects(unit: OperationUnit, source: str = "") -> Iterator[Hypothesis]:
+    """Every listed defect that the operation can have. source: the random source, if known."""
+    yield from answer_defects(unit)
+    if appended_zeros(unit.signature, unit.policy) is not None:
+        yield from _appended_defects(unit)
         return
-    if s.sig.operation.result == "float":
-        yield from _rounding_defects(s)
-    yield from operand_defects(s)
-    formula = s.sig.operation.formula
-    if formula is not None and formula.is_sum:
-        yield from _sum_defects(s, formula)
-    if formula == MULTIPLY_ADD:
-        yield from _fma_defects(s)
-    yield from function_defects(s)
-    if s.policy.random_count:
-        yield from random_defects(s.model, evaluator(s.sig, s.policy), s.policy.random_count, s.arity, s.source)
-    yield from _other_operations(s)
-    yield from taken_defects(s)
+    operation = unit.signature.operation
+    if operation.result == "float":
+        yield from _rounding_defects(unit)
+        yield from _operand_defects(unit)
+        yield from _twin_operands(unit)
+    if (formula := operation.formula) is not None:
+        if len(formula.terms) == 2 and all(len(term.factors) == 1 for term in formula.terms):
+            yield from _alignment_defects(unit, formula)
+        if formula.is_sum and unit.out.negative_zero:
+            for sign, shown in ((0, "+0"), (1, "-0")):
+                cancelled = wrong_result(partial(_cancelled, formula, sign))
+                yield defective(unit, f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", cancelled)
+        if formula == MULTIPLY_ADD:
+            yield from _fma_defects(unit)
+    yield from function_defects(unit)
+    if unit.policy.random_count:
+        yield from random_defects(unit, source)
+    yield from _other_operations(unit)
+    yield from _taken_defects(unit)
 
 
-def _appended_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
+def _appended_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
     """Of a conversion that only makes codes longer: it neither reads nor rounds."""
-    fmt = s.sig.formats[0]
+    fmt = unit.formats[0]
     step, every = 1 << fmt.mantissa_bits, range(fmt.magnitude_mask + 1)
     normal, subnormal = range(fmt.min_normal_code, fmt.max_code + 1), range(fmt.min_normal_code)
     rows: tuple[tuple[str, str, range, Callable[[int], int]], ...] = (
@@ -70,41 +81,68 @@ def _appended_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
         ("exponent -1", "has the result's exponent one too low", normal, lambda c: c - step),
         ("subnormals flushed", "treats subnormals as zero", subnormal, lambda c: c & fmt.sign_bit),
     )
-    for name, text, magnitudes, change in rows:
-        yield s.defect(name, text, replaced(append_zeros, partial(_changed_code, fmt, magnitudes, change)))
+    for name, text, of, change in rows:
+        changed = replaced(
+            append_zeros,
+            lambda here, right, c, n, of=of, change=change: right(change(c) if c & fmt.magnitude_mask in of else c, n),
+        )
+        yield defective(unit, name, text, changed)
 
 
-def _changed_code(
-    fmt: Format,
-    magnitudes: range,
-    change: Callable[[int], int],
-    here: Traced,
-    right: Function,
-    code: int,
-    zeros: int,
-) -> int:
-    """A code changed, if its magnitude is one of these."""
-    return right(change(code) if code & fmt.magnitude_mask in magnitudes else code, zeros)  # type: ignore[no-any-return]
+# -- rounding, operands ----------------------------------------------------------------------------------------------
 
 
-# -- rounding --------------------------------------------------------------------------------------------------------
+def _rounding_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
+    to, conversion = destination(unit.out, unit.policy), unit.signature.operation.is_conversion
+    for row in ROUNDING_DEFECTS:
+        if row.fits(to) and not (row.via and conversion and always_exact(unit.formats[0], row.via)):
+            yield row.of(unit)
 
 
-def _rounding_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
-    to, conversion = destination(s.sig.out, s.policy), s.sig.operation.is_conversion
-    for row in rounding_defects():
-        if row.fits(to) and not (row.via and conversion and always_exact(s.sig.formats[0], row.via)):
-            yield s.defect(row.name, row.description, *row.changes, size=row.size)
+def _operand_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
+    for letter, fmt in zip(LETTERS, unit.formats, strict=False):
+        if fmt.is_integer or fmt.twos_complement:
+            continue
+        names = [x for x in OPERAND_NAMES if fmt.subnormals == "gradual" or "subnormal" not in x]
+        of, where = (f" of {letter}", f" in operand {letter}") if len(unit.formats) > 1 else ("", "")
+        for h in reading_defects(unit, where, names, letter, of=of):
+            yield h
+            if h.name.startswith("subnormals flushed"):
+                yield flags_kept(h)
+
+
+def _twin_operands(unit: OperationUnit) -> Iterator[Hypothesis]:
+    """All operands of a format read as in its twin."""
+    for fmt in dict.fromkeys(unit.formats):
+        for name, text, twin in twins(fmt):
+            letters = [x for x, f in zip(LETTERS, unit.formats, strict=False) if f == fmt]
+            changes = in_parts(letters, replaced(read, partial(_read_as, decoder(twin))))
+            yield defective(unit, f"{fmt.name} operands as {name}", f"reads {fmt.name} as {text}", *changes)
+
+
+def _read_as(other: Decoder, here: Traced, right: Function, code: int, decode: Decoder, fmt: Format) -> Value:
+    """Codes read by another decoder, where it gives another kind of value."""
+    x, y = right(code, decode, fmt), other(code)
+    return x if x.kind == y.kind else y
+
+
+def _taken_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
+    """Another operand, or zero, taken for an operand: for operations of several operands of one format.
+
+    Such a device is seldom wrong in all cases: it selects the operand by mistake under some condition.
+    """
+    arity = len(unit.formats)
+    for i, fmt in enumerate(unit.formats):
+        if arity > 1 and fmt.zero:
+            text = f"takes zero for operand {LETTERS[i]}"
+            yield defective(unit, f"zero for {LETTERS[i]}", text, *other_operands((i, None)))
+    for i, j in permutations(range(arity), 2):
+        if unit.formats[i] == unit.formats[j]:
+            text = f"takes operand {LETTERS[j]} for operand {LETTERS[i]}"
+            yield defective(unit, f"{LETTERS[j]} for {LETTERS[i]}", text, *other_operands((i, j)))
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------
-
-
-def _sum_defects(s: ScalarOperation, formula: Formula) -> Iterator[Hypothesis]:
-    if s.sig.out.negative_zero:
-        for sign, shown in ((0, "+0"), (1, "-0")):
-            cancelled = exactly_wrong(partial(_cancelled, formula, sign))
-            yield s.defect(f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", cancelled)
 
 
 def _cancelled(formula: Formula, sign: int, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
@@ -115,34 +153,69 @@ def _cancelled(formula: Formula, sign: int, right: Function, op: Operation, ctx:
     return value, flags
 
 
+def _smaller(terms: Values) -> int:
+    return min((0, 1), key=lambda i: exact.top(terms[i]))
+
+
+def _below(places: int, what: str) -> str:
+    return f"{places} place{'s' * (places > 1)} below {what}"
+
+
+def _alignment_defects(unit: OperationUnit, formula: Formula) -> Iterator[Hypothesis]:
+    """Adders of two operands that lose what alignment shifts out of the smaller one, or do not borrow for it; and
+    multiply-adds used as adders, which lose it below a whole product, of one operand only."""
+    for places in _ALIGNED_PLACES:
+        yield from _cut_defects(unit, formula, places, "smaller addend", "the smaller operand", "the larger", _smaller)
+    fraction = unit.formats[0].mantissa_bits
+    for i, places in product((0, 1), sorted({wide + x for wide in (0, fraction) for x in _ALIGNED_PLACES})):
+        one, other = LETTERS[i], f"operand {LETTERS[1 - i]}"
+
+        def chosen(terms: Values, i: int = i) -> int | None:
+            return i if _smaller(terms) == i else None
+
+        cut, _ = _cut_defects(unit, formula, places, one, f"operand {one}", other, chosen)
+        yield cut
+
+
+def _cut_defects(
+    unit: OperationUnit,
+    formula: Formula,
+    places: int,
+    name: str,
+    what: str,
+    other: str,
+    chosen: Callable[[Values], int | None],
+) -> Iterator[Hypothesis]:
+    """A term cut below another, and without a borrow for what is cut. name, what, other: of the terms, in words."""
+    below = _below(places, other)
+    for no_borrow, title, text in (
+        (False, f"{name} cut {below}", "loses the bits"),
+        (True, f"no borrow {below}", "does not borrow for the bits"),
+    ):
+        cut = of_values(partial(cut_term, formula, places, no_borrow, chosen))
+        yield defective(unit, title, f"{text} that alignment shifts out of {what}, {below}", cut)
+
+
 # -- fused multiply-add ----------------------------------------------------------------------------------------------
 
 
-def _fma_defects(s: ScalarOperation) -> Iterator[Hypothesis]:
-    for name in dict.fromkeys((s.sig.out.name, "fp32", "fp64")):
-        if name in CATALOGUE and CATALOGUE[name].mantissa_bits >= s.sig.out.mantissa_bits:
+def _fma_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
+    out, (a, b, _) = unit.out, unit.formats
+    for name in dict.fromkeys((out.name, "fp32", "fp64")):
+        if name in CATALOGUE and CATALOGUE[name].mantissa_bits >= out.mantissa_bits:
             text = f"is not fused: it rounds the product to {name} before it adds"
-            unfused = exactly_wrong(partial(_unfused, CATALOGUE[name]))
-            yield s.defect(f"not fused, product in {name}", text, unfused)
-    full = s.sig.formats[0].precision + s.sig.formats[1].precision
+            unfused = wrong_result(partial(_in_turn, CATALOGUE[name], "mul", "add", lambda v: (v[:2], v[2:])))
+            yield defective(unit, f"not fused, product in {name}", text, unfused)
+    full = a.precision + b.precision
     for bits in range(4):
-        text = f"cuts the product to {s.sig.out.precision + bits} bits before it adds"
-        low = max(full - s.sig.out.precision - bits, 0)
-        yield s.defect(f"product cut to p+{bits} bits", text, of_values(partial(_cut_product, low)))
+        text = f"cuts the product to {out.precision + bits} bits before it adds"
+        low = max(full - out.precision - bits, 0)
+        yield defective(unit, f"product cut to p+{bits} bits", text, of_values(partial(_cut_product, low)))
     for places in (1, 2, 3):
-        below = f"{places} place{'s' * (places > 1)} below the product"
-        yield s.defect(
-            f"addend cut {below}",
-            f"loses the bits that alignment shifts out of the addend, {below}",
-            of_values(partial(_cut_addend, places, False)),
-        )
-        yield s.defect(
-            f"no borrow {below}",
-            f"does not borrow for the bits that alignment shifts out of the addend, {below}, when it subtracts",
-            of_values(partial(_cut_addend, places, True)),
-        )
-    for n in range(2, 2 * s.sig.out.precision):
-        yield s.defect(
+        yield from _cut_defects(unit, MULTIPLY_ADD, places, "addend", "the addend", "the product", lambda terms: 1)
+    for n in range(2, 2 * out.precision):
+        yield defective(
+            unit,
             f"normalised by at most {n} places",
             f"normalises by at most {n} places below the product's first place, and loses the leading one beyond that",
             replaced(rounded, partial(_short_normalisation, full, n), read),
@@ -154,7 +227,7 @@ def _short_normalisation(
 ) -> tuple[int, int]:
     """A sum whose leading one lies deeper is packed as if its leading one were at the limit. bits: of the product."""
     a, b, *_ = (read_value.value for read_value in here.all(read))
-    if not _finite([a, b]) or x.kind != FINITE or not x.significand:
+    if not all_nonzero([a, b, x]):
         return right(x, r, to)  # type: ignore[no-any-return]
     lowest = max(a.exponent + b.exponent + bits - 1 - places, to.fmt.emin)
     if exact.top(x) >= lowest:
@@ -163,77 +236,50 @@ def _short_normalisation(
     return code - (1 << to.fmt.mantissa_bits), flags | (UNDERFLOW if flags & INEXACT else 0)
 
 
-def _unfused(product: Format, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
-    """The product rounded, with its flags, before the addition."""
-    return _in_turn(product, right, ctx, ("mul", values[:2]), "add", values[2:])
-
-
-def _by_reciprocal(out: Format, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
-    """Rounds twice: 1 / b, then the product."""
-    return _in_turn(out, right, ctx, ("div", [_ONE, values[1]]), "mul", values[:1])
-
-
 def _in_turn(
-    fmt: Format, right: Function, ctx: Context, first: tuple[str, Values], second: str, others: Values
+    fmt: Format,
+    first: str,
+    second: str,
+    shared: Callable[[Values], tuple[Values, Values]],
+    right: Function,
+    op: Operation,
+    ctx: Context,
+    values: Values,
 ) -> Outcome:
-    """Two operations: the second one takes the rounded result of the first, and other operands."""
-    value, flags = right(OPERATIONS[first[0]], ctx, first[1])
+    """Two operations that share the operands; the second one takes the rounded result of the first, with its flags."""
+    own, others = shared(values)
+    value, flags = right(OPERATIONS[first], ctx, own)
     code, more = encoder(fmt, ctx.policy)(value, ctx.random_bits)
     between = decoder(fmt, ctx.policy.flush_inputs)(code)
     result, last = right(OPERATIONS[second], ctx, [between, *others])
     return result, flags | more | last
 
 
-_ONE: Final = exact.finite(0, 1, 0)
-
-
-def _finite(values: Values) -> bool:
-    return all(x.kind == FINITE and x.significand for x in values)
-
-
 def _cut_product(low: int, values: Values) -> Values | None:
     """The product in a field as wide as both operands' bits together, with its last bits cleared."""
-    if not _finite(values[:2]) or values[2].kind != FINITE:
+    if not all_nonzero(values[:2]) or values[2].kind != FINITE:
         return None
-    product = exact.multiply(values[0], values[1])
-    return [product._replace(significand=product.significand >> low << low), _ONE, values[2]]
-
-
-def _cut_addend(places: int, no_borrow: bool, values: Values) -> Values | None:
-    """The addend cut `places` places below the product's last bit; no_borrow: the lost bits are or-ed into the sum."""
-    a, b, c = values
-    if not _finite(values):
-        return None
-    product = exact.multiply(a, b)
-    drop = product.exponent - places - c.exponent
-    significand = c.significand >> drop << drop if drop > 0 else c.significand
-    if significand == c.significand:
-        return None
-    cut = c._replace(significand=significand) if significand else exact.zero(c.sign)
-    if not no_borrow:
-        return [product, _ONE, cut]
-    total = exact.add(product, cut)
-    below = exact.finite(total.sign, 1, product.exponent - places - 1)
-    return [exact.add(total, below), _ONE, exact.zero(total.sign)]
+    x = exact.multiply(values[0], values[1])
+    return [x._replace(significand=x.significand >> low << low), ONE, values[2]]
 
 
 # -- another operation -----------------------------------------------------------------------------------------------
 
 
-def _other_operations(s: ScalarOperation) -> Iterator[Hypothesis]:
-    operation = s.sig.operation
+def _other_operations(unit: OperationUnit) -> Iterator[Hypothesis]:
+    operation, formats = unit.signature.operation, unit.formats
     for other in confused_with(operation):
         try:
-            unit = replace(s.unit, op=other.name)
+            model = Faulty(replace(unit, op=other.name))
         except Error:
             continue
-        yield Hypothesis(f"operation {other.name}", f"computes {other.name}", Faulty(unit))
-    if operation.formula == QUOTIENT and s.sig.formats[0] == s.sig.formats[1]:
-        twice = exactly_wrong(partial(_by_reciprocal, s.sig.out))
-        yield s.defect("a * (1 / b)", "multiplies by the rounded reciprocal of b", twice)
-    for i, j in combinations(range(s.arity), 2):
-        if s.sig.formats[i] != s.sig.formats[j] or (operation.formula == MULTIPLY_ADD and j == 1):
+        yield Hypothesis(f"operation {other.name}", f"computes {other.name}", model)
+    if operation.formula == QUOTIENT and formats[0] == formats[1]:
+        twice = wrong_result(partial(_in_turn, unit.out, "div", "mul", lambda v: ([ONE, v[1]], v[:1])))
+        yield defective(unit, "a * (1 / b)", "multiplies by the rounded reciprocal of b", twice)
+    for i, j in combinations(range(len(formats)), 2):
+        if formats[i] != formats[j] or (operation.formula == MULTIPLY_ADD and j == 1):
             continue
-        which = "its operands" if s.arity == 2 else f"{LETTERS[i]} and {LETTERS[j]}"
-        shown = "operands" if s.arity == 2 else which
-        yield s.defect(f"{shown} exchanged", f"exchanges {which}", *taken((i, j), (j, i)))
+        which = "its operands" if len(formats) == 2 else f"{LETTERS[i]} and {LETTERS[j]}"
+        shown = which.removeprefix("its ")
+        yield defective(unit, f"{shown} exchanged", f"exchanges {which}", *other_operands((i, j), (j, i)))

@@ -1,83 +1,25 @@
-"""Scalar operations, as the defects of operations take them."""
+"""Wrong steps of operations: the exact result of other operands, operands taken for others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
-from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model, as_model, with_change
+from softfloat_ref.diagnosis.defects import replaced, within
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations import Context, Operation, Signature
+from softfloat_ref.oracle.operations import Context, Operation
+from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD, Formula
 from softfloat_ref.oracle.operations.steps import exact_result, on_codes
 from softfloat_ref.oracle.operations.table import LETTERS, Outcome
-from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.rounding_steps import answer, read
+from softfloat_ref.oracle.rounding_steps import read
 from softfloat_ref.oracle.steps import Change, Function, Traced
-from softfloat_ref.units import OperationUnit
 
 Values = Sequence[Value]
-Run = Callable[[Sequence[int], int], tuple[int, int]]  # from codes and random bits to a code and flags
+ONE = exact.finite(0, 1, 0)
 
 
-@dataclass(frozen=True)
-class ScalarOperation:
-    """An operation with its formats, under a policy, of which defects are made.
-
-    source: the random source. under: the model whose answer is changed by defects of the answer, if it is not the
-    plain operation.
-    """
-
-    sig: Signature
-    policy: Policy
-    source: str = ""
-    under: Model | None = None
-
-    @staticmethod
-    def of(unit: OperationUnit, policy: Policy | None = None, source: str = "") -> ScalarOperation:
-        """The operation of a unit, under its policy or another."""
-        return ScalarOperation(unit.signature, policy or unit.policy, source)
-
-    @cached_property
-    def unit(self) -> OperationUnit:
-        """The operation as a unit."""
-        return OperationUnit(self.sig.operation.name, self.sig.formats, self.sig.out, self.policy)
-
-    @property
-    def arity(self) -> int:
-        return self.sig.operation.arity
-
-    def model(self, run: Run) -> Model:
-        """A function of codes and random bits as a model."""
-        arity, takes_random = self.arity, self.policy.random_count > 0
-        return as_model(
-            lambda inputs: run(inputs[:arity], inputs[arity] if takes_random and len(inputs) > arity else 0)
-        )
-
-    def plain(self) -> Faulty:
-        """The plain operation."""
-        return Faulty(self.unit)
-
-    def defect(self, name: str, description: str, *changes: Change, size: int = 2) -> Hypothesis:
-        """The operation with replaced steps."""
-        return defective(self.unit, name, description, *changes, size=size)
-
-    def after(self, change: Callable[[Sequence[int], int, int], tuple[int, int]]) -> Model:
-        """The model with a changed answer: the change maps operands, code and flags to code and flags."""
-        arity = self.arity
-        if self.under is not None:
-            return with_change(self.under, lambda inputs, codes: change(inputs[:arity], *codes))
-
-        def wrong(here: Traced, right: Function, codes: tuple[int, int]) -> tuple[int, ...]:
-            return right(change(here.case.inputs[:arity], *codes))  # type: ignore[no-any-return]
-
-        return Faulty(self.unit, (replaced(answer, wrong),))
-
-
-def exactly_wrong(wrong: Callable[[Function, Operation, Context, Values], Outcome]) -> Change:
+def wrong_result(wrong: Callable[[Function, Operation, Context, Values], Outcome]) -> Change:
     """Another exact result: wrong(right, operation, ctx, values). What another defect computes in place of the unit's
     operation is left as it is."""
 
@@ -96,18 +38,10 @@ def of_values(change: Callable[[Values], Values | None]) -> Change:
         other = change(values)
         return right(op, ctx, values if other is None else other)  # type: ignore[no-any-return]
 
-    return exactly_wrong(wrong)
+    return wrong_result(wrong)
 
 
-def with_right_flags(here: Traced, right: Function, codes: tuple[int, int]) -> tuple[int, ...]:
-    """The answer with the flags that the right device raises."""
-    return right((codes[0], here.case.unit.answer(here.case.inputs)[1]))  # type: ignore[no-any-return]
-
-
-FLAGS_KEPT = replaced(answer, with_right_flags)
-
-
-def taken(*sources: tuple[int, int | None]) -> tuple[Change, ...]:
+def other_operands(*sources: tuple[int, int | None]) -> tuple[Change, ...]:
     """Operands in place of others: pairs of an operand and the one that is taken for it; None: zero."""
     of = dict(sources)
 
@@ -125,6 +59,44 @@ def taken(*sources: tuple[int, int | None]) -> tuple[Change, ...]:
         return right(op, ctx, [code(own, k) for k in range(len(own))])  # type: ignore[no-any-return]
 
     return *(c for k in of for c in within(LETTERS[k], [reads(k)])), replaced(on_codes, codes)
+
+
+def all_nonzero(values: Values) -> bool:
+    """Whether all values are numbers other than zero."""
+    return all(x.kind == FINITE and x.significand for x in values)
+
+
+def cut_term(
+    formula: Formula, places: int, no_borrow: bool, chosen: Callable[[Values], int | None], values: Values
+) -> Values | None:
+    """A sum of two terms without the bits of one that lie some places below the other's last bit.
+
+    chosen: which term is cut, if any. no_borrow: the sum with that, and what was cut or-ed below it.
+    """
+    i = None
+    if all_nonzero(values):
+        terms = list(formula.values(values))
+        i = chosen(terms)
+    if i is None:
+        return None
+    last, small = terms[1 - i].exponent - places, terms[i]
+    drop = last - small.exponent
+    left = small.significand >> drop << drop if drop > 0 else small.significand
+    if left == small.significand:
+        return None
+    terms[i] = small._replace(significand=left) if left else exact.zero(small.sign)
+    if no_borrow:
+        total = exact.add(terms[0], terms[1])
+        terms = [exact.add(total, exact.finite(total.sign, 1, last - 1)), exact.zero(total.sign)]
+    return _operands(formula, terms)
+
+
+def _operands(formula: Formula, terms: Values) -> Values:
+    """Operands with these terms."""
+    first, second = terms
+    if formula == MULTIPLY_ADD:
+        return first, ONE, second
+    return first, exact.negate(second) if formula.terms[1].minus else second
 
 
 def always_exact(source: Format, out: Format) -> bool:

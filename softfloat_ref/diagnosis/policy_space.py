@@ -1,27 +1,17 @@
-"""Policies as a space: the named ones and those with one changed field; and which of them are the same device."""
+"""Policies as a space: the named ones and those with one changed field."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 
-from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.answer_defects import answer_defects
-from softfloat_ref.diagnosis.function_defects import function_suggested_by
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model
-from softfloat_ref.diagnosis.operation_defects import scalar_defects
-from softfloat_ref.diagnosis.operation_models import ScalarOperation, always_exact
 from softfloat_ref.diagnosis.spaces import ChoiceSpace
 from softfloat_ref.explanation.scalar import choice_text, single_changes
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import encoder, target
-from softfloat_ref.oracle.exact import GENERATED, NAN, Value
+from softfloat_ref.oracle.codec import encoder
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations import context
-from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, NanRule, Policy, Specials, parse_rounding, rounding_name
-from softfloat_ref.oracle.rounding import Target, goes_beyond
-from softfloat_ref.units import OperationUnit
+from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, NanRule, Policy, Specials, parse_rounding
 
 ROUNDS: Final = {
     "rne": "rounds to nearest, ties to even",
@@ -73,7 +63,7 @@ _SWITCHES: Final = ("addend_first", "first_last", "fma_generated", "fma_quiet")
 
 @dataclass(frozen=True)
 class PolicySpace(ChoiceSpace[Policy]):
-    """The policies of a scalar operation."""
+    """The policies of a unit; by default, without defects."""
 
     kind: ClassVar[str] = "policy"
     catalogue: ClassVar[Mapping[str, Policy]] = POLICIES
@@ -116,30 +106,21 @@ class PolicySpace(ChoiceSpace[Policy]):
 
     @property
     def _has_specials(self) -> bool:
-        return self.unit.signature.operation.p3109  # type: ignore[no-any-return]
+        """Whether what the unit does has P3109's special cases."""
+        return False
 
-    def unit_of(self, point: Policy) -> OperationUnit:
-        return replace(self.unit, policy=point)  # type: ignore[no-any-return]
+    @property
+    def out(self) -> Format:
+        """The format that results are rounded to."""
+        return self.unit.out  # type: ignore[no-any-return]
 
-    def model(self, point: Policy) -> Model | None:
-        scalar = self._scalar(point)
-        try:
-            for fmt in (scalar.sig.out,) if scalar.sig.out.has_nan else ():
-                point.nan_rule.code(fmt)
-            return scalar.plain()
-        except Error:
-            return None
-
-    def _scalar(self, point: Policy) -> ScalarOperation:
-        return ScalarOperation.of(self.unit, point, self.source)
-
-    def key(self, point: Policy) -> Hashable:
-        return behaviour(self._scalar(point))
+    def unit_of(self, point: Policy) -> Any:
+        return replace(self.unit, policy=point)
 
     def texts(self, point: Policy) -> dict[str, str]:
         """Its fields in words, with the overflow rule that applies to this result."""
         known = {k: choice_text(getattr(point, k)) for k in self.fields}
-        return known | {"overflow": str(point.overflow_for(self.unit.out))}
+        return known | {"overflow": str(point.overflow_for(self.out))}
 
     def differing(self, point: Policy, other: Policy) -> dict[str, str]:
         return {k: v for k, v in super().differing(point, other).items() if (k, v) != ("sr_bits", "None")}
@@ -148,14 +129,11 @@ class PolicySpace(ChoiceSpace[Policy]):
         own = self.differing(point, self.expected)
         return self.sentence(own) if 0 < len(own) <= 2 else super().description(point)
 
-    def defects(self, point: Policy) -> Iterator[Hypothesis]:
-        return scalar_defects(self._scalar(point))
 
-    def suggested(self, point: Policy, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        return function_suggested_by(self._scalar(point), cases)
-
-    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
-        return answer_defects(replace(self._scalar(self.base), under=under))
+def ends_of(out: Format, policy: Policy) -> tuple[Any, ...]:
+    """How zeros and infinities are encoded."""
+    encode = encoder(out, policy)
+    return tuple(encode(x, 0) for sign in (0, 1) for x in (exact.zero(sign), exact.inf(sign)))
 
 
 def nan_rules(text: str) -> list[str]:
@@ -182,77 +160,3 @@ def _rule_text(rule: NanRule) -> str:
     codes = [f"{name}={code:x}" for name, code in rule.codes]
     words = (_PROPAGATE[rule.propagate], "" if generated == "canonical" else generated, *chosen, *codes)
     return ",".join(filter(None, words)) or "canonical"
-
-
-# -- which policies are one device -----------------------------------------------------------------------------------
-
-_NEVER_UP: Final = ("rtz", "rto")  # never round up to a power of two: tiny before rounding is tiny after
-
-
-# The integers that matter only for results that are not exact.
-_INEXACT_FIELDS: Final = (
-    *("mode", "random_count", "beyond_positive", "beyond_negative"),
-    *("largest_positive", "largest_negative", "odd_beyond", "overflow_flags"),
-)
-
-
-def behaviour(s: ScalarOperation) -> Hashable:
-    """Everything that an operation's answers depend on: if equal, two policies answer alike for all operands.
-
-    Fields that the operation, its formats or the policy make irrelevant are left out.
-    """
-    sig, policy = s.sig, s.policy
-    operation, formats, out = sig
-    floats = [f for f in formats if not f.is_integer]
-    subnormals = any(f.subnormals == "gradual" and f.has_normals and f.min_normal_code > 1 for f in floats)
-    flush = policy.flush_inputs and operation.flushes and subnormals
-    special = operation.p3109 and context(sig, policy).p3109
-    if operation.result in ("boolean", "class"):
-        return operation.name, flush, special
-    rules = _nan_key(s, floats)
-    if operation.result == "same":
-        return operation.name, rules, ends_of(out, policy), special, () if out.signed else _target_key(s)
-    widening = operation.is_conversion and policy.widens_bare(formats[0]) and out.width >= formats[0].width
-    own = policy.rounding if operation.integral else None
-    return flush, special, rules, _target_key(s), ends_of(out, policy), widening, own
-
-
-def _target_key(s: ScalarOperation) -> tuple[Any, ...]:
-    """The integers that rounding depends on; for a conversion that is always exact, only those of flushing."""
-    t: Target = target(s.sig.out, s.policy)
-    if not t.flush:
-        t = t._replace(flush=0)
-    if s.sig.operation.is_conversion and always_exact(s.sig.formats[0], s.sig.out):
-        t = t._replace(**dict.fromkeys(_INEXACT_FIELDS, 0), tininess=t.tininess if t.flush else 0)
-    if s.sig.out.is_integer:
-        t = t._replace(tininess=0, flush=0)
-    if rounding_name(s.policy.rounding) in _NEVER_UP:
-        t = t._replace(tininess=0)
-    if not goes_beyond(t.mode, 0, t.odd_beyond):
-        t = t._replace(beyond_positive=0)
-    if not goes_beyond(t.mode, 1, t.odd_beyond):
-        t = t._replace(beyond_negative=0)
-    return tuple(t)
-
-
-def ends_of(out: Format, policy: Policy) -> tuple[Any, ...]:
-    """How zeros and infinities are encoded."""
-    encode = encoder(out, policy)
-    return tuple(encode(x, 0) for sign in (0, 1) for x in (exact.zero(sign), exact.inf(sign)))
-
-
-def _nan_key(s: ScalarOperation, floats: list[Format]) -> tuple[Any, ...]:
-    """Everything that the NaN of a result depends on."""
-    out, rule = s.sig.out, s.policy.nan_rule
-    encode = encoder(out, s.policy)
-    fused = s.sig.operation.fused
-    switches = (rule.fma_quiet, rule.fma_generated) if fused else ()
-    with_nan = [f for f in floats if f.has_nan]
-    codes = [] if s.sig.operation.is_conversion else [encode(GENERATED, 0)[0]]  # a conversion generates no NaN
-    for f in with_nan:
-        codes += [encode(Value(NAN, sign, 0, max(f.mantissa_bits - 1, 0)), 0)[0] for sign in (0, 1)]
-    carried = rule.propagate != "no" and out.has_nan and not rule.has_code(out) and out.nan != "negative-zero"
-    if not carried:
-        return tuple(codes), switches if out.is_integer else switches[:1], False, (False, False), False
-    order = rule.propagate == "signaling" and s.arity > 1 and any(f.signaling for f in with_nan)
-    return tuple(codes), switches, order, (rule.addend_first and fused, rule.first_last and s.arity > 1), True

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from typing import Final
+from typing import Any, Final
 
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
-from softfloat_ref.diagnosis.operation_models import Run
+from softfloat_ref.diagnosis.defects import Faulty, defective, flags_kept, replaced
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Output
 from softfloat_ref.oracle.flags import OVERFLOW
+from softfloat_ref.oracle.operations.steps import random_word
 from softfloat_ref.oracle.sources import Lfsr, parse_source
+from softfloat_ref.oracle.steps import Change
 
 _TRIED_WORDS: Final = 16  # random words to try if the device may use any word
 _REGISTER_STEPS: Final = 1 << 13  # steps of a shift register with possibly wrong taps
 _LOOSE_SIZE: Final = 20  # the size of a hypothesis that allows several answers, so that every other one comes first
+_CARRIES: Final = ("one ulp missed", "exact values move")  # adders that may have a wrong carry but right flags
 
 
-def random_defects(
-    model: Callable[[Run], Model], right: Run, n: int, arity: int, source_text: str
-) -> Iterator[Hypothesis]:
-    """Every listed defect of the random bits. right: the operation, from codes and n random bits; model: turns
-    such a function into a model; source_text: the random source, if known."""
+def random_defects(unit: Any, source_text: str) -> Iterator[Hypothesis]:
+    """Every listed defect of the random bits. source_text: the random source, if known."""
+    n: int = unit.policy.random_count
     rows: list[tuple[str, str, Callable[[int], int]]] = [
         ("random bits reversed", "uses the random bits in reverse order", lambda r: int(f"{r:0{n}b}"[::-1], 2)),
         ("random bits inverted", "inverts the random bits", lambda r: r ^ (1 << n) - 1),
@@ -36,24 +37,23 @@ def random_defects(
     if isinstance(source, Lfsr) and source.width == n:
         rows.append(("next random word", "uses the register's next state", partial(_next_state, source)))
         rows += _wrong_taps(source)
-    for name, text, change in rows:
-        yield Hypothesis(name, text, model(lambda codes, r, change=change: right(codes, change(r))))  # type: ignore[misc]
-    for name, text, change in rows[3:5]:  # adders with a wrong carry but right flags
-        yield Hypothesis(f"{name}, flags kept", text, model(partial(_other_code, right, change)))
+    defects = [defective(unit, name, text, _drawing(change)) for name, text, change in rows]
+    yield from defects
+    if unit.has_flags:
+        yield from (flags_kept(h, changed=OVERFLOW) for h in defects if h.name in _CARRIES)
     words = sorted({0, 1, (1 << n) - 1} | {(1 << n) * i // _TRIED_WORDS for i in range(_TRIED_WORDS)})
-    yield Hypothesis(
-        "other random bits",
-        "rounds stochastically with other random bits than those given",
-        model(right),
-        size=_LOOSE_SIZE,
-        also=lambda inputs: (right(inputs[:arity], r) for r in words),
-    )
+    devices = [Faulty(unit, (_drawing(lambda r, word=word: word),)) for word in words]  # type: ignore[misc]
+
+    def answers(inputs: Inputs) -> Iterator[Output]:
+        return (output for device in devices if (output := device(inputs)) is not None)
+
+    text = "rounds stochastically with other random bits than those given"
+    yield Hypothesis("other random bits", text, Faulty(unit), size=_LOOSE_SIZE, also=answers)
 
 
-def _other_code(right: Run, change: Callable[[int], int], codes: Sequence[int], r: int) -> tuple[int, int]:
-    """The result with other random bits; flags, except overflow, with the right bits."""
-    code, flags = right(codes, change(r))
-    return code, right(codes, r)[1] & ~OVERFLOW | flags & OVERFLOW
+def _drawing(change: Callable[[int], int]) -> Change:
+    """Another random word."""
+    return replaced(random_word, lambda here, right, r: right(change(r)))
 
 
 def _next_state(source: Lfsr, r: int) -> int:

@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 from softfloat_ref.diagnosis.conditions import CaseCondition
 from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import FEWEST_CASES, WHERE, Diagnosis, Finding
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output, Stepwise
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
 from softfloat_ref.units import Unit
 
@@ -60,10 +60,10 @@ def sample(cases: Sequence[AnsweredCase]) -> list[AnsweredCase]:
 class Search(Generic[P]):
     """A search for hypotheses that explain cases, over a space and its defects.
 
-    start, start_size: for a device without an expected model, the name of the space's base, which its defects are named
-    with, and its size. under, stack, right: for the search of one more fault, the model of those already found, from
-    which the cases' expected answers are, with and without a cache, and the right model; point: the first of those
-    found, if that is a point.
+    start, start_size: without an expected model, the name of the space's base, which precedes those of its defects, and
+    its size. In a search for one more fault, stack is the model of the faults already found, under the same with a
+    cache (the cases' expected answers are its own), right the model of the right device, and point the first of those
+    faults, if that is a point of the space.
     """
 
     space: Space[P]
@@ -121,7 +121,7 @@ class Search(Generic[P]):
             return
         results = len(self.comparator.formats)
         yield h._replace(model=on_top(self.under, h.model, self.right, results))
-        joined = self.stack.joined(h.model) if isinstance(self.stack, Stepwise) else None
+        joined = self.stack.joined(h.model) if isinstance(self.stack, Faulty) else None
         if joined is not None:
             yield h._replace(model=joined)
             return

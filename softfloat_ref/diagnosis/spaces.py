@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model, expected_model
-from softfloat_ref.diagnosis.stepped_defects import stepped_defects
+from softfloat_ref.diagnosis.rounding_defects import stepped_defects
 from softfloat_ref.oracle.policies import rounding_name
 from softfloat_ref.units import SteppedUnit
 
@@ -110,8 +111,10 @@ class Space(Generic[P]):
         return iter(())
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
-        """The listed defects of only the answer, for a device that otherwise follows `under`."""
-        return iter(())
+        """The listed defects of only the answer, for a device that otherwise follows `under`; by default, those of the
+        wires of a result that is all of it."""
+        alone = len(self.unit.result_formats) == 1 and not self.unit.has_flags
+        return wire_defects(self.unit, under) if alone else iter(())
 
 
 @dataclass(frozen=True)

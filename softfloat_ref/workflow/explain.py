@@ -144,10 +144,10 @@ def explain_number(
         return encoder(fmt, near)(value, (word or 0) if near.random_count else 0)
 
     def defects() -> Defects:
-        from softfloat_ref.diagnosis.rounding_defects import rounding_defects
+        from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS
 
         value = to_value(number, needed_bits(fmt, policy) + MORE_BITS)
-        coded = ((row.name, row.encoder(fmt, policy)) for row in rounding_defects())
+        coded = ((row.name, row.encoder(fmt, policy)) for row in ROUNDING_DEFECTS)
         return ((name, encode(value, word or 0)) for name, encode in coded if encode is not None)
 
     exact = number if isinstance(number, Fraction | Value) else to_value(number, needed_bits(fmt, policy))
@@ -262,10 +262,9 @@ def _explain_operation(unit: OperationUnit, inputs: Sequence[int], got: int | No
         return evaluator(sig, policy)(codes, (word or 0) if policy.random_count else 0)
 
     def defects() -> Defects:
-        from softfloat_ref.diagnosis.operation_defects import scalar_defects
-        from softfloat_ref.diagnosis.operation_models import ScalarOperation
+        from softfloat_ref.diagnosis.operation_defects import operation_defects
 
-        return ((h.name, h.model((*codes, word or 0))) for h in scalar_defects(ScalarOperation(sig, unit.policy)))
+        return ((h.name, h.model((*codes, word or 0))) for h in operation_defects(unit.compared()))
 
     explanation = explain_operation(sig, codes, unit.policy, word)
     return _rounded(explanation, sig.out, run, unit.policy, defects, got, flags)

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from command import refused
 from fuzz import guard
-from softfloat_ref.base.names import matches
 
 from softfloat_ref.arrays import packing
 from softfloat_ref.base.errors import MAX_MESSAGE, Error
-from softfloat_ref.coverage.engine.waivers import read_waivers
+from softfloat_ref.base.names import matches
+from softfloat_ref.coverage.engine.measure import read_waivers
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import read_suite
 from softfloat_ref.oracle.accumulate import get_accumulator

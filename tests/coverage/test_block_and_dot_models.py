@@ -92,8 +92,8 @@ def test_some_stretches_of_scales_are_among_all_of_them(fmt: str, monkeypatch: p
     """What is looked at of scales of many bits; here of few, so that all are known."""
     unit = QuantizeUnit.make(get_block_format(fmt), "fp8_e5m2", "ieee", "ocp")
     every = BlockSetting(unit).stretches
-    monkeypatch.setattr(setting, "_FEW_BITS", 0)
-    monkeypatch.setattr(setting, "_SOME", 3)
+    monkeypatch.setattr(setting, "_ENUMERATED_BITS", 0)
+    monkeypatch.setattr(setting, "_SAMPLED_SCALES", 3)
     where = BlockSetting(unit)
     some = where.stretches
     assert set(some) < set(every)

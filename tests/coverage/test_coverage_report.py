@@ -14,8 +14,7 @@ import pytest
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.classes import class_of, coarse
 from softfloat_ref.coverage.engine import page
-from softfloat_ref.coverage.engine.measure import BinLine, CoverageReport, ModelReport, count, summary
-from softfloat_ref.coverage.engine.waivers import read_waivers
+from softfloat_ref.coverage.engine.measure import BinLine, CoverageReport, ModelReport, count, read_waivers, summary
 from softfloat_ref.coverage.operation.setting import OperationSetting
 from softfloat_ref.coverage.operation.sv_covergroups import class_ranges, package
 from softfloat_ref.golden.generate import generate

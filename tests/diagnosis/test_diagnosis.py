@@ -16,8 +16,8 @@ from mutation.diagnosed import diagnosed
 
 from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.checked import space_of
-from softfloat_ref.diagnosis.cost import code_cost, simpler_codes
-from softfloat_ref.diagnosis.operation_models import ScalarOperation
+from softfloat_ref.diagnosis.defects import Faulty
+from softfloat_ref.diagnosis.shrink import code_cost, simpler_codes
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import Policy, get_policy
@@ -143,7 +143,7 @@ def test_no_overflow_to_the_next_code_where_it_goes_there_anyway() -> None:
 )
 def test_another_policy_is_named(vectors: VectorSet, fields: dict[str, object], name: str) -> None:
     other = vectors.with_unit(policy=get_policy(fields)).of_count(1)
-    d = diagnosis(vectors, ScalarOperation.of(other.unit).plain())
+    d = diagnosis(vectors, Faulty(other.unit))
     assert d.complete
     assert names(d)[0] == name
 
@@ -161,10 +161,7 @@ def test_another_profile_and_accumulator_are_named() -> None:
 
 def test_cases_that_agree_count() -> None:
     """A device that truncates negative results only: truncation explains every mismatch, and is not said to be all."""
-    rne, rtz = (
-        ScalarOperation.of(VectorSet.make("fma", "fp16", 1, policy={"rounding": m}).unit).plain()
-        for m in ("rne", "rtz")
-    )
+    rne, rtz = (Faulty(VectorSet.make("fma", "fp16", 1, policy={"rounding": m}).unit) for m in ("rne", "rtz"))
 
     def model(inputs: object) -> tuple[int, ...] | None:
         right = rne(inputs)  # type: ignore[arg-type]
@@ -220,7 +217,7 @@ def test_random_bits() -> None:
     drawn = VectorSet.make("convert", "fp32", 2000, out="bf16", policy=policy, source=source)
     assert names(diagnosis(drawn, defect(drawn, "tap 10 in place of 11")))[0] == "tap 10 in place of 11"
     other = vectors.with_unit(policy=vectors.unit.policy.replace(rounding="sr-c"))
-    assert names(diagnosis(vectors, ScalarOperation.of(other.unit).plain()))[0] == "rounding = sr-c"
+    assert names(diagnosis(vectors, Faulty(other.unit)))[0] == "rounding = sr-c"
 
 
 @pytest.mark.full

@@ -21,10 +21,11 @@ from softfloat_ref.app import identify as app
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import ask_arrays, ask_command, ask_model
+from softfloat_ref.diagnosis.defects import Faulty
 from softfloat_ref.diagnosis.identify import Examiner, Identification
 from softfloat_ref.diagnosis.kinds import confirming, examiner
-from softfloat_ref.diagnosis.operation_models import ScalarOperation
-from softfloat_ref.diagnosis.policy_space import PolicySpace, nan_rules
+from softfloat_ref.diagnosis.kinds.operation import OperationSpace
+from softfloat_ref.diagnosis.policy_space import nan_rules
 from softfloat_ref.diagnosis.selftest import selftest, subject
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import NanRule
@@ -100,7 +101,7 @@ def test_named_accumulators_are_recovered() -> None:
 )
 def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], change: str) -> None:
     other = VectorSet.make("fma", "fp16", 1, policy=fields)
-    result = asked(fma, ScalarOperation.of(other.unit).plain(), 150)
+    result = asked(fma, Faulty(other.unit), 150)
     assert result.complete
     if result.candidates:  # by whatever name, it is that device
         point = VectorSet.make("fma", "fp16", 1, policy=fields).unit.policy
@@ -114,7 +115,7 @@ def test_several_changes_at_once(fma: Examiner[Any], fields: dict[str, object], 
 @pytest.mark.parametrize(("policy", "named"), [("riscv", "ieee"), ("arm", "arm"), ("x86-sse", "x86-sse")])
 def test_a_device_with_a_defect(fma: Examiner[Any], policy: str, named: str) -> None:
     """With the policy it stands on: riscv is the same device as ieee here."""
-    space = PolicySpace(VectorSet.make("fma", "fp16", 1, policy=policy).unit)
+    space = OperationSpace(VectorSet.make("fma", "fp16", 1, policy=policy).unit)
     model = next(h.model for h in space.defects(space.base) if h.name == "sticky dropped, inexact kept")
     result = asked(fma, model, 150)
     assert result.complete
@@ -134,7 +135,7 @@ def test_an_accumulator_with_a_defect() -> None:
 
 
 def test_an_unknown_device_departs_somewhere(fma: Examiner[Any]) -> None:
-    right = ScalarOperation.of(VectorSet.make("fma", "fp16", 1).unit).plain()
+    right = Faulty(VectorSet.make("fma", "fp16", 1).unit)
 
     def model(inputs: Any) -> tuple[int, int] | None:
         output = right(inputs)
@@ -151,7 +152,7 @@ def test_an_unknown_device_departs_somewhere(fma: Examiner[Any]) -> None:
 def test_without_flags(fma: Examiner[Any]) -> None:
     result = asked(
         fma,
-        ScalarOperation.of(VectorSet.make("fma", "fp16", 1, policy={"rounding": "rtz"}).unit).plain(),
+        Faulty(VectorSet.make("fma", "fp16", 1, policy={"rounding": "rtz"}).unit),
         has_flags=False,
     )
     assert result.candidates[0].name == "rounding = rtz"
@@ -195,7 +196,7 @@ def test_numpy_casts_to_nearest_even() -> None:
 def test_equal_keys_are_one_device(op: str, fmt: str, out: str | None) -> None:
     """Policies of one key answer alike for every operand there is."""
     vectors = VectorSet.make(op, fmt, 1, out=out)
-    space = PolicySpace(vectors.unit)
+    space = OperationSpace(vectors.unit)
     groups: dict[Hashable, list[Any]] = {}
     for named in space.named():
         for point in (named, *space.changes(named)):

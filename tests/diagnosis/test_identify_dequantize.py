@@ -11,10 +11,10 @@ import pytest
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import ask_model
 from softfloat_ref.diagnosis.block_defects import moved, value_defects
+from softfloat_ref.diagnosis.candidates import with_ranges
 from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output, expected_model
 from softfloat_ref.diagnosis.identify import Examiner, Identification
 from softfloat_ref.diagnosis.kinds import confirming, examiner
-from softfloat_ref.diagnosis.name_ranges import with_ranges
 from softfloat_ref.diagnosis.selftest import subject
 from softfloat_ref.units import DequantizeUnit
 
@@ -69,7 +69,7 @@ def test_a_defect_is_named_with_the_choice_it_stands_on(fmt: str, defect: str, o
 def test_numbers_that_the_answers_suggest(overflow: str) -> None:
     unit = unit_of("mxfp8_e4m3", overflow)
     right = expected_model(unit)
-    result = asked("mxfp8_e4m3", lambda i: right((moved(i[0], -3, unit.block.scale), *i[1:])))
+    result = asked("mxfp8_e4m3", lambda i: right((moved(-3, i[0], unit.block.scale), *i[1:])))
     assert result.name == f"dequantize_overflow = {overflow}; scale 3 low"
 
     def stuck(inputs: Inputs) -> Output | None:

@@ -11,7 +11,7 @@ from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.asking import ask_model
 from softfloat_ref.diagnosis.hypotheses import Inputs, Output
 from softfloat_ref.diagnosis.kinds import confirming, examiner
-from softfloat_ref.diagnosis.twins import twins
+from softfloat_ref.diagnosis.operand_defects import twins
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format
@@ -46,6 +46,9 @@ DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 200)
         (VALUES, "elements as its IEEE twin"),
         (DOTS, "elements as its IEEE twin"),
         (DOTS, "elements of b as its finite twin"),
+        (VectorSet.make("softmax", "fp16", 150, length=4), "lanes one up"),
+        (VectorSet.make("quantize", "qint8", 1000, policy={"rounding": "sr", "sr_bits": 5}), "random bits reversed"),
+        (VectorSet.make("dequantize", "qint8", 300), "bit 3 is 1"),
     ],
 )
 def test_it_is_named(vectors: VectorSet, name: str) -> None:

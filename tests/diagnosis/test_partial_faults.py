@@ -11,15 +11,15 @@ from diagnosing import defect, diagnosis, names
 
 from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.conditions import binade
+from softfloat_ref.diagnosis.defects import Faulty
 from softfloat_ref.diagnosis.hypotheses import Inputs, Output
-from softfloat_ref.diagnosis.operation_models import ScalarOperation
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE
 
 FP16 = CATALOGUE["fp16"]
 MUL = VectorSet.make("mul", "fp16", 2000)
-RIGHT = ScalarOperation.of(MUL.unit).plain()
+RIGHT = Faulty(MUL.unit)
 BLOCKS = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 200)
 
 

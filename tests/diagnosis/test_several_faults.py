@@ -8,9 +8,8 @@ from diagnosing import defect, diagnosis
 from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import Diagnosis
-from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output, Stepwise, expected_model
-from softfloat_ref.diagnosis.operation_models import ScalarOperation
-from softfloat_ref.diagnosis.policy_space import PolicySpace
+from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output, expected_model
+from softfloat_ref.diagnosis.kinds.operation import OperationSpace
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import get_format
@@ -82,7 +81,7 @@ def test_each_of_several_faults_is_named(vectors: VectorSet, faults: tuple[str, 
 @pytest.mark.full
 def test_a_policy_and_two_defects() -> None:
     """One after the other, as in a circuit: truncation, then zeros without sign, then no overflow flag."""
-    rtz = ScalarOperation.of(OperationUnit.make("fma", "fp16"), get_policy({"rounding": "rtz"})).plain()
+    rtz = Faulty(OperationUnit.make("fma", "fp16", None, {"rounding": "rtz"}))
 
     def model(inputs: Inputs) -> Output | None:
         output = rtz(inputs)
@@ -109,7 +108,7 @@ def test_a_policy_and_two_defects() -> None:
 def test_two_faults_that_act_on_each_other(vectors: VectorSet, first: str, second: str) -> None:
     """The second step works on what the first, wrong one gives."""
     one, other = defect(vectors, first), defect(vectors, second)
-    assert isinstance(one, Stepwise)
+    assert isinstance(one, Faulty)
     both = one.joined(other)
     assert both is not None
     d = diagnosis(vectors, both)
@@ -171,7 +170,7 @@ def test_the_number_of_explained_cases_is_that_of_the_right_device_at_least() ->
 def test_defects_of_a_device_that_rounds_otherwise() -> None:
     """A defect changes operands before a wrong rounding, so that both show in one case."""
     vectors = VectorSet.make("fma", "fp16", 2000, policy={"rounding": "rup"})
-    space = PolicySpace(OperationUnit.make("fma", "fp16"))
+    space = OperationSpace(OperationUnit.make("fma", "fp16"))
     low = next(h.model for h in space.defects(space.base) if h.name == "subnormals with exponent 0 of c")
 
     def model(inputs: Inputs) -> Output | None:

@@ -10,7 +10,7 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.dot.setting import DotEvents, DotModel, DotSetting
-from softfloat_ref.coverage.engine.framework import Bins, Cell, Line
+from softfloat_ref.coverage.engine.framework import Bins, Cell, Line, grouped
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.accumulate.probes import PROBES, Probe
@@ -47,14 +47,8 @@ class Differences(DotModel):
     def hits(self, e: DotEvents) -> Iterable[Cell]:
         """The cells of which these operands are a case."""
 
-        def make() -> dict[Line, list[Cell]]:
-            cells: dict[Line, list[Cell]] = {}
-            for cell, lines in self._by_cell(e.where).items():
-                for line in lines:
-                    cells.setdefault(line, []).append(cell)
-            return cells
-
-        return e.where.once("DP.lines", make).get(e.line, ())
+        known = self._by_cell(e.where)
+        return e.where.once("DP.lines", lambda: grouped(known, lambda cell: known[cell])).get(e.line, ())
 
     def cases(self, where: DotSetting, cell: Cell) -> Iterator[Line]:
         return iter(self._by_cell(where)[cell])

@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Final
 
 from softfloat_ref.coverage.classes import complete
-from softfloat_ref.coverage.codes import nearest, operand
+from softfloat_ref.coverage.codes import TailPlace, nearest, operand, place_of
 from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model
-from softfloat_ref.coverage.engine.places import Place, place_of
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate import Accumulator
 from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, first_running, products, setting
@@ -216,7 +215,7 @@ class DotEvents:
         return [t for t in (*self.terms[: self.where.width], self.addend) if not t.empty and t.value.significand]
 
     @cached_property
-    def place(self) -> Place | None:
+    def place(self) -> TailPlace | None:
         """The position of the exact sum among the values of the running result; None for zero and specials."""
         if not self.numbers or not (total := self.total).significand:
             return None

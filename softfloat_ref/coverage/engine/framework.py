@@ -11,11 +11,11 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from softfloat_ref.base.errors import Undefined
-from softfloat_ref.coverage.engine.draw import word
+from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle.formats import Format
 
 Line = tuple[int, ...]  # the inputs of a case: operands, then random words where the case chooses its own
@@ -28,7 +28,11 @@ ENUMERATED: Final = 16  # bits of inputs, up to which all cases are tried
 _ENUMERATED_FIRST: Final = 12  # bits of inputs, up to which that is quicker than solving for them
 _BIN_CASES: Final = 1 << _ENUMERATED_FIRST  # cases that enumeration keeps for a bin
 
+_MASK: Final = (1 << 64) - 1
+
 T = TypeVar("T")
+K = TypeVar("K")
+Selected = Callable[[Line], tuple[str, Line]]  # the part of a case, and its own inputs
 
 
 class Bin(NamedTuple):
@@ -119,6 +123,46 @@ class Model(ABC, Generic[S, E]):
     @abstractmethod
     def cases(self, where: S, cell: Cell) -> Iterator[Line]:
         """Candidates for a cell, most of which hit it."""
+
+
+def grouped(items: Iterable[T], keys: Callable[[T], Iterable[K]], most: int | None = None) -> dict[K, list[T]]:
+    """Items by the keys that a function gives for them, none for a case without a defined result; at most so many."""
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        with suppress(Undefined):
+            for key in keys(item):
+                group = groups.setdefault(key, [])
+                if most is None or len(group) < most:
+                    group.append(item)
+    return groups
+
+
+class SearchedModel(Model[S, E]):
+    """A model whose bins are those for which a bounded search finds cases. most: cases kept for a cell."""
+
+    most: int | None = None
+
+    @abstractmethod
+    def wanted(self, where: S) -> Bins:
+        """The cells to search for."""
+
+    @abstractmethod
+    def searched(self, where: S) -> Iterable[Line]:
+        """The lines that are searched."""
+
+    def bins(self, where: S) -> Bins:
+        """The cells with cases."""
+        return where.once(self.id, lambda: {c: n for c, n in self.wanted(where).items() if c in self._by_cell(where)})
+
+    def cases(self, where: S, cell: Cell) -> Iterator[Line]:
+        """The cases that the search found."""
+        return iter(self._by_cell(where).get(cell, ()))
+
+    def _by_cell(self, where: S) -> dict[Cell, list[Line]]:
+        return where.once(
+            (self.id, "cases"),
+            lambda: grouped(self.searched(where), lambda line: self.hits(where.events(line)), self.most),
+        )
 
 
 class Coverage:
@@ -224,12 +268,75 @@ class Coverage:
 
     def _by_enumeration(self, model: Model[Any, Any]) -> dict[str, list[Line]]:
         """Some of all the cases that hit each bin of a model."""
-        known = self._enumerated.get(model.id)
-        if known is None:
-            known = self._enumerated[model.id] = {}
-            for case in self.where.every():
-                for cell in self._cells_of(model, case):
-                    cases = known.setdefault(self._named[model.id].get(cell, ""), [])
-                    if len(cases) < _BIN_CASES:
-                        cases.append(case)
-        return known
+        if model.id not in self._enumerated:
+            names = self._named[model.id]
+            self._enumerated[model.id] = grouped(
+                self.where.every(), lambda case: (names.get(x, "") for x in self._cells_of(model, case)), _BIN_CASES
+            )
+        return self._enumerated[model.id]
+
+
+class PartsCoverage(Coverage):
+    """The models of all parts. parts: by name. selected: raises Undefined for inputs of no part."""
+
+    def __init__(self, parts: Mapping[str, Coverage], selected: Selected) -> None:
+        self.where = None  # each part has a setting of its own
+        self.parts = parts
+        self._selected = selected
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        return {f"{name}/{k}": title for name, part in self.parts.items() for k, title in part.titles.items()}
+
+    @cached_property
+    def listed(self) -> Mapping[str, tuple[Bin, ...]]:
+        return self._of_parts(lambda part: part.listed)
+
+    def bins(self) -> Mapping[str, tuple[Bin, ...]]:
+        return self._of_parts(lambda part: part.bins())
+
+    def _of_parts(self, bins: Callable[[Coverage], Mapping[str, tuple[Bin, ...]]]) -> dict[str, tuple[Bin, ...]]:
+        return {
+            f"{name}/{k}": tuple(b._replace(id=f"{name}/{b.id}") for b in listed)
+            for name, part in self.parts.items()
+            for k, listed in bins(part).items()
+        }
+
+    def hits(self, case: Line) -> set[str]:
+        """The names of the bins a case hits, all of its part. Raises Error for inputs of no part."""
+        try:
+            name, own = self._selected(case)
+        except Undefined as e:
+            raise Error(f"a case with the inputs {' '.join(f'{x:x}' for x in case)}: {e}") from None
+        return {f"{name}/{x}" for x in self.parts[name].hits(own)}
+
+
+# -- deterministic choices for searches: words by position (SplitMix64, Steele et al., OOPSLA 2014) --------------------
+
+
+def word(seed: int, i: int) -> int:
+    """A word of 64 bits that depends only on the two numbers."""
+    z = (seed * 0xD1342543DE82EF95 + (i + 1) * 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ z >> 27) * 0x94D049BB133111EB) & _MASK
+    return z ^ z >> 31
+
+
+def bits(seed: int, i: int, width: int) -> int:
+    """A number of random bits."""
+    number = 0
+    for j in range(-(-width // 64)):
+        number = number << 64 | word(seed + j, i)
+    return number & ((1 << width) - 1) if width > 0 else 0
+
+
+def significands(seed: int, width: int) -> Iterator[int]:
+    """Endless significands of exactly `width` bits: the ends, short ones, then mixed ones."""
+    if width <= 0:
+        return
+    low, high = 1 << (width - 1), (1 << width) - 1
+    yield from dict.fromkeys((low, high, low | 1, low | low >> 1, high - 1, max(low | low >> 1 | 1, low)))
+    i = 0
+    while True:
+        yield low | bits(seed, i, width - 1)
+        i += 1

@@ -1,22 +1,26 @@
-"""The coverage of cases: a report of every bin with its count, or the reason why it may be empty."""
+"""The coverage of cases: a report of every bin with its count, or the reason why it may be empty; and waivers."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base import disk_cache
-from softfloat_ref.coverage.engine.by_parts import PartsCoverage
-from softfloat_ref.coverage.engine.framework import Coverage, Line
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.names import matches
+from softfloat_ref.base.tables import read_toml
+from softfloat_ref.coverage.engine.framework import Coverage, Line, PartsCoverage, grouped
 
 SCHEMA: Final = 1
 MOST: Final = 1 << 17  # default number of cases to measure
 LISTED: Final = 20  # maximum number of empty bins to list
+_ENTRIES: Final = {"bin": "an id or a pattern with * and ?", "reason": "the reason why its bins need not be hit"}
 STATUSES: Final = ("hit", "empty", "waived", "unreachable")
 
 
@@ -61,10 +65,7 @@ class CoverageReport:
     @property
     def parts(self) -> dict[str, CoverageReport]:
         """The report of each part by its name; none for a unit without parts."""
-        by_part: dict[str, list[ModelReport]] = {}
-        for m in self.models:
-            if m.part:
-                by_part.setdefault(m.part, []).append(m)
+        by_part = grouped(self.models, lambda m: [m.part] if m.part else [])
         return {name: replace(self, name=name, models=tuple(models)) for name, models in by_part.items()}
 
     @property
@@ -103,7 +104,7 @@ def count(coverage: Coverage, cases: Iterable[Line]) -> tuple[Counter[str], int]
 
 
 def report(
-    coverage: Coverage, name: str, measure: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
+    coverage: Coverage, name: str, measured: str, counted: tuple[Counter[str], int], waived: Mapping[str, str]
 ) -> CoverageReport:
     """The report of the counts. waived: the reasons of bins that need not be hit."""
     hits, cases = counted
@@ -117,7 +118,7 @@ def report(
         )
         for k, listed in coverage.bins().items()
     )
-    return CoverageReport(name, measure, cases, models)
+    return CoverageReport(name, measured, cases, models)
 
 
 def _line(name: str, unreachable: str, hits: int, waived: Mapping[str, str]) -> BinLine:
@@ -181,3 +182,44 @@ def require(result: CoverageReport) -> int:
     reachable = totals["hit"] + totals["empty"]
     print(f"{result.name}: {totals['hit']} of {reachable} reachable bins hit by {result.cases} cases", file=sys.stderr)
     return int(bool(result.empty))
+
+
+# -- waivers: bins that need not be hit, with the reason, from a TOML file ---------------------------------------------
+
+
+def read_waivers(path: str | Path, coverage: Coverage) -> dict[str, str]:
+    """The reason for each bin that a file waives. Raises Error for entries that match no bin of the set.
+
+    The file has tables `[[waive]]` with `bin`, an id or a pattern with * and ?, and `reason`.
+    """
+    table = read_toml(str(path))
+    entries = table.get("waive")
+    if set(table) != {"waive"} or not isinstance(entries, list) or not entries:
+        raise Error(f"{path}: waivers must be [[waive]] tables with bin and reason, and nothing else")
+    known = [b.id for listed in coverage.bins().values() for b in listed]
+    waived: dict[str, str] = {}
+    for number, entry in enumerate(entries, 1):
+        pattern, reason = _waiver(path, number, entry)
+        for name in _matching(path, pattern, known):
+            waived.setdefault(name, reason)
+    return waived
+
+
+def _waiver(path: str | Path, number: int, entry: Any) -> tuple[str, str]:
+    if not isinstance(entry, dict) or set(entry) != {"bin", "reason"}:
+        raise Error(f"{path}: waiver {number} must have a bin and a reason, and nothing else")
+    for name, value in entry.items():
+        if not isinstance(value, str):
+            raise Error(f"{path}: waiver {number}: its {name} is not a string")
+        if not value.strip():
+            raise Error(f"{path}: waiver {number}: its {name} is empty; give {_ENTRIES[name]}")
+    return entry["bin"], " ".join(entry["reason"].split())
+
+
+def _matching(path: str | Path, pattern: str, known: Collection[str]) -> list[str]:
+    """The bins of a pattern, in which only * and ? are special."""
+    plain = pattern.replace("[", "[[]")
+    names = [name for name in known if matches(name, plain)]
+    if not names:
+        raise Error(f"{path}: {unknown('bin', pattern, known)}")
+    return names

@@ -10,9 +10,8 @@ from typing import Final, NamedTuple
 from softfloat_ref.base.search import first_that
 from softfloat_ref.coverage.classes import complete
 from softfloat_ref.coverage.codes import infinities, operand
-from softfloat_ref.coverage.engine.draw import significands, word
-from softfloat_ref.coverage.engine.framework import Line
-from softfloat_ref.coverage.operation.regions import inside
+from softfloat_ref.coverage.engine.framework import Line, significands, word
+from softfloat_ref.coverage.operation.reach import inside
 from softfloat_ref.coverage.operation.setting import OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, INF, Value, finite

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from softfloat_ref.base.errors import Undefined
+from softfloat_ref.coverage.codes import TailPlace
 from softfloat_ref.coverage.engine.framework import Bins, Cell, Line
-from softfloat_ref.coverage.engine.places import Place
 from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.oracle.flags import INEXACT
 from softfloat_ref.oracle.formats import get_format
@@ -65,7 +65,7 @@ class HardCases(OperationModel):
             yield (kind,)
 
 
-def nearness(place: Place) -> tuple[int, int]:
+def nearness(place: TailPlace) -> tuple[int, int]:
     """The kind of a result that is not exact, and the number of equal bits after its guard bit."""
     ones = int(place.ones > 0)
     return 2 * place.guard + ones, place.ones if ones else place.zeros

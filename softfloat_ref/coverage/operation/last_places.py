@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from typing import Final
 
-from softfloat_ref.coverage.codes import operand
+from softfloat_ref.coverage.codes import TailPlace, operand
 from softfloat_ref.coverage.engine.framework import BITS, ROUND_BITS, SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.engine.places import Place
 from softfloat_ref.coverage.operation.functions import DEPTH, by_cells
 from softfloat_ref.coverage.operation.reach import reach, terms_of
 from softfloat_ref.coverage.operation.results import as_conversion
@@ -22,7 +21,7 @@ from softfloat_ref.oracle.operations import formula as formulas
 from softfloat_ref.oracle.operations.formula import Formula
 
 
-def is_odd(where: OperationSetting, place: Place) -> int:
+def is_odd(where: OperationSetting, place: TailPlace) -> int:
     """The last kept bit, as the rounding uses it."""
     return (place.code if where.target.code_parity else place.kept) & 1
 

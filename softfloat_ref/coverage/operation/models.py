@@ -7,7 +7,6 @@ from typing import Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation import (
-    estimates,
     functions,
     hard_cases,
     last_places,
@@ -72,7 +71,7 @@ MODELS: Final[tuple[OperationModel, ...]] = (
     functions.Arguments(),
     functions.ExactResults(),
     hard_cases.HardCases(),
-    estimates.Entries(),
+    functions.Entries(),
 )
 
 

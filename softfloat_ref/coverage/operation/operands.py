@@ -10,8 +10,7 @@ from typing import Final
 from softfloat_ref.base.errors import Undefined
 from softfloat_ref.coverage.classes import coarse, complete, members
 from softfloat_ref.coverage.codes import operand
-from softfloat_ref.coverage.engine.draw import bits, word
-from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross, signs_of
+from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, bits, cross, signs_of, word
 from softfloat_ref.coverage.operation.reach import span
 from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.oracle import exact

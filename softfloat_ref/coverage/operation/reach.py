@@ -2,20 +2,26 @@
 
 Each bound is a statement about every pair of operands; what it excludes cannot occur. What it does not exclude is
 not necessarily possible.
+
+A region is a set in which an exact result may lie: a point, or the open interval between two neighbours of a grid. It
+is a finite Value: significand S, exponent q. Without a sticky it is the point S*2^q; with one, everything strictly
+between S*2^q and (S+1)*2^q.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache, reduce
 from typing import Final, NamedTuple
 
 from softfloat_ref.coverage.operation.setting import OperationSetting
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.exact import Value, finite
+from softfloat_ref.oracle.exact import FINITE, Value, finite
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.curve import Curve
 from softfloat_ref.oracle.operations.formula import Term
 
+_MOST_SHIFT: Final = 1 << 16
 UNBOUNDED: Final = 1 << 30  # stands for no bound: of bits, of exponents and, negative, of a unit
 
 
@@ -249,3 +255,39 @@ def _reaches(x: Span, other: Span, lowest: int, e: int, above: bool) -> bool:
     helped = not above or (low_enough and other.most > lowest)
     alone = e < lowest + x.bits or (e == lowest + x.bits and helped)
     return lowest >= x.unit and (alone or (low_enough and e <= other.most + 1))
+
+
+# -- regions ---------------------------------------------------------------------------------------------------------
+
+
+def between(sign: int, significand: int, exponent: int) -> Value:
+    """The region above significand * 2^exponent and below the next multiple."""
+    return Value(FINITE, sign, significand, exponent, 1)
+
+
+def inside(x: Value, region: Value) -> bool:
+    """Whether an exact number, which is not zero, lies in a region."""
+    if x.kind != FINITE or x.sign != region.sign or x.significand == 0:
+        return False
+    whole, part = units(x, region.exponent)
+    return whole == region.significand and part == bool(region.sticky)
+
+
+def units(x: Value, exponent: int) -> tuple[int, bool]:
+    """|x| in units of 2^exponent: whole units, and whether there is a fraction. -1 if there are very many."""
+    shift = x.exponent - exponent
+    if shift >= 0:
+        return (-1, False) if shift > _MOST_SHIFT else (x.significand << shift, bool(x.sticky))
+    whole = x.significand >> -shift
+    return whole, bool(x.sticky) or whole << -shift != x.significand
+
+
+def refined(region: Value) -> Iterator[Value]:
+    """Points inside a region, the middle first, then ever closer to its ends; a point is itself."""
+    if not region.sticky:
+        yield region
+        return
+    for t in (1, 2, 3, 5, 8, 4, 6, 7, 9, 10, 11, 12, 13, 16, 24, 32, 53):
+        low = region.significand << t
+        yield finite(region.sign, low + 1, region.exponent - t)
+        yield finite(region.sign, low + (1 << t) - 1, region.exponent - t)

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from softfloat_ref.coverage.codes import operand
-from softfloat_ref.coverage.engine.draw import bits
-from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.operation.regions import units
+from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, bits, cross
+from softfloat_ref.coverage.operation.reach import units
 from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value

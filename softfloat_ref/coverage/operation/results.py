@@ -7,7 +7,7 @@ from itertools import product
 from typing import Final
 
 from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.operation.regions import between
+from softfloat_ref.coverage.operation.reach import between
 from softfloat_ref.coverage.operation.rulers import RegionModel, Ruler, RulerModel
 from softfloat_ref.coverage.operation.setting import OperationEvents, OperationSetting
 from softfloat_ref.coverage.operation.solve import solve

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from softfloat_ref.coverage.engine.framework import Bins, Cell, Line
-from softfloat_ref.coverage.operation.regions import units
+from softfloat_ref.coverage.engine.framework import Bins, Cell, Line, grouped
+from softfloat_ref.coverage.operation.reach import units
 from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import solve, unreachable
 from softfloat_ref.oracle import exact
@@ -104,10 +104,9 @@ class RulerModel(RegionModel):
 
     def _by_top(self, where: OperationSetting) -> dict[int | None, list[Ruler]]:
         """Rulers by the exponent of the numbers on them; under None those that begin at zero."""
-        by_top: dict[int | None, list[Ruler]] = {None: []}
-        for r in self.rulers(where):
-            if r.low == 0:
-                by_top[None].append(r)
-            for top in range(r.unit + max(r.low, 1).bit_length() - 1, r.unit + r.high.bit_length()):
-                by_top.setdefault(top, []).append(r)
-        return by_top
+
+        def tops(r: Ruler) -> Iterator[int | None]:
+            yield from (None,) if r.low == 0 else ()
+            yield from range(r.unit + max(r.low, 1).bit_length() - 1, r.unit + r.high.bit_length())
+
+        return {None: [], **grouped(self.rulers(where), tops)}

@@ -8,8 +8,8 @@ from itertools import product
 from typing import Final
 
 from softfloat_ref.coverage.classes import class_of
+from softfloat_ref.coverage.codes import TailPlace, place_of
 from softfloat_ref.coverage.engine.framework import ENUMERATED, BaseSetting, Line, Model, signs_of
-from softfloat_ref.coverage.engine.places import Place, place_of
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, Value, finite
@@ -159,7 +159,7 @@ class OperationEvents:
         return self.where.exactly(self.codes, self.random_bits) if computed else exact.GENERATED
 
     @cached_property
-    def place(self) -> Place | None:
+    def place(self) -> TailPlace | None:
         """The position of the exact result in the output format; None if it is zero or not a number."""
         x = self.exact
         if not self.where.rounded or x.kind != FINITE or x.significand == 0:
@@ -167,20 +167,20 @@ class OperationEvents:
         return place_of(x, self.where.target, self.where.tail_bits)
 
     @cached_property
-    def in_range(self) -> Place | None:
+    def in_range(self) -> TailPlace | None:
         """The position, if not beyond the largest finite value."""
         place = self.place
         return place if place is not None and 0 <= place.code <= self.where.limit(self.exact.sign) else None
 
     @cached_property
-    def unit(self) -> Place | None:
+    def unit(self) -> TailPlace | None:
         """Where a finite operand lies among the integers; its code is its integral part."""
         x = self.operands[0]
         if x.kind != FINITE or x.significand == 0:
             return None
         n = self.where.tail_bits
         whole, discarded, rest = cut(x.significand, x.significand.bit_length(), 0, -x.exponent, n)
-        return Place(whole, whole, discarded >> n, discarded & ((1 << n) - 1), n, rest)
+        return TailPlace(whole, whole, discarded, rest, n)
 
     @cached_property
     def numbers(self) -> bool:

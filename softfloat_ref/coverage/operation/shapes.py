@@ -7,17 +7,16 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from softfloat_ref.coverage.engine.draw import bits
-from softfloat_ref.coverage.engine.framework import Cell, Line
+from softfloat_ref.coverage.engine.framework import Cell, Line, bits
 from softfloat_ref.coverage.operation.reach import (
     UNBOUNDED,
+    between,
     excluded,
     excluded_between,
     excluded_everywhere,
     precisions,
     reach,
 )
-from softfloat_ref.coverage.operation.regions import between
 from softfloat_ref.coverage.operation.setting import OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import exponents, solve, unreachable
 from softfloat_ref.oracle import exact

@@ -10,12 +10,10 @@ from typing import Final
 from softfloat_ref.base.search import first_that
 from softfloat_ref.coverage.classes import complete
 from softfloat_ref.coverage.codes import below, near, operand
-from softfloat_ref.coverage.engine.draw import significands, word
-from softfloat_ref.coverage.engine.framework import Line
+from softfloat_ref.coverage.engine.framework import Line, significands, word
 from softfloat_ref.coverage.operation.curves import on_curve
 from softfloat_ref.coverage.operation.factors import no_pair, pairs, product_between, quotient
-from softfloat_ref.coverage.operation.reach import excluded, precisions, span, terms_of
-from softfloat_ref.coverage.operation.regions import inside, refined
+from softfloat_ref.coverage.operation.reach import excluded, inside, precisions, refined, span, terms_of
 from softfloat_ref.coverage.operation.setting import MONOTONE, OperationSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value, finite

@@ -8,10 +8,8 @@ from typing import Final
 
 from softfloat_ref.coverage.classes import members
 from softfloat_ref.coverage.codes import operand
-from softfloat_ref.coverage.engine.draw import bits
-from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.operation.reach import reach, span, spans
-from softfloat_ref.coverage.operation.regions import between
+from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, bits, cross
+from softfloat_ref.coverage.operation.reach import between, reach, span, spans
 from softfloat_ref.coverage.operation.rulers import RegionModel
 from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import solve, unreachable

@@ -9,7 +9,7 @@ from typing import Final
 from softfloat_ref.coverage.codes import operand
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
 from softfloat_ref.coverage.operation.functions import drawn_operands
-from softfloat_ref.coverage.operation.regions import units
+from softfloat_ref.coverage.operation.reach import units
 from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.shapes import BitShape, ShapeModel, solved
 from softfloat_ref.oracle import exact

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from softfloat_ref.coverage.codes import near
-from softfloat_ref.coverage.engine.draw import bits, word
-from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.engine.places import place_of
+from softfloat_ref.coverage.codes import near, place_of
+from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, bits, cross, word
 from softfloat_ref.coverage.operation.reach import opposite, span, terms_of
 from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting
 from softfloat_ref.coverage.operation.solve import terms_as_codes

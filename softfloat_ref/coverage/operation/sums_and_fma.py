@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Final
 
 from softfloat_ref.coverage.codes import near, operand
-from softfloat_ref.coverage.engine.draw import bits, significands, word
-from softfloat_ref.coverage.engine.framework import Bins, Cell, Line, cross
+from softfloat_ref.coverage.engine.framework import Bins, Cell, Line, bits, cross, significands, word
 from softfloat_ref.coverage.operation.operands import field_name, patterns
 from softfloat_ref.coverage.operation.reach import UNBOUNDED, aligned_terms, opposite, precisions, span, terms_of
 from softfloat_ref.coverage.operation.setting import OperationEvents, OperationModel, OperationSetting

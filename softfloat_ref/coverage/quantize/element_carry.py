@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from softfloat_ref.base.search import find_first
+from softfloat_ref.coverage.codes import TailPlace
 from softfloat_ref.coverage.engine.framework import SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.engine.places import Place
 from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
@@ -61,9 +61,9 @@ class ElementCarry(BlockModel):
             yield word if 0 <= word < 1 << n else 0
 
 
-def _discarded(place: Place, n: int) -> int:
+def _discarded(place: TailPlace, n: int) -> int:
     """As many discarded bits as there are random ones."""
-    return (place.guard << place.width | place.tail) >> (place.width + 1 - n)
+    return place.below >> place.n + 1 - n
 
 
 def near_carry_case(where: BlockSetting, line: Line, words: Sequence[int], turn: int) -> Line:

@@ -10,8 +10,8 @@ from typing import Final
 
 from softfloat_ref.base.errors import Undefined
 from softfloat_ref.coverage.classes import magnitude_of
+from softfloat_ref.coverage.codes import TailPlace
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Line, cross
-from softfloat_ref.coverage.engine.places import Place
 from softfloat_ref.coverage.quantize.setting import BlockEvents, BlockModel, BlockSetting, ScaleStretch
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.quantize import special_element
@@ -103,7 +103,7 @@ class Elements(BlockModel):
                     yield from _beside_largest(where, cell[0] if len(cell) == 2 else cell[1], quotients)
 
 
-def _of_element(where: BlockSetting, sign: int, place: Place, code: int) -> Iterator[Cell]:
+def _of_element(where: BlockSetting, sign: int, place: TailPlace, code: int) -> Iterator[Cell]:
     element, limit = where.element, where.target
     largest = limit.max_negative_code if sign else limit.max_code
     magnitude = (1 << element.width) - code if element.twos_complement and sign else code

@@ -8,10 +8,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.search import changes, first_that
-from softfloat_ref.coverage.codes import nearest
-from softfloat_ref.coverage.engine.draw import bits
-from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model
-from softfloat_ref.coverage.engine.places import Place, place_of
+from softfloat_ref.coverage.codes import TailPlace, nearest, place_of
+from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model, bits
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE, element_policy, flush, largest_magnitude, resolve, scale_of
@@ -213,7 +211,7 @@ class BlockEvents:
         return self.amax is not None and bool(x.significand) and exact.compare(exact.magnitude(x), self.amax) == 0
 
     @cached_property
-    def places(self) -> tuple[Place | None, ...]:
+    def places(self) -> tuple[TailPlace | None, ...]:
         """The position of each value over its scale among the elements; None for zeros and specials, and if the scale
         cannot divide."""
         factor = self.where.factor(self.scale)

@@ -8,10 +8,8 @@ from functools import cached_property
 from typing import Final
 
 from softfloat_ref.coverage.classes import complete
-from softfloat_ref.coverage.codes import nearest
-from softfloat_ref.coverage.engine.draw import word
-from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model
-from softfloat_ref.coverage.engine.places import Place, place_of
+from softfloat_ref.coverage.codes import TailPlace, nearest, place_of
+from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model, word
 from softfloat_ref.coverage.operation.operands import ordinary
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, target
@@ -159,7 +157,7 @@ class VectorEvents:
         visible = self.codes["visible"][0] if self.where.unit.masked else self.where.length
         return scores(self.values, visible)
 
-    def place(self, x: Value) -> Place | None:
+    def place(self, x: Value) -> TailPlace | None:
         """Where a finite result that is not zero lies among the target's values."""
         if x.kind in (INF, NAN) or not x.significand:
             return None

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from softfloat_ref.diagnosis.approximation_defects import ApproximationSpace
+from softfloat_ref.diagnosis.approximation_defects import approximation_defects, entries_suggested_by
 from softfloat_ref.diagnosis.candidates import Question
-from softfloat_ref.diagnosis.hypotheses import Inputs
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, register
 from softfloat_ref.diagnosis.kinds.operation import EXHAUSTIVE_BITS
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.units import ApproximationUnit
+
+
+class ApproximationSpace(Space[ApproximationUnit]):
+    """The unit itself, and its defects."""
+
+    def defects_of(self, unit: ApproximationUnit) -> Iterator[Hypothesis]:
+        return approximation_defects(unit)
+
+    def suggested(self, point: ApproximationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return entries_suggested_by(point.approximation, cases)
 
 
 @register(ApproximationUnit)

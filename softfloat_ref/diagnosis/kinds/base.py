@@ -48,12 +48,12 @@ class DiagnosedKind:
 
     def features(self) -> Iterator[Feature]:
         """Properties of a case that mismatches may have in common: of results, operands and controls of one code."""
-        for at, f in _places(self.unit.results):
+        for at, f in places(self.unit.results):
             if f.fmt is not None and f.lanes == 1:
                 name = "the result" if len(self.unit.results) == 1 else field_words(f)
                 yield from of_code(f.fmt, name, lambda i, e, at=at: e[at])  # type: ignore[misc]
         operands = sum(f.role == "operand" for f in self.unit.inputs)
-        for at, f in _places(self.unit.inputs):
+        for at, f in places(self.unit.inputs):
             if f.codes:
                 yield Feature(
                     lambda i, e, at=at: i[at],  # type: ignore[misc]
@@ -96,7 +96,7 @@ class DiagnosedKind:
 
     def inputs_text(self, inputs: Inputs) -> str:
         """The operands, field by field."""
-        return ", ".join(_field_text(f, inputs[at : at + f.lanes]) for at, f in _places(self.unit.inputs))
+        return ", ".join(_field_text(f, inputs[at : at + f.lanes]) for at, f in places(self.unit.inputs))
 
     def answers_text(self, case: AnsweredCase, output: Output | None) -> str:
         """The expected answer, the actual answer, and that of a hypothesis."""
@@ -172,7 +172,7 @@ def confirming(vectors: VectorSet, count: int, seed: int) -> list[Question]:
     return kind_of(vectors.unit).confirming(vectors, count, seed) if count else []
 
 
-def _places(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:
+def places(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:
     """The fields, each with the index of its first code."""
     at = 0
     for f in fields:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
+from softfloat_ref.diagnosis.block_defects import offset_text
 from softfloat_ref.diagnosis.conditions import FEWEST, Feature, kind
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Inputs
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, sparse
@@ -53,7 +54,7 @@ class DiagnosedBlock(DiagnosedKind):
         by, count = offsets.most_common(1)[0]
         if 2 * count < offsets.total():
             return ""
-        return f", {abs(by)} {'high' if by > 0 else 'low'} in {count} of them"
+        return f", {offset_text(by)} in {count} of them"
 
     @property
     def title(self) -> str:

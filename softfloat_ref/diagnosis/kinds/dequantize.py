@@ -2,23 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, ClassVar, Final
 
+from softfloat_ref.diagnosis.block_defects import value_defects, values_suggested_by
 from softfloat_ref.diagnosis.candidates import Question
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
 from softfloat_ref.diagnosis.kinds.base import SCALES, register
 from softfloat_ref.diagnosis.kinds.block import RANDOM_BLOCKS, DiagnosedBlock
-from softfloat_ref.diagnosis.profile_space import DequantizeSpace
 from softfloat_ref.diagnosis.ranking import spread_out
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.kinds.dequantize import random_code_blocks
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.oracle.blocks.formats import FP32
+from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
+from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
+from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32
 from softfloat_ref.units import DequantizeUnit
 
 _TENSOR_SCALES: Final = (FP32.max_code, *SCALES)
 _PROBED_SCALES: Final = 256  # with which values beyond FP32 are looked for
+
+
+@dataclass(frozen=True)
+class DequantizeSpace(Space[Profile]):
+    """The profiles of a dequantization, which differ in one choice: the result for values beyond FP32."""
+
+    kind: ClassVar[str] = "profile"
+
+    def named(self) -> Iterator[Profile]:
+        yield from self.changes(PROFILES["ocp"])
+        yield PROFILES["ocp"]
+
+    def changes(self, point: Profile) -> Iterator[Profile]:
+        for choice in CHOICES["dequantize_overflow"]:
+            if choice != point.dequantize_overflow:
+                yield point.replace(dequantize_overflow=choice)
+
+    def unit_of(self, point: Profile) -> DequantizeUnit:
+        profile = self.base.replace(dequantize_overflow=point.dequantize_overflow)
+        return dataclasses.replace(self.unit, profile=profile)  # type: ignore[no-any-return]
+
+    def key(self, point: Profile) -> Hashable:
+        return self._overflows and point.dequantize_overflow
+
+    @cached_property
+    def _overflows(self) -> bool:
+        """Whether the largest scale gives a value beyond FP32 with some element; a tensor scale always may."""
+        block: BlockFormat = self.unit.block
+        codes = block.scale.max_code, range(1 << block.element.width)
+        values = dequantize_to_fp32(*codes, block, self.base.replace(dequantize_overflow="inf"))
+        return self.unit.two_levels or FP32.inf_code in values or FP32.inf_code | FP32.sign_bit in values
+
+    def text(self, point: Profile) -> str:
+        return f"dequantize_overflow = {point.dequantize_overflow}"
+
+    def description(self, point: Profile) -> str:
+        return {
+            "inf": "gives infinity for values beyond FP32",
+            "saturate": "gives the largest FP32 for values beyond it",
+        }[point.dequantize_overflow]
+
+    def size(self, point: Profile) -> int:
+        return 2 if self.key(point) != self.key(self.base) else 0
+
+    def defects_of(self, unit: DequantizeUnit) -> Iterator[Hypothesis]:
+        return value_defects(unit)
+
+    def suggested(self, point: Profile, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return values_suggested_by(self.unit_of(point), cases)
 
 
 @register(DequantizeUnit)

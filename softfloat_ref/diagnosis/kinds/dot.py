@@ -1,15 +1,121 @@
-"""Dot products: accumulators, and the defects of lanes and sums."""
+"""Dot products: accumulators, the named ones and those with one change of the tree or of a field; and their defects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+import re
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Final
 
-from softfloat_ref.diagnosis.accumulator_space import AccumulatorSpace
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.conditions import Feature, of_code
+from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
 from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
+from softfloat_ref.oracle.accumulate.dots import accumulate, products
+from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
+from softfloat_ref.oracle.accumulate.terms import Term
+from softfloat_ref.oracle.accumulate.trees import Node, Round, To, walk
+from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.units import DotUnit
+
+_MOST_QUESTIONS: Final = 2048  # number of questions whose products are cached
+_MOST_STEPS: Final = 8192  # number of cached steps of an accumulator
+Memo = dict[tuple[Term, ...], tuple[list[Term], int, int]]
+Products = dict[tuple[Any, ...], list[Term]]
+_ROUNDINGS: Final = ("rne", "rz", "rna", "rto", "rup", "rd")
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "nan": ("canonical", "ones", "negative", "propagate", "propagate,negative,fma-quiet", "propagate-signaling"),
+    "overflow": ("ieee", "inf"),
+    "zero": ("ieee", "positive"),
+    "flush_inputs": ("off", "on", "positive"),
+    "flush_outputs": ("off", "after", "before"),
+    "c": ("result", "own"),
+}
+_STEPS: Final = (1, 2, 4, 8, 16, 32, 64, "all")
+_ROUND: Final = re.compile(r"(-> |\|)(\w+):(\w+)")
+_BITS: Final = re.compile(r"F=(\d+), (rz|rd)")
+_PRODUCT: Final = re.compile(r"\bp(?:\[[^\]]*\])? -> (\w+):(\w+)")
+_OVERFLOWING: Final = frozenset({"rne", "rna"})  # these overflow to Inf under every rule of the accumulator
+_FLOOR: Final = re.compile(r", floor=[\w:|.-]+")
+
+
+@dataclass(frozen=True)
+class AccumulatorSpace(Space[Accumulator]):
+    """The accumulators of a dot product."""
+
+    kind: ClassVar[str] = "accumulator"
+    labels: dict[Accumulator, str] = field(default_factory=dict, compare=False, repr=False)
+    products: Products = field(default_factory=dict, compare=False, repr=False)
+
+    def named(self) -> Iterator[Accumulator]:
+        yield from ACCUMULATORS.values()
+
+    def changes(self, point: Accumulator) -> Iterator[Accumulator]:
+        for label, fields in _changes(point):
+            try:
+                accumulator = point.replace(**fields)
+            except Error:
+                continue
+            if accumulator != point:
+                self.labels.setdefault(accumulator, f"{self.text(point)}, {label}")
+                yield accumulator
+
+    def text(self, point: Accumulator) -> str:
+        named = ACCUMULATORS.get(point.name) == point
+        if named or point == self.base:
+            return f"accumulator {point.name}"
+        return self.labels.get(point, f"accumulator {point.tree}")
+
+    def model_of(self, unit: DotUnit) -> Model:
+        return dot_model(unit, self.products)
+
+    def key(self, point: Accumulator) -> Hashable:
+        """Its fields except the names, with the step as it follows from the formats and the length."""
+        try:
+            unit: DotUnit = self.unit_of(point)
+        except Error:
+            return point
+        s = unit.setting
+        step = min(point.step_for(s.formats, s.result, s.block, unit.k), unit.k)
+        own = point.c if s.c != s.result else ""
+        modes = {x.choice(s.result.name).rounding for x in walk(point.root) if isinstance(x, Round)}
+        overflow = "" if modes <= _OVERFLOWING else point.overflow
+        rest = (point.nan, overflow, point.zero, point.flush_inputs, point.flush_outputs, point.flags)
+        more = (point.product_limit, point.product_exponent, s.result.name)
+        return self._tree(point, s.result.name), step, own, rest, more
+
+    def _tree(self, point: Accumulator, result: str) -> str:
+        """The tree's text for this running result, without the rounding modes of exact products."""
+        tree = _of_format(point, result)
+        for match in reversed(list(_PRODUCT.finditer(tree))):
+            if self._holds_products(get_format(match[1])):
+                tree = f"{tree[: match.start(2)]}any{tree[match.end(2) :]}"
+        return tree
+
+    def _holds_products(self, fmt: Format) -> bool:
+        """Whether the format represents every product of two finite operands."""
+        a, b = self.unit.a, self.unit.b
+        if not (isinstance(a, Format) and isinstance(b, Format)):
+            return False
+        lowest = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
+        inside = fmt.emin - fmt.mantissa_bits <= lowest and a.emax + b.emax + 1 <= fmt.emax
+        return inside and a.precision + b.precision <= fmt.precision
+
+    def description(self, point: Accumulator) -> str:
+        return f"accumulates like {self.text(point)}"
+
+    def size(self, point: Accumulator) -> int:
+        return 2 * self.text(point).count(", ") + 2 * int(point != self.base)
+
+    def suggested(self, point: Accumulator, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return dot_suggested_by(self.unit_of(point), cases)
+
+    def defects_of(self, unit: DotUnit) -> Iterator[Hypothesis]:
+        return dot_defects(unit, self.model_of)
 
 
 @register(DotUnit)
@@ -28,3 +134,99 @@ class DiagnosedDot(DiagnosedKind):
     def title(self) -> str:
         unit = self.unit
         return f"dot of {unit.k} {'_'.join(dict.fromkeys((unit.a.name, unit.b.name)))} to {unit.out.name}"
+
+
+# -- the answers of many accumulators --------------------------------------------------------------------------------
+
+
+@dataclass
+class RememberedStep(Step):
+    """A step that looks up its terms in a cache. memo: for the terms of a step, the tree's result, code and flags."""
+
+    memo: Memo = field(default_factory=dict)
+
+    def terms(self, node: Node) -> list[Term]:
+        if node is not self.accumulator.root:
+            return super().terms(node)
+        key = (*self.products, self.running)
+        entry = self.memo.get(key)
+        if entry is None:
+            before, self.flags = self.flags, 0
+            entry = super().terms(node), self.code, self.flags
+            self.flags = before
+            if len(self.memo) >= _MOST_STEPS:
+                self.memo.clear()
+            self.memo[key] = entry
+        result, self.code, flags = entry
+        self.flags |= flags
+        return result
+
+
+def dot_model(unit: DotUnit, known: Products) -> Model:
+    """The dot product as a model. known: cached products of questions, shared by accumulators that multiply alike."""
+    setting, accumulator = unit.setting, unit.accumulator
+    alike = accumulator.flush_inputs, accumulator.product_limit, accumulator.product_exponent
+    memo: Memo = {}
+    roundings: dict[To, Rounding] = {}
+    make = partial(RememberedStep, memo=memo, roundings=roundings)
+
+    def model(inputs: Inputs) -> Output | None:
+        codes = tuple(inputs)
+        key = (codes, *alike)
+        terms = known.get(key)
+        if terms is None:
+            if len(known) >= _MOST_QUESTIONS:
+                known.clear()
+            a, b, _ = unit.sides(codes)
+            terms = known[key] = [x._replace(label="") for x in products(setting, a, b)]
+        return accumulate(setting, terms, codes[-1], make=make)
+
+    return model
+
+
+# -- changes of a tree -----------------------------------------------------------------------------------------------
+
+
+def _of_format(point: Accumulator, result: str) -> str:
+    """The tree's text with only the choices for this format of the running result."""
+    alone = re.sub(rf"-> (?:[\w:]+\|)*({result}:[\w:]+)(?:\|[\w:]+)*", r"-> \1", point.tree)
+    return re.sub(rf"floor=(?:[\w:.-]+\|)*{result}:(-?\d+)(?:\|[\w:.-]+)*", r"floor=\1", alone).replace(
+        "-> out:", f"-> {result}:"
+    )
+
+
+def _changes(point: Accumulator) -> Iterator[tuple[str, dict[str, object]]]:
+    """Each single change: its description, and the fields."""
+    for name, choices in _CHOICES.items():
+        for choice in choices:
+            if choice != getattr(point, name):
+                yield f"{name} = {choice}", {name: choice}
+    yield f"flags = {'off' if point.flags else 'on'}", {"flags": not point.flags}
+    if point.step != "":
+        for step in _STEPS:
+            yield f"step = {step}", {"step": step, "steps": ""}
+    yield from _tree_changes(point.tree)
+
+
+def _tree_changes(tree: str) -> Iterator[tuple[str, dict[str, object]]]:
+    """Each single change in a tree."""
+    rounds = list(_ROUND.finditer(tree))
+    for i, match in enumerate(rounds):
+        for mode in _ROUNDINGS:
+            if mode != match[3]:
+                changed = tree[: match.start(3)] + mode + tree[match.end(3) :]
+                which = "the result" if i == len(rounds) - 1 else f"rounding {i + 1}"
+                yield f"{which} by {mode}", {"tree": changed}
+    for match in _BITS.finditer(tree):
+        for bits in range(max(int(match[1]) - 3, 0), int(match[1]) + 4):
+            if bits != int(match[1]):
+                yield f"F = {bits}", {"tree": f"{tree[: match.start(1)]}{bits}{tree[match.end(1) :]}"}
+        other = "rd" if match[2] == "rz" else "rz"
+        yield f"alignment by {other}", {"tree": tree[: match.start(2)] + other + tree[match.end(2) :]}
+    end = tree.rfind(")")
+    if "F=" not in tree[tree.rfind("c") : end] and tree.startswith("fuse("):
+        for bits in range(21, 30):
+            yield f"the last fuse with F = {bits}", {"tree": f"{tree[:end]}, F={bits}, rz{tree[end:]}"}
+    for match in _FLOOR.finditer(tree):
+        yield "no floor", {"tree": tree[: match.start()] + tree[match.end() :]}
+        yield "floor always", {"tree": f"{tree[: match.end()]}, floor_when=always{tree[match.end() :]}"}

@@ -1,30 +1,67 @@
-"""Operations: policies, and the defects of their steps."""
+"""Operations: policies, which of them are one device, and the defects of their steps."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Undefined
+from softfloat_ref.diagnosis.answer_defects import answer_defects
 from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.conditions import Feature, between, binade
-from softfloat_ref.diagnosis.hypotheses import Inputs, Output
+from softfloat_ref.diagnosis.defects import Faulty
+from softfloat_ref.diagnosis.function_defects import function_suggested_by
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, register
-from softfloat_ref.diagnosis.policy_space import PolicySpace
+from softfloat_ref.diagnosis.operation_defects import operation_defects
+from softfloat_ref.diagnosis.operation_models import always_exact
+from softfloat_ref.diagnosis.policy_space import PolicySpace, ends_of
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import decoder, encoder
+from softfloat_ref.oracle.codec import decoder, encoder, target
+from softfloat_ref.oracle.exact import GENERATED, NAN, Value
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations import evaluator
+from softfloat_ref.oracle.operations import context, evaluator
 from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD
 from softfloat_ref.oracle.operations.table import LETTERS
-from softfloat_ref.oracle.policies import Overflow, Policy
+from softfloat_ref.oracle.policies import Overflow, Policy, rounding_name
+from softfloat_ref.oracle.rounding import goes_beyond
 from softfloat_ref.units import OperationUnit
 
 EXHAUSTIVE_BITS: Final = 16
+
+
+@dataclass(frozen=True)
+class OperationSpace(PolicySpace):
+    """The policies of an operation."""
+
+    @property
+    def _has_specials(self) -> bool:
+        return self.unit.signature.operation.p3109  # type: ignore[no-any-return]
+
+    def unit_of(self, point: Policy) -> OperationUnit:
+        return replace(self.unit, policy=point, intermediate=False)  # type: ignore[no-any-return]
+
+    def model_of(self, unit: OperationUnit) -> Model:
+        if unit.out.has_nan:
+            unit.policy.nan_rule.code(unit.out)  # raises Error for a code that is none of a NaN
+        return Faulty(unit)
+
+    def key(self, point: Policy) -> Hashable:
+        return behaviour(self.unit_of(point))
+
+    def defects_of(self, unit: OperationUnit) -> Iterator[Hypothesis]:
+        return operation_defects(unit, self.source)
+
+    def suggested(self, point: Policy, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return function_suggested_by(self.unit_of(point), cases)
+
+    def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
+        return answer_defects(self.unit_of(self.base), under)
 
 
 @register(OperationUnit)
@@ -32,7 +69,7 @@ class DiagnosedOperation(DiagnosedKind):
     """An operation."""
 
     tried: ClassVar[str] = "policy, profile, accumulator or listed defect"
-    choices: ClassVar[type[Space[Any]]] = PolicySpace
+    choices: ClassVar[type[Space[Any]]] = OperationSpace
     unit: OperationUnit
 
     def features(self) -> Iterator[Feature]:
@@ -83,7 +120,7 @@ class DiagnosedOperation(DiagnosedKind):
         return " ".join(code_text(x, f) for x, f in zip(inputs, self.unit.input_formats, strict=True))
 
     def candidates(self, source: str) -> Space[Any]:
-        return PolicySpace(self.unit, source, names_first=True)
+        return OperationSpace(self.unit, source, names_first=True)
 
     def every(self) -> Callable[[], Iterable[Question]] | None:
         widths = [f.width for f in self.unit.inputs]
@@ -123,3 +160,69 @@ def kinds_of_codes(fmt: Format) -> list[int]:
     elif fmt.has_nan:
         codes.append(fmt.canonical_nan)
     return list(dict.fromkeys(codes))
+
+
+# -- which policies are one device -----------------------------------------------------------------------------------
+
+_NEVER_UP: Final = ("rtz", "rto")  # never round up to a power of two: tiny before rounding is tiny after
+# The integers that matter only for results that are not exact.
+_INEXACT_FIELDS: Final = (
+    *("mode", "random_count", "beyond_positive", "beyond_negative"),
+    *("largest_positive", "largest_negative", "odd_beyond", "overflow_flags"),
+)
+
+
+def behaviour(unit: OperationUnit) -> Hashable:
+    """Everything that an operation's answers depend on: if equal, two policies answer alike for all operands.
+
+    Fields that the operation, its formats or the policy make irrelevant are left out.
+    """
+    policy = unit.policy
+    operation, formats, out = unit.signature
+    floats = [f for f in formats if not f.is_integer]
+    subnormals = any(f.subnormals == "gradual" and f.has_normals and f.min_normal_code > 1 for f in floats)
+    flush = policy.flush_inputs and operation.flushes and subnormals
+    special = operation.p3109 and context(unit.signature, policy).p3109
+    if operation.result in ("boolean", "class"):
+        return operation.name, flush, special
+    rules = _nan_key(unit, floats)
+    if operation.result == "same":
+        return operation.name, rules, ends_of(out, policy), special, () if out.signed else _target_key(unit)
+    widening = operation.is_conversion and policy.widens_bare(formats[0]) and out.width >= formats[0].width
+    own = policy.rounding if operation.integral else None
+    return flush, special, rules, _target_key(unit), ends_of(out, policy), widening, own
+
+
+def _target_key(unit: OperationUnit) -> tuple[Any, ...]:
+    """The integers that rounding depends on; for a conversion that is always exact, only those of flushing."""
+    t, operation = target(unit.out, unit.policy), unit.signature.operation
+    if not t.flush:
+        t = t._replace(flush=0)
+    if operation.is_conversion and always_exact(unit.formats[0], unit.out):
+        t = t._replace(**dict.fromkeys(_INEXACT_FIELDS, 0), tininess=t.tininess if t.flush else 0)
+    if unit.out.is_integer:
+        t = t._replace(tininess=0, flush=0)
+    if rounding_name(unit.policy.rounding) in _NEVER_UP:
+        t = t._replace(tininess=0)
+    if not goes_beyond(t.mode, 0, t.odd_beyond):
+        t = t._replace(beyond_positive=0)
+    if not goes_beyond(t.mode, 1, t.odd_beyond):
+        t = t._replace(beyond_negative=0)
+    return tuple(t)
+
+
+def _nan_key(unit: OperationUnit, floats: list[Format]) -> tuple[Any, ...]:
+    """Everything that the NaN of a result depends on."""
+    out, rule, operation = unit.out, unit.policy.nan_rule, unit.signature.operation
+    encode = encoder(out, unit.policy)
+    fused, several = operation.fused, len(unit.formats) > 1
+    switches = (rule.fma_quiet, rule.fma_generated) if fused else ()
+    with_nan = [f for f in floats if f.has_nan]
+    codes = [] if operation.is_conversion else [encode(GENERATED, 0)[0]]  # a conversion generates no NaN
+    for f in with_nan:
+        codes += [encode(Value(NAN, sign, 0, max(f.mantissa_bits - 1, 0)), 0)[0] for sign in (0, 1)]
+    carried = rule.propagate != "no" and out.has_nan and not rule.has_code(out) and out.nan != "negative-zero"
+    if not carried:
+        return tuple(codes), switches if out.is_integer else switches[:1], False, (False, False), False
+    order = rule.propagate == "signaling" and several and any(f.signaling for f in with_nan)
+    return tuple(codes), switches, order, (rule.addend_first and fused, rule.first_last and several), True

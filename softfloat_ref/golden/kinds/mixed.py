@@ -11,9 +11,8 @@ from typing import Any, ClassVar, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.base.search import find_first
-from softfloat_ref.coverage.engine.by_parts import PartsCoverage
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
-from softfloat_ref.coverage.engine.framework import Coverage
+from softfloat_ref.coverage.engine.framework import Coverage, PartsCoverage
 from softfloat_ref.golden.kinds.base import INSTRUCTIONS, Cases, cases_class, register
 from softfloat_ref.golden.tags import UNTAGGED, Run
 from softfloat_ref.oracle.sources import Philox

@@ -41,8 +41,8 @@ class OperationCases(Cases):
 
     @property
     def origin(self) -> CacheKey | None:
-        operations = self.unit.signature.operation
-        if not operations.function.__module__.startswith(f"{PACKAGE}."):  # a user's own: its sources are elsewhere
+        operation = self.unit.signature.operation
+        if not operation.function.__module__.startswith(f"{PACKAGE}."):  # a user's own: its sources are elsewhere
             return None
         return CacheKey(__name__, json.dumps(self.unit.to_dict(), sort_keys=True))
 

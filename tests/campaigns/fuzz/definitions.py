@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fuzz import structures
 from fuzz.reader import Reader, Run, in_file
-from softfloat_ref.coverage.engine.waivers import read_waivers
+from softfloat_ref.coverage.engine.measure import read_waivers
 from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import find_suite

@@ -1,0 +1,229 @@
+"""Wrong roundings, as replaced steps: wrong evaluations of the discarded bits, wrong carries, wrong ends of the range.
+
+None of them rounds itself: it replaces the guard or sticky bit by a wrong one, and rounding.py decides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Final
+
+from softfloat_ref.diagnosis.defects import replaced
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import FINITE, INF, Value
+from softfloat_ref.oracle.flags import INEXACT, OVERFLOW, UNDERFLOW
+from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.rounding import Target
+from softfloat_ref.oracle.rounding_steps import Destination, Place, destination, place, place_of, rounded
+from softfloat_ref.oracle.steps import Change, Function, Plan, Traced
+
+_WRAPPED_BITS: Final = 64  # width of the integers that are cut
+_DEPTH: Final = 12  # bits below the kept ones that a defect may distinguish
+Coded = tuple[int, int]  # a code and flags
+
+
+def rounding(wrong: Function) -> tuple[Change, ...]:
+    """Another rounding: wrong(here, right, x, random bits, to)."""
+    return (replaced(rounded, wrong),)
+
+
+def with_policy(**fields: Any) -> tuple[Change, ...]:
+    """The rounding under a policy with some fields replaced."""
+    return rounding(lambda here, right, x, r, to: right(x, r, to.under(**fields)))
+
+
+def to_format(other: Callable[[Format], Format | None]) -> tuple[Change, ...]:
+    """The rounding to another format, if there is one."""
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        fmt = other(to.fmt)
+        return right(x, r, to if fmt is None else to.to(fmt))  # type: ignore[no-any-return]
+
+    return rounding(wrong)
+
+
+def on_answer(change_of: Callable[[Value, int, int, Format], Coded], **fields: bool) -> tuple[Change, ...]:
+    """Another code and flags, from the value and the right ones. fields: those of the policy that the rounding has."""
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        code, flags = right(x, r, to.under(**fields) if fields else to)
+        return change_of(x, code, flags, to.fmt)
+
+    return rounding(wrong)
+
+
+# -- guard and sticky ------------------------------------------------------------------------------------------------
+
+
+def on_bits(bits: Callable[[Place], tuple[int, int]], flags_kept: bool = False) -> tuple[Change, ...]:
+    """The value that arrives, with another guard and sticky bit. flags_kept: the flags still follow from the right
+    bits."""
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        if x.kind != FINITE or not x.significand:
+            return right(x, r, to)  # type: ignore[no-any-return]
+        t = to.target
+        p = place_of(x, _DEPTH - 1, t)
+        if p.code > t.max_code + 1:  # far beyond the largest
+            return right(x, r, to)  # type: ignore[no-any-return]
+        guard, sticky = bits(p)
+        unit = max(exact.top(x), t.emin) - t.mantissa_bits
+        code, flags = right(exact.finite(x.sign, p.kept << 2 | guard << 1 | sticky, unit - 2), r, to)
+        return code, right(x, r, to)[1] & ~OVERFLOW | flags & OVERFLOW if flags_kept else flags
+
+    return rounding(wrong)
+
+
+def first_bits(count: int) -> Callable[[Place], tuple[int, int]]:
+    """`count` sticky bits. A number below all of them still sets one, because shifters stop at their maximum."""
+    return lambda p: (p.guard, p.any(2, count + 1) | int(p.kept == 0))
+
+
+def guard_low(p: Place) -> tuple[int, int]:
+    """The bit after the guard bit in its place."""
+    return p.any(2, 2), p.sticky
+
+
+def guard_low_held(p: Place) -> tuple[int, int]:
+    """If the shifter stops with the leading one just below the guard bit, that bit is used as the guard bit."""
+    return (1, 1) if not p.kept and not p.guard else guard_low(p)
+
+
+def through(wide: Format) -> Function:
+    """Rounding to a wider format first, then to this one."""
+    back = decoder(wide)
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        if x.kind != FINITE:
+            return right(x, r, to)  # type: ignore[no-any-return]
+        code, flags = to.to(wide).encode(x, 0)
+        last, more = right(back(code), 0, to)
+        return last, flags | more
+
+    return wrong
+
+
+def rounded_away(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """Rounding away from zero, for both signs."""
+    return right(x, 0, to.under(rounding="rdn" if x.sign else "rup", sr_bits=None))  # type: ignore[no-any-return]
+
+
+# -- the carry and the ends of the range -----------------------------------------------------------------------------
+
+
+def carry_lost(here: Traced, right: Function, p: Place, up: bool, t: Target) -> int:
+    """Magnitudes whose carry goes into the exponent stay in their binade."""
+    mask = (1 << t.mantissa_bits) - 1
+    lost = p.code & ~mask
+    carries = up and not (p.code + 1) & mask and p.code <= t.max_code + 1
+    return lost if carries and lost <= t.max_code else right(p, up, t)
+
+
+def overflow_early(here: Traced, right: Function, negative: int, code: int, t: Target) -> bool:
+    """The magnitude before rounding decides."""
+    before = here.last(place)
+    return right(negative, code if before is None else min(code, before.code), t)  # type: ignore[no-any-return]
+
+
+def next_code(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """Overflows get the code after the largest one, with their sign."""
+    code, flags = right(x, r, to)
+    if (x.kind == FINITE and flags & OVERFLOW) or (x.kind == INF and not to.fmt.infinity):
+        return to.fmt.max_code + 1 | (to.fmt.sign_bit if x.sign else 0), flags
+    return code, flags
+
+
+def has_another_next_code(to: Destination) -> bool:
+    """Whether there is a code after the largest one, to which overflows do not go anyway."""
+    fmt, run = to.fmt, Traced(Plan())
+    if fmt.max_code >= fmt.magnitude_mask:
+        return False
+    signs = (0, 1) if fmt.signed else (0,)
+    ends = [x for sign in signs for x in (exact.finite(sign, 1, fmt.emax + 2), exact.inf(sign))]
+    return any(next_code(run, rounded, x, 0, to) != rounded(x, 0, to) for x in ends)
+
+
+def one_more_code(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """The NaN's code of formats like E4M3 counted as the next number."""
+    if x.kind != FINITE:
+        return right(x, r, to)  # type: ignore[no-any-return]
+    code, flags = right(x, r, to.variant("one more code", lambda: _with_nan_as_number(to)))
+    return (right(x, r, to)[0], flags) if flags & OVERFLOW else (code, flags)
+
+
+def _with_nan_as_number(to: Destination) -> Destination:
+    wider = dataclasses.replace(to.fmt, nan="none", overflow="max")
+    return destination(wider, to.policy.replace(overflow="sat-finite"), to.overflow, to.zero)
+
+
+def is_narrow_integer(to: Destination) -> bool:
+    """Whether integers beyond the format can be cut to its width."""
+    return to.fmt.is_integer and to.fmt.width <= _WRAPPED_BITS // 2
+
+
+def wrapped_around(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """Integers that do not fit are cut to their last bits."""
+    code, flags = right(x, r, to)
+    mask = (1 << to.fmt.width) - 1
+    if x.kind != FINITE:
+        return code, flags
+    if x.exponent >= 0:
+        return (-1) ** x.sign * (x.significand << x.exponent) & mask, flags
+    wide = to.to(get_format(f"i{_WRAPPED_BITS}"))
+    return (right(x, r, wide)[0] & mask if exact.top(x) < _WRAPPED_BITS - 1 else code), flags
+
+
+# -- subnormal results and zeros -------------------------------------------------------------------------------------
+
+
+def _is_tiny(x: Value, fmt: Format) -> bool:
+    """Whether a value is a finite number, not zero, below the smallest normal one."""
+    return x.kind == FINITE and x.significand > 0 and exact.top(x) < fmt.emin
+
+
+def _is_subnormal(code: int, fmt: Format) -> bool:
+    return 0 < code & fmt.magnitude_mask < fmt.min_normal_code
+
+
+def scaled(places: int, only_tiny: bool = False) -> tuple[Change, ...]:
+    """Numbers, or those below the smallest normal one only, shifted by some places before they are rounded."""
+
+    def shifted(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        if x.kind == FINITE and (_is_tiny(x, to.fmt) or not only_tiny):
+            x = x._replace(exponent=x.exponent + places)
+        return right(x, r, to)  # type: ignore[no-any-return]
+
+    return rounding(shifted)
+
+
+def zeroed(x: Value, code: int, flags: int, fmt: Format) -> Coded:
+    """Results below the smallest normal number become zero, with unchanged flags."""
+    return code & fmt.sign_bit if _is_tiny(x, fmt) else code, flags
+
+
+def zeroed_when_stored(raised: int) -> tuple[Change, ...]:
+    """Results that are subnormal after rounding become zero; raised: flags raised then."""
+
+    def changed(x: Value, code: int, flags: int, fmt: Format) -> Coded:
+        return (code & fmt.sign_bit, flags | raised) if _is_subnormal(code, fmt) else (code, flags)
+
+    return on_answer(changed, flush_outputs=False)
+
+
+def exact_underflow(x: Value, code: int, flags: int, fmt: Format) -> Coded:
+    """Underflow for exact subnormal results, too."""
+    return code, flags | UNDERFLOW if _is_subnormal(code, fmt) and not flags & INEXACT else flags
+
+
+def stored_normal(x: Value, code: int, flags: int, fmt: Format) -> Coded:
+    """No underflow for the smallest normal number."""
+    return code, flags & ~UNDERFLOW if code & fmt.magnitude_mask == fmt.min_normal_code else flags
+
+
+def with_zero(sign: int | None, code: int, fmt: Format) -> int:
+    """A code, or a zero of that sign in place of one; None: of the other sign."""
+    if code & fmt.magnitude_mask:
+        return code
+    return code ^ fmt.sign_bit if sign is None else fmt.sign_bit * sign
