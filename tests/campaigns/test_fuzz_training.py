@@ -37,7 +37,7 @@ def recipe() -> Recipe:
 
 
 @pytest.fixture(scope="module")
-def whole(recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> checkpoint.Loaded:
+def whole(recipe: Recipe, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
     out = tmp_path_factory.mktemp("run")
     train(recipe, out)
     return checkpoint.load(out / CHECKPOINT)
@@ -72,7 +72,7 @@ CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_checkpoint_that_is_not_of_the_run(
-    change: str, recipe: Recipe, whole: checkpoint.Loaded, tmp_path: Path
+    change: str, recipe: Recipe, whole: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path
 ) -> None:
     arrays, meta = dict(whole[0]), json.loads(json.dumps(whole[1]))
     CHANGES[change](arrays, meta)
@@ -81,7 +81,9 @@ def test_a_checkpoint_that_is_not_of_the_run(
         train(recipe.with_training(epochs=2), tmp_path, resume=True)
 
 
-def test_the_checkpoint_itself_is_taken(recipe: Recipe, whole: checkpoint.Loaded, tmp_path: Path) -> None:
+def test_the_checkpoint_itself_is_taken(
+    recipe: Recipe, whole: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path
+) -> None:
     checkpoint.save(tmp_path / CHECKPOINT, *whole)
     assert len(train(recipe, tmp_path, resume=True).epochs) == 1
 

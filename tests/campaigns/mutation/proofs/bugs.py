@@ -68,7 +68,9 @@ def decide(circuit: Circuit, bug: Bug, folder: Path, limit_s: float) -> Outcome:
         more = later(asked, limit_s) if answer.result == "unsat" else None
         if more is not None and more.verdict != "proved":
             if more.counterexample is not None:
-                return Outcome(SHOWN, time.process_time() - begin, setting.name, more.counterexample.inputs, more.message)
+                return Outcome(
+                    SHOWN, time.process_time() - begin, setting.name, more.counterexample.inputs, more.message
+                )
             undecided = True
         undecided |= answer.result != "unsat"
     return Outcome(UNDECIDED if undecided else EQUIVALENT, time.process_time() - begin)
