@@ -283,7 +283,7 @@ def test_stochastic_values_are_the_scalar_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("table", "message"),
     [
         ({"format": "fp8_e4m"}, "did you mean fp8_e4m3"),
         ({"format": "s1e5m2", "policy": {"rounding": "sr"}}, "sr_bits"),
