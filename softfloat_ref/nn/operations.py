@@ -40,11 +40,11 @@ class _InDouble:
 
     @staticmethod
     def gelu(x: Array) -> Array:
-        return x / 2 * (1 + _InDouble.erf(x * math.sqrt(0.5)))
+        return x / 2 * (1 + _InDouble.erf(x * math.sqrt(0.5)))  # type: ignore[no-any-return]
 
     @staticmethod
     def gelu_tanh(x: Array) -> Array:
-        return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+        return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))  # type: ignore[no-any-return]
 
     @staticmethod
     def silu(x: Array) -> Array:

@@ -66,7 +66,7 @@ class Quantizer(Protocol):
 
     def restore(self, state: Mapping[str, Array]) -> None:
         """Go on from a stored state."""
-        return
+        del state
 
     def rounding(self, source: RandomSource | None) -> tuple[Policy, RandomSource | None]:
         """The policy and the random bits for one tensor; without a source, stochastic roundings are to nearest even."""
