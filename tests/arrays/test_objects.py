@@ -22,7 +22,7 @@ TEXT = np.frombuffer(b"0A C0FFEE 01\n" * 3, np.uint8).copy()
 WORDS = b"0a_c0ffee_01\n" * 3
 
 pytestmark = pytest.mark.skipif(
-    (sys.platform, os.uname().machine) != objects._SYSTEM, reason="object code is kept on x86-64 Linux only"
+    (sys.platform, os.uname().machine) != objects._TESTED_SYSTEM, reason="object code is kept on x86-64 Linux only"
 )
 
 
