@@ -226,8 +226,6 @@ class _ProductJob:
 
     def _looped(self, program: Program, factors: list[Format]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The codes of the running results, which of them are left to the oracle, and which have an Inf scale."""
-        from softfloat_ref.arrays.kernels import fused
-
         s, unit, result = self.setting, self.setting.accumulator, self.setting.result
         shift = sum(f.mantissa_bits for f in (*s.formats, *factors))
         rule, positive = unit.nan_rule, unit.zero == "positive"
@@ -235,7 +233,9 @@ class _ProductJob:
         rows = np.array([result.mantissa_bits, result.emin, result.inf_code], np.int64)
         left, right = (_integers(x, unit.decoder(x.fmt)) for x in (self.a, self.b))
         unfit = left[1][:, np.newaxis] | right[1]
-        if positive and unit.flush_inputs == "off" and fused.fits(program, left[0], right[0]):
+        if positive and unit.flush_inputs == "off" and program.is_fused(left[0], right[0]):
+            from softfloat_ref.arrays.kernels import fused
+
             numbers = shift, unit.product_exponent, result.sign_bit, nan
             return *fused.multiply(program, left[0], right[0], self.c, *numbers, rows), unfit
         from softfloat_ref.arrays.kernels.loops import dot_matrix

@@ -11,7 +11,7 @@ from volume import FULL
 from softfloat_ref import arrays, blocks
 from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.convert import code_dtype, decode
-from softfloat_ref.arrays.kernels import fused
+from softfloat_ref.arrays.kernels import fused, program
 from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
 from softfloat_ref.arrays.matmul import _ends, _ProductJob, operand_matrix
 from softfloat_ref.base.errors import Error
@@ -98,7 +98,7 @@ def test_units_with_one_sum_and_one_rounding(acc: str, fmt: str, monkeypatch: py
     multiply, resolved = fused.multiply, get_format(fmt)
     unit = get_accumulator(acc).replace(zero="positive")
     monkeypatch.setattr(fused, "multiply", lambda *x: used.append(1) or multiply(*x))
-    monkeypatch.setattr(fused, "MIN_COLUMNS", 1)
+    monkeypatch.setattr(program, "MIN_COLUMNS", 1)
     c = np.random.default_rng(3).integers(0, 1 << 32, (3, 5), dtype=np.uint32)
     c[0], c[1, 1:3] = [0, 1, 0x80000000, 0x7F800000, 0xFFC00000], [0x7F7FFFFF, 0x80000001]
     for kind in ("finite", "close", "tiny"):
@@ -110,7 +110,7 @@ def test_units_with_one_sum_and_one_rounding(acc: str, fmt: str, monkeypatch: py
     a, b = codes(resolved, (20, 99), 1, "finite"), codes(resolved, (99, 70), 2, "finite")
     got = [matmul(a, b, unit, fmt=fmt, to=to) for to in ("fp32", "fp16")]
     assert len(used) == 8
-    monkeypatch.setattr(fused, "fits", lambda *x: False)
+    monkeypatch.setattr(program.Program, "is_fused", lambda *x: False)
     for x, to in zip(got, ("fp32", "fp16"), strict=True):
         np.testing.assert_array_equal(x, matmul(a, b, unit, fmt=fmt, to=to))
 

@@ -7,11 +7,12 @@ with anything that instructions cannot express, or that does not fit 64 bits, ha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref.arrays.kernels.opcodes import PLAIN_TARGET
 from softfloat_ref.oracle.accumulate.dots import Setting
 from softfloat_ref.oracle.accumulate.evaluate import narrowed, unit_target
 from softfloat_ref.oracle.accumulate.trees import (
@@ -27,7 +28,7 @@ from softfloat_ref.oracle.accumulate.trees import (
     To,
     Zero,
 )
-from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.rounding import Target
 
 FUSE: Final = 0
@@ -39,6 +40,10 @@ MAX_BITS: Final = 44  # bits of an alignment: with four integer bits of a produc
 _INTEGER_BITS: Final = 4  # of a product of two numbers and two scales, over its exponent
 _SUM_BITS: Final = 62
 MAX_PRODUCT_BITS: Final = 60
+MIN_COLUMNS: Final = 16  # columns for which computing many at once pays
+_PRODUCT_LIMIT: Final = 1 << 31  # a product's significand is below, in kernels/fused.py
+_EXPONENT_LIMIT: Final = 400  # exponents of operands, for which sums are normal numbers of float64
+FP64: Final = CATALOGUE["fp64"]
 
 
 class NoProgram(Exception):
@@ -59,6 +64,28 @@ class Program:
     formats: NDArray[np.int64]
     result: int  # slot of the last rounding
     widen: int  # bits by which its code is narrower than the result's
+
+    @property
+    def last_target(self) -> Target:
+        """What the second instruction rounds to."""
+        return Target(*self.targets[self.code[1, 4]].tolist())
+
+    def is_fused(self, left: NDArray[Any], right: NDArray[Any]) -> bool:
+        """Whether kernels/fused.py runs the program: one fused sum of the products and the running result with one
+        rounding, of operands, as of `loops.dot_matrix`, that are finite and narrow. left: (5, rows, k), right: (5,
+        columns, k)."""
+        if self.code[:, 0].tolist() != [FUSE, ROUND] or right.shape[1] < MIN_COLUMNS:
+            return False
+        slots, terms = self.inputs[:, 0], self.inputs[:, 1:]
+        whole = sorted(slots.tolist()) == list(range(self.step + 1))
+        same = (terms == terms[0]).all() and terms[0, 2] == NEVER and self.code[0, 6] == 0
+        target = self.last_target
+        plain = target._replace(**{**PLAIN_TARGET, "mode": target.mode}) == target
+        if not (whole and same and plain) or left[4].any() or right[4].any():
+            return False
+        near = all(np.abs(x[2]).max(initial=0) < _EXPONENT_LIMIT for x in (left, right))
+        short = int(terms[0, 0]) + 3 + self.step.bit_length() <= FP64.precision  # a sum; a product has 2 integer bits
+        return bool(near and short and int(left[0].max(initial=0)) * int(right[0].max(initial=0)) < _PRODUCT_LIMIT)
 
 
 @dataclass

@@ -1,5 +1,4 @@
-"""The random words of `sources.Philox`, compiled: numpy's Philox4x64-10, whose blocks are independent of one another;
-and stochastic rounding with them in one call, since calls are most of the work for small arrays."""
+"""The random words of `sources.Philox`, compiled: numpy's Philox4x64-10, whose blocks are independent of each other."""
 
 from __future__ import annotations
 
@@ -10,7 +9,6 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from softfloat_ref.arrays.kernels.convert import are_exact, plain, stochastic_codes32, table_values
 from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.oracle.sources import WORD_BITS, Philox
 
@@ -21,7 +19,6 @@ _W0: Final = np.uint64(0x9E3779B97F4A7C15)
 _W1: Final = np.uint64(0xBB67AE8584CAA73B)
 _ROUNDS: Final = 10
 _BLOCK: Final = 4  # words
-_PART: Final = 1 << 13  # values at a time
 
 
 @intrinsic
@@ -72,21 +69,3 @@ def words(source: Philox, n: int, start: int, count: int) -> NDArray[np.unsigned
     run: Any = fill
     run(np.uint64(source.seed), np.uint64(source.stream), start, np.uint64(WORD_BITS - n), out)
     return out
-
-
-@compiled(nogil=True)
-def stochastic_values32(
-    x: Any, seed: Any, stream: Any, drop: Any, numbers: Any, mode: int, n: int, table: Any, out: Any
-) -> None:
-    """float32 bits to the values of their codes. numbers: the fields of a Plain; table: values by code."""
-    size, p = min(_PART, x.size), plain(numbers)
-    words, codes = np.empty(size, np.uint32), np.empty(size, np.uint32)
-    for start in range(0, x.size, _PART):
-        end = min(start + _PART, x.size)
-        drawn, chunk_codes = words[: end - start], codes[: end - start]
-        if are_exact(x[start:end], p):  # which costs less than the words
-            drawn[:] = 0
-        else:
-            fill(seed, stream, start, drop, drawn)
-        stochastic_codes32(x[start:end], drawn, chunk_codes, p, mode, n)
-        table_values(chunk_codes, out[start:end], table)
