@@ -63,25 +63,19 @@ def generate(
         openings = {f"{w.key}.{i}": data for w in chosen for i, data in enumerate(w.openings(vectors))}
         try:
             journal = Journal(folder, _request(vectors, chosen), openings, resume)
+            try:
+                _write_parts(vectors, chosen, journal, workers, advance)
+                manifest = _Assembly(vectors, folder, chosen, journal).finish(command)
+            except BaseException as e:
+                if resume and journal.parts and not isinstance(e, Error):
+                    journal.close()
+                else:
+                    journal.remove()
+                raise
         except OSError as e:
-            raise _unwritable(folder, e) from None
-        try:
-            _write_parts(vectors, chosen, journal, workers, advance)
-            manifest = _Assembly(vectors, folder, chosen, journal).finish(command)
-        except BaseException as e:
-            if resume and journal.parts and not isinstance(e, Error):
-                journal.close()
-            else:
-                journal.remove()
-            if isinstance(e, OSError):
-                raise _unwritable(folder, e) from None
-            raise
+            raise Error(f"{folder}: cannot be written: {e.strerror or e}") from None
         journal.remove()
     return manifest
-
-
-def _unwritable(folder: Path, e: OSError) -> Error:
-    return Error(f"{folder}: cannot be written: {e.strerror or e}")
 
 
 def _request(vectors: VectorSet, chosen: Sequence[Writer]) -> dict[str, Any]:

@@ -123,18 +123,18 @@ def _expanded(set_table: Mapping[str, Any], shared: Mapping[str, Any]) -> Iterat
         return
     listed = [k for k, v in set_table.items() if isinstance(v, list)]
     for values in itertools.product(*(set_table[k] for k in listed)):
-        one = {**{k: v for k, v in set_table.items() if k != "label"}, **dict(zip(listed, values, strict=True))}
-        vectors = vector_recipes.set_of(_recipe(dict(one), shared))
-        more = [str(one[k]) for k in listed if k not in _KEYS_IN_NAMES]
+        combination = {**{k: v for k, v in set_table.items() if k != "label"}, **dict(zip(listed, values, strict=True))}
+        vectors = vector_recipes.set_of(_recipe(dict(combination), shared))
+        more = [str(combination[k]) for k in listed if k not in _KEYS_IN_NAMES]
         name = "_".join([vectors.name, *([label] if label else []), *more])
         yield re.sub(r"[^A-Za-z0-9_.]+", "_", name), vectors
 
 
-def _recipe(one: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+def _recipe(combination: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
     """A recipe's table: with all fields of a policy moved into its policy."""
-    fields = {k: one.pop(k) for k in _POLICY_KEYS if k in one}
-    own = {"count", "level"} & one.keys()  # a set with one of these keys ignores the suite's other one
-    table = {**{k: v for k, v in shared.items() if not (own and k in ("count", "level"))}, **one}
+    fields = {k: combination.pop(k) for k in _POLICY_KEYS if k in combination}
+    own = {"count", "level"} & combination.keys()  # a set with one of these keys ignores the suite's other one
+    table = {**{k: v for k, v in shared.items() if not (own and k in ("count", "level"))}, **combination}
     if "policy" not in vector_recipes.keys_of(table.get("op")):
         if fields:
             raise Error(f"{find_first(fields)} does not apply to {table.get('op')}, which has its own rounding")

@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import IO, Final
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.numbers import seconds
 from softfloat_ref.oracle.literals import MAX_LINE
 
@@ -136,17 +136,13 @@ class _Tally:
         if self.answered < self.fed:
             known = self._waiting and self._waiting[0][0] == self.answered
             question = f" to {self._waiting[0][1].strip()[:80]!r}" if known else ""
-            some = f"{_count(self.answered, 'answer')}, none" if self.answered else "no answer"
+            some = f"{counted(self.answered, 'answer')}, none" if self.answered else "no answer"
             return f"it gave {some}{question}"
         if self.answered > self.fed:
             quoted = ", ".join(repr(x.strip()[:40]) for x in self._first)
             more = ", ..." if self.answered > len(self._first) else ""
-            return f"it answered {self.answered} lines to {_count(self.fed, 'question')}: {quoted}{more}"
+            return f"it answered {self.answered} lines to {counted(self.fed, 'question')}: {quoted}{more}"
         return ""
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 class CommandDevice:

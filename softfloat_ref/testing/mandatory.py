@@ -284,32 +284,32 @@ class CheckedSpecialization(NamedTuple):
     wrong: tuple[tuple[int, ...], ...]
 
 
-def check_specialization(one: Required, most: int) -> CheckedSpecialization:
+def check_specialization(specialization: Required, most: int) -> CheckedSpecialization:
     """A specialization checked: every case, if there are at most `most`; else special cases, then random ones."""
-    formats = [f for f in one.unit.input_formats if f is not None]
+    formats = [f for f in specialization.unit.input_formats if f is not None]
     bits = sum(f.width for f in formats)
     exhaustive = 1 << bits <= most
-    out = one.unit.result_formats[0]
-    target = out if len(formats) == 1 and one.rounds else None
+    out = specialization.unit.result_formats[0]
+    target = out if len(formats) == 1 and specialization.rounds else None
     inputs = (
         itertools.product(*(range(1 << f.width) for f in formats)) if exhaustive else cases(formats, 0, most, target)
     )
     wrong, count = [], 0
     for case in inputs:
         count += 1
-        if not is_right(one, case):
+        if not is_right(specialization, case):
             wrong.append(tuple(case))
-    return CheckedSpecialization(one.unit, count, exhaustive, tuple(wrong))
+    return CheckedSpecialization(specialization.unit, count, exhaustive, tuple(wrong))
 
 
-def is_right(one: Required, case: Sequence[int]) -> bool:
+def is_right(specialization: Required, case: Sequence[int]) -> bool:
     """Whether the unit's answer to a case is what it is by definition."""
-    out = one.unit.result_formats[0]
+    out = specialization.unit.result_formats[0]
     if out is None:
         return False
-    code = one.unit.answer(case)[0]
-    x = one.defined(*map(value, case, (f for f in one.unit.input_formats if f is not None)))
-    if one.rounds:
+    code = specialization.unit.answer(case)[0]
+    x = specialization.defined(*map(value, case, (f for f in specialization.unit.input_formats if f is not None)))
+    if specialization.rounds:
         return is_projected(x, code, out)
     if out.is_integer:  # a truth value
         return code == x

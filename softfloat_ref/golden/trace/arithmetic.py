@@ -202,12 +202,16 @@ class _Pool(ByElement):
     """Windows side by side; an incomplete window at the edge is dropped."""
 
     @staticmethod
-    def windows(case: NodeCase, x: Codes) -> Codes:
-        """(batch, rows, columns, channels, positions in the window)."""
-        size = case.integer("size", 1, 64)
-        n, h, w, c = _image(x).shape
-        cut = x[:, : h // size * size, : w // size * size].reshape(n, h // size, size, w // size, size, c)
-        return cut.transpose(0, 1, 3, 5, 2, 4).reshape(n, h // size, w // size, c, size * size)
+    def windows(case: NodeCase, number: int = 0) -> Codes:
+        """Of input `number`: (batch, rows, columns, channels, positions in the window)."""
+
+        def make() -> Codes:
+            size, x = case.integer("size", 1, 64), _image(case.values(number))
+            n, h, w, c = x.shape
+            cut = x[:, : h // size * size, : w // size * size].reshape(n, h // size, size, w // size, size, c)
+            return cut.transpose(0, 1, 3, 5, 2, 4).reshape(n, h // size, w // size, c, size * size)
+
+        return case.once("windows", make)
 
 
 class WindowMax(_Pool):
@@ -215,13 +219,12 @@ class WindowMax(_Pool):
 
     def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
-        windows = self.windows(case, case.values(0))
+        windows = self.windows(case)
         best = _ordered(windows).argmax(axis=-1)
         return [np.take_along_axis(windows, best[..., None], -1)[..., 0]]
 
     def element(self, case: NodeCase, place: int) -> int:
-        windows = case.once("windows", lambda: self.windows(case, case.values(0)))
-        window = windows.reshape(case.outputs[0].size, -1)[place]
+        window = self.windows(case).reshape(case.outputs[0].size, -1)[place]
         return int(max(window.tolist(), key=_order))
 
 
@@ -231,7 +234,7 @@ class WindowMaxGradient(_Pool):
     def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(2)
         size, dy, x = case.integer("size", 1, 64), case.values(0), case.values(1)
-        windows = self.windows(case, x)
+        windows = self.windows(case, 1)
         values = windows.view(np.float32)
         best = (values == values.max(axis=-1, keepdims=True)).argmax(axis=-1)
         mask = np.where(np.arange(size * size) == best[..., None], ONE, 0).astype(np.uint32)
@@ -249,8 +252,7 @@ class WindowMaxGradient(_Pool):
         rows, columns = x.shape[1] // size, x.shape[2] // size
         if y // size >= rows or z // size >= columns:
             return 0
-        windows = case.once("windows", lambda: self.windows(case, x))
-        window = windows[n, y // size, z // size, c].tolist()
+        window = self.windows(case, 1)[n, y // size, z // size, c].tolist()
         best = max(map(_value, window))
         first = find_first(i for i, code in enumerate(window) if _value(code) == best)
         error = int(dy.reshape(x.shape[0], rows, columns, x.shape[3])[n, y // size, z // size, c])
@@ -277,11 +279,10 @@ class WindowSum(_Pool):
 
     def compute(self, case: NodeCase) -> list[Codes]:
         case.needs(1)
-        return [summed(np.moveaxis(self.windows(case, case.values(0)), -1, 0))]
+        return [summed(np.moveaxis(self.windows(case), -1, 0))]
 
     def element(self, case: NodeCase, place: int) -> int:
-        windows = case.once("windows", lambda: self.windows(case, case.values(0)))
-        return summed_one(windows.reshape(case.outputs[0].size, -1)[place].tolist())
+        return summed_one(self.windows(case).reshape(case.outputs[0].size, -1)[place].tolist())
 
 
 class WindowFill(_Pool):

@@ -145,21 +145,21 @@ def _recorded(op: str, work: Callable[..., Array]) -> Callable[..., Array]:
     replaced can no longer be used."""
     signature = inspect.signature(work)
 
-    def done(self: RecordingNumerics, *args: Any, **keywords: Any) -> Array:
+    def record(self: RecordingNumerics, *args: Any, **keywords: Any) -> Array:
         arguments = dict(signature.bind(self, *args, **keywords).arguments)
         replaced = arguments.get("out")
         if isinstance(replaced, RecordedArray):
             del arguments["out"]
-        y = work(**{key: _seen(value) for key, value in arguments.items()})
-        told = {key: value for key, value in arguments.items() if key not in _NOT_OPTIONS}
-        inputs = [x for value in told.values() for x in _tensors(value)]
-        options = {key: list(v) if isinstance(v, tuple) else v for key, v in told.items() if not _tensors(v)}
+        y = work(**{key: _as_arrays(value) for key, value in arguments.items()})
+        recorded = {key: value for key, value in arguments.items() if key not in _NOT_OPTIONS}
+        inputs = [x for value in recorded.values() for x in _tensors(value)]
+        options = {key: list(v) if isinstance(v, tuple) else v for key, v in recorded.items() if not _tensors(v)}
         result = self.computed(op, inputs, y, arguments.get("name") or op, **options)
         if isinstance(replaced, RecordedArray):
             replaced.name = ""
         return result
 
-    return done
+    return record
 
 
 def _tensors(value: Any) -> list[Array]:
@@ -167,7 +167,7 @@ def _tensors(value: Any) -> list[Array]:
     return value if isinstance(value, list) else [value] if isinstance(value, np.ndarray) else []
 
 
-def _seen(value: Any) -> Any:
+def _as_arrays(value: Any) -> Any:
     if isinstance(value, list):
         return [np.asarray(x) for x in value]
     return np.asarray(value) if isinstance(value, np.ndarray) else value

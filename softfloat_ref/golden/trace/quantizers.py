@@ -120,11 +120,11 @@ class RecordingQuantizer:
             CodeTensor(called(f"{role}_scale"), FP32, shape),
             CodeTensor(called(f"{role}_zero_point"), of, shape),
         ]
-        seen = by.state()
-        if not seen:
+        state = by.state()
+        if not state:
             parameters = self._recorder.make("affine_range", [x], tensors, options)
         else:  # of the ranges of steps before too
-            scales, zeros = affine.parameters(seen["low"], seen["high"], by.fmt)
+            scales, zeros = affine.parameters(state["low"], state["high"], by.fmt)
             codes = np.asarray(scales, np.float32).view(np.uint32), zeros & ((1 << by.fmt.bits) - 1)
             parameters = [self._recorder.input_codes(m, np.asarray(c)) for m, c in zip(tensors, codes, strict=True)]
         inputs = [x, *parameters, *self._words(source, y.shape)]
