@@ -23,30 +23,25 @@ _CUT_PLACES: Final = (0, 1, 2, 3, 4)  # places below the larger addend's last bi
 Terms = list[tuple[Term, Part]]
 
 
-def product_bits(formats: Sequence[Format]) -> int:
+def _product_bits(formats: Sequence[Format]) -> int:
     """The width of the product of two largest elements, in units of the product of two smallest ones."""
     return sum(f.precision + f.emax - f.emin for f in formats)
 
 
-def in_units(x: Value, unit: int) -> int:
+def _in_units(x: Value, unit: int) -> int:
     """A magnitude that is a multiple of 2^unit, in units of 2^unit."""
     return x.significand << x.exponent - unit if x.exponent >= unit else x.significand >> unit - x.exponent
 
 
-def wrapped(magnitude: int, bits: int) -> int:
-    """The last `bits` bits of a magnitude."""
-    return magnitude & (1 << bits) - 1
-
-
 def wrapped_products(formats: Sequence[Format]) -> Change:
     """The products wrapped to the number of bits that the largest one needs."""
-    bits, unit = product_bits(formats), sum(f.emin - f.mantissa_bits for f in formats)
+    bits, unit = _product_bits(formats), sum(f.emin - f.mantissa_bits for f in formats)
 
     def held(here: Traced, right: Function, *args: object) -> Term:
         x: Term = right(*args)
         if x.value.kind != FINITE or not x.value.significand:
             return x
-        left = wrapped(in_units(x.value, unit + x.scale), bits)
+        left = _in_units(x.value, unit + x.scale) & (1 << bits) - 1
         value = Value(FINITE, x.value.sign, left, unit + x.scale) if left else exact.zero(x.value.sign)
         return x._replace(value=value, empty=not left)
 
@@ -65,8 +60,8 @@ def _short(
     if node.bits is not None or not only_products or not x.significand:
         return x
     unit = last + terms[0][0].scale
-    whole = in_units(x, unit)
-    low = wrapped(-whole if x.sign else whole, bits - 1)
+    whole = _in_units(x, unit)
+    low = (-whole if x.sign else whole) & (1 << bits - 1) - 1
     number = low - (1 << bits - 1) if x.sign else low
     return Value(FINITE, int(number < 0), abs(number), unit) if number else exact.zero(0)
 
@@ -85,7 +80,7 @@ def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     formats = unit.setting.formats
     yield defective(unit, "x - x is -0", "gives -0 where a sum cancels to zero", replaced(total, _negative))
     if all(f.exponent_bits and f.width <= _NARROW_BITS for f in formats):
-        bits = product_bits(formats) + (unit.setting.block - 1).bit_length()
+        bits = _product_bits(formats) + (unit.setting.block - 1).bit_length()
         last = sum(f.emin - f.mantissa_bits for f in formats)
         yield defective(
             unit,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Final
 
 from softfloat_ref.coverage.classes import complete
@@ -229,10 +229,7 @@ class DotEvents:
 
 def total_of(values: Iterable[Value]) -> Value:
     """The exact sum of finite numbers."""
-    total = exact.zero(0)
-    for x in values:
-        total = exact.add(total, x)
-    return total
+    return reduce(exact.add, values, exact.zero(0))
 
 
 DotModel = Model[DotSetting, DotEvents]
