@@ -96,7 +96,7 @@ class Comparison:
         self.lines = 0
         self.foreign = False
         self.inputs = vectors.unit.input_width
-        self.readers = [(x.writer, [_Reader(x.path, r, i) for i, r in enumerate(x.regions)]) for x in layouts]
+        self.readers = [(x.writer, [_StreamReader(x.path, r, i) for i, r in enumerate(x.regions)]) for x in layouts]
 
     def __enter__(self) -> Comparison:
         return self
@@ -112,7 +112,7 @@ class Comparison:
                 self.add(f"{reader.file}: the start of the file does not match this set")
                 reader.broken = True
 
-    def _each(self) -> Iterator[_Reader]:
+    def _each(self) -> Iterator[_StreamReader]:
         return (reader for _, readers in self.readers for reader in readers)
 
     def compare(self, batch: Batch) -> None:
@@ -133,7 +133,7 @@ class Comparison:
             if not reader.broken and not reader.at_end:
                 self.add(f"{reader.file}: continues after the last case of this set")
 
-    def _differing(self, writer: Writer, reader: _Reader, batch: Batch, got: bytes, wanted: bytes) -> None:
+    def _differing(self, writer: Writer, reader: _StreamReader, batch: Batch, got: bytes, wanted: bytes) -> None:
         record, text = reader.region.record, writer.text
         if record:
             ours, theirs = ([x[i : i + record] for i in range(0, len(x), record)] for x in (wanted, got))
@@ -154,7 +154,7 @@ class Comparison:
             if not record:
                 return
 
-    def _truth(self, writer: Writer, reader: _Reader, batch: Batch, i: int) -> Data:
+    def _truth(self, writer: Writer, reader: _StreamReader, batch: Batch, i: int) -> Data:
         """A case recomputed by the scalar oracle, whichever way the batch was generated."""
         line = self.vectors.line(batch.lines[i][: self.inputs])
         if line is None:
@@ -163,7 +163,7 @@ class Comparison:
         parts = writer.part(self.vectors, Batch(self.vectors.fields, [(tag, 1)], [line]))
         return parts[reader.number]
 
-    def _wrong_line(self, reader: _Reader, number: int, text: bytes, expected: Line) -> None:
+    def _wrong_line(self, reader: _StreamReader, number: int, text: bytes, expected: Line) -> None:
         """A line of TestFloat text has its own operands: report the expected result for those."""
         at, quoted = location(reader.file, reader.region, number, True), line_text(text, True)
         codes = parse_line(text, self.vectors.fields)
@@ -180,7 +180,7 @@ class Comparison:
             self.add(f"{at}: {quoted} but the oracle says {right}")
 
 
-class _Reader:
+class _StreamReader:
     """A stream of a file, read in order."""
 
     def __init__(self, path: Path, region: Region, number: int = 0) -> None:

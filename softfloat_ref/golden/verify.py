@@ -89,7 +89,7 @@ def verify(
     if isinstance(vectors, TraceSet):
         return _verify_trace(folder, manifest, vectors, sample, every, progress)
     report.noun = vectors.cases.noun
-    check = _Check(folder, manifest, vectors, report)
+    check = _FolderCheck(folder, manifest, vectors, report)
     check.files()
     if not check.others():  # if only hashes differ, comparing the lines shows where
         check.lines(sample, every)
@@ -146,13 +146,13 @@ def check_hashes(folder: Path, manifest: dict[str, Any]) -> VectorSet:
     vectors, report = stored_set(folder, manifest), VerifyReport(str(folder))
     if isinstance(vectors, TraceSet):
         raise Error(f"{folder}: holds a trace of a training step, which has no lines to compare with")
-    _Check(folder, manifest, vectors, report).files()
+    _FolderCheck(folder, manifest, vectors, report).files()
     if report.problems:
         raise Error(f"{folder}: {report.problems[0]}")
     return vectors
 
 
-class _Check:
+class _FolderCheck:
     """One folder being verified."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any], vectors: VectorSet, report: VerifyReport) -> None:

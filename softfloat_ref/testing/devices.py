@@ -104,7 +104,7 @@ def how_ended(process: subprocess.Popen[bytes], complaints: bytes = b"") -> str:
     return f"{text}; its last line on stderr: {stderr_lines[-1][:200]}" if stderr_lines else text
 
 
-class _Tally:
+class _QuestionTally:
     """The number of questions a device was given and of lines it answered, with enough of both to quote them.
 
     Both threads write here, each into its own fields; one thread may append to a deque while another pops.
@@ -175,7 +175,7 @@ class CommandDevice:
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
         self._answered = False
-        self._tally = _Tally()
+        self._tally = _QuestionTally()
         self._feed_failure: BaseException | None = None
 
     def __enter__(self) -> CommandDevice:

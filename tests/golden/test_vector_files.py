@@ -27,7 +27,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.tags import TagCursor, defined_runs, groups, merge_runs
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.golden.writers import choose_writers, of_set, parse_names
-from softfloat_ref.golden.writers.npz import _directory, _Entry
+from softfloat_ref.golden.writers.npz import _directory, _ZipMember
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.units import Field, OperationUnit
@@ -378,7 +378,7 @@ def test_zip_files_beyond_4_gib() -> None:
             return data
 
     big = 5 << 30
-    entries = [_Entry("a", big, 1, 0), _Entry("b", 10, 2, big + 100), _Entry("c", 1 << 33, 3, big + 200)]
+    entries = [_ZipMember("a", big, 1, 0), _ZipMember("b", 10, 2, big + 100), _ZipMember("c", 1 << 33, 3, big + 200)]
     end = big + 300 + (1 << 33)
     with zipfile.ZipFile(Sparse(end, _directory(entries, end))) as archive:  # type: ignore[arg-type]
         members = [(i.filename, i.file_size, i.compress_size, i.header_offset, i.CRC) for i in archive.infolist()]

@@ -198,7 +198,7 @@ class PatchSum(ByElement):
         return tuple(shape)
 
 
-class _Pool(ByElement):
+class _WindowOperation(ByElement):
     """Windows side by side; an incomplete window at the edge is dropped."""
 
     @staticmethod
@@ -214,7 +214,7 @@ class _Pool(ByElement):
         return case.once("windows", make)
 
 
-class WindowMax(_Pool):
+class WindowMax(_WindowOperation):
     """The largest value of each window, which has no NaN; +0 is larger than -0."""
 
     def compute(self, case: NodeCase) -> list[Codes]:
@@ -228,7 +228,7 @@ class WindowMax(_Pool):
         return int(max(window.tolist(), key=_order))
 
 
-class WindowMaxGradient(_Pool):
+class WindowMaxGradient(_WindowOperation):
     """dy, x: dy where x is the first of the largest in its window, dy times zero elsewhere in it, +0 outside."""
 
     def compute(self, case: NodeCase) -> list[Codes]:
@@ -274,7 +274,7 @@ def _ordered(codes: Codes) -> Codes:
     return np.where(wide < FP32.sign_bit, wide, -(wide ^ FP32.sign_bit) - 1)
 
 
-class WindowSum(_Pool):
+class WindowSum(_WindowOperation):
     """The sum of each window: its first value, and the others added to it row by row."""
 
     def compute(self, case: NodeCase) -> list[Codes]:
@@ -285,7 +285,7 @@ class WindowSum(_Pool):
         return summed_one(self.windows(case).reshape(case.outputs[0].size, -1)[place].tolist())
 
 
-class WindowFill(_Pool):
+class WindowFill(_WindowOperation):
     """Images whose windows are each full of one value; +0 outside them."""
 
     def compute(self, case: NodeCase) -> list[Codes]:

@@ -89,7 +89,7 @@ def _table(case: NodeCase, name: str) -> dict[str, Any]:
     return table
 
 
-class _Blocks(NamedTuple):
+class _QuantizeInputs(NamedTuple):
     fmt: BlockFormat
     profile: Profile
     policy: Policy
@@ -149,7 +149,7 @@ class QuantizeBlocks:
         return [OracleCodes(0, places, list(quantized.codes)), OracleCodes(1, [unit], [quantized.scale]), *whole]
 
     @staticmethod
-    def _read(case: NodeCase) -> _Blocks:
+    def _read(case: NodeCase) -> _QuantizeInputs:
         profile = define_profile(_table(case, "profile"))
         policy = policy_of(case, outputs=2 + profile.two_levels)
         fmt, x = block_format(_table(case, "format")), case.values(0)
@@ -157,7 +157,7 @@ class QuantizeBlocks:
             raise Error(f"expects a matrix and a block format, not shape {x.shape} and {fmt.name}")
         x = x if case.integer("axis", 0, 1) else x.T
         words = case.inputs[1].reshape(x.shape) if policy.random_count else None
-        return _Blocks(fmt, profile, policy, x, words)
+        return _QuantizeInputs(fmt, profile, policy, x, words)
 
 
 class DequantizeBlocks(ByElement):

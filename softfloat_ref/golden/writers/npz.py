@@ -58,19 +58,19 @@ class NpzWriter(Writer):
 
     def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[FileStream]) -> Iterator[Piece]:
         """A zip file without compression: the arrays one after the other, then the directory."""
-        entries: list[_Entry] = []
+        entries: list[_ZipMember] = []
         offset = 0
         for i, f in enumerate(vectors.fields):
             shape = (facts.count, *(n for n in (f.lanes, _words(f)) if n > 1))
             head = _npy_header(f"<u{_item(f)}", shape)
-            entry = _Entry(f.name, len(head) + streams[i].size, streams[i].crc(zlib.crc32(head)), offset)
+            entry = _ZipMember(f.name, len(head) + streams[i].size, streams[i].crc(zlib.crc32(head)), offset)
             local = entry.local()
             yield local + head
             yield StreamSlice(i, streams[i].size)
             entries.append(entry)
             offset += len(local) + entry.size
         for name, data in _tag_arrays(facts):
-            entry = _Entry(name, len(data), zlib.crc32(data), offset)
+            entry = _ZipMember(name, len(data), zlib.crc32(data), offset)
             local = entry.local()
             yield local + data
             entries.append(entry)
@@ -108,7 +108,7 @@ def _tag_arrays(facts: Facts) -> Iterator[tuple[str, bytes]]:
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _ZipMember:
     """A member of the zip file (PKWARE APPNOTE 4.3, 4.5.3): stored, without time, with 64-bit sizes if needed."""
 
     name: str
@@ -139,7 +139,7 @@ class _Entry:
         return f"{self.name}.npy".encode("ascii")
 
 
-def _directory(entries: Sequence[_Entry], offset: int) -> bytes:
+def _directory(entries: Sequence[_ZipMember], offset: int) -> bytes:
     """The directory and the end record of a zip file."""
     listed = b"".join(e.central() for e in entries)
     end = b""

@@ -35,7 +35,7 @@ from softfloat_ref.golden.manifest import read_manifest, to_json
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import generate_suite, read_suite, verify_suite
 from softfloat_ref.golden.vector_recipes import set_of
-from softfloat_ref.golden.verify import VerifyReport, _Check, stored_set, verify
+from softfloat_ref.golden.verify import VerifyReport, _FolderCheck, stored_set, verify
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.policies import Policy
@@ -182,7 +182,7 @@ def _vectors(folder: Path, key: str, **more: Any) -> Reader:
         put(path, data)
         for sample in (None, 3):
             report = VerifyReport("x")
-            _Check(folder, lone, vectors, report).lines(sample, False)
+            _FolderCheck(folder, lone, vectors, report).lines(sample, False)
             refuse(report)
 
     return Reader(f"vectors_{key}", [path.read_bytes()], run, WORDS, **{"structure": structures.text, **more})
