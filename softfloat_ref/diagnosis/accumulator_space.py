@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by
+from softfloat_ref.diagnosis.defects import Faulty
+from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by, product_defects
 from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.remembered import Products, dot_model
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
 from softfloat_ref.oracle.accumulate.trees import Round, walk
 from softfloat_ref.oracle.formats import Format, get_format
-from softfloat_ref.units import DotUnit
+from softfloat_ref.units import DotUnit, MatmulUnit
 
 _ROUNDINGS: Final = ("rne", "rz", "rna", "rto", "rup", "rd")
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
@@ -107,6 +109,51 @@ class AccumulatorSpace(Space[Accumulator]):
 
     def defects_of(self, made: DotUnit) -> Iterator[Hypothesis]:
         return dot_defects(made, self.products)
+
+
+@dataclass(frozen=True)
+class MatmulSpace(Space[Accumulator]):
+    """The accumulators of a matrix product: those of its dot products."""
+
+    kind: ClassVar[str] = "accumulator"
+
+    @cached_property
+    def dots(self) -> AccumulatorSpace:
+        """The space of its dot products."""
+        return AccumulatorSpace(self.unit.dot, self.source)
+
+    @property
+    def base(self) -> Accumulator:
+        return self.unit.dot.accumulator  # type: ignore[no-any-return]
+
+    def named(self) -> Iterator[Accumulator]:
+        return self.dots.named()
+
+    def changes(self, point: Accumulator) -> Iterator[Accumulator]:
+        return self.dots.changes(point)
+
+    def text(self, point: Accumulator) -> str:
+        return self.dots.text(point)
+
+    def key(self, point: Accumulator) -> Hashable:
+        return self.dots.key(point)
+
+    def says(self, point: Accumulator) -> str:
+        return self.dots.says(point)
+
+    def size(self, point: Accumulator) -> int:
+        return self.dots.size(point)
+
+    def made(self, point: Accumulator) -> MatmulUnit:
+        return replace(self.unit, dot=self.dots.made(point))  # type: ignore[no-any-return]
+
+    def model_of(self, made: MatmulUnit) -> Model:
+        return Faulty(made)
+
+    def defects_of(self, made: MatmulUnit) -> Iterator[Hypothesis]:
+        for h in product_defects(made.dot):
+            if isinstance(h.model, Faulty):
+                yield h._replace(model=replace(h.model, unit=made))
 
 
 def _of_format(point: Accumulator, result: str) -> str:

@@ -37,7 +37,7 @@ from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Overflow, Policy
 from softfloat_ref.oracle.rounding_steps import Destination, answer, destination, read, rounded
 from softfloat_ref.oracle.steps import Change, Function, Traced
-from softfloat_ref.units import DequantizeUnit, QuantizeUnit
+from softfloat_ref.units import DequantizeUnit, QuantizeUnit, SteppedUnit
 
 _ONE: Final = exact.finite(0, 1, 0)
 _ELEMENTS: Final = "elements"  # the part of a quantization in which elements are divided and rounded
@@ -50,7 +50,7 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     yield defective(unit, "scale last", "gives the scale after the elements, not before", last)
     yield from _scale_defects(unit)
     yield from _twin_elements(unit)
-    yield from _lane_defects(unit)
+    yield from lane_defects(unit, unit.block.size)
     yield from _value_defects(unit)
     if not unit.policy.flush_outputs:
         flushing = within(_ELEMENTS, with_policy(flush_outputs=True))
@@ -231,8 +231,9 @@ def _lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
     yield "halves interleaved", "interleaves the two halves of the block", interleaved
 
 
-def _lane_defects(unit: QuantizeUnit | DequantizeUnit) -> Iterator[Hypothesis]:
-    for name, says, order in _lane_orders(unit.block.size):
+def lane_defects(unit: SteppedUnit, size: int) -> Iterator[Hypothesis]:
+    """Wrong orders of the lanes of a block."""
+    for name, says, order in _lane_orders(size):
         reordered = replaced(lanes, lambda here, right, c, order=order: right(tuple(c[i] for i in order)))
         yield defective(unit, name, says, reordered)
 
@@ -275,7 +276,7 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     for name, says, twin in twins(element):
         other = dataclasses.replace(unit, block=dataclasses.replace(unit.block, element=twin))
         yield Hypothesis(f"elements as {name}", f"takes the elements' format for {says}", Faulty(other))
-    yield from _lane_defects(unit)
+    yield from lane_defects(unit, unit.block.size)
 
 
 def _other_codes(other: Callable[[int], int]) -> tuple[Change, ...]:

@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Inputs, Model, defined
+from softfloat_ref.diagnosis.block_defects import lane_defects
+from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.policy_space import PolicySpace
 from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.explanation.scalar import choice_text
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.evaluation import BlockEvaluation, divided
-from softfloat_ref.oracle.codec import decoder, encode, encoder
+from softfloat_ref.oracle.blocks.evaluation import divided
+from softfloat_ref.oracle.blocks.quantize import used_scale
+from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, Specials
+from softfloat_ref.oracle.rounding_steps import read
+from softfloat_ref.oracle.steps import Change
 from softfloat_ref.units import BlockOperationUnit
-from softfloat_ref.units.unit import Field
+from softfloat_ref.units.unit import LETTERS
 
-DEFECT: Final = "defect"
 _SATURATED: Final = Policy(overflow="sat-finite")  # type: ignore[arg-type]
-
-
-class _Multiplied(BlockEvaluation):
-    """Multiplies by the result's scale."""
-
-    def result(self, values: Sequence[Value], scale: Value | None) -> Value:
-        found = self.element(values)
-        return exact.multiply(found, scale) if scale and scale.is_finite and found.is_finite else found
-
-
-class _Twice(BlockEvaluation):
-    """Rounds a lane to the result's format before it divides by the scale."""
-
-    def result(self, values: Sequence[Value], scale: Value | None) -> Value:
-        rounded = decoder(self.out.element)(encoder(self.out.element, self.policy)(self.element(values), 0)[0])
-        return rounded if scale is None else divided(lambda bits: rounded, scale, self.context.bits)
 
 
 @dataclass(frozen=True)
@@ -55,6 +46,9 @@ class BlockOperationSpace(PolicySpace):
 
     def model(self, point: Policy) -> Model | None:
         return Space.model(self, point)
+
+    def model_of(self, made: BlockOperationUnit) -> Model:
+        return Faulty(made)
 
     def key(self, point: Policy) -> Hashable:
         """Its fields, without those that these formats make irrelevant, and those of flags and integers."""
@@ -83,47 +77,36 @@ class BlockOperationSpace(PolicySpace):
 
 
 def _defects(unit: BlockOperationUnit) -> Iterator[Hypothesis]:
-    """Scales that are left out or used in another way."""
-    for at, f in _scales(unit):
-        of = "of the result" if f.name == "scale" else f"of operand {f.name[0]}"
-        one = encode(1, f.fmt, _SATURATED).bits if f.fmt else 0
-        yield _defect(f"scale {of} left out", f"leaves the scale {of} out", unit, _with(at, one))
-    if unit.row.takes_scale:
-        for kind, name, says in (
-            (_Multiplied, "multiplied by the scale", "multiplies by the result's scale instead of dividing"),
-            (_Twice, "rounded before the scale", "rounds to the result's format before it divides by the scale"),
-        ):
-            evaluation = kind(*(getattr(unit.evaluation, f.name) for f in dataclasses.fields(BlockEvaluation)))
-            yield Hypothesis(name, says, _answers(unit, evaluation), DEFECT, 3)
+    """Scales that are left out or used in another way, lanes in another order, and the defects of the steps."""
+    evaluation = unit.evaluation
+    for letter, side in zip(LETTERS, evaluation.sides, strict=False):
+        if side.scale is not None:
+            read_one = replaced(read, lambda here, right, code, decode, fmt: right(_one(fmt), decode, fmt))
+            yield _of_scale(unit, f"of operand {letter}", *within(f"{letter}_scale", [read_one]))
+    if unit.row.takes_scale and evaluation.out.scale is not None:
+        use_one = replaced(used_scale, lambda here, right, code, fmt: right(_one(fmt), fmt))
+        yield _of_scale(unit, "of the result", use_one)
+        multiplied = replaced(divided, lambda here, right, x, scale, bits: _multiplied(x, scale))
+        says = "multiplies by the result's scale instead of dividing"
+        yield defective(unit, "multiplied by the scale", says, multiplied, size=3)
+        back, to = decoder(evaluation.out.element), evaluation.destination
+        twice = replaced(divided, lambda here, right, x, scale, bits: right(back(to.encode(x, 0)[0]), scale, bits))
+        says = "rounds to the result's format before it divides by the scale"
+        yield defective(unit, "rounded before the scale", says, twice, size=3)
+    if unit.row.to != "value":
+        yield from lane_defects(unit, unit.size)
+    yield from stepped_defects(unit)
 
 
-def _scales(unit: BlockOperationUnit) -> Iterator[tuple[int, Field]]:
-    """The scales among the inputs, each with its place."""
-    at = 0
-    for f in unit.inputs:
-        if f.role == "operand" and "scale" in f.name:
-            yield at, f
-        at += f.lanes
+def _of_scale(unit: BlockOperationUnit, of: str, *changes: Change) -> Hypothesis:
+    return defective(unit, f"scale {of} left out", f"leaves the scale {of} out", *changes, size=3)
 
 
-def _with(at: int, code: int) -> Callable[[Inputs], Inputs]:
-    return lambda inputs: (*inputs[:at], code, *inputs[at + 1 :])
+@lru_cache(maxsize=64)
+def _one(fmt: Format) -> int:
+    """The code of one, or of the number next to it."""
+    return encode(1, fmt, _SATURATED).bits
 
 
-def _defect(name: str, says: str, unit: BlockOperationUnit, change: Callable[[Inputs], Inputs]) -> Hypothesis:
-    """A device that sees other inputs; it still copies its result's scale."""
-    first = int(unit.evaluation.out.scale is not None)
-
-    def run(inputs: Inputs) -> Sequence[int]:
-        right, found = unit.answer(inputs), unit.answer(change(inputs))
-        return (*right[:first], *found[first:])
-
-    return Hypothesis(name, says, defined(run), DEFECT, 3)
-
-
-def _answers(unit: BlockOperationUnit, evaluation: BlockEvaluation) -> Model:
-    def run(inputs: Inputs) -> Sequence[int]:
-        found = evaluation.run(*unit.taken(inputs))
-        return found.scale, *found.codes
-
-    return defined(run)
+def _multiplied(x: Value, scale: Value) -> Value:
+    return exact.multiply(x, scale) if scale.is_finite and x.is_finite else x

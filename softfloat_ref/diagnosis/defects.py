@@ -110,7 +110,7 @@ class Faulty(Stepwise):
             run = Traced(self._plan, Asked(self.unit, codes, right), known)
             if values is not None and self._last_only:
                 return run(answer, values[-1])
-            return tuple(self.unit.computed(run, codes, MORE_BITS))
+            return tuple(self.unit.answered(run, codes, MORE_BITS))
         except Error:
             return None
 
@@ -137,7 +137,7 @@ class Faulty(Stepwise):
         if len(runs) * len(codes) >= _MOST:
             return None
         try:
-            values = runs[codes] = values_of(lambda do: self.unit.computed(do, codes, MORE_BITS))
+            values = runs[codes] = values_of(lambda do: self.unit.answered(do, codes, MORE_BITS))
         except Error:
             return None
         return values

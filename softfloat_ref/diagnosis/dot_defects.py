@@ -36,12 +36,18 @@ _LAST: Final = re.compile(r"-> (\w+):(\w+)")
 def dot_defects(unit: DotUnit, kept: Products) -> Iterator[Hypothesis]:
     """Every listed defect that the dot product can have. kept: cached products of questions, as for `dot_model`."""
     yield from _held_defects(unit, kept)
+    yield from product_defects(unit)
+    yield from _nan_defects(unit)
+    yield from _zero_defects(unit)
+
+
+def product_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+    """Those that each dot product of a matrix product can have, too."""
     yield from _rounding_defects(unit)
     yield from _lane_defects(unit)
     yield from _operand_defects(unit)
     yield from _twin_elements(unit)
     yield from _scale_defects(unit)
-    yield from _zero_defects(unit)
     yield from sum_defects(unit)
 
 
@@ -107,7 +113,15 @@ def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         name = ends.get(lane, f"lane {lane}")
         says = f"leaves {'the ' if lane in ends else ''}{name} out of the sum"
         yield defective(unit, f"{name} left out", says, *within(("a", lane), [replaced(read, _zero)]))
-    for lane, name in ((0, "first"), (k - 1, "last")):
+    without_c = within("c", [replaced(read, lambda here, right, code, decode, fmt: right(0, decode, fmt))])
+    yield defective(unit, "c left out", "leaves c out of the sum", *without_c)
+    reverse = replaced(in_order, lambda here, right, terms: right(terms[::-1]))
+    yield defective(unit, "order reversed", "adds the products in reverse order", reverse)
+
+
+def _nan_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+    """NaNs of one lane, or of the scales of one operand, that are numbers."""
+    for lane, name in ((0, "first"), (unit.k - 1, "last")):
         for side in "ab":
             yield defective(
                 unit,
@@ -115,10 +129,16 @@ def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
                 f"treats a NaN in the {name} lane of {side} as a number",
                 *within((side, lane), [_number_lane(side, lane)]),
             )
-    without_c = within("c", [replaced(read, lambda here, right, code, decode, fmt: right(0, decode, fmt))])
-    yield defective(unit, "c left out", "leaves c out of the sum", *without_c)
-    reverse = replaced(in_order, lambda here, right, terms: right(terms[::-1]))
-    yield defective(unit, "order reversed", "adds the products in reverse order", reverse)
+    for side, beside in (("a", "b"), ("b", "a")):
+        scale = getattr(getattr(unit, side), "scale", None)
+        if scale is not None:
+            yield defective(
+                unit,
+                f"NaN scale of {side} a number",
+                f"treats the NaN scale of {side} as a number",
+                *_scales(side, lambda s, scale=scale: scale.max_code if scale.is_nan(s) else s),  # type: ignore[misc]
+                *within(beside, [_one_more(side, scale)]),
+            )
 
 
 def _number_lane(side: str, lane: int) -> Change:
@@ -229,17 +249,10 @@ def _scales(side: str, other: Callable[[int], int]) -> tuple[Change, ...]:
 
 
 def _scale_defects(unit: DotUnit) -> Iterator[Hypothesis]:
-    for side, beside in (("a", "b"), ("b", "a")):
+    for side in "ab":
         scale = getattr(getattr(unit, side), "scale", None)
         if scale is None:
             continue
-        yield defective(
-            unit,
-            f"NaN scale of {side} a number",
-            f"treats the NaN scale of {side} as a number",
-            *_scales(side, lambda s, scale=scale: scale.max_code if scale.is_nan(s) else s),  # type: ignore[misc]
-            *within(beside, [_one_more(side, scale)]),
-        )
         one = scale.bias << scale.mantissa_bits
         ignored = _scales(side, lambda s, one=one: one)  # type: ignore[misc]
         yield defective(unit, f"scale of {side} ignored", f"ignores the scale of {side}", *ignored)

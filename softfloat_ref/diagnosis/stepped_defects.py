@@ -35,7 +35,7 @@ def _recorded(unit: SteppedUnit) -> Traced | None:
     for code in _TRIED:
         run = Traced(Plan((), record_all=True))
         try:
-            unit.computed(run, (code,) * unit.input_width)
+            unit.answered(run, (code,) * unit.input_width)
         except Error:
             continue
         return run

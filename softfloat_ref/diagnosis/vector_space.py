@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model, expected_model
+from softfloat_ref.diagnosis.block_defects import lane_defects
+from softfloat_ref.diagnosis.defects import Faulty, defective, replaced
+from softfloat_ref.diagnosis.hypotheses import Case, Hypothesis, Model
 from softfloat_ref.diagnosis.policy_space import PolicySpace, ends_of
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.steps import Change, Function, Traced
+from softfloat_ref.oracle.vector_functions import Given, Lanes, Setting, VectorFunction, exact_lanes
 from softfloat_ref.units import VectorUnit
 
 
@@ -25,7 +31,7 @@ class VectorSpace(PolicySpace):
 
     def model(self, point: Policy) -> Model | None:
         try:
-            return expected_model(self._made(point))
+            return Faulty(self._made(point))
         except Error:
             return None
 
@@ -37,9 +43,10 @@ class VectorSpace(PolicySpace):
 
     def defects(self, point: Policy) -> Iterator[Hypothesis]:
         unit = self._made(point)
-        for name, says, changes in _changed(unit):
-            yield Hypothesis(name, says, expected_model(dataclasses.replace(unit, **changes)))
-        yield from _swapped(unit)
+        yield from _constants(unit)
+        if unit.length > 1:
+            yield from lane_defects(unit, unit.length)
+        yield from stepped_defects(unit)
 
     def suggested(self, point: Policy, cases: Sequence[Case]) -> Iterator[Hypothesis]:
         return iter(())
@@ -48,27 +55,15 @@ class VectorSpace(PolicySpace):
         return iter(())
 
 
-def _changed(unit: VectorUnit) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Units with another constant or another formula: a name, what the device does, and the fields that differ."""
+def _constants(unit: VectorUnit) -> Iterator[Hypothesis]:
+    """Another constant in the formula."""
     if unit.exact_epsilon:
-        yield "no epsilon", "adds no epsilon", {"epsilon": "0"}
-        yield "epsilon squared", "adds the square of epsilon", {"epsilon": str(unit.exact_epsilon**2)}
+        yield defective(unit, "no epsilon", "adds no epsilon", _epsilon(Fraction(0)))
+        yield defective(unit, "epsilon squared", "adds the square of epsilon", _epsilon(unit.exact_epsilon**2))
 
 
-def _swapped(unit: VectorUnit) -> Iterator[Hypothesis]:
-    """The answers of neighbouring lanes exchanged, or all in the reverse order."""
-    model, n = expected_model(unit), unit.length
-    if n < 2:
-        return
-    pairs = [i ^ 1 if i ^ 1 < n else i for i in range(n)]
-    orders: Sequence[tuple[str, str, Sequence[int]]] = (
-        ("lanes reversed", "gives the lanes in reverse order", range(n - 1, -1, -1)),
-        ("lanes exchanged", "exchanges neighbouring lanes", pairs),
-    )
-    for name, says, order in orders:
+def _epsilon(other: Fraction) -> Change:
+    def wrong(here: Traced, right: Function, row: VectorFunction, setting: Setting, given: Given) -> Lanes:
+        return right(row, setting._replace(epsilon=other), given)  # type: ignore[no-any-return]
 
-        def moved(inputs: Sequence[int], order: Sequence[int] = order) -> tuple[int, ...] | None:
-            found = model(inputs)
-            return None if found is None else (*(found[i] for i in order), *found[n:])
-
-        yield Hypothesis(name, says, moved)
+    return replaced(exact_lanes, wrong)

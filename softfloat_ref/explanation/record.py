@@ -11,6 +11,7 @@ from softfloat_ref.oracle.rounding_steps import answer, read, rounded
 from softfloat_ref.oracle.steps import STEPS, Path, Plan, Recorded, Traced
 from softfloat_ref.units import SteppedUnit
 
+MORE_BITS: Final = 48  # of numbers without a finite form, to be shown
 _UNSHOWN: Final = frozenset(
     {read, answer, *STEPS[rounded].inside}
 )  # shown as fields, or by the rounding that they make
@@ -47,7 +48,7 @@ def _text(x: Recorded) -> str:
 def recorded(unit: SteppedUnit, inputs: Sequence[int]) -> Rows:
     """Labelled lines: the fields, and the record between them. Raises Undefined if no result is defined."""
     run = Traced(Plan((), record_all=True))
-    outputs = unit.computed(run, inputs)
+    outputs = unit.answered(run, inputs, MORE_BITS)
     return [
         *labelled(field_lines(unit.inputs, inputs)),
         *_rows(run.record),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softfloat_ref.explanation import block_operation  # noqa: F401  (its steps enter the table)
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.operation import policy_options
 from softfloat_ref.testing.views import MismatchView, register

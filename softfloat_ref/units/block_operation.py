@@ -16,14 +16,15 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import format_names
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
+from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.dot import AnyFormat, restored_format, stored_format, without_profile
 from softfloat_ref.units.operation import format_words, properties
 from softfloat_ref.units.quantize import check_size
-from softfloat_ref.units.unit import LETTERS, Field, Unit, file_name, operand, random_words, result, split
+from softfloat_ref.units.unit import LETTERS, Field, SteppedUnit, file_name, operand, random_words, result, split
 
 
 @dataclass(frozen=True)
-class BlockOperationUnit(Unit):
+class BlockOperationUnit(SteppedUnit):
     """An operation on blocks: for each operand, its scale and elements, then the result's scale, where that is an
     operand, and random words in; the result's scale and elements, or its values, out. It raises no flags.
 
@@ -136,10 +137,10 @@ class BlockOperationUnit(Unit):
         first = bool(self._found_words)
         return operands, fields.get("scale", (0,))[0], words[first:] or (0,) * self.size, words[0] if first else 0
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         if len(inputs) != self.input_width:
             raise Error(f"{self.op} takes {self.input_width} codes, not {len(inputs)}")
-        found = self.evaluation.run(*self.taken(inputs))
+        found = self.evaluation.run(*self.taken(inputs), do, more_bits)
         return (found.scale, *found.codes) if self.evaluation.out.scale else found.codes
 
     def properties(self) -> dict[str, str]:

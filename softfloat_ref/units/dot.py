@@ -22,7 +22,6 @@ from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, p
 from softfloat_ref.oracle.accumulate.evaluate import Stage
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format, define_block_format
 from softfloat_ref.oracle.formats import Format, define_format, get_format
-from softfloat_ref.oracle.rounding_steps import answer
 from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.unit import FLAGS, Field, SteppedUnit, operand, result
 
@@ -130,7 +129,7 @@ class DotUnit(SteppedUnit):
         a, b, c = self.sides(inputs)
         stages: list[Stage] | None = [] if self.steps else None
         result = accumulate(self.setting, products(self.setting, a, b, do), c, stages, do=do)
-        return do(answer, (*self._running(stages or []), *result))
+        return *self._running(stages or []), *result
 
     def _running(self, stages: list[Stage]) -> list[int]:
         """The running result after each step: the last code that each step's stages have."""

@@ -16,7 +16,7 @@ from softfloat_ref.oracle.blocks.quantize import element_policy, quantized, reso
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import POLICIES, Policy, rounding_name
-from softfloat_ref.oracle.rounding_steps import answer, read
+from softfloat_ref.oracle.rounding_steps import read
 from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.operation import given_policy, properties
 from softfloat_ref.units.unit import Field, SteppedUnit, file_name, operand, random_words, result
@@ -88,7 +88,7 @@ class QuantizeUnit(SteppedUnit):
         words = inputs[size + self.two_levels :] or (0,) * size
         values = [do.at("values", k)(read, x, decode, self.values) for k, x in enumerate(inputs[:size])]
         found = quantized(do, values, *self._rules, words, factor, more_bits)
-        return do(answer, (found.scale, *found.codes))
+        return found.scale, *found.codes
 
     @cached_property
     def _rules(self) -> tuple[BlockFormat, Profile, Policy]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.base.tables import hints
+from softfloat_ref.oracle import rounding_steps
 from softfloat_ref.oracle.affine import AffineFormat, Rule
 from softfloat_ref.oracle.approximation import Approximation, define_approximation
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -235,7 +236,11 @@ class SteppedUnit(Unit):
 
     @abstractmethod
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
-        """The answer, step by step. more_bits: of quotients and roots, beyond those that rounding needs."""
+        """The outputs, step by step. more_bits: of quotients and roots, beyond those that rounding needs."""
+
+    def answered(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
+        """`computed`, and the step that gives its outputs."""
+        return do(rounding_steps.answer, tuple(self.computed(do, inputs, more_bits)))
 
     def answer(self, inputs: Sequence[int]) -> Sequence[int]:
         return self.computed(PLAIN, inputs)

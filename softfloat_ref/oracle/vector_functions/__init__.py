@@ -14,6 +14,7 @@ from softfloat_ref.oracle.vector_functions.table import (
     Parameter,
     Setting,
     VectorFunction,
+    exact_lanes,
     get_vector_function,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "Parameter",
     "Setting",
     "VectorFunction",
+    "exact_lanes",
     "get_vector_function",
 ]
 

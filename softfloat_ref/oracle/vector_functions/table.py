@@ -11,6 +11,7 @@ from softfloat_ref.base.errors import unknown
 from softfloat_ref.oracle.exact import NAN, Value
 from softfloat_ref.oracle.operations.table import Outcome, nan_operand
 from softfloat_ref.oracle.policies import NanRule
+from softfloat_ref.oracle.steps import step
 
 Size = Literal["length", "depth", "length x depth", "one"]
 Group = Literal["", "affine", "mask"]
@@ -64,6 +65,12 @@ class VectorFunction:
     def has_depth(self) -> bool:
         """Whether it multiplies vectors of a depth of their own."""
         return any("depth" in p.size for p in self.parameters)
+
+
+@step("exact", "lanes")
+def exact_lanes(row: VectorFunction, setting: Setting, given: Given) -> Lanes:
+    """The exact results of all lanes, special cases included, and the flags raised before rounding."""
+    return row.function(setting, given)
 
 
 VECTOR_FUNCTIONS: Final[dict[str, VectorFunction]] = {}
