@@ -22,15 +22,19 @@ from softfloat_ref.oracle.affine import (
     Parameters,
     Rule,
     before_rounding,
+    by_reciprocal,
+    clamped,
     dequantize_value,
-    fp32,
     get_rule,
     reciprocal,
+    times_scale,
 )
-from softfloat_ref.oracle.codec import decoder, encoder, needed_bits
+from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import INF, NAN, Value
 from softfloat_ref.oracle.literals import hexadecimal
 from softfloat_ref.oracle.policies import ROUNDINGS, get_policy, rounding_name
+from softfloat_ref.oracle.rounding_steps import answer, read, rounded
+from softfloat_ref.oracle.steps import Plan, Traced
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.affine import integer, parameters
 
@@ -57,8 +61,9 @@ def _parameter_rows(found: Parameters, fmt: AffineFormat) -> Rows:
 
 @steps.register
 def _quantize_steps(unit: AffineQuantizeUnit, inputs: Sequence[int]) -> Rows:
-    (code,), found = unit.answer(inputs), parameters(inputs[1:], unit.affine)
-    x = decoder(unit.values, unit.policy.flush_inputs)(inputs[0])
+    run, found = Traced(Plan((), record_all=True)), parameters(inputs[1:], unit.affine)
+    (code,) = unit.computed(run, inputs, _MORE_BITS)
+    x: Value = next(run.all(read, "value")).value
     flushed = ", flushed to zero" if x != decoder(unit.values)(inputs[0]) else ""
     rows = [
         ("value", describe(inputs[0], unit.values) + flushed),
@@ -68,43 +73,40 @@ def _quantize_steps(unit: AffineQuantizeUnit, inputs: Sequence[int]) -> Rows:
     if x.kind in (NAN, INF):
         rows.append(("special", f"NaN: nan = {unit.rule.nan}" if x.kind == NAN else f"infinity: inf = {unit.rule.inf}"))
     else:
-        rows += _rounding_rows(unit, x, found, inputs[-1] if unit.policy.random_count else None)
+        rows += _rounding_rows(unit, run)
     return [*rows, ("result", integer_text(code, unit.affine)), *_error_rows(unit, x, code, found)]
 
 
-def _rounding_rows(unit: AffineQuantizeUnit, x: Value, found: Parameters, word: int | None) -> Rows:
+def _rounding_rows(unit: AffineQuantizeUnit, run: Traced) -> Rows:
     """The quotient, as the rule computes it, the zero point, the rounding, and the clamp."""
-    rows, value = _computed(unit, x, found)
+    rows, rounding = _rows_before_rounding(unit.rule, run), next(run.all(rounded))
+    value, word, to = rounding.args
     if value.kind == INF:
         return [*rows, ("clamp", "the product overflows FP32: clamped to the end of the range")]
-    explained = explain_conversion(value, unit.affine.wide, unit.policy, word)
+    explained = explain_conversion(value, to.fmt, to.policy, word if to.policy.random_count else None)
     rows += [("rounding" if k == "rule" else k, v) for k, v in explained.rows if k in _WHOLE]
-    width = unit.affine.wide.width
-    q = explained.bits - (explained.bits >> (width - 1) << width)
+    q, added, fmt = next(run.all(clamped)).args
     rows.append(("rounded", str(q)))
     if unit.rule.order == "outside":
-        q += found.zero_point
-        rows.append(("sum", f"{q}, zero point added outside the rounding"))
-    return [*rows, ("clamp", _clamp_text(q, unit.affine))]
+        rows.append(("sum", f"{q + added}, zero point added outside the rounding"))
+    return [*rows, ("clamp", _clamp_text(q + added, fmt))]
 
 
-def _computed(unit: AffineQuantizeUnit, x: Value, found: Parameters) -> tuple[Rows, Value]:
-    """The steps up to the number to be rounded, and this number."""
-    rule, scale, z = unit.rule, decoder(FP32)(found.scale), found.zero_point
-    inside, bits = rule.order == "inside", needed_bits(unit.affine.wide, unit.policy) + _MORE_BITS
-    offset = exact.finite(int(z < 0), abs(z), 0) if inside else exact.zero(0)
+def _rows_before_rounding(rule: Rule, run: Traced) -> Rows:
+    """The steps up to the number to be rounded."""
+    number = next(run.all(before_rounding))
+    x, scale, _, _, bits = number.args
+    product = run.last(by_reciprocal)
     if rule.arithmetic == "exact":
         rows = [("quotient", _number(exact.divide(x, scale, bits)))]
     else:
-        rows = [("reciprocal", f"{_number(reciprocal(scale))}, 1 / scale rounded to FP32")]
-    if rule.arithmetic == "fp32":
-        product = fp32(exact.multiply(x, reciprocal(scale)))
+        rows = [("reciprocal", f"{_number(next(run.all(reciprocal)).value)}, 1 / scale rounded to FP32")]
+    if rule.arithmetic == "fp32" and product is not None:
         rows.append(("product", f"{_number(product)}, rounded to FP32"))
-        inside = inside and product.kind != INF
-    total = before_rounding(x, scale, offset, rule, bits)
-    if inside:
-        rows.append(("sum", f"{_number(total)}, zero point added inside the rounding{_ROUNDED[rule.arithmetic]}"))
-    return rows, total
+    if rule.order == "inside" and (product is None or product.kind != INF):
+        how = f"zero point added inside the rounding{_ROUNDED[rule.arithmetic]}"
+        rows.append(("sum", f"{_number(number.value)}, {how}"))
+    return rows
 
 
 def _clamp_text(q: int, fmt: AffineFormat) -> str:
@@ -200,24 +202,24 @@ def rule_text(rule: Rule) -> str:
 # -- dequantize --------------------------------------------------------------------------------------------------------
 
 
-def _product(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> tuple[int, Parameters, Value]:
-    found = parameters(inputs[1:], unit.affine)
-    distance = integer(inputs[0], unit.affine) - found.zero_point
-    x = exact.finite(int(distance < 0), abs(distance), 0)
-    return distance, found, exact.multiply(x, decoder(FP32)(found.scale))
+def _recorded(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Traced:
+    run = Traced(Plan((), record_all=True))
+    unit.answered(run, inputs)
+    return run
 
 
 @steps.register
 def _dequantize_steps(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Rows:
-    distance, found, product = _product(unit, inputs)
-    explained = explain_conversion(product, FP32, get_policy(None), None)
+    run = _recorded(unit, inputs)
+    product, (code,) = next(run.all(times_scale)), next(run.all(answer)).value
+    explained = explain_conversion(product.value, FP32, get_policy(None), None)
     return [
         ("integer", integer_text(inputs[0], unit.affine)),
-        *_parameter_rows(found, unit.affine),
-        ("steps", f"{distance}: integer - zero point"),
-        ("product", f"{value_text(product)}, steps * scale"),
+        *_parameter_rows(parameters(inputs[1:], unit.affine), unit.affine),
+        ("steps", f"{product.args[0]}: integer - zero point"),
+        ("product", f"{value_text(product.value)}, steps * scale"),
         *((k, v) for k, v in explained.rows if k in (*_WHOLE, "overflow")),
-        ("result", describe(unit.answer(inputs)[0], FP32)),
+        ("result", describe(code, FP32)),
     ]
 
 
@@ -226,6 +228,6 @@ def _dequantize_alternatives(unit: AffineDequantizeUnit, inputs: Sequence[int], 
     """The unit itself; other roundings of the product."""
     if tuple(unit.answer(inputs)) == tuple(got):
         return [{}]
-    product = _product(unit, inputs)[2]
+    product = next(_recorded(unit, inputs).all(times_scale)).value
     answers = ((mode, encoder(FP32, get_policy(None, rounding=mode))(product, 0)[0]) for mode in _MODES)
     return [{"rounding": mode} for mode, code in answers if [code] == list(got)]
