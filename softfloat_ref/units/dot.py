@@ -18,8 +18,7 @@ from softfloat_ref.oracle.accumulate import (
     get_accumulator,
     parse_operand_formats,
 )
-from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, products, setting
-from softfloat_ref.oracle.accumulate.evaluate import Stage
+from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulated, products, setting
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format, define_block_format
 from softfloat_ref.oracle.formats import Format, define_format, get_format
 from softfloat_ref.oracle.steps import Do
@@ -127,17 +126,8 @@ class DotUnit(SteppedUnit):
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         a, b, c = self.sides(inputs)
-        stages: list[Stage] | None = [] if self.steps else None
-        result = accumulate(self.setting, products(self.setting, a, b, do), c, stages, do=do)
-        return *self._running(stages or []), *result
-
-    def _running(self, stages: list[Stage]) -> list[int]:
-        """The running result after each step: the last code that each step's stages have."""
-        found: dict[int, int] = {}
-        for stage in stages:
-            if "step" in stage and "code" in stage:
-                found[stage["step"]] = stage["code"]
-        return [found[i] for i in range(self.step_count)] if self.steps else []
+        running, code, flags = accumulated(self.setting, products(self.setting, a, b, do), c, do=do)
+        return (*running, code, flags) if self.steps else (code, flags)
 
     def to_dict(self) -> dict[str, Any]:
         return {

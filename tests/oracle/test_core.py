@@ -63,7 +63,7 @@ HASHES: dict[str, str] = {
     "special_functions": "47296362aaaf4ce2",
     "names_of_p3109": "c2ce7d1649393916",
     "operations_in_steps": "5d8cea1323a37589",
-    "dots_in_steps": "a6388a3e02621095",
+    "dots_in_steps": "aa60680d209c9b6a",
     "defaults": "b1506dab562c80de",
 }
 

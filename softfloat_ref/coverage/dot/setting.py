@@ -194,7 +194,7 @@ class DotEvents:
     @cached_property
     def addend(self) -> Term:
         """c, as the first step sees it."""
-        return first_running(self.where.setting, self.c, None)[0]
+        return first_running(self.where.setting, self.c)[0]
 
     @cached_property
     def result(self) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.catalogue import ACCUMULATORS
-from softfloat_ref.oracle.accumulate.evaluate import Stage, Step
+from softfloat_ref.oracle.accumulate.evaluate import Step
 from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.accumulate.terms import (
     ONE,
@@ -244,33 +244,36 @@ def products(s: Setting, a: Operand, b: Operand, do: Do = PLAIN) -> list[Term]:
 
 
 def accumulate(
-    s: Setting,
-    terms: Sequence[Term],
-    c: int,
-    stages: list[Stage] | None = None,
-    make: Callable[..., Step] = Step,
-    do: Do = PLAIN,
+    s: Setting, terms: Sequence[Term], c: int, make: Callable[..., Step] = Step, do: Do = PLAIN
 ) -> tuple[int, int]:
-    """Sum the products and c; returns the result's code and flags. stages: a list to append trace stages to. make: the
-    class that evaluates the tree."""
+    """Sum the products and c; returns the result's code and flags. make: the class that evaluates the tree."""
+    _, code, flags = accumulated(s, terms, c, make, do)
+    return code, flags
+
+
+def accumulated(
+    s: Setting, terms: Sequence[Term], c: int, make: Callable[..., Step] = Step, do: Do = PLAIN
+) -> tuple[list[int], int, int]:
+    """The running result after each step, the result's code, and the flags."""
     unit, result = s.accumulator, s.result
     size = unit.step_for(s.formats, result, s.block, len(terms))
     decode = operand_decoder(result, unit.flush_inputs)
-    running, flags = first_running(s, c, stages, do)
-    tree = make(unit, result, stages=stages, do=do)
+    running, flags = first_running(s, c, do)
+    code, codes = 0, []
+    tree = make(unit, result, do=do, count=int(_converts_c(s)))
     for start in range(0, len(terms), size):
         padded = [*terms[start : start + size], *(_padding(k) for k in range(len(terms), start + size))]
         tree.products, tree.running = padded, running
-        mark = len(stages or ())
         tree.terms(unit.root)
-        running = number(decode(tree.code), result, "c")
-        for stage in (stages or ())[mark:]:
-            stage["step"] = start // size
-    code, flags = tree.code, flags | tree.flags
+        code = do(running_result, tree.code)
+        codes.append(code)
+        running = number(decode(code), result, "c")
+    flags |= tree.flags
     if s.out != result:
-        code, more = _convert(running, s, code, stages, do)
+        value = decoder(result)(code)
+        code, more = do.at("convert")(rounded, value, 0, destination(s.out, Policy(nan=unit.nan)))
         flags |= more
-    return code, flags if unit.flags else 0
+    return codes, code, flags if unit.flags else 0
 
 
 def _padding(k: int) -> Term:
@@ -280,41 +283,28 @@ def _padding(k: int) -> Term:
 ZERO_PRODUCT: Final = product(exact.zero(0), exact.zero(0), 0, ONE, None, "")
 
 
-def first_running(s: Setting, c: int, stages: list[Stage] | None, do: Do = PLAIN) -> tuple[Term, int]:
+@step("running result", "code")
+def running_result(code: int) -> int:
+    """The result of the steps so far, which the next one adds to its products."""
+    return code
+
+
+def _converts_c(s: Setting) -> bool:
+    """Whether c is rounded to the running result's format."""
+    return s.c != s.result and s.accumulator.c != "own"
+
+
+def first_running(s: Setting, c: int, do: Do = PLAIN) -> tuple[Term, int]:
     """c as the first step receives it, and the flags raised if it is rounded to the running result's format."""
     unit, in_c = s.accumulator, do.at("c")
-    if s.c == s.result or unit.c == "own":
+    if not _converts_c(s):
         return number(in_c(read, c, operand_decoder(s.c, unit.flush_inputs), s.c), s.c, "c"), 0
     value = in_c(read, c, decoder(s.c), s.c)
     code, flags = in_c(rounded, value, 0, destination(s.result, Policy(nan=unit.nan)))
-    if stages is not None:
-        stages.append(_round_stage(value, "c", s.result, code, flags))
     return number(operand_decoder(s.result, unit.flush_inputs)(code), s.result, "c"), flags
 
 
-def _convert(running: Term, s: Setting, code: int, stages: list[Stage] | None, do: Do) -> tuple[int, int]:
-    """The result rounded once more (rne), to an output format that the running result cannot have."""
-    value = decoder(s.result)(code)
-    code, flags = do.at("convert")(rounded, value, 0, destination(s.out, Policy(nan=s.accumulator.nan)))
-    if stages is not None:
-        stages.append(_round_stage(value, "result", s.out, code, flags))
-    return code, flags
-
-
-def _round_stage(value: Any, label: str, fmt: Format, code: int, flags: int) -> Stage:
-    return {
-        "stage": "convert",
-        "input": value,
-        "label": label,
-        "format": fmt,
-        "rounding": "rne",
-        "kept": None,
-        "code": code,
-        "flags": flags,
-    }
-
-
-def run(s: Setting, a: Operand, b: Operand, c: int, stages: list[Stage] | None = None) -> Encoded:
+def run(s: Setting, a: Operand, b: Operand, c: int) -> Encoded:
     """The dot product of checked operands."""
-    bits, flags = accumulate(s, products(s, a, b), check_code(c, s.c), stages)
+    bits, flags = accumulate(s, products(s, a, b), check_code(c, s.c))
     return Encoded(bits, FLAGS[flags])
