@@ -67,7 +67,7 @@ class VectorFunction:
         return any("depth" in p.size for p in self.parameters)
 
 
-@step("exact", "lanes")
+@step("exact results", "lanes")
 def exact_lanes(row: VectorFunction, setting: Setting, given: Given) -> Lanes:
     """The exact results of all lanes, special cases included, and the flags raised before rounding."""
     return row.function(setting, given)
