@@ -31,7 +31,7 @@ from softfloat_ref.oracle.blocks.quantize import (
     used_scale,
     wanted_scale,
 )
-from softfloat_ref.oracle.blocks.scale_rules import Scale
+from softfloat_ref.oracle.blocks.scale_rules import WantedScale
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Overflow, Policy
@@ -174,7 +174,7 @@ def _magnitudes(chosen: Callable[[Values], Values]) -> Change:
     return replaced(block_scale, lambda here, right, values, *args: right(chosen(values), *args))
 
 
-def _binades(by: int, here: Traced, right: Function, amax: Value, *args: Any) -> Scale:
+def _binades(by: int, here: Traced, right: Function, amax: Value, *args: Any) -> WantedScale:
     """The scale of a magnitude `by` binades higher, which is `by` steps higher."""
     return right(amax._replace(exponent=amax.exponent + by), *args)  # type: ignore[no-any-return]
 

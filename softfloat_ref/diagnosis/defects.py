@@ -121,7 +121,7 @@ class Faulty(Stepwise):
     @cached_property
     def _last_only(self) -> bool:
         """Whether only the answer is changed, which is the last step."""
-        return all(c.step is answer for c in self.changes)
+        return all(c.step is answer and not c.reads for c in self.changes)
 
     @cached_property
     def _width(self) -> int:

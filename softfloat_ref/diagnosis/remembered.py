@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.hypotheses import Inputs, Model, Output
 from softfloat_ref.oracle.accumulate.dots import accumulate, products
-from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
+from softfloat_ref.oracle.accumulate.evaluate import TreeEvaluator, TreeRounding
 from softfloat_ref.oracle.accumulate.terms import Term
 from softfloat_ref.oracle.accumulate.trees import Node, To
 from softfloat_ref.units import DotUnit
@@ -20,8 +20,8 @@ Products = dict[tuple[Any, ...], list[Term]]
 
 
 @dataclass
-class RememberedStep(Step):
-    """A step that looks up its terms in a cache. memo: for the terms of a step, the tree's result, code and flags."""
+class RememberedTree(TreeEvaluator):
+    """A tree that looks up its terms in a cache. memo: for the terms of a step, the tree's result, code and flags."""
 
     memo: Memo = field(default_factory=dict)
 
@@ -47,8 +47,8 @@ def dot_model(unit: DotUnit, kept: Products) -> Model:
     setting, accumulator = unit.setting, unit.accumulator
     alike = accumulator.flush_inputs, accumulator.product_limit, accumulator.product_exponent
     memo: Memo = {}
-    roundings: dict[To, Rounding] = {}
-    make = partial(RememberedStep, memo=memo, roundings=roundings)
+    roundings: dict[To, TreeRounding] = {}
+    make = partial(RememberedTree, memo=memo, roundings=roundings)
 
     def model(inputs: Inputs) -> Output | None:
         codes = tuple(inputs)

@@ -12,7 +12,7 @@ from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.evaluate import Aligned, align_terms, cut_away, total
 from softfloat_ref.oracle.accumulate.terms import Term, product
-from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Node, Pairs, Part, Products, walk
+from softfloat_ref.oracle.accumulate.trees import Addends, Chain, Fuse, Node, Pairs, Products, walk
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.steps import Change, Function, Traced
@@ -20,7 +20,7 @@ from softfloat_ref.units import DotUnit
 
 _NARROW: Final = 8  # elements of up to this many bits have products that are added in fixed point
 _PLACES: Final = (0, 1, 2, 3, 4)  # places below the larger addend's last bit
-Terms = list[tuple[Term, Part]]
+Terms = list[tuple[Term, Addends]]
 
 
 def product_bits(formats: Sequence[Format]) -> int:

@@ -16,7 +16,7 @@ from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.steps import Change, Function, Traced
-from softfloat_ref.oracle.vector_functions import Given, Lanes, Setting, VectorFunction, exact_lanes
+from softfloat_ref.oracle.vector_functions import FunctionSetting, Lanes, OperandValues, VectorFunction, exact_lanes
 from softfloat_ref.units import VectorUnit
 
 
@@ -63,7 +63,9 @@ def _constants(unit: VectorUnit) -> Iterator[Hypothesis]:
 
 
 def _epsilon(other: Fraction) -> Change:
-    def wrong(here: Traced, right: Function, row: VectorFunction, setting: Setting, given: Given) -> Lanes:
-        return right(row, setting._replace(epsilon=other), given)  # type: ignore[no-any-return]
+    def wrong(
+        here: Traced, right: Function, row: VectorFunction, setting: FunctionSetting, operands: OperandValues
+    ) -> Lanes:
+        return right(row, setting._replace(epsilon=other), operands)  # type: ignore[no-any-return]
 
     return replaced(exact_lanes, wrong)

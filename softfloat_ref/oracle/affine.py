@@ -183,12 +183,12 @@ def get_rule(rule: str | Rule) -> Rule:
         return RULES[rule]
     name, changes = assignments.named(rule, "affine rule", CHOICES)
     if ".toml" in name:
-        found = load_definition(name, "affine_rules", define_rule)
+        base = load_definition(name, "affine_rules", define_rule)
     elif name in RULES:
-        found = RULES[name]
+        base = RULES[name]
     else:
         raise unknown("affine rule", name, RULES)
-    return found.replace(name=",".join([found.name, *map("=".join, changes.items())]), **changes) if changes else found
+    return base.replace(name=",".join([base.name, *map("=".join, changes.items())]), **changes) if changes else base
 
 
 def define_rule(table: object, name: str | None = None) -> Rule:

@@ -243,13 +243,13 @@ def _within_float64(fmt: Format) -> bool:
     return fmt.emin - fmt.mantissa_bits > _FP64_LOWEST and fmt.emax <= _FP64_LAST
 
 
-def get_approximation(given: str | Approximation | Mapping[str, Any]) -> Approximation:
+def get_approximation(definition: str | Approximation | Mapping[str, Any]) -> Approximation:
     """An approximation from `FILE.toml[:NAME]` or a table of fields; one that is made is returned. Raises Error."""
-    if isinstance(given, Approximation):
-        return given
-    if isinstance(given, str):
-        return load_definition(given, "approximations", define_approximation)
-    return define_approximation(given)
+    if isinstance(definition, Approximation):
+        return definition
+    if isinstance(definition, str):
+        return load_definition(definition, "approximations", define_approximation)
+    return define_approximation(definition)
 
 
 def define_approximation(table: Mapping[str, Any], name: str = "") -> Approximation:

@@ -141,17 +141,17 @@ class Plan:
 
     def within(self, where: Path) -> Plan:
         """The plan in a part of the computation."""
-        found = self._within.get(where)
-        if found is None:
-            found = self._within[where] = self._entered(self.parts & {*where, where})
-        return found
+        plan = self._within.get(where)
+        if plan is None:
+            plan = self._within[where] = self._entered(self.parts & {*where, where})
+        return plan
 
     def _entered(self, parts: frozenset[object]) -> Plan:
-        found = self._plans.get(parts)
-        if found is None:
+        plan = self._plans.get(parts)
+        if plan is None:
             moved = (c._replace(parts=c.parts[1:]) if c.parts and c.parts[0] in parts else c for c in self.every)
-            found = self._plans[parts] = Plan(moved, self.record_all)
-        return found
+            plan = self._plans[parts] = Plan(moved, self.record_all)
+        return plan
 
 
 class Known:
@@ -244,5 +244,5 @@ class Traced:
     def last(self, f: Callable[P, T], *within: object) -> T | None:
         """What the last such step gave; None if there was none."""
         n = len(within)
-        found = (x.value for x in reversed(self.record) if x.function is f and x.path[:n] == within)
-        return next(found, None)
+        values = (x.value for x in reversed(self.record) if x.function is f and x.path[:n] == within)
+        return next(values, None)

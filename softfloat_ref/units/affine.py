@@ -107,11 +107,11 @@ class AffineQuantizeUnit(SteppedUnit):
         )
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
-        found = parameters(inputs[1:], self.affine)
+        own = parameters(inputs[1:], self.affine)
         value = do.at("value")(read, inputs[0], decoder(self.values, self.policy.flush_inputs), self.values)
         word = do(random_word, inputs[-1]) if self.policy.random_count else 0
         try:
-            q = quantized_value(do, value, found, self.affine, self.rule, self._rounding, word, more_bits)
+            q = quantized_value(do, value, own, self.affine, self.rule, self._rounding, word, more_bits)
         except Error as e:  # a NaN or Inf that the rule refuses, a scale without a reciprocal
             raise Undefined(str(e)) from None
         return (q % (1 << self.affine.bits),)

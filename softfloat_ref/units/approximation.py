@@ -34,11 +34,11 @@ class ApproximationUnit(SteppedUnit):
         out: str | Format | None = None,
     ) -> ApproximationUnit:
         """An approximation from a definition. fmt, out: its formats, if they are to be checked. Raises Error."""
-        made = get_approximation(approximation)
-        for what, given, own in (("takes", fmt, made.fmt), ("gives", out, made.out)):
-            if given is not None and get_format(given) != own:
-                raise Error(f"{made.name} {what} {own.name}, not {get_format(given).name}")
-        return ApproximationUnit(made)
+        definition = get_approximation(approximation)
+        for what, wanted, own in (("takes", fmt, definition.fmt), ("gives", out, definition.out)):
+            if wanted is not None and get_format(wanted) != own:
+                raise Error(f"{definition.name} {what} {own.name}, not {get_format(wanted).name}")
+        return ApproximationUnit(definition)
 
     @cached_property
     def name(self) -> str:

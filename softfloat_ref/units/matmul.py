@@ -114,14 +114,14 @@ class MatmulUnit(SteppedUnit):
 
         from softfloat_ref.arrays.matmul import multiply
 
-        found = []
+        rows = []
         for row in inputs:
             taken = self.taken(row)
             a = self._matrix(dot.a, taken["a"], taken.get("a_scale"), self.m)
             b = self._matrix(dot.b, taken["b"], taken.get("b_scale"), self.n)
             c = taken["c"].astype("u4").reshape(self.m, self.n)
-            found.append(multiply(a, b, dot.setting, c).view("u4").reshape(-1))
-        return np.array(found, np.uint64)
+            rows.append(multiply(a, b, dot.setting, c).view("u4").reshape(-1))
+        return np.array(rows, np.uint64)
 
     @staticmethod
     def _matrix(fmt: AnyFormat, codes: Any, scales: Any, rows: int) -> Matrix:

@@ -143,10 +143,10 @@ class MixedUnit(SelectionUnit):
     @cached_property
     def _places(self) -> dict[Line, Line]:
         """Where the operands of each part go."""
-        given = self.places or ("",) * len(self.operations)
+        places = self.places or ("",) * len(self.operations)
         return {
             self.codes(p): tuple(LETTERS.index(x) for x in place or LETTERS[: len(p.formats)])
-            for p, place in zip(self.operations, given, strict=True)
+            for p, place in zip(self.operations, places, strict=True)
         }
 
     @cached_property

@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, define_format
 from softfloat_ref.oracle.operations import Evaluator, Signature, evaluator, get_operation, signature
-from softfloat_ref.oracle.operations.steps import Setting, evaluated, exactly_evaluated, setting
+from softfloat_ref.oracle.operations.steps import OperationSetting, evaluated, exactly_evaluated, setting
 from softfloat_ref.oracle.policies import POLICIES, Policy, default_rounding, get_policy, rounding_name
 from softfloat_ref.oracle.rounding import Target
 from softfloat_ref.oracle.rounding_steps import place_of
@@ -100,7 +100,7 @@ class OperationUnit(SteppedUnit):
         return evaluator(self.signature, self.policy)
 
     @cached_property
-    def _settings(self) -> Callable[[int], Setting]:
+    def _settings(self) -> Callable[[int], OperationSetting]:
         return cache(partial(setting, self.signature, self.policy))
 
     def properties(self) -> dict[str, str]:

@@ -164,11 +164,11 @@ class Unit(ABC):
     @property
     def label(self) -> str:
         """Its properties in words, to tell parts apart in tables."""
-        found = self.properties()
-        if "fmt" not in found:
+        own = self.properties()
+        if "fmt" not in own:
             return self.name
-        to = [f"to {found['out']}"] if found["out"] not in (found["fmt"], "u1", "u10") else []
-        return " ".join(filter(None, (found["op"], found["fmt"], *to, found.get("rounding"))))
+        to = [f"to {own['out']}"] if own["out"] not in (own["fmt"], "u1", "u10") else []
+        return " ".join(filter(None, (own["op"], own["fmt"], *to, own.get("rounding"))))
 
     def properties(self) -> dict[str, str]:
         """Its properties by name, for test benches that drive a circuit's controls: op, and out and width of the
@@ -301,11 +301,11 @@ def restored(table: Mapping[str, Any]) -> Unit:
 
 def split(fields: Iterable[Field], codes: Sequence[C]) -> list[tuple[Field, Sequence[C]]]:
     """Each field with its codes."""
-    found, at = [], 0
+    parts, at = [], 0
     for f in fields:
-        found.append((f, codes[at : at + f.lanes]))
+        parts.append((f, codes[at : at + f.lanes]))
         at += f.lanes
-    return found
+    return parts
 
 
 def file_name(*words: str) -> str:

@@ -22,9 +22,9 @@ from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding
 from softfloat_ref.oracle.rounding_steps import destination, read, rounded
 from softfloat_ref.oracle.steps import PLAIN, Do
 from softfloat_ref.oracle.vector_functions import (
+    FunctionSetting,
     Lanes,
     Parameter,
-    Setting,
     VectorFunction,
     exact_lanes,
     get_vector_function,
@@ -165,16 +165,16 @@ class VectorUnit(SteppedUnit):
 
         Raises Undefined for more visible lanes than there are.
         """
-        policy, given = self.policy, {}
+        policy, operands = self.policy, {}
         for (f, codes), fmt in zip(split(self.inputs, inputs), self.formats, strict=False):
             decode = decoder(fmt, policy.flush_inputs)
-            given[f.name] = [do.at(f.name, k)(read, code, decode, fmt) for k, code in enumerate(codes)]
+            operands[f.name] = [do.at(f.name, k)(read, code, decode, fmt) for k, code in enumerate(codes)]
         visible = inputs[self.operand_width - 1] if self.masked else self.length
         if visible > self.length:
             raise Undefined(f"the number of visible keys is {visible}, of {self.length}")
         bits = needed_bits(self.out, policy) + more_bits
-        setting = Setting(bits, zero_sign(policy), policy.nan_rule, self.exact_epsilon, visible)
-        return do(exact_lanes, self.function, setting, given)
+        setting = FunctionSetting(bits, zero_sign(policy), policy.nan_rule, self.exact_epsilon, visible)
+        return do(exact_lanes, self.function, setting, operands)
 
     def properties(self) -> dict[str, str]:
         more = {f"fmt_{p.name}": f.name for p, f in zip(self.own[1:], self.formats[1:], strict=True)}
@@ -215,19 +215,19 @@ def _formats(row: VectorFunction, own: Sequence[Parameter], fmt: Any) -> tuple[F
     return tuple(get_format(f) for f in fmt)
 
 
-def _epsilon(given: str | Fraction | None, default: str) -> str:
+def _epsilon(value: str | Fraction | None, default: str) -> str:
     """An epsilon as a ratio. Raises Error."""
-    if given is None:
+    if value is None:
         return default
-    format_name, colon, text = str(given).rpartition(":")
+    format_name, colon, text = str(value).rpartition(":")
     number: Any = parse_number(text, "epsilon")
     if colon:
         fmt = get_format(format_name)
         number = codec.decode(codec.encode(number, fmt).bits, fmt)
     if isinstance(number, Value):
         if not number.is_finite:
-            raise Error(f"epsilon = {given}: must be a number")
+            raise Error(f"epsilon = {value}: must be a number")
         number = number.as_fraction()
     if number < 0:
-        raise Error(f"epsilon = {given}: must not be negative")
+        raise Error(f"epsilon = {value}: must not be negative")
     return str(number)

@@ -13,11 +13,11 @@ from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.accumulate.terms import Decode, Term, number
 from softfloat_ref.oracle.accumulate.trees import (
     RESULT,
+    Addends,
     Chain,
     Fuse,
     Node,
     Pairs,
-    Part,
     Products,
     Round,
     Running,
@@ -43,12 +43,12 @@ def unit_target(fmt: Format, policy: Policy, overflow: str) -> Target:
 
 
 @lru_cache(maxsize=256)
-def narrowed(fmt: Format, kept: int | None) -> Format:
+def narrowed(fmt: Format, bits: int | None) -> Format:
     """The format reduced to `kept` mantissa bits."""
-    return fmt if kept is None else dataclasses.replace(fmt, name=f"{fmt.name}_{kept}", mantissa_bits=kept)
+    return fmt if bits is None else dataclasses.replace(fmt, name=f"{fmt.name}_{bits}", mantissa_bits=bits)
 
 
-class Rounding(NamedTuple):
+class TreeRounding(NamedTuple):
     """A To with its format resolved. held: the result's format, in which the code is held if fewer bits are kept."""
 
     by: To
@@ -58,7 +58,7 @@ class Rounding(NamedTuple):
 
 
 @step("stored sum", "code")
-def stored(code: int, value: Value, rounding: Rounding, label: str) -> int:
+def stored(code: int, value: Value, rounding: TreeRounding, label: str) -> int:
     """The code in which a rounded sum is held. label: of what was rounded."""
     return code if rounding.held is None else rounding.held.encode(value, 0)[0]
 
@@ -83,10 +83,10 @@ def special(terms: list[Term], rule: NanRule) -> tuple[Value, int]:
 
 
 @dataclass
-class Step:
+class TreeEvaluator:
     """The values on which a tree is evaluated, and the flags raised so far.
 
-    All steps of a dot product share one Step: products and running are replaced for each step. count: of the sums and
+    All steps of a dot product share one: products and running are replaced for each step. count: of the sums and
     roundings so far, by which their results are labelled where they are recorded.
     """
 
@@ -97,7 +97,7 @@ class Step:
     flags: int = 0
     count: int = 0
     code: int = dataclasses.field(init=False)  # the code of the last rounding
-    roundings: dict[To, Rounding] = dataclasses.field(default_factory=dict)
+    roundings: dict[To, TreeRounding] = dataclasses.field(default_factory=dict)
     do: Do = PLAIN
 
     def terms(self, node: Node) -> list[Term]:
@@ -162,18 +162,18 @@ class Step:
         self.code = self.do(stored, code, result.value, rounding, term.label)
         return result
 
-    def make_rounding(self, to: To) -> Rounding:
+    def make_rounding(self, to: To) -> TreeRounding:
         """Resolve a To and cache the result."""
         rules = self.accumulator
         fmt = self.result if to.fmt == RESULT else get_format(to.fmt)
-        kept = narrowed(fmt, to.kept)
+        narrow = narrowed(fmt, to.kept)
         policy = rules.policy(to.rounding)
         held = None
-        if kept.mantissa_bits < fmt.mantissa_bits:
+        if narrow.mantissa_bits < fmt.mantissa_bits:
             held = destination(fmt, policy, rules.overflow, rules.zero)
-        made = Rounding(to, destination(kept, policy, rules.overflow, rules.zero), decoder(kept), held)
-        self.roundings[to] = made
-        return made
+        rounding = TreeRounding(to, destination(narrow, policy, rules.overflow, rules.zero), decoder(narrow), held)
+        self.roundings[to] = rounding
+        return rounding
 
     # -- Fuse --------------------------------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class Step:
         terms = [(x, part) for part in node.parts for x in self.terms(part.node)]
         return self.fuse_terms(node, terms or [(PLUS_ZERO, PLAIN_PART)])
 
-    def fuse_terms(self, node: Fuse, terms: list[tuple[Term, Part]]) -> Term:
+    def fuse_terms(self, node: Fuse, terms: list[tuple[Term, Addends]]) -> Term:
         label = self.label()
         if any(x.value.kind != FINITE for x, _ in terms):
             value, flags = self.do(special, [x for x, _ in terms], self.accumulator.nan_rule)
@@ -200,7 +200,7 @@ class Step:
             exponent = max((x.scale for x, _ in terms if not x.empty), default=0)
         return Term(value, exponent, 0, empty, (value,), False, label)
 
-    def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
+    def sum(self, node: Fuse, terms: list[tuple[Term, Addends]], largest: int) -> tuple[Value, list[Aligned]]:
         """The sum, and each term after alignment."""
         aligned = self.do(align_terms, terms, node, largest)
         if self.do(cut_away, aligned):
@@ -216,7 +216,7 @@ class Aligned(NamedTuple):
     lost: int
 
 
-def align_term(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
+def align_term(term: Term, part: Addends, node: Fuse, largest: int) -> Aligned:
     """A term aligned for a Fuse. largest: the largest exponent M."""
     value = term.value
     bits = node.bits if part.bits is None else part.bits
@@ -231,7 +231,7 @@ def align_term(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
 
 
 @step("align", "aligned")
-def align_terms(terms: list[tuple[Term, Part]], node: Fuse, largest: int) -> list[Aligned]:
+def align_terms(terms: list[tuple[Term, Addends]], node: Fuse, largest: int) -> list[Aligned]:
     """The terms of a sum, each cut where the node cuts it below the largest exponent."""
     return [align_term(x, part, node, largest) for x, part in terms]
 
@@ -243,14 +243,14 @@ def cut_away(aligned: list[Aligned]) -> bool:
 
 
 @step("sum", "value")
-def total(aligned: list[Aligned], terms: list[tuple[Term, Part]], node: Fuse) -> Value:
+def total(aligned: list[Aligned], terms: list[tuple[Term, Addends]], node: Fuse) -> Value:
     """The exact sum of aligned terms; -0 only of terms that are all negative."""
     unit = min(a.unit for a in aligned)
-    found = sum(a.kept << (a.unit - unit) for a in aligned)
-    if found:
-        return Value(FINITE, int(found < 0), abs(found), unit)
+    units = sum(a.kept << (a.unit - unit) for a in aligned)
+    if units:
+        return Value(FINITE, int(units < 0), abs(units), unit)
     return exact.zero(min(x.value.sign for x, _ in terms))
 
 
-PLAIN_PART: Final = Part(Products())
+PLAIN_PART: Final = Addends(Products())
 PLAIN_FUSE: Final = Fuse((PLAIN_PART,))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, products, running_result
+from softfloat_ref.oracle.accumulate.dots import Accumulation, Operand, accumulate, products, running_result
 from softfloat_ref.oracle.accumulate.evaluate import Aligned, align_terms, special, stored, total
 from softfloat_ref.oracle.accumulate.grammar import LONG
 from softfloat_ref.oracle.accumulate.terms import Term, operand_decoder
@@ -24,7 +24,7 @@ Stage = dict[str, Any]
 class Trace:
     """A dot product with all its intermediate results. stages: in the order of evaluation."""
 
-    setting: Setting
+    setting: Accumulation
     a: Operand
     b: Operand
     c: int
@@ -34,7 +34,7 @@ class Trace:
     flags: int
 
 
-def trace(s: Setting, a: Operand, b: Operand, c: int) -> Trace:
+def trace(s: Accumulation, a: Operand, b: Operand, c: int) -> Trace:
     """The dot product of checked operands, with its stages. Raises Error if c is not a code of its format."""
     run = Traced(Plan((), record_all=True))
     terms = products(s, a, b)
@@ -42,7 +42,7 @@ def trace(s: Setting, a: Operand, b: Operand, c: int) -> Trace:
     return Trace(s, a, b, c, terms, list(_stages(s, run.record)), bits, flags)
 
 
-def _stages(s: Setting, record: Sequence[Recorded]) -> Iterator[Stage]:
+def _stages(s: Accumulation, record: Sequence[Recorded]) -> Iterator[Stage]:
     """The sums and roundings of a record, each with its step."""
     step, aligned, rounding = 0, record[:0], record[0]
     for x in record:
@@ -79,7 +79,7 @@ def _round_stage(x: Recorded, label: str) -> Stage:
     }
 
 
-def _fuse_stage(s: Setting, x: Recorded, value: Value) -> Stage:
+def _fuse_stage(s: Accumulation, x: Recorded, value: Value) -> Stage:
     """A sum. largest: the exponent at which its terms are aligned; None if they have none."""
     terms, node, largest = x.args
     has_exponent = node.floor_for(s.result.name) is not None or not all(term.empty for term, _ in terms)
@@ -196,8 +196,8 @@ def _stage_text(name: str, x: Stage) -> Iterator[str]:
     yield f"{name:6} fuse {' + '.join(t.label for t in x['terms'])}, {how} = {number_text(x['sum'])}"
     for term, a in zip(x["terms"], x["aligned"], strict=True):
         if a.lost:
-            kept = f"{number_text(term.value)} is {a.kept} * 2^{a.unit}"
-            yield f"{'':6}   {term.label}: {kept}, cut {number_text(_cut(term, a))}"
+            whole = f"{number_text(term.value)} is {a.kept} * 2^{a.unit}"
+            yield f"{'':6}   {term.label}: {whole}, cut {number_text(_cut(term, a))}"
 
 
 # -- why a result differs ----------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ class Side(NamedTuple):
     scale: Format | None
 
 
-class Block(NamedTuple):
+class BlockCodes(NamedTuple):
     """Codes of an operand or a result; scale: 0 without one."""
 
     codes: tuple[int, ...]
@@ -112,13 +112,13 @@ class BlockEvaluation:
 
     def run(
         self,
-        operands: Sequence[Block],
+        operands: Sequence[BlockCodes],
         scale: int,
         words: Sequence[int],
         scale_word: int = 0,
         do: Do = PLAIN,
         more_bits: int = 0,
-    ) -> Block:
+    ) -> BlockCodes:
         """The result, step by step. scale: the code of the result's, where that is an operand; words: random bits, one
         a result. more_bits: of a number without a finite form, beyond those that rounding needs."""
         row, ctx = self.row, self.context
@@ -128,13 +128,13 @@ class BlockEvaluation:
         lanes = list(zip(*rows, strict=True))
         if row.fold:
             values = [do.at("elements", k)(exact_result, row.operation, ctx, x)[0] for k, x in enumerate(lanes)]
-            return Block((do(rounded, do(reduced, values, row, ctx), words[0], self.destination)[0],))
+            return BlockCodes((do(rounded, do(reduced, values, row, ctx), words[0], self.destination)[0],))
         if row.finds_scale:
             scale = self._found(do, rows[0], scale_word, ctx)
         codes = self._elements(do, lanes, self._factor(do, scale), words, ctx)
-        return Block(do(in_lanes, tuple(codes)), scale)
+        return BlockCodes(do(in_lanes, tuple(codes)), scale)
 
-    def decoded(self, side: Side, block: Block, name: str = "", do: Do = PLAIN) -> list[Value]:
+    def decoded(self, side: Side, block: BlockCodes, name: str = "", do: Do = PLAIN) -> list[Value]:
         """The exact values of an operand: scale times element. name: of the operand."""
         decode = decoder(side.element, self.policy.flush_inputs)
         values = [do.at(name, k)(read, code, decode, side.element) for k, code in enumerate(block.codes)]
@@ -184,5 +184,5 @@ def _quotient(x: Value, scale: Value, bits: int) -> Value:
     the scale's significand is cut at that unit, and no multiple of the significand lies between the two: the number has
     the same quotient, and is not exact.
     """
-    found = exact.divide(x, scale, bits)
-    return found._replace(sticky=found.sticky | x.sticky)
+    quotient = exact.divide(x, scale, bits)
+    return quotient._replace(sticky=quotient.sticky | x.sticky)

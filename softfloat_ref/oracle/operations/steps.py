@@ -19,7 +19,7 @@ from softfloat_ref.oracle.steps import Do, step
 Coded = tuple[int, int]  # a code and flags
 
 
-class Setting(NamedTuple):
+class OperationSetting(NamedTuple):
     """An operation under a policy, with everything resolved except the operands. codes: it works on codes. zeros: the
     zero bits that a conversion appends, if it does nothing else."""
 
@@ -32,13 +32,15 @@ class Setting(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def setting(sig: Signature, policy: Policy, more_bits: int = 0) -> Setting:
-    """The Setting of an operation. more_bits: of quotients and roots, beyond those that rounding needs."""
+def setting(sig: Signature, policy: Policy, more_bits: int = 0) -> OperationSetting:
+    """The OperationSetting of an operation. more_bits: of quotients and roots, beyond those that rounding needs."""
     op, ctx = sig.operation, context(sig, policy)
     on_codes, flush = op.result in ("same", "class"), op.flushes and policy.flush_inputs
     operands = tuple((x, decoder(f, flush), f) for x, f in zip(LETTERS, sig.formats, strict=False))
     zeros = None if on_codes else appended_zeros(sig, policy)
-    return Setting(op, operands, ctx._replace(bits=ctx.bits + more_bits), destination(sig.out, policy), on_codes, zeros)
+    return OperationSetting(
+        op, operands, ctx._replace(bits=ctx.bits + more_bits), destination(sig.out, policy), on_codes, zeros
+    )
 
 
 @step("on codes", "code and flags")
@@ -65,7 +67,7 @@ def exact_result(operation: Operation, ctx: Context, values: Sequence[Value]) ->
     return exactly(operation, ctx, values)
 
 
-def exactly_evaluated(do: Do, s: Setting, inputs: Sequence[int]) -> tuple[Value, int, int]:
+def exactly_evaluated(do: Do, s: OperationSetting, inputs: Sequence[int]) -> tuple[Value, int, int]:
     """The exact result of an operation on values, the flags raised before rounding, and the random bits."""
     operation, operands, ctx, to, _, _ = s
     arity, r = len(operands), 0
@@ -77,7 +79,7 @@ def exactly_evaluated(do: Do, s: Setting, inputs: Sequence[int]) -> tuple[Value,
     return value, flags, r
 
 
-def evaluated(do: Do, s: Setting, inputs: Sequence[int], known: tuple[Value, int, int] | None = None) -> Coded:
+def evaluated(do: Do, s: OperationSetting, inputs: Sequence[int], known: tuple[Value, int, int] | None = None) -> Coded:
     """The code and the flags of an operation on codes, and random bits if there are more inputs than operands. known:
     what `exactly_evaluated` gives, if it is done."""
     if s.codes:

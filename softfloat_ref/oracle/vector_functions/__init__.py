@@ -9,10 +9,10 @@ from __future__ import annotations
 from softfloat_ref.oracle.vector_functions import exponentials, norms  # noqa: F401  (their rows enter the table)
 from softfloat_ref.oracle.vector_functions.table import (
     VECTOR_FUNCTIONS,
-    Given,
+    FunctionSetting,
     Lanes,
+    OperandValues,
     Parameter,
-    Setting,
     VectorFunction,
     exact_lanes,
     get_vector_function,
@@ -20,10 +20,10 @@ from softfloat_ref.oracle.vector_functions.table import (
 
 __all__ = [
     "VECTOR_FUNCTIONS",
-    "Given",
+    "FunctionSetting",
     "Lanes",
+    "OperandValues",
     "Parameter",
-    "Setting",
     "VectorFunction",
     "exact_lanes",
     "get_vector_function",

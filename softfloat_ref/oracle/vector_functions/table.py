@@ -15,7 +15,7 @@ from softfloat_ref.oracle.steps import step
 
 Size = Literal["length", "depth", "length x depth", "one"]
 Group = Literal["", "affine", "mask"]
-Given = Mapping[str, Sequence[Value]]  # the decoded operands by name; those that are left out are missing
+OperandValues = Mapping[str, Sequence[Value]]  # the decoded operands by name; those that are left out are missing
 Lanes = list[Outcome]  # exact results and the flags raised so far
 
 
@@ -27,7 +27,7 @@ class Parameter(NamedTuple):
     group: Group = ""
 
 
-class Setting(NamedTuple):
+class FunctionSetting(NamedTuple):
     """What a function may depend on besides its operands.
 
     bits: how many bits a result that is cut must have. zero_sign: the sign of an exact zero sum of opposite numbers.
@@ -41,6 +41,9 @@ class Setting(NamedTuple):
     visible: int = 0
 
 
+LaneFunction = Callable[[FunctionSetting, OperandValues], Lanes]
+
+
 @dataclass(frozen=True, eq=False)
 class VectorFunction:
     """One row of the table: everything known about a function. Other modules do not check its name.
@@ -52,7 +55,7 @@ class VectorFunction:
     name: str
     summary: str
     parameters: tuple[Parameter, ...]
-    function: Callable[[Setting, Given], Lanes]
+    function: LaneFunction
     epsilon: bool = False
     share: bool = False
     centred: bool = False
@@ -68,9 +71,9 @@ class VectorFunction:
 
 
 @step("exact results", "lanes")
-def exact_lanes(row: VectorFunction, setting: Setting, given: Given) -> Lanes:
+def exact_lanes(row: VectorFunction, setting: FunctionSetting, operands: OperandValues) -> Lanes:
     """The exact results of all lanes, special cases included, and the flags raised before rounding."""
-    return row.function(setting, given)
+    return row.function(setting, operands)
 
 
 VECTOR_FUNCTIONS: Final[dict[str, VectorFunction]] = {}
@@ -78,10 +81,10 @@ VECTOR_FUNCTIONS: Final[dict[str, VectorFunction]] = {}
 
 def vector_function(
     name: str, summary: str, *parameters: Parameter, epsilon: bool = False, share: bool = False, centred: bool = False
-) -> Callable[[Callable[[Setting, Given], Lanes]], Callable[[Setting, Given], Lanes]]:
+) -> Callable[[LaneFunction], LaneFunction]:
     """Decorate an exact function to add its row to the table."""
 
-    def register(function: Callable[[Setting, Given], Lanes]) -> Callable[[Setting, Given], Lanes]:
+    def register(function: LaneFunction) -> LaneFunction:
         VECTOR_FUNCTIONS[name] = VectorFunction(name, summary, parameters, function, epsilon, share, centred)
         return function
 
@@ -90,10 +93,10 @@ def vector_function(
 
 def get_vector_function(name: str) -> VectorFunction:
     """The function of that name. Raises Error, listing the closest ones."""
-    found = VECTOR_FUNCTIONS.get(name.strip().lower().replace("-", "_"))
-    if found is None:
+    row = VECTOR_FUNCTIONS.get(name.strip().lower().replace("-", "_"))
+    if row is None:
         raise unknown("function of vectors", name, VECTOR_FUNCTIONS)
-    return found
+    return row
 
 
 def nan_among(rule: NanRule, values: Sequence[Value]) -> Outcome | None:
