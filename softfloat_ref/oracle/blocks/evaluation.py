@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
@@ -50,14 +50,19 @@ def scaled(scale: Value, x: Value, ctx: Context) -> Value:
 @step("reduction", "value")
 def reduced(values: Sequence[Value], row: BlockOperation, ctx: Context) -> Value:
     """The exact sum or product of all lanes (5.3)."""
-    combine, start = get_operation(row.fold), exact.finite(0, row.start, 0)
-    return reduce(lambda a, b: exactly(combine, ctx, (a, b))[0], values, start)
+    combine, total = get_operation(row.fold), exact.finite(0, row.start, 0)
+    for x in values:
+        total = exactly(combine, ctx, (total, x))[0]
+    return total
 
 
 @step("amax", "value")
 def largest_finite(values: Sequence[Value], ctx: Context) -> Value:
     """The number that a block's scale is rounded from (5.2.3): NaN if every value is."""
-    return reduce(lambda a, b: exactly(_LARGEST, ctx, (a, b))[0], map(exact.magnitude, values), GENERATED)
+    largest = GENERATED
+    for x in values:
+        largest = exactly(_LARGEST, ctx, (largest, exact.magnitude(x)))[0]
+    return largest
 
 
 @step("quotient", "value")
