@@ -10,7 +10,7 @@ from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.operand_defects import OPERAND_DEFECTS, reading
 from softfloat_ref.diagnosis.rounding_defects import rounding_defects
 from softfloat_ref.oracle.rounding_steps import read, rounded
-from softfloat_ref.oracle.steps import Plan, Traced
+from softfloat_ref.oracle.steps import Traced, recording
 from softfloat_ref.units import SteppedUnit
 
 _TRIED = (0, 1)  # codes of all inputs of a case by which the steps of a unit are seen
@@ -33,7 +33,7 @@ def stepped_defects(unit: SteppedUnit) -> Iterator[Hypothesis]:
 def _recorded(unit: SteppedUnit) -> Traced | None:
     """A run of the first such case that has an answer."""
     for code in _TRIED:
-        run = Traced(Plan((), record_all=True))
+        run = recording()
         try:
             unit.answered(run, (code,) * unit.input_width)
         except Error:

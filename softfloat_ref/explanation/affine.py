@@ -34,7 +34,7 @@ from softfloat_ref.oracle.exact import INF, NAN, Value
 from softfloat_ref.oracle.literals import hexadecimal
 from softfloat_ref.oracle.policies import ROUNDINGS, get_policy, rounding_name
 from softfloat_ref.oracle.rounding_steps import answer, read, rounded
-from softfloat_ref.oracle.steps import Plan, Traced
+from softfloat_ref.oracle.steps import Traced, recording
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.affine import integer, parameters
 
@@ -61,9 +61,9 @@ def _parameter_rows(found: Parameters, fmt: AffineFormat) -> Rows:
 
 @steps.register
 def _quantize_steps(unit: AffineQuantizeUnit, inputs: Sequence[int]) -> Rows:
-    run, found = Traced(Plan((), record_all=True)), parameters(inputs[1:], unit.affine)
+    run, found = recording(), parameters(inputs[1:], unit.affine)
     (code,) = unit.computed(run, inputs, _MORE_BITS)
-    x: Value = next(run.all(read, "value")).value
+    x: Value = run.first(read, "value").value
     flushed = ", flushed to zero" if x != decoder(unit.values)(inputs[0]) else ""
     rows = [
         ("value", describe(inputs[0], unit.values) + flushed),
@@ -79,13 +79,13 @@ def _quantize_steps(unit: AffineQuantizeUnit, inputs: Sequence[int]) -> Rows:
 
 def _rounding_rows(unit: AffineQuantizeUnit, run: Traced) -> Rows:
     """The quotient, as the rule computes it, the zero point, the rounding, and the clamp."""
-    rows, rounding = _rows_before_rounding(unit.rule, run), next(run.all(rounded))
+    rows, rounding = _rows_before_rounding(unit.rule, run), run.first(rounded)
     value, word, to = rounding.args
     if value.kind == INF:
         return [*rows, ("clamp", "the product overflows FP32: clamped to the end of the range")]
     explained = explain_conversion(value, to.fmt, to.policy, word if to.policy.random_count else None)
     rows += [("rounding" if k == "rule" else k, v) for k, v in explained.rows if k in _WHOLE]
-    q, added, fmt = next(run.all(clamped)).args
+    q, added, fmt = run.first(clamped).args
     rows.append(("rounded", str(q)))
     if unit.rule.order == "outside":
         rows.append(("sum", f"{q + added}, zero point added outside the rounding"))
@@ -94,13 +94,13 @@ def _rounding_rows(unit: AffineQuantizeUnit, run: Traced) -> Rows:
 
 def _rows_before_rounding(rule: Rule, run: Traced) -> Rows:
     """The steps up to the number to be rounded."""
-    number = next(run.all(before_rounding))
+    number = run.first(before_rounding)
     x, scale, _, _, bits = number.args
     product = run.last(by_reciprocal)
     if rule.arithmetic == "exact":
         rows = [("quotient", _number(exact.divide(x, scale, bits)))]
     else:
-        rows = [("reciprocal", f"{_number(next(run.all(reciprocal)).value)}, 1 / scale rounded to FP32")]
+        rows = [("reciprocal", f"{_number(run.first(reciprocal).value)}, 1 / scale rounded to FP32")]
     if rule.arithmetic == "fp32" and product is not None:
         rows.append(("product", f"{_number(product)}, rounded to FP32"))
     if rule.order == "inside" and (product is None or product.kind != INF):
@@ -203,7 +203,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def _recorded(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Traced:
-    run = Traced(Plan((), record_all=True))
+    run = recording()
     unit.answered(run, inputs)
     return run
 
@@ -211,7 +211,7 @@ def _recorded(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Traced:
 @steps.register
 def _dequantize_steps(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Rows:
     run = _recorded(unit, inputs)
-    product, (code,) = next(run.all(times_scale)), next(run.all(answer)).value
+    product, (code,) = run.first(times_scale), run.first(answer).value
     explained = explain_conversion(product.value, FP32, get_policy(None), None)
     return [
         ("integer", integer_text(inputs[0], unit.affine)),
@@ -228,6 +228,6 @@ def _dequantize_alternatives(unit: AffineDequantizeUnit, inputs: Sequence[int], 
     """The unit itself; other roundings of the product."""
     if tuple(unit.answer(inputs)) == tuple(got):
         return [{}]
-    product = next(_recorded(unit, inputs).all(times_scale)).value
+    product = _recorded(unit, inputs).first(times_scale).value
     answers = ((mode, encoder(FP32, get_policy(None, rounding=mode))(product, 0)[0]) for mode in _MODES)
     return [{"rounding": mode} for mode, code in answers if [code] == list(got)]

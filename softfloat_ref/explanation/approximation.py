@@ -11,7 +11,7 @@ from softfloat_ref.oracle.approximation import SHARES, Approximation
 from softfloat_ref.oracle.approximation_steps import coefficients, in_table, polynomial, segment, unpack
 from softfloat_ref.oracle.operations import OPERATIONS, evaluate
 from softfloat_ref.oracle.rounding_steps import rounded
-from softfloat_ref.oracle.steps import Plan, Traced
+from softfloat_ref.oracle.steps import Traced, recording
 from softfloat_ref.units import ApproximationUnit
 
 _MIRRORED: Final = {
@@ -24,7 +24,7 @@ _MIRRORED: Final = {
 @steps.register
 def _approximation_steps(unit: ApproximationUnit, inputs: Sequence[int]) -> Rows:
     a, (code, *_) = unit.approximation, inputs
-    run = Traced(Plan((), record_all=True))
+    run = recording()
     unit.computed(run, inputs)
     rows = [("a", describe(code, a.fmt))]
     rounding = next(run.all(rounded), None)
@@ -41,7 +41,7 @@ def _approximation_steps(unit: ApproximationUnit, inputs: Sequence[int]) -> Rows
 
 def _table_rows(a: Approximation, run: Traced) -> Iterator[tuple[str, str]]:
     """Where the operand lies, and what the table makes of it."""
-    (negative, magnitude), table = next(run.all(unpack)).value, next(run.all(in_table))
+    (negative, magnitude), table = run.first(unpack).value, run.first(in_table)
     part = table.args[1]
     if negative and a.negative is None:
         yield "symmetry", _MIRRORED[a.symmetry]
@@ -49,7 +49,7 @@ def _table_rows(a: Approximation, run: Traced) -> Iterator[tuple[str, str]]:
         side, text = ("below", part.small) if magnitude < part.first else ("above", part.large)
         yield "table", f"{side} it: {text if text in SHARES else describe(int(text, 16), a.out)}"
         return
-    (row, d), (values, exponent) = next(run.all(segment)).value, next(run.all(coefficients)).value
+    (row, d), (values, exponent) = run.first(segment).value, run.first(coefficients).value
     yield "segment", f"{row} of {len(part.rows)}, d = {d}"
     yield "row", ", ".join(map(str, values))
     yield "polynomial", f"{run.last(polynomial)} in units of 2^{exponent}"

@@ -8,7 +8,7 @@ from typing import Any, Final
 from softfloat_ref.explanation.scalar import Rows, describe, flag_text, value_text
 from softfloat_ref.explanation.steps import SHOWN_LANES, field_lines, labelled, steps
 from softfloat_ref.oracle.rounding_steps import answer, read, rounded
-from softfloat_ref.oracle.steps import STEPS, Path, Plan, Recorded, Traced
+from softfloat_ref.oracle.steps import STEPS, Path, Recorded, recording
 from softfloat_ref.units import SteppedUnit
 
 MORE_BITS: Final = 48  # of numbers without a finite form, to be shown
@@ -47,7 +47,7 @@ def _text(x: Recorded) -> str:
 @steps.register
 def recorded(unit: SteppedUnit, inputs: Sequence[int]) -> Rows:
     """Labelled lines: the fields, and the record between them. Raises Undefined if no result is defined."""
-    run = Traced(Plan((), record_all=True))
+    run = recording()
     outputs = unit.answered(run, inputs, MORE_BITS)
     return [
         *labelled(field_lines(unit.inputs, inputs)),

@@ -8,7 +8,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.record import MORE_BITS
 from softfloat_ref.explanation.scalar import Explanation, Rows, describe, explain_conversion, flag_text
 from softfloat_ref.explanation.steps import steps
-from softfloat_ref.oracle.steps import Plan, Traced
+from softfloat_ref.oracle.steps import recording
 from softfloat_ref.oracle.vector_functions import exact_lanes
 from softfloat_ref.units import VectorUnit
 from softfloat_ref.units.unit import split
@@ -19,9 +19,9 @@ def explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int) -> Explanat
     if not 0 <= lane < unit.length:
         raise Error(f"lane {lane}: {unit.op} has lanes 0 to {unit.length - 1}")
     words = inputs[unit.operand_width :]
-    run = Traced(Plan((), record_all=True))
+    run = recording()
     unit.computed(run, inputs, MORE_BITS)
-    value, raised = next(run.all(exact_lanes)).value[lane]
+    value, raised = run.first(exact_lanes).value[lane]
     rounded = explain_conversion(value, unit.out, unit.policy, words[lane] if words else None)
     rows: Rows = [("lane", f"{lane} of {unit.length}"), *_operand_rows(unit, inputs, lane)]
     if raised:

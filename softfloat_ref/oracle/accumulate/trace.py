@@ -15,7 +15,7 @@ from softfloat_ref.oracle.codec import check_code, decoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.literals import hexadecimal, shortest
 from softfloat_ref.oracle.rounding_steps import rounded
-from softfloat_ref.oracle.steps import Plan, Recorded, Traced
+from softfloat_ref.oracle.steps import Recorded, recording
 
 Stage = dict[str, Any]
 
@@ -36,7 +36,7 @@ class Trace:
 
 def trace(s: Accumulation, a: Operand, b: Operand, c: int) -> Trace:
     """The dot product of checked operands, with its stages. Raises Error if c is not a code of its format."""
-    run = Traced(Plan((), record_all=True))
+    run = recording()
     terms = products(s, a, b)
     bits, flags = accumulate(s, terms, check_code(c, s.c), do=run)
     return Trace(s, a, b, c, terms, list(_stages(s, run.record)), bits, flags)
