@@ -173,6 +173,9 @@ class MixedUnit(SelectionUnit):
         code, flags = outputs
         return do(pad, code, part.results[0], self), flags
 
+    def selected(self, inputs: Sequence[int]) -> tuple[OperationUnit, Line]:
+        return self.selected_by(PLAIN, inputs)
+
     def unchecked(self, inputs: Sequence[int]) -> Line:
         """The inputs of the selected part for a device that does not check whether its operands are boxed."""
         return self.selected_by(PLAIN, inputs, checked=False)[1]
