@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
 from definition import UNBOUNDED, Line, expected, past_the_end
 
-from softfloat_ref.oracle.blocks.evaluation import dividend_bits, divided
+from softfloat_ref.oracle.blocks.evaluation import divided, dividend_bits
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.exact import Value, finite
