@@ -61,7 +61,7 @@ _PART: dict[str, Any] = {
 _ODD: dict[str, Any] = {"function": "tanh", "fmt": "binary8p4se", "out": "fp8_e4m3", "shift": 1, "widths": [8, 7]}
 _ODD |= {"cuts": [2], "positive": _PART}
 TABLES: tuple[dict[str, Any], ...] = (
-    *(_ODD | {"symmetry": symmetry, "rounding": "rna"} for symmetry in ("odd", "even", "complement")),
+    *(_ODD | {"symmetry": symmetry, "rounding": "rna", "out": "fp16"} for symmetry in ("odd", "even", "complement")),
     _ODD | {"negative": _PART | {"small": "half", "large": "7f"}},
 )
 PARTS = tuple(
@@ -248,7 +248,11 @@ def cases(unit: Unit) -> Iterator[tuple[int, ...]]:
 
 
 def all_cases(unit: Unit) -> Iterator[tuple[int, ...]]:
-    """`cases`; of a unit with control fields, those of its parts, with padded operands and without."""
+    """`cases`; of an approximation, every operand; of a unit with control fields, the cases of its parts, with padded
+    operands and without."""
+    if isinstance(unit, ApproximationUnit):
+        yield from ((code,) for code in range(1 << unit.approximation.fmt.width))
+        return
     if not isinstance(unit, SelectionUnit):
         yield from cases(unit)
         return
