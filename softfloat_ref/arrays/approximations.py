@@ -1,4 +1,4 @@
-"""Approximations over arrays of codes: bit-identical to `Approximation.answer`.
+"""Approximations over arrays of codes: bit-identical to `approximated`.
 
 Operands of at most 16 bits are looked up in a table of all results. Of wider ones, the polynomials are computed in
 integers by the same function as single ones; every sum fits float64, from which arrays are rounded as any value is.

@@ -16,7 +16,7 @@ from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import Profile
 from softfloat_ref.oracle.blocks.quantize import (
     FP32_ONE,
-    Block,
+    QuantizedBlock,
     element_policy,
     quantize_block,
     resolve,
@@ -80,7 +80,7 @@ class BlockSetting:
             return int(np.float32(value / self._reach).view(np.uint32))
         return tensor_scale_of(to_value(value, 0) if value else None, self.fmt, self.profile)
 
-    def block(self, values: Sequence[Value], words: Sequence[int] | None, factor: Value) -> Block:
+    def block(self, values: Sequence[Value], words: Sequence[int] | None, factor: Value) -> QuantizedBlock:
         """One block, by the oracle. factor: the second-level scale."""
         return quantize_block(values, self.fmt, self.profile, self.policy, words, factor)
 

@@ -21,7 +21,7 @@ from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels.program import NoProgram, Program, compile_tree
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.accumulate.dots import Operand, Setting, run
+from softfloat_ref.oracle.accumulate.dots import Accumulation, Operand, run
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE
 from softfloat_ref.oracle.codec import decoder, encode, encoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
@@ -125,12 +125,12 @@ def operand_matrix(x: BlockArray | ScalarArray, axis: int, name: str) -> Matrix:
     return Matrix(x.fmt.element, codes, x.fmt.scale, scales, x.fmt.size, second)
 
 
-def multiply(a: Matrix, b: Matrix, s: Setting, c: NDArray[np.uint32]) -> NDArray[np.float32]:
+def multiply(a: Matrix, b: Matrix, s: Accumulation, c: NDArray[np.uint32]) -> NDArray[np.float32]:
     """The product of checked matrices, where the result is FP32. c: FP32 codes."""
     return product(a, b, s, c).view(np.float32)
 
 
-def product(a: Matrix, b: Matrix, s: Setting, c: Codes) -> Codes:
+def product(a: Matrix, b: Matrix, s: Accumulation, c: Codes) -> Codes:
     """The product of checked matrices: codes of the result's format. c: codes of its own."""
     return _ProductJob(a, b, s, c).run()
 
@@ -141,7 +141,7 @@ class _ProductJob:
 
     a: Matrix
     b: Matrix
-    setting: Setting
+    setting: Accumulation
     c: Codes
 
     def run(self) -> Codes:
@@ -252,7 +252,7 @@ class _ProductJob:
         return out, special, unfit
 
 
-def _widened(codes: NDArray[np.int64], fmt: Format, s: Setting) -> Codes:
+def _widened(codes: NDArray[np.int64], fmt: Format, s: Accumulation) -> Codes:
     """Codes of the running result as codes of the result, rounded once more if the formats differ."""
     dtype = convert.code_dtype(s.out)
     if fmt == s.out:

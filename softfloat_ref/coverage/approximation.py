@@ -22,9 +22,11 @@ from softfloat_ref.coverage.engine.framework import (
     signs_of,
 )
 from softfloat_ref.oracle.approximation import Approximation, Part
+from softfloat_ref.oracle.approximation_steps import unrounded
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.rounding import position
+from softfloat_ref.oracle.steps import PLAIN
 from softfloat_ref.units import ApproximationUnit
 
 _MOST_SEGMENTS: Final = 256  # bins of segments of one sign, of which each may hold several
@@ -165,7 +167,7 @@ class Rounds(SearchedModel[ApproximationSetting, ApproximationEvents]):
         part = e.where.part(e.negative)
         if not part.first <= e.magnitude < part.after:
             return
-        x = e.where.a.value(e.code)
+        x = unrounded(PLAIN, e.where.a, e.code)
         if x.kind == FINITE and x.significand:
             t = e.where.target
             _, last, guard, rest = position(x.significand, x.exponent, x.significand.bit_length(), 0, 0, t)

@@ -24,13 +24,13 @@ from softfloat_ref.oracle.blocks.quantize import (
     used_scale,
     wanted_scale,
 )
-from softfloat_ref.oracle.blocks.scale_rules import Scale
+from softfloat_ref.oracle.blocks.scale_rules import WantedScale
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Overflow, Policy
 from softfloat_ref.oracle.rounding_steps import Destination, answer, destination, read, rounded
 from softfloat_ref.oracle.steps import Change, Function, Traced
-from softfloat_ref.units import DequantizeUnit, QuantizeUnit
+from softfloat_ref.units import DequantizeUnit, QuantizeUnit, SteppedUnit
 
 _ONE: Final = exact.finite(0, 1, 0)
 _ELEMENTS: Final = "elements"  # the part of a quantization in which elements are divided and rounded
@@ -47,7 +47,7 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
         text = f"has the right scale, and takes the elements' format for {text}"
         kept = within(_ELEMENTS, to_format(lambda fmt, twin=twin: twin))  # type: ignore[misc]
         yield defective(unit, f"{h.name}, scale kept", text, *kept)
-    yield from _lane_defects(unit)
+    yield from lane_defects(unit, unit.block.size)
     unflushed = replaced(flush, lambda here, right, values, profile: list(values))
     of_subnormals = "subnormals with exponent 0", "subnormals as normal"
     yield from reading_defects(unit, ", in its values", of_subnormals, more=[unflushed])
@@ -149,7 +149,7 @@ def _magnitudes(chosen: Callable[[Values], Values]) -> Change:
     return replaced(block_scale, lambda here, right, values, *args: right(chosen(values), *args))
 
 
-def _binades(by: int, here: Traced, right: Function, amax: Value, *args: Any) -> Scale:
+def _binades(by: int, here: Traced, right: Function, amax: Value, *args: Any) -> WantedScale:
     """The scale of a magnitude `by` binades higher, which is `by` steps higher."""
     return right(amax._replace(exponent=amax.exponent + by), *args)  # type: ignore[no-any-return]
 
@@ -195,7 +195,7 @@ def _saturating(here: Traced, right: Function, x: Value, r: int, to: Destination
 # -- lanes and values ------------------------------------------------------------------------------------------------
 
 
-def lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
+def _lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
     """Wrong orders of a block's lanes, each with a name and in words: the numbers of the lanes, as they come out."""
     order, half = list(range(size)), size // 2
     yield "lanes reversed", "has its lanes in reverse order", order[::-1]
@@ -206,8 +206,9 @@ def lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
     yield "halves interleaved", "interleaves the two halves of the block", interleaved
 
 
-def _lane_defects(unit: QuantizeUnit | DequantizeUnit) -> Iterator[Hypothesis]:
-    for name, text, order in lane_orders(unit.block.size):
+def lane_defects(unit: SteppedUnit, size: int) -> Iterator[Hypothesis]:
+    """Wrong orders of the lanes of a block."""
+    for name, text, order in _lane_orders(size):
         reordered = replaced(lanes, lambda here, right, c, order=order: right(tuple(c[i] for i in order)))
         yield defective(unit, name, text, reordered)
 
@@ -231,7 +232,7 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
         number = _scale_read(lambda code, fmt: fmt.max_code if code == fmt.canonical_nan else code)
         yield defective(unit, "NaN scale a number", "treats the NaN of the scale as a number", *number)
     yield from twin_elements(unit)
-    yield from _lane_defects(unit)
+    yield from lane_defects(unit, unit.block.size)
 
 
 def _scale_read(other: Callable[[int, Format], int]) -> tuple[Change, ...]:

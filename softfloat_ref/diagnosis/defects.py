@@ -114,7 +114,7 @@ class Faulty:
             run = Traced(self._plan, CaseContext(self.unit, codes, right), known)
             if values is not None and self._last_only:
                 return run(answer, values[-1])
-            return tuple(self.unit.computed(run, codes, MORE_BITS))
+            return tuple(self.unit.answered(run, codes, MORE_BITS))
         except Error:
             return None
 
@@ -125,7 +125,7 @@ class Faulty:
     @cached_property
     def _last_only(self) -> bool:
         """Whether only the answer is changed, which is the last step."""
-        return all(c.step is answer for c in self.changes)
+        return all(c.step is answer and not c.reads for c in self.changes)
 
     @cached_property
     def _width(self) -> int:
@@ -141,7 +141,7 @@ class Faulty:
         if len(runs) * len(codes) >= _MOST_CODES:
             return None
         try:
-            values = runs[codes] = values_of(lambda do: self.unit.computed(do, codes, MORE_BITS))
+            values = runs[codes] = values_of(lambda do: self.unit.answered(do, codes, MORE_BITS))
         except Error:
             return None
         return values

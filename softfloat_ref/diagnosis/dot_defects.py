@@ -36,11 +36,8 @@ _LAST_ROUND: Final = re.compile(r"-> (\w+):(\w+)")
 def dot_defects(unit: DotUnit, model_of: Callable[[DotUnit], Model]) -> Iterator[Hypothesis]:
     """Every listed defect that the dot product can have. model_of: how another dot product answers."""
     yield from _held_defects(unit, model_of)
-    yield from _rounding_defects(unit)
-    yield from _lane_defects(unit)
-    yield from _operand_defects(unit)
-    yield from _twin_elements(unit)
-    yield from _scale_defects(unit)
+    yield from product_defects(unit)
+    yield from _nan_defects(unit)
     for sign, shown in ((0, "+0"), (1, "-0")):
 
         def signed(here: Traced, right: Function, codes: Sequence[int], sign: int = sign) -> Any:
@@ -48,6 +45,15 @@ def dot_defects(unit: DotUnit, model_of: Callable[[DotUnit], Model]) -> Iterator
             return right((*steps, with_zero(sign, code, unit.out), flags))
 
         yield defective(unit, f"zeros {shown}", f"gives {shown} for every zero", replaced(answer, signed))
+
+
+def product_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+    """Those that each dot product of a matrix product can have, too."""
+    yield from _rounding_defects(unit)
+    yield from _lane_defects(unit)
+    yield from _operand_defects(unit)
+    yield from _twin_elements(unit)
+    yield from _scale_defects(unit)
     yield from sum_defects(unit)
 
 
@@ -110,14 +116,29 @@ def _lane_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         name = ends.get(lane, f"lane {lane}")
         text = f"leaves {'the ' if lane in ends else ''}{name} out of the sum"
         yield defective(unit, f"{name} left out", text, *within(("a", lane), [replaced(read, _zero)]))
-    for (lane, name), side in product(((0, "first"), (k - 1, "last")), "ab"):
-        text = f"treats a NaN in the {name} lane of {side} as a number"
-        number = within((side, lane), [_number_lane(side, lane)])
-        yield defective(unit, f"NaN in the {name} lane of {side} a number", text, *number)
     without_c = within("c", [replaced(read, lambda here, right, code, decode, fmt: right(0, decode, fmt))])
     yield defective(unit, "c left out", "leaves c out of the sum", *without_c)
     reverse = replaced(in_order, lambda here, right, terms: right(terms[::-1]))
     yield defective(unit, "order reversed", "adds the products in reverse order", reverse)
+
+
+def _nan_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+    """NaNs of one lane, or of the scales of one operand, that are numbers."""
+    for (lane, name), side in product(((0, "first"), (unit.k - 1, "last")), "ab"):
+        text = f"treats a NaN in the {name} lane of {side} as a number"
+        number = within((side, lane), [_number_lane(side, lane)])
+        yield defective(unit, f"NaN in the {name} lane of {side} a number", text, *number)
+    for side, beside in (("a", "b"), ("b", "a")):
+        scale = getattr(getattr(unit, side), "scale", None)
+        if scale is None:
+            continue
+        yield defective(
+            unit,
+            f"NaN scale of {side} a number",
+            f"treats the NaN scale of {side} as a number",
+            *_scales(side, lambda s, scale=scale: scale.max_code if scale.is_nan(s) else s),  # type: ignore[misc]
+            *within(beside, [_one_more(side, scale)]),
+        )
 
 
 def _number_lane(side: str, lane: int) -> Change:
@@ -207,17 +228,10 @@ def _scales(side: str, other: Callable[[int], int]) -> tuple[Change, ...]:
 
 
 def _scale_defects(unit: DotUnit) -> Iterator[Hypothesis]:
-    for side, beside in (("a", "b"), ("b", "a")):
+    for side in "ab":
         scale = getattr(getattr(unit, side), "scale", None)
         if scale is None:
             continue
-        yield defective(
-            unit,
-            f"NaN scale of {side} a number",
-            f"treats the NaN scale of {side} as a number",
-            *_scales(side, lambda s, scale=scale: scale.max_code if scale.is_nan(s) else s),  # type: ignore[misc]
-            *within(beside, [_one_more(side, scale)]),
-        )
         one = scale.bias << scale.mantissa_bits
         ignored = _scales(side, lambda s, one=one: one)  # type: ignore[misc]
         yield defective(unit, f"scale of {side} ignored", f"ignores the scale of {side}", *ignored)

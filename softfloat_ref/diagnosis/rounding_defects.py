@@ -53,7 +53,7 @@ from softfloat_ref.oracle.rounding_steps import (
     read,
     rounded,
 )
-from softfloat_ref.oracle.steps import Change, Function, Plan, Traced
+from softfloat_ref.oracle.steps import Change, Function, Plan, Traced, recording
 from softfloat_ref.units import SteppedUnit
 
 
@@ -301,9 +301,9 @@ def stepped_defects(unit: SteppedUnit) -> Iterator[Hypothesis]:
 def _recorded(unit: SteppedUnit) -> Traced | None:
     """A run of the first such case that has an answer."""
     for code in _TRIED_CODES:
-        run = Traced(Plan((), record_all=True))
+        run = recording()
         try:
-            unit.computed(run, (code,) * unit.input_width)
+            unit.answered(run, (code,) * unit.input_width)
         except Error:
             continue
         return run

@@ -12,7 +12,7 @@ from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.evaluate import Aligned, align_terms, cut_away, total
 from softfloat_ref.oracle.accumulate.terms import Term, product
-from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Pairs, Part, Products, walk
+from softfloat_ref.oracle.accumulate.trees import Addends, Chain, Fuse, Node, Pairs, Products, walk
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.steps import Change, Function, Traced
@@ -20,7 +20,7 @@ from softfloat_ref.units import DotUnit
 
 _NARROW_BITS: Final = 8  # elements of up to this many bits have products that are added in fixed point
 _CUT_PLACES: Final = (0, 1, 2, 3, 4)  # places below the larger addend's last bit
-Terms = list[tuple[Term, Part]]
+Terms = list[tuple[Term, Addends]]
 
 
 def _product_bits(formats: Sequence[Format]) -> int:
@@ -66,10 +66,11 @@ def _short(
     return Value(FINITE, int(number < 0), abs(number), unit) if number else exact.zero(0)
 
 
-def _negative(here: Traced, right: Function, aligned: list[Aligned], terms: Terms, node: Fuse) -> Value:
-    """A last sum of -0 if terms of both signs cancel."""
+def _negative(
+    last: Node | None, here: Traced, right: Function, aligned: list[Aligned], terms: Terms, node: Fuse
+) -> Value:
+    """A last sum of -0 if terms of both signs cancel. last: the node of the last sum."""
     x: Value = right(aligned, terms, node)
-    last = getattr(here.case.unit.accumulator.root, "node", None)
     if x.significand or not (node is last or isinstance(last, (Chain, Pairs))):
         return x
     return exact.zero(1) if len({t.value.sign for t, _ in terms}) > 1 else x
@@ -78,7 +79,8 @@ def _negative(here: Traced, right: Function, aligned: list[Aligned], terms: Term
 def sum_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     """Every listed defect of the sums."""
     formats = unit.setting.formats
-    yield defective(unit, "x - x is -0", "gives -0 where a sum cancels to zero", replaced(total, _negative))
+    negative = replaced(total, partial(_negative, getattr(unit.accumulator.root, "node", None)))
+    yield defective(unit, "x - x is -0", "gives -0 where a sum cancels to zero", negative)
     if all(f.exponent_bits and f.width <= _NARROW_BITS for f in formats):
         bits = _product_bits(formats) + (unit.setting.block - 1).bit_length()
         last = sum(f.emin - f.mantissa_bits for f in formats)

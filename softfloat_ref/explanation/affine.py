@@ -22,15 +22,19 @@ from softfloat_ref.oracle.affine import (
     Parameters,
     Rule,
     before_rounding,
+    by_reciprocal,
+    clamped,
     dequantize_value,
-    fp32,
     get_rule,
     reciprocal,
+    times_scale,
 )
-from softfloat_ref.oracle.codec import decoder, encoder, needed_bits
+from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import INF, NAN, Value
 from softfloat_ref.oracle.literals import hexadecimal
 from softfloat_ref.oracle.policies import get_policy, rounding_name
+from softfloat_ref.oracle.rounding_steps import answer, read, rounded
+from softfloat_ref.oracle.steps import Traced, recording
 from softfloat_ref.units import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.affine import integer, parameters
 
@@ -56,8 +60,9 @@ def _parameter_rows(qparams: Parameters, fmt: AffineFormat) -> Rows:
 
 @steps.register
 def _quantize_steps(unit: AffineQuantizeUnit, inputs: Sequence[int]) -> Rows:
-    (code,), qparams = unit.answer(inputs), parameters(inputs[1:], unit.affine)
-    x = decoder(unit.values, unit.policy.flush_inputs)(inputs[0])
+    run, qparams = recording(), parameters(inputs[1:], unit.affine)
+    (code,) = unit.computed(run, inputs, _MORE_BITS)
+    x: Value = run.first(read, "value").value
     flushed = ", flushed to zero" if x != decoder(unit.values)(inputs[0]) else ""
     rows = [
         ("value", describe(inputs[0], unit.values) + flushed),
@@ -67,43 +72,40 @@ def _quantize_steps(unit: AffineQuantizeUnit, inputs: Sequence[int]) -> Rows:
     if x.kind in (NAN, INF):
         rows.append(("special", f"NaN: nan = {unit.rule.nan}" if x.kind == NAN else f"infinity: inf = {unit.rule.inf}"))
     else:
-        rows += _rounding_rows(unit, x, qparams, inputs[-1] if unit.policy.random_count else None)
+        rows += _rounding_rows(unit, run)
     return [*rows, ("result", integer_text(code, unit.affine)), *_error_rows(unit, x, code, qparams)]
 
 
-def _rounding_rows(unit: AffineQuantizeUnit, x: Value, qparams: Parameters, word: int | None) -> Rows:
+def _rounding_rows(unit: AffineQuantizeUnit, run: Traced) -> Rows:
     """The quotient, as the rule computes it, the zero point, the rounding, and the clamp."""
-    rows, value = _computed(unit, x, qparams)
+    rows, rounding = _rows_before_rounding(unit.rule, run), run.first(rounded)
+    value, word, to = rounding.args
     if value.kind == INF:
         return [*rows, ("clamp", "the product overflows FP32: clamped to the end of the range")]
-    explained = explain_conversion(value, unit.affine.wide, unit.policy, word)
+    explained = explain_conversion(value, to.fmt, to.policy, word if to.policy.random_count else None)
     rows += [("rounding" if k == "rule" else k, v) for k, v in explained.rows if k in _ROUNDING_LABELS]
-    width = unit.affine.wide.width
-    q = explained.bits - (explained.bits >> (width - 1) << width)
+    q, added, fmt = run.first(clamped).args
     rows.append(("rounded", str(q)))
     if unit.rule.order == "outside":
-        q += qparams.zero_point
-        rows.append(("sum", f"{q}, zero point added outside the rounding"))
-    return [*rows, ("clamp", _clamp_text(q, unit.affine))]
+        rows.append(("sum", f"{q + added}, zero point added outside the rounding"))
+    return [*rows, ("clamp", _clamp_text(q + added, fmt))]
 
 
-def _computed(unit: AffineQuantizeUnit, x: Value, qparams: Parameters) -> tuple[Rows, Value]:
-    """The steps up to the number to be rounded, and this number."""
-    rule, scale, z = unit.rule, decoder(FP32)(qparams.scale), qparams.zero_point
-    inside, bits = rule.order == "inside", needed_bits(unit.affine.wide, unit.policy) + _MORE_BITS
-    offset = exact.finite(int(z < 0), abs(z), 0) if inside else exact.zero(0)
+def _rows_before_rounding(rule: Rule, run: Traced) -> Rows:
+    """The steps up to the number to be rounded."""
+    number = run.first(before_rounding)
+    x, scale, _, _, bits = number.args
+    product = run.last(by_reciprocal)
     if rule.arithmetic == "exact":
         rows = [("quotient", _number(exact.divide(x, scale, bits)))]
     else:
-        rows = [("reciprocal", f"{_number(reciprocal(scale))}, 1 / scale rounded to FP32")]
-    if rule.arithmetic == "fp32":
-        product = fp32(exact.multiply(x, reciprocal(scale)))
+        rows = [("reciprocal", f"{_number(run.first(reciprocal).value)}, 1 / scale rounded to FP32")]
+    if rule.arithmetic == "fp32" and product is not None:
         rows.append(("product", f"{_number(product)}, rounded to FP32"))
-        inside = inside and product.kind != INF
-    total = before_rounding(x, scale, offset, rule, bits)
-    if inside:
-        rows.append(("sum", f"{_number(total)}, zero point added inside the rounding{_SUM_ROUNDINGS[rule.arithmetic]}"))
-    return rows, total
+    if rule.order == "inside" and (product is None or product.kind != INF):
+        how = f"zero point added inside the rounding{_SUM_ROUNDINGS[rule.arithmetic]}"
+        rows.append(("sum", f"{_number(number.value)}, {how}"))
+    return rows
 
 
 def _clamp_text(q: int, fmt: AffineFormat) -> str:
@@ -167,9 +169,8 @@ def _exclusive(first: Change, second: Change) -> bool:
 
 def _gives(unit: AffineQuantizeUnit, change: Change, inputs: Sequence[int], got: Sequence[int]) -> bool:
     """Whether the changed unit gives the answer."""
-    operands = inputs[: unit.operand_width] if "rounding" in change else inputs  # a changed rounding takes no word
     with suppress(Error):
-        return tuple(_changed(unit, change).answer(operands)) == tuple(got)
+        return tuple(_changed(unit, change).answer(_without_word(unit, change, inputs))) == tuple(got)
     return False
 
 
@@ -184,6 +185,10 @@ def _changed(unit: AffineQuantizeUnit, change: Change) -> AffineQuantizeUnit:
     return dataclasses.replace(unit, rule=rule.replace(**fields), policy=policy)
 
 
+def _without_word(unit: AffineQuantizeUnit, change: Change, inputs: Sequence[int]) -> Sequence[int]:
+    return inputs[: unit.operand_width] if "rounding" in change else inputs
+
+
 def rule_text(rule: Rule) -> str:
     """A rule in the notation of `get_rule`: its name, or the fields in which it differs from `exact`."""
     with suppress(Error):
@@ -196,24 +201,24 @@ def rule_text(rule: Rule) -> str:
 # -- dequantize --------------------------------------------------------------------------------------------------------
 
 
-def _product(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> tuple[int, Parameters, Value]:
-    qparams = parameters(inputs[1:], unit.affine)
-    distance = integer(inputs[0], unit.affine) - qparams.zero_point
-    x = exact.finite(int(distance < 0), abs(distance), 0)
-    return distance, qparams, exact.multiply(x, decoder(FP32)(qparams.scale))
+def _recorded(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Traced:
+    run = recording()
+    unit.answered(run, inputs)
+    return run
 
 
 @steps.register
 def _dequantize_steps(unit: AffineDequantizeUnit, inputs: Sequence[int]) -> Rows:
-    distance, qparams, product = _product(unit, inputs)
-    explained = explain_conversion(product, FP32, get_policy(None), None)
+    run = _recorded(unit, inputs)
+    product, (code,) = run.first(times_scale), run.first(answer).value
+    explained = explain_conversion(product.value, FP32, get_policy(None), None)
     return [
         ("integer", integer_text(inputs[0], unit.affine)),
-        *_parameter_rows(qparams, unit.affine),
-        ("steps", f"{distance}: integer - zero point"),
-        ("product", f"{value_text(product)}, steps * scale"),
+        *_parameter_rows(parameters(inputs[1:], unit.affine), unit.affine),
+        ("steps", f"{product.args[0]}: integer - zero point"),
+        ("product", f"{value_text(product.value)}, steps * scale"),
         *((k, v) for k, v in explained.rows if k in (*_ROUNDING_LABELS, "overflow")),
-        ("result", describe(unit.answer(inputs)[0], FP32)),
+        ("result", describe(code, FP32)),
     ]
 
 
@@ -222,6 +227,6 @@ def _dequantize_alternatives(unit: AffineDequantizeUnit, inputs: Sequence[int], 
     """The unit itself; other roundings of the product."""
     if tuple(unit.answer(inputs)) == tuple(got):
         return [{}]
-    product = _product(unit, inputs)[2]
+    product = _recorded(unit, inputs).first(times_scale).value
     answers = ((mode, encoder(FP32, get_policy(None, rounding=mode))(product, 0)[0]) for mode in DETERMINISTIC)
     return [{"rounding": mode} for mode, code in answers if [code] == list(got)]

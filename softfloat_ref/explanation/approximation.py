@@ -8,8 +8,10 @@ from typing import Final
 from softfloat_ref.explanation.scalar import Rows, describe, explain_conversion
 from softfloat_ref.explanation.steps import steps
 from softfloat_ref.oracle.approximation import SHARES, Approximation
-from softfloat_ref.oracle.exact import NAN
+from softfloat_ref.oracle.approximation_steps import coefficients, in_table, polynomial, segment, unpack
 from softfloat_ref.oracle.operations import OPERATIONS, evaluate
+from softfloat_ref.oracle.rounding_steps import rounded
+from softfloat_ref.oracle.steps import Traced, recording
 from softfloat_ref.units import ApproximationUnit
 
 _SYMMETRIES: Final = {
@@ -22,12 +24,14 @@ _SYMMETRIES: Final = {
 @steps.register
 def _approximation_steps(unit: ApproximationUnit, inputs: Sequence[int]) -> Rows:
     a, (code, *_) = unit.approximation, inputs
+    run = recording()
+    unit.computed(run, inputs)
     rows = [("a", describe(code, a.fmt))]
-    value = None if a.fmt.is_nan(code) else a.value(code)
-    if value is None or value.kind == NAN:
+    rounding = next(run.all(rounded), None)
+    if rounding is None:
         return [*rows, ("result", describe(a.nan_code, a.out))]
-    rows += _table_rows(a, code)
-    rows += [row for row in explain_conversion(value, a.out, a.policy, None).rows if row[0] != "flags"]
+    rows += _table_rows(a, run)
+    rows += [row for row in explain_conversion(rounding.args[0], a.out, a.policy, None).rows if row[0] != "flags"]
     function = OPERATIONS.get(a.function)
     if function is not None and function.arity == 1:
         defined = evaluate(function.name, (code,), a.fmt, a.out, a.policy).bits
@@ -35,17 +39,17 @@ def _approximation_steps(unit: ApproximationUnit, inputs: Sequence[int]) -> Rows
     return rows
 
 
-def _table_rows(a: Approximation, code: int) -> Iterator[tuple[str, str]]:
+def _table_rows(a: Approximation, run: Traced) -> Iterator[tuple[str, str]]:
     """Where the operand lies, and what the table makes of it."""
-    magnitude, negative = code & a.fmt.magnitude_mask, bool(code & a.fmt.sign_bit)
-    part = a.negative if negative and a.negative is not None else a.positive
+    (negative, magnitude), table = run.first(unpack).value, run.first(in_table)
+    part = table.args[1]
     if negative and a.negative is None:
         yield "symmetry", _SYMMETRIES[a.symmetry]
-    if not part.first <= magnitude < part.after:
+    if not table.value:
         side, text = ("below", part.small) if magnitude < part.first else ("above", part.large)
         yield "table", f"{side} it: {text if text in SHARES else describe(int(text, 16), a.out)}"
         return
-    row, d = a.row(magnitude) - a.row(part.first), a.distance(magnitude)
+    (row, d), (values, exponent) = run.first(segment).value, run.first(coefficients).value
     yield "segment", f"{row} of {len(part.rows)}, d = {d}"
-    yield "row", ", ".join(map(str, part.rows[row]))
-    yield "polynomial", f"{a.polynomial(part.rows[row], d)} in units of 2^{part.exponent(row)}"
+    yield "row", ", ".join(map(str, values))
+    yield "polynomial", f"{run.last(polynomial)} in units of 2^{exponent}"

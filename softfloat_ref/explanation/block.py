@@ -16,7 +16,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
 from softfloat_ref.oracle.blocks.quantize import (
-    Block,
+    QuantizedBlock,
     block_scale,
     dequantize_to_fp32,
     element_policy,
@@ -65,10 +65,10 @@ class BlockExplanation:
         return largest_magnitude([x for x in flush(self.values, self.profile) if x.kind == FINITE and x.significand])
 
     @cached_property
-    def block(self) -> Block:
+    def block(self) -> QuantizedBlock:
         return self._quantized(self.profile, self.policy)
 
-    def _quantized(self, profile: Profile, policy: Policy) -> Block:
+    def _quantized(self, profile: Profile, policy: Policy) -> QuantizedBlock:
         factor = decoder(FP32)(tensor_scale_of(self.amax, self.fmt, profile))
         return quantize_block(self.values, self.fmt, profile, policy, self.words, factor)
 

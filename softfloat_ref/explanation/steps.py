@@ -11,10 +11,11 @@ from softfloat_ref.explanation.scalar import Rows, describe, flag_text, value_te
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding_steps import answer, read, rounded
-from softfloat_ref.oracle.steps import STEPS, Path, Plan, Recorded, Traced
+from softfloat_ref.oracle.steps import STEPS, Path, Recorded, recording
 from softfloat_ref.units import Field, SteppedUnit, Unit
 
 SHOWN_LANES: Final = 8
+MORE_BITS: Final = 48  # of numbers without a finite form, to be shown
 
 
 @singledispatch
@@ -111,8 +112,8 @@ def _text(x: Recorded) -> str:
 @steps.register
 def recorded_rows(unit: SteppedUnit, inputs: Sequence[int]) -> Rows:
     """Labelled lines: the fields, and the record between them. Raises Undefined if no result is defined."""
-    run = Traced(Plan((), record_all=True))
-    outputs = unit.computed(run, inputs)
+    run = recording()
+    outputs = unit.answered(run, inputs, MORE_BITS)
     return [
         *labelled_rows(field_lines(unit.inputs, inputs)),
         *_rows(run.record),

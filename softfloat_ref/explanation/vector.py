@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.scalar import Rows, ScalarExplanation, describe, explain_conversion, flag_text
-from softfloat_ref.explanation.steps import steps
+from softfloat_ref.explanation.steps import MORE_BITS, steps
+from softfloat_ref.oracle.steps import recording
+from softfloat_ref.oracle.vector_functions import exact_lanes
 from softfloat_ref.units import VectorUnit
 from softfloat_ref.units.unit import split
-
-_MORE_BITS: Final = 48  # of the exact value, to be shown
 
 
 def explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int) -> ScalarExplanation:
@@ -19,7 +18,9 @@ def explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int) -> ScalarEx
     if not 0 <= lane < unit.length:
         raise Error(f"lane {lane}: {unit.op} has lanes 0 to {unit.length - 1}")
     words = inputs[unit.operand_width :]
-    value, raised = unit.unrounded(inputs, _MORE_BITS)[lane]
+    run = recording()
+    unit.computed(run, inputs, MORE_BITS)
+    value, raised = run.first(exact_lanes).value[lane]
     rounded = explain_conversion(value, unit.out, unit.policy, words[lane] if words else None)
     rows: Rows = [("lane", f"{lane} of {unit.length}"), *_operand_rows(unit, inputs, lane)]
     if raised:

@@ -183,12 +183,12 @@ def get_rule(rule: str | Rule) -> Rule:
         return RULES[rule]
     name, changes = assignments.parse_named(rule, "affine rule", CHOICES)
     if ".toml" in name:
-        found = load_definition(name, "affine_rules", define_rule)
+        base = load_definition(name, "affine_rules", define_rule)
     elif name in RULES:
-        found = RULES[name]
+        base = RULES[name]
     else:
         raise unknown("affine rule", name, RULES)
-    return found.replace(name=",".join([found.name, *map("=".join, changes.items())]), **changes) if changes else found
+    return base.replace(name=",".join([base.name, *map("=".join, changes.items())]), **changes) if changes else base
 
 
 def define_rule(table: object, name: str | None = None) -> Rule:
@@ -340,26 +340,35 @@ def clamped(q: int, added: int, fmt: AffineFormat) -> int:
     return _clamp(q + added, fmt)
 
 
-@step("before rounding", "value")
-def before_rounding(x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
-    """x / scale + offset, computed according to the rule."""
+@step("reciprocal", "value")
+def reciprocal(scale: Value) -> Value:
+    """1 / scale in FP32."""
+    return fp32(exact.divide(_ONE, scale, _BITS))
+
+
+@step("product", "value")
+def by_reciprocal(x: Value, r: Value, rule: Rule) -> Value:
+    """A value times the reciprocal: rounded to FP32, or exact where the zero point is added in one step."""
+    product = exact.multiply(x, r)
+    return fp32(product) if rule.arithmetic == "fp32" else product
+
+
+def before_rounding_in_steps(do: Do, x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
+    """`before_rounding`, step by step."""
     if x.sticky and rule.arithmetic == "exact":  # a cut value: all values up to the next one round alike
         x = exact.finite(x.sign, 2 * x.significand + 1, x.exponent - 1)
     if rule.arithmetic == "exact":  # (x + offset scale) / scale: one quotient, with one sticky bit
         return exact.divide(exact.add(x, exact.multiply(offset, scale)), scale, bits)
     if x.sticky or exact.compare(fp32(x), x) != 0:
         raise Error(f"affine rule {rule.name}: steps in FP32 take FP32 values, not {float(x)!r}")
-    product = exact.multiply(x, reciprocal(scale))
-    if rule.arithmetic == "fp32":
-        product = fp32(product)
-        if product.kind == INF:
-            return product
-    return fp32(exact.add(product, offset))
+    product = do(by_reciprocal, x, do(reciprocal, scale), rule)
+    return product if product.kind == INF else fp32(exact.add(product, offset))
 
 
-def reciprocal(scale: Value) -> Value:
-    """1 / scale in FP32."""
-    return fp32(exact.divide(_ONE, scale, _BITS))
+@step("before rounding", "value", before_rounding_in_steps, [reciprocal, by_reciprocal])
+def before_rounding(x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
+    """x / scale + offset, computed according to the rule."""
+    return before_rounding_in_steps(PLAIN, x, scale, offset, rule, bits)
 
 
 def check_scale(scale: Value, rule: Rule) -> None:

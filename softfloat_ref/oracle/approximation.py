@@ -3,7 +3,8 @@
 A code without its sign is a magnitude code. Below `first` and from `after` on, the result is the operand or a constant;
 between, an address chooses a row of the table and a distance d along its segment. The polynomial of the row's
 coefficients is computed in integers (`horner`), whose low bits are cut where the definition says; its value, a
-multiple of a power of two, is rounded once. Every step is defined by the table, so that a manifest holds it all.
+multiple of a power of two, is rounded once (approximation_steps.py). Every step is defined by the table, so that a
+manifest holds it all.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.base.tables import Range, check_choices, choices, from_table, load_definition, to_toml
-from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import decoder, encoder
-from softfloat_ref.oracle.exact import FINITE, NAN, Value
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format, define_format, get_format
 from softfloat_ref.oracle.policies import Policy, get_policy
+from softfloat_ref.oracle.rounding_steps import Destination, destination
 
 Symmetry = Literal["none", "odd", "even", "complement"]
 Address = Literal["code", "value"]
@@ -31,7 +32,6 @@ Integer = TypeVar("Integer", bound=Any)  # an int, or an array of them
 OPERAND: Final = "operand"
 SHARES: Final = {OPERAND: 0, "half": -1}  # words for the operand, multiplied by a power of two
 MOST_ROWS: Final = 1 << 16
-_ONE: Final = exact.finite(0, 1, 0)
 _WIDEST: Final = 32  # bits of operand and result
 # So that float64 holds every operand, half of it, every sum and its multiple by a power of two:
 _MOST_BITS: Final = 53
@@ -174,6 +174,11 @@ class Approximation:
         return get_policy(rounding=self.rounding, overflow=self.overflow or None)
 
     @cached_property
+    def destination(self) -> Destination:
+        """Where its values are rounded to."""
+        return destination(self.out, self.policy)
+
+    @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The tables: of positive operands, then of negative ones."""
         return (self.positive,) if self.negative is None else (self.positive, self.negative)
@@ -211,49 +216,6 @@ class Approximation:
         """The number of a magnitude code's segment, before that of `first` is subtracted."""
         return self.steps(magnitude) >> self.shift
 
-    # -- the result ----------------------------------------------------------------------------------------------------
-
-    def answer(self, code: int) -> int:
-        """The result for a code of the format."""
-        if self.fmt.is_nan(code):
-            return self.nan_code
-        value = self.value(code)
-        return self.nan_code if value.kind == NAN else encoder(self.out, self.policy)(value, 0)[0]
-
-    def value(self, code: int) -> Value:
-        """The result for a code that is not NaN, before it is rounded."""
-        negative = int(code & self.fmt.sign_bit != 0)
-        magnitude = code & self.fmt.magnitude_mask
-        if self.negative is not None and negative:
-            return self.of_part(self.negative, magnitude, code)
-        found = self.of_part(self.positive, magnitude, magnitude)
-        if not negative or self.symmetry == "even":
-            return found
-        return exact.negate(found) if self.symmetry == "odd" else exact.add(_ONE, exact.negate(found))
-
-    def of_part(self, part: Part, magnitude: int, code: int) -> Value:
-        """The value for a magnitude code. code: the operand, signed where the part is that of negative operands."""
-        if not part.first <= magnitude < part.after:
-            text = part.small if magnitude < part.first else part.large
-            if text not in SHARES:
-                return decoder(self.out)(int(text, 16))
-            x = decoder(self.fmt)(code)
-            return x._replace(exponent=x.exponent + SHARES[text]) if x.significand else x
-        return self.of_row(part, self.row(magnitude) - self.row(part.first), self.distance(magnitude))
-
-    def distance(self, magnitude: int) -> int:
-        """How far a magnitude code lies along its segment."""
-        return self.steps(magnitude) & ((1 << self.shift) - 1)
-
-    def of_row(self, part: Part, row: int, d: int) -> Value:
-        """The value of a row's polynomial."""
-        total = self.polynomial(part.rows[row], d)
-        return exact.finite(int(total < 0), abs(total), part.exponent(row)) if total else exact.zero(0)
-
-    def polynomial(self, row: Sequence[int], d: int) -> int:
-        """The polynomial of coefficients, in units of the row's power of two."""
-        return horner(row, d, self.cuts)
-
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as a manifest stores it."""
         return {f.name: _stored(getattr(self, f.name)) for f in dataclasses.fields(self)}
@@ -281,13 +243,13 @@ def _within_float64(fmt: Format) -> bool:
     return fmt.emin - fmt.mantissa_bits > _FP64_LOWEST and fmt.emax <= _FP64_LAST
 
 
-def get_approximation(given: str | Approximation | Mapping[str, Any]) -> Approximation:
+def get_approximation(definition: str | Approximation | Mapping[str, Any]) -> Approximation:
     """An approximation from `FILE.toml[:NAME]` or a table of fields; one that is made is returned. Raises Error."""
-    if isinstance(given, Approximation):
-        return given
-    if isinstance(given, str):
-        return load_definition(given, "approximations", define_approximation)
-    return define_approximation(given)
+    if isinstance(definition, Approximation):
+        return definition
+    if isinstance(definition, str):
+        return load_definition(definition, "approximations", define_approximation)
+    return define_approximation(definition)
 
 
 def define_approximation(table: Mapping[str, Any], name: str = "") -> Approximation:

@@ -112,18 +112,18 @@ def trailing_zeros(n: int) -> int:
     return (n & -n).bit_length() - 1
 
 
-class Aligned(NamedTuple):
+class Multiples(NamedTuple):
     """Finite numbers as integers in one unit, 2^exponent."""
 
     integers: list[int]
     exponent: int
 
 
-def aligned(numbers: Sequence[Value]) -> Aligned:
+def aligned(numbers: Sequence[Value]) -> Multiples:
     """Finite numbers in the unit of the smallest bit that any of them has."""
     exponent = min((x.exponent for x in numbers if x.significand), default=0)
     shifted = [x.significand << x.exponent - exponent if x.significand else 0 for x in numbers]
-    return Aligned([-v if x.sign else v for v, x in zip(shifted, numbers, strict=True)], exponent)
+    return Multiples([-v if x.sign else v for v, x in zip(shifted, numbers, strict=True)], exponent)
 
 
 def normal(x: Value) -> Value:

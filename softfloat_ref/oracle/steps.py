@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
+from softfloat_ref.base.search import find_first
+
 F = TypeVar("F", bound=Callable[..., Any])
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -141,17 +143,17 @@ class Plan:
 
     def within(self, where: Path) -> Plan:
         """The plan in a part of the computation."""
-        found = self._within.get(where)
-        if found is None:
-            found = self._within[where] = self._entered(self.parts & {*where, where})
-        return found
+        plan = self._within.get(where)
+        if plan is None:
+            plan = self._within[where] = self._entered(self.parts & {*where, where})
+        return plan
 
     def _entered(self, parts: frozenset[object]) -> Plan:
-        found = self._plans.get(parts)
-        if found is None:
+        plan = self._plans.get(parts)
+        if plan is None:
             moved = (c._replace(parts=c.parts[1:]) if c.parts and c.parts[0] in parts else c for c in self.every)
-            found = self._plans[parts] = Plan(moved, self.record_all)
-        return found
+            plan = self._plans[parts] = Plan(moved, self.record_all)
+        return plan
 
 
 class Known:
@@ -241,8 +243,17 @@ class Traced:
         """The recorded steps of that function, in a part of the computation."""
         return (x for x in self.record if x.function is f and x.path[: len(within)] == within)
 
+    def first(self, f: Function, *within: object) -> Recorded:
+        """The first such step. Raises LookupError if there was none."""
+        return find_first(self.all(f, *within))
+
     def last(self, f: Callable[P, T], *within: object) -> T | None:
         """What the last such step gave; None if there was none."""
         n = len(within)
-        found = (x.value for x in reversed(self.record) if x.function is f and x.path[:n] == within)
-        return next(found, None)
+        values = (x.value for x in reversed(self.record) if x.function is f and x.path[:n] == within)
+        return next(values, None)
+
+
+def recording() -> Traced:
+    """A run that records every step."""
+    return Traced(Plan((), record_all=True))

@@ -1,6 +1,6 @@
 """An approximation as a combinational SystemVerilog module, and its table as a $readmemh file.
 
-The module follows the definition step by step: what a simulator computes is what `Approximation.answer` does.
+The module follows the definition step by step: what a simulator computes is what `approximated` gives.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import Final
 
 from softfloat_ref.base.errors import Error, refuse
 from softfloat_ref.oracle.approximation import SHARES, Approximation, Part
+from softfloat_ref.oracle.approximation_steps import approximated
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding import RNA, RNE, RTZ, goes_beyond
+from softfloat_ref.oracle.steps import PLAIN
 from softfloat_ref.rtl.module_ports import bit_literal
 
 _ROUNDS_UP: Final = {RNE: "guard && (sticky || kept[0])", RNA: "guard", RTZ: "1'b0"}
@@ -191,7 +193,7 @@ def _outside(a: Approximation) -> Iterator[str]:
                 yield "        is_share = 1;"
                 yield f"        share = {_number(16, SHARES[text])};"
             else:
-                code = a.answer(magnitude | fmt.sign_bit * negative)
+                code = approximated(PLAIN, a, magnitude | fmt.sign_bit * negative)
                 yield "        is_constant = 1;"
                 yield f"        constant = {bit_literal(a.out.width, code)};"
             yield "      end"

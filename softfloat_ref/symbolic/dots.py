@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.oracle.accumulate.evaluate import Step
+from softfloat_ref.oracle.accumulate.evaluate import TreeEvaluator
 from softfloat_ref.oracle.accumulate.terms import Term as Addend
 from softfloat_ref.oracle.accumulate.terms import product
 from softfloat_ref.oracle.accumulate.trees import RESULT, Fuse, Round, To, children
@@ -23,10 +23,10 @@ from softfloat_ref.symbolic.shortcuts import far_dot_sum, near_dot_sum, placed_s
 from softfloat_ref.symbolic.terms import Term
 
 Substitutes = Mapping[str, Callable[..., list[Returned]] | None]
-_SUM: Final = full_name(Step.sum)
+_SUM: Final = full_name(TreeEvaluator.sum)
 _PRODUCT: Final = full_name(product)
-_ROUND: Final = full_name(Step.rounded)
-_TO_FORMAT: Final = full_name(Step.to_format)
+_ROUND: Final = full_name(TreeEvaluator.rounded)
+_TO_FORMAT: Final = full_name(TreeEvaluator.to_format)
 
 
 class _Product(NamedTuple):
@@ -59,16 +59,16 @@ class DotSums:
         with substituting({_PRODUCT: None}):
             return returns(product, a, b, shift, scale, limit, label)
 
-    def round(self, outer: Any, step: Step, node: Round) -> list[Returned]:
+    def round(self, outer: Any, step: TreeEvaluator, node: Round) -> list[Returned]:
         """The sums right below it are rounded at once."""
         at_once = not any(isinstance(x, Fuse) for x in children(node.node))
         before, self.precision = self.precision, at_once and _format_of(step, node.choice(step.result.name)).precision
         with substituting({_ROUND: None}):
-            results = returns(Step.rounded, step, node)
+            results = returns(TreeEvaluator.rounded, step, node)
         self.precision = before
         return results
 
-    def sum(self, outer: Any, step: Step, node: Any, terms: list[Any], largest: Any) -> list[Returned]:
+    def sum(self, outer: Any, step: TreeEvaluator, node: Any, terms: list[Any], largest: Any) -> list[Returned]:
         """The exact ones; others as the oracle has them."""
         products = [p for x, _ in terms if (p := self.products.get(x.label)) is not None]
         self.where = here().whole if len(products) == len(terms) else None
@@ -78,7 +78,7 @@ class DotSums:
             if self.precision and len(terms) == 2:
                 return self._of_two(*(x.value for x, _ in terms))
         with substituting({_SUM: None}):
-            return returns(Step.sum, step, node, terms, largest)
+            return returns(TreeEvaluator.sum, step, node, terms, largest)
 
     def _of_two(self, a: Value, b: Value) -> list[Returned]:
         distance, more = subtract(a.exponent, b.exponent), self.precision + 3
@@ -95,17 +95,17 @@ class DotSums:
                 return returns(far_dot_sum, a, b, low >= from_here, more)
             return returns(near_dot_sum, a, b)
 
-    def to_format(self, outer: Any, step: Step, term: Addend, to: To, last: bool) -> list[Returned]:
+    def to_format(self, outer: Any, step: TreeEvaluator, term: Addend, to: To, last: bool) -> list[Returned]:
         """What is rounded of a sum of products is noted."""
         where, self.where = self.where, None
         with substituting({_TO_FORMAT: None}):
-            results = returns(Step.to_format, step, term, to, last)
+            results = returns(TreeEvaluator.to_format, step, term, to, last)
         if where is not None and isinstance(step.code, SymInt) and isinstance(step.flags, SymInt):
             current_reading().rounded.append(Rounded(where, step.code, step.flags, _format_of(step, to)))
         return results
 
 
-def _format_of(step: Step, to: To) -> Format:
+def _format_of(step: TreeEvaluator, to: To) -> Format:
     """The format of a rounding."""
     return step.result if to.fmt == RESULT else get_format(to.fmt)
 

@@ -9,7 +9,7 @@ from functools import singledispatch
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.oracle import codec, exact, operations
-from softfloat_ref.oracle.accumulate.evaluate import Step
+from softfloat_ref.oracle.accumulate.evaluate import TreeEvaluator
 from softfloat_ref.oracle.blocks.quantize import largest_magnitude
 from softfloat_ref.oracle.codec import _decode, encoder
 from softfloat_ref.oracle.exact import FINITE
@@ -56,7 +56,8 @@ _SAVED_BITS: Final = 64  # bits that a sum with a sticky bit is shorter
 MAX_TABLE: Final = 12  # bits of an operand whose results are tabulated
 SUBSTITUTES: Final[dict[str, Callable[..., list[Returned]]]] = {
     f"{codec.__name__}.decoder.<locals>.decode_known": _decode_known,
-    full_name(Step.make_rounding): lambda outer, step, to: [Returned(here(), step.make_rounding(to))],  # from no symbol
+    # from no symbol
+    full_name(TreeEvaluator.make_rounding): lambda outer, step, to: [Returned(here(), step.make_rounding(to))],
     f"{codec.__name__}.check_code": lambda outer, code, fmt: [Returned(here(), code)],  # of as many bits, by its port
 }
 

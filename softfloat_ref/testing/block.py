@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from softfloat_ref.explanation import block_operation  # noqa: F401  (its steps enter the table)
 from softfloat_ref.explanation.steps import number_text
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat

@@ -24,7 +24,7 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations.steps import random_word
 from softfloat_ref.oracle.policies import Policy, rounding_name
-from softfloat_ref.oracle.rounding_steps import answer, read
+from softfloat_ref.oracle.rounding_steps import read
 from softfloat_ref.oracle.steps import Do, step
 from softfloat_ref.units.operation import given_policy, properties
 from softfloat_ref.units.unit import Field, SteppedUnit, file_name, operand, random_words, result
@@ -107,14 +107,14 @@ class AffineQuantizeUnit(SteppedUnit):
         )
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
-        found = parameters(inputs[1:], self.affine)
+        own = parameters(inputs[1:], self.affine)
         value = do.at("value")(read, inputs[0], decoder(self.values, self.policy.flush_inputs), self.values)
         word = do(random_word, inputs[-1]) if self.policy.random_count else 0
         try:
-            q = quantized_value(do, value, found, self.affine, self.rule, self._rounding, word, more_bits)
+            q = quantized_value(do, value, own, self.affine, self.rule, self._rounding, word, more_bits)
         except Error as e:  # a NaN or Inf that the rule refuses, a scale without a reciprocal
             raise Undefined(str(e)) from None
-        return do(answer, (q % (1 << self.affine.bits),))
+        return (q % (1 << self.affine.bits),)
 
     @cached_property
     def _rounding(self) -> Policy:
@@ -143,7 +143,7 @@ class AffineDequantizeUnit(SteppedUnit):
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         q = do(integer, inputs[0], self.affine)
-        return do(answer, (dequantized_value(do, q, parameters(inputs[1:], self.affine)),))
+        return (dequantized_value(do, q, parameters(inputs[1:], self.affine)),)
 
     def properties(self) -> dict[str, str]:
         return {"op": self.op, "fmt": self.affine.name, "out": FP32.name, "width": str(FP32.width)}

@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.approximation import Approximation, get_approximation
+from softfloat_ref.oracle.approximation_steps import approximated
 from softfloat_ref.oracle.formats import Format, get_format
+from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.operation import properties
-from softfloat_ref.units.unit import Field, Unit, file_name, operand, result
+from softfloat_ref.units.unit import Field, SteppedUnit, file_name, operand, result
 
 if TYPE_CHECKING:
     from softfloat_ref.units.unit import Rows
 
 
 @dataclass(frozen=True)
-class ApproximationUnit(Unit):
+class ApproximationUnit(SteppedUnit):
     """An approximation: operand a in, result out."""
 
     kind: ClassVar[str] = "approximation"
@@ -32,11 +34,11 @@ class ApproximationUnit(Unit):
         out: str | Format | None = None,
     ) -> ApproximationUnit:
         """An approximation from a definition. fmt, out: its formats, if they are to be checked. Raises Error."""
-        made = get_approximation(approximation)
-        for what, given, own in (("takes", fmt, made.fmt), ("gives", out, made.out)):
-            if given is not None and get_format(given) != own:
-                raise Error(f"{made.name} {what} {own.name}, not {get_format(given).name}")
-        return ApproximationUnit(made)
+        definition = get_approximation(approximation)
+        for what, wanted, own in (("takes", fmt, definition.fmt), ("gives", out, definition.out)):
+            if wanted is not None and get_format(wanted) != own:
+                raise Error(f"{definition.name} {what} {own.name}, not {get_format(wanted).name}")
+        return ApproximationUnit(definition)
 
     @cached_property
     def name(self) -> str:
@@ -46,8 +48,8 @@ class ApproximationUnit(Unit):
     def fields(self) -> tuple[Field, ...]:
         return (operand("a", self.approximation.fmt), result("result", self.approximation.out))
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
-        return (self.approximation.answer(inputs[0]),)
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
+        return (approximated(do, self.approximation, inputs[0]),)
 
     def answers(self, inputs: Rows) -> Rows | None:
         import numpy as np

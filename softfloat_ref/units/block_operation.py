@@ -9,21 +9,22 @@ from typing import Any, ClassVar
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.search import find_first
-from softfloat_ref.oracle.blocks.evaluation import Block, BlockEvaluation, Side
+from softfloat_ref.oracle.blocks.evaluation import BlockCodes, BlockEvaluation, Side
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS, BlockOperation
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import format_names
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
+from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.dot import AnyFormat, restored_format, stored_format, without_profile
 from softfloat_ref.units.operation import format_words, properties
 from softfloat_ref.units.quantize import check_size
-from softfloat_ref.units.unit import LETTERS, Field, Unit, file_name, operand, random_words, result, split
+from softfloat_ref.units.unit import LETTERS, Field, SteppedUnit, file_name, operand, random_words, result, split
 
 
 @dataclass(frozen=True)
-class BlockOperationUnit(Unit):
+class BlockOperationUnit(SteppedUnit):
     """An operation on blocks: for each operand, its scale and elements, then the result's scale, where that is an
     operand, and random words in; the result's scale and elements, or its values, out. It raises no flags.
 
@@ -72,8 +73,8 @@ class BlockOperationUnit(Unit):
             fmt = format_names(fmt, LETTERS[: row.arity], row.name)
         formats = (fmt,) * row.arity if isinstance(fmt, str | Format | BlockFormat) else tuple(fmt)
         operands = tuple(without_profile(any_format(x)) for x in formats)
-        found = _default(row, operands) if out is None else without_profile(any_format(out))
-        return BlockOperationUnit(row.name, operands, found, get_policy(policy), get_policy(scale_policy))
+        to = _default(row, operands) if out is None else without_profile(any_format(out))
+        return BlockOperationUnit(row.name, operands, to, get_policy(policy), get_policy(scale_policy))
 
     @property
     def row(self) -> BlockOperation:
@@ -127,20 +128,20 @@ class BlockOperationUnit(Unit):
             yield operand(f"{letter}_scale", scale)
         yield operand(letter, element, self.size)
 
-    def taken(self, inputs: Sequence[int]) -> tuple[list[Block], int, Sequence[int], int]:
+    def taken(self, inputs: Sequence[int]) -> tuple[list[BlockCodes], int, Sequence[int], int]:
         """The inputs of a case: operands, the result's scale, random words, that of the scale."""
         fields = {f.name: tuple(codes) for f, codes in split(self.inputs, inputs)}
         letters = LETTERS[: len(self.operands)]
-        operands = [Block(fields[x], *fields.get(f"{x}_scale", ())) for x in letters]
+        operands = [BlockCodes(fields[x], *fields.get(f"{x}_scale", ())) for x in letters]
         words = fields.get("r", ())
         first = bool(self._found_words)
         return operands, fields.get("scale", (0,))[0], words[first:] or (0,) * self.size, words[0] if first else 0
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         if len(inputs) != self.input_width:
             raise Error(f"{self.op} takes {self.input_width} codes, not {len(inputs)}")
-        found = self.evaluation.run(*self.taken(inputs))
-        return (found.scale, *found.codes) if self.evaluation.out.scale else found.codes
+        block = self.evaluation.run(*self.taken(inputs), do, more_bits)
+        return (block.scale, *block.codes) if self.evaluation.out.scale else block.codes
 
     def properties(self) -> dict[str, str]:
         first, *others = self.operands
@@ -192,8 +193,8 @@ def _default(row: BlockOperation, operands: Sequence[AnyFormat]) -> AnyFormat:
     """The result's format, if none is given: that of all operands, or of their elements. Raises Error."""
     if any(isinstance(x, BlockFormat) != row.scaled for x in operands):
         return operands[0]  # refused with the operands
-    given = set(operands) if row.to == "block" else {side(x).element for x in operands}
-    if len(given) > 1 or isinstance(find_first(given), BlockFormat) != (row.to == "block"):
+    formats = set(operands) if row.to == "block" else {side(x).element for x in operands}
+    if len(formats) > 1 or isinstance(find_first(formats), BlockFormat) != (row.to == "block"):
         what = "a block format" if row.to == "block" else "a scalar format"
         raise Error(f"{row.name}: the result's format is missing; give it, {what}")
-    return find_first(given)
+    return find_first(formats)

@@ -14,7 +14,6 @@ from softfloat_ref.oracle.blocks.quantize import dequantized, lanes
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import POLICIES
-from softfloat_ref.oracle.rounding_steps import answer
 from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.operation import properties
 from softfloat_ref.units.quantize import ONE, check_size, resolved
@@ -70,7 +69,7 @@ class DequantizeUnit(SteppedUnit):
         end = 1 + self.block.size
         factor = decoder(FP32)(inputs[end]) if self.two_levels else ONE
         codes = dequantized(do, inputs[0], inputs[1:end], self.block, self.profile, factor)
-        return do(answer, do(lanes, tuple(codes)))
+        return do(lanes, tuple(codes))
 
     def answers(self, inputs: Rows) -> Rows | None:
         """By arrays, where each block has one scale."""

@@ -18,11 +18,9 @@ from softfloat_ref.oracle.accumulate import (
     get_accumulator,
     parse_operand_formats,
 )
-from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, products, setting
-from softfloat_ref.oracle.accumulate.evaluate import Stage
+from softfloat_ref.oracle.accumulate.dots import Accumulation, Operand, accumulated, products, setting
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format, define_block_format
 from softfloat_ref.oracle.formats import Format, define_format, get_format
-from softfloat_ref.oracle.rounding_steps import answer
 from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.unit import FLAGS, Field, SteppedUnit, operand, result
 
@@ -75,14 +73,14 @@ class DotUnit(SteppedUnit):
         names = parse_operand_formats(fmt)
         a, b = (without_profile(any_format(x)) for x in names[:2] if x is not None)
         blocks = [x for x in (a, b) if isinstance(x, BlockFormat)]
-        found = get_format(out or "fp32")
+        to = get_format(out or "fp32")
         unit = get_accumulator(acc or default_accumulator(a, b))
         size = max((x.size for x in blocks if x.size > 0), default=DEFAULT_K) if k is None else k
-        c = found if names[2] is None else get_format(names[2])  # type: ignore[arg-type]
-        return DotUnit(a, b, c, found, unit, size, steps, extrapolate)
+        c = to if names[2] is None else get_format(names[2])  # type: ignore[arg-type]
+        return DotUnit(a, b, c, to, unit, size, steps, extrapolate)
 
     @cached_property
-    def setting(self) -> Setting:
+    def setting(self) -> Accumulation:
         """Everything except the values."""
         zeros = (0,) * self.k
         a, b = (side(x, zeros, (0,) * self.blocks(x)) for x in (self.a, self.b))
@@ -118,27 +116,18 @@ class DotUnit(SteppedUnit):
 
     def sides(self, inputs: Sequence[int]) -> tuple[Operand, Operand, int]:
         """The inputs of a case as the two vectors and c."""
-        found, start = [], 0
+        operands, start = [], 0
         for x in (self.a, self.b):
             middle = start + self.blocks(x)
             end = middle + self.k
-            found.append(side(x, tuple(inputs[middle:end]), tuple(inputs[start:middle])))
+            operands.append(side(x, tuple(inputs[middle:end]), tuple(inputs[start:middle])))
             start = end
-        return found[0], found[1], inputs[start]
+        return operands[0], operands[1], inputs[start]
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         a, b, c = self.sides(inputs)
-        stages: list[Stage] | None = [] if self.steps else None
-        result = accumulate(self.setting, products(self.setting, a, b, do), c, stages, do=do)
-        return do(answer, (*self._running(stages or []), *result))
-
-    def _running(self, stages: list[Stage]) -> list[int]:
-        """The running result after each step: the last code that each step's stages have."""
-        found: dict[int, int] = {}
-        for stage in stages:
-            if "step" in stage and "code" in stage:
-                found[stage["step"]] = stage["code"]
-        return [found[i] for i in range(self.step_count)] if self.steps else []
+        running, code, flags = accumulated(self.setting, products(self.setting, a, b, do), c, do=do)
+        return (*running, code, flags) if self.steps else (code, flags)
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.numbers import settle
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
+from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.dot import AnyFormat, DotUnit
-from softfloat_ref.units.unit import Field, Unit, operand, result, split
+from softfloat_ref.units.unit import Field, SteppedUnit, operand, result, split
 
 if TYPE_CHECKING:
     from softfloat_ref.arrays.matmul import Matrix
@@ -24,7 +25,7 @@ WORDS: Final = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 @dataclass(frozen=True)
-class MatmulUnit(Unit):
+class MatmulUnit(SteppedUnit):
     """A product of (m, k) by (k, n): a row by row, b column by column, so that k runs fastest in both, c and results
     row by row; scales of blocks likewise. It gives no flags.
 
@@ -78,15 +79,16 @@ class MatmulUnit(Unit):
             result("result", dot.out, size),
         )
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         results, steps = list[int](), list[int]()
         taken = self.taken(inputs)
         for i in range(self.m):
             for j in range(self.n):
                 sides = [_row(taken.get(name, ()), at, count) for name, at, count in self._rows(i, j)]
-                found = self.dot.answer([x for codes in sides for x in codes] + [taken["c"][i * self.n + j]])
-                steps += found[:-2]
-                results.append(found[-2])
+                own = [x for codes in sides for x in codes] + [taken["c"][i * self.n + j]]
+                *running, code, _ = self.dot.computed(do.at("result", i, j), own)
+                steps += running
+                results.append(code)
         return *steps, *results
 
     def taken(self, inputs: Any) -> dict[str, Any]:
@@ -112,14 +114,14 @@ class MatmulUnit(Unit):
 
         from softfloat_ref.arrays.matmul import multiply
 
-        found = []
+        rows = []
         for row in inputs:
             taken = self.taken(row)
             a = self._matrix(dot.a, taken["a"], taken.get("a_scale"), self.m)
             b = self._matrix(dot.b, taken["b"], taken.get("b_scale"), self.n)
             c = taken["c"].astype("u4").reshape(self.m, self.n)
-            found.append(multiply(a, b, dot.setting, c).view("u4").reshape(-1))
-        return np.array(found, np.uint64)
+            rows.append(multiply(a, b, dot.setting, c).view("u4").reshape(-1))
+        return np.array(rows, np.uint64)
 
     @staticmethod
     def _matrix(fmt: AnyFormat, codes: Any, scales: Any, rows: int) -> Matrix:

@@ -17,12 +17,25 @@ from softfloat_ref.base.errors import Error, Undefined, unknown
 from softfloat_ref.base.numbers import settle
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import NanRule
+from softfloat_ref.oracle.steps import PLAIN, Do, step
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.selection import SelectionUnit, code_bits
 from softfloat_ref.units.unit import FLAGS, LETTERS, Field, Line, Unit, random_words
 
 PADDINGS: Final = ("box", "zeros")
 MAX_WIDTH: Final = 1024
+
+
+@step("unpad", "code")
+def unpad(code: int, fmt: Format, unit: MixedUnit, part: OperationUnit, checked: bool) -> int | None:
+    """The operand that a padded code stands for; None if the unit has no such code."""
+    return unit.unpadded(code, fmt, part, checked)
+
+
+@step("pad", "code")
+def pad(code: int, own: Field, unit: MixedUnit) -> int:
+    """A part's result as wide as the unit's."""
+    return code if own.fmt is None else unit.padded(code, own.fmt, unit.results[0].width)
 
 
 @dataclass(frozen=True)
@@ -130,10 +143,10 @@ class MixedUnit(SelectionUnit):
     @cached_property
     def _places(self) -> dict[Line, Line]:
         """Where the operands of each part go."""
-        given = self.places or ("",) * len(self.operations)
+        places = self.places or ("",) * len(self.operations)
         return {
             self.codes(p): tuple(LETTERS.index(x) for x in place or LETTERS[: len(p.formats)])
-            for p, place in zip(self.operations, given, strict=True)
+            for p, place in zip(self.operations, places, strict=True)
         }
 
     @cached_property
@@ -156,19 +169,18 @@ class MixedUnit(SelectionUnit):
             return code
         return code | above if fmt.exponent_bits or code >> (fmt.width - 1) else code
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
-        part, own = self._taken(inputs, True)
-        found, flags = part.answer(own)
-        return self.padded(found, part.out, self.fields[-2].width), flags
+    def given_out(self, do: Do, part: Unit, outputs: Sequence[int]) -> Sequence[int]:
+        code, flags = outputs
+        return do(pad, code, part.results[0], self), flags
 
     def selected(self, inputs: Sequence[int]) -> tuple[OperationUnit, Line]:
-        return self._taken(inputs, True)
+        return self.selected_by(PLAIN, inputs)
 
     def unchecked(self, inputs: Sequence[int]) -> Line:
         """The inputs of the selected part for a device that does not check whether its operands are boxed."""
-        return self._taken(inputs, False)[1]
+        return self.selected_by(PLAIN, inputs, checked=False)[1]
 
-    def _taken(self, inputs: Sequence[int], checked: bool) -> tuple[OperationUnit, Line]:
+    def selected_by(self, do: Do, inputs: Sequence[int], checked: bool = True) -> tuple[OperationUnit, Line]:
         """The part, and its operands and random word. checked: whether an operand that is not boxed is a NaN."""
         n, codes = len(self.controls), tuple(inputs[: len(self.controls)])
         part = self.by_codes.get(codes)
@@ -176,7 +188,9 @@ class MixedUnit(SelectionUnit):
             raise Undefined("control fields of no part")
         padded, random = inputs[n : n + self._arity], inputs[n + self._arity :]
         used = self._places[codes]
-        operands = [self.unpadded(padded[i], f, part, checked) for i, f in zip(used, part.formats, strict=True)]
+        operands = [
+            do.at(LETTERS[i])(unpad, padded[i], f, self, part, checked) for i, f in zip(used, part.formats, strict=True)
+        ]
         known = [x for x in operands if x is not None]
         bits = part.policy.random_count
         unused = [x for i, x in enumerate(padded) if i not in used]

@@ -6,20 +6,18 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.codec import target
+from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, define_format
-from softfloat_ref.oracle.operations import Evaluator, Signature, evaluator, get_operation, signature, unrounded
-from softfloat_ref.oracle.operations.steps import Setting, evaluated, setting
+from softfloat_ref.oracle.operations import Evaluator, Signature, evaluator, get_operation, signature
+from softfloat_ref.oracle.operations.steps import OperationSetting, evaluated, exactly_evaluated, setting
 from softfloat_ref.oracle.policies import POLICIES, Policy, default_rounding, get_policy, rounding_name
-from softfloat_ref.oracle.rounding import position
-from softfloat_ref.oracle.steps import Do
+from softfloat_ref.oracle.rounding import Target
+from softfloat_ref.oracle.rounding_steps import place_of
+from softfloat_ref.oracle.steps import PLAIN, Do
 from softfloat_ref.units.unit import FLAGS, LETTERS, Field, Line, SteppedUnit, file_name, operand, random_words, result
-
-if TYPE_CHECKING:
-    from softfloat_ref.oracle.operations import Unrounded
 
 
 @dataclass(frozen=True)
@@ -78,16 +76,18 @@ class OperationUnit(SteppedUnit):
         return (*fields, *(Field(f"exact_{name}", "intermediate", width) for name, width in widths.items()))
 
     def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+        if self.intermediate:
+            return self.computed(PLAIN, inputs)
         arity = len(self.formats)
         operands, word = inputs[:arity], inputs[arity] if len(inputs) > arity else 0
-        found = self._run(operands, word)
-        return (*found, *self._intermediate(operands, word)) if self.intermediate else found
+        return self._run(operands, word)
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
-        found = evaluated(do, self._settings(more_bits), inputs)
-        arity = len(self.formats)
-        word = inputs[arity] if len(inputs) > arity else 0
-        return (*found, *self._intermediate(inputs[:arity], word)) if self.intermediate else found
+        s = self._settings(more_bits)
+        if not self.intermediate:
+            return evaluated(do, s, inputs)
+        known = exactly_evaluated(do, s, inputs)
+        return *evaluated(do, s, inputs, known), *intermediate_fields(known[0], s.to.target)
 
     def with_intermediate(self) -> OperationUnit:
         return dataclasses.replace(self, intermediate=True)
@@ -100,21 +100,8 @@ class OperationUnit(SteppedUnit):
         return evaluator(self.signature, self.policy)
 
     @cached_property
-    def _settings(self) -> Callable[[int], Setting]:
+    def _settings(self) -> Callable[[int], OperationSetting]:
         return cache(partial(setting, self.signature, self.policy))
-
-    @cached_property
-    def _exact(self) -> Unrounded:
-        return unrounded(self.signature, self.policy)
-
-    def _intermediate(self, operands: Sequence[int], word: int) -> Line:
-        value, _ = self._exact(operands, word)
-        if not value.is_finite or not value.significand:
-            return value.sign, 0, 0, 0
-        length, n = value.significand.bit_length(), self.policy.random_count
-        at = target(self.out, self.policy)
-        _, kept, guard, sticky = position(value.significand, value.exponent, length, value.sticky, n, at)
-        return value.sign, kept, guard, sticky
 
     def properties(self) -> dict[str, str]:
         first, *others = self.formats
@@ -139,6 +126,14 @@ class OperationUnit(SteppedUnit):
             Policy(**table["policy"]),
             table.get("intermediate", False) is True,
         )
+
+
+def intermediate_fields(value: Value, t: Target) -> Line:
+    """The sign, the kept bits, the bits below these and the sticky bit of a number before it is rounded."""
+    if not value.is_finite or not value.significand:
+        return value.sign, 0, 0, 0
+    p = place_of(value, t.random_count, t)
+    return value.sign, p.kept, p.below, p.rest
 
 
 def format_words(formats: Sequence[Any], out: Any) -> list[str]:

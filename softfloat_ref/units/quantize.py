@@ -16,7 +16,7 @@ from softfloat_ref.oracle.blocks.quantize import element_policy, quantized, reso
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import POLICIES, Policy, rounding_name
-from softfloat_ref.oracle.rounding_steps import answer, read
+from softfloat_ref.oracle.rounding_steps import read
 from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.operation import given_policy, properties
 from softfloat_ref.units.unit import Field, SteppedUnit, file_name, operand, random_words, result
@@ -87,8 +87,8 @@ class QuantizeUnit(SteppedUnit):
         factor = decoder(FP32)(inputs[size]) if self.two_levels else ONE
         words = inputs[size + self.two_levels :] or (0,) * size
         values = [do.at("values", k)(read, x, decode, self.values) for k, x in enumerate(inputs[:size])]
-        found = quantized(do, values, *self._rules, words, factor, more_bits)
-        return do(answer, (found.scale, *found.codes))
+        block = quantized(do, values, *self._rules, words, factor, more_bits)
+        return block.scale, *block.codes
 
     @cached_property
     def _rules(self) -> tuple[BlockFormat, Profile, Policy]:
@@ -113,10 +113,10 @@ class QuantizeUnit(SteppedUnit):
         words = inputs[:, size:] if self.policy.random_count else None
         x = bits.astype(f"u{width // 8}").view(f"f{width // 8}")
         try:
-            made = blocks.encode(x, self.block, axis=1, profile=self.profile, policy=self.policy, random_bits=words)
+            array = blocks.encode(x, self.block, axis=1, profile=self.profile, policy=self.policy, random_bits=words)
         except Error:  # of one block; which, the oracle says
             return None
-        return np.hstack([made.scales.astype(np.uint64), made.codes.astype(np.uint64)])
+        return np.hstack([array.scales.astype(np.uint64), array.codes.astype(np.uint64)])
 
     def properties(self) -> dict[str, str]:
         return properties(self.op, self.values, self.block, self.policy, self.block.element.width)
@@ -124,8 +124,8 @@ class QuantizeUnit(SteppedUnit):
 
 def resolved(block: BlockFormat, profile: str | Profile | None) -> tuple[BlockFormat, Profile]:
     """The format and the profile; the format's own profile is left out of it, since the unit's says it all."""
-    found, choice = resolve(block, profile)
-    return dataclasses.replace(found, profile="ocp"), choice
+    fmt, choice = resolve(block, profile)
+    return dataclasses.replace(fmt, profile="ocp"), choice
 
 
 def check_size(block: BlockFormat) -> None:

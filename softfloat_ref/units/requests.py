@@ -49,10 +49,10 @@ def _dequantize(fmt: Any, out: Any = None, profile: Any = None) -> Unit:
 
 
 def _block(op: str, fmt: Any) -> BlockFormat:
-    found = any_format(fmt) if isinstance(fmt, str) else fmt
-    if not isinstance(found, BlockFormat):
+    block = any_format(fmt) if isinstance(fmt, str) else fmt
+    if not isinstance(block, BlockFormat):
         raise Error(f"{op} works on blocks; give a block format, such as mxfp8 (scalar conversions are op convert)")
-    return found
+    return block
 
 
 def _matmul(fmt: Any, m: int = SIDE, n: int = SIDE, layout: str = "dense", word: int = 64, **dot: Any) -> Unit:
@@ -140,14 +140,14 @@ def options_of(op: str) -> frozenset[str]:
     return frozenset((*policy, *(option for option, row in OPTIONS.items() if name in row.ops)))
 
 
-def _refuse(op: str, given: Mapping[str, Any], spell: Callable[[str], str]) -> None:
+def _refuse(op: str, options: Mapping[str, Any], spell: Callable[[str], str]) -> None:
     """Raise Error for an option that the operation does not take."""
     name, taken = own_name(op), options_of(op)
-    for option in given:
+    for option in options:
         if option in taken:
             continue
         if option in ("policy", "roundings"):
-            table = given["policy"] if option == "policy" else {option: None}
+            table = options["policy"] if option == "policy" else {option: None}
             first = spell(next(iter(table), option) if isinstance(table, Mapping) else option)
             owner = "an accumulator has its own roundings" if name in _DOTS else f"{op} has its own rounding"
             raise Error(f"{owner}; leave {first} out")
@@ -155,7 +155,7 @@ def _refuse(op: str, given: Mapping[str, Any], spell: Callable[[str], str]) -> N
             raise unknown("option", option, ("out", "policy", "roundings", *OPTIONS))
         if is_definition(op):
             raise Error(f"{op} has its own rounding and formats; leave {spell(option)} out")
-        table = given[option]
+        table = options[option]
         first = spell(f"scale_{find_first(table)}" if isinstance(table, Mapping) and table else option)
         raise Error(f"{first} is for {OPTIONS[option].owner}, not for {name}")
 
@@ -181,40 +181,40 @@ def make_unit(
     None and False are the same as none. spell: an option as the user writes it, for messages. Raises Error, also for an
     option that the unit does not have.
     """
-    given = {k: v for k, v in options.items() if v is not None and v is not False}
+    chosen = {k: v for k, v in options.items() if v is not None and v is not False}
     if policy is not None and policy != {}:
-        given["policy"] = policy
-    if isinstance(scale := given.get("scale_policy"), Mapping) and policy is not None:
-        given["scale_policy"] = {**scale, "sr_bits": scale.get("sr_bits", get_policy(policy).sr_bits)}
+        chosen["policy"] = policy
+    if isinstance(scale := chosen.get("scale_policy"), Mapping) and policy is not None:
+        chosen["scale_policy"] = {**scale, "sr_bits": scale.get("sr_bits", get_policy(policy).sr_bits)}
     if roundings is not None:
         modes = [mode.strip() for mode in roundings.split(",")] if isinstance(roundings, str) else list(roundings)
-        return _selected(op, fmt, out, given, modes, spell)
-    _refuse(op, given, spell)
+        return _selected(op, fmt, out, chosen, modes, spell)
+    _refuse(op, chosen, spell)
     if is_definition(op):
         return ApproximationUnit.make(op, fmt, out)
     if fmt is None:
         raise Error(f"{own_name(op)} needs {spell('fmt')}")
     name = own_name(op)
     if out is not None:
-        given["out"] = out
-    unit = REQUESTS[name](fmt, **given) if name in REQUESTS else OperationUnit.make(name, fmt, **given)
+        chosen["out"] = out
+    unit = REQUESTS[name](fmt, **chosen) if name in REQUESTS else OperationUnit.make(name, fmt, **chosen)
     _check_policy(unit, policy, spell)
     return unit
 
 
 def _selected(
-    op: str, fmt: Any, out: Any, given: dict[str, Any], roundings: Sequence[str], spell: Callable[[str], str]
+    op: str, fmt: Any, out: Any, chosen: dict[str, Any], roundings: Sequence[str], spell: Callable[[str], str]
 ) -> Unit:
     """The unit in several roundings. Raises Error."""
-    written, policy = f"{spell('roundings')} {','.join(roundings)}", given.get("policy")
+    written, policy = f"{spell('roundings')} {','.join(roundings)}", chosen.get("policy")
     if isinstance(policy, Mapping) and "rounding" in policy:
         raise Error(f"{spell('roundings')} gives the roundings; leave {spell('rounding')} out")
     if len(roundings) < 2:
         raise Error(f"{written}: give several modes, such as rne,rtz,rdn,rup,rna")
     if isinstance(policy, Mapping) and "sr_bits" in policy:
         stochastic = (x for x in roundings if parse_rounding(x).stochastic)
-        given["policy"] = {**policy, "rounding": next(stochastic, roundings[0])}
-    unit = make_unit(op, fmt, out, spell=spell, **given)
+        chosen["policy"] = {**policy, "rounding": next(stochastic, roundings[0])}
+    unit = make_unit(op, fmt, out, spell=spell, **chosen)
     try:
         return RoundingsUnit.of(unit, roundings)
     except Error as e:

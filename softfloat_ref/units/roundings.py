@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from softfloat_ref.base.errors import Error, Undefined
+from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units.selection import SelectionUnit, code_bits
 from softfloat_ref.units.unit import Field, Line, Unit, file_name, random_words, restored, stored
 
@@ -78,7 +79,7 @@ class RoundingsUnit(SelectionUnit):
         """Those of a part, and zeros where it has no random words."""
         return (*self.codes(part), *own, *(0,) * (self.input_width - 1 - len(own)))
 
-    def selected(self, inputs: Sequence[int]) -> tuple[Unit, Line]:
+    def selected_by(self, do: Do, inputs: Sequence[int]) -> tuple[Unit, Line]:
         part = self.by_codes.get(tuple(inputs[:1]))
         if part is None:
             raise Undefined("a rounding of no part")
@@ -88,10 +89,6 @@ class RoundingsUnit(SelectionUnit):
         if any(unused) or any(word >> bits for word in words):
             raise Undefined("random bits that the rounding does not take")
         return part, tuple(own)
-
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
-        part, own = self.selected(inputs)
-        return part.answer(own)
 
     def properties(self) -> dict[str, str]:
         return self.units[0].properties() | {"rounding": "/".join(self._names)}

@@ -7,11 +7,29 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from softfloat_ref.units.unit import Line, Unit
+from softfloat_ref.oracle.steps import PLAIN, Do
+from softfloat_ref.units.unit import Line, SteppedUnit, Unit
 
 
-class SelectionUnit(Unit):
-    """A unit whose parts are selected by control fields, its first inputs."""
+class SelectionUnit(SteppedUnit):
+    """A unit whose parts are selected by control fields, its first inputs. Its steps are those of the part."""
+
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
+        part, own = self.selected_by(do, inputs)
+        if do is PLAIN or not isinstance(part, SteppedUnit):
+            return self.given_out(do, part, part.answer(own))
+        return self.given_out(do, part, part.computed(do, own, more_bits))
+
+    def selected(self, inputs: Sequence[int]) -> tuple[Unit, Line]:
+        return self.selected_by(PLAIN, inputs)
+
+    @abstractmethod
+    def selected_by(self, do: Do, inputs: Sequence[int]) -> tuple[Unit, Line]:
+        """`selected`, step by step."""
+
+    def given_out(self, do: Do, part: Unit, outputs: Sequence[int]) -> Sequence[int]:
+        """The outputs of a part, as the unit gives them out."""
+        return outputs
 
     @property
     @abstractmethod

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.base.tables import hints
+from softfloat_ref.oracle import rounding_steps
 from softfloat_ref.oracle.affine import AffineFormat, Rule
 from softfloat_ref.oracle.approximation import Approximation, define_approximation
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -163,11 +164,11 @@ class Unit(ABC):
     @property
     def label(self) -> str:
         """Its properties in words, to tell parts apart in tables."""
-        found = self.properties()
-        if "fmt" not in found:
+        own = self.properties()
+        if "fmt" not in own:
             return self.name
-        to = [f"to {found['out']}"] if found["out"] not in (found["fmt"], "u1", "u10") else []
-        return " ".join(filter(None, (found["op"], found["fmt"], *to, found.get("rounding"))))
+        to = [f"to {own['out']}"] if own["out"] not in (own["fmt"], "u1", "u10") else []
+        return " ".join(filter(None, (own["op"], own["fmt"], *to, own.get("rounding"))))
 
     def properties(self) -> dict[str, str]:
         """Its properties by name, for test benches that drive a circuit's controls: op, and out and width of the
@@ -235,7 +236,11 @@ class SteppedUnit(Unit):
 
     @abstractmethod
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
-        """The answer, step by step. more_bits: of quotients and roots, beyond those that rounding needs."""
+        """The outputs, step by step. more_bits: of quotients and roots, beyond those that rounding needs."""
+
+    def answered(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
+        """`computed`, and the step that gives its outputs."""
+        return do(rounding_steps.answer, tuple(self.computed(do, inputs, more_bits)))
 
     def answer(self, inputs: Sequence[int]) -> Sequence[int]:
         return self.computed(PLAIN, inputs)
@@ -296,11 +301,11 @@ def restored(table: Mapping[str, Any]) -> Unit:
 
 def split(fields: Iterable[Field], codes: Sequence[C]) -> list[tuple[Field, Sequence[C]]]:
     """Each field with its codes."""
-    found, at = [], 0
+    parts, at = [], 0
     for f in fields:
-        found.append((f, codes[at : at + f.lanes]))
+        parts.append((f, codes[at : at + f.lanes]))
         at += f.lanes
-    return found
+    return parts
 
 
 def file_name(*words: str) -> str:

@@ -12,21 +12,25 @@ from typing import Any, ClassVar, Final
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.base.numbers import settle
 from softfloat_ref.oracle import codec
-from softfloat_ref.oracle.codec import decoder, encoder, needed_bits
+from softfloat_ref.oracle.blocks.quantize import lanes
+from softfloat_ref.oracle.codec import decoder, needed_bits
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format, define_format, get_format
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations import format_names, zero_sign
 from softfloat_ref.oracle.policies import POLICIES, Policy, get_policy, rounding_name
+from softfloat_ref.oracle.rounding_steps import destination, read, rounded
+from softfloat_ref.oracle.steps import PLAIN, Do
 from softfloat_ref.oracle.vector_functions import (
+    FunctionSetting,
     Lanes,
     Parameter,
-    Setting,
     VectorFunction,
+    exact_lanes,
     get_vector_function,
 )
 from softfloat_ref.units.operation import format_words, properties
-from softfloat_ref.units.unit import FLAGS, Field, Line, Unit, file_name, operand, random_words, result, split
+from softfloat_ref.units.unit import FLAGS, Field, Line, SteppedUnit, file_name, operand, random_words, result, split
 
 MAX_LENGTH: Final = 4096
 MAX_DEPTH: Final = 1024
@@ -37,7 +41,7 @@ _VISIBLE: Final = get_format("u16")  # a count of lanes
 
 
 @dataclass(frozen=True)
-class VectorUnit(Unit):
+class VectorUnit(SteppedUnit):
     """A function of vectors of `length` lanes: its operands in, a result for each lane and the flags of all out.
 
     formats: one for each operand with a format of its own. depth: of the vectors that attention multiplies; 0 for other
@@ -142,39 +146,35 @@ class VectorUnit(Unit):
             FLAGS,
         )
 
-    def answer(self, inputs: Sequence[int]) -> Sequence[int]:
+    def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         if len(inputs) != self.input_width:
             raise Error(f"{self.op} of length {self.length} takes {self.input_width} codes, not {len(inputs)}")
-        return self.rounded(self.unrounded(inputs), inputs[self.operand_width :])
+        return self.rounded(self.unrounded(inputs, more_bits, do), inputs[self.operand_width :], do)
 
-    def rounded(self, outcomes: Lanes, words: Sequence[int] = ()) -> Line:
+    def rounded(self, outcomes: Lanes, words: Sequence[int] = (), do: Do = PLAIN) -> Line:
         """The codes of exact results, and the flags of all. words: the random bits of each lane."""
-        encode, flags = encoder(self.out, self.policy), 0
-        known: dict[tuple[Value, int], tuple[int, int]] = {}
-        codes = []
-        for (value, raised), word in zip(outcomes, words or itertools.repeat(0), strict=False):
-            key = value, word
-            if key not in known:
-                known[key] = encode(value, word)
-            code, more = known[key]
+        to, flags, codes = destination(self.out, self.policy), 0, []
+        for k, ((value, raised), word) in enumerate(zip(outcomes, words or itertools.repeat(0), strict=False)):
+            code, more = do.at("y", k)(rounded, value, word, to)
             codes.append(code)
             flags |= raised | more
-        return (*codes, flags)
+        return (*do(lanes, tuple(codes)), flags)
 
-    def unrounded(self, inputs: Sequence[int], more_bits: int = 0) -> Lanes:
+    def unrounded(self, inputs: Sequence[int], more_bits: int = 0, do: Do = PLAIN) -> Lanes:
         """The exact results, cut to the bits that rounding needs and some more, and the flags raised before rounding.
 
         Raises Undefined for more visible lanes than there are.
         """
-        policy, given = self.policy, {}
+        policy, operands = self.policy, {}
         for (f, codes), fmt in zip(split(self.inputs, inputs), self.formats, strict=False):
-            given[f.name] = [*map(decoder(fmt, policy.flush_inputs), codes)]
+            decode = decoder(fmt, policy.flush_inputs)
+            operands[f.name] = [do.at(f.name, k)(read, code, decode, fmt) for k, code in enumerate(codes)]
         visible = inputs[self.operand_width - 1] if self.masked else self.length
         if visible > self.length:
             raise Undefined(f"the number of visible keys is {visible}, of {self.length}")
         bits = needed_bits(self.out, policy) + more_bits
-        setting = Setting(bits, zero_sign(policy), policy.nan_rule, self.exact_epsilon, visible)
-        return self.function.function(setting, given)
+        setting = FunctionSetting(bits, zero_sign(policy), policy.nan_rule, self.exact_epsilon, visible)
+        return do(exact_lanes, self.function, setting, operands)
 
     def properties(self) -> dict[str, str]:
         more = {f"fmt_{p.name}": f.name for p, f in zip(self.own[1:], self.formats[1:], strict=True)}
@@ -215,19 +215,19 @@ def _formats(row: VectorFunction, own: Sequence[Parameter], fmt: Any) -> tuple[F
     return tuple(get_format(f) for f in fmt)
 
 
-def _epsilon(given: str | Fraction | None, default: str) -> str:
+def _epsilon(value: str | Fraction | None, default: str) -> str:
     """An epsilon as a ratio. Raises Error."""
-    if given is None:
+    if value is None:
         return default
-    format_name, colon, text = str(given).rpartition(":")
+    format_name, colon, text = str(value).rpartition(":")
     number: Any = parse_number(text, "epsilon")
     if colon:
         fmt = get_format(format_name)
         number = codec.decode(codec.encode(number, fmt).bits, fmt)
     if isinstance(number, Value):
         if not number.is_finite:
-            raise Error(f"epsilon = {given}: must be a number")
+            raise Error(f"epsilon = {value}: must be a number")
         number = number.as_fraction()
     if number < 0:
-        raise Error(f"epsilon = {given}: must not be negative")
+        raise Error(f"epsilon = {value}: must not be negative")
     return str(number)

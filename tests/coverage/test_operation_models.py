@@ -26,7 +26,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import Operation, Signature, signature
-from softfloat_ref.oracle.operations.formula import Formula, Term
+from softfloat_ref.oracle.operations.formula import Formula, Summand
 from softfloat_ref.oracle.operations.table import INVALID_OPERATION, Context, Outcome
 from softfloat_ref.oracle.policies import Policy, get_policy
 
@@ -153,11 +153,11 @@ def test_unreachable_is_what_enumeration_never_hits(
 @pytest.mark.parametrize(
     "formula",
     [
-        Formula((Term((0, 1)), Term((2,), minus=True))),
-        Formula((Term((0,)), Term((1,))), divisor=2),
-        Formula((Term((0, 1), minus=True),), divisor=2),
-        Formula((Term((0, 1, 2)),)),
-        Formula((Term((0, 0, 0)),)),
+        Formula((Summand((0, 1)), Summand((2,), minus=True))),
+        Formula((Summand((0,)), Summand((1,))), divisor=2),
+        Formula((Summand((0, 1), minus=True),), divisor=2),
+        Formula((Summand((0, 1, 2)),)),
+        Formula((Summand((0, 0, 0)),)),
     ],
 )
 def test_bounds_hold_for_formulas_that_no_solver_knows(formula: Formula) -> None:

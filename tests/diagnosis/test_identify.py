@@ -31,6 +31,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import NanRule
 from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.devices import DeviceError
+from softfloat_ref.units import ApproximationUnit
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def test_an_approximation_is_recognized() -> None:
             "unit tanh_bf16; c1 of segment 0: bit 6 inverted",
         ),
     ):
-        result = asked(e, lambda inputs, device=device: (device.answer(inputs[0]),), 400, has_flags=False)
+        result = asked(e, ApproximationUnit(device).answer, 400, has_flags=False)
         assert result.complete
         assert result.name == name
 

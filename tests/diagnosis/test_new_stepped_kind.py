@@ -18,7 +18,7 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.rounding_steps import answer, destination, read, rounded
+from softfloat_ref.oracle.rounding_steps import destination, read, rounded
 from softfloat_ref.oracle.steps import Do
 from softfloat_ref.units import Field, SteppedUnit
 from softfloat_ref.units.unit import FLAGS, operand, result
@@ -42,7 +42,7 @@ class WeightedUnit(SteppedUnit):
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         a, b = (do.at(name)(read, code, decoder(FP16), FP16) for name, code in zip("ab", inputs, strict=True))
-        return do(answer, do(rounded, self.exact(a, b), 0, destination(FP16, Policy())))
+        return do(rounded, self.exact(a, b), 0, destination(FP16, Policy()))
 
     @staticmethod
     def exact(a: Value, b: Value) -> Value:

@@ -22,8 +22,10 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.oracle import operations
 from softfloat_ref.oracle.approximation import Approximation, define_approximation, to_text
+from softfloat_ref.oracle.approximation_steps import approximated, polynomial, segment
 from softfloat_ref.oracle.codec import decode, encode
 from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.steps import PLAIN
 from softfloat_ref.rtl.approximation_module import memh_text, module_text
 from softfloat_ref.units import ApproximationUnit, make_unit, restored, stored
 
@@ -98,7 +100,7 @@ def test_every_result_by_rationals() -> None:
     a = defined()
     for code in [*range(0x3D00, 0x4100), *range(0xBE00, 0xC010), 0, 1, 0x7F80, 0xFF80, 0x7FC0, 0x7F81, 0x7F7F]:
         if code not in (0x8000,):
-            assert a.answer(code) == by_fractions(a, code), hex(code)
+            assert approximated(PLAIN, a, code) == by_fractions(a, code), hex(code)
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
@@ -110,7 +112,7 @@ def test_arrays(name: str) -> None:
     codes = np.concatenate(
         [codes, near, near | a.fmt.sign_bit, [0, a.fmt.sign_bit, a.fmt.inf_code, a.fmt.canonical_nan]]
     )
-    expected = [a.answer(int(c)) for c in codes]
+    expected = [approximated(PLAIN, a, int(c)) for c in codes]
     assert compute(a, codes).tolist() == expected
     assert evaluate(a, codes.reshape(2, -1)).tolist() == np.reshape(expected, (2, -1)).tolist()
 
@@ -181,7 +183,8 @@ def test_bounds_hold_for_every_operand(function: str, fmt: str, degree: int, kap
     values = sorted({decode(c, f).as_fraction() for c in range(1 << f.width) if decode(c, f).is_finite})
     most = 0
     for code in range(1 << f.width):
-        right, got = (decode(c, f) for c in (operations.evaluate(function, (code,), f).bits, a.answer(code)))
+        codes = operations.evaluate(function, (code,), f).bits, approximated(PLAIN, a, code)
+        right, got = (decode(c, f) for c in codes)
         if not right.is_finite:
             assert got[:2] == right[:2] or (got.is_nan and right.is_nan)
             continue
@@ -256,10 +259,11 @@ def test_explained_by_its_table(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text(to_text(define_approximation(BY_CODE, "t")))
     a, said = define_approximation(BY_CODE, "t"), ok("explain", "t.toml", "3f0c", cwd=tmp_path)
     rows = dict(line.split(maxsplit=1) for line in said.splitlines())
-    assert rows["result"].startswith(f"{a.answer(0x3F0C):04x} = ")
-    assert rows["polynomial"].split()[0] == str(
-        a.polynomial(a.positive.rows[a.row(0x3F0C) - a.row(a.positive.first)], a.distance(0x3F0C))
-    )
+    assert rows["result"].startswith(f"{approximated(PLAIN, a, 0x3F0C):04x} = ")
+    part = a.positive
+    row, d = segment(0x3F0C, part, a)
+    assert rows["segment"] == f"{row} of {len(part.rows)}, d = {d}"
+    assert rows["polynomial"].split()[0] == str(polynomial(part.rows[row], d, a.cuts))
     assert "no flags" in refused("explain", "t.toml", "3f0c", "--got", "3f0c", "--got-flags", "01", cwd=tmp_path)
     assert "explain needs --fmt" in refused("explain", "0.3")
 

@@ -24,7 +24,7 @@ if __name__ == "__main__":
 
 from definition import UNBOUNDED, Line, expected, past_the_end
 
-from softfloat_ref.oracle.blocks.evaluation import divided
+from softfloat_ref.oracle.blocks.evaluation import divided, dividend_bits
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.exact import Value, finite
@@ -266,7 +266,8 @@ def test_a_number_just_beside_a_multiple_of_the_scale(scale: int, above: bool) -
         more = bits - scale.bit_length()
         return finite(0, (scale << more) - (not above), -more)._replace(sticky=1)
 
-    found = divided(cut, finite(0, scale, 0), 12)
+    divisor = finite(0, scale, 0)
+    found = divided(cut(dividend_bits(divisor, 12)), divisor, 12)
     top = found.significand.bit_length()
     kept = found.significand >> (top - 12)
     assert (kept, found.exponent + top, found.sticky) == ((1 << 11, 1, 1) if above else ((1 << 12) - 1, 0, 1))

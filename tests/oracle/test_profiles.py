@@ -18,7 +18,7 @@ from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, FP32, BlockFormat, define_block_format, get_block_format
 from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, define_profile, get_profile
-from softfloat_ref.oracle.blocks.quantize import Block, dequantize_to_fp32, quantize_block, resolve, scale_of
+from softfloat_ref.oracle.blocks.quantize import QuantizedBlock, dequantize_to_fp32, quantize_block, resolve, scale_of
 from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES
 from softfloat_ref.oracle.codec import decode, to_value
 
@@ -112,7 +112,7 @@ def test_scale_formats_wider_than_a_byte() -> None:
 # -- what peers do differently ---------------------------------------------------------------------------------------
 
 
-def one(x: float, fmt: str, profile: str, *more: float) -> Block:
+def one(x: float, fmt: str, profile: str, *more: float) -> QuantizedBlock:
     return quantize_block([to_value(v, 0) for v in (x, *more)], fmt, profile)
 
 

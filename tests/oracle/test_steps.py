@@ -159,6 +159,11 @@ def test_every_step_inside_a_rounding_is_known() -> None:
     assert {place, round_up, magnitude} < STEPS[rounded].inside
 
 
+@pytest.mark.parametrize("name", sorted({x.name for x in STEPS.values()} - {"half", "next", "quarter"}))
+def test_a_name_has_one_kind_of_value(name: str) -> None:
+    assert len({x.kind for x in STEPS.values() if x.name == name}) == 1
+
+
 def test_the_names_of_steps_are_listed() -> None:
     """In docs/design.md, under Steps; those of this module are not."""
     text = (Path(__file__).parents[2] / "docs" / "design.md").read_text(encoding="utf-8")

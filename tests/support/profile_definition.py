@@ -19,7 +19,7 @@ from gmpy2 import mpq
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import CHOICES, Profile
-from softfloat_ref.oracle.blocks.quantize import Block, quantize_block, resolve
+from softfloat_ref.oracle.blocks.quantize import QuantizedBlock, quantize_block, resolve
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
@@ -204,18 +204,18 @@ class Definition:
         keeps = self.profile.negative_zero == "keep" or (self.profile.negative_zero == "drop-given" and not x.is_zero)
         return self.fmt.element.sign_bit if x.sign and self.fmt.element.negative_zero and keeps else 0
 
-    def quantize(self, values: list[Value]) -> Block:
+    def quantize(self, values: list[Value]) -> QuantizedBlock:
         policy = Policy(rounding=self.profile.rounding)
         code = self.block_scale(values)
         scale = decode(code, self.fmt.scale)
         if scale.is_nan and self.profile.special_codes == "nan":
             nan = max(self.fmt.element.canonical_nan, 0)
-            return Block(code, (nan,) * len(values), (0,) * len(values))
+            return QuantizedBlock(code, (nan,) * len(values), (0,) * len(values))
         if scale.is_nan:
             numbers = Definition(self.fmt, self.profile.replace(scale_high="largest"), self.tensor_scale)
             scale = decode(numbers.block_scale([v for v in values if v.is_finite]), self.fmt.scale)
         found = [self.element(v, scale, policy) for v in self.flushed(values)]
-        return Block(code, tuple(c for c, _ in found), tuple(f for _, f in found))
+        return QuantizedBlock(code, tuple(c for c, _ in found), tuple(f for _, f in found))
 
 
 def rounded(x: mpq, scale: Format) -> int:

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels.opcodes import PLAIN_TARGET
-from softfloat_ref.oracle.accumulate.dots import Setting
+from softfloat_ref.oracle.accumulate.dots import Accumulation
 from softfloat_ref.oracle.accumulate.evaluate import narrowed, unit_target
 from softfloat_ref.oracle.accumulate.trees import (
     RESULT,
+    Addends,
     Chain,
     Fuse,
     Node,
     Pairs,
-    Part,
     Products,
     Round,
     Running,
@@ -90,7 +90,7 @@ class Program:
 
 @dataclass
 class _Builder:
-    setting: Setting
+    setting: Accumulation
     step: int
     extra: int  # bits that scales add to a product's significand
     code: list[list[int]] = field(default_factory=list)
@@ -123,9 +123,9 @@ class _Builder:
 
     def fuse(self, node: Fuse) -> int:
         terms = [(x, part) for part in node.parts for x in self.terms(part.node)]
-        return self.emit_fuse(terms or [(self.step + 1, Part(Zero()))], node)
+        return self.emit_fuse(terms or [(self.step + 1, Addends(Zero()))], node)
 
-    def emit_fuse(self, terms: list[tuple[int, Part]], node: Fuse) -> int:
+    def emit_fuse(self, terms: list[tuple[int, Addends]], node: Fuse) -> int:
         if any(x in self.cut for x, _ in terms):
             raise NoProgram("an exact sum inside a sum")
         bits = [node.bits if part.bits is None else part.bits for _, part in terms]
@@ -160,7 +160,7 @@ class _Builder:
             self.cut.add(out)
         return out
 
-    def _narrow(self, terms: list[tuple[int, Part]]) -> bool:
+    def _narrow(self, terms: list[tuple[int, Addends]]) -> bool:
         """Whether an exact sum of products is expected to fit 62 bits, disregarding the exponents of scales."""
         a, b = self.setting.formats
         low = a.emin - a.mantissa_bits + b.emin - b.mantissa_bits
@@ -185,7 +185,7 @@ class _Builder:
         return terms
 
     def add(self, x: int, y: int) -> int:
-        plain = Part(Zero())
+        plain = Addends(Zero())
         return self.emit_fuse([(x, plain), (y, plain)], Fuse((plain,)))
 
     def emit_round(self, x: int, to: To) -> int:
@@ -205,7 +205,7 @@ class _Builder:
         return narrowed(self.setting.result if to.fmt == RESULT else get_format(to.fmt), to.kept)
 
 
-def compile_tree(setting: Setting, count: int, product_bits: int) -> Program:
+def compile_tree(setting: Accumulation, count: int, product_bits: int) -> Program:
     """The program of a setting for `count` products, each of at most `product_bits` significand bits. Raises
     NoProgram."""
     unit, result = setting.accumulator, setting.result
@@ -233,6 +233,6 @@ def compile_tree(setting: Setting, count: int, product_bits: int) -> Program:
     )
 
 
-def _name(root: Round, setting: Setting) -> str:
+def _name(root: Round, setting: Accumulation) -> str:
     to = root.choice(setting.result.name)
     return setting.result.name if to.fmt == RESULT else to.fmt

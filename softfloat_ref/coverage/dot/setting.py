@@ -11,7 +11,7 @@ from softfloat_ref.coverage.codes import TailPlace, nearest, operand, place_of
 from softfloat_ref.coverage.engine.framework import BaseSetting, Line, Model
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate import Accumulator
-from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, first_running, products, setting
+from softfloat_ref.oracle.accumulate.dots import Accumulation, Operand, accumulate, first_running, products, setting
 from softfloat_ref.oracle.accumulate.evaluate import unit_target
 from softfloat_ref.oracle.accumulate.terms import Term, number, operand_decoder
 from softfloat_ref.oracle.accumulate.trees import Fuse, walk
@@ -43,7 +43,7 @@ class DotSetting(BaseSetting):
     def events(self, line: Line) -> DotEvents:
         return DotEvents(self, line)
 
-    def by(self, accumulator: Accumulator) -> Setting:
+    def by(self, accumulator: Accumulator) -> Accumulation:
         """The same dot products by another accumulator. Raises Error if it does not support them."""
         return setting(self.a, self.b, accumulator, self.unit.out, self.c, extrapolate=True)
 
@@ -193,14 +193,14 @@ class DotEvents:
     @cached_property
     def addend(self) -> Term:
         """c, as the first step sees it."""
-        return first_running(self.where.setting, self.c, None)[0]
+        return first_running(self.where.setting, self.c)[0]
 
     @cached_property
     def result(self) -> tuple[int, int]:
         """Code and flags, from the oracle."""
         return self.by(self.where.setting)
 
-    def by(self, s: Setting) -> tuple[int, int]:
+    def by(self, s: Accumulation) -> tuple[int, int]:
         """Code and flags by an accumulator."""
         return accumulate(s, products(s, self.a, self.b), self.c)
 

@@ -19,7 +19,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value, finite
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.curve import Curve
-from softfloat_ref.oracle.operations.formula import Term
+from softfloat_ref.oracle.operations.formula import Summand
 
 _MOST_SHIFT: Final = 1 << 16
 UNBOUNDED: Final = 1 << 30  # stands for no bound: of bits, of exponents and, negative, of a unit
@@ -78,7 +78,7 @@ def precisions(where: OperationSetting) -> tuple[int, int]:
 _ONE = Span(finite(0, 1, 0), finite(0, 1, 0), 0, 1, False)
 
 
-def _of_term(term: Term, operands: list[Span]) -> Span:
+def _of_term(term: Summand, operands: list[Span]) -> Span:
     """The magnitudes of a product; negative: whether its operands have signs."""
 
     def times(x: Span, y: Span) -> Span:

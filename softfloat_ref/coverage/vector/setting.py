@@ -15,7 +15,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, target
 from softfloat_ref.oracle.exact import INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.vector_functions import Given, Lanes
+from softfloat_ref.oracle.vector_functions import Lanes, OperandValues
 from softfloat_ref.oracle.vector_functions.exponentials import scores
 from softfloat_ref.units import VectorUnit
 from softfloat_ref.units.unit import split
@@ -132,7 +132,7 @@ class VectorEvents:
         return {f.name: own for f, own in split(self.where.operands, self.line)}
 
     @cached_property
-    def values(self) -> Given:
+    def values(self) -> OperandValues:
         """The operands that have a format of their own."""
         flush = self.where.unit.policy.flush_inputs
         return {name: [*map(decoder(f, flush), self.codes[name])] for name, f in self.where.formats.items()}

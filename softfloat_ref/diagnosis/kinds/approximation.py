@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from softfloat_ref.diagnosis.approximation_defects import approximation_defects, entries_suggested_by
 from softfloat_ref.diagnosis.candidates import Question
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs
+from softfloat_ref.diagnosis.defects import Faulty
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, register
 from softfloat_ref.diagnosis.kinds.operation import EXHAUSTIVE_BITS
 from softfloat_ref.diagnosis.spaces import Space
@@ -17,11 +18,14 @@ from softfloat_ref.units import ApproximationUnit
 class ApproximationSpace(Space[ApproximationUnit]):
     """The unit itself, and its defects."""
 
+    def model_of(self, unit: ApproximationUnit) -> Model:
+        return Faulty(unit)
+
     def defects_of(self, unit: ApproximationUnit) -> Iterator[Hypothesis]:
         return approximation_defects(unit)
 
     def suggested(self, point: ApproximationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        return entries_suggested_by(point.approximation, cases)
+        return entries_suggested_by(point, cases)
 
 
 @register(ApproximationUnit)

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, as_model
-from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, places, register
+from softfloat_ref.diagnosis.block_defects import lane_defects
+from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
+from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
 from softfloat_ref.diagnosis.policy_space import PolicySpace
+from softfloat_ref.diagnosis.rounding_defects import stepped_defects
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.blocks.evaluation import BlockEvaluation, divided
-from softfloat_ref.oracle.codec import decoder, encode, encoder
+from softfloat_ref.oracle.blocks.evaluation import divided
+from softfloat_ref.oracle.blocks.quantize import used_scale
+from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, Specials
+from softfloat_ref.oracle.rounding_steps import read
+from softfloat_ref.oracle.steps import Change
 from softfloat_ref.units import BlockOperationUnit
+from softfloat_ref.units.unit import LETTERS
 
 _SATURATED: Final = Policy(overflow="sat-finite")  # type: ignore[arg-type]
-
-
-class _Multiplied(BlockEvaluation):
-    """Multiplies by the result's scale."""
-
-    def result(self, values: Sequence[Value], scale: Value | None) -> Value:
-        value = self.element(values)
-        return exact.multiply(value, scale) if scale and scale.is_finite and value.is_finite else value
-
-
-class _Twice(BlockEvaluation):
-    """Rounds a lane to the result's format before it divides by the scale."""
-
-    def result(self, values: Sequence[Value], scale: Value | None) -> Value:
-        rounded = decoder(self.out.element)(encoder(self.out.element, self.policy)(self.element(values), 0)[0])
-        return rounded if scale is None else divided(lambda bits: rounded, scale, self.context.bits)
 
 
 @dataclass(frozen=True)
@@ -64,36 +55,47 @@ class BlockOperationSpace(PolicySpace):
             point.specials == Specials.P3109 and fmt.negative_zero,
         )
 
+    def model_of(self, unit: BlockOperationUnit) -> Model:
+        return Faulty(unit)
+
     def defects_of(self, unit: BlockOperationUnit) -> Iterator[Hypothesis]:
         return _defects(unit)
 
 
 def _defects(unit: BlockOperationUnit) -> Iterator[Hypothesis]:
-    """Scales that are left out or used in another way. A scale of the result is always copied."""
-    copied = int(unit.evaluation.out.scale is not None)
-    for at, f in places(unit.inputs):
-        if f.role != "operand" or "scale" not in f.name:
-            continue
-        of = "of the result" if f.name == "scale" else f"of operand {f.name[0]}"
-        one = encode(1, f.fmt, _SATURATED).bits if f.fmt else 0
+    """Scales that are left out or used in another way, lanes in another order, and the defects of the steps."""
+    evaluation = unit.evaluation
+    for letter, side in zip(LETTERS, evaluation.sides, strict=False):
+        if side.scale is not None:
+            read_one = replaced(read, lambda here, right, code, decode, fmt: right(_one(fmt), decode, fmt))
+            yield _of_scale(unit, f"of operand {letter}", *within(f"{letter}_scale", [read_one]))
+    if unit.row.takes_scale and evaluation.out.scale is not None:
+        use_one = replaced(used_scale, lambda here, right, code, fmt: right(_one(fmt), fmt))
+        yield _of_scale(unit, "of the result", use_one)
+        multiplied = replaced(divided, lambda here, right, x, scale, bits: _multiplied(x, scale))
+        text = "multiplies by the result's scale instead of dividing"
+        yield defective(unit, "multiplied by the scale", text, multiplied, size=3)
+        back, to = decoder(evaluation.out.element), evaluation.destination
+        twice = replaced(divided, lambda here, right, x, scale, bits: right(back(to.encode(x, 0)[0]), scale, bits))
+        text = "rounds to the result's format before it divides by the scale"
+        yield defective(unit, "rounded before the scale", text, twice, size=3)
+    if unit.row.to != "value":
+        yield from lane_defects(unit, unit.size)
+    yield from stepped_defects(unit)
 
-        def left_out(inputs: Inputs, at: int = at, one: int = one) -> Sequence[int]:
-            other = unit.answer((*inputs[:at], one, *inputs[at + 1 :]))
-            return (*unit.answer(inputs)[:copied], *other[copied:])
 
-        yield Hypothesis(f"scale {of} left out", f"leaves the scale {of} out", as_model(left_out), size=3)
-    for kind, name, text in (
-        (_Multiplied, "multiplied by the scale", "multiplies by the result's scale instead of dividing"),
-        (_Twice, "rounded before the scale", "rounds to the result's format before it divides by the scale"),
-    ):
-        wrong = kind(*(getattr(unit.evaluation, f.name) for f in dataclasses.fields(BlockEvaluation)))
+def _of_scale(unit: BlockOperationUnit, of: str, *changes: Change) -> Hypothesis:
+    return defective(unit, f"scale {of} left out", f"leaves the scale {of} out", *changes, size=3)
 
-        def answer(inputs: Inputs, evaluation: BlockEvaluation = wrong) -> Sequence[int]:
-            block = evaluation.run(*unit.taken(inputs))
-            return block.scale, *block.codes
 
-        if unit.row.takes_scale:
-            yield Hypothesis(name, text, as_model(answer), size=3)
+@lru_cache(maxsize=64)
+def _one(fmt: Format) -> int:
+    """The code of one, or of the number next to it."""
+    return encode(1, fmt, _SATURATED).bits
+
+
+def _multiplied(x: Value, scale: Value) -> Value:
+    return exact.multiply(x, scale) if scale.is_finite and x.is_finite else x
 
 
 @register(BlockOperationUnit)

@@ -1,26 +1,27 @@
-"""Dot products: accumulators, the named ones and those with one change of the tree or of a field; and their defects."""
+"""Dot and matrix products: accumulators, the named ones and those with one change of the tree or of a field; and their defects."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.conditions import Feature, of_code
-from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by
+from softfloat_ref.diagnosis.defects import Faulty
+from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by, product_defects
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
 from softfloat_ref.oracle.accumulate.dots import accumulate, products
-from softfloat_ref.oracle.accumulate.evaluate import Rounding, Step
+from softfloat_ref.oracle.accumulate.evaluate import TreeEvaluator, TreeRounding
 from softfloat_ref.oracle.accumulate.terms import Term
 from softfloat_ref.oracle.accumulate.trees import Node, Round, To, walk
 from softfloat_ref.oracle.formats import Format, get_format
-from softfloat_ref.units import DotUnit
+from softfloat_ref.units import DotUnit, MatmulUnit
 
 _MOST_QUESTIONS: Final = 2048  # number of questions whose products are cached
 _MOST_STEPS: Final = 8192  # number of cached steps of an accumulator
@@ -118,6 +119,51 @@ class AccumulatorSpace(Space[Accumulator]):
         return dot_defects(unit, self.model_of)
 
 
+@dataclass(frozen=True)
+class MatmulSpace(Space[Accumulator]):
+    """The accumulators of a matrix product: those of its dot products."""
+
+    kind: ClassVar[str] = "accumulator"
+
+    @cached_property
+    def dots(self) -> AccumulatorSpace:
+        """The space of its dot products."""
+        return AccumulatorSpace(self.unit.dot, self.source)
+
+    @property
+    def base(self) -> Accumulator:
+        return self.unit.dot.accumulator  # type: ignore[no-any-return]
+
+    def named(self) -> Iterator[Accumulator]:
+        return self.dots.named()
+
+    def changes(self, point: Accumulator) -> Iterator[Accumulator]:
+        return self.dots.changes(point)
+
+    def text(self, point: Accumulator) -> str:
+        return self.dots.text(point)
+
+    def key(self, point: Accumulator) -> Hashable:
+        return self.dots.key(point)
+
+    def description(self, point: Accumulator) -> str:
+        return self.dots.description(point)
+
+    def size(self, point: Accumulator) -> int:
+        return self.dots.size(point)
+
+    def unit_of(self, point: Accumulator) -> MatmulUnit:
+        return replace(self.unit, dot=self.dots.unit_of(point))  # type: ignore[no-any-return]
+
+    def model_of(self, unit: MatmulUnit) -> Model:
+        return Faulty(unit)
+
+    def defects_of(self, unit: MatmulUnit) -> Iterator[Hypothesis]:
+        for h in product_defects(unit.dot):
+            if isinstance(h.model, Faulty):
+                yield h._replace(model=replace(h.model, unit=unit))
+
+
 @register(DotUnit)
 class DiagnosedDot(DiagnosedKind):
     """A dot product."""
@@ -136,12 +182,21 @@ class DiagnosedDot(DiagnosedKind):
         return f"dot of {unit.k} {'_'.join(dict.fromkeys((unit.a.name, unit.b.name)))} to {unit.out.name}"
 
 
+@register(MatmulUnit)
+class DiagnosedMatmul(DiagnosedKind):
+    """A matrix product."""
+
+    tried: ClassVar[str] = "accumulator or listed defect"
+    choices: ClassVar[type[Space[Any]]] = MatmulSpace
+    unit: MatmulUnit
+
+
 # -- the answers of many accumulators --------------------------------------------------------------------------------
 
 
 @dataclass
-class RememberedStep(Step):
-    """A step that looks up its terms in a cache. memo: for the terms of a step, the tree's result, code and flags."""
+class RememberedTree(TreeEvaluator):
+    """A tree that looks up its terms in a cache. memo: for the terms of a step, the tree's result, code and flags."""
 
     memo: Memo = field(default_factory=dict)
 
@@ -167,8 +222,8 @@ def dot_model(unit: DotUnit, known: Products) -> Model:
     setting, accumulator = unit.setting, unit.accumulator
     alike = accumulator.flush_inputs, accumulator.product_limit, accumulator.product_exponent
     memo: Memo = {}
-    roundings: dict[To, Rounding] = {}
-    make = partial(RememberedStep, memo=memo, roundings=roundings)
+    roundings: dict[To, TreeRounding] = {}
+    make = partial(RememberedTree, memo=memo, roundings=roundings)
 
     def model(inputs: Inputs) -> Output | None:
         codes = tuple(inputs)

@@ -67,10 +67,10 @@ def parse_operand_formats(fmt: Any) -> tuple[FormatName | None, FormatName | Non
         if "=" not in fmt:
             return fmt, fmt, None
         usage = "write one FORMAT, or a=FORMAT,b=FORMAT[,c=FORMAT]"
-        given = assignments.parse(fmt, f"formats {fmt!r}", "abc", usage=usage)
-        if not {"a", "b"} <= given.keys():
-            raise Error(f"formats {fmt!r}: no format for {'b' if 'a' in given else 'a'}")
-        return given["a"], given["b"], given.get("c")
+        names = assignments.parse(fmt, f"formats {fmt!r}", "abc", usage=usage)
+        if not {"a", "b"} <= names.keys():
+            raise Error(f"formats {fmt!r}: no format for {'b' if 'a' in names else 'a'}")
+        return names["a"], names["b"], names.get("c")
     if isinstance(fmt, Sequence) and len(fmt) in (2, 3):
         return fmt[0], fmt[1], fmt[2] if len(fmt) == 3 else None
     raise Error(f"give one format, or one for each of a and b (and c), not {fmt!r}")

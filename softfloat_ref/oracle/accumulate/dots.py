@@ -9,7 +9,7 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.catalogue import ACCUMULATORS
-from softfloat_ref.oracle.accumulate.evaluate import Stage, Step
+from softfloat_ref.oracle.accumulate.evaluate import TreeEvaluator
 from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.accumulate.terms import (
     ONE,
@@ -66,7 +66,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Accumulation:
     """A dot product with everything resolved except the operands' values."""
 
     accumulator: Accumulator
@@ -95,28 +95,31 @@ def operand(
         fmt, scales, codes = codes.fmt, codes.scales, codes.codes
     if fmt is None:
         raise Error(f"{name}: the codes have no format; give one")
-    found = any_format(fmt)
-    element = found.element if isinstance(found, BlockFormat) else found
-    given = _sequence(codes, name)
-    if len(given) > MAX_PRODUCTS:
-        raise Error(f"{name}: {len(given)} codes; a dot product takes at most {MAX_PRODUCTS}")
-    numbers = _checked(given, element, name)
-    if not isinstance(found, BlockFormat):
+    resolved = any_format(fmt)
+    element = resolved.element if isinstance(resolved, BlockFormat) else resolved
+    listed = _sequence(codes, name)
+    if len(listed) > MAX_PRODUCTS:
+        raise Error(f"{name}: {len(listed)} codes; a dot product takes at most {MAX_PRODUCTS}")
+    numbers = _checked(listed, element, name)
+    if not isinstance(resolved, BlockFormat):
         if scales is not None or tensor_scale is not None:
-            raise Error(f"{name}: {found.name} has no block scales; give a block format, such as mxfp8")
-        return Operand(found, numbers)
+            raise Error(f"{name}: {resolved.name} has no block scales; give a block format, such as mxfp8")
+        return Operand(resolved, numbers)
     if scales is None:
-        raise Error(f"{name}: {found.name} needs its scales, one code for each block of {found.size_name}")
-    factors = _checked(_sequence(scales, f"{name}'s scales"), found.scale, f"{name}'s scales")
-    blocks = -(-len(numbers) // found.size) if found.size > 0 else 1
+        raise Error(f"{name}: {resolved.name} needs its scales, one code for each block of {resolved.size_name}")
+    factors = _checked(_sequence(scales, f"{name}'s scales"), resolved.scale, f"{name}'s scales")
+    blocks = -(-len(numbers) // resolved.size) if resolved.size > 0 else 1
     if len(factors) != blocks:
-        raise Error(f"{name}: {len(factors)} scales for {len(numbers)} elements of {found.name}, which make {blocks}")
-    if tensor_scale is None and (profile or get_profile(found.profile)).two_levels:
         raise Error(
-            f"{name}: {found.name} has a scale for the tensor besides those of blocks; give it, or 1.0 to leave it out"
+            f"{name}: {len(factors)} scales for {len(numbers)} elements of {resolved.name}, which make {blocks}"
+        )
+    if tensor_scale is None and (profile or get_profile(resolved.profile)).two_levels:
+        raise Error(
+            f"{name}: {resolved.name} has a scale for the tensor besides those of blocks; give it, or 1.0 to leave it"
+            " out"
         )
     tensor = FP32_ONE if tensor_scale is None else tensor_scale_code(tensor_scale, f"{name}: a tensor scale")
-    return Operand(element, numbers, found.scale, factors, found.size, tensor)
+    return Operand(element, numbers, resolved.scale, factors, resolved.size, tensor)
 
 
 def _checked(codes: Sequence[Any], fmt: Format, name: str) -> tuple[int, ...]:
@@ -137,7 +140,7 @@ def _sequence(codes: Any, name: str) -> Sequence[Any]:
 
 def setting(
     a: Operand, b: Operand, accumulator: Accumulator, out: Format, c: Format | None = None, *, extrapolate: bool = False
-) -> Setting:
+) -> Accumulation:
     """Resolve everything except the values. Raises Error if operands, formats and accumulator do not fit together.
 
     extrapolate: accept operand formats that the unit does not support.
@@ -164,9 +167,9 @@ def setting(
                 f"{accumulator.name} holds its operands in {wide.name}, which does not have all of {x.fmt.name}"
             )
     result = accumulator.result_format(out)
-    found = Setting(accumulator, (a.fmt, b.fmt), out if c is None else c, result, out, _block(a, b))
-    _check_steps(found, len(a.codes))
-    return found
+    complete = Accumulation(accumulator, (a.fmt, b.fmt), out if c is None else c, result, out, _block(a, b))
+    _check_steps(complete, len(a.codes))
+    return complete
 
 
 def _other_units(unit: Accumulator, a: Operand, b: Operand) -> str:
@@ -179,12 +182,12 @@ def _other_units(unit: Accumulator, a: Operand, b: Operand) -> str:
     ]
     words = unit.name.split("-")
     for length in (2, 1):
-        if found := [name for name in able if name.split("-")[:length] == words[:length]]:
-            return f"units of {'-'.join(words[:length])} that do: {', '.join(found)}; "
+        if names := [name for name in able if name.split("-")[:length] == words[:length]]:
+            return f"units of {'-'.join(words[:length])} that do: {', '.join(names)}; "
     return ""
 
 
-def _check_steps(s: Setting, count: int) -> None:
+def _check_steps(s: Accumulation, count: int) -> None:
     """Raise Error if the products take several steps but the tree does not pass the running result on."""
     size = s.accumulator.step_for(s.formats, s.result, s.block, count)
     if count > size and not s.accumulator.adds_c:
@@ -194,14 +197,14 @@ def _check_steps(s: Setting, count: int) -> None:
         )
 
 
-def check_c(s: Setting, c: int) -> int:
+def check_c(s: Accumulation, c: int) -> int:
     """c, if the accumulator adds it, or if it is +0, which has no effect. Raises Error otherwise."""
     if c and not s.accumulator.adds_c:
         raise Error(f"{_named(s)} does not add c, so {s.c.hex(c)} would be lost; {_ADD_C}, or give no c")
     return c
 
 
-def _named(s: Setting) -> str:
+def _named(s: Accumulation) -> str:
     return f"accumulator {s.accumulator.name[:60]!r}"
 
 
@@ -225,7 +228,7 @@ def in_order(terms: list[Term]) -> list[Term]:
     return terms
 
 
-def products(s: Setting, a: Operand, b: Operand, do: Do = PLAIN) -> list[Term]:
+def products(s: Accumulation, a: Operand, b: Operand, do: Do = PLAIN) -> list[Term]:
     """The terms of all products, in order."""
     unit = s.accumulator
     decode_a, decode_b = (unit.decoder(f) for f in s.formats)
@@ -244,33 +247,36 @@ def products(s: Setting, a: Operand, b: Operand, do: Do = PLAIN) -> list[Term]:
 
 
 def accumulate(
-    s: Setting,
-    terms: Sequence[Term],
-    c: int,
-    stages: list[Stage] | None = None,
-    make: Callable[..., Step] = Step,
-    do: Do = PLAIN,
+    s: Accumulation, terms: Sequence[Term], c: int, make: Callable[..., TreeEvaluator] = TreeEvaluator, do: Do = PLAIN
 ) -> tuple[int, int]:
-    """Sum the products and c; returns the result's code and flags. stages: a list to append trace stages to. make: the
-    class that evaluates the tree."""
+    """Sum the products and c; returns the result's code and flags. make: the class that evaluates the tree."""
+    _, code, flags = accumulated(s, terms, c, make, do)
+    return code, flags
+
+
+def accumulated(
+    s: Accumulation, terms: Sequence[Term], c: int, make: Callable[..., TreeEvaluator] = TreeEvaluator, do: Do = PLAIN
+) -> tuple[list[int], int, int]:
+    """The running result after each step, the result's code, and the flags."""
     unit, result = s.accumulator, s.result
     size = unit.step_for(s.formats, result, s.block, len(terms))
     decode = operand_decoder(result, unit.flush_inputs)
-    running, flags = first_running(s, c, stages, do)
-    tree = make(unit, result, stages=stages, do=do)
+    running, flags = first_running(s, c, do)
+    code, codes = 0, []
+    tree = make(unit, result, do=do, count=int(_converts_c(s)))
     for start in range(0, len(terms), size):
         padded = [*terms[start : start + size], *(_padding(k) for k in range(len(terms), start + size))]
         tree.products, tree.running = padded, running
-        mark = len(stages or ())
         tree.terms(unit.root)
-        running = number(decode(tree.code), result, "c")
-        for stage in (stages or ())[mark:]:
-            stage["step"] = start // size
-    code, flags = tree.code, flags | tree.flags
+        code = do(running_result, tree.code)
+        codes.append(code)
+        running = number(decode(code), result, "c")
+    flags |= tree.flags
     if s.out != result:
-        code, more = _convert(running, s, code, stages, do)
+        value = decoder(result)(code)
+        code, more = do.at("convert")(rounded, value, 0, destination(s.out, Policy(nan=unit.nan)))
         flags |= more
-    return code, flags if unit.flags else 0
+    return codes, code, flags if unit.flags else 0
 
 
 def _padding(k: int) -> Term:
@@ -280,41 +286,28 @@ def _padding(k: int) -> Term:
 ZERO_PRODUCT: Final = product(exact.zero(0), exact.zero(0), 0, ONE, None, "")
 
 
-def first_running(s: Setting, c: int, stages: list[Stage] | None, do: Do = PLAIN) -> tuple[Term, int]:
+@step("running result", "code")
+def running_result(code: int) -> int:
+    """The result of the steps so far, which the next one adds to its products."""
+    return code
+
+
+def _converts_c(s: Accumulation) -> bool:
+    """Whether c is rounded to the running result's format."""
+    return s.c != s.result and s.accumulator.c != "own"
+
+
+def first_running(s: Accumulation, c: int, do: Do = PLAIN) -> tuple[Term, int]:
     """c as the first step receives it, and the flags raised if it is rounded to the running result's format."""
     unit, in_c = s.accumulator, do.at("c")
-    if s.c == s.result or unit.c == "own":
+    if not _converts_c(s):
         return number(in_c(read, c, operand_decoder(s.c, unit.flush_inputs), s.c), s.c, "c"), 0
     value = in_c(read, c, decoder(s.c), s.c)
     code, flags = in_c(rounded, value, 0, destination(s.result, Policy(nan=unit.nan)))
-    if stages is not None:
-        stages.append(_round_stage(value, "c", s.result, code, flags))
     return number(operand_decoder(s.result, unit.flush_inputs)(code), s.result, "c"), flags
 
 
-def _convert(running: Term, s: Setting, code: int, stages: list[Stage] | None, do: Do) -> tuple[int, int]:
-    """The result rounded once more (rne), to an output format that the running result cannot have."""
-    value = decoder(s.result)(code)
-    code, flags = do.at("convert")(rounded, value, 0, destination(s.out, Policy(nan=s.accumulator.nan)))
-    if stages is not None:
-        stages.append(_round_stage(value, "result", s.out, code, flags))
-    return code, flags
-
-
-def _round_stage(value: Any, label: str, fmt: Format, code: int, flags: int) -> Stage:
-    return {
-        "stage": "convert",
-        "input": value,
-        "label": label,
-        "format": fmt,
-        "rounding": "rne",
-        "kept": None,
-        "code": code,
-        "flags": flags,
-    }
-
-
-def run(s: Setting, a: Operand, b: Operand, c: int, stages: list[Stage] | None = None) -> Encoded:
+def run(s: Accumulation, a: Operand, b: Operand, c: int) -> Encoded:
     """The dot product of checked operands."""
-    bits, flags = accumulate(s, products(s, a, b), check_code(c, s.c), stages)
+    bits, flags = accumulate(s, products(s, a, b), check_code(c, s.c))
     return Encoded(bits, FLAGS[flags])

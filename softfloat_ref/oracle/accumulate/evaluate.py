@@ -6,18 +6,18 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.model import Accumulator
 from softfloat_ref.oracle.accumulate.terms import Decode, Term, number
 from softfloat_ref.oracle.accumulate.trees import (
     RESULT,
+    Addends,
     Chain,
     Fuse,
     Node,
     Pairs,
-    Part,
     Products,
     Round,
     Running,
@@ -29,12 +29,11 @@ from softfloat_ref.oracle.exact import FINITE, GENERATED, INF, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, INVALID
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations.table import nan_operand
-from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.policies import NanRule, Policy
 from softfloat_ref.oracle.rounding import Target, align
 from softfloat_ref.oracle.rounding_steps import Destination, destination, rounded
 from softfloat_ref.oracle.steps import PLAIN, Do, step
 
-Stage = dict[str, Any]
 PLUS_ZERO: Final = Term(exact.zero(0), 0, 0, True, (exact.zero(0),), False, "zero")
 
 
@@ -44,24 +43,51 @@ def unit_target(fmt: Format, policy: Policy, overflow: str) -> Target:
 
 
 @lru_cache(maxsize=256)
-def narrowed(fmt: Format, kept: int | None) -> Format:
+def narrowed(fmt: Format, bits: int | None) -> Format:
     """The format reduced to `kept` mantissa bits."""
-    return fmt if kept is None else dataclasses.replace(fmt, name=f"{fmt.name}_{kept}", mantissa_bits=kept)
+    return fmt if bits is None else dataclasses.replace(fmt, name=f"{fmt.name}_{bits}", mantissa_bits=bits)
 
 
-class Rounding(NamedTuple):
+class TreeRounding(NamedTuple):
     """A To with its format resolved. held: the result's format, in which the code is held if fewer bits are kept."""
 
+    by: To
     to: Destination
     decode: Decode
     held: Destination | None
 
 
-@dataclass
-class Step:
-    """The values on which a tree is evaluated, and the flags raised so far. stages: filled if it is a list.
+@step("stored sum", "code")
+def stored(code: int, value: Value, rounding: TreeRounding, label: str) -> int:
+    """The code in which a rounded sum is held. label: of what was rounded."""
+    return code if rounding.held is None else rounding.held.encode(value, 0)[0]
 
-    All steps of a dot product share one Step: products and running are replaced for each step.
+
+@step("special sum", "value and flags")
+def special(terms: list[Term], rule: NanRule) -> tuple[Value, int]:
+    """The NaN or Inf that results from terms that are not all finite, and the flags raised."""
+    invalid = any(x.invalid for x in terms)
+    products = [v for x in terms if len(x.operands) != 1 for v in x.operands]
+    others = [v for x in terms if len(x.operands) == 1 for v in x.operands]
+    order = others + products if rule.addend_first else products + others
+    if any(v.kind == NAN for v in order):
+        value, flags = nan_operand(rule, order)
+        if invalid and not flags:
+            flags = 0 if rule.fma_quiet else INVALID
+            value = GENERATED if rule.fma_generated else value
+        return value, flags
+    signs = {x.value.sign for x in terms if x.value.kind == INF}
+    if invalid or len(signs) > 1:
+        return GENERATED, INVALID
+    return exact.inf(signs.pop()), 0
+
+
+@dataclass
+class TreeEvaluator:
+    """The values on which a tree is evaluated, and the flags raised so far.
+
+    All steps of a dot product share one: products and running are replaced for each step. count: of the sums and
+    roundings so far, by which their results are labelled where they are recorded.
     """
 
     accumulator: Accumulator
@@ -69,9 +95,9 @@ class Step:
     products: Sequence[Term] = ()
     running: Term = PLUS_ZERO
     flags: int = 0
-    stages: list[Stage] | None = None
+    count: int = 0
     code: int = dataclasses.field(init=False)  # the code of the last rounding
-    roundings: dict[To, Rounding] = dataclasses.field(default_factory=dict)
+    roundings: dict[To, TreeRounding] = dataclasses.field(default_factory=dict)
     do: Do = PLAIN
 
     def terms(self, node: Node) -> list[Term]:
@@ -118,46 +144,36 @@ class Step:
         return self.fuse_terms(PLAIN_FUSE, [(x, PLAIN_PART) for x in terms])
 
     def label(self) -> str:
-        """The label of the next stage in a trace."""
-        return "" if self.stages is None else f"s{len(self.stages)}"
+        """The label of the next sum or rounding in a trace."""
+        if self.do is PLAIN:
+            return ""
+        self.count += 1
+        return f"s{self.count - 1}"
 
     # -- Round -------------------------------------------------------------------------------------------------------
 
     def to_format(self, term: Term, to: To, last: bool) -> Term:
         """A term rounded to a format. last: by the root of the tree."""
-        own, decode, held = self.roundings.get(to) or self.make_rounding(to)
-        value = term.value if term.value.kind == FINITE else self.special([term])
-        code, flags = self.do.at("sums", "last" if last else "inner")(rounded, value, 0, own)
-        self.flags |= flags
-        result = number(decode(code), own.fmt, self.label())
-        self.code = code if held is None else held.encode(result.value, 0)[0]
-        if self.stages is not None:
-            self.stages.append(
-                {
-                    "stage": "round",
-                    "input": value,
-                    "label": term.label,
-                    "format": own.fmt if held is None else held.fmt,
-                    "rounding": to.rounding,
-                    "kept": to.kept,
-                    "code": self.code,
-                    "flags": flags,
-                }
-            )
+        rounding = self.roundings.get(to) or self.make_rounding(to)
+        value, raised = (term.value, 0) if term.value.kind == FINITE else special([term], self.accumulator.nan_rule)
+        code, flags = self.do.at("sums", "last" if last else "inner")(rounded, value, 0, rounding.to)
+        self.flags |= raised | flags
+        result = number(rounding.decode(code), rounding.to.fmt, self.label())
+        self.code = self.do(stored, code, result.value, rounding, term.label)
         return result
 
-    def make_rounding(self, to: To) -> Rounding:
+    def make_rounding(self, to: To) -> TreeRounding:
         """Resolve a To and cache the result."""
         rules = self.accumulator
         fmt = self.result if to.fmt == RESULT else get_format(to.fmt)
-        kept = narrowed(fmt, to.kept)
+        narrow = narrowed(fmt, to.kept)
         policy = rules.policy(to.rounding)
         held = None
-        if kept.mantissa_bits < fmt.mantissa_bits:
+        if narrow.mantissa_bits < fmt.mantissa_bits:
             held = destination(fmt, policy, rules.overflow, rules.zero)
-        made = Rounding(destination(kept, policy, rules.overflow, rules.zero), decoder(kept), held)
-        self.roundings[to] = made
-        return made
+        rounding = TreeRounding(to, destination(narrow, policy, rules.overflow, rules.zero), decoder(narrow), held)
+        self.roundings[to] = rounding
+        return rounding
 
     # -- Fuse --------------------------------------------------------------------------------------------------------
 
@@ -166,53 +182,30 @@ class Step:
         terms = [(x, part) for part in node.parts for x in self.terms(part.node)]
         return self.fuse_terms(node, terms or [(PLUS_ZERO, PLAIN_PART)])
 
-    def fuse_terms(self, node: Fuse, terms: list[tuple[Term, Part]]) -> Term:
+    def fuse_terms(self, node: Fuse, terms: list[tuple[Term, Addends]]) -> Term:
         label = self.label()
         if any(x.value.kind != FINITE for x, _ in terms):
-            special = self.special([x for x, _ in terms])
-            if self.stages is not None:
-                self.stages.append(special_stage(special, terms))
-            return Term(special, 0, 0, False, (special,), False, label)
+            value, flags = self.do(special, [x for x, _ in terms], self.accumulator.nan_rule)
+            self.flags |= flags
+            return Term(value, 0, 0, False, (value,), False, label)
         exponents = [x.exponent for x, _ in terms if not x.empty]
         empty = not exponents
         floor = node.floor_for(self.result.name)
         if floor is not None and (node.floor_when == "always" or len(exponents) < len(terms)):
             exponents.append(floor)
         largest = max(exponents, default=0)
-        value, aligned = self.sum(node, terms, largest)
+        value, _ = self.sum(node, terms, largest)
         exponent = largest
         if node.exponent == "scale":
             exponent = max((x.scale for x, _ in terms if not x.empty), default=0)
-        if self.stages is not None:
-            self.stages.append(fuse_stage(node, terms, largest if exponents else None, value, aligned))
         return Term(value, exponent, 0, empty, (value,), False, label)
 
-    def sum(self, node: Fuse, terms: list[tuple[Term, Part]], largest: int) -> tuple[Value, list[Aligned]]:
+    def sum(self, node: Fuse, terms: list[tuple[Term, Addends]], largest: int) -> tuple[Value, list[Aligned]]:
         """The sum, and each term after alignment."""
         aligned = self.do(align_terms, terms, node, largest)
         if self.do(cut_away, aligned):
             self.flags |= INEXACT
         return self.do(total, aligned, terms, node), aligned
-
-    def special(self, terms: list[Term]) -> Value:
-        """The NaN or Inf that results from terms that are not all finite."""
-        invalid = any(x.invalid for x in terms)
-        rule = self.accumulator.nan_rule
-        products = [v for x in terms if len(x.operands) != 1 for v in x.operands]
-        others = [v for x in terms if len(x.operands) == 1 for v in x.operands]
-        order = others + products if rule.addend_first else products + others
-        if any(v.kind == NAN for v in order):
-            value, flags = nan_operand(rule, order)
-            if invalid and not flags:
-                flags = 0 if rule.fma_quiet else INVALID
-                value = GENERATED if rule.fma_generated else value
-            self.flags |= flags
-            return value
-        signs = {x.value.sign for x in terms if x.value.kind == INF}
-        if invalid or len(signs) > 1:
-            self.flags |= INVALID
-            return GENERATED
-        return exact.inf(signs.pop())
 
 
 class Aligned(NamedTuple):
@@ -223,7 +216,7 @@ class Aligned(NamedTuple):
     lost: int
 
 
-def align_term(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
+def align_term(term: Term, part: Addends, node: Fuse, largest: int) -> Aligned:
     """A term aligned for a Fuse. largest: the largest exponent M."""
     value = term.value
     bits = node.bits if part.bits is None else part.bits
@@ -238,7 +231,7 @@ def align_term(term: Term, part: Part, node: Fuse, largest: int) -> Aligned:
 
 
 @step("align", "aligned")
-def align_terms(terms: list[tuple[Term, Part]], node: Fuse, largest: int) -> list[Aligned]:
+def align_terms(terms: list[tuple[Term, Addends]], node: Fuse, largest: int) -> list[Aligned]:
     """The terms of a sum, each cut where the node cuts it below the largest exponent."""
     return [align_term(x, part, node, largest) for x, part in terms]
 
@@ -250,34 +243,14 @@ def cut_away(aligned: list[Aligned]) -> bool:
 
 
 @step("sum", "value")
-def total(aligned: list[Aligned], terms: list[tuple[Term, Part]], node: Fuse) -> Value:
+def total(aligned: list[Aligned], terms: list[tuple[Term, Addends]], node: Fuse) -> Value:
     """The exact sum of aligned terms; -0 only of terms that are all negative."""
     unit = min(a.unit for a in aligned)
-    found = sum(a.kept << (a.unit - unit) for a in aligned)
-    if found:
-        return Value(FINITE, int(found < 0), abs(found), unit)
+    units = sum(a.kept << (a.unit - unit) for a in aligned)
+    if units:
+        return Value(FINITE, int(units < 0), abs(units), unit)
     return exact.zero(min(x.value.sign for x, _ in terms))
 
 
-PLAIN_PART: Final = Part(Products())
+PLAIN_PART: Final = Addends(Products())
 PLAIN_FUSE: Final = Fuse((PLAIN_PART,))
-
-
-def special_stage(value: Value, terms: list[tuple[Term, Part]]) -> Stage:
-    """The trace entry of a sum that is NaN or Inf."""
-    return {"stage": "special", "terms": [x for x, _ in terms], "sum": value}
-
-
-def fuse_stage(
-    node: Fuse, terms: list[tuple[Term, Part]], largest: int | None, value: Value, aligned: list[Aligned]
-) -> Stage:
-    """The trace entry of a sum."""
-    return {
-        "stage": "fuse",
-        "bits": node.bits,
-        "align": node.align,
-        "largest": largest,
-        "terms": [x for x, _ in terms],
-        "aligned": aligned,
-        "sum": value,
-    }

@@ -18,11 +18,11 @@ from typing import Any, Final, NoReturn
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate.trees import (
     RESULT,
+    Addends,
     Chain,
     Fuse,
     Node,
     Pairs,
-    Part,
     Products,
     Round,
     Running,
@@ -141,10 +141,10 @@ class _Parser:
         count = self.integer()
         if count < 1:
             raise Error(f"{self.text!r}: a step has 1 or more products")
-        found = Products(((self.next_product, self.next_product + count, 1),))
+        products = Products(((self.next_product, self.next_product + count, 1),))
         self.next_product += count
-        self.counted.append(found)
-        return found
+        self.counted.append(products)
+        return products
 
     def products(self) -> Products:
         if not self.accept("["):
@@ -169,11 +169,11 @@ class _Parser:
 
     def terms(self, depth: int) -> tuple[Node, ...]:
         self.take("(")
-        found = [self.term(depth)]
+        terms = [self.term(depth)]
         while self.accept("+"):
-            found.append(self.term(depth))
+            terms.append(self.term(depth))
         self.take(")")
-        return tuple(found)
+        return tuple(terms)
 
     def fuse(self, depth: int) -> Fuse:
         self.take("(")
@@ -188,14 +188,14 @@ class _Parser:
             raise Error(f"{self.text!r}: rz and rd apply to an alignment; give F=BITS too")
         return Fuse(tuple(parts), **options)
 
-    def part(self, depth: int) -> Part:
+    def part(self, depth: int) -> Addends:
         node = self.term(depth)
         if not self.accept("@"):
-            return Part(node)
+            return Addends(node)
         bits = self.integer()
         align = self.one_of("rz", "rd") if self.accept(":") else None
         drop = self.integer() if align and self.accept(":") else None
-        return Part(node, bits, align, drop)  # type: ignore[arg-type]
+        return Addends(node, bits, align, drop)  # type: ignore[arg-type]
 
     def option(self, options: dict[str, Any]) -> None:
         match self.word("an option: F=, rz, rd, floor=, floor_when= or exponent="):
@@ -224,10 +224,10 @@ class _Parser:
     def floors(self) -> tuple[tuple[str, int], ...]:
         if re.fullmatch(r"-?\d+", self.token):
             return (("", self.integer()),)
-        found = [self.named_floor()]
+        floors = [self.named_floor()]
         while self.accept("|"):
-            found.append(self.named_floor())
-        return tuple(found)
+            floors.append(self.named_floor())
+        return tuple(floors)
 
     def named_floor(self) -> tuple[str, int]:
         name = self.format_name()
@@ -235,18 +235,18 @@ class _Parser:
         return name, self.integer()
 
     def choices(self) -> tuple[To, ...]:
-        found = [self.rounding()]
+        choices = [self.rounding()]
         while self.accept("|"):
-            found.append(self.rounding())
-        return tuple(found)
+            choices.append(self.rounding())
+        return tuple(choices)
 
     def rounding(self) -> To:
         name = self.format_name()
         mode = self.rounding_name() if self.accept(":") else "rne"
-        kept = self.integer("a number of fraction bits") if self.accept(":") else None
-        if kept is not None and not 0 <= kept <= 256:
-            raise Error(f"{self.text!r}: a format has 0 to 256 fraction bits, not {kept}")
-        return To(name, mode, kept)
+        bits = self.integer("a number of fraction bits") if self.accept(":") else None
+        if bits is not None and not 0 <= bits <= 256:
+            raise Error(f"{self.text!r}: a format has 0 to 256 fraction bits, not {bits}")
+        return To(name, mode, bits)
 
     def rounding_name(self) -> str:
         name = self.word("a rounding")
@@ -293,7 +293,7 @@ def _to_text(to: To) -> str:
     return f"{to.fmt}:{LONG.get(to.rounding, to.rounding)}" + ("" if to.kept is None else f":{to.kept}")
 
 
-def _part_text(part: Part) -> str:
+def _part_text(part: Addends) -> str:
     words = [str(part.bits)] if part.bits is not None else []
     words += [part.align] if part.align else []
     words += [str(part.drop)] if part.drop is not None else []

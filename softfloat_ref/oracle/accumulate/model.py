@@ -116,11 +116,11 @@ class Accumulator:
     @cached_property
     def steps_by_format(self) -> dict[str, int]:
         """The formats with another step."""
-        given = assignments.parse(self.steps, "steps", usage="write FORMAT=NUMBER, as tf32=8", separator=" ")
-        for size in given.values():
+        sizes = assignments.parse(self.steps, "steps", usage="write FORMAT=NUMBER, as tf32=8", separator=" ")
+        for size in sizes.values():
             if not size.isascii() or not size.isdigit():
                 raise Error(f"steps = {self.steps!r}: write FORMAT=NUMBER, as tf32=8")
-        return {_format_name(name): int(size) for name, size in given.items()}
+        return {_format_name(name): int(size) for name, size in sizes.items()}
 
     @cached_property
     def adds_c(self) -> bool:
@@ -135,16 +135,16 @@ class Accumulator:
     def result_format(self, out: Format) -> Format:
         """The format of the running result for that output format. Raises Error."""
         if RESULT in self.results or out.name in self.results:
-            kept = self.root.choice(out.name).kept
-            if kept is not None and kept > out.mantissa_bits:
+            bits = self.root.choice(out.name).kept
+            if bits is not None and bits > out.mantissa_bits:
                 raise Error(
-                    f"{self.name}: {out.name} cannot hold {kept} fraction bits; end the tree with ->{out.name}:rne"
+                    f"{self.name}: {out.name} cannot hold {bits} fraction bits; end the tree with ->{out.name}:rne"
                 )
             return out
         if self.converts:
             return get_format(self.results[0])
-        given = " or ".join(self.results)
-        raise Error(f"{self.name} gives {given}, not {out.name}; convert its result in a separate step")
+        formats = " or ".join(self.results)
+        raise Error(f"{self.name} gives {formats}, not {out.name}; convert its result in a separate step")
 
     def step_for(self, operands: tuple[Format, Format], result: Format, block: int, count: int) -> int:
         """The number of products per step, for `count` products of those formats."""
@@ -167,8 +167,8 @@ class Accumulator:
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as manifests store it; `define_accumulator` reads it."""
-        found = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {k: v for k, v in found.items() if k != "widened" or v}  # which older manifests do not have
+        table = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {k: v for k, v in table.items() if k != "widened" or v}  # which older manifests do not have
 
     def replace(self, **fields: Any) -> Accumulator:
         """This accumulator with some fields replaced. Raises Error for a field that does not exist."""
@@ -213,8 +213,8 @@ def from_text(text: str, like: Mapping[str, Accumulator]) -> Accumulator:
     """An accumulator from one expression: a tree, then any number of `; field = value`. Raises Error."""
     tree, _, fields = text.partition(";")
     usage = "after a tree, write fields, for example step = 32 or nan = ones"
-    given = assignments.parse(fields, "accumulator", usage=usage, separator=";")
-    values: dict[str, Any] = {"tree": tree.strip(), **{key: _value(value) for key, value in given.items()}}
+    assigned = assignments.parse(fields, "accumulator", usage=usage, separator=";")
+    values: dict[str, Any] = {"tree": tree.strip(), **{key: _value(value) for key, value in assigned.items()}}
     base = None
     if "like" in values:
         name = str(values.pop("like"))

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.accumulate.dots import Operand, Setting, accumulate, products
-from softfloat_ref.oracle.accumulate.evaluate import Aligned, Stage
+from softfloat_ref.oracle.accumulate.dots import Accumulation, Operand, accumulate, products, running_result
+from softfloat_ref.oracle.accumulate.evaluate import Aligned, align_terms, special, stored, total
 from softfloat_ref.oracle.accumulate.grammar import LONG
 from softfloat_ref.oracle.accumulate.terms import Term, operand_decoder
 from softfloat_ref.oracle.codec import check_code, decoder
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.literals import hexadecimal, shortest
+from softfloat_ref.oracle.rounding_steps import rounded
+from softfloat_ref.oracle.steps import Recorded, recording
+
+Stage = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Trace:
     """A dot product with all its intermediate results. stages: in the order of evaluation."""
 
-    setting: Setting
+    setting: Accumulation
     a: Operand
     b: Operand
     c: int
@@ -30,11 +34,64 @@ class Trace:
     flags: int
 
 
-def trace(s: Setting, a: Operand, b: Operand, c: int) -> Trace:
+def trace(s: Accumulation, a: Operand, b: Operand, c: int) -> Trace:
     """The dot product of checked operands, with its stages. Raises Error if c is not a code of its format."""
-    terms, stages = products(s, a, b), list[Stage]()
-    bits, flags = accumulate(s, terms, check_code(c, s.c), stages)
-    return Trace(s, a, b, c, terms, stages, bits, flags)
+    run = recording()
+    terms = products(s, a, b)
+    bits, flags = accumulate(s, terms, check_code(c, s.c), do=run)
+    return Trace(s, a, b, c, terms, list(_stages(s, run.record)), bits, flags)
+
+
+def _stages(s: Accumulation, record: Sequence[Recorded]) -> Iterator[Stage]:
+    """The sums and roundings of a record, each with its step."""
+    step, aligned, rounding = 0, record[:0], record[0]
+    for x in record:
+        if x.function is align_terms:
+            aligned = [x]
+        elif x.function is total:
+            yield _fuse_stage(s, aligned[0], x.value) | {"step": step}
+        elif x.function is special:
+            yield {"stage": "special", "terms": x.args[0], "sum": x.value[0], "step": step}
+        elif x.function is rounded:
+            rounding = x
+            if x.path in (("c",), ("convert",)):
+                yield _round_stage(x, "c" if x.path == ("c",) else "result")
+        elif x.function is stored:
+            _, _, how, label = x.args
+            fmt = (how.held or how.to).fmt
+            to = {"format": fmt, "rounding": how.by.rounding, "kept": how.by.kept, "code": x.value, "step": step}
+            yield _round_stage(rounding, label) | {"stage": "round"} | to
+        elif x.function is running_result:
+            step += 1
+
+
+def _round_stage(x: Recorded, label: str) -> Stage:
+    (code, flags), (value, _, to) = x.value, x.args
+    return {
+        "stage": "convert",
+        "input": value,
+        "label": label,
+        "format": to.fmt,
+        "rounding": "rne",
+        "kept": None,
+        "code": code,
+        "flags": flags,
+    }
+
+
+def _fuse_stage(s: Accumulation, x: Recorded, value: Value) -> Stage:
+    """A sum. largest: the exponent at which its terms are aligned; None if they have none."""
+    terms, node, largest = x.args
+    has_exponent = node.floor_for(s.result.name) is not None or not all(term.empty for term, _ in terms)
+    return {
+        "stage": "fuse",
+        "bits": node.bits,
+        "align": node.align,
+        "largest": largest if has_exponent else None,
+        "terms": [term for term, _ in terms],
+        "aligned": x.value,
+        "sum": value,
+    }
 
 
 def number_text(x: Value) -> str:
@@ -139,8 +196,8 @@ def _stage_text(name: str, x: Stage) -> Iterator[str]:
     yield f"{name:6} fuse {' + '.join(t.label for t in x['terms'])}, {how} = {number_text(x['sum'])}"
     for term, a in zip(x["terms"], x["aligned"], strict=True):
         if a.lost:
-            kept = f"{number_text(term.value)} is {a.kept} * 2^{a.unit}"
-            yield f"{'':6}   {term.label}: {kept}, cut {number_text(_cut(term, a))}"
+            whole = f"{number_text(term.value)} is {a.kept} * 2^{a.unit}"
+            yield f"{'':6}   {term.label}: {whole}, cut {number_text(_cut(term, a))}"
 
 
 # -- why a result differs ----------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class Zero:
 
 
 @dataclass(frozen=True)
-class Part:
+class Addends:
     """Terms of a Fuse. bits, align: their alignment, if different from the Fuse's.
 
     drop: terms whose exponent is more than this below the largest are discarded before alignment.
@@ -69,7 +69,7 @@ class Fuse:
     per format of the running result. exponent = scale: the encoded exponent of the sum is that of its products' scales.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[Addends, ...]
     bits: int | None = None
     align: Align = "rz"
     floor: tuple[tuple[str, int], ...] = ()

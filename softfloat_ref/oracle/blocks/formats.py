@@ -98,12 +98,12 @@ GRAMMAR: Final = "or ELEMENT@SCALE/SIZE, such as fp4_e2m1@ue5m3/16 (SIZE: a numb
 
 def get_block_format(name: str | BlockFormat) -> BlockFormat:
     """A block format by name. Raises Error."""
-    found = any_format(name)
-    if not isinstance(found, (BlockFormat, Format)):
-        raise Error(f"a block format must be a name, not {found!r}")
-    if not isinstance(found, BlockFormat):
-        raise Error(f"{found.name} is a scalar format; block formats: {', '.join(BLOCK_FORMATS)}, {GRAMMAR}")
-    return found
+    fmt = any_format(name)
+    if not isinstance(fmt, (BlockFormat, Format)):
+        raise Error(f"a block format must be a name, not {fmt!r}")
+    if not isinstance(fmt, BlockFormat):
+        raise Error(f"{fmt.name} is a scalar format; block formats: {', '.join(BLOCK_FORMATS)}, {GRAMMAR}")
+    return fmt
 
 
 def described(name: str) -> str:
@@ -140,12 +140,12 @@ def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
 
 def _size(size: Any, where: str) -> int:
     """A size from text: a positive number, `axis` or `tensor`. Raises Error."""
-    found = _SIZES.get(size.lower()) if isinstance(size, str) else size if type(size) is int and size > 0 else None
-    if found is None:
+    number = _SIZES.get(size.lower()) if isinstance(size, str) else size if type(size) is int and size > 0 else None
+    if number is None:
         raise Error(
             f"block format {where!r}: a block has 1 to {MAX_BLOCK} elements, or is axis or tensor, not {size!r}"
         )
-    return found
+    return number
 
 
 def _default_profile(scale: str) -> str:

@@ -56,7 +56,7 @@ def _has_forms(operation: Operation) -> bool:
 
 
 def _rows() -> list[BlockOperation]:
-    found = [
+    rows = [
         BlockOperation("convert_from_block", "convert", "values", "scale times element, in a scalar format"),
         BlockOperation("convert_to_block", "convert", "block", "values divided by a given scale", scaled=False),
         BlockOperation(
@@ -72,12 +72,12 @@ def _rows() -> list[BlockOperation]:
         BlockOperation("block_dot_product", "mul", "value", "the sum of products of two blocks", fold="add"),
     ]
     for operation in filter(_has_forms, OPERATIONS.values()):
-        name, says = operation.name, operation.summary
-        found.append(BlockOperation(form_name("block", name), name, "block", f"lane by lane: {says}"))
-        found.append(
-            BlockOperation(form_name("scaled", name), name, "value", f"of scaled operands: {says}", single=True)
+        name, summary = operation.name, operation.summary
+        rows.append(BlockOperation(form_name("block", name), name, "block", f"lane by lane: {summary}"))
+        rows.append(
+            BlockOperation(form_name("scaled", name), name, "value", f"of scaled operands: {summary}", single=True)
         )
-    return found
+    return rows
 
 
 BLOCK_OPERATIONS: Final[dict[str, BlockOperation]] = {row.name: row for row in _rows()}

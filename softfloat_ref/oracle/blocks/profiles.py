@@ -208,12 +208,12 @@ def get_profile(profile: Profile | str) -> Profile:
         raise Error(f"a block profile must be a name, not {profile!r}")
     base, changes = assignments.parse_named(profile, "block profile", _FIELDS)
     if ".toml" in base:
-        found = load_definition(base, "profiles", define_profile)
+        chosen = load_definition(base, "profiles", define_profile)
     elif base in PROFILES:
-        found = PROFILES[base]
+        chosen = PROFILES[base]
     else:
         raise unknown("block profile", base, PROFILES)
-    return _changed(found, changes) if changes else found
+    return _changed(chosen, changes) if changes else chosen
 
 
 def _changed(base: Profile, changes: Mapping[str, str]) -> Profile:
@@ -231,5 +231,5 @@ def define_profile(table: object, name: str | None = None, base: Profile | None 
         values["name"] = name
     start = get_profile("ocp" if like is None else like) if base is None else base
     known = {**hints(Profile), "flush_below": Any}  # checked by Profile itself
-    found = check(values, where, known, word="field", also=LIKE)
-    return start.replace(**{"source": f"{start.name} with fields replaced", "checked": "not checked"} | found)
+    fields = check(values, where, known, word="field", also=LIKE)
+    return start.replace(**{"source": f"{start.name} with fields replaced", "checked": "not checked"} | fields)

@@ -11,7 +11,7 @@ from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import Profile, get_profile
-from softfloat_ref.oracle.blocks.scale_rules import Scale, get_scale_rule, largest, quotient
+from softfloat_ref.oracle.blocks.scale_rules import WantedScale, get_scale_rule, largest, quotient
 from softfloat_ref.oracle.codec import check_code, decoder, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.flags import OVERFLOW
@@ -32,7 +32,7 @@ SCALE_BITS: Final = 64  # bits of a quotient that is rounded to a scale; more th
 VALUE_BITS: Final = 256  # bits of a value that is itself cut (such as 1/3): more than any divisor here has
 
 
-class Block(NamedTuple):
+class QuantizedBlock(NamedTuple):
     """A quantized block: the scale's code, the elements' codes, and the elements' flags."""
 
     scale: int
@@ -45,8 +45,8 @@ class Block(NamedTuple):
 
 def resolve(fmt: BlockFormat, profile: Profile | str | None) -> tuple[BlockFormat, Profile]:
     """The format with elements as the profile defines them, and the profile (default: the format's own)."""
-    found = get_profile(fmt.profile if profile is None else profile)
-    return _resolved(fmt, found), found
+    chosen = get_profile(fmt.profile if profile is None else profile)
+    return _resolved(fmt, chosen), chosen
 
 
 @lru_cache(maxsize=256)
@@ -70,11 +70,11 @@ def element_policy(policy: Policy | str | None, profile: Profile) -> Policy:
     return chosen.replace(overflow=profile.overflow)
 
 
-def tensor_scale_code(given: Any, name: str = "a tensor scale") -> int:
+def tensor_scale_code(scale: Any, name: str = "a tensor scale") -> int:
     """The FP32 code of a second-level scale that is given as its value: a float or an exact number.
 
     Raises Error for a number that FP32 does not hold, and for integers, which could be meant as codes."""
-    number = given.item() if getattr(given, "shape", None) == () else given
+    number = scale.item() if getattr(scale, "shape", None) == () else scale
     if isinstance(number, int):
         raise Error(f"{name} is a value, not a code: write {number}.0 if {number} is its value")
     code, flags = encoder(FP32, _NEAREST)(to_value(number, VALUE_BITS), 0)
@@ -95,7 +95,7 @@ def quantize_block(
     policy: Policy | str | None = None,
     random_bits: Sequence[int] | None = None,
     tensor_scale: Value = _ONE,
-) -> Block:
+) -> QuantizedBlock:
     """Quantize one block of at most fmt.size exact values, in integers.
 
     A shorter block is treated as if padded with zeros. random_bits: for stochastic rounding, one word per element.
@@ -166,11 +166,11 @@ def largest_magnitude(values: Sequence[Value]) -> Value | None:
 
 
 @step("wanted scale", "scale")
-def wanted_scale(amax: Value, fmt: BlockFormat, profile: Profile, tensor_scale: Value) -> Scale:
+def wanted_scale(amax: Value, fmt: BlockFormat, profile: Profile, tensor_scale: Value) -> WantedScale:
     """The number that the rule wants as a scale, and how it is rounded to the scale's format."""
     if profile.arithmetic == "fp32-reciprocal":
         steps = fp32_quotient(fp32_quotient(amax, largest(fmt.element)), tensor_scale)
-        return Scale(steps, Rounding.RNE, False)
+        return WantedScale(steps, Rounding.RNE, False)
     if tensor_scale != _ONE:
         length = amax.significand.bit_length()
         amax = quotient(amax, tensor_scale, length - 2 * FP32.precision if amax.sticky else length + SCALE_BITS)
@@ -327,7 +327,7 @@ def quantized(
     words: Sequence[int],
     tensor_scale: Value,
     more_bits: int = 0,
-) -> Block:
+) -> QuantizedBlock:
     """A block quantized, step by step. more_bits: of each quotient, beyond those that rounding needs."""
     if tensor_scale.kind != FINITE or tensor_scale.sign or not tensor_scale.significand:
         raise Undefined("a tensor scale must be a positive finite number")
@@ -335,7 +335,7 @@ def quantized(
     used = do(used_scale, scale, fmt.scale)
     if decoder(fmt.scale)(used).kind == NAN:
         if profile.special_codes == "nan":
-            return Block(scale, do(lanes, (special_element(fmt, policy),) * len(values)), (0,) * len(values))
+            return QuantizedBlock(scale, do(lanes, (special_element(fmt, policy),) * len(values)), (0,) * len(values))
         finite = [x for x in values if x.kind == FINITE]
         used = do.at("finite")(block_scale, finite, fmt, profile.replace(scale_high="largest"), tensor_scale)
     bits = needed_bits(fmt.element, policy) + more_bits
@@ -346,7 +346,7 @@ def quantized(
         code, raised = lane(rounded, lane(divided, x, by), r, to)
         codes.append(lane(element, code, fmt.element, profile))
         flags.append(raised)
-    return Block(scale, do(lanes, tuple(codes)), tuple(flags))
+    return QuantizedBlock(scale, do(lanes, tuple(codes)), tuple(flags))
 
 
 def divide(x: Value, divisor: Value, bits: int) -> Value:

@@ -12,7 +12,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding import Rounding, round_to_unit
 
 
-class Scale(NamedTuple):
+class WantedScale(NamedTuple):
     """The result of a rule: a number, and how to round it to the scale format (which is exact for a power of two)."""
 
     value: Value
@@ -21,21 +21,21 @@ class Scale(NamedTuple):
 
 
 # From amax (positive), the element format, and the bits that a quotient needs to decide the scale, to a Scale.
-ScaleRule = Callable[[Value, Format, int], Scale]
+ScaleRule = Callable[[Value, Format, int], WantedScale]
 
 
-def floor_rule(amax: Value, element: Format, bits: int) -> Scale:
+def floor_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """2^(floor(log2 amax) - emax of the element) (OCP MX 1.0, 6.3)."""
     return _power(exact.top(amax) - element.emax)
 
 
-def ceil_rule(amax: Value, element: Format, bits: int) -> Scale:
+def ceil_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """2^(ceil(log2 amax) - emax of the element) (torchao, CEIL)."""
     is_power = amax.significand & (amax.significand - 1) == 0 and not amax.sticky
     return _power(exact.top(amax) + (not is_power) - element.emax)
 
 
-def even_rule(amax: Value, element: Format, bits: int) -> Scale:
+def even_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """floor, applied to amax rounded to the largest element's precision, ties away from zero (torchao, EVEN; AMD
     Quark)."""
     top, m = exact.top(amax), largest(element).significand.bit_length() - 1
@@ -44,7 +44,7 @@ def even_rule(amax: Value, element: Format, bits: int) -> Scale:
     return _power(top + kept.bit_length() - 1 - m - element.emax)
 
 
-def nearest_rule(amax: Value, element: Format, bits: int) -> Scale:
+def nearest_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """2^k, k the integer nearest to log2(amax / largest element) (MLX before 4353)."""
     limit = largest(element)
     k = exact.top(quotient(amax, limit, bits))
@@ -54,19 +54,19 @@ def nearest_rule(amax: Value, element: Format, bits: int) -> Scale:
     return _power(k + (ours > theirs))
 
 
-def rceil_rule(amax: Value, element: Format, bits: int) -> Scale:
+def rceil_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """The smallest scale X with amax <= X * largest element (NVIDIA's cvt.rp, cuDNN's quantize_round_up)."""
-    return Scale(quotient(amax, largest(element), bits), Rounding.RUP, False)
+    return WantedScale(quotient(amax, largest(element), bits), Rounding.RUP, False)
 
 
-def rne_rule(amax: Value, element: Format, bits: int) -> Scale:
+def rne_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """amax / largest element, rounded to nearest, ties to even (NVFP4's E4M3 scales)."""
-    return Scale(quotient(amax, largest(element), bits), Rounding.RNE, False)
+    return WantedScale(quotient(amax, largest(element), bits), Rounding.RNE, False)
 
 
-def amax_rule(amax: Value, element: Format, bits: int) -> Scale:
+def amax_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """amax itself, rounded to nearest, ties to even (IEEE P3109, ConvertToBlockMaxAbsFinite)."""
-    return Scale(amax, Rounding.RNE, False)
+    return WantedScale(amax, Rounding.RNE, False)
 
 
 SCALE_RULES: Final[dict[str, ScaleRule]] = {
@@ -97,9 +97,9 @@ def quotient(a: Value, b: Value, bits: int) -> Value:
 
     If a itself is cut, it needs `bits` bits more than b, so that its error does not reach the bits of the quotient.
     """
-    found = exact.divide(a, b, bits)
-    return found._replace(sticky=1) if a.sticky else found
+    ratio = exact.divide(a, b, bits)
+    return ratio._replace(sticky=1) if a.sticky else ratio
 
 
-def _power(exponent: int) -> Scale:
-    return Scale(exact.finite(0, 1, exponent))
+def _power(exponent: int) -> WantedScale:
+    return WantedScale(exact.finite(0, 1, exponent))

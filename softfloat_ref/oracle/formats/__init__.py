@@ -68,8 +68,8 @@ def _named(name: str) -> Format:
     if key in CATALOGUE:
         return CATALOGUE[key]
     if match := _FLOAT.fullmatch(key):
-        made = _from_grammar(key, match)
-        return next((f for f in CATALOGUE.values() if dataclasses.replace(made, name=f.name) == f), made)
+        fmt = _from_grammar(key, match)
+        return next((f for f in CATALOGUE.values() if dataclasses.replace(fmt, name=f.name) == f), fmt)
     if match := _INTEGER.fullmatch(key):
         width = int(match[2])
         if not 1 <= width <= MAX_INTEGER_BITS:

@@ -82,8 +82,8 @@ def max_finite_of(fmt: str | Format) -> int:
 
 def min_finite_of(fmt: str | Format) -> int:
     """The code of the smallest finite value: of an unsigned format zero, or its smallest value."""
-    found = _float(fmt)
-    return found.max_code | found.sign_bit if found.signed else 0
+    f = _float(fmt)
+    return f.max_code | f.sign_bit if f.signed else 0
 
 
 def min_positive_of(fmt: str | Format) -> int:
@@ -93,15 +93,15 @@ def min_positive_of(fmt: str | Format) -> int:
 
 def max_subnormal_of(fmt: str | Format) -> int | None:
     """The code of the largest subnormal value; NaN if no value is subnormal."""
-    found = _float(fmt)
-    code = (1 << found.mantissa_bits) - 1
-    return min(code, found.max_code) if code and found.subnormals == "gradual" else _missing(found)
+    f = _float(fmt)
+    code = (1 << f.mantissa_bits) - 1
+    return min(code, f.max_code) if code and f.subnormals == "gradual" else _missing(f)
 
 
 def min_normal_of(fmt: str | Format) -> int | None:
     """The code of the smallest positive normal value; NaN if no value is normal."""
-    found = _float(fmt)
-    return found.min_normal_code if found.has_normals else _missing(found)
+    f = _float(fmt)
+    return f.min_normal_code if f.has_normals else _missing(f)
 
 
 META: Final[dict[str, Callable[[str | Format], int | str | None]]] = {
@@ -125,10 +125,10 @@ CODES: Final = tuple(META)[7:]  # those that give a value of the format
 
 
 def _float(fmt: str | Format) -> Format:
-    found = get_format(fmt)
-    if not found.exponent_bits:
-        raise Error(f"{found.name} has no exponent; P3109's operations on formats are for floating-point formats")
-    return found
+    f = get_format(fmt)
+    if not f.exponent_bits:
+        raise Error(f"{f.name} has no exponent; P3109's operations on formats are for floating-point formats")
+    return f
 
 
 def _missing(fmt: Format) -> int | None:

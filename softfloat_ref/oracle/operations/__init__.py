@@ -105,11 +105,11 @@ def parse_formats(text: str, arity: int, name: str) -> list[Format]:
 def format_names(text: str, operands: Sequence[str], name: str) -> list[str]:
     """The names of formats in such a text, one per operand. operands: their names. Raises Error."""
     usage = f"{name} takes {','.join(f'{x}=FORMAT' for x in operands)}, or one FORMAT"
-    given = assignments.parse(text, f"format {text!r}", operands, usage=usage)
-    missing = [x for x in operands if x not in given]
+    names = assignments.parse(text, f"format {text!r}", operands, usage=usage)
+    missing = [x for x in operands if x not in names]
     if missing:
         raise Error(f"format {text!r}: no format for operand {', '.join(missing)}")
-    return [given[x] for x in operands]
+    return [names[x] for x in operands]
 
 
 def _output(operation: Operation, formats: tuple[Format, ...], out: Format | None) -> Format:

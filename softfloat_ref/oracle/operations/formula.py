@@ -15,7 +15,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 
 
-class Term(NamedTuple):
+class Summand(NamedTuple):
     """A signed product of operands, which are given by index. Without factors it is 1."""
 
     factors: tuple[int, ...]
@@ -33,7 +33,7 @@ class Term(NamedTuple):
 class Formula(NamedTuple):
     """(sum of terms / divisor) * 2^power, or its square root (root). divisor, power: indices of operands."""
 
-    terms: tuple[Term, ...]
+    terms: tuple[Summand, ...]
     divisor: int | None = None
     power: int | None = None
     root: bool = False
@@ -61,19 +61,19 @@ class Formula(NamedTuple):
         return scaled if scaled or self.divisor is None else {self.divisor: -k}
 
 
-IDENTITY: Final = Formula((Term((0,)),))
-SUM: Final = Formula((Term((0,)), Term((1,))))
-DIFFERENCE: Final = Formula((Term((0,)), Term((1,), minus=True)))
-SUM_OF_THREE: Final = Formula((Term((0,)), Term((1,)), Term((2,))))
-PRODUCT: Final = Formula((Term((0, 1)),))
-MULTIPLY_ADD: Final = Formula((Term((0, 1)), Term((2,))))
-QUOTIENT: Final = Formula((Term((0,)),), divisor=1)
-RECIPROCAL: Final = Formula((Term(()),), divisor=0)
-ROOT: Final = Formula((Term((0,)),), root=True)
-RECIPROCAL_ROOT: Final = Formula((Term(()),), divisor=0, root=True)
-SCALED: Final = Formula((Term((0,)),), power=1)
+IDENTITY: Final = Formula((Summand((0,)),))
+SUM: Final = Formula((Summand((0,)), Summand((1,))))
+DIFFERENCE: Final = Formula((Summand((0,)), Summand((1,), minus=True)))
+SUM_OF_THREE: Final = Formula((Summand((0,)), Summand((1,)), Summand((2,))))
+PRODUCT: Final = Formula((Summand((0, 1)),))
+MULTIPLY_ADD: Final = Formula((Summand((0, 1)), Summand((2,))))
+QUOTIENT: Final = Formula((Summand((0,)),), divisor=1)
+RECIPROCAL: Final = Formula((Summand(()),), divisor=0)
+ROOT: Final = Formula((Summand((0,)),), root=True)
+RECIPROCAL_ROOT: Final = Formula((Summand(()),), divisor=0, root=True)
+SCALED: Final = Formula((Summand((0,)),), power=1)
 
 
 def sum_of_products(n: int) -> Formula:
     """a*b + c*d + ...: n products and an addend."""
-    return Formula((*(Term((2 * i, 2 * i + 1)) for i in range(n)), Term((2 * n,))))
+    return Formula((*(Summand((2 * i, 2 * i + 1)) for i in range(n)), Summand((2 * n,))))

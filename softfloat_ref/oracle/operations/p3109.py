@@ -142,6 +142,6 @@ def own_name(name: str) -> str:
 
     `Abs` and `CopySign`, so written, are P3109's operations; `abs` and `copysign` are the rows of these names.
     """
-    given = name.strip()
-    key = given.lower().replace("-", "_")
-    return _ALL.get(given) or _BY_KEY.get(key, key)
+    text = name.strip()
+    key = text.lower().replace("-", "_")
+    return _ALL.get(text) or _BY_KEY.get(key, key)

@@ -13,11 +13,13 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, appended_zeros, context, exactly
 from softfloat_ref.oracle.operations.table import LETTERS, Context, Operation, Outcome
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.rounding_steps import Destination, answer, destination, read, rounded
+from softfloat_ref.oracle.rounding_steps import Destination, destination, read, rounded
 from softfloat_ref.oracle.steps import Do, step
 
+Coded = tuple[int, int]  # a code and flags
 
-class Setting(NamedTuple):
+
+class OperationSetting(NamedTuple):
     """An operation under a policy, with everything resolved except the operands. codes: it works on codes. zeros: the
     zero bits that a conversion appends, if it does nothing else."""
 
@@ -30,13 +32,15 @@ class Setting(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def setting(sig: Signature, policy: Policy, more_bits: int = 0) -> Setting:
-    """The Setting of an operation. more_bits: of quotients and roots, beyond those that rounding needs."""
+def setting(sig: Signature, policy: Policy, more_bits: int = 0) -> OperationSetting:
+    """The OperationSetting of an operation. more_bits: of quotients and roots, beyond those that rounding needs."""
     op, ctx = sig.operation, context(sig, policy)
     on_codes, flush = op.result in ("same", "class"), op.flushes and policy.flush_inputs
     operands = tuple((x, decoder(f, flush), f) for x, f in zip(LETTERS, sig.formats, strict=False))
     zeros = None if on_codes else appended_zeros(sig, policy)
-    return Setting(op, operands, ctx._replace(bits=ctx.bits + more_bits), destination(sig.out, policy), on_codes, zeros)
+    return OperationSetting(
+        op, operands, ctx._replace(bits=ctx.bits + more_bits), destination(sig.out, policy), on_codes, zeros
+    )
 
 
 @step("on codes", "code and flags")
@@ -63,18 +67,25 @@ def exact_result(operation: Operation, ctx: Context, values: Sequence[Value]) ->
     return exactly(operation, ctx, values)
 
 
-def evaluated(do: Do, s: Setting, inputs: Sequence[int]) -> tuple[int, ...]:
-    """The code and the flags of an operation on codes, and random bits if there are more inputs than operands."""
-    operation, operands, ctx, to, codes, zeros = s
+def exactly_evaluated(do: Do, s: OperationSetting, inputs: Sequence[int]) -> tuple[Value, int, int]:
+    """The exact result of an operation on values, the flags raised before rounding, and the random bits."""
+    operation, operands, ctx, to, _, _ = s
     arity, r = len(operands), 0
-    if codes:
-        return do(answer, do(on_codes, operation, ctx, inputs[:arity]))
-    if zeros is not None:
-        return do(answer, (do(append_zeros, inputs[0], zeros), 0))
     values = [do.at(name)(read, inputs[k], decode, fmt) for k, (name, decode, fmt) in enumerate(operands)]
     if to.policy.random_count:
         r = do(random_word, inputs[arity] if len(inputs) > arity else 0)
         ctx = ctx._replace(random_bits=r)
     value, flags = do(exact_result, operation, ctx, values)
-    code, more = do(rounded, value, r, to)
-    return do(answer, (code, flags | more))
+    return value, flags, r
+
+
+def evaluated(do: Do, s: OperationSetting, inputs: Sequence[int], known: tuple[Value, int, int] | None = None) -> Coded:
+    """The code and the flags of an operation on codes, and random bits if there are more inputs than operands. known:
+    what `exactly_evaluated` gives, if it is done."""
+    if s.codes:
+        return do(on_codes, s.operation, s.ctx, inputs[: len(s.operands)])
+    if s.zeros is not None:
+        return do(append_zeros, inputs[0], s.zeros), 0
+    value, flags, r = exactly_evaluated(do, s, inputs) if known is None else known
+    code, more = do(rounded, value, r, s.to)
+    return code, flags | more

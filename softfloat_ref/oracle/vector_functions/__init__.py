@@ -9,21 +9,23 @@ from __future__ import annotations
 from softfloat_ref.oracle.vector_functions import exponentials, norms  # noqa: F401  (their rows enter the table)
 from softfloat_ref.oracle.vector_functions.table import (
     VECTOR_FUNCTIONS,
-    Given,
+    FunctionSetting,
     Lanes,
+    OperandValues,
     Parameter,
-    Setting,
     VectorFunction,
+    exact_lanes,
     get_vector_function,
 )
 
 __all__ = [
     "VECTOR_FUNCTIONS",
-    "Given",
+    "FunctionSetting",
     "Lanes",
+    "OperandValues",
     "Parameter",
-    "Setting",
     "VectorFunction",
+    "exact_lanes",
     "get_vector_function",
 ]
 

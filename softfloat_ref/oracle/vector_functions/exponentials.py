@@ -35,7 +35,14 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import INF, Value
 from softfloat_ref.oracle.operations.table import INVALID_OPERATION, Outcome
 from softfloat_ref.oracle.reals import MOST_BITS, Bounds, Outward, enclosed
-from softfloat_ref.oracle.vector_functions.table import Given, Lanes, Parameter, Setting, nan_among, vector_function
+from softfloat_ref.oracle.vector_functions.table import (
+    FunctionSetting,
+    Lanes,
+    OperandValues,
+    Parameter,
+    nan_among,
+    vector_function,
+)
 
 ONE = exact.finite(0, 1, 0)
 _MORE = 8  # bits of a sum beyond those that its number of terms may cost
@@ -120,16 +127,16 @@ class Exponentials:
 
 
 @vector_function("softmax", "e^x over the sum of e^x", Parameter("x", "length"), share=True)
-def _softmax(setting: Setting, given: Given) -> Lanes:
-    return _softmax_of(setting, given["x"])
+def _softmax(setting: FunctionSetting, operands: OperandValues) -> Lanes:
+    return _softmax_of(setting, operands["x"])
 
 
 @vector_function("log_softmax", "the logarithm of softmax", Parameter("x", "length"))
-def _log_softmax(setting: Setting, given: Given) -> Lanes:
-    return _softmax_of(setting, given["x"], logarithm=True)
+def _log_softmax(setting: FunctionSetting, operands: OperandValues) -> Lanes:
+    return _softmax_of(setting, operands["x"], logarithm=True)
 
 
-def _softmax_of(setting: Setting, x: Sequence[Value], logarithm: bool = False) -> Lanes:
+def _softmax_of(setting: FunctionSetting, x: Sequence[Value], logarithm: bool = False) -> Lanes:
     same = nan_among(setting.nan_rule, x)
     numbers = [v for v in x if v.kind != INF]
     if same is None and (not numbers or any(v.kind == INF and not v.sign for v in x)):
@@ -137,11 +144,11 @@ def _softmax_of(setting: Setting, x: Sequence[Value], logarithm: bool = False) -
     if same is not None:
         return [same] * len(x)
     of = Exponentials(numbers)
-    found: dict[Value, Outcome] = {exact.inf(1): (exact.inf(1) if logarithm else exact.zero(0), 0)}
+    results: dict[Value, Outcome] = {exact.inf(1): (exact.inf(1) if logarithm else exact.zero(0), 0)}
     for v in x:
-        if v not in found:
-            found[v] = (of.logarithm if logarithm else of.share)(v, setting.bits), 0
-    return [found[v] for v in x]
+        if v not in results:
+            results[v] = (of.logarithm if logarithm else of.share)(v, setting.bits), 0
+    return [results[v] for v in x]
 
 
 # -- attention ---------------------------------------------------------------------------------------------------------
@@ -156,29 +163,29 @@ def _softmax_of(setting: Setting, x: Sequence[Value], logarithm: bool = False) -
     Parameter("visible", "one", "mask"),
     share=True,
 )
-def _attention_scores(setting: Setting, given: Given) -> Lanes:
+def _attention_scores(setting: FunctionSetting, operands: OperandValues) -> Lanes:
     """Keys from number `visible` on are lanes of -Inf, whatever their codes."""
-    q, k, scale = given["q"], given["k"], given["scale"][0]
+    q, k, scale = operands["q"], operands["k"], operands["scale"][0]
     lanes = len(k) // len(q)
     same = nan_among(setting.nan_rule, [*q, *k[: setting.visible * len(q)], scale])
     if same is not None:
         return [same] * lanes
-    found = scores(given, setting.visible)
-    if found is None:
+    numbers = scores(operands, setting.visible)
+    if numbers is None:
         return [INVALID_OPERATION] * lanes
-    return _softmax_of(setting, [*found, *[exact.inf(1)] * (lanes - setting.visible)])
+    return _softmax_of(setting, [*numbers, *[exact.inf(1)] * (lanes - setting.visible)])
 
 
-def scores(given: Given, visible: int) -> list[Value] | None:
+def scores(operands: OperandValues, visible: int) -> list[Value] | None:
     """scale times the dot product of q with each visible row of k, without NaNs; None for an invalid operation."""
-    q, k, scale = given["q"], given["k"], given["scale"][0]
-    found = []
+    q, k, scale = operands["q"], operands["k"], operands["scale"][0]
+    numbers = []
     for i in range(visible):
         score = _score(q, k[i * len(q) : (i + 1) * len(q)], scale)
         if score is None:
             return None
-        found.append(score)
-    return found
+        numbers.append(score)
+    return numbers
 
 
 def _score(q: Sequence[Value], row: Sequence[Value], scale: Value) -> Value | None:

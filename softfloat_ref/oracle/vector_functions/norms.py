@@ -18,7 +18,13 @@ from typing import NamedTuple
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.operations.table import INVALID_OPERATION, Outcome, nan_operand
-from softfloat_ref.oracle.vector_functions.table import Given, Lanes, Parameter, Setting, vector_function
+from softfloat_ref.oracle.vector_functions.table import (
+    FunctionSetting,
+    Lanes,
+    OperandValues,
+    Parameter,
+    vector_function,
+)
 
 ONE = exact.finite(0, 1, 0)
 _X = Parameter("x", "length")
@@ -36,14 +42,14 @@ class Root(NamedTuple):
 
 
 @vector_function("rms_norm", "x over the root of the mean of x^2 + epsilon, times gain", _X, _GAIN, epsilon=True)
-def _rms_norm(setting: Setting, given: Given) -> Lanes:
-    x = given["x"]
+def _rms_norm(setting: FunctionSetting, operands: OperandValues) -> Lanes:
+    x = operands["x"]
     if any(v.kind != FINITE for v in x):
         normal: list[Root | None] = [None if v.kind != FINITE else Root(v.sign, 0, 1, 1) for v in x]
     else:
         at = exact.aligned(x)
         normal = _normalized(at.integers, [v.sign for v in x], at.exponent, len(x), len(x), setting)
-    return _scaled(setting, given, normal)
+    return _scaled(setting, operands, normal)
 
 
 @vector_function(
@@ -55,8 +61,8 @@ def _rms_norm(setting: Setting, given: Given) -> Lanes:
     epsilon=True,
     centred=True,
 )
-def _layer_norm(setting: Setting, given: Given) -> Lanes:
-    x, n = given["x"], len(given["x"])
+def _layer_norm(setting: FunctionSetting, operands: OperandValues) -> Lanes:
+    x, n = operands["x"], len(operands["x"])
     normal: list[Root | None] = [None] * n
     if all(v.kind == FINITE for v in x):
         at = exact.aligned(x)
@@ -64,11 +70,11 @@ def _layer_norm(setting: Setting, given: Given) -> Lanes:
         centred = [n * v - total for v in at.integers]  # n times the differences
         signs = [int(v < 0) if v else setting.zero_sign for v in centred]
         normal = _normalized(centred, signs, at.exponent, n, n**3, setting)
-    return _scaled(setting, given, normal)
+    return _scaled(setting, operands, normal)
 
 
 def _normalized(
-    values: Sequence[int], signs: Sequence[int], exponent: int, times: int, share: int, setting: Setting
+    values: Sequence[int], signs: Sequence[int], exponent: int, times: int, share: int, setting: FunctionSetting
 ) -> list[Root | None]:
     """Each value over the root of (sum of squares / times + epsilon * share / times), all values being in units of
     2^exponent; None for 0 / 0."""
@@ -84,23 +90,23 @@ def _normalized(
     return [Root(sign, abs(v), numerator, denominator) for v, sign in zip(values, signs, strict=True)]
 
 
-def _scaled(setting: Setting, given: Given, normal: Sequence[Root | None]) -> Lanes:
+def _scaled(setting: FunctionSetting, operands: OperandValues, normal: Sequence[Root | None]) -> Lanes:
     """Normalized numbers times gain, plus bias; None for an invalid one."""
-    x = given["x"]
-    gains, biases = given.get("gain"), given.get("bias")
+    x = operands["x"]
+    gains, biases = operands.get("gain"), operands.get("bias")
     has_nan = any(v.kind == NAN for v in x)
-    found: Lanes = []
+    results: Lanes = []
     for i, root in enumerate(normal):
         own = [values[i] for values in (gains, biases) if values is not None]
         if has_nan or any(v.kind == NAN for v in own):
-            found.append(nan_operand(setting.nan_rule, [*x, *own] if has_nan else own))
+            results.append(nan_operand(setting.nan_rule, [*x, *own] if has_nan else own))
             continue
         gain, bias = ONE if gains is None else gains[i], None if biases is None else biases[i]
-        found.append(INVALID_OPERATION if root is None else _lane(setting, root, gain, bias))
-    return found
+        results.append(INVALID_OPERATION if root is None else _lane(setting, root, gain, bias))
+    return results
 
 
-def _lane(setting: Setting, root: Root, gain: Value, bias: Value | None) -> Outcome:
+def _lane(setting: FunctionSetting, root: Root, gain: Value, bias: Value | None) -> Outcome:
     sign = root.sign ^ gain.sign
     if gain.kind == INF:
         if not root.factor or (bias is not None and bias.kind == INF and bias.sign != sign):
@@ -113,8 +119,8 @@ def _lane(setting: Setting, root: Root, gain: Value, bias: Value | None) -> Outc
         return product if bias is None else exact.add(product, bias, setting.zero_sign), 0
     part = _times(root, gain)._replace(sign=sign)
     if bias is None or not bias.significand:
-        found = exact.root_of_ratio(part.factor**2 * part.numerator, part.denominator, setting.bits)
-        return found._replace(sign=sign), 0
+        number = exact.root_of_ratio(part.factor**2 * part.numerator, part.denominator, setting.bits)
+        return number._replace(sign=sign), 0
     return _sum(part, bias, setting), 0
 
 
@@ -127,7 +133,7 @@ def _times(root: Root, gain: Value) -> Root:
     return root._replace(factor=factor, denominator=root.denominator << -2 * shift)
 
 
-def _sum(root: Root, bias: Value, setting: Setting) -> Value:
+def _sum(root: Root, bias: Value, setting: FunctionSetting) -> Value:
     """A root that is not zero, plus a number that is not zero: its leading bits and a sticky bit."""
     square, k = root.factor**2 * root.numerator, max(0, -bias.exponent)
     above = exact.finite(0, bias.significand**2, 2 * bias.exponent)  # the square of the bias

@@ -11,10 +11,11 @@ from softfloat_ref.base.errors import unknown
 from softfloat_ref.oracle.exact import NAN, Value
 from softfloat_ref.oracle.operations.table import Outcome, nan_operand
 from softfloat_ref.oracle.policies import NanRule
+from softfloat_ref.oracle.steps import step
 
 Size = Literal["length", "depth", "length x depth", "one"]
 Group = Literal["", "affine", "mask"]
-Given = Mapping[str, Sequence[Value]]  # the decoded operands by name; those that are left out are missing
+OperandValues = Mapping[str, Sequence[Value]]  # the decoded operands by name; those that are left out are missing
 Lanes = list[Outcome]  # exact results and the flags raised so far
 
 
@@ -26,7 +27,7 @@ class Parameter(NamedTuple):
     group: Group = ""
 
 
-class Setting(NamedTuple):
+class FunctionSetting(NamedTuple):
     """What a function may depend on besides its operands.
 
     bits: how many bits a result that is cut must have. zero_sign: the sign of an exact zero sum of opposite numbers.
@@ -40,6 +41,9 @@ class Setting(NamedTuple):
     visible: int = 0
 
 
+LaneFunction = Callable[[FunctionSetting, OperandValues], Lanes]
+
+
 @dataclass(frozen=True, eq=False)
 class VectorFunction:
     """One row of the table: everything known about a function. Other modules do not check its name.
@@ -51,7 +55,7 @@ class VectorFunction:
     name: str
     summary: str
     parameters: tuple[Parameter, ...]
-    function: Callable[[Setting, Given], Lanes]
+    function: LaneFunction
     epsilon: bool = False
     share: bool = False
     centred: bool = False
@@ -66,15 +70,21 @@ class VectorFunction:
         return any("depth" in p.size for p in self.parameters)
 
 
+@step("exact results", "lanes")
+def exact_lanes(row: VectorFunction, setting: FunctionSetting, operands: OperandValues) -> Lanes:
+    """The exact results of all lanes, special cases included, and the flags raised before rounding."""
+    return row.function(setting, operands)
+
+
 VECTOR_FUNCTIONS: Final[dict[str, VectorFunction]] = {}
 
 
 def vector_function(
     name: str, summary: str, *parameters: Parameter, epsilon: bool = False, share: bool = False, centred: bool = False
-) -> Callable[[Callable[[Setting, Given], Lanes]], Callable[[Setting, Given], Lanes]]:
+) -> Callable[[LaneFunction], LaneFunction]:
     """Decorate an exact function to add its row to the table."""
 
-    def register(function: Callable[[Setting, Given], Lanes]) -> Callable[[Setting, Given], Lanes]:
+    def register(function: LaneFunction) -> LaneFunction:
         VECTOR_FUNCTIONS[name] = VectorFunction(name, summary, parameters, function, epsilon, share, centred)
         return function
 
@@ -83,10 +93,10 @@ def vector_function(
 
 def get_vector_function(name: str) -> VectorFunction:
     """The function of that name. Raises Error, listing the closest ones."""
-    found = VECTOR_FUNCTIONS.get(name.strip().lower().replace("-", "_"))
-    if found is None:
+    row = VECTOR_FUNCTIONS.get(name.strip().lower().replace("-", "_"))
+    if row is None:
         raise unknown("function of vectors", name, VECTOR_FUNCTIONS)
-    return found
+    return row
 
 
 def nan_among(rule: NanRule, values: Sequence[Value]) -> Outcome | None:

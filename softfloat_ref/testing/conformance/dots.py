@@ -12,7 +12,7 @@ from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate import Accumulator
-from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Pairs, Part, Products, Round, walk
+from softfloat_ref.oracle.accumulate.trees import Addends, Chain, Fuse, Pairs, Products, Round, walk
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.testing import strategies
@@ -175,7 +175,7 @@ def _symmetric(setup: DotSetup) -> str:
     for node in walk(setup.accumulator.root):
         if isinstance(node, Round) and not {to.rounding.replace("rz", "rtz") for to in node.choices} <= SYMMETRIC:
             return f"{setup.accumulator.name} rounds toward one side"
-        if isinstance(node, Fuse) and "rd" in (node.align, *(p.align for p in node.parts if isinstance(p, Part))):
+        if isinstance(node, Fuse) and "rd" in (node.align, *(p.align for p in node.parts if isinstance(p, Addends))):
             return f"{setup.accumulator.name} floors what it aligns"
     return f"{setup.accumulator.name} flushes by sign" if setup.accumulator.flush_inputs == "positive" else ""
 

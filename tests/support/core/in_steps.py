@@ -11,6 +11,7 @@ from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import signature
 from softfloat_ref.oracle.operations.steps import evaluated, setting
 from softfloat_ref.oracle.policies import Policy, default_rounding, get_policy
+from softfloat_ref.oracle.rounding_steps import answer
 from softfloat_ref.oracle.steps import PLAIN, Plan, Traced
 from softfloat_ref.units import DotUnit
 
@@ -46,7 +47,7 @@ def operations_in_steps() -> Sample:
             inputs += [words.randrange(1 << policy.random_count)] if policy.random_count and i % 3 else []
             yield said(evaluated, PLAIN, s, inputs), said(evaluated, PLAIN, finer, inputs)
         run = Traced(RECORDED)
-        yield said(evaluated, run, s, inputs), recorded(run)
+        yield run(answer, evaluated(run, s, inputs)), recorded(run)
 
 
 @sample
@@ -65,7 +66,7 @@ def dots_in_steps() -> Sample:
         for _ in range(12):
             inputs = [words.randrange(1 << f.width) for f in unit.inputs for _ in range(f.lanes)]
             run = Traced(RECORDED)
-            yield acc, said(unit.computed, run, inputs), recorded(run)
+            yield acc, said(unit.answered, run, inputs), recorded(run)
 
 
 @sample

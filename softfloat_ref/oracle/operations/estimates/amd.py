@@ -72,11 +72,11 @@ _RSQRT: Final = """
 
 def _entries(rows: str) -> list[int]:
     """The values less what is taken off."""
-    found = []
+    entries = []
     for row in rows.strip().splitlines():
         values, taken = ([int(x, 16) for x in part.split()] for part in row.split(":"))
-        found += [value - off for value in values for off in taken]
-    return found
+        entries += [value - off for value in values for off in taken]
+    return entries
 
 
 _STANDING: Final = Standing("captured: AMD EPYC 9004 (Zen 4), all 2^32", "none: a bound of 1.5 * 2^-12 (Intel SDM)")

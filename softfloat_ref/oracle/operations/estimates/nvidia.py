@@ -145,8 +145,8 @@ _TANH: Final = """
 
 
 def _rows(text: str) -> list[int]:
-    found = [[int(x, 16) for x in row.split(":")] for row in text.split()]
-    return [c0 << 30 | c1 << 14 | c2 for c0, c1, c2 in found]
+    rows = [[int(x, 16) for x in row.split(":")] for row in text.split()]
+    return [c0 << 30 | c1 << 14 | c2 for c0, c1, c2 in rows]
 
 
 def _approximation(name: str, summary: str, family: str, kind: int, rows: str, index_bits: int = 6) -> None:
@@ -202,8 +202,8 @@ def _tiny_power(unit: Interpolation, ctx: Context, a: Value, top: int) -> Value:
 def _finite(unit: Interpolation, a: Value, top: int) -> Value:
     """The unit's result for the operand, with that exponent; an operand of more than 24 bits is cut."""
     more = WIDTH + 1 - a.significand.bit_length()
-    kept = a.significand << more if more >= 0 else a.significand >> -more
-    sign, significand, at = evaluated(unit.kind, a.sign, top, kept & ((1 << WIDTH) - 1), unit.rows)
+    aligned = a.significand << more if more >= 0 else a.significand >> -more
+    sign, significand, at = evaluated(unit.kind, a.sign, top, aligned & ((1 << WIDTH) - 1), unit.rows)
     return exact.finite(sign, significand, at - WIDTH)
 
 

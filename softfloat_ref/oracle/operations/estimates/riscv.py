@@ -28,11 +28,11 @@ def reciprocals() -> list[int]:
 def roots() -> list[int]:
     """The entries of vfrsqrt7, by the parity of the exponent and the six leading bits of the fraction."""
     half = _ENTRIES // 2
-    found = []
+    entries = []
     for odd in (0, 1):
         ends = [isqrt(x << 2 * _SCALE - BITS + 1 + odd) for x in range(half, 2 * half + 1)]
-        found += [_best(low, high) for low, high in pairwise(ends)]
-    return found
+        entries += [_best(low, high) for low, high in pairwise(ends)]
+    return entries
 
 
 def _best(low: int, high: int) -> int:

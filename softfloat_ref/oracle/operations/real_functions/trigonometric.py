@@ -135,8 +135,8 @@ def _tanpi(ctx: Context, a: Value) -> Outcome:
     near = angle if small else _complement(angle)
 
     def tangent(o: Outward) -> Bounds:
-        found = o.rising("tan", o.rising("mul", o.pi, o.exactly(near)))
-        return found if small != bool(quarter & 1) else o.divided(o.exactly(ONE), found)
+        bounds = o.rising("tan", o.rising("mul", o.pi, o.exactly(near)))
+        return bounds if small != bool(quarter & 1) else o.divided(o.exactly(ONE), bounds)
 
     return enclosed(tangent, ctx.bits, sign), 0
 
@@ -225,19 +225,19 @@ def _over_pi(name: str, ctx: Context, sign: int, *operands: Value) -> Value:
 
 @operation("atan2", 2, "the angle of the point x = b, y = a", p3109=True, curve=Curve(None, "0", None, most=4))
 def _atan2(ctx: Context, a: Value, b: Value) -> Outcome:
-    found = _special_angle(ctx, a, b)
-    if found is None:
+    special = _special_angle(ctx, a, b)
+    if special is None:
         return function("atan2", ctx.bits, a, b), 0
-    eighths, sign = found
+    eighths, sign = special
     return INVALID_OPERATION if eighths < 0 else (_eighths_in_radians(ctx, eighths, sign), 0)
 
 
 @operation("atan2pi", 2, "atan2(a, b) / pi", p3109=True, curve=Curve(None, "0", None, most=1))
 def _atan2pi(ctx: Context, a: Value, b: Value) -> Outcome:
-    found = _special_angle(ctx, a, b)
-    if found is None:
+    special = _special_angle(ctx, a, b)
+    if special is None:
         return _over_pi("atan2", ctx, a.sign, exact.magnitude(a), b), 0
-    eighths, sign = found
+    eighths, sign = special
     return INVALID_OPERATION if eighths < 0 else (exact.finite(sign, eighths, -2), 0)
 
 
