@@ -30,8 +30,10 @@ from softfloat_ref.symbolic.units import circuit, inputs_of
 from softfloat_ref.units import Unit, make_unit
 from softfloat_ref.units.affine import AffineDequantizeUnit, AffineQuantizeUnit
 from softfloat_ref.units.approximation import ApproximationUnit
+from softfloat_ref.units.block_operation import BlockOperationUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
 from softfloat_ref.units.dot import DotUnit
+from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
 
@@ -394,3 +396,18 @@ def test_a_place_that_raises_is_recorded_with_its_inputs() -> None:
     assert [x for x in range(256) if undefined({"a": x}) == [1]] == [3]
     assert collected.undefined is not TRUE
     assert evaluator([result.node])({"a": 7}) == [8]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        BlockOperationUnit.make("block_reduce_add", "binary4p2se@binary3p1ue/2", "binary4p2se"),
+        BlockOperationUnit.make("block_dot_product", "fp4_e2m1@e8m0/2", "fp4_e2m1"),
+        BlockOperationUnit.make("convert_to_block_max_abs_finite", "fp4_e2m1", "fp4_e2m1@e8m0/2"),
+        DotUnit.make("fp4_e2m1", "fp32", "fp32-sequential", 2, steps=True),
+        MatmulUnit(DotUnit.make("fp4_e2m1", "fp32", "fp32-sequential", 2), 1, 2),
+    ],
+    ids=lambda unit: unit.name,
+)
+def test_reductions_of_blocks_and_running_results_are_read(unit: Unit) -> None:
+    check(unit, 200)
