@@ -122,8 +122,8 @@ def test_a_line_whose_epoch_is_none_is_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_an_outcome_that_is_none_is_made_anew(change: dict[str, Any], recipe: Recipe, tmp_path: Path) -> None:
-    kept = compare._kept(compare.run_recipe(recipe), recipe, tmp_path)
-    assert compare._stored(recipe, tmp_path) == kept
+    outcome = compare._saved(compare.run_recipe(recipe), recipe, tmp_path)
+    assert compare._stored(recipe, tmp_path) == outcome
     path = compare.folder_of(recipe, tmp_path) / compare.OUTCOME
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     assert compare._stored(recipe, tmp_path) is None

@@ -318,7 +318,7 @@ def _outcomes(folder: Path) -> Reader:
     """What a comparison kept of a run: taken for what it is, or made anew."""
     recipe = read_recipe(tomllib.loads(OTHERS[1]), "small").with_training(epochs=2)
     place = folder / "compared"
-    compare._kept(compare.run_recipe(recipe), recipe, place)
+    compare._saved(compare.run_recipe(recipe), recipe, place)
     path = compare.folder_of(recipe, place) / compare.OUTCOME
     example = path.read_bytes()
 
