@@ -189,6 +189,25 @@ def test_an_average_goes_on_from_its_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"count": np.array(1.5)}, "lacks the average's count"),
+        ({"count": np.array(0)}, "an average of 1 weights, but its count is 0"),
+        ({"mean/w": np.zeros(1, np.float32)}, "mean in float64"),
+        ({"mean/v": np.zeros(1)}, "or its type, for some weight"),
+        ({"type/w": np.zeros(0, np.int32)}, "or its type, for some weight"),
+    ],
+)
+def test_damaged_averages(damage: dict, message: str) -> None:
+    averager = Averager("every")
+    run(averager, 2)
+    with pytest.raises(Error, match=message):
+        averager.restore(averager.state() | damage)
+    with pytest.raises(Error, match="an average of 0 weights, but its count is -2"):
+        averager.restore({"count": np.array(-2)})
+
+
+@pytest.mark.parametrize(
     ("spec", "epochs", "message"),
     [
         ({"kind": "after"}, None, "give begin, or the epochs"),
@@ -247,6 +266,10 @@ def test_bad_observers() -> None:
     seen.observe(np.ones((3, 2)))
     with pytest.raises(Error, match="of 3 channels was given 4"):
         seen.observe(np.ones((4, 2)))
+    with pytest.raises(Error, match="lacks an observer's low or high"):
+        seen.restore({"low": np.zeros(3)})
+    with pytest.raises(Error, match="not in order"):
+        seen.restore({"low": np.ones(3), "high": np.zeros(3)})
 
 
 @pytest.mark.extra("torch")
