@@ -8,6 +8,7 @@ import os
 import pickle
 import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,12 @@ from softfloat_ref.proof.stimuli import literals
 from softfloat_ref.rtl.sources import read_sources
 
 pytestmark = pytest.mark.usefixtures("nothing_kept")  # the inputs may open no file outside their folder
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Iterator[Path]:
+    with guard.limits(tmp_path):
+        yield tmp_path
 
 
 def test_messages_are_one_line_however_they_were_made() -> None:
@@ -214,7 +221,7 @@ def test_long_numbers_take_no_time(text: str, work: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["9" * 20_000, "0x" + "9" * 20_000, "1" + " " * 20_000, "8 'h" + "f" * 20_000, "1 " * 9_999]
 )
-def test_long_numbers_of_sources_take_no_time(text: str, work: Path, tmp_path: Path) -> None:
+def test_long_numbers_of_sources_take_no_time(text: str, work: Path) -> None:
     path = work / "long.sv"
     path.write_text(f"{text}\n16'd12 7\n")
     numbers: list[int] = []

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import ok, refused, run
-from fuzz import guard
-from fuzz.__main__ import MANIFESTS
-from fuzz.reader import Reader
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.manifest import make_manifest
@@ -25,8 +20,6 @@ from softfloat_ref.nn.training_recipe import read_recipe
 from softfloat_ref.oracle.formats import get_format
 
 pytestmark = pytest.mark.usefixtures("nothing_kept")  # the inputs may open no file outside their folder
-OUTSIDE = "../outside.toml:a"
-PLAIN = "exponent_bits = 4\nmantissa_bits = 3\nbias = 7\n"
 
 
 def test_a_suite_whose_entry_has_no_count(tmp_path: Path) -> None:
@@ -63,18 +56,6 @@ def test_no_path_of_a_manifest_is_opened(name: str, tmp_path: Path) -> None:
     (tmp_path / "suite.json").write_text(json.dumps(suite))
     message = refused("vectors", "verify", ".", cwd=tmp_path)
     assert "not tables" in message or "x.tv" in message
-
-
-def test_a_journal_with_another_count_is_not_trusted(work: Path, readers: dict[str, Reader]) -> None:
-    """Counts stand in it alone: a wrong one would become the manifest's."""
-    reader = readers["journal"]
-    lines = reader.examples[0].splitlines()
-    rng = random.Random(1)
-    for key in ("cases", "lines", "part"):
-        entry = json.loads(lines[-1])
-        entry[key] += rng.randrange(1, 9)
-        data = b"\n".join([*lines[:-1], json.dumps(entry).encode()]) + b"\n"
-        assert guard.call(lambda data=data: reader.run(data, work))  # type: ignore[misc]
 
 
 @pytest.mark.full(keep=2)
@@ -151,54 +132,6 @@ def test_a_manifests_name_that_is_too_long_for_a_file(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert ".tv: missing" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
-
-
-def referring(value: Any) -> Iterator[Any]:
-    """A JSON tree with one of its values a reference to a file, or one of its tables like another; each in turn."""
-    if isinstance(value, dict):
-        yield {**value, "like": OUTSIDE}
-        yield {"like": OUTSIDE}
-        yield from ({**value, key: new} for key, old in value.items() for new in referring(old))
-    elif isinstance(value, list):
-        for old in value[:40]:
-            yield from ([new if x is old else x for x in value] for new in referring(old))
-    yield OUTSIDE
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", MANIFESTS)
-def test_a_stored_definition_refers_to_nothing(name: str, readers: dict[str, Reader], work: Path) -> None:
-    """No file that a manifest names where it defines something is opened, wherever the name stands."""
-    (Path(work).parent / "outside.toml").write_text(
-        f"[formats.a]\n{PLAIN}[profiles.a]\n[accumulators.a]\nlike = 'exact'\n"
-    )
-    reader, tried, accepted = readers[f"manifest_{name}"], 0, 0
-    manifest = json.loads(reader.examples[0])
-    for changed in referring(manifest["set"]):
-        data = json.dumps({**manifest, "set": changed}).encode()
-        accepted += guard.call(lambda data=data: reader.run(data, work))  # type: ignore[misc]
-        tried += 1
-    assert tried > 20
-    assert accepted < tried / 2
-
-
-def test_a_traces_command_is_whatever_it_was(readers: dict[str, Reader], work: Path) -> None:
-    """As in all other manifests."""
-    reader = readers["manifest_trace"]
-    manifest = json.loads(reader.examples[0])
-    for command in (["a"], [], None, 5, "text"):
-        assert guard.call(
-            lambda command=command: reader.run(json.dumps({**manifest, "command": command}).encode(), work)
-        )
-
-
-def test_a_tensor_of_a_trace_is_named_in_ascii(readers: dict[str, Reader], work: Path) -> None:
-    reader = readers["manifest_trace"]
-    text = reader.examples[0].decode()
-    name = json.loads(text)["set"]["tensors"][0]["name"]
-    reader.run(text.encode(), work)
-    with pytest.raises(Error, match="is not the name of a tensor"):
-        reader.run(text.replace(name, f"{name}\uff11").encode(), work)
 
 
 @pytest.mark.parametrize("name", ["é x", "a\nb", "\uff11"])

@@ -52,12 +52,17 @@ def all_readers(work: Path) -> dict[str, Reader]:
     return {r.name: r for r in (*definitions.readers(), *(r for room in rooms for r in room.readers(work)))}
 
 
+def warm(reader: Reader, work: Path) -> None:
+    """Read the examples without a clock: modules are imported and loops compiled now."""
+    for example in reader.examples:
+        with suppress(Error):
+            reader.run(example, work)
+
+
 def fuzz(reader: Reader, work: Path, numbers: range) -> tuple[int, list[str]]:
     """How many of the inputs with those numbers were accepted, and what went wrong, once for each place."""
     accepted, faults = 0, dict[str, str]()
-    for example in reader.examples:  # modules are imported and loops compiled now
-        with suppress(Error):
-            reader.run(example, work)
+    warm(reader, work)
     for number in numbers:
         data = reader.input(number)
         try:
