@@ -13,7 +13,6 @@ import numpy as np
 
 from softfloat_ref.arrays.kernels.jit import compiled
 from softfloat_ref.arrays.kernels.loops import length, make_target, round_pack
-from softfloat_ref.arrays.kernels.random_words import fill
 from softfloat_ref.oracle import rounding
 from softfloat_ref.oracle.rounding import SR, SR_B, SR_C
 
@@ -21,7 +20,6 @@ U32: Final = np.uint32
 U64: Final = np.uint64
 I32: Final = np.int32
 rounds_up: Any = rounding.rounds_up
-_PART: Final = 1 << 13  # values whose random words are drawn at a time
 _SOME: Final = 256  # values between two looks at what they have in common
 
 
@@ -329,22 +327,3 @@ def table_values(codes: Any, out: Any, table: Any) -> None:
     """Values by code."""
     for i in range(codes.size):
         out[i] = table[codes[i]]
-
-
-@compiled(nogil=True)
-def stochastic_values32(
-    x: Any, seed: Any, stream: Any, drop: Any, numbers: Any, mode: int, n: int, table: Any, out: Any
-) -> None:
-    """float32 bits to the values of their codes by stochastic rounding with the words of a Philox source, in one call,
-    since calls are most of the work for small arrays. numbers: the fields of a Plain; table: values by code."""
-    size, p = min(_PART, x.size), plain(numbers)
-    words, codes = np.empty(size, np.uint32), np.empty(size, np.uint32)
-    for start in range(0, x.size, _PART):
-        end = min(start + _PART, x.size)
-        drawn, chunk_codes = words[: end - start], codes[: end - start]
-        if are_exact(x[start:end], p):  # which costs less than the words
-            drawn[:] = 0
-        else:
-            fill(seed, stream, start, drop, drawn)
-        stochastic_codes32(x[start:end], drawn, chunk_codes, p, mode, n)
-        table_values(chunk_codes, out[start:end], table)

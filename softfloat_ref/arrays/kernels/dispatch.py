@@ -291,7 +291,7 @@ def stochastic_loop(fmt: Format, policy: Policy) -> Callable[[Array, Philox, Arr
     loop draws the words itself."""
     if not (plans.is_stochastic(fmt, policy, FP32) and has_single_nan(fmt, policy)):
         return None
-    from softfloat_ref.arrays.kernels.convert import stochastic_values32
+    from softfloat_ref.arrays.kernels.stochastic import stochastic_values32
 
     numbers = np.array(plans.plain_numbers(fmt, policy, FP32), np.uint32)
     n, mode = policy.random_count, int(policy.rounding)
