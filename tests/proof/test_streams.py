@@ -248,7 +248,7 @@ def test_several_operations_whose_results_cannot_be_told(tmp_path: Path, monkeyp
     def refused(*_: object) -> None:
         raise Error("a result within 3 cycles could not be proved for all operands")
 
-    monkeypatch.setattr("softfloat_ref.proof.stream.Operations", refused)
+    monkeypatch.setattr("softfloat_ref.proof.stream.NumberedOperations", refused)
     proved = proof(asked(tmp_path, QUEUE))
     assert proved.verdict == "undecided"
     assert proved.later is not None
