@@ -104,7 +104,8 @@ def test_the_hash_is_of_what_is_asked_only() -> None:
 STOPPED = """
 from softfloat_ref.app.signals import Stopped, end_of_signals, on_signals
 from softfloat_ref.proof.solver import solve
-from softfloat_ref.symbolic.terms import const, eq, make, var, zext
+from softfloat_ref.symbolic.build import eq, make, zext
+from softfloat_ref.symbolic.terms import const, var
 factors = [zext(var(name, 32), 64) for name in "ab"]
 hard = eq(make("mul", 64, *factors), const(2**61 - 1, 64))  # a prime number
 on_signals()
