@@ -55,6 +55,10 @@ def outcome_lines(outcome: ProofOutcome) -> Iterator[str]:
         yield from _counterexample(question, proof.counterexample)
         if (latency := other_latency(question)) is not None:
             yield f"  with latency = {latency}, most inputs that were tried have the right result"
+    elif outcome.is_text_unseen and outcome.text is not None:
+        yield f"UNDECIDED: {module} is {unit.label} with SYNTHESIS defined; simulators compile another text"
+        yield f"  that is not simulated: {'; '.join(outcome.opinion.absent.values())}"
+        yield f"  and not proved, since Yosys does not read it: {outcome.text.unread}"
     elif proof.verdict == "proved":
         yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"

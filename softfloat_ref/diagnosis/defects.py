@@ -22,8 +22,8 @@ MORE_BITS: Final = 16  # extra bits of quotients and roots, for defects that dep
 
 
 def replaced(step: Function, wrong: Function, *reads: Function) -> Change:
-    """A replaced step. wrong: called as `wrong(run, right, *args)` with the step's own arguments, in place of `right`, for
-    instance `replaced(total, lambda run, right, aligned, terms, node: right(aligned[1:], terms, node))`.
+    """A replaced step. wrong: called as `wrong(run, right, *args)` with the step's own arguments, in place of `right`;
+    for instance `replaced(total, lambda run, right, aligned, terms, node: right(aligned[1:], terms, node))`.
 
     reads: steps whose values `wrong` asks the run for.
     """
@@ -162,8 +162,8 @@ class Faulty:
 
 
 def defective(unit: SteppedUnit, name: str, description: str, *changes: Change, size: int = 2) -> Hypothesis:
-    """A unit with replaced steps, as a hypothesis. It may be offered where it changes nothing: one that equals the unit is
-    never shown, and costs its time only."""
+    """A unit with replaced steps, as a hypothesis. It may be offered where it changes nothing: one that equals the unit
+    is never shown, and costs its time only."""
     return Hypothesis(name, description, Faulty(unit, changes), size=size)
 
 

@@ -93,6 +93,8 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
             yield f"operations after the first one: {later['verdict']}, {later['said']}"
         if table["second_opinion"]["difference"] is not None:
             yield f"{table['second_opinion']['difference']['simulator']} shows something else than the netlist"
+        elif "unread" in other and not table["second_opinion"]["simulators"]:
+            yield "the text that simulators compile: neither proved nor simulated"
         yield from _left_out(table, solver)
         if "cases" in other:
             lines = [*_open_cases(other["cases"]), *_left_out({**table, "cases": other["cases"]}, solver)]

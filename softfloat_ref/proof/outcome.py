@@ -53,7 +53,14 @@ class ProofOutcome:
     @property
     def verdict(self) -> Literal["proved", "counterexample", "undecided", "mismatch"]:
         """Of all of it. mismatch: a simulation shows something else than the netlist."""
-        return "mismatch" if self.opinion.difference is not None else self.deciding[1].verdict
+        if self.opinion.difference is not None:
+            return "mismatch"
+        return "undecided" if self.is_text_unseen else self.deciding[1].verdict
+
+    @property
+    def is_text_unseen(self) -> bool:
+        """Whether simulators compile another text, of which nothing is known: not proved, and not simulated."""
+        return self.text is not None and self.text.rtl is None and not self.opinion.simulators
 
     @property
     def deciding(self) -> tuple[Question, Proof]:

@@ -13,6 +13,7 @@ from softfloat_ref.arrays.kernels import divided, nearest, plans
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.quantize import quantize_block
+from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES
 from softfloat_ref.oracle.codec import decode, decoder
 from softfloat_ref.oracle.formats import CATALOGUE, define_format, get_format
 from softfloat_ref.oracle.policies import Policy
@@ -191,6 +192,13 @@ def test_a_product_beyond_fp32_is_inf(element: str, overflow: str) -> None:
     fmt = BlockFormat("drawn", CATALOGUE[element], CATALOGUE["ue4m3"], 16)
     profile = f"nvfp4-torchao,overflow={overflow}"
     against_the_oracle(fmt, profile, Policy(), float(np.float32(1e-30)), normal, finite, close)
+
+
+@pytest.mark.parametrize("rule", SCALE_RULES)
+@pytest.mark.parametrize("name", ["fp4_e2m1@ue4m3/16", "int8@bf16/32"])
+def test_every_scale_rule(name: str, rule: str) -> None:
+    """Scales with a significand, under rules that give powers of two and under those that do not."""
+    against_the_oracle(get_block_format(name), f"ocp,flush=never,scale_rule={rule}", Policy(), None, normal, close)
 
 
 @pytest.mark.parametrize("scale", ["s0e4m0b-960", "s0e4m0b1100", "s1e5m2b-990"])

@@ -92,6 +92,23 @@ def test_that_nobody_simulated_the_sources_is_said(tmp_path: Path, monkeypatch: 
     assert "no simulator looked at the sources" in run("prove", "--check", "proof.json", cwd=tmp_path).stderr
 
 
+def test_a_text_that_is_neither_proved_nor_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Yosys takes no delay; with a simulator the text is simulated, if not proved."""
+    text = texts("SYNTHESIS", RIGHT, f"{RIGHT.replace('assign', 'assign #1')}")
+    code, lines, _ = prove(tmp_path, text)
+    assert code == 0
+    assert lines[2].startswith("  the text for simulators is only simulated, since Yosys does not read it: ")
+    monkeypatch.setenv("PATH", os.devnull)
+    code, lines, _ = prove(tmp_path, text, "-o", "proof.json")
+    assert code == 3
+    assert lines[0] == "UNDECIDED: dut is abs fp32 rne with SYNTHESIS defined; simulators compile another text"
+    assert lines[1].startswith("  that is not simulated: verilator ")
+    assert lines[2].startswith("  and not proved, since Yosys does not read it: ")
+    checked = run("prove", "--check", "proof.json", cwd=tmp_path)
+    assert checked.returncode == 1
+    assert "the text that simulators compile: neither proved nor simulated" in checked.stdout
+
+
 def test_a_simulator_that_is_asked_for_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.devnull)
     code, lines, error = prove(tmp_path, RIGHT, "--sim", "icarus", "-o", "proof.json")

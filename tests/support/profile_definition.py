@@ -77,7 +77,9 @@ class Definition:
                 square = (amax / self.largest) ** 2
                 around = floor_log2(amax / self.largest)
                 return next(k for k in (around, around + 1) if power(2 * k - 1) < square < power(2 * k + 1))
-        return None
+            case "rceil" | "rne" | "amax":
+                return None
+        raise AssertionError(f"{self.profile.scale_rule}: no definition")
 
     def scale(self, amax: mpq) -> int:
         """The scale's code for a largest magnitude."""

@@ -37,8 +37,7 @@ FP64: Final = CATALOGUE["fp64"]
 SLAB: Final = 1 << 17  # values
 SMALL_SIZE: Final = 1 << 14  # values for which the steps of a job would take longer than the loops
 _ONE: Final = exact.finite(0, 1, 0)
-_POWER_RULES: Final = ("floor", "ceil", "even", "nearest")
-_ROUNDINGS: Final = {"rne": Rounding.RNE, "amax": Rounding.RNE, "rceil": Rounding.RUP}
+_ROUNDINGS: Final = {"rne": Rounding.RNE, "amax": Rounding.RNE, "rceil": Rounding.RUP}  # the other rules: powers of two
 _MAX_PRODUCT_BITS: Final = 42  # of a midpoint times a divisor, so that a product with the reciprocal is on its side
 _MAX_QUOTIENT_BITS: Final = 51  # the same for a quotient
 _MODERATE_EXPONENT: Final = 300  # an exponent
@@ -114,7 +113,7 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> DividedPla
     powers = _powers(fmt, profile) if kind == plans.POWER else _NO_POWERS
     if powers is None:
         return None
-    rounding = _ROUNDINGS.get(profile.scale_rule, Rounding.RNE) if kind == plans.QUOTIENT else Rounding.RNE
+    rounding = _ROUNDINGS[profile.scale_rule] if kind == plans.QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
     near = _near(element, policy) if element.signed and not n else []  # those loops drop no negative values
     if kind == plans.RECIPROCAL and near and near[plans.INF] != near[plans.BEYOND]:
@@ -151,7 +150,7 @@ def _near(fmt: Format, policy: Policy) -> list[int]:
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
     """How the loops find the scale; None if they cannot."""
     scale = fmt.scale
-    if profile.arithmetic == "fp32-reciprocal" or not (scale.mantissa_bits == 0 or profile.scale_rule in _POWER_RULES):
+    if profile.arithmetic == "fp32-reciprocal" or (scale.mantissa_bits and profile.scale_rule in _ROUNDINGS):
         plain = plans.is_plain(scale, scale_policy(Rounding.RNE, True), FP64) and not scale.twos_complement
         fits = plain and profile.scale_high != "nan"
         return (plans.RECIPROCAL if profile.arithmetic == "fp32-reciprocal" else plans.QUOTIENT) if fits else None

@@ -1,4 +1,4 @@
-"""Dot and matrix products: accumulators, the named ones and those with one change of the tree or of a field; and their defects."""
+"""Dot and matrix products: accumulators, named or with one change of the tree or of a field; and their defects."""
 
 from __future__ import annotations
 
