@@ -84,7 +84,7 @@ def test_arrays_of_operands_that_mean_nothing(tmp_path: Path) -> None:
     """C for c was no c."""
     one = np.array([[0x3C00]], np.uint16)
     np.savez(tmp_path / "c.npz", a=one, b=one, C=np.array([0x3F800000], np.uint32))
-    assert "an array 'C'" in refused("dot", "--fmt", "fp16", "-i", "c.npz", cwd=tmp_path)
+    assert "unknown array 'C'" in refused("dot", "--fmt", "fp16", "-i", "c.npz", cwd=tmp_path)
     np.savez(tmp_path / "none.npz", a=one[:0], b=one[:0])
     assert "no operands" in refused("dot", "--fmt", "fp16", "-i", "none.npz", cwd=tmp_path)
 
