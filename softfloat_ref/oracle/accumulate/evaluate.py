@@ -95,7 +95,7 @@ class TreeEvaluator:
     products: Sequence[Term] = ()
     running: Term = PLUS_ZERO
     flags: int = 0
-    count: int = 0
+    count: int = dataclasses.field(kw_only=True)
     code: int = dataclasses.field(init=False)  # the code of the last rounding
     roundings: dict[To, TreeRounding] = dataclasses.field(default_factory=dict)
     do: Do = PLAIN
