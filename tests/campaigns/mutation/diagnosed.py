@@ -171,6 +171,8 @@ def main() -> int:
     parser.add_argument("--bug", type=int, action="append", default=[], help="number of a bug (default: 1 to 15)")
     parser.add_argument("-n", type=int, default=0, help="cases")
     options = parser.parse_args()
+    if unknown := set(options.circuit) - set(COUNTS):
+        parser.error(f"no circuit {', '.join(sorted(unknown))}: {', '.join(COUNTS)}")
     total = complete = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in options.circuit or COUNTS:
