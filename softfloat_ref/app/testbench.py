@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -18,82 +18,20 @@ from softfloat_ref.app.options import NameType, Seconds
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, make_folder, write_data
-from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.verify import check_hashes
-from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, ToolError
-from softfloat_ref.rtl.fit import Misfit, check_fit
-from softfloat_ref.rtl.inputs import read_inputs
-from softfloat_ref.rtl.port_map import PortMap, read_ports
-from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile
-from softfloat_ref.rtl.simulators import FIND, Simulator, dump, is_fst, with_fst_advice
+from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, ToolError
+from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
+from softfloat_ref.rtl.fit import Misfit
+from softfloat_ref.rtl.port_map import read_ports
+from softfloat_ref.rtl.simulators import dump, is_fst, with_fst_advice
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
 from softfloat_ref.rtl.vendors import NAMES, choose_simulator
-from softfloat_ref.units import controls
 
 if TYPE_CHECKING:
     from softfloat_ref.testing.judge import CheckReport
 
 _SHOWN_MISMATCHES: Final = 3
 _PACKED_MISMATCH: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d+ more")
-
-
-@dataclass(frozen=True)
-class _Bench:
-    """A bench, and what it is for."""
-
-    folder: Path
-    manifest: dict[str, Any]
-    vectors: VectorSet
-    ports: PortMap
-    text: str
-
-    @property
-    def top(self) -> str:
-        return top_name(self.ports)
-
-    @property
-    def controls(self) -> Any:
-        return controls(self.vectors.unit)
-
-
-@dataclass(frozen=True)
-class _Simulation:
-    """How --run builds and runs a bench."""
-
-    sources: Sources
-    simulator: Simulator
-    tops: tuple[str, ...]
-    arguments: tuple[str, ...]
-    plusargs: tuple[str, ...]
-    timeout_s: float
-    wave: str | None = None
-
-    def build(self, bench: Path, bench_top: str, work: Path) -> Build:
-        """The build of a bench in a file, with the other top modules."""
-        files, top = [*self.sources.files, bench], bench_top
-        if self.tops:
-            top = f"{bench_top}_and_tops"
-            files.append(work / f"{top}.sv")
-            files[-1].write_text(tops_text(top, [bench_top, *self.tops]), encoding="utf-8")
-        sources = self.sources
-        wave_arguments = [] if self.wave is None else self.simulator.wave_arguments(is_fst(self.wave))[0]
-        build_arguments = [str(Path(text).resolve()) if Path(text).is_file() else text for text in self.arguments]
-        return self.simulator.build(
-            files,
-            top,
-            work_dir=work,
-            include_dirs=sources.searched,
-            defines=sources.defines,
-            libraries=sources.libraries,
-            arguments=[*wave_arguments, *build_arguments],
-            run_in=Path.cwd(),
-        )
-
-    def left(self, start: float) -> float:
-        """The seconds left of the time limit, for a start on the monotonic clock."""
-        return self.timeout_s - (time.monotonic() - start)
 
 
 @click.command("testbench")
@@ -157,18 +95,19 @@ def testbench(
             raise Error("--wave needs the first failure, which --print-command does not look for; use +wave=FILE")
         is_fst(wave)
         check_place(wave)
-    bench = _bench(Path(folder), ports_file)
+    bench = VectorBench.of(Path(folder), read_ports(ports_file), ports_file)
     if output is not None:
         write_data(output, bench.text)
         print(f"{output}: {bench.top}, {bench.manifest['count']} vectors for {bench.ports.module}", file=sys.stderr)
     if not run:
         return 0
-    runtime = [f"+vectors={bench.folder.resolve()}", *(f"+{text.removeprefix('+')}" for text in plusargs)]
-    runtime += [] if results is None or not print_command else [f"+results={Path(results).resolve()}"]
+    runtime = tuple(f"+{text.removeprefix('+')}" for text in plusargs)
     simulator = choose_simulator(sim, print_command)
-    simulation = _Simulation(sources, simulator, tops, arguments, tuple(runtime), timeout or RUN_TIMEOUT_S, wave)
+    simulation = BenchSimulation(sources, simulator, timeout or RUN_TIMEOUT_S, tops, arguments, runtime, wave)
     if print_command:
-        _print_commands(bench, simulation, output, work)
+        logged = [] if results is None else [f"+results={Path(results).resolve()}"]
+        printed = (*simulation.runtime(bench), *logged)
+        _print_commands(bench, dataclasses.replace(simulation, plusargs=printed), output, work)
         return 0
     print(f"{bench.top}: simulated by {simulation.simulator.name}", file=sys.stderr)
     try:
@@ -190,78 +129,37 @@ def _refuse_together(sources: Sources, output: str | None, run: bool, typed: lis
         raise Error("give -o FILE.sv, or --run SOURCE...")
 
 
-def _bench(folder: Path, ports_file: str) -> _Bench:
-    manifest = read_manifest(folder)
-    vectors = check_hashes(folder, manifest)
-    require_file(folder, manifest, "memh")
-    ports = read_ports(ports_file)
-    text = bench_text(manifest, controls(vectors.unit), ports, str(folder), f"{folder} and {ports_file}")
-    return _Bench(folder, manifest, vectors, ports, text)
-
-
-def _print_commands(bench: _Bench, simulation: _Simulation, output: str | None, work: str | None) -> None:
+def _print_commands(bench: VectorBench, simulation: BenchSimulation, output: str | None, work: str | None) -> None:
     """A line for each command; the bench, and a module with the other tops, are written."""
     folder = make_folder(work or ".")
-    build = simulation.build(Path(output) if output else _written(bench, folder), bench.top, folder)
+    build = simulation.build(Path(output) if output else bench.write(folder), bench.top, folder)
     print("\n".join(build.shell(simulation.plusargs)))
 
 
-def _simulated(bench: _Bench, simulation: _Simulation, work: str | None, results: str | None) -> int:
+def _simulated(bench: VectorBench, simulation: BenchSimulation, work: str | None, results: str | None) -> int:
     """Build a bench, unless `work` holds the same build, run it and print its lines; 0 if it passed. Raises Error."""
     with nullcontext(work) if work else tempfile.TemporaryDirectory() as place:
         folder = make_folder(place)
-        build = simulation.build(_written(bench, folder), bench.top, folder)
+        build = simulation.build(bench.write(folder), bench.top, folder)
         log = build.folder / "results.txt" if results is None else Path(results).resolve()
-        plusargs = [*simulation.plusargs, f"+results={log}"]
         start = time.monotonic()
         try:
-            if not build.is_current():
-                build.make(_fitting(bench, simulation, build), simulation.timeout_s)
-            result = build.run([*plusargs, *([FIND] if simulation.wave else [])], simulation.left(start))
+            result = simulation.run(bench, build, log, start)
             if simulation.wave is not None:
-                note = dump(
-                    simulation.simulator, build, simulation.plusargs, simulation.wave, result, simulation.left(start)
-                )
-                print(note, file=sys.stderr)
+                runtime, left = simulation.runtime(bench), simulation.left(start)
+                print(dump(simulation.simulator, build, runtime, simulation.wave, result, left), file=sys.stderr)
         except ToolError as e:
             print("\n".join(e.tail), file=sys.stderr)
             raise Error(with_fst_advice(str(e) if work else e.reason)) from None  # without work the log is deleted
         return _verdict(bench, result, log)
 
 
-def _written(bench: _Bench, folder: Path) -> Path:
-    path = folder / f"{bench.top}.sv"
-    write_data(path, bench.text)
-    return path
-
-
-def _fitting(bench: _Bench, simulation: _Simulation, build: Build) -> DesignReading:
-    """What the build reads. Raises Misfit if the bench does not fit the module."""
-    macro = {simulation.simulator.macro: Macro("1", simulation.simulator.name)}
-    module = check_fit(
-        bench.manifest,
-        bench.controls,
-        bench.ports,
-        simulation.sources.files,
-        include_dirs=simulation.sources.searched,
-        defines={**{name: definition.value for name, definition in macro.items()}, **simulation.sources.defines},
-        libraries=simulation.sources.libraries,
-    )
-    paths = (Path(argument) for step in build.steps for argument in step[1:])
-    others = (path for path in paths if path.is_file() and build.output not in path.parents)
-    reading = read_inputs(module, simulation.sources, macro, first=build.folder)
-    return reading.adding(ReadFile.of(path, "build") for path in others)
-
-
-def _verdict(bench: _Bench, result: BenchRun, log: Path) -> int:
+def _verdict(bench: VectorBench, result: BenchRun, log: Path) -> int:
     """Print the bench's lines, and the diagnosis if it failed; 0 if it passed."""
-    lines, count = result.output.splitlines(), bench.manifest["count"]
-    verdicts = [i for i, line in enumerate(lines, 1) if line.startswith(("PASS", "FAIL"))]
-    bench_lines = lines[: verdicts[-1]] if verdicts else lines  # the simulator prints more after a verdict
-    if result.passed and f"PASS: {count} of {count} vectors" in result.output:
-        print("\n".join(bench_lines))
+    if bench.passed(result):
+        print("\n".join(bench.lines(result)))
         return 0
-    print_failure(bench_lines, bench.vectors, log)
+    print_failure(bench.lines(result), bench.vectors, log)
     return 1
 
 
