@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +15,6 @@ from click.core import ParameterSource
 
 from softfloat_ref.app.options import SCHEDULERS, NameType, Seconds
 from softfloat_ref.app.output import progress
-from softfloat_ref.app.proof_words import comparison_lines, outcome_lines, second_unit, waveform_line
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted, one_line
@@ -30,10 +30,12 @@ from softfloat_ref.proof.prove import STRATEGIES, Proof, prove
 from softfloat_ref.proof.question import Problem
 from softfloat_ref.proof.solver import SOLVERS
 from softfloat_ref.proof.wave import check_wave
+from softfloat_ref.proof.words import comparison_lines, outcome_lines, waveform_line
 from softfloat_ref.proof.yosys import FRONTENDS
 from softfloat_ref.rtl.cycles import SIMULATORS
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.units import Unit
 from softfloat_ref.workflow.prove import LIMIT_S, compare, question_of
 
 UNDECIDED: Final = 3
@@ -217,3 +219,35 @@ def _looked(opinion: Mapping[str, Any]) -> str:
     if not opinion["simulators"]:
         return "no simulator looked at the sources"
     return f"simulated by {', '.join(opinion['simulators'].values())}: {counted(opinion['operations'], 'operation')}"
+
+
+# -- the second definition of --equal ----------------------------------------------------------------------------------
+
+
+@click.command("prove --equal", add_help_option=False)
+@click.argument("op", required=False)
+@request_options
+def _definition(request: UnitRequest, op: str | None) -> Unit:
+    return request.circuit_unit(op)
+
+
+def second_unit(text: str) -> Unit:
+    """The unit of a text: a whole definition, or options that change that of the command line. Raises Error."""
+    try:
+        words = shlex.split(text)
+    except ValueError as e:
+        raise Error(f"--equal {text!r}: {e}") from None
+    try:
+        with _definition.make_context("--equal", words) as context:
+            params = {p.name or "": context.params[p.name or ""] for p in _definition.params}
+            typed = {k for k in params if context.get_parameter_source(k) is ParameterSource.COMMANDLINE}
+    except click.UsageError as e:
+        raise Error(f"--equal: {e.format_message()}") from None
+    if not typed:
+        raise Error("--equal: give options such as '--tininess before', or a whole definition")
+    if "op" not in typed:
+        first = click.get_current_context().params
+        params = {k: value if k in typed else first[k] for k, value in params.items()}
+    assert _definition.callback is not None
+    unit: Unit = _definition.callback(**params)
+    return unit

@@ -21,7 +21,7 @@ import pytest
 from command import TOP, here
 
 import softfloat_ref as sf
-from softfloat_ref.app import proof_words
+from softfloat_ref.app.prove import second_unit
 from softfloat_ref.app.main import cli
 from softfloat_ref.app.requests import request_options
 from softfloat_ref.app.serve import Server, _opened
@@ -213,7 +213,7 @@ def test_prove_and_export(asked: Asked, tmp_path: Path) -> None:
 @each_unit
 def test_the_second_definition_of_a_comparison(asked: Asked) -> None:
     if asked.words[0] != "matmul":
-        assert proof_words.second_unit(asked.line) == asked.unit
+        assert second_unit(asked.line) == asked.unit
 
 
 @each_unit

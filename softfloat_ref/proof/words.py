@@ -1,16 +1,11 @@
-"""What came of a proof in words: about a circuit, and about two definitions; how the second definition is stated."""
+"""What came of a proof in words: about a circuit, and about two definitions."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import click
-from click.core import ParameterSource
-
-from softfloat_ref.app.requests import UnitRequest, request_options
-from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.errors import counted
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.explanation.steps import SHOWN_LANES, number_text
 from softfloat_ref.golden.writers import text_line
@@ -44,7 +39,7 @@ _NO_RESULT: Final = "no defined result"
 def outcome_lines(outcome: ProofOutcome) -> Iterator[str]:
     """What came of a circuit."""
     if outcome.opinion.difference is not None:
-        yield from _mismatch(outcome.question, outcome.opinion.difference)
+        yield from simulated_lines(outcome.question, outcome.opinion.difference)
         return
     question, proof = outcome.deciding
     unit, module = question.unit, question.rtl.ports.module
@@ -136,7 +131,7 @@ def _counterexample(question: Question, counterexample: Counterexample) -> Itera
             yield "  with a choice for a value that the module leaves undefined (x)"
 
 
-def _mismatch(question: Question, difference: SimulatedDifference) -> Iterator[str]:
+def simulated_lines(question: Question, difference: SimulatedDifference) -> Iterator[str]:
     """How a simulation differs from the netlist."""
     yield f"MISMATCH: {question.rtl.ports.module} as {difference.simulator} simulates it is not what Yosys reads"
     for name, code in list(difference.inputs.items())[:_SHOWN_INPUTS]:
@@ -184,38 +179,6 @@ def waveform_line(outcome: ProofOutcome, path: str) -> str:
         )
         return f"{path}: not written, since {why}"
     return f"{path}: {counted(cycles, 'cycle')}"
-
-
-# -- two definitions ---------------------------------------------------------------------------------------------------
-
-
-@click.command("prove --equal", add_help_option=False)
-@click.argument("op", required=False)
-@request_options
-def _definition(request: UnitRequest, op: str | None) -> Unit:
-    return request.circuit_unit(op)
-
-
-def second_unit(text: str) -> Unit:
-    """The unit of a text: a whole definition, or options that change that of the command line. Raises Error."""
-    try:
-        words = shlex.split(text)
-    except ValueError as e:
-        raise Error(f"--equal {text!r}: {e}") from None
-    try:
-        with _definition.make_context("--equal", words) as context:
-            params = {p.name or "": context.params[p.name or ""] for p in _definition.params}
-            typed = {k for k in params if context.get_parameter_source(k) is ParameterSource.COMMANDLINE}
-    except click.UsageError as e:
-        raise Error(f"--equal: {e.format_message()}") from None
-    if not typed:
-        raise Error("--equal: give options such as '--tininess before', or a whole definition")
-    if "op" not in typed:
-        first = click.get_current_context().params
-        params = {k: value if k in typed else first[k] for k, value in params.items()}
-    assert _definition.callback is not None
-    unit: Unit = _definition.callback(**params)
-    return unit
 
 
 # -- in words ----------------------------------------------------------------------------------------------------------
