@@ -79,12 +79,14 @@ def never_started(design: Elaborated, manager: Any, processes: Iterable[Process]
 
 def _changes(design: Elaborated, manager: Any, symbol: Any) -> bool:
     """Whether a signal may change after power-up."""
+    if symbol.kind.name == "Net" and symbol.initializer is not None:  # not always listed among its drivers
+        return bool(Flow(design, symbol.initializer).reads)
     for driver in manager.getDrivers(symbol):
         owner, value = driver.containingSymbol, None
         if owner.kind.name == "ContinuousAssign":
             value = owner.assignment.right
         elif int(driver.flags) & _INITIALIZER:
-            value = symbol.initializer if symbol.kind.name == "Net" else False
+            value = False
         elif driver.source.name == "Initial":
             value = False
         if value is None or (value is not False and Flow(design, value).reads):

@@ -311,6 +311,8 @@ ACCEPTED = [
     "always @(*) begin q = a; r = q ^ b; end",
     "always @(a or b) begin q = a; r = q ^ b; end",
     "always @(a, b) q = a & b;",
+    "wire z = a == 0; wire [7:0] m = a; always @* if (z) q = 1; else q = m;",
+    "wire z = a == 0; always @(z) q = z;",
     "typedef struct packed {logic [3:0] h, l;} s_t; s_t s; always_comb begin s.h = a; s.l = b; q = s; r = s.h; end",
     "logic [7:0] m [4]; always_comb begin for (int i = 0; i < 4; i++) m[i] = a + i; q = m[b[1:0]]; end",
     "logic [7:0] m [4]; always_comb begin m = '{default: 0}; m[a[1:0]] = b; q = m[b[1:0]]; end",
