@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "vectors": ("vectors", "Generate, verify and list golden vectors."),
     "coverage": ("coverage", "Measure the coverage of vectors and simulations, bin by bin."),
     "check": ("check", "Check a device against the oracle, and explain what it gets wrong."),
+    "verify": ("verify", "Verify a module: draft its port map, simulate vectors, diagnose, prove."),
     "prove": ("prove", "Prove that a circuit gives the exact answer to every input."),
     "identify": ("identify", "Identify the policy, block profile, accumulator or affine rule of a device."),
     "p3109": ("p3109", "List IEEE P3109's operations, query formats, declare conformance."),
@@ -77,7 +78,7 @@ def cli() -> None:
     """What must my circuit output? Exact answers, golden vectors, and a diagnosis.
 
     Exit codes: 0 success, 1 a mismatch was found, 2 bad usage or bad input, 3
-    undecided (prove).
+    undecided (verify, prove).
     """
 
 

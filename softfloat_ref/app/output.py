@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -57,6 +58,30 @@ def progress(total: int) -> Iterator[Progress]:
         yield bar
     finally:
         bar.clear()
+
+
+@contextmanager
+def running(words: str) -> Iterator[None]:
+    """A line on stderr with what is done, and for how long; none if stderr is not a terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    begin, ended = time.monotonic(), threading.Event()
+
+    def show() -> None:
+        while not ended.wait(_REDRAW_S):
+            sys.stderr.write(f"\r\x1b[K{words}  {duration(time.monotonic() - begin)}")
+            sys.stderr.flush()
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 def duration(seconds: float) -> str:

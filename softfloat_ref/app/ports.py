@@ -43,7 +43,7 @@ def ports(
     for path in (wrapper, output):
         if path is not None and path != "-":
             check_place(path)
-    design = _design(sources, module, dict(map(_parameter, values)))
+    design = _design(sources, module, dict(map(parameter, values)))
     fields = None if folder is None else [field["name"] for field in read_manifest(Path(folder))["fields"]]
     port_draft = draft(wrapper_module(design) if wrapper else design, fields)
     text = draft_text(port_draft)
@@ -77,7 +77,8 @@ def _design(sources: Sources, module: str, parameters: Parameters) -> SourceModu
     return read_design(elaboration, module, parameters)
 
 
-def _parameter(text: str) -> tuple[str, int | str | Expression]:
+def parameter(text: str) -> tuple[str, int | str | Expression]:
+    """The name and value of a -G. Raises Error."""
     match = _PARAMETER.fullmatch(text)
     if match is None:
         raise Error(f"-G {text}: not NAME=VALUE")

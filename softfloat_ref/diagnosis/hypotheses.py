@@ -21,7 +21,8 @@ class Hypothesis(NamedTuple):
 
     size: twice the number of choices that differ from the expected; among equals, smaller comes first. kind: policy,
     profile, accumulator or defect. also: other answers that such a device may give, if it is free to choose.
-    evidence: the number of mismatches to explain before it is reported without "perhaps".
+    evidence: the number of mismatches to explain before it is reported without "perhaps". unit: that such a device is,
+    if it is a right one of another policy, profile, accumulator or rule.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Hypothesis(NamedTuple):
     size: int = 2
     also: Callable[[Inputs], Iterable[Output]] | None = None
     evidence: int = 3
+    unit: Unit | None = None
 
 
 class AnsweredCase(NamedTuple):

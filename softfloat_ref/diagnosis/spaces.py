@@ -213,4 +213,5 @@ def hypothesis(space: Space[P], point: P) -> Hypothesis | None:
     model = space.known_model(point)
     if model is None:
         return None
-    return Hypothesis(space.text(point), space.description(point), model, space.kind, space.size(point))
+    unit = space.unit_of(point)
+    return Hypothesis(space.text(point), space.description(point), model, space.kind, space.size(point), unit=unit)

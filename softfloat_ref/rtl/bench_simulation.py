@@ -105,11 +105,14 @@ class BenchSimulation:
             run_in=Path.cwd(),
         )
 
-    def run(self, bench: VectorBench, build: Build, log: Path, start: float) -> BenchRun:
+    def run(
+        self, bench: VectorBench, build: Build, log: Path, start: float, reading: DesignReading | None = None
+    ) -> BenchRun:
         """The run of a bench, which is built unless `build` is current. log: for its results; start: of the time limit,
-        on the monotonic clock. Raises Misfit for a bench that does not fit the module, ToolError, and Error."""
+        on the monotonic clock; reading: if it is known. Raises Misfit for a bench that does not fit the module,
+        ToolError, and Error."""
         if not build.is_current():
-            build.make(self.reading(bench, build), self.timeout_s)
+            build.make(reading or self.reading(bench, build), self.timeout_s)
         plusargs = [*self.runtime(bench), f"+results={log}", *([FIND] if self.wave else [])]
         return build.run(plusargs, self.left(start))
 

