@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,7 +36,7 @@ from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.latency import MOST, find_latency, trial
 from softfloat_ref.rtl.module_ports import Parameters, elaborate
-from softfloat_ref.rtl.port_map import PortMap, parse_ports, read_ports
+from softfloat_ref.rtl.port_map import PortMap, read_ports
 from softfloat_ref.rtl.reading import DesignReading
 from softfloat_ref.rtl.simulators import Simulator, dump
 from softfloat_ref.rtl.sources import Sources
@@ -178,8 +177,8 @@ class Verifier:
                 self._write(WRAPPER, wrapper_text(design))
                 self.sources = dataclasses.replace(self.sources, files=(*self.sources.files, request.folder / WRAPPER))
             self.draft_text = draft_text(drafted)
-            self.ports = parse_ports(tomllib.loads(self.draft_text), PORTS)
             self._write(PORTS, self.draft_text)
+            self.ports = read_ports(str(self._ports_path))
             self.ports_file = self._path(PORTS)
             self.guesses = [
                 f"{line.text}: {line.why}" for lines in drafted.tables.values() for line in lines if line.guess
