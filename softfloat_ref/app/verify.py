@@ -86,8 +86,8 @@ def command(
     -o DIR, everything is kept there, with a report (report.md, report.html, junit.xml), and an unchanged module is not
     verified again.
 
-    Exit code 0: nothing differs, and it is proved unless a proof is left out; 1: something differs; 3: nothing differs,
-    and the proof is undecided within the limit. docs/verify.md has more.
+    Exit code 0: nothing differs, and it is proved unless a proof is left out; 1: something differs; 3: undecided,
+    nothing differs so far. docs/verify.md has more.
     """
     if not sources.files:
         raise Error("give the module's sources: SOURCE..., -f LIST or -F LIST")
