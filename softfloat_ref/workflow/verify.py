@@ -63,7 +63,7 @@ class VerifyRequest:
 
     vectors: of the unit that is asked for; words: its operation and options, as a command takes them; source_words: the
     sources and their options, too. module, parameters: what is read of the sources; ports_file: its port map, drafted
-    if None; folder: for all files; shown: that folder as commands name it. limit_s: of each question to the solver;
+    if None; folder: for all files; shown: that folder as commands name it, '' if it is not kept. limit_s: of each question to the solver;
     None: no proof, and no_proof says why. options_of: the words for another unit, if options can say it.
     """
 
@@ -142,10 +142,9 @@ class Verifier:
             folder = self._vectors(of_other_unit(asked, other), f"vectors_{number}")
             look = self._simulate(folder, f"simulation of {self._name(other)}")
             cause = None if look.passed else self._diagnose(look)
-        if not look.passed:
-            self._wave(look)
         outcome = self._prove(look) if look.passed else None
         if not look.passed:
+            self._wave(look)
             self._compare_netlist(look)
         return self._verdict(first, why, look, cause, outcome)
 
@@ -278,8 +277,10 @@ class Verifier:
         return cause
 
     def _wave(self, look: _Look) -> None:
-        """A waveform of the first failure: of another build, which can write one."""
+        """A waveform of the first failure, if it is kept: of another build, which can write one."""
         request = self.request
+        if not request.shown:
+            return
         with self._stage("waveform", "the first failure is simulated again") as stage:
             path = str(request.folder / WAVE)
             simulation = BenchSimulation(self.sources, request.simulator, request.timeout_s, wave=path)
@@ -500,7 +501,7 @@ def simplest_lines(cause: ReportDiagnosis | None) -> Iterator[str]:
     if cause.whole is None:
         yield from cause.lines()
         return
-    yield f"the module {sentence(cause.whole, cause.unit).removeprefix('the device ')}"
+    yield re.sub("^the device ", "the module ", sentence(cause.whole, cause.unit))
     yield from smallest_input(cause)
 
 
