@@ -63,8 +63,8 @@ class VerifyRequest:
 
     vectors: of the unit that is asked for; words: its operation and options, as a command takes them; source_words: the
     sources and their options, too. module, parameters: what is read of the sources; ports_file: its port map, drafted
-    if None; folder: for all files; shown: that folder as commands name it, '' if it is not kept. limit_s: of each question to the solver;
-    None: no proof, and no_proof says why. options_of: the words for another unit, if options can say it.
+    if None; folder: for all files; shown: that folder as commands name it, '' if it is not kept. limit_s: of each question to the
+    solver; None: no proof, and no_proof says why. options_of: the words for another unit, if options can say it.
     """
 
     vectors: VectorSet
