@@ -38,15 +38,13 @@ def cases_of(report: CheckReport, comparator: Comparator) -> list[AnsweredCase]:
     most = EXAMINED_WIDE if report.vectors.cases.wide else EXAMINED
     wrong = max(most - len(report.right), most // 2)
     sample = [*spread_out(report.wrong, wrong), *spread_out(report.right, most - min(wrong, len(report.wrong)))]
-    cases = [AnsweredCase(line[:width], comparator(line[width:]), comparator.answer(answer)) for line, answer in sample]
+    cases = [comparator.case(line[:width], line[width:], answer) for line, answer in sample]
     return [c for c in cases if not c.agrees] + [c for c in cases if c.agrees]
 
 
 def comparator_of(report: CheckReport) -> Comparator:
     """Answers are compared as in the report: what was tolerated there is no mismatch here."""
-    unit = report.vectors.unit
-    comparator = Comparator.of(unit, report.nan, report.flags if report.has_flags else 0)
-    return comparator._replace(unread=unit if report.any_elements else None)
+    return Comparator.of(report.vectors.unit, report.tolerance, report.has_flags)
 
 
 def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | None:
