@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref.rtl.assumptions import PortAssumptions
 from softfloat_ref.rtl.binding import Bound, Controls, bind, connections, flag_mask, signal_name
 from softfloat_ref.rtl.bundle import ALL_FLAGS, BitMove, Wire
 from softfloat_ref.rtl.module_ports import bit_literal, instance, string_literal
@@ -34,12 +35,18 @@ def tops_text(name: str, modules: Iterable[str]) -> str:
 
 
 def bench_text(
-    manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortMap, folder: str, source: str
+    manifest: Mapping[str, Any],
+    controls: Sequence[Controls],
+    ports: PortMap,
+    folder: str,
+    source: str,
+    guesses: Iterable[str] = (),
 ) -> str:
     """The text of a bench: one SystemVerilog file, for Verilator 5 and Icarus 11.
 
     controls: the properties of the vectors (units.controls); folder: the folder of the words, unless +vectors=DIR is
-    given. Raises Error if ports and vectors do not fit.
+    given. guesses: lines of the port map that its draft guessed, which the log of results repeats. Raises Error if
+    ports and vectors do not fit.
     """
     bound = bind(manifest, controls, ports)
     return fill_template(
@@ -59,7 +66,7 @@ def bench_text(
         report=_report(bound, ports),
         waiting=_waiting(ports),
         without="; without latency, out_valid alone says when" if _may_vary(ports) else "",
-        log_header="".join(f"    {line}\n" for line in _log_header(bound, ports)),
+        log_header="".join(f"    {line}\n" for line in _log_header(bound, ports, guesses)),
     )
 
 
@@ -261,14 +268,20 @@ def _record(bound: Bound, ports: PortMap) -> str:
     return _indented([*lines, '  $fwrite(results, "\\n");', "endtask"], 2)
 
 
-def _log_header(bound: Bound, ports: PortMap) -> list[str]:
-    """Statements that write comments to the log of results: what a reader needs to compare them as this bench does."""
+def _log_header(bound: Bound, ports: PortMap, guesses: Iterable[str]) -> list[str]:
+    """Statements that write comments to the log of results: what a reader needs to compare them as this bench does, and
+    what to suspect first where nearly everything mismatches."""
     has_flags = any(f.role == "flags" for f in bound.fields)
     tolerance = Tolerance.of_ports(ports)
     if not _logs_flags(bound, ports):
         tolerance = replace(tolerance, flags=0, sticky=False)
     notes = tolerance.notes(has_flags, len(bound.parts) > 1)
-    return [f'if (results != 0) $fwrite(results, "// {note}\\n");' for note in notes]
+    notes += PortAssumptions.of(ports, guesses).notes()
+    return [f'if (results != 0) $fwrite(results, "%0s\\n", {string_literal("// " + _ascii(note))});' for note in notes]
+
+
+def _ascii(text: str) -> str:
+    return text.encode("ascii", "replace").decode("ascii")
 
 
 def _logs_flags(bound: Bound, ports: PortMap) -> bool:

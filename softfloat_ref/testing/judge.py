@@ -10,6 +10,7 @@ from typing import Final, TypedDict
 
 from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.rtl.assumptions import PortAssumptions
 from softfloat_ref.rtl.tolerance import CLEAR, CompareNan, Tolerance
 from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
     affine,
@@ -51,7 +52,8 @@ class Mismatch:
 class CheckReport:
     """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
     each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
-    several parts, a report for each, with its own cases. tolerance: what was compared, and how."""
+    several parts, a report for each, with its own cases. tolerance: what was compared, and how;
+    assumptions: those of the port map of a bench, in whose log they stand."""
 
     vectors: VectorSet
     compared: int = 0
@@ -66,6 +68,7 @@ class CheckReport:
     first: list[tuple[Line, Answer]] = field(default_factory=list)
     parts: dict[Unit, CheckReport] = field(default_factory=dict)
     tolerance: Tolerance = field(default_factory=Tolerance)
+    assumptions: PortAssumptions = field(default_factory=PortAssumptions)
 
     def note(self, line: Line, answer: Answer, kind: str, keep: bool = True, agrees: bool = False) -> None:
         """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
@@ -138,6 +141,7 @@ class Judge:
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and what else is accepted."""
         self.report.tolerance = self.report.tolerance.noted(comment)
+        self.report.assumptions = self.report.assumptions.noted(comment)
         if CLEAR.fullmatch(comment):
             self.gathered = self.extra = 0
         if NO_FLAGS.fullmatch(comment):
@@ -166,6 +170,8 @@ class Judge:
             answer = answer._replace(flags=answer.flags & tolerance.flags)
         if self.report.compared and has_flags != self.report.has_flags:
             raise DeviceError("it gives flags with some answers only")
+        if len(self.report.first) < MAX_FIRST:
+            self.report.first.append((line, answer))
         expected, error, earlier = line[self.inputs :], "", False
         if tolerance.sticky and answer.flags is not None:
             answer, earlier = self._own_flags(expected[-1], answer, answer.flags)
@@ -176,8 +182,6 @@ class Judge:
         agrees = not kind and earlier
         kind = EARLIER_FLAGS if agrees else kind
         self.report.note(line, answer, kind, agrees=agrees)
-        if len(self.report.first) < MAX_FIRST:
-            self.report.first.append((line, answer))
         if self.has_parts:
             own = self.view.own(line[: self.inputs], expected, answer)
             self.report.note_own(own, kind, self.view)
