@@ -12,8 +12,8 @@ from softfloat_ref.app.options import Seconds, bundled
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_data
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
+from softfloat_ref.rtl.tolerance import CompareNan
 from softfloat_ref.testing import declaration
-from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.kappa import Allowance, Kappas, intervals
 from softfloat_ref.testing.library import LibraryDevice

@@ -16,9 +16,11 @@ import click
 
 from softfloat_ref.app.options import NameType, Seconds
 from softfloat_ref.app.source_options import source_options
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import check_place, make_folder, write_data
+from softfloat_ref.base.files import check_place, make_folder, read_text, write_data
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.rtl.assumptions import guessed_lines
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.fit import Misfit
@@ -95,7 +97,8 @@ def testbench(
             raise Error("--wave needs the first failure, which --print-command does not look for; use +wave=FILE")
         is_fst(wave)
         check_place(wave)
-    bench = VectorBench.of(Path(folder), read_ports(ports_file), ports_file)
+    ports, guesses = read_ports(ports_file), guessed_lines(read_text(ports_file, limits.TOML))
+    bench = VectorBench.of(Path(folder), ports, ports_file, guesses)
     if output is not None:
         write_data(output, bench.text)
         print(f"{output}: {bench.top}, {bench.manifest['count']} vectors for {bench.ports.module}", file=sys.stderr)
@@ -173,9 +176,10 @@ def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
 
     wide = len(vectors.unit.compared().result_formats) > 1
     report = _compared(vectors, log, _SHOWN_MISMATCHES if wide else 0)
-    if report is None or not report.mismatched:
+    if report is None:
         print("\n".join(output), flush=True)
         return
+    wide = wide and report.mismatched > 0
     print("\n".join(x for x in output if not (wide and _PACKED_MISMATCH.match(x))))
     if wide:
         print("\n".join(reports.report_lines(report)))

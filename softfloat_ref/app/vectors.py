@@ -34,7 +34,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import find_suite
 from softfloat_ref.golden.vector_recipes import DEFAULT_COUNT, suite_files
 from softfloat_ref.golden.verify import MAX_ORACLE_LINES, check_hashes
-from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.rtl.tolerance import CompareNan
 from softfloat_ref.workflow.units import DEFAULT_LANES, DEFAULT_PRODUCTS, fewest, is_name_of_recipe, is_operation
 
 _RTL_COMMANDS: Final = ("ports", "testbench")

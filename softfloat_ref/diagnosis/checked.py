@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
-from operator import eq
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.asking import Asker
@@ -13,6 +12,7 @@ from softfloat_ref.diagnosis.conditions import CaseCondition, common, conditions
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.kinds import DiagnosedKind, kind_of
+from softfloat_ref.diagnosis.order_faults import late_answers
 from softfloat_ref.diagnosis.peeling import peel
 from softfloat_ref.diagnosis.ranking import Conditions, explains, ranked_diagnosis, spread_out
 from softfloat_ref.diagnosis.shrink import shrink, simplest
@@ -24,7 +24,6 @@ from softfloat_ref.units import Unit
 
 EXAMINED: Final = 1 << 15  # cases on which the best hypotheses are run
 EXAMINED_WIDE: Final = 1 << 11  # for blocks and dot products
-MOST_LATE: Final = 8  # lines
 
 
 def space_of(vectors: VectorSet) -> Space[Any]:
@@ -38,15 +37,13 @@ def cases_of(report: CheckReport, comparator: Comparator) -> list[AnsweredCase]:
     most = EXAMINED_WIDE if report.vectors.cases.wide else EXAMINED
     wrong = max(most - len(report.right), most // 2)
     sample = [*spread_out(report.wrong, wrong), *spread_out(report.right, most - min(wrong, len(report.wrong)))]
-    cases = [AnsweredCase(line[:width], comparator(line[width:]), comparator.answer(answer)) for line, answer in sample]
+    cases = [comparator.case(line[:width], line[width:], answer) for line, answer in sample]
     return [c for c in cases if not c.agrees] + [c for c in cases if c.agrees]
 
 
 def comparator_of(report: CheckReport) -> Comparator:
     """Answers are compared as in the report: what was tolerated there is no mismatch here."""
-    unit = report.vectors.unit
-    comparator = Comparator.of(unit, report.nan, report.flags if report.has_flags else 0)
-    return comparator._replace(unread=unit if report.any_elements else None)
+    return Comparator.of(report.vectors.unit, report.tolerance, report.has_flags)
 
 
 def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | None:
@@ -99,26 +96,9 @@ def _conditions(known: DiagnosedKind, cases: Sequence[AnsweredCase]) -> list[Cas
 
 def late_diagnosis(report: CheckReport) -> Diagnosis | None:
     """The diagnosis of a device whose answers are late or early; None for other devices."""
-    late, in_order = lateness(report, comparator_of(report))
+    fault = late_answers(report, comparator_of(report))
     examined, wrong = len(report.wrong) + len(report.right), len(report.wrong)
-    return Diagnosis(examined, wrong, late=late, in_order=in_order) if late else None
-
-
-def lateness(report: CheckReport, comparator: Comparator) -> tuple[int, int]:
-    """By how many lines the answers are late (early: less than 0), and how many are then right; 0 lines if that is
-    not nearly all."""
-    width = report.vectors.unit.input_width
-    expected = [comparator(line[width:]) for line, _ in report.first]
-    got = [comparator.answer(answer) for _, answer in report.first]
-    count = len(got)
-    right = sum(map(eq, expected, got))
-    matches: dict[int, int] = {}
-    for k in (x for x in range(1, MOST_LATE + 1) if 4 * x <= count):
-        matches[k] = sum(map(eq, expected, got[k:]))
-        matches[-k] = sum(map(eq, expected[k:], got))
-    best = max(matches, key=lambda k: (matches[k], -abs(k)), default=0)
-    nearly_all = best and 20 * matches[best] >= 19 * (count - abs(best))
-    return (best, matches[best]) if nearly_all and matches[best] > right + abs(best) else (0, 0)
+    return Diagnosis(examined, wrong, late=fault.late, in_order=fault.in_order) if fault else None
 
 
 def _shrunk(

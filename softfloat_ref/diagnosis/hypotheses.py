@@ -8,7 +8,8 @@ from typing import NamedTuple
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.testing.compare import Answer, CompareNan, without_unread
+from softfloat_ref.rtl.tolerance import CompareNan, Tolerance
+from softfloat_ref.testing.compare import Answer
 from softfloat_ref.units import Unit
 
 Inputs = Sequence[int]
@@ -51,30 +52,42 @@ class AnsweredCase(NamedTuple):
 class Comparator(NamedTuple):
     """How answers are compared: NaNs that count as equal are made identical, ignored flags left out."""
 
+    unit: Unit
+    tolerance: Tolerance
+    flags: int  # those that are compared
     formats: tuple[Format | None, ...]  # of the results' codes
-    nan: CompareNan = CompareNan.EXACT
-    flags: int = 0  # those that are compared
-    unread: Unit | None = None  # whose elements under a NaN scale are not compared
+    leaves_out: bool  # whether there may be codes that are not compared
 
     @staticmethod
-    def of(unit: Unit, nan: CompareNan, flags: int) -> Comparator:
-        """The comparator of a unit's answers. flags: those to compare, if the unit raises any."""
-        return Comparator(unit.result_formats, nan, flags if unit.has_flags else 0)
+    def of(unit: Unit, tolerance: Tolerance, has_flags: bool) -> Comparator:
+        """The comparator of a unit's answers. has_flags: whether the device gives any."""
+        flags = tolerance.flags if unit.has_flags and has_flags else 0
+        leaves_out = tolerance.any_elements or bool(tolerance.absent)
+        return Comparator(unit, tolerance, flags, unit.result_formats, leaves_out)
 
     def __call__(self, output: Output) -> Output:
         """The part of a model's output that is compared."""
         codes = output[: len(self.formats)]
-        if self.unread is not None:
-            codes = without_unread(self.unread, codes)
-        if self.nan != CompareNan.EXACT:
+        if self.leaves_out and (places := self.tolerance.left_out(self.unit, codes)):
+            codes = tuple(0 if i in places else x for i, x in enumerate(codes))
+        if self.tolerance.nan != CompareNan.EXACT:
             codes = tuple(map(self._code, codes, self.formats))
         return (*codes, output[len(self.formats)] & self.flags) if self.flags else codes
 
     def _code(self, code: int, fmt: Format | None) -> int:
         if fmt is None or code >> fmt.width or not fmt.is_nan(code):
             return code
-        loud = self.nan == CompareNan.QUIET and decoder(fmt)(code).signaling
+        loud = self.tolerance.nan == CompareNan.QUIET and decoder(fmt)(code).signaling
         return code if loud else fmt.canonical_nan
+
+    def case(self, inputs: Inputs, expected: Output, answer: Answer) -> AnsweredCase:
+        """A question with its answers; one that is accepted is the expected one."""
+        wanted, got = self(expected), self.answer(answer)
+        count = len(self.formats)
+        accepted = wanted[count:] == got[count:] and not self.tolerance.differing(
+            self.unit, expected[:count], answer.codes
+        )
+        return AnsweredCase(tuple(inputs), wanted, wanted if accepted else got)
 
     def answer(self, answer: Answer) -> Output:
         """The part of a device's answer that is compared."""

@@ -12,9 +12,8 @@ from softfloat_ref.diagnosis.findings import Finding
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Output
 from softfloat_ref.diagnosis.ranking import Search, explains
 from softfloat_ref.diagnosis.spaces import P, Space
-from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.rtl.tolerance import CompareNan, Tolerance
 from softfloat_ref.units import Unit
 
 _CHALLENGES: Final = 4
@@ -123,7 +122,7 @@ class _Session(Generic[P]):
         self.has_flags = True
 
     def _comparator(self, has_flags: bool) -> Comparator:
-        return Comparator.of(self.examiner.vectors.unit, self.examiner.nan, MAX_FLAGS if has_flags else 0)
+        return Comparator.of(self.examiner.vectors.unit, Tolerance(self.examiner.nan), has_flags)
 
     def put(self, questions: Sequence[Question]) -> list[Output]:
         """Ask the questions; the first answer shows whether the device gives flags."""

@@ -9,13 +9,17 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis import report as texts
 from softfloat_ref.diagnosis.asking import Asker
-from softfloat_ref.diagnosis.checked import diagnosis_of, late_diagnosis
+from softfloat_ref.diagnosis.checked import comparator_of, diagnosis_of
 from softfloat_ref.diagnosis.findings import Diagnosis
+from softfloat_ref.diagnosis.order_faults import OrderFault, order_fault
+from softfloat_ref.diagnosis.suspicion import suspicions
 from softfloat_ref.diagnosis.together import diagnoses
 from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 
+_HEAD: Final = "diagnosis: "
+_MOST_ORDER_FAULTS: Final = 3
 _NAMED_PARTS: Final = 6  # parts without mismatches that are named
 _NAMED_ROUNDINGS: Final = 3  # of parts with the same diagnosis: more are counted
 
@@ -47,37 +51,58 @@ class PartDiagnosis(NamedTuple):
 
 
 class ReportDiagnosis(NamedTuple):
-    """The diagnosis of a report, or one for each of its parts."""
+    """The diagnosis of a report, or one for each of its parts. order: a fault of the order of answers, if there is one;
+    the rest is then the diagnosis of the answers without it. suspected: what to suspect before the arithmetic."""
 
     unit: Unit
     whole: Diagnosis | None
     parts: list[PartDiagnosis]
+    suspected: tuple[str, ...] = ()
+    order: OrderFault | None = None
+    rest: ReportDiagnosis | None = None
 
     def lines(self) -> list[str]:
         """The diagnosis in words; for parts, a table."""
-        return texts.lines(self.whole, self.unit) if self.whole else list(_table(self.parts))
+        if self.order is not None:
+            first = [f"diagnosis: {self.order.sentence}", *(f"  {line}" for line in self.order.advice)]
+            return [*first, *_renamed(self.rest.lines() if self.rest else [], f"diagnosis of {self.order.others}: ")]
+        own = texts.lines(self.whole, self.unit) if self.whole else list(_table(self.parts)) if self.parts else []
+        return [*self.suspected, *_renamed(own, "diagnosis if the connection is right: ")] if self.suspected else own
 
     def as_dict(self) -> dict[str, Any]:
         """The diagnosis as data."""
+        if self.order is not None:
+            own = {"says": self.order.sentence, "advice": self.order.advice, "late": self.order.late, "findings": []}
+            return {"diagnosis": own, "rest": self.rest.as_dict() if self.rest else None}
+        suspected = {"suspected": self.suspected} if self.suspected else {}
         if self.whole:
-            return {"diagnosis": texts.as_dict(self.whole, self.unit)}
-        return {"parts": [_part_as_dict(x) for x in self.parts]}
+            return {"diagnosis": texts.as_dict(self.whole, self.unit), **suspected}
+        return {"parts": [_part_as_dict(x) for x in self.parts], **suspected}
 
 
-def explanation(report: CheckReport, ask: Asker | None = None) -> ReportDiagnosis | None:
+def _renamed(lines: list[str], head: str) -> list[str]:
+    """Lines whose first begins with another word than "diagnosis"."""
+    return [head + lines[0].removeprefix(_HEAD), *lines[1:]] if lines else []
+
+
+def explanation(
+    report: CheckReport, ask: Asker | None = None, depth: int = _MOST_ORDER_FAULTS
+) -> ReportDiagnosis | None:
     """What the device of a report seems to do; None if it got nothing wrong. ask: to simplify its mismatches, for units
-    without parts."""
+    without parts. depth: the number of faults of the order that are looked for."""
     unit = report.vectors.unit
     if not report.mismatched:
-        return None
+        suspected = suspicions(report, None)
+        return ReportDiagnosis(unit, None, [], suspected) if suspected else None
+    if depth and (fault := order_fault(report, comparator_of(report))):
+        return ReportDiagnosis(unit, None, [], (), fault, explanation(fault.report, None, depth - 1))
     if list(report.parts) in ([], [unit]):
         whole = diagnosis_of(report, ask)
-        return None if whole is None else ReportDiagnosis(unit, whole, [])
-    if late := late_diagnosis(report):
-        return ReportDiagnosis(unit, late, [])
+        suspected = suspicions(report, whole)
+        return ReportDiagnosis(unit, whole, [], suspected) if whole or suspected else None
     order = {part: i for i, part in enumerate(unit.parts)}
     parts = sorted(report.parts.values(), key=lambda r: order.get(r.vectors.unit, len(order)))
-    return ReportDiagnosis(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts))))
+    return ReportDiagnosis(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts))), suspicions(report, None))
 
 
 def _table(parts: list[PartDiagnosis]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from softfloat_ref.proof.unroll import Observed, observe
 from softfloat_ref.rtl.binding import Bound
 from softfloat_ref.rtl.bundle import LineField, ones
 from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_results, nan_scale
+from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, CompareNan, Tolerance, nan_results, nan_scale
 from softfloat_ref.symbolic.build import adjacent, and_, concat, eq, extract, ite, not_, or_, selected
 from softfloat_ref.symbolic.classes import is_nan
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, var, variables
@@ -82,15 +82,16 @@ class BoundDesign:
         got = self.code(name, want)
         differs = not_(eq(want, got))
         fmt = {n: fmt for field, fmt in nan_results(self.part) for n in lanes_of(field)}.get(name)
-        if self.ports.compare_nan != "exact" and fmt is not None:
-            differs = and_(differs, not_(_both_nan(want, got, fmt, self.ports.compare_nan == "quiet")))
+        accepted = Tolerance.of_ports(self.ports).nan
+        if accepted != CompareNan.EXACT and fmt is not None:
+            differs = and_(differs, not_(_both_nan(want, got, fmt, accepted == CompareNan.QUIET)))
         return and_(differs, not_(self._excused(name, expected)))
 
     def _excused(self, name: str, expected: Terms) -> Term:
         """Whether anything is accepted: elements under an expected scale that is NaN."""
         fmt = nan_scale(self.unit)
         elements = [n for field in self.unit.results if field.name == ELEMENTS for n in lanes_of(field)]
-        if self.ports.nan_scale_elements == "any" and fmt is not None and name in elements:
+        if Tolerance.of_ports(self.ports).any_elements and fmt is not None and name in elements:
             return is_nan(expected[SCALE], fmt)
         return FALSE
 

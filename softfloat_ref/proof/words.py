@@ -21,8 +21,8 @@ from softfloat_ref.proof.unroll import ANY, CHANGING
 from softfloat_ref.proof.wave import write_wave
 from softfloat_ref.rtl.binding import flag_mask
 from softfloat_ref.rtl.bundle import ALL_FLAGS
+from softfloat_ref.rtl.tolerance import Tolerance
 from softfloat_ref.testing import judge  # noqa: F401  (the views of all kinds of units enter the table)
-from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.report import case_lines
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
@@ -105,7 +105,7 @@ def _counterexample(question: Question, counterexample: Counterexample) -> Itera
     if counterexample.protocol and counterexample.said:
         yield f"counterexample: {view.title}: {counterexample.said}"
     else:
-        kind = view.kind(counterexample.inputs, counterexample.expected, got, CompareNan.EXACT, True)
+        kind = view.kind(counterexample.inputs, counterexample.expected, got, Tolerance.of_ports(question.rtl.ports))
         kind = "no result, or not when it is due" if counterexample.protocol else kind or "bits beside the fields"
         changes = (
             []

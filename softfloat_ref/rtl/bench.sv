@@ -86,6 +86,7 @@ module @top@;
   logic [CHANNELS-1:0]  channels;            // of the operands that this kind of vector has
   logic [OUT_WIDTH-1:0] want, care[0:LANES-1];  // expected outputs, and the bits to compare
   logic [OUT_WIDTH-1:0] gathered = 0;        // sticky flags so far
+  logic [OUT_WIDTH-1:0] logged;              // the outputs of a result, with its flags
   logic                 broken = 0;
 
 @select@
@@ -113,7 +114,8 @@ module @top@;
   string                wave = "";
 
   // ---------------------------------------------------------------- compare
-  int compared = 0, mismatches = 0;
+  int               compared = 0, mismatches = 0, counted;
+  logic [LANES-1:0] failed;                  // lanes of the last result that were reported
 
   task report(input int index, input int lane);
     mismatches = mismatches + 1;
@@ -127,23 +129,29 @@ module @top@;
 
   task check(input int beat);
     expect_of(beat);@excuse_call@
+    logged   = got;
     gathered = gathered | (want & FLAGS);
     if (STICKY) want = (want & ~FLAGS) | gathered;
     for (int lane = 0; lane < LANES; lane = lane + 1)
       if (beat * LANES + lane < COUNT) begin
         compared = compared + 1;
-        if (results != 0) record(beat * LANES + lane, lane);
+        counted  = mismatches;
+        if (results != 0 && STICKY_DELAY == 0) record(beat * LANES + lane, lane);
         if (((got ^ want) & care[lane] & (STICKY_DELAY > 0 ? ~FLAGS : ALL)) !== 0 || ^vectors[beat*LANES+lane] === 1'bx)
           report(beat * LANES + lane, lane);
+        failed[lane] = mismatches != counted;
       end
   endtask
 
   // Sticky flags that show a cycle after their result.
   task check_flags(input int beat);
     expect_of(beat);
-    want = (want & ~FLAGS) | gathered;
-    for (int lane = 0; lane < LANES; lane = lane + 1)
-      if (((got ^ want) & care[lane] & FLAGS) !== 0) report(pick(beat, lane), lane);
+    want   = (want & ~FLAGS) | gathered;
+    logged = (logged & ~FLAGS) | (got & FLAGS);
+    for (int lane = 0; lane < LANES; lane = lane + 1) begin
+      if (results != 0 && beat * LANES + lane < COUNT) record(beat * LANES + lane, lane);
+      if (((got ^ want) & care[lane] & FLAGS) !== 0 && !failed[lane]) report(pick(beat, lane), lane);
+    end
   endtask
 
   // ------------------------------------------------------------------ cycles
@@ -194,6 +202,7 @@ module @top@;
       clear    = 1;
       gathered = 0;
       cleared  = issued;
+      if (results != 0) $fwrite(results, "// clear\n");
     end
     if (!offering) begin
       if (issued < BEATS && issued - done < OUTSTANDING && !clear && draw_in[31:8] % 100 >= in_rate

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -35,12 +36,14 @@ class VectorBench:
     text: str
 
     @staticmethod
-    def of(folder: Path, ports: PortMap, ports_name: str) -> VectorBench:
-        """The bench of a folder of vectors and a port map. ports_name: of the port map, in the bench. Raises Error."""
+    def of(folder: Path, ports: PortMap, ports_name: str, guesses: Iterable[str] = ()) -> VectorBench:
+        """The bench of a folder of vectors and a port map. ports_name: of the port map, in the bench; guesses: the
+        lines of it that its draft guessed. Raises Error."""
         manifest = read_manifest(folder)
         vectors = check_hashes(folder, manifest)
         require_file(folder, manifest, "memh")
-        text = bench_text(manifest, controls(vectors.unit), ports, str(folder), f"{folder} and {ports_name}")
+        where = f"{folder} and {ports_name}"
+        text = bench_text(manifest, controls(vectors.unit), ports, str(folder), where, guesses)
         return VectorBench(folder, manifest, vectors, ports, text)
 
     @property

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref.rtl.assumptions import PortAssumptions
 from softfloat_ref.rtl.binding import Bound, Controls, bind, connections, flag_mask, signal_name
-from softfloat_ref.rtl.bundle import ALL_FLAGS, FLAG_NAMES, BitMove, Wire
+from softfloat_ref.rtl.bundle import ALL_FLAGS, BitMove, Wire
 from softfloat_ref.rtl.module_ports import bit_literal, instance, string_literal
-from softfloat_ref.rtl.port_map import PortMap
-from softfloat_ref.rtl.tolerance import Excuse, NanTolerance
+from softfloat_ref.rtl.port_map import DataPort, PortMap
+from softfloat_ref.rtl.tolerance import Excuse, NanTolerance, Tolerance
 
 _CAST: Final = [  # Icarus has no casts to enumerations, and does without
     "`ifdef __ICARUS__",
@@ -33,12 +35,18 @@ def tops_text(name: str, modules: Iterable[str]) -> str:
 
 
 def bench_text(
-    manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortMap, folder: str, source: str
+    manifest: Mapping[str, Any],
+    controls: Sequence[Controls],
+    ports: PortMap,
+    folder: str,
+    source: str,
+    guesses: Iterable[str] = (),
 ) -> str:
     """The text of a bench: one SystemVerilog file, for Verilator 5 and Icarus 11.
 
     controls: the properties of the vectors (units.controls); folder: the folder of the words, unless +vectors=DIR is
-    given. Raises Error if ports and vectors do not fit.
+    given. guesses: lines of the port map that its draft guessed, which the log of results repeats. Raises Error if
+    ports and vectors do not fit.
     """
     bound = bind(manifest, controls, ports)
     return fill_template(
@@ -58,7 +66,7 @@ def bench_text(
         report=_report(bound, ports),
         waiting=_waiting(ports),
         without="; without latency, out_valid alone says when" if _may_vary(ports) else "",
-        log_header="".join(f"    {line}\n" for line in _log_header(bound, ports)),
+        log_header="".join(f"    {line}\n" for line in _log_header(bound, ports, guesses)),
     )
 
 
@@ -238,15 +246,15 @@ def _excused(bound: Bound, excuses: Sequence[Excuse]) -> list[str]:
 def _record(bound: Bound, ports: PortMap) -> str:
     """The task that writes a line to the log of results.
 
-    It has `-` for each result that the module does not have, and no flags for a module without flags.
+    It has `-` for each result that the module does not have, and no flags for a module without flags of each lane.
     """
     lines = ["task record(input int index, input int lane);", "  word = vectors[index];"]
     for m in bound.got.moves:
-        lines += [f"  if (lane == {m.lane}) word[{m.source}+:{m.width}] = got[{m.to}+:{m.width}];"]
+        lines += [f"  if (lane == {m.lane}) word[{m.source}+:{m.width}] = logged[{m.to}+:{m.width}];"]
     parts = []
     for f in (f for f in bound.fields if f.role != "intermediate"):
         has = f.role not in ("result", "flags") or bound.got.carriers(f.name)
-        if f.role == "flags" and not has:
+        if f.role == "flags" and not _logs_flags(bound, ports):
             continue
         for i in range(f.lanes):
             code = f"word[{f.lane(i)}+:{f.width}]"
@@ -260,13 +268,26 @@ def _record(bound: Bound, ports: PortMap) -> str:
     return _indented([*lines, '  $fwrite(results, "\\n");', "endtask"], 2)
 
 
-def _log_header(bound: Bound, ports: PortMap) -> list[str]:
-    """Statements that write comments to the log of results: what a reader needs to compare them as this bench does."""
-    notes = [f"{key} = {value}" for key, value in ports.tolerances.items() if value != "exact"]
-    names = [name for name in FLAG_NAMES if flag_mask(ports) >> FLAG_NAMES[name] & 1]
-    if any(f.role == "flags" for f in bound.fields) and len(names) < len(FLAG_NAMES):
-        notes += [f"flags = {' '.join(names) or 'none'}"]
-    return [f'if (results != 0) $fwrite(results, "// {note}\\n");' for note in notes]
+def _log_header(bound: Bound, ports: PortMap, guesses: Iterable[str]) -> list[str]:
+    """Statements that write comments to the log of results: what a reader needs to compare them as this bench does, and
+    what to suspect first where nearly everything mismatches."""
+    has_flags = any(f.role == "flags" for f in bound.fields)
+    tolerance = Tolerance.of_ports(ports)
+    if not _logs_flags(bound, ports):
+        tolerance = replace(tolerance, flags=0, sticky=False)
+    notes = tolerance.notes(has_flags, len(bound.parts) > 1)
+    notes += PortAssumptions.of(ports, guesses).notes()
+    return [f'if (results != 0) $fwrite(results, "%0s\\n", {string_literal("// " + _ascii(note))});' for note in notes]
+
+
+def _ascii(text: str) -> str:
+    return text.encode("ascii", "replace").decode("ascii")
+
+
+def _logs_flags(bound: Bound, ports: PortMap) -> bool:
+    """Whether the outputs have flags, and those of each lane apart."""
+    merged = ports.lanes > 1 and any(isinstance(p, DataPort) and p.merge for p in ports.outputs)
+    return bool(bound.got.carriers("flags")) and not merged
 
 
 def _waiting(ports: PortMap) -> str:

@@ -1,24 +1,134 @@
-"""What benches and scoreboards accept besides the expected bits: other NaNs, and any elements under a NaN scale.
+"""What of a device's outputs is compared: decided here for benches, checks, the diagnosis and proofs.
 
-The NaNs are those of the formats in the manifest, and the rules those of `check --compare-nan`.
+Other NaNs, some flags, results that the module lacks, elements under a NaN scale and bits above a narrower result may
+be left out. The NaNs are those of the formats in the manifest, and the rules those of `check --compare-nan`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.rtl.binding import Bound
-from softfloat_ref.rtl.bundle import LineField
+from softfloat_ref.rtl.binding import Bound, flag_mask
+from softfloat_ref.rtl.bundle import ALL_FLAGS, FLAG_NAMES, LineField
 from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.units import Field, Unit
 
 SCALE: Final = "scale"
 ELEMENTS: Final = "elements"
+# Of a bench, in its log of results.
+_NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan|nan_scale_elements|above_result|sticky) = ([a-z_ ]+)")
+_FIELDS: Final = {"nan_scale_elements": "any_elements", "above_result": "any_above", "sticky": "sticky"}
+CLEAR: Final = re.compile(r"(?://|#)\s*clear\s*")  # of a bench, where it clears sticky flags
+
+
+class CompareNan(StrEnum):
+    """exact: a NaN's bits must match; quiet: any quiet NaN matches; any: any NaN matches."""
+
+    EXACT = "exact"
+    QUIET = "quiet"
+    ANY = "any"
+
+
+def compare_nan(name: object) -> CompareNan:
+    """The comparison of that name. Raises Error for an unknown name."""
+    if name not in list(CompareNan):
+        raise unknown("comparison of NaNs", str(name), CompareNan)
+    return CompareNan(str(name))
+
+
+def same_code(expected: int, got: int, fmt: Format | None, nan: CompareNan) -> bool:
+    """Whether two codes agree, with NaNs compared by the rule; codes without a format are compared bit by bit."""
+    if expected == got:
+        return True
+    if nan == CompareNan.EXACT or fmt is None or got >> fmt.width or not (fmt.is_nan(expected) and fmt.is_nan(got)):
+        return False
+    return nan == CompareNan.ANY or not decoder(fmt)(got).signaling
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What of a device's outputs is compared, and how.
+
+    nan: which NaNs count as equal; flags: those that are compared; any_elements: whether any elements are accepted
+    where the expected scale is NaN; any_above: whether any bits are accepted above a narrower result of a mixed set;
+    absent: the results that the module does not have; sticky: whether flags are those of all operations so far.
+    """
+
+    nan: CompareNan = CompareNan.EXACT
+    flags: int = ALL_FLAGS
+    any_elements: bool = False
+    any_above: bool = False
+    absent: frozenset[str] = frozenset()
+    sticky: bool = False
+
+    @staticmethod
+    def of_ports(ports: PortMap) -> Tolerance:
+        """What a port map tolerates, and what it leaves out."""
+        filled = any(getattr(port, "fill", "") == "any" for port in ports.outputs)
+        return Tolerance(
+            CompareNan(ports.compare_nan),
+            flag_mask(ports),
+            ports.nan_scale_elements == "any",
+            filled,
+            frozenset(ports.ignore) - {*FLAG_NAMES, "flags"},
+            ports.sticky is not None,
+        )
+
+    def notes(self, has_flags: bool, has_parts: bool) -> list[str]:
+        """The comments with which a log says so; `-` in its lines stands for the results that are absent."""
+        notes = [] if self.nan == CompareNan.EXACT else [f"compare_nan = {self.nan}"]
+        notes += ["nan_scale_elements = any"] * self.any_elements
+        notes += ["above_result = any"] * (self.any_above and has_parts)
+        notes += ["sticky = true"] * self.sticky
+        if has_flags and self.flags != ALL_FLAGS:
+            notes += [f"flags = {' '.join(n for n in FLAG_NAMES if self.flags >> FLAG_NAMES[n] & 1) or 'none'}"]
+        return notes
+
+    def noted(self, comment: str) -> Tolerance:
+        """The same with what a comment of a log says; an option for NaNs goes before it."""
+        match = _NOTE.fullmatch(comment.strip())
+        if match is None:
+            return self
+        key, value = match[1], match[2].strip()
+        if key == "flags":
+            return replace(self, flags=self.flags & sum(1 << FLAG_NAMES[n] for n in value.split() if n in FLAG_NAMES))
+        if key == "compare_nan":
+            return replace(self, nan=compare_nan(value)) if self.nan == CompareNan.EXACT else self
+        return replace(self, **{_FIELDS[key]: value in ("any", "true")})
+
+    def lacking(self, names: Iterable[str]) -> Tolerance:
+        """The same without these results."""
+        return replace(self, absent=self.absent.union(names))
+
+    def differing(self, unit: Unit, expected: Sequence[int], codes: Sequence[int]) -> list[int]:
+        """The places of the results' codes that are something else than expected and accepted."""
+        rows = enumerate(zip(expected, codes, unit.result_formats, strict=True))
+        places = [i for i, (x, y, f) in rows if x != y and not same_code(x, y, f, self.nan)]
+        return [i for i in places if i not in self.left_out(unit, expected)] if places else []
+
+    def left_out(self, unit: Unit, codes: Sequence[int]) -> frozenset[int]:
+        """The places that are not compared where these results are expected."""
+        places = _places(unit, self.absent) if self.absent else frozenset()
+        if self.any_elements and (scale := nan_scale(unit)) is not None:
+            (at,) = _places(unit, frozenset((SCALE,)))
+            places |= _places(unit, frozenset((ELEMENTS,))) if scale.is_nan(codes[at]) else frozenset()
+        return places
+
+
+@lru_cache(maxsize=64)
+def _places(unit: Unit, names: frozenset[str]) -> frozenset[int]:
+    """The places of some fields among the codes of the results."""
+    lanes = [f.name for f in unit.results for _ in range(f.lanes)]
+    return frozenset(i for i, name in enumerate(lanes) if name in names)
 
 
 class Nans:
@@ -82,6 +192,7 @@ class NanTolerance:
         self.bound, self.ports = bound, ports
         self.nans = Nans()
         self.results = {f.name: f for f in bound.fields if f.role == "result"}
+        self.tolerance = Tolerance.of_ports(ports)
         wanted = [key for key, value in ports.tolerances.items() if value != "exact"]
         units = VectorSet.from_dict(manifest["set"]).unit.parts if wanted else ()
         self.parts = [list(self._nans(unit)) + list(self._elements(unit)) for unit in units]
@@ -92,20 +203,20 @@ class NanTolerance:
 
     def _nans(self, unit: Unit) -> Iterator[Excuse]:
         """Where a NaN is expected, another one is accepted."""
-        if self.ports.compare_nan == "exact":
+        if self.tolerance.nan == CompareNan.EXACT:
             return
         for result, fmt in nan_results(unit):
             for lane in range(self.ports.lanes):
                 for i in range(result.lanes):
                     word, got, mask = self._code(self.results[result.name], i, lane, fmt.width)
                     if mask:
-                        accepted = self.nans.test(fmt, got, self.ports.compare_nan == "quiet")
+                        accepted = self.nans.test(fmt, got, self.tolerance.nan == CompareNan.QUIET)
                         yield Excuse(lane, f"{self.nans.test(fmt, word)} && {accepted}", mask)
 
     def _elements(self, unit: Unit) -> Iterator[Excuse]:
         """Where the expected scale is NaN, any elements are accepted."""
         scale = nan_scale(unit)
-        if self.ports.nan_scale_elements == "exact" or scale is None:
+        if not self.tolerance.any_elements or scale is None:
             return
         for lane in range(self.ports.lanes):
             mask = self.bound.got.carriers(ELEMENTS, lane=lane)

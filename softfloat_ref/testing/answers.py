@@ -12,6 +12,7 @@ from softfloat_ref.base.files import text_lines
 from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.literals import code_or_none
+from softfloat_ref.rtl.tolerance import Tolerance
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.units import Line, Unit
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COMMENT_STARTS: Final = ("//", "#")
-_NO_FLAGS: Final = re.compile(r"(?://|#)\s*flags = none\s*")  # of a bench, in its log
-_NO_RESULT: Final = "-"  # a result that the device does not have
+NO_FLAGS: Final = re.compile(r"(?://|#)\s*flags = none\s*")  # of a bench, in its log
+NO_RESULT: Final = "-"  # a result that the device does not have
 _UNKNOWN_DIGITS: Final = re.compile("[0-9a-fA-F]*[xXzZ][0-9a-fA-FxXzZ]*")
 _PREFIXED: Final = re.compile("0[xX][0-9a-fA-F]+")
 
@@ -84,6 +85,29 @@ class UnknownBits:
         return not self.has_prefix.get(place, others)
 
 
+def with_expected(
+    words: Sequence[str], unit: Unit, line: Line, tolerance: Tolerance
+) -> tuple[list[str], frozenset[str]]:
+    """The words of a logged answer, those that are not compared replaced by what is expected; and the names of the
+    results that the device does not have, for which `-` stands."""
+    count, expected = len(unit.result_formats), line[unit.input_width :]
+    dashes = [i for i, word in enumerate(words[:count]) if word == NO_RESULT]
+    free = [i for i in tolerance.left_out(unit, expected) if i < len(words)] if tolerance.any_elements else []
+    shown = list(words)
+    for i in (*dashes, *free):
+        shown[i] = f"{expected[i]:x}"
+    if tolerance.any_above and len(unit.parts) > 1:
+        width, digits = unit.selected(line[: unit.input_width])[0].results[0].width, unit.results[0].digits
+        if len(shown[0]) == digits and not width % 4:
+            shown[0] = (
+                f"{expected[0] >> width:0{digits - width // 4}x}"[: digits - width // 4] + shown[0][-width // 4 :]
+            )
+    if not dashes:
+        return shown, frozenset()
+    lanes = [f.name for f in unit.results for _ in range(f.lanes)]
+    return shown, frozenset(lanes[i] for i in dashes)
+
+
 # -- logs --------------------------------------------------------------------------------------------------------------
 
 
@@ -101,10 +125,10 @@ def executed_cases(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
     for number, text in enumerate(text_lines(log), 1):
         words = text.split()
         if not words or text.startswith(COMMENT_STARTS):
-            lengths = lengths[:1] if _NO_FLAGS.fullmatch(text) else lengths
+            lengths = lengths[:1] if NO_FLAGS.fullmatch(text) else lengths
             continue
         operands = len(widths) if len(words) > lengths[-1] else 0
-        codes = [0 if word == _NO_RESULT and i >= operands else code_or_none(word) for i, word in enumerate(words)]
+        codes = [0 if word == NO_RESULT and i >= operands else code_or_none(word) for i, word in enumerate(words)]
         if any(x is None for x in codes):
             raise Error(f"{log}:{number}: {text.strip()[:80]!r} is not a line of hexadecimal numbers")
         answers += 1

@@ -169,7 +169,7 @@ def _judge_own(judge: Judge, text: str) -> None:
     if len(words) <= len(widths) or any(x is None or x >> w for x, w in zip(inputs, widths, strict=False)):
         raise DeviceError(f"{text.strip()[:80]!r} is not a line of {len(widths)} operands, a result and flags")
     codes = tuple(x for x in inputs if x is not None)
-    if judge.report.flags and unit.has_flags and len(words) - len(codes) == len(unit.result_formats):
+    if judge.report.tolerance.flags and unit.has_flags and len(words) - len(codes) == len(unit.result_formats):
         raise DeviceError("no flags; a line has operands, result and flags")
     line = unit.line(codes)
     if line is None and judge.has_parts:

@@ -31,8 +31,9 @@ from softfloat_ref.oracle.operations import Signature
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.rounding import Rounding
 from softfloat_ref.rtl import simulators
-from softfloat_ref.testing import compare, report
-from softfloat_ref.testing.compare import Answer, CompareNan
+from softfloat_ref.rtl.tolerance import CompareNan, Tolerance, compare_nan
+from softfloat_ref.testing import report
+from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Field, OperationUnit, Unit
@@ -101,7 +102,7 @@ class Scoreboard:
         self.expected = 0
         self.compared = 0
         self.mismatched = 0
-        self.report = CheckReport(VectorSet(self.unit, len(self.unit.parts)), nan=compare.compare_nan(nan))
+        self.report = CheckReport(VectorSet(self.unit, len(self.unit.parts)), tolerance=Tolerance(compare_nan(nan)))
         self.mismatches: list[str] = []  # the first ones, explained
         self._variants: dict[Policy, Unit] = {}
         self._waiting: dict[Hashable, deque[Expectation]] = {}
@@ -185,7 +186,7 @@ class Scoreboard:
             raised = "" if flags is None else f", flags {flags}"
             lines = view.expected_lines(e.inputs, e.outputs)
             return self._wrong([f"{e}: {view.title}", *lines, f"  got      {shown}{raised}"])
-        kind = view.kind(e.inputs, e.outputs, answer, self.report.nan, True)
+        kind = view.kind(e.inputs, e.outputs, answer, self.report.tolerance)
         self._note(e, answer, kind)
         if not kind:
             return True

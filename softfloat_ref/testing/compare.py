@@ -3,34 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Final, NamedTuple
 
-from softfloat_ref.base.errors import unknown
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.rtl.tolerance import ELEMENTS, SCALE, nan_scale
-from softfloat_ref.units import Field, Unit
+from softfloat_ref.rtl.tolerance import CompareNan, same_code
+from softfloat_ref.units import Field
 from softfloat_ref.units.unit import split
 
 NO_NAN: Final = "no NaN"
 FLAGS_ONLY: Final = "flags only"
-
-
-class CompareNan(StrEnum):
-    """exact: a NaN's bits must match; quiet: any quiet NaN matches; any: any NaN matches."""
-
-    EXACT = "exact"
-    QUIET = "quiet"
-    ANY = "any"
-
-
-def compare_nan(name: object) -> CompareNan:
-    """The comparison of that name. Raises Error for an unknown name."""
-    if name not in list(CompareNan):
-        raise unknown("comparison of NaNs", str(name), CompareNan)
-    return CompareNan(str(name))
 
 
 class Answer(NamedTuple):
@@ -58,14 +41,6 @@ def code_texts(fields: Sequence[Field], codes: Sequence[int]) -> list[str]:
     return [f"{x:0{f.digits}x}" for f, own in split(fields, codes) for x in own]
 
 
-def without_unread(unit: Unit, codes: Sequence[int]) -> tuple[int, ...]:
-    """The codes of a result, with 0 for elements whose scale is NaN: where a port map accepts any of them."""
-    scale, parts = nan_scale(unit), split(unit.results, codes)
-    if scale is None or not any(f.name == SCALE and scale.is_nan(own[0]) for f, own in parts):
-        return tuple(codes)
-    return tuple(0 if f.name == ELEMENTS else x for f, own in parts for x in own)
-
-
 def agrees(expected: tuple[int, int], got: Answer, rule: ComparisonRule) -> bool:
     """Whether an answer is right under the rule."""
     same_flags = not rule.flags or got.flags in (None, expected[1])
@@ -74,24 +49,7 @@ def agrees(expected: tuple[int, int], got: Answer, rule: ComparisonRule) -> bool
 
 def same_result(expected: int, got: int, rule: ComparisonRule) -> bool:
     """Whether the results agree, with NaNs compared by the rule."""
-    if expected == got:
-        return True
-    if (
-        rule.nan == CompareNan.EXACT
-        or not rule.fmt.is_nan(expected)
-        or got >> rule.fmt.width
-        or not rule.fmt.is_nan(got)
-    ):
-        return False
-    return rule.nan == CompareNan.ANY or not decoder(rule.fmt)(got).signaling
-
-
-def differing(
-    expected: Sequence[int], got: Sequence[int], formats: Sequence[Format | None], nan: CompareNan
-) -> list[int]:
-    """The places of the codes that differ; codes without a format are compared bit by bit."""
-    rows = enumerate(zip(expected, got, formats, strict=True))
-    return [i for i, (x, y, f) in rows if not (x == y if f is None else same_result(x, y, ComparisonRule(f, nan)))]
+    return same_code(expected, got, rule.fmt, rule.nan)
 
 
 def classify(expected: tuple[int, int], got: Answer, rule: ComparisonRule) -> str:

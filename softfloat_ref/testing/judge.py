@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +10,8 @@ from typing import Final, TypedDict
 
 from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.oracle.flags import Flags
+from softfloat_ref.rtl.assumptions import PortAssumptions
+from softfloat_ref.rtl.tolerance import CLEAR, CompareNan, Tolerance
 from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
     affine,
     block,
@@ -20,8 +20,8 @@ from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
     operation,
     vector,
 )
-from softfloat_ref.testing.answers import UnknownBits, answer_lengths, parse_answer
-from softfloat_ref.testing.compare import Answer, CompareNan, compare_nan, without_unread
+from softfloat_ref.testing.answers import NO_FLAGS, UnknownBits, answer_lengths, parse_answer, with_expected
+from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.testing.kappa import Allowance, KappaJudge, Kappas
 from softfloat_ref.testing.ulp import UlpErrors, UlpJudge
@@ -29,11 +29,10 @@ from softfloat_ref.testing.views import MismatchView, OwnCase, view_of
 from softfloat_ref.units import Line, Unit
 
 SHOWN: Final = 10
-# Of a bench, in its log of results.
-_LOG_NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan|nan_scale_elements) = ([a-z_ ]+)")
 MAX_DIAGNOSED: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that agree
 MAX_FIRST: Final = 1 << 12  # cases kept in their order
 UNKNOWN_BITS: Final = "X or Z bits"
+EARLIER_FLAGS: Final = "flags of earlier operations"  # with sticky flags
 
 
 @dataclass
@@ -53,8 +52,8 @@ class Mismatch:
 class CheckReport:
     """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
     each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
-    several parts, a report for each, with its own cases. nan, flags: how NaNs were compared, and which flags.
-    any_elements: whether any elements were accepted where their scale is NaN."""
+    several parts, a report for each, with its own cases. tolerance: what was compared, and how;
+    assumptions: those of the port map of a bench, in whose log they stand."""
 
     vectors: VectorSet
     compared: int = 0
@@ -68,9 +67,8 @@ class CheckReport:
     right: list[tuple[Line, Answer]] = field(default_factory=list)
     first: list[tuple[Line, Answer]] = field(default_factory=list)
     parts: dict[Unit, CheckReport] = field(default_factory=dict)
-    nan: CompareNan = CompareNan.EXACT
-    flags: int = MAX_FLAGS
-    any_elements: bool = False
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    assumptions: PortAssumptions = field(default_factory=PortAssumptions)
 
     def note(self, line: Line, answer: Answer, kind: str, keep: bool = True, agrees: bool = False) -> None:
         """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
@@ -86,13 +84,13 @@ class CheckReport:
     def note_own(self, own: OwnCase, kind: str, view: MismatchView) -> None:
         """Count a case in the report of its part. A right answer tells nothing of the part, where its operands are
         uncertain."""
-        outside = kind in view.outside
+        outside = kind in view.outside or kind == EARLIER_FLAGS
         keep = kind not in view.around if kind and not outside else own.certain
         self.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, keep, outside)
 
     def part(self, unit: Unit) -> CheckReport:
         if unit not in self.parts:
-            self.parts[unit] = CheckReport(VectorSet(unit, 1), nan=self.nan, flags=self.flags)
+            self.parts[unit] = CheckReport(VectorSet(unit, 1), tolerance=self.tolerance)
         return self.parts[unit]
 
     @property
@@ -125,39 +123,39 @@ class Judge:
         limit: Fraction | None = None,
         kappa: Allowance | None = None,
     ) -> None:
-        self.report = CheckReport(vectors, nan=nan, flags=MAX_FLAGS if flags else 0)
+        self.report = CheckReport(vectors, tolerance=Tolerance(nan, MAX_FLAGS if flags else 0))
         self.view = view_of(vectors.unit)
         self.view.check()
-        self.tolerance: UlpJudge | KappaJudge | None = None
+        self.measure: UlpJudge | KappaJudge | None = None
         if kappa is not None:
-            self.tolerance = KappaJudge(vectors.unit, kappa, shown)
+            self.measure = KappaJudge(vectors.unit, kappa, shown)
         elif limit is not None:
-            self.tolerance = self.view.tolerance(limit, shown)
-        self.report.errors = None if self.tolerance is None else self.tolerance.errors
+            self.measure = self.view.tolerance(limit, shown)
+        self.report.errors = None if self.measure is None else self.measure.errors
         self.inputs, self.shown = vectors.unit.input_width, shown
         self.lengths = answer_lengths(vectors.unit)
         self.unknown = UnknownBits(vectors.unit)
         self.has_parts = len(vectors.unit.parts) > 1
+        self.gathered = self.extra = 0  # sticky flags so far: those expected, and those that came besides
 
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and what else is accepted."""
-        match = _LOG_NOTE.fullmatch(comment.strip())
-        if match and match[1] == "flags":
-            names = {name.upper() for name in match[2].split()} & {*Flags.__members__}  # none: "none"
-            self.report.flags &= sum(Flags[name] for name in names)
-            if match[2] == "none":
-                self.lengths = self.lengths[:1]
-        elif match and match[1] == "nan_scale_elements":
-            self.report.any_elements = match[2] == "any"
-        elif match and self.report.nan == CompareNan.EXACT:
-            self.report.nan = compare_nan(match[2])
+        self.report.tolerance = self.report.tolerance.noted(comment)
+        self.report.assumptions = self.report.assumptions.noted(comment)
+        if CLEAR.fullmatch(comment):
+            self.gathered = self.extra = 0
+        if NO_FLAGS.fullmatch(comment):
+            self.lengths = self.lengths[:1]
 
     def compare_logged(self, line: Line, answer: str, operands: Sequence[str] = ()) -> None:
-        """One case with the answer of a simulation, which may have unknown bits. operands: the words before it. Raises
-        DeviceError."""
-        unit, words = self.report.vectors.unit, answer.split()
+        """One case with the answer of a simulation, which may have unknown bits, and `-` for results that the device
+        does not have. operands: the words before it. Raises DeviceError."""
+        unit = self.report.vectors.unit
+        words, absent = with_expected(answer.split(), unit, line, self.report.tolerance)
+        if absent and not absent <= self.report.tolerance.absent:
+            self.report.tolerance = self.report.tolerance.lacking(absent)
         if not self.unknown.among(words, operands):
-            self.compare(line, parse_answer(answer, unit, line[: self.inputs]))
+            self.compare(line, parse_answer(" ".join(words), unit, line[: self.inputs]))
             return
         unknown = Answer((0,), 0 if len(words) > len(unit.result_formats) else None)
         self.report.note(line, unknown, UNKNOWN_BITS, False)
@@ -166,19 +164,24 @@ class Judge:
 
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
-        has_flags, nan, flags = answer.flags is not None, self.report.nan, self.report.flags
-        if answer.flags is not None and flags:
-            line = (*line[:-1], line[-1] & flags)
+        has_flags, tolerance = answer.flags is not None, self.report.tolerance
+        if answer.flags is not None and tolerance.flags:
+            line = (*line[:-1], line[-1] & tolerance.flags)
+            answer = answer._replace(flags=answer.flags & tolerance.flags)
         if self.report.compared and has_flags != self.report.has_flags:
             raise DeviceError("it gives flags with some answers only")
-        expected, error = line[self.inputs :], ""
-        if self.tolerance is not None:
-            kind, error = self.tolerance.kind(line, answer, nan, bool(flags))
-        else:
-            kind = self.view.kind(line[: self.inputs], *self._compared(expected, answer), nan, bool(flags))
-        self.report.note(line, answer, kind)
         if len(self.report.first) < MAX_FIRST:
             self.report.first.append((line, answer))
+        expected, error, earlier = line[self.inputs :], "", False
+        if tolerance.sticky and answer.flags is not None:
+            answer, earlier = self._own_flags(expected[-1], answer, answer.flags)
+        if self.measure is not None:
+            kind, error = self.measure.kind(line, answer, tolerance)
+        else:
+            kind = self.view.kind(line[: self.inputs], expected, answer, tolerance)
+        agrees = not kind and earlier
+        kind = EARLIER_FLAGS if agrees else kind
+        self.report.note(line, answer, kind, agrees=agrees)
         if self.has_parts:
             own = self.view.own(line[: self.inputs], expected, answer)
             self.report.note_own(own, kind, self.view)
@@ -186,13 +189,14 @@ class Judge:
             return
         if len(self.report.mismatches) < self.shown:
             mismatch = Mismatch(self.report.compared, line[: self.inputs], expected, answer, kind, error=error)
-            mismatch.changes = self.view.changes(mismatch.operands, answer, bool(flags))
+            mismatch.changes = self.view.changes(mismatch.operands, answer, tolerance.flags == MAX_FLAGS)
             self.report.mismatches.append(mismatch)
 
-    def _compared(self, expected: Line, answer: Answer) -> tuple[Line, Answer]:
-        """What of the expected outputs and of an answer is compared."""
-        if not self.report.any_elements:
-            return expected, answer
-        unit, count = self.report.vectors.unit, len(answer.codes)
-        known = (*without_unread(unit, expected[:count]), *expected[count:])
-        return known, answer._replace(codes=without_unread(unit, answer.codes))
+    def _own_flags(self, expected: int, answer: Answer, flags: int) -> tuple[Answer, bool]:
+        """An answer with the flags of its own operation, as far as sticky flags show them, and whether flags of earlier
+        operations are wrong in it."""
+        self.gathered |= expected
+        missing, extra = self.gathered & ~flags, flags & ~self.gathered
+        own = expected & ~missing | extra & ~self.extra
+        self.extra = extra
+        return answer._replace(flags=own), bool(missing | extra) and own == expected

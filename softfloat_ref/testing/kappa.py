@@ -23,7 +23,8 @@ from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations.on_codes import rank_of
-from softfloat_ref.testing.compare import FLAGS_ONLY, NO_NAN, Answer, CompareNan, code_texts
+from softfloat_ref.rtl.tolerance import Tolerance
+from softfloat_ref.testing.compare import FLAGS_ONLY, NO_NAN, Answer, code_texts
 from softfloat_ref.testing.ulp import FLAGS
 from softfloat_ref.units import Line, Unit
 
@@ -215,7 +216,7 @@ class KappaJudge:
         self.errors = Kappas(unit, allowed, worst_count)
         self._formats = [f for f in formats if f is not None]
 
-    def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, str]:
+    def kind(self, line: Line, answer: Answer, tolerance: Tolerance) -> tuple[str, str]:
         """The kind of mismatch of an answer ('' if it is allowed), and its kappa. Counts the case."""
         width, count = self.errors.unit.input_width, len(self._formats)
         expected = line[width : width + count]
@@ -228,5 +229,5 @@ class KappaJudge:
             return ("NaN" if has_nan else NO_NAN), ""
         if kappa > self.errors.allowed.limit:
             return f"kappa above {self.errors.allowed.limit}", ""
-        differ = flags and answer.flags is not None and (answer.flags ^ line[-1]) & FLAGS
+        differ = answer.flags is not None and (answer.flags ^ line[-1]) & FLAGS & tolerance.flags
         return (FLAGS_ONLY if differ else ""), ""

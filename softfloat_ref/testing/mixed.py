@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from softfloat_ref.base.errors import Undefined
-from softfloat_ref.testing.compare import FLAGS_ONLY, NO_NAN, Answer, CompareNan
+from softfloat_ref.rtl.tolerance import Tolerance
+from softfloat_ref.testing.compare import FLAGS_ONLY, NO_NAN, Answer
 from softfloat_ref.testing.views import MismatchView, OwnCase, register, view_of
 from softfloat_ref.units import MixedUnit, SelectionUnit
 
@@ -26,9 +27,9 @@ class SelectionView(MismatchView):
     def own(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> OwnCase:
         return OwnCase(*self.unit.selected(inputs), tuple(expected), got)
 
-    def kind(self, inputs: Sequence[int], expected: Sequence[int], got: Answer, nan: CompareNan, flags: bool) -> str:
+    def kind(self, inputs: Sequence[int], expected: Sequence[int], got: Answer, tolerance: Tolerance) -> str:
         case = self.own(inputs, expected, got)
-        return view_of(case.unit).kind(case.inputs, case.expected, case.got, nan, flags)
+        return view_of(case.unit).kind(case.inputs, case.expected, case.got, tolerance)
 
     def changes(self, inputs: Sequence[int], answer: Answer, flags: bool) -> list[dict[str, str]]:
         case = self.own(inputs, (0,), answer)
@@ -51,21 +52,21 @@ class MixedView(SelectionView):
         answer = Answer((code,), got.flags)
         return OwnCase(part, own, right, answer, own == self.unit.unchecked(inputs))
 
-    def kind(self, inputs: Sequence[int], expected: Sequence[int], got: Answer, nan: CompareNan, flags: bool) -> str:
+    def kind(self, inputs: Sequence[int], expected: Sequence[int], got: Answer, tolerance: Tolerance) -> str:
         case = self.own(inputs, expected, got)
-        kind = view_of(case.unit).kind(case.inputs, case.expected, case.got, nan, flags)
+        kind = view_of(case.unit).kind(case.inputs, case.expected, case.got, tolerance)
         if kind:
-            if not self._unboxed(inputs, case, kind, nan, flags):
+            if not self._unboxed(inputs, case, kind, tolerance):
                 return kind
             return UNBOXED_FLAGS if kind == FLAGS_ONLY else UNBOXED
         width = case.unit.results[0].width
         above, right = got.result >> width, expected[0] >> width
-        if above == right:
+        if above == right or tolerance.any_above:
             return ""
         ones = (1 << self.unit.results[0].width - width) - 1
         return {0: ZEROS, ones: ONES}.get(above, OTHERS)
 
-    def _unboxed(self, inputs: Sequence[int], case: OwnCase, kind: str, nan: CompareNan, flags: bool) -> bool:
+    def _unboxed(self, inputs: Sequence[int], case: OwnCase, kind: str, tolerance: Tolerance) -> bool:
         """Whether an operand is not boxed, and the answer is a number in place of its NaN, or that for its lower
         bits."""
         if case.certain:
@@ -75,4 +76,4 @@ class MixedView(SelectionView):
             expected = case.unit.answer(own)
         except Undefined:
             return False
-        return kind == NO_NAN or not view_of(case.unit).kind(own, expected, case.got, nan, flags)
+        return kind == NO_NAN or not view_of(case.unit).kind(own, expected, case.got, tolerance)

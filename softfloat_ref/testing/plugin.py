@@ -15,8 +15,9 @@ from softfloat_ref.golden.writers import text_line
 from softfloat_ref.oracle.accumulate import default_accumulator
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.policies import Policy, get_policy
+from softfloat_ref.rtl.tolerance import compare_nan
 from softfloat_ref.testing.answers import parse_answer
-from softfloat_ref.testing.compare import Answer, compare_nan
+from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.conformance.dots import DotCase, DotConformance
 from softfloat_ref.testing.conformance.operation import OperationCase, OperationSuite
 from softfloat_ref.testing.conformance.suite import ConformanceSuite, NotConforming

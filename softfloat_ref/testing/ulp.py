@@ -34,10 +34,10 @@ from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INVALID
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, unrounded
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.rtl.tolerance import Tolerance
 from softfloat_ref.testing.compare import (
     FLAGS_ONLY,
     Answer,
-    CompareNan,
     ComparisonRule,
     classify,
     code_texts,
@@ -262,10 +262,10 @@ class UlpJudge:
         arity = len(self.sig.formats)
         return [self._exact(inputs[:arity], inputs[arity] if self.policy.random_count else 0)]
 
-    def kind(self, line: Line, answer: Answer, nan: CompareNan, flags: bool) -> tuple[str, str]:
+    def kind(self, line: Line, answer: Answer, tolerance: Tolerance) -> tuple[str, str]:
         """The kind of mismatch of an answer ('' if right), and its error as text: of several results, of the worst one.
         Counts the case."""
-        rule, width = ComparisonRule(self.out, nan, flags), self.errors.operation.input_width
+        rule, width = ComparisonRule(self.out, tolerance.nan), self.errors.operation.input_width
         inputs, expected, right = tuple(line[:width]), line[width:-1], line[-1]
         exact = self.exact_results(inputs)
         judged = [self.judge(*x, rule) for x in zip(expected, answer.codes, exact, strict=True)]
@@ -276,7 +276,7 @@ class UlpJudge:
             kind = classify((expected[at], right), lane, rule)
             limit = f"error above {ulp_text(self.errors.limit)} ulp"
             return kind if worst.error is None else limit, ulp_text(worst.error)
-        flags_differ = rule.flags and answer.flags is not None and (answer.flags ^ right) & FLAGS
+        flags_differ = answer.flags is not None and (answer.flags ^ right) & FLAGS & tolerance.flags
         return FLAGS_ONLY if flags_differ else "", ulp_text(worst.error)
 
     def judge(self, expected: int, got: int, x: Exact, rule: ComparisonRule) -> Judged:

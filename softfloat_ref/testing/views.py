@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.explanation.steps import SHOWN_LANES, field_lines, number_text
-from softfloat_ref.testing.compare import Answer, CompareNan, ComparisonRule, classify, differing
+from softfloat_ref.rtl.tolerance import Tolerance
+from softfloat_ref.testing.compare import FLAGS_ONLY, Answer, ComparisonRule, classify
 from softfloat_ref.units import Line, Unit
 from softfloat_ref.units.handlers import Handlers
 
 if TYPE_CHECKING:
     from softfloat_ref.testing.ulp import UlpJudge
+
+
+EXACT: Final = Tolerance()
 
 
 class OwnCase(NamedTuple):
@@ -48,18 +52,17 @@ class MismatchView:
         """The case of the part that control fields select; the case itself, without control fields."""
         return OwnCase(self.unit, tuple(inputs), tuple(expected), got)
 
-    def kind(self, inputs: Sequence[int], expected: Sequence[int], got: Answer, nan: CompareNan, flags: bool) -> str:
+    def kind(self, inputs: Sequence[int], expected: Sequence[int], got: Answer, tolerance: Tolerance) -> str:
         """The kind of a mismatch, for counting; '' where the answer is right."""
         formats = self.unit.result_formats
-        places = differing(expected[: len(formats)], got.codes, formats, nan)
-        flags_differ = self.unit.has_flags and flags and got.flags not in (None, expected[-1])
-        if not places and not flags_differ:
-            return ""
+        places = tolerance.differing(self.unit, expected[: len(formats)], got.codes)
+        flags_differ = self.unit.has_flags and got.flags is not None and (got.flags ^ expected[-1]) & tolerance.flags
+        if not places:
+            return FLAGS_ONLY if flags_differ else ""
         if len(formats) == 1 and formats[0] is not None:
             right = expected[-1] if self.unit.has_flags else 0
-            return classify((expected[0], right), got, ComparisonRule(formats[0], nan, flags))
-        names = dict.fromkeys(self.place_name(i)[0] for i in places)
-        return " and ".join(names) if names else "flags only"
+            return classify((expected[0], right), got, ComparisonRule(formats[0], tolerance.nan))
+        return " and ".join(dict.fromkeys(self.place_name(i)[0] for i in places))
 
     def place_name(self, place: int) -> tuple[str, str]:
         """The field of a result's code, and the code's name in messages."""
@@ -105,7 +108,7 @@ class MismatchView:
         """The first few codes that differ, with their values: the operand, the expected and the device's code, and what
         differs."""
         formats = self.unit.result_formats
-        places = differing(expected[: len(formats)], got.codes, formats, CompareNan.EXACT)
+        places = EXACT.differing(self.unit, expected[: len(formats)], got.codes)
         for i in places[:SHOWN_LANES]:
             right, came = (number_text(x, formats[i]) for x in (expected[i], got.codes[i]))
             what = self.difference(i, expected, got)

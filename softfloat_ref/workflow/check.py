@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.rtl.tolerance import compare_nan
 from softfloat_ref.testing.check import check_arrays, check_command
-from softfloat_ref.testing.compare import compare_nan
 from softfloat_ref.testing.judge import SHOWN, CheckReport
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.units import default_cases, vectors

@@ -29,7 +29,7 @@ from softfloat_ref.diagnosis.policy_space import nan_rules
 from softfloat_ref.diagnosis.selftest import selftest, subject
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import NanRule
-from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.rtl.tolerance import CompareNan
 from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.units import ApproximationUnit
 

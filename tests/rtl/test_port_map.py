@@ -13,7 +13,7 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.module_ports import Expression, instance
 from softfloat_ref.rtl.port_map import parse_ports
-from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.rtl.tolerance import CompareNan
 
 PORTS = """
 module = "unit"

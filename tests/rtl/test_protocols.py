@@ -14,10 +14,10 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.simulators import find
-from softfloat_ref.rtl.tolerance import Nans
+from softfloat_ref.rtl.tolerance import CompareNan, Nans
 from softfloat_ref.testing.answers import executed_cases
 from softfloat_ref.testing.check import check_lines
-from softfloat_ref.testing.compare import CompareNan, ComparisonRule, same_result
+from softfloat_ref.testing.compare import ComparisonRule, same_result
 
 pytestmark = pytest.mark.sim
 

@@ -18,9 +18,10 @@ from command import refused, run
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.literals import MAX_LINE
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.rtl.tolerance import CompareNan
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import check_arrays, check_command
-from softfloat_ref.testing.compare import Answer, CompareNan
+from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import CommandDevice
 from softfloat_ref.testing.dialogue import Broken, Dialogue
 from softfloat_ref.testing.views import view_of

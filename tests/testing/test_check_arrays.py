@@ -12,8 +12,8 @@ from command import refused, run
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.rtl.tolerance import CompareNan
 from softfloat_ref.testing.check import check_arrays
-from softfloat_ref.testing.compare import CompareNan
 from softfloat_ref.testing.library import LibraryDevice
 
 

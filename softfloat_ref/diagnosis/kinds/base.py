@@ -16,7 +16,7 @@ from softfloat_ref.explanation.scalar import flag_text, value_text
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.testing.compare import CompareNan
+from softfloat_ref.rtl.tolerance import CompareNan
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Field, Unit
 from softfloat_ref.units.handlers import Handlers

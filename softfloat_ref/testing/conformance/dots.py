@@ -15,8 +15,9 @@ from softfloat_ref.oracle.accumulate import Accumulator
 from softfloat_ref.oracle.accumulate.trees import Addends, Chain, Fuse, Pairs, Products, Round, walk
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.rtl.tolerance import compare_nan
 from softfloat_ref.testing import strategies
-from softfloat_ref.testing.compare import Answer, ComparisonRule, agrees, compare_nan
+from softfloat_ref.testing.compare import Answer, ComparisonRule, agrees
 from softfloat_ref.testing.conformance.operation import SYMMETRIC, exact_code
 from softfloat_ref.testing.conformance.suite import ConformanceSuite, Properties, Trial, answer_of, unit_lines
 from softfloat_ref.testing.dot import DotView

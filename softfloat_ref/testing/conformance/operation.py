@@ -19,8 +19,9 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import hexadecimal
 from softfloat_ref.oracle.operations import Signature, evaluator, signature
 from softfloat_ref.oracle.policies import Policy, get_policy, parse_rounding, rounding_name
+from softfloat_ref.rtl.tolerance import compare_nan
 from softfloat_ref.testing import strategies
-from softfloat_ref.testing.compare import Answer, ComparisonRule, agrees, compare_nan
+from softfloat_ref.testing.compare import Answer, ComparisonRule, agrees
 from softfloat_ref.testing.conformance.suite import ConformanceSuite, Trial, answer_of, unit_lines
 from softfloat_ref.testing.operation import OperationView
 from softfloat_ref.testing.ulp import Exact, exact_result

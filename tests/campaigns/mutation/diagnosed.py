@@ -21,7 +21,8 @@ from softfloat_ref.diagnosis.checked import diagnosis_of
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.golden.writers import positions
 from softfloat_ref.rtl.simulators import Simulator, find
-from softfloat_ref.testing.compare import Answer, CompareNan
+from softfloat_ref.rtl.tolerance import CompareNan
+from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.judge import Judge
 
 from . import stimuli

@@ -1,0 +1,285 @@
+"""Faults that only show in the order of the cases: answers that come late or early, flags that keep those of earlier
+operations, answers that are repeated. They are looked for first; what else is wrong is diagnosed without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from operator import eq, or_, xor
+from typing import Any, Final, NamedTuple
+
+from softfloat_ref.diagnosis.hypotheses import Comparator, Output
+from softfloat_ref.explanation.scalar import flag_text
+from softfloat_ref.rtl.bundle import ALL_FLAGS
+from softfloat_ref.testing.compare import FLAGS_ONLY, Answer
+from softfloat_ref.testing.judge import EARLIER_FLAGS, CheckReport, Judge
+from softfloat_ref.units import Line, Unit
+
+MOST_LATE: Final = 64  # lines
+_SEEN: Final = 512  # lines by which a shift is found
+_FEWEST: Final = 8  # wrong lines that a fault of the order must explain
+_FEWEST_SHIFTED: Final = 24  # lines by which a shift is recognized though other faults remain
+_NEAR: Final = 4  # codes that may be apart by a rounding
+_CHANCE: Final = 1e-4  # of what is taken for a latch
+
+
+class OrderFault(NamedTuple):
+    """A fault of the order of answers. sentence: what is wrong; advice: on the port map; others: a name of the answers
+    without it, which report compares; late: by how many lines all answers are late (early: less than 0); in_order: the
+    number of answers that are right without it."""
+
+    sentence: str
+    advice: tuple[str, ...]
+    others: str
+    report: CheckReport
+    late: int = 0
+
+    @property
+    def in_order(self) -> int:
+        return self.report.compared - self.report.mismatched
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """The answers of a report in their order, as they are compared."""
+
+    report: CheckReport
+    comparator: Comparator
+
+    @cached_property
+    def expected(self) -> list[Output]:
+        width = self.report.vectors.unit.input_width
+        return [self.comparator(line[width:]) for line, _ in self.report.first]
+
+    @cached_property
+    def got(self) -> list[Output]:
+        return [self.comparator.answer(answer) for _, answer in self.report.first]
+
+    @cached_property
+    def flags(self) -> tuple[list[int], list[int]]:
+        """The expected flags and those that came."""
+        mask, first = self.report.tolerance.flags, self.report.first
+        return [line[-1] & mask for line, _ in first], [(answer.flags or 0) & mask for _, answer in first]
+
+    def with_flags(self, flags: Iterable[int]) -> CheckReport:
+        """The same answers with other flags, compared."""
+        pairs = zip(self.report.first, flags, strict=True)
+        return _judged(self.report, [(line, answer._replace(flags=x)) for (line, answer), x in pairs])
+
+
+def order_fault(report: CheckReport, comparator: Comparator) -> OrderFault | None:
+    """The fault of the order that a report shows, if any; with several, the one that concerns the most."""
+    if not report.wrong or not report.first:
+        return None
+    answers, has_flags = _Answers(report, comparator), bool(comparator.flags)
+    if has_flags and report.tolerance.sticky:
+        return _late(_Answers(report, comparator._replace(flags=0))) or _alone(answers)
+    of_flags = (_accumulated, _late_flags, _repeated, _held_flags)
+    finds = (_late, *(of_flags if has_flags else (_repeated,)))
+    return next((fault for find in finds if (fault := find(answers))), None)
+
+
+def _judged(
+    report: CheckReport, pairs: Iterable[tuple[Line, Answer]], sticky: bool | None = None, flags: int | None = None
+) -> CheckReport:
+    """Other answers compared as those of a report. sticky: whether flags are those of all operations so far; flags:
+    those that are compared."""
+    judge = Judge(report.vectors, shown=0)
+    own = report.tolerance
+    sticky, flags = own.sticky if sticky is None else sticky, own.flags if flags is None else flags
+    judge.report.tolerance, judge.report.assumptions = replace(own, sticky=sticky, flags=flags), report.assumptions
+    for line, answer in pairs:
+        judge.compare(line, answer)
+    return judge.report
+
+
+# -- late and early answers --------------------------------------------------------------------------------------------
+
+
+def late_answers(report: CheckReport, comparator: Comparator) -> OrderFault | None:
+    """Answers that all come some lines late or early, whether they are right then or have other faults."""
+    return _late(_Answers(report, comparator))
+
+
+def _late(answers: _Answers) -> OrderFault | None:
+    expected, got, report = answers.expected, answers.got, answers.report
+    if 10 * _agreeing(expected, got, 0) >= 9 * len(got):
+        return None
+    late = _nearly_all(expected, got) or _most_bits(report.vectors.unit, expected, got)
+    if not late:
+        return None
+    lines, came = [line for line, _ in report.first], [answer for _, answer in report.first]
+    shifted = zip(lines, came[late:], strict=False) if late > 0 else zip(lines[-late:], came, strict=False)
+    later = _judged(report, shifted)
+    number = f"{abs(late)} line{'s' * (abs(late) > 1)}"
+    way = "late: each line answers an earlier question" if late > 0 else "early: each line answers a later question"
+    right = f"{later.compared - later.mismatched} answers are right after this shift"
+    advice = report.assumptions.of_shift(late)
+    return OrderFault(f"the answers are {number} {way} ({right})", advice, "the shifted answers", later, late)
+
+
+def _shifts(count: int) -> Iterable[int]:
+    """By how many lines answers may be late, the nearest first."""
+    return [k for x in range(1, MOST_LATE + 1) if 4 * x <= count for k in (x, -x)]
+
+
+def _agreeing(expected: Sequence[Any], got: Sequence[Any], late: int) -> int:
+    """The number of answers that are right after a shift."""
+    return sum(map(eq, expected, got[late:]) if late > 0 else map(eq, expected[-late:], got))
+
+
+def _nearly_all(expected: Sequence[Output], got: Sequence[Output]) -> int:
+    """The shift after which nearly all answers are right; 0 if there is none."""
+    some, answered = expected[:_SEEN], got[:_SEEN]
+    best = max(_shifts(len(some)), key=lambda k: _agreeing(some, answered, k), default=0)
+    if not best:
+        return 0
+    right, after, count = _agreeing(expected, got, 0), _agreeing(expected, got, best), len(got)
+    return best if 20 * after >= 19 * (count - abs(best)) and after > right + abs(best) else 0
+
+
+def _most_bits(unit: Unit, expected: Sequence[Output], got: Sequence[Output]) -> int:
+    """The shift after which less than half as many bits are wrong as after any other; 0 if there is none."""
+    count = min(len(got), _SEEN)
+    if count < _FEWEST_SHIFTED:
+        return 0
+    widths = [f.width for f in unit.results for _ in range(f.lanes)] + [ALL_FLAGS.bit_length()]
+    right, came = ([_packed(x, widths) for x in some[:count]] for some in (expected, got))
+    rates = {k: _wrong_bits(right, came, k) / (count - abs(k)) for k in (0, *_shifts(count))}
+    best = min(rates, key=lambda k: (rates[k], abs(k)))
+    others = min(rate for k, rate in rates.items() if k != best)
+    several = (count - abs(best)) * (others - rates[best]) >= 4 * _FEWEST
+    return best if several and 2 * rates[best] < others else 0
+
+
+def _packed(output: Output, widths: Sequence[int]) -> int:
+    """The codes of an answer side by side."""
+    word = 0
+    for code, width in zip(output, widths, strict=False):
+        word = word << width | code & (1 << width) - 1
+    return word
+
+
+def _wrong_bits(right: Sequence[int], came: Sequence[int], late: int) -> int:
+    return sum(map(int.bit_count, map(xor, right, came[late:]) if late > 0 else map(xor, right[-late:], came)))
+
+
+# -- flags -------------------------------------------------------------------------------------------------------------
+
+
+def _accumulated(answers: _Answers) -> OrderFault | None:
+    """Flags that, once raised, stay: some of them, or all."""
+    report, (right, came) = answers.report, answers.flags
+    bits = [bit for bit in range(ALL_FLAGS.bit_length()) if _stays(_bit(right, bit), _bit(came, bit))]
+    if not bits:
+        return None
+    mask, raised = sum(1 << bit for bit in bits), reduce(or_, came, 0)
+    which = "the flags" if mask == raised else f"the flags {flag_text(mask)[3:]}"
+    count = sum(bool(y & ~x & mask) for x, y in zip(right, came, strict=True))
+    sentence = (
+        f"{which} accumulate: each answer has those of all operations so far ({count} have flags of earlier ones)"
+    )
+    return OrderFault(sentence, report.assumptions.of_sticky_flags(), *_without(report, mask, mask == raised))
+
+
+def _without(report: CheckReport, mask: int, every: bool) -> tuple[str, CheckReport]:
+    """The answers without flags that accumulate, and a name of them. What an operation adds to these is only known if
+    results are right: another fault may raise flags that were raised before."""
+    if every:
+        own = _judged(report, report.first, sticky=True)
+        if own.mismatched == own.kinds[EARLIER_FLAGS] + own.kinds[FLAGS_ONLY]:
+            return "the flags of each operation alone", own
+    return "the answers without these flags", _judged(report, report.first, flags=report.tolerance.flags & ~mask)
+
+
+def _stays(right: Sequence[int], came: Sequence[int]) -> bool:
+    """Whether a flag stays once it is raised, was off before, and stays on where it should not."""
+    wrong = sum(y > x for x, y in zip(right, came, strict=True))
+    return not came[0] and wrong >= _FEWEST and all(y >= before for y, before in zip(came[1:], came, strict=False))
+
+
+def _bit(flags: Sequence[int], bit: int) -> list[int]:
+    return [x >> bit & 1 for x in flags]
+
+
+def _late_flags(answers: _Answers) -> OrderFault | None:
+    """Flags that are a few lines late or early, beside results that are not."""
+    right, came = answers.flags
+    wrong, shifts = len(came) - _agreeing(right, came, 0), [k for k in _shifts(len(came)) if abs(k) <= _FEWEST]
+    late = max(shifts, key=lambda k: _agreeing(right[:_SEEN], came[:_SEEN], k), default=0)
+    count = len(came) - abs(late)
+    if wrong < _FEWEST or not late or 4 * (count - _agreeing(right, came, late)) > wrong:
+        return None
+    moved = [*came[late:], *right[len(right) - late :]] if late > 0 else [*right[:-late], *came[:late]]
+    number = f"{abs(late)} operation{'s' * (abs(late) > 1)}"
+    sentence = f"the flags are {number} {'late' if late > 0 else 'early'}, and the results are not"
+    return OrderFault(sentence, (), "the flags after this shift", answers.with_flags(moved))
+
+
+def _held_flags(answers: _Answers) -> OrderFault | None:
+    """Flags that are as before wherever they are wrong, more often than chance has it: of a latch."""
+    right, came = answers.flags
+    wrong = [x ^ y for x, y in zip(right[1:], came[1:], strict=True)]
+    changed = list(map(xor, came[1:], came))
+    kept = [w & ~c for w, c in zip(wrong, changed, strict=True)]
+    others = sum((w & c).bit_count() for w, c in zip(wrong, changed, strict=True))
+    lines = sum(map(bool, kept))
+    if lines < _FEWEST or 20 * others > lines or _chance(right[1:], came, kept) > _CHANCE:
+        return None
+    own = answers.with_flags([came[0], *(y ^ k for y, k in zip(came[1:], kept, strict=True))])
+    sentence = f"{lines} answers keep flags of the answer before: a latch, or a register that is not always written"
+    return OrderFault(sentence, (), "the other answers", own)
+
+
+def _chance(right: Sequence[int], before: Sequence[int], kept: Sequence[int]) -> float:
+    """How likely it is that all wrong flags are those of the answer before, if these were of no influence."""
+    chance = 1.0
+    for bit in range(ALL_FLAGS.bit_length()):
+        for value in (0, 1):
+            prior = [y >> bit & 1 for x, y in zip(right, before, strict=False) if x >> bit & 1 == value]
+            count = sum(k >> bit & 1 for x, k in zip(right, kept, strict=True) if x >> bit & 1 == value)
+            chance *= (prior.count(1 - value) / len(prior)) ** count if count else 1
+    return chance
+
+
+def _alone(answers: _Answers) -> OrderFault | None:
+    """Flags of each operation alone, where all flags so far are expected."""
+    report, (right, came) = answers.report, answers.flags
+    if 20 * _agreeing(right, came, 0) < 19 * len(came):
+        return None
+    own = _judged(report, report.first, sticky=False)
+    return OrderFault(
+        "the flags of each answer are those of its operation alone", ("the port map has [sticky]: leave it out",),
+        "the flags of each operation alone", own,
+    )  # fmt: skip
+
+
+# -- repeated answers --------------------------------------------------------------------------------------------------
+
+
+def _repeated(answers: _Answers) -> OrderFault | None:
+    """Wrong answers that are the one before again, which is not near the right one: many different ones, and far more
+    than are like the one before that."""
+    expected, got, report = answers.expected, answers.got, answers.report
+    far = [i for i in range(2, len(got)) if any(abs(x - y) > _NEAR for x, y in zip(expected[i], got[i], strict=True))]
+    again = [i for i in far if got[i] == got[i - 1]]
+    if len(again) < _FEWEST or 4 * len({got[i] for i in again}) < len(again):
+        return None
+    if 4 * sum(got[i] == got[i - 2] != got[i - 1] for i in far) > len(again):
+        return None
+    kept = {i for i in range(1, len(got)) if got[i] != expected[i] and got[i] == got[i - 1]}
+    own = _judged(report, (pair for i, pair in enumerate(report.first) if i not in kept))
+    unchanged = _unchanged(report.vectors.unit, [line for line, _ in report.first], sorted(kept))
+    sentence = f"{len(kept)} answers are the answer before again{unchanged}"
+    return OrderFault(sentence, (), "the other answers", own)
+
+
+def _unchanged(unit: Unit, lines: Sequence[Line], again: Sequence[int]) -> str:
+    """The inputs that are as before in all these lines, in words."""
+    names = [f.name for f in unit.inputs for _ in range(f.lanes)]
+    same = [name for at, name in enumerate(names) if all(lines[i][at] == lines[i - 1][at] for i in again)]
+    if not same or len(same) == len(names):
+        return ""
+    inputs = ", ".join(dict.fromkeys(same))
+    return f", in all of them with the same {inputs}: a sensitivity list, or an enable, that has only this input?"

@@ -1,0 +1,93 @@
+"""What a port map assumes of a module, and no vector shows: its latency, the level of its reset, inputs that are held
+constant, and the lines that a draft guessed. Where nearly everything mismatches, these are the first to suspect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from softfloat_ref.rtl.port_map import ConstantPort, PortMap
+
+_KEYS: Final = ("clock", "latency", "reset", "held", "guess")
+_NOTE: Final = re.compile(rf"//\s*port map: ({'|'.join(_KEYS)}): (.*)")
+_NO_CLOCK: Final = "none"
+_PAUSES: Final = ", with pauses"
+_MAX_SHOWN: Final = 100  # characters of a line of the port map
+
+
+@dataclass(frozen=True)
+class PortAssumptions:
+    """The assumptions of a port map, as texts. clock: its port, or "none"; '' if no port map is known. latency: if it
+    is fixed; pauses: whether there are any between operations."""
+
+    clock: str = ""
+    latency: int | None = None
+    pauses: bool = False
+    reset: str = ""
+    held: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(ports: PortMap, guesses: Iterable[str] = ()) -> PortAssumptions:
+        """Those of a port map. guesses: the lines of it that were guessed."""
+        reset = f"{ports.reset.port}, active {ports.reset.active}" if ports.reset else ""
+        held = tuple(f"{p.name} = {p.value}" for p in ports.inputs if isinstance(p, ConstantPort))
+        clock, pauses = ports.clock or _NO_CLOCK, "in_valid" in ports.handshake
+        return PortAssumptions(clock, ports.latency, pauses, reset, held, tuple(guesses))
+
+    def notes(self) -> list[str]:
+        """The comments with which the log of a bench says so."""
+        latency = [] if self.latency is None else [f"{self.latency}{_PAUSES * self.pauses}"]
+        reset = [self.reset] * bool(self.reset)
+        rows = zip(_KEYS, ([self.clock], latency, reset, self.held, self.guesses), strict=True)
+        return [f"port map: {key}: {text[:_MAX_SHOWN]}" for key, texts in rows for text in texts]
+
+    def noted(self, comment: str) -> PortAssumptions:
+        """The same with what a comment of a log says."""
+        match = _NOTE.fullmatch(comment.strip())
+        if match is None:
+            return self
+        key, text = match[1], match[2]
+        if key == "latency":
+            number = text.removesuffix(_PAUSES)
+            return replace(self, latency=int(number), pauses=text != number) if number.isdecimal() else self
+        if key in ("clock", "reset"):
+            return replace(self, **{key: text})
+        return replace(self, held=(*self.held, text)) if key == "held" else replace(self, guesses=(*self.guesses, text))
+
+    def of_shift(self, late: int) -> tuple[str, ...]:
+        """What to change where answers come some lines late (early: less than 0)."""
+        if self.latency is None or self.latency + late < 0:
+            return ()
+        if self.pauses:
+            return (f"with pauses between operations, the shift varies; try latency = {self.latency + late}",)
+        cycles, way = f"{abs(late)} cycle{'s' * (abs(late) > 1)}", "later" if late > 0 else "earlier"
+        return (
+            f"results come {cycles} {way} than the port map says: latency = {self.latency + late}, not {self.latency}",
+        )
+
+    def of_sticky_flags(self) -> tuple[str, ...]:
+        """What to change where flags are those of all operations so far."""
+        if self.clock == _NO_CLOCK:
+            return ("the module has no clock: a latch holds them",)
+        return ("if they are meant to, say so in the port map: [sticky], with clear = PORT where they can be cleared",)
+
+    def lines(self) -> list[str]:
+        """All of them in words, a line each; what a draft guessed is marked."""
+        rows = [("reset", f"the reset is {self.reset}")] if self.reset else []
+        rows += [("latency", f"latency = {self.latency}")] if self.latency is not None else []
+        rows += [(text.split()[0], f"held at a constant: {text}") for text in self.held]
+        names = [line.split("=")[0].strip() for line in self.guesses]
+        shown = [f"{text}{', a guess' * (name in names)}" for name, text in rows]
+        known = {name for name, _ in rows}
+        others = (line for line, name in zip(self.guesses, names, strict=True) if name not in known)
+        return [*shown, *(f"guessed: {line}" for line in others)]
+
+
+def guessed_lines(text: str) -> Iterable[str]:
+    """The lines of a port map that its draft marked as guesses."""
+    for line in text.splitlines():
+        if re.search(r"#.*\bguess\b", line) and not line.lstrip().startswith("#"):
+            yield " ".join(line.split())
