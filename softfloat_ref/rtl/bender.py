@@ -120,7 +120,7 @@ class _Session:
     # -- dependencies --------------------------------------------------------------------------------------------------
 
     def _dependency(
-        self, manifest: _Manifest, name: Text, value: Any, targets: frozenset[str], above: tuple[Path, ...]
+        self, manifest: _Manifest, name: str, value: Any, targets: frozenset[str], above: tuple[Path, ...]
     ) -> Iterator[Entry]:
         at = manifest.at.of(name)
         table = value if isinstance(value, Table) else Table()

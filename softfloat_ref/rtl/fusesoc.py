@@ -84,7 +84,8 @@ class _Cores:
             yield from self._files(where, fileset, flags)
         yield from self._parameters(core, target, flags)
         for item in at.listed(target.get("generate"), "generate"):
-            yield Entry("skipped", f"generator {min(item, default='') if isinstance(item, Table) else item}", at.place)
+            name = min(item, default="") if isinstance(item, Table) else item
+            yield Entry("skipped", f"generator {name}", at.place)
         if core.table.get("provider"):
             yield Entry("skipped", "provider, from which nothing is fetched,", at.place)
 

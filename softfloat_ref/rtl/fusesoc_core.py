@@ -123,7 +123,7 @@ def _appended(table: Table) -> Table:
     for key, value in table.items():
         result[key] = _appended(value) if isinstance(value, Table) else value
     for key, value in table.items():
-        name = Text(key.removesuffix(_APPEND), key.line)
+        name = key.removesuffix(_APPEND)
         if key != name and isinstance(value, list) and isinstance(result.get(name, []), list):
             result[name] = [*result.get(name, []), *value]
     return result
