@@ -42,6 +42,7 @@ UNDECIDED: Final = 3
 _MODULE_PARAMETERS: Final = (
     "ports_file", "held", "first", "frontend", "sim", "output", "wave", "source_files", "include_dirs", "defines",
     "file_lists", "relative_lists", "library_files", "library_dirs",
+    "targets",
 )  # fmt: skip
 _EXIT_CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecided": UNDECIDED}
 

@@ -10,7 +10,7 @@ import click
 from softfloat_ref.app.options import bundled
 from softfloat_ref.rtl.sources import read_sources
 
-_LISTS: Final = ("file_lists", "relative_lists", "include_dirs", "defines", "library_dirs", "library_files")
+_LISTS: Final = ("file_lists", "relative_lists", "include_dirs", "defines", "library_dirs", "library_files", "targets")
 
 
 def _sources(params: dict[str, Any]) -> dict[str, Any]:
@@ -36,4 +36,7 @@ source_options: Final = bundled(
         "-y", "library_dirs", metavar="DIR", multiple=True, help="A folder of library modules, +libext+.v+.sv."
     ),
     click.option("-v", "library_files", metavar="FILE", multiple=True, help="A file of library modules."),
+    click.option(
+        "--target", "targets", metavar="NAME", multiple=True, help="A target of a Bender.yml or .core file in SOURCEs."
+    ),
 )

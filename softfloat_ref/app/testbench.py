@@ -152,7 +152,8 @@ def _simulated(bench: VectorBench, simulation: BenchSimulation, work: str | None
                 runtime, left = simulation.runtime(bench), simulation.left(start)
                 print(dump(simulation.simulator, build, runtime, simulation.wave, result, left), file=sys.stderr)
         except ToolError as e:
-            print("\n".join(e.tail), file=sys.stderr)
+            if e.shown:
+                print("\n".join(e.shown), file=sys.stderr)
             raise Error(with_fst_advice(str(e) if work else e.reason)) from None  # without work the log is deleted
         return _verdict(bench, result, log)
 

@@ -8,6 +8,7 @@ MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 
 TOML: Final = 2 * MIB  # a file of definitions, a recipe, a suite, a port map, waivers
+YAML: Final = MIB // 4  # Bender.yml, Bender.lock, a .core file
 JSON: Final = 16 * MIB  # a manifest, a certificate, a report, and others that this package writes
 LOG: Final = 64 * MIB  # a log with one JSON object per line, of training or of a proof
 NUMBERS: Final = 64 * MIB  # numbers as text
@@ -15,6 +16,7 @@ SOURCE: Final = 256 * MIB  # HDL, a file list, and what a tool writes: logs, net
 DATA: Final = GIB  # a file of a data set, unpacked if it is a .gz
 MODEL: Final = 2 * GIB  # an ONNX model or a safetensors checkpoint, read whole
 LISTS: Final = 10_000  # file lists that are read, one that is named twice counted twice
+SEARCHED: Final = 1_000_000  # files and folders, among which .core files are searched
 LINE: Final = 32 * MIB  # a line of a log of results or of vectors: a matrix product has a million codes
 DEPTH: Final = 64  # tables and lists in each other, also by a dotted key
 INTEGER: Final = 1 << 1023  # an integer of TOML or JSON is smaller: it fits float64

@@ -59,6 +59,9 @@ def _nets(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     for node in nodes.get("Net", ()):
         if node.netType.netKind.name not in _NET_TYPES:
             yield node, f"{node.name}, a net of type {node.netType.name}"
+    for node in nodes.get("Variable", ()):
+        if _has_negative_index(node.type):
+            yield node, f"{node.name}, an array with negative indices, which Yosys takes for indices beyond it"
     for node in nodes.get("PrimitiveInstance", ()):
         if node.primitiveType.name not in _GATES:
             yield node, node.primitiveType.name
@@ -74,6 +77,14 @@ def _nets(nodes: Nodes) -> Iterator[tuple[Any, str]]:
     for node in nodes.get("InstanceBody", ()):
         if node.definition.unconnectedDrive.name != "None_":
             yield node, "`unconnected_drive"
+
+
+def _has_negative_index(kind: Any) -> bool:
+    """Whether an unpacked array has one: Yosys 0.70 compares addresses of memories without their sign."""
+    kind = kind.canonicalType
+    if not (kind.isUnpackedArray and hasattr(kind, "range")):
+        return False
+    return kind.range.lower < 0 or _has_negative_index(kind.elementType)
 
 
 def _has_strength(node: Any) -> bool:

@@ -23,6 +23,7 @@ from softfloat_ref.proof.question import Question, input_names
 from softfloat_ref.proof.rtl import TOP, bound, top_text
 from softfloat_ref.proof.stimuli import Vector, directed, literals, vectors
 from softfloat_ref.proof.unroll import ANY, CHANGING, POWER_UP, RESET
+from softfloat_ref.rtl.bench_runs import ToolError
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.rtl.cycles import SIMULATORS, CycleBench, cycle_bench, short_simulator
 from softfloat_ref.rtl.sources import Sources
@@ -96,7 +97,7 @@ class Cosimulation:
             try:
                 self.benches[name] = self._bench(name, self.sources.defines)
             except Error as e:
-                absent[name] = str(e)
+                absent[name] = e.reason if isinstance(e, ToolError) else str(e)  # the log is deleted
         versions = {name: short_simulator(name).version for name in self.benches}
         self.opinion = SecondOpinion(versions, absent, seconds=time.monotonic() - begin)
         return self

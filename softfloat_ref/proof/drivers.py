@@ -85,9 +85,7 @@ def _changes(design: Elaborated, manager: Any, symbol: Any) -> bool:
         owner, value = driver.containingSymbol, None
         if owner.kind.name == "ContinuousAssign":
             value = owner.assignment.right
-        elif int(driver.flags) & _INITIALIZER:
-            value = False
-        elif driver.source.name == "Initial":
+        elif int(driver.flags) & _INITIALIZER or driver.source.name == "Initial":
             value = False
         if value is None or (value is not False and Flow(design, value).reads):
             return True

@@ -35,6 +35,9 @@ _PASSES: Final = (
     "prep -flatten -nomem -run coarse:check; tee -q -a {report} dump {unsupported}; "
     "async2sync; setundef -undriven -anyseq; dffunmap; opt_clean; write_btor -i {info} {btor}"
 )
+_UNREAD_NAME: Final = re.compile(
+    rf"^{HOST}(/\S+:\d+): Warning: Identifier `\\?(\S*[.[]\S*)' is implicitly declared", re.MULTILINE
+)
 _CLOCK_ALIAS: Final = re.compile(r"^(\d+) uext \d+ (\d+) 0\b", re.MULTILINE)
 _CLOCK: Final = re.compile(r"^(posedge|negedge|event) (\d+)$", re.MULTILINE)
 
@@ -91,6 +94,8 @@ def _run(top: str, reading: DesignReading, frontend: Frontend, expected: Expecte
         facts, log = dumped_facts(run_yosys(commands, _mounts(reading, copies)), top)
         if expected is not None and frontend == "slang" and (facts or btor.exists()):
             check_facts(expected.facts, facts)
+        if unread := _UNREAD_NAME.search(log):  # such as a member of an element of an array
+            raise Error(f"{unread[1]}: --frontend verilog does not read {unread[2]}; use the front end slang")
         if report.exists():
             shared = expected.shared if expected is not None else ()
             undefined.check_report(read_text(report, limits.SOURCE, errors="replace"), shared)

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +20,13 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
 from softfloat_ref.base.trees import read_json
+from softfloat_ref.rtl.build_logs import ANY, LogErrors
 from softfloat_ref.rtl.reading import DesignReading, ReadFile, list_changes
 
 RUN_TIMEOUT_S: Final = 300  # for building a bench and running it
 _PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
 _FAIL = re.compile(r"^FAIL\b", re.MULTILINE)
-_ERROR = re.compile(r"^.*(?:(?:^%|\s)error|not found)\b.*$", re.MULTILINE | re.IGNORECASE)
-
-_TAIL = 20  # lines of a log that are shown
+_SHOWN = 20  # lines of a log
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,11 @@ class BenchRun:
 
 
 class ToolError(Error):
-    """A program that failed to build, or was stopped. reason: without the log's path; tail: the end of the log."""
+    """A program that failed to build, or was stopped. reason: without the log's path; shown: lines of the log."""
 
-    def __init__(self, reason: str, log: Path) -> None:
+    def __init__(self, reason: str, log: Path, shown: Sequence[str] = ()) -> None:
         super().__init__(f"{reason} (full log: {log})")
-        self.reason = reason
-        lines = _text(log).splitlines()
-        self.tail = tuple(line for line in lines[-_TAIL:] if line.strip())
+        self.reason, self.shown = reason, tuple(shown)
 
 
 @dataclass(frozen=True)
@@ -58,6 +55,7 @@ class Tool:
     """A program on this machine that builds and runs benches."""
 
     name: ClassVar[str]
+    log_errors: ClassVar[LogErrors] = ANY
     executable: Path
 
     @property
@@ -93,17 +91,22 @@ class Tool:
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 if isinstance(stopped, subprocess.TimeoutExpired):
-                    raise ToolError(f"{self.name}: {doing} exceeded its time limit and was stopped", log) from None
+                    last = _text(log).splitlines()[-_SHOWN:]
+                    raise ToolError(
+                        f"{self.name}: {doing} exceeded its time limit and was stopped", log, last
+                    ) from None
                 raise
 
     def files_read(self, build: Build) -> Iterable[Path] | None:
         """The files that a build has read, beyond those that can be known before it; None if that is unknown."""
         return ()
 
-    def first_error(self, log: str) -> str:
-        """The line of a build's log with the reason of its failure."""
-        match = _ERROR.search(log)
-        return match[0].strip() if match else log.partition("\n")[0].strip() or "it printed nothing"
+    def failure(self, doing: str, log: Path) -> ToolError:
+        """What the log of a build that failed says."""
+        errors = self.log_errors.messages(_text(log))
+        lines = [line for message in errors for line in message]
+        reason = lines[0] if lines else "it printed nothing"
+        return ToolError(f"{self.name} cannot build {doing}: {reason}", log, lines[:_SHOWN] if len(lines) > 1 else ())
 
 
 @dataclass(frozen=True)
@@ -138,8 +141,9 @@ class Build:
         self.output.mkdir()
         build = self._steps()
         for step in self.steps:
-            if self.tool.execute(step, log, deadline, f"building {self.top}"):
-                raise ToolError(f"{self.tool.name} cannot build {self.top}: {self.tool.first_error(_text(log))}", log)
+            code = self.tool.execute(step, log, deadline, f"building {self.top}")
+            if code or self.tool.log_errors.ignored(_text(log)):
+                raise self.tool.failure(self.top, log)
         read = self.tool.files_read(self)
         if reading is not None and read is not None:
             more = reading.adding(ReadFile.of(path, "build") for path in read)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.rtl import build_logs
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, Tool, prepare
 from softfloat_ref.rtl.testbench import fill_template
 
 _GENERIC = re.compile(r"[A-Za-z]\w*")
-_ERROR = re.compile(r"^.+?:\d+:\d+:(?!\s*(?:warning|note)\b).*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Ghdl(Tool):
     """GHDL with any code generator; VHDL-2008."""
 
     name = "ghdl"
+    log_errors = build_logs.GHDL
 
     def run(
         self,
@@ -41,11 +42,6 @@ class Ghdl(Tool):
         steps = ([ghdl, "-a", *options, *map(str, files)], [ghdl, "-e", *options, top])
         command = [ghdl, "-r", *options, top, *_overrides(generics or {})]
         return Build(self, top, folder, steps, command, library).make_and_run(timeout_s=timeout_s)
-
-    def first_error(self, log: str) -> str:
-        """The first line with a source location that is not a warning."""
-        match = _ERROR.search(log)
-        return match[0].strip() if match else super().first_error(log)
 
 
 def _overrides(generics: Mapping[str, object]) -> list[str]:

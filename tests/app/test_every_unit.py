@@ -21,8 +21,8 @@ import pytest
 from command import TOP, here
 
 import softfloat_ref as sf
-from softfloat_ref.app.prove import second_unit
 from softfloat_ref.app.main import cli
+from softfloat_ref.app.prove import second_unit
 from softfloat_ref.app.requests import request_options
 from softfloat_ref.app.serve import Server, _opened
 from softfloat_ref.base.errors import Error

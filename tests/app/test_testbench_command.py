@@ -60,6 +60,25 @@ def test_sources_from_a_list(call: list[str], simulator: str) -> None:
     assert "\nFAIL: 60 mismatches, 60 of 60 vectors compared\n" in done.stdout
 
 
+@pytest.mark.extra("yaml", "pyslang")
+@pytest.mark.parametrize("project", ["Bender.yml", "unit.core"])
+def test_sources_of_a_project_file(project: str, call: list[str], tmp_path: Path) -> None:
+    """With a target, by which the macro is right; what no simulator reads is skipped, and named."""
+    (tmp_path / "Bender.yml").write_text(
+        "package: {name: unit}\nsources:\n  - include_dirs: [include]\n"
+        "    defines: {ONCE: {target: on, value: 1}}\n    files: [unit.sv, p.sv, power.sv]\n"
+    )
+    (tmp_path / "unit.core").write_text(
+        "CAPI=2:\nname: a:b:unit\nfilesets:\n  rtl:\n    file_type: systemVerilogSource\n"
+        "    files: [unit.sv, p.sv, power.sv, include/sign.svh: {is_include_file: true}, x.tcl: {file_type: tcl}]\n"
+        "parameters: {ONCE: {datatype: int, default: 0, paramtype: vlogdefine}}\n"
+        "targets: {on: {filesets: [rtl], parameters: [ONCE=1]}}\n"
+    )
+    done = run(*call[:5], *call[7:], "--sim", CHEAP, "--run", project, "--target", "on")
+    assert done.stdout == "PASS: 60 of 60 vectors\n", done.stderr
+    assert ("1 file of type tcl is skipped" in done.stderr) == (project == "unit.core")
+
+
 @pytest.mark.full
 def test_a_table_that_the_module_reads(vectors: Path, simulator: str, tmp_path: Path, monkeypatch: Any) -> None:
     """Its path means the folder of the user, whether the build is kept or not; and so do the printed commands. Each run

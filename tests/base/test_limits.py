@@ -23,6 +23,7 @@ from softfloat_ref.base import archives, files, limits, npz
 from softfloat_ref.base.errors import Error, escaped, one_line
 from softfloat_ref.base.tables import read_toml
 from softfloat_ref.base.trees import parse_json, parse_toml, read_json
+from softfloat_ref.base.yaml_text import read_yaml
 
 DEEP = limits.DEPTH
 
@@ -56,6 +57,7 @@ def test_the_table_of_limits() -> None:
     assert limits.NUMBERS == limits.LOG
     assert list(rows.values()) == [
         mib(limits.TOML),
+        f"{limits.YAML >> 10} KiB",
         mib(limits.JSON),
         str(limits.DEPTH),
         f"below 2^{limits.INTEGER.bit_length() - 1}",
@@ -63,6 +65,7 @@ def test_the_table_of_limits() -> None:
         mib(limits.LINE),
         mib(limits.SOURCE),
         str(limits.LISTS),
+        str(limits.SEARCHED),
         gib(limits.DATA),
         gib(limits.MODEL),
         f"{mib(limits.UNPACKED)}, or {limits.EXPANSION} times the file",
@@ -87,6 +90,7 @@ READS: dict[str, Callable[[Path], object]] = {
     "sha256": files.sha256,
     "JSON": read_json,
     "TOML": lambda p: read_toml(str(p)),
+    "YAML": lambda p: read_yaml(p, "x"),
     "npz": npz.load,
 }
 

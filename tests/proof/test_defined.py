@@ -225,10 +225,15 @@ REFUSED: dict[str, tuple[str, list[str]]] = {
             "always_comb begin q = a; assert (a != 5) else q = 0; end",
         ],
     ),
-    "indices of more than 32 bits; `'1` for a parameter without a range": (
-        r"32 bits|'1 for",
+    "indices of more than 32 bits; unpacked arrays with negative indices; `'1` for a parameter without a range": (
+        r"32 bits|'1 for|negative indices",
         [
             "localparam K = '1; assign q = K;",
+            *(
+                f"logic [7:0] m [{bounds}]; always_ff @(posedge clk) m[-1] <= a; assign q = m[-1];"
+                for bounds in ("-1:-1", "0:-1", "-2:1")
+            ),
+            "logic [7:0] m [2][-1:0]; always_ff @(posedge clk) m[1][-1] <= a; assign q = m[1][-1];",
             "logic [7:0] m [4]; wire [39:0] i = a; always_comb for (int k = 0; k < 4; k++) m[k] = a; assign q = m[i];",
         ],
     ),
