@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypedDict
@@ -27,6 +27,7 @@ from softfloat_ref.testing.kappa import Allowance, KappaJudge, Kappas
 from softfloat_ref.testing.ulp import UlpErrors, UlpJudge
 from softfloat_ref.testing.views import MismatchView, OwnCase, view_of
 from softfloat_ref.units import Line, Unit
+from softfloat_ref.units.ranges.operand_range import OperandRange, operand_range
 
 SHOWN: Final = 10
 # Of a bench, in its log of results.
@@ -54,7 +55,8 @@ class CheckReport:
     """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
     each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
     several parts, a report for each, with its own cases. nan, flags: how NaNs were compared, and which flags.
-    any_elements: whether any elements were accepted where their scale is NaN."""
+    any_elements: whether any elements were accepted where their scale is NaN. within: the range of the operands, of
+    the set and of this check, if there is one; left_out: cases outside of it, which were not compared."""
 
     vectors: VectorSet
     compared: int = 0
@@ -71,6 +73,8 @@ class CheckReport:
     nan: CompareNan = CompareNan.EXACT
     flags: int = MAX_FLAGS
     any_elements: bool = False
+    within: OperandRange | None = None
+    left_out: int = 0
 
     def note(self, line: Line, answer: Answer, kind: str, keep: bool = True, agrees: bool = False) -> None:
         """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
@@ -90,6 +94,10 @@ class CheckReport:
         keep = kind not in view.around if kind and not outside else own.certain
         self.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, keep, outside)
 
+    def allows(self, inputs: Sequence[int]) -> bool:
+        """Whether a device may be asked such a case."""
+        return self.within is None or self.within.holds(inputs)
+
     def part(self, unit: Unit) -> CheckReport:
         if unit not in self.parts:
             self.parts[unit] = CheckReport(VectorSet(unit, 1), nan=self.nan, flags=self.flags)
@@ -104,13 +112,14 @@ class CheckReport:
 class ComparisonOptions(TypedDict, total=False):
     """How answers are compared. flags: whether to compare flags. shown: number of mismatches that are kept in full.
     limit: the largest error allowed, in ulp; kappa: the largest allowed, or that it is measured; without these, answers
-    must be exact."""
+    must be exact. where: the range of the operands; cases outside are not compared."""
 
     nan: CompareNan
     flags: bool
     shown: int
     limit: Fraction | None
     kappa: Allowance | None
+    where: str
 
 
 class Judge:
@@ -124,8 +133,12 @@ class Judge:
         shown: int = SHOWN,
         limit: Fraction | None = None,
         kappa: Allowance | None = None,
+        where: str = "",
     ) -> None:
-        self.report = CheckReport(vectors, nan=nan, flags=MAX_FLAGS if flags else 0)
+        texts = [text for text in dict.fromkeys((vectors.where, where)) if text.strip()]
+        both = " and ".join(f"({x})" for x in texts) if len(texts) > 1 else "".join(texts)
+        within = operand_range(both, vectors.unit)
+        self.report = CheckReport(vectors, nan=nan, flags=MAX_FLAGS if flags else 0, within=within)
         self.view = view_of(vectors.unit)
         self.view.check()
         self.tolerance: UlpJudge | KappaJudge | None = None
@@ -152,10 +165,22 @@ class Judge:
         elif match and self.report.nan == CompareNan.EXACT:
             self.report.nan = compare_nan(match[2])
 
+    def lines(self) -> Iterator[Line]:
+        """The cases of the set that a device is asked: those within the range."""
+        return (line for line in self.report.vectors.lines() if self.report.allows(line[: self.inputs]))
+
+    def leaves_out(self, line: Line) -> bool:
+        """Whether a case is outside of the range; such cases are counted."""
+        outside = not self.report.allows(line[: self.inputs])
+        self.report.left_out += outside
+        return outside
+
     def compare_logged(self, line: Line, answer: str, operands: Sequence[str] = ()) -> None:
         """One case with the answer of a simulation, which may have unknown bits. operands: the words before it. Raises
         DeviceError."""
         unit, words = self.report.vectors.unit, answer.split()
+        if self.leaves_out(line):
+            return
         if not self.unknown.among(words, operands):
             self.compare(line, parse_answer(answer, unit, line[: self.inputs]))
             return
