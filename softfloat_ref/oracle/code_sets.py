@@ -193,7 +193,8 @@ def of_class(fmt: Format, name: str) -> CodeSet:
 def in_order(comparison: str, bound: int, width: int) -> CodeSet:
     """The numbers of that many bits that compare so with a bound."""
     every = (CodeRange(0, (1 << width) - 1),)
-    return _compared(comparison, *(common(every, (CodeRange(0, x),)) for x in (bound - 1, bound)), every, width)
+    below, up_to = (common(every, (CodeRange(0, x),)) for x in (bound - 1, bound))
+    return _compared(comparison, below, up_to, every, width)
 
 
 def _compared(comparison: str, below: CodeSet, up_to: CodeSet, every: CodeSet, width: int) -> CodeSet:
@@ -239,7 +240,7 @@ def _smaller(fmt: Format, bound: Fraction | float, strictly: bool, magnitude: bo
     every = _without_nan(fmt, 0, top)
     negative = common(every, _negative(fmt))
     if bound < 0 or (bound == 0 and strictly):  # negative numbers of a larger magnitude
-        larger = (CodeRange(_count(fmt, abs(bound), not strictly), top),)
+        larger = (CodeRange(_count(fmt, -bound, not strictly), top),)
         return () if magnitude else common(negative, of_magnitudes(fmt, larger))
     upper = (CodeRange(0, _count(fmt, bound, strictly) - 1),)
     return common(every, of_magnitudes(fmt, upper) if magnitude else united([*upper, *negative]))

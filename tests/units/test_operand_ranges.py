@@ -118,6 +118,7 @@ def _compares(comparison: str, x: Fraction | float, y: Fraction | float) -> bool
         ("a is ff", "a code is compared: a = 0xff"),
         ("b is 3c00", "a code is written 0x3c00, and compared: a = 0x3c00"),
         ("a = 0x13c00", "0x13c00 does not fit a, which has 16 bits"),
+        ("a >= -0x3c00", "a code has no sign; write -0x3c00p0 for the number, or 0x3c00 for the code"),
         ("a = nan", "nothing compares with nan; say a is nan"),
         ("a = 1.2.3", "'.3' is not understood"),
         ("a = 1e999999", "out of range"),

@@ -24,7 +24,7 @@ class CoverageWithin(Coverage):
         return self.whole.titles
 
     @property
-    def listed(self) -> Mapping[str, tuple[Bin, ...]]:  # type: ignore[override]
+    def listed(self) -> Mapping[str, tuple[Bin, ...]]:
         return self.whole.listed
 
     def bins(self) -> Mapping[str, tuple[Bin, ...]]:

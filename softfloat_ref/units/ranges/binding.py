@@ -56,7 +56,7 @@ def _format(field: Field) -> Format:
 
 def _codes_of(test: RangeTest, field: Field) -> CodeSet:
     """The codes of which a test holds, but for `is not`. Raises Error."""
-    assert isinstance(test.right, tuple)
+    assert not isinstance(test.right, Subject)
     fmt, function, right = _format(field), test.subject.function, test.right
     if test.relation in ("is", "is not"):
         if function:
@@ -80,7 +80,10 @@ def _of_class(name: str, field: Field, fmt: Format) -> CodeSet:
 def _bounded(test: RangeTest, comparison: str, bound: str, fmt: Format) -> CodeSet:
     """The codes that compare so with a number, or, if that is written 0x3c00, with a code. Raises Error."""
     function, name = test.subject.function, test.subject.name
-    code = int(bound, 16) if bound.lower().startswith("0x") and not set(bound.lower()) & {".", "p"} else None
+    is_code = "x" in bound.lower() and not set(bound.lower()) & {".", "p"}
+    if is_code and bound[0] in "+-":
+        raise Error(f"where: a code has no sign; write {bound}p0 for the number, or {bound[1:]} for the code")
+    code = int(bound, 16) if is_code else None
     if function == "exponent":
         _check_exponents(fmt, name)
         if code is None and not bound.isdecimal():
@@ -93,11 +96,12 @@ def _bounded(test: RangeTest, comparison: str, bound: str, fmt: Format) -> CodeS
             raise Error(f"where: {test.text()}: in two's complement, abs({name}) is compared with a number, not a code")
         return code_sets.compared_codes(fmt, comparison, code, bool(function))
     number = parse_number(bound, "where")
-    if not isinstance(number, Fraction):
-        if number.kind == NAN:
-            raise Error(f"where: nothing compares with nan; say {name} is nan")
-        number = number.as_fraction() if number.kind == FINITE else -math.inf if number.sign else math.inf
-    return code_sets.compared_values(fmt, comparison, number, bool(function))
+    if isinstance(number, Fraction):
+        return code_sets.compared_values(fmt, comparison, number, bool(function))
+    if number.kind == NAN:
+        raise Error(f"where: nothing compares with nan; say {name} is nan")
+    value = number.as_fraction() if number.kind == FINITE else -math.inf if number.sign else math.inf
+    return code_sets.compared_values(fmt, comparison, value, bool(function))
 
 
 def _check_exponents(fmt: Format, name: str) -> None:

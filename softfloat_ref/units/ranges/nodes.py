@@ -14,19 +14,20 @@ from softfloat_ref.oracle.code_sets import CodeSet, common, others, united
 from softfloat_ref.oracle.formats import Format
 
 C = TypeVar("C")
+K = TypeVar("K", contravariant=True)
 B = TypeVar("B")
 
 
-class Logic(Protocol[C, B]):
+class Logic(Protocol[K, B]):
     """What comparisons of codes C give: B."""
 
-    def among(self, code: C, codes: CodeSet) -> B:
+    def among(self, code: K, codes: CodeSet) -> B:
         """Whether a code is one of a set."""
 
-    def less(self, a: C, b: C, mask: int) -> B:
+    def less(self, a: K, b: K, mask: int) -> B:
         """Whether a code is below another one, by the bits of a mask."""
 
-    def equal(self, a: C, b: C, mask: int) -> B: ...
+    def equal(self, a: K, b: K, mask: int) -> B: ...
     def all(self, parts: Iterable[B]) -> B: ...
     def any(self, parts: Iterable[B]) -> B: ...
     def no(self, part: B) -> B: ...
