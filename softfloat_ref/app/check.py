@@ -11,7 +11,7 @@ import click
 
 from softfloat_ref.app.devices import DeviceChoice, KappaChoice, device_options, kappa_options
 from softfloat_ref.app.options import ulp_limit
-from softfloat_ref.app.requests import OP, UnitRequest, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--exhaustive", is_flag=True, help="Every possible case, instead of a number of them.")
 @click.option("--ulp", metavar="N", help="Largest error allowed, in ulp, such as 0.75.")
 @kappa_options
+@where_option
 @click.option(
     "--show", type=click.IntRange(min=0), default=SHOWN, show_default=True, help="Number of mismatches to show."
 )
@@ -60,6 +61,7 @@ def command(
     exhaustive: bool,
     ulp: str | None,
     kappa: KappaChoice,
+    where: str | None,
     show: int,
     diagnose: bool,
     json_file: str | None,
@@ -85,10 +87,10 @@ def command(
         for option, value in (("-n", count), ("--exhaustive", exhaustive or None)):
             if value is not None:
                 raise Error(f"--golden has its own cases and policy; leave {option} out")
-        report = _from_files(golden, results, op, device, how)
+        report = _from_files(golden, results, op, device, how | {"where": where or ""})
     else:
         level = EXHAUSTIVE if exhaustive else None
-        report = _from_device(request.vectors(op, count, level, default=default_cases), device, how)
+        report = _from_device(request.vectors(op, count, level, where=where, default=default_cases), device, how)
     if "-" not in (json_file, junit):
         for line in reports.report_lines(report):
             print(line)

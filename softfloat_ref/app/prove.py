@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from softfloat_ref.app.options import SCHEDULERS, NameType, Seconds
 from softfloat_ref.app.output import progress
-from softfloat_ref.app.requests import OP, UnitRequest, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted, one_line
 from softfloat_ref.base.executors import workers
@@ -57,9 +57,7 @@ _EXIT_CODES: Final = {"proved": 0, "mismatch": 1, "counterexample": 1, "undecide
 )
 @click.option("--no-flags", is_flag=True, help="--equal: compare the results only.")
 @click.option("--ports", "ports_file", metavar="FILE.toml", help="The port map of the module.")
-@click.option(
-    "--assume", "assumed", metavar="TEXT", default="", help="Assume this of inputs: 'a is normal and b is 3c00'."
-)
+@where_option
 @click.option(
     "--register", "held", metavar="NAME=FIELD", multiple=True, help="A register that holds an input at first."
 )
@@ -94,7 +92,7 @@ def command(
     equal: str | None,
     no_flags: bool,
     ports_file: str | None,
-    assumed: str,
+    where: str | None,
     held: tuple[str, ...],
     first: bool,
     strategy: Any,
@@ -125,7 +123,7 @@ def command(
     prover = _prover(strategy, how, jobs, scheduler, work, first)
     if equal is not None:
         _refuse(lambda n: n in _MODULE_PARAMETERS, "--equal compares two definitions, without a module")
-        equality = Equality(unit, second_unit(equal), assumed, not no_flags)
+        equality = Equality(unit, second_unit(equal), where or "", not no_flags)
         proof = compare(equality, prover)
         print("\n".join(comparison_lines(equality, equal, proof, limit)))
         return _EXIT_CODES[proof.verdict]
@@ -140,7 +138,7 @@ def command(
         check_place(wave)
     try:
         options: dict[str, Any] = {"frontend": frontend, "held": dict(map(_register, held)), "source": source}
-        question = question_of(unit, ports_file, sources, assumed, first=first, **options)
+        question = question_of(unit, ports_file, sources, where or "", first=first, **options)
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1

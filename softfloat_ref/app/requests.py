@@ -211,6 +211,9 @@ def _request(params: dict[str, Any]) -> dict[str, Any]:
 
 
 request_options: Final = bundled(_request, *_OPTIONS)
+where_option: Final = click.option(
+    "--where", metavar="RANGE", help="Only operands within: 'a is normal and exponent(b) in 119..134'."
+)
 
 
 # -- a case on the command line ----------------------------------------------------------------------------------------

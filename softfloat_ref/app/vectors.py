@@ -12,7 +12,7 @@ import click
 
 from softfloat_ref.app.options import SCHEDULERS, Commands
 from softfloat_ref.app.output import progress
-from softfloat_ref.app.requests import OP, UnitRequest, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.app.vector_files import (
     Files,
     LevelChoice,
@@ -76,6 +76,7 @@ def command() -> None:
     "-o", "--output", "folder", required=True, metavar="DIR", help="Output folder; - writes the lines to stdout."
 )
 @click.option("--operands", is_flag=True, help="With -o -: write operands only.")
+@where_option
 @file_options
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
@@ -87,6 +88,7 @@ def generate_vectors(
     count: int | None,
     folder: str,
     operands: bool,
+    where: str | None,
     jobs: int | None,
     scheduler: str | None,
     files: Files,
@@ -104,12 +106,14 @@ def generate_vectors(
         request.refuse("a suite has its own formats and policies", ("seed",))
         if folder == "-":
             raise Error("a suite has several sets; give -o a folder")
+        if where is not None:
+            raise Error("a suite has sets of many operands; leave --where out")
         with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as pool:
             write_suite(suite, folder, count, request.choices.seed, level.name, files, pool)
         return 0
     if recipe is not None and not is_operation(recipe) and not is_name_of_recipe(recipe):
         raise unknown("operation, vector recipe or suite", recipe, (*OP.names, *suite_files()))
-    vectors = request.vectors(op or recipe, count, level.name)
+    vectors = request.vectors(op or recipe, count, level.name, where=where)
     level.confirm(vectors)
     if folder == "-":
         _to_stdout(vectors, operands)
@@ -164,6 +168,7 @@ def _to_stdout(vectors: VectorSet, operands: bool) -> None:
 @click.option("-n", "count", type=click.IntRange(min=1), help="With -: expected number of lines.")
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), help="With -: comparison of NaNs.")
 @click.option("--no-flags", is_flag=True, help="With -: ignore flags; lines may omit them.")
+@click.option("--where", metavar="RANGE", help="With -: only compare lines with operands within this range.")
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Recompute N lines, spread over the set.")
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {MAX_ORACLE_LINES}.")
 @request_options
@@ -175,6 +180,7 @@ def verify_vectors(
     count: int | None,
     compare_nan: str | None,
     no_flags: bool,
+    where: str | None,
     sample: int | None,
     every: bool,
 ) -> int:
@@ -202,19 +208,19 @@ def verify_vectors(
             raise Error("verify - needs --op and --fmt, or --golden DIR")
         else:
             vectors = request.vectors(op, None, default=fewest)
-        return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags)
-    if any(x is not None for x in (golden, op, count, compare_nan)) or no_flags:
-        raise Error("--golden, --op, -n, --compare-nan and --no-flags only apply to -; a folder has its own")
+        return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags, where or "")
+    if any(x is not None for x in (golden, op, count, compare_nan, where)) or no_flags:
+        raise Error("--golden, --op, -n, --compare-nan, --no-flags and --where only apply to -; a folder has its own")
     request.refuse("a folder has its own operation, formats and policy")
     return verify_folders(folders, sample, every)
 
 
-def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags: bool) -> int:
+def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags: bool, where: str) -> int:
     from softfloat_ref.diagnosis.parts import explanation
     from softfloat_ref.testing import report as reports
     from softfloat_ref.testing.check import check_lines
 
-    report = check_lines(vectors, sys.stdin, nan=nan, flags=flags, count=count)
+    report = check_lines(vectors, sys.stdin, nan=nan, flags=flags, where=where, count=count)
     for line in reports.report_lines(report):
         print(line)
     sys.stdout.flush()  # a diagnosis may take a while

@@ -60,7 +60,7 @@ def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | N
     if diagnosis.simplest is None or ask is None:
         return diagnosis
     try:
-        return _shrunk(diagnosis, diagnosis.simplest, _named(diagnosis), unit, comparator, ask)
+        return _shrunk(diagnosis, diagnosis.simplest, _named(diagnosis), report, comparator, ask)
     except DeviceError:  # it answers in one run but not in several: show the mismatch unshrunk
         return diagnosis
 
@@ -102,9 +102,19 @@ def late_diagnosis(report: CheckReport) -> Diagnosis | None:
 
 
 def _shrunk(
-    diagnosis: Diagnosis, first: AnsweredCase, named: Hypothesis | None, unit: Unit, comparator: Comparator, ask: Asker
+    diagnosis: Diagnosis,
+    first: AnsweredCase,
+    named: Hypothesis | None,
+    report: CheckReport,
+    comparator: Comparator,
+    ask: Asker,
 ) -> Diagnosis:
-    """The simplest mismatch, if the device repeats it when queried alone. Raises DeviceError."""
+    """The simplest mismatch, if the device repeats it when queried alone, within the range of the operands. Raises
+    DeviceError."""
+    unit = report.vectors.unit
+
+    def askable(inputs: Sequence[int]) -> bool:
+        return report.allows(inputs) and kind_of(unit).askable(tuple(inputs))
 
     def answers(questions: Sequence[tuple[int, ...]]) -> list[Output]:
         return [comparator.answer(a) for a in ask(questions)]
@@ -113,5 +123,5 @@ def _shrunk(
         return dataclasses.replace(diagnosis, simplest=first, alone=False)
     output = named.model(first.inputs) if named else None
     explained = named.model if named is not None and output is not None and comparator(output) == first.got else None
-    case = shrink(first, unit, comparator, answers, explained, kind_of(unit).askable)
+    case = shrink(first, unit, comparator, answers, explained, askable)
     return dataclasses.replace(diagnosis, simplest=case, alone=True)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.numbers import settle
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
-from softfloat_ref.coverage.engine.framework import Coverage
+from softfloat_ref.coverage.engine.framework import Coverage, PartsCoverage
+from softfloat_ref.coverage.engine.within import CoverageWithin
 from softfloat_ref.golden.kinds import Cases, cases_class
 from softfloat_ref.golden.tags import Run
+from softfloat_ref.golden.within import CasesWithin
 from softfloat_ref.oracle.formats import in_full
 from softfloat_ref.oracle.sources import Philox, parse_source
 from softfloat_ref.units import Field, Line, Unit, make_unit, restored, stored
+from softfloat_ref.units.ranges.operand_range import OperandRange, operand_range
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,7 @@ class VectorSet:
 
     sources: of random words, one for each part of the unit that rounds stochastically ("" elsewhere). level: directed
     cases as that level has them, or every case there is; '' for those of level 1, in at most half of the set. unboxed:
-    for mixed units, one line in N has an operand that is not boxed.
+    for mixed units, one line in N has an operand that is not boxed. where: the range of the operands; '' for all.
     """
 
     unit: Unit
@@ -34,6 +37,7 @@ class VectorSet:
     sources: tuple[str, ...] = ()
     level: str = ""
     unboxed: int = 0
+    where: str = ""
     description: str = dataclasses.field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -42,15 +46,17 @@ class VectorSet:
         for name, least in (("count", 1), ("seed", 0), ("unboxed", None)):
             settle(self, name, least)
         Philox(self.seed)  # refuses an invalid seed
-        if not all(isinstance(x, str) for x in (*self.sources, self.description)):
-            raise Error("random sources and description must be strings")
+        if not all(isinstance(x, str) for x in (*self.sources, self.where, self.description)):
+            raise Error("random sources, where and description must be strings")
+        if self.within is not None:
+            object.__setattr__(self, "where", self.within.text)
         for source in filter(None, self.sources):
             parse_source(source)
         self.cases.check()
         if self.unit.random_field is not None and len(self.unit.parts) == 1:
             self.cases.source.bits(self.unit.random_field.width, 0, 1)
-        if self.level == EXHAUSTIVE and self.count != self.cases.space(self.unit):
-            raise Error(f"{self.count} vectors, but exhaustive generates {self.cases.space(self.unit)}")
+        if self.level == EXHAUSTIVE and self.count != (there := _level_count(self.unit, EXHAUSTIVE, None, self.where)):
+            raise Error(f"{self.count} vectors, but exhaustive generates {there}")
 
     @staticmethod
     def make(
@@ -61,15 +67,16 @@ class VectorSet:
         level: str | int | None = None,
         seed: int = 0,
         source: str | None = None,
+        where: str = "",
         description: str = "",
         **options: Any,
     ) -> VectorSet:
         """A set of the unit that `units.make_unit` makes of op, fmt and options.
 
         level: 0, 1, 2 or exhaustive; count then replaces the level's number of cases. One of the two is needed.
-        source: of the random words of a stochastic rounding. Raises Error.
+        source: of the random words of a stochastic rounding. where: the range of the operands. Raises Error.
         """
-        return of_unit(make_unit(op, fmt, **options), count, level, seed, source, description)
+        return of_unit(make_unit(op, fmt, **options), count, level, seed, source, where, description)
 
     @property
     def name(self) -> str:
@@ -91,8 +98,17 @@ class VectorSet:
         return cases_class(self.unit)(self)
 
     @property
+    def within(self) -> OperandRange | None:
+        """The range of the operands, if there is one."""
+        return operand_range(self.where, self.unit)
+
+    @cached_property
     def coverage(self) -> Coverage | None:
-        return self.cases.coverage
+        """The coverage models of the cases, of those within the range."""
+        coverage = self.cases.coverage
+        if self.within is None or coverage is None or isinstance(coverage, PartsCoverage):
+            return coverage  # that of parts is made of theirs
+        return CoverageWithin(coverage, self.within.text, self.within.holds)
 
     @property
     def compiled(self) -> bool:
@@ -129,7 +145,7 @@ class VectorSet:
 
     def at_level(self, level: str, count: int | None = None) -> VectorSet:
         """The set at a level, with its number of cases or another. Raises Error."""
-        cases = cases_class(self.unit).level_count(self.unit, level, count)
+        cases = _level_count(self.unit, level, count, self.where)
         return dataclasses.replace(self, level=level, count=cases)
 
     def of_count(self, count: int) -> VectorSet:
@@ -140,6 +156,10 @@ class VectorSet:
         """The set with other random cases, and other random words of the keyed generator."""
         sources = tuple(f"philox:seed={seed}" if x.startswith("philox") else x for x in self.sources)
         return dataclasses.replace(self, seed=seed, sources=sources if len(sources) == 1 else self.sources)
+
+    def of_range(self, where: str) -> VectorSet:
+        """The set with another range of the operands, no longer exhaustive."""
+        return dataclasses.replace(self, where=where, level="" if self.level == EXHAUSTIVE else self.level)
 
     def __getstate__(self) -> dict[str, Any]:
         """Its definition, for processes that generate its lines."""
@@ -156,6 +176,7 @@ class VectorSet:
             "generator": self.cases.generator,
             "random_sources": list(self.sources),
             **({"unboxed": self.unboxed} if self.unboxed else {}),
+            **({"where": self.where} if self.where else {}),
         }
 
     @staticmethod
@@ -168,7 +189,7 @@ class VectorSet:
                 raise Error(f"cases of generator {table['generator']!r}; this version supports {known!r}")
             sources = tuple(str(x) for x in table["random_sources"])
             count, seed, level = table["count"], table["seed"], str(table["level"])
-            return VectorSet(unit, count, seed, sources, level, table.get("unboxed", 0))
+            return VectorSet(unit, count, seed, sources, level, table.get("unboxed", 0), table.get("where", ""))
         except (KeyError, TypeError, AttributeError) as e:
             raise Error(f"the set's definition is incomplete or wrong: {e}") from None
 
@@ -179,11 +200,31 @@ def of_unit(
     level: str | int | None = None,
     seed: int = 0,
     source: str | None = None,
+    where: str = "",
     description: str = "",
 ) -> VectorSet:
     """A set of a unit's cases. Raises Error."""
     chosen = "" if level is None else str(level)
     drawn = [part.random_field is not None for part in unit.parts]
     specs = tuple(parse_source(source or "philox", seed + i).spec() if x else "" for i, x in enumerate(drawn))
-    cases = cases_class(unit).level_count(unit, chosen, count)
-    return VectorSet(unit, cases, seed, specs if any(specs) else (), chosen, description=description)
+    cases = _level_count(unit, chosen, count, where)
+    return VectorSet(unit, cases, seed, specs if any(specs) else (), chosen, where=where, description=description)
+
+
+def _level_count(unit: Unit, level: str, count: int | None, where: str) -> int:
+    """The number of cases of a level, unless a number is given; of an exhaustive one, of those within a range."""
+    within = operand_range(where, unit)
+    if level == EXHAUSTIVE and within is not None and len(unit.parts) == 1:
+        cases_class(unit).space(unit)  # refuses what is too wide
+        there = _space_within(unit, where)
+        if count not in (None, there):
+            raise Error(f"exhaustive generates all {there} cases: omit the number")
+        if not there:
+            raise Error(f"where: no case is such that {within.text}")
+        return there
+    return cases_class(unit).level_count(unit, level, count)
+
+
+@lru_cache(maxsize=16)
+def _space_within(unit: Unit, where: str) -> int:
+    return CasesWithin(unit, OperandRange(where, unit)).space([f.width for f in unit.inputs if f.role == "operand"])

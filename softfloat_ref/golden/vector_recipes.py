@@ -21,17 +21,20 @@ _TYPES: Final[dict[str, Any]] = {
     "count": int,
     "level": int | str,
     "seed": int,
+    "where": str,
     "fmt": str | tuple[str, ...],
     "policy": str | dict,
     "roundings": str | tuple[str, ...],
     **{name: row.kind or str | dict for name, row in OPTIONS.items()},
     "acc": str | dict,
 }
-_COMMON_KEYS: Final = {"description", "op", "fmt", "out", "count", "level", "seed"}
+_COMMON_KEYS: Final = {"description", "op", "fmt", "out", "count", "level", "seed", "where"}
 _POLICY_KEYS: Final = ("policy", "roundings", "source")
 ALL_KEYS: Final = {*_COMMON_KEYS, *_POLICY_KEYS, *OPTIONS}
 _PART_KEYS: Final = {"op", "fmt", "out", "rounding", "place", "policy", "source"}
-_MIXED_KEYS: Final = {"description", "count", "seed", "padding", "unboxed", "width", "sign_extend", "policy", "part"}
+_MIXED_KEYS: Final = {
+    "description", "count", "seed", "padding", "unboxed", "width", "sign_extend", "policy", "where", "part"
+}  # fmt: skip
 DEFAULT_COUNT: Final = 10_000
 
 
@@ -123,6 +126,7 @@ def _mixed(table: Mapping[str, Any]) -> VectorSet:
         seed,
         sources if any(sources) else (),
         unboxed=int(table.get("unboxed", 0)),
+        where=str(table.get("where", "")),
         description=str(table.get("description", "")),
     )
 

@@ -50,7 +50,7 @@ def certificate(outcome: ProofOutcome, strategy: str, tactics: Tactics, folder: 
             "solvers": versions("bitwuzla", tactics.confirm),
             "strategy": strategy,
             "limit_s": tactics.limit_s,
-            "assume": question.assumed,
+            "where": question.assumed,
             "inputs": lane_widths(question.unit.inputs),
             "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),

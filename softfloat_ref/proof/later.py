@@ -102,7 +102,7 @@ def later(question: Question, limit_s: float) -> Later | None:
 
 def _of_stream(question: Question, limit_s: float) -> Later:
     if len(question.unit.parts) > 1 and question.assumption is not TRUE:
-        return Later("undecided", "--assume is not supported for later operations of a set of several")
+        return Later("undecided", "--where is not supported for later operations of a set of several")
     followed = follow(question.design(), question.assumption, limit_s)
     if followed.fault is None and not followed.why:
         states = counted(followed.states, "state")

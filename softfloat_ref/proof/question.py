@@ -21,7 +21,7 @@ from softfloat_ref.proof.solver import solve
 from softfloat_ref.symbolic.build import and_, eq, not_, or_, substitute
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.circuit import Circuit, ProofCase
-from softfloat_ref.symbolic.classes import assumption
+from softfloat_ref.symbolic.ranges import range_term
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, evaluator, known_values, subterms, var, variables
 from softfloat_ref.symbolic.units import circuit, inputs_of, lane_widths, selects
 from softfloat_ref.testing.compare import Answer
@@ -73,8 +73,8 @@ class CaseGroup(NamedTuple):
 
 
 class Problem(ABC):
-    """What is to be proved. unit: whose inputs it is about; assumed: of them, as text. A frozen dataclass of what it
-    is defined by."""
+    """What is to be proved. unit: whose inputs it is about; assumed: the range of these, as text. A frozen dataclass of
+    what it is defined by."""
 
     unit: Unit
     assumed: str
@@ -82,7 +82,7 @@ class Problem(ABC):
     @cached_property
     def assumption(self) -> Term:
         """What is assumed of the inputs, as a bit. Raises Error."""
-        return assumption(self.assumed, self.unit)
+        return range_term(self.assumed, self.unit)
 
     @cached_property
     def cases(self) -> dict[str, ProofCase]:
@@ -128,7 +128,7 @@ class Problem(ABC):
     def check(self, limit_s: float) -> None:
         """Raise Error if no input is as assumed: every statement would hold of none."""
         if solve([self.assumption], limit_s).result == "unsat":
-            raise Error(f"--assume: no input is such that {self.assumed}")
+            raise Error(f"where: no input is such that {self.assumed}")
 
     @abstractmethod
     def posed(self, case: ProofCase) -> Obligation:
@@ -404,7 +404,7 @@ def oracle(unit: Unit, inputs: Sequence[int]) -> tuple[int, ...]:
     try:
         return tuple(int(x) for x in unit.answer(inputs))
     except Undefined as e:
-        raise Error(f"{unit.name} has no defined result for {_hex(inputs)} ({e}); exclude it by --assume") from None
+        raise Error(f"{unit.name} has no defined result for {_hex(inputs)} ({e}); exclude it by --where") from None
 
 
 def _hex(codes: Sequence[int]) -> str:

@@ -223,7 +223,7 @@ def _shaken(run: MachineRun, ports: PortMap, stimulus: Stimulus, held: Mapping[s
         undecided = undecided + 1 if always is None else 0
         if undecided == _PATIENCE:
             raise Error(
-                f"a result within {cycle} cycles could not be proved for all operands; leave some out by --assume"
+                f"a result within {cycle} cycles could not be proved for all operands; leave some out by --where"
             )
     raise Error(f"no result within {min(MAX_CYCLES, ports.drain_timeout)} cycles, for some operands at least")
 

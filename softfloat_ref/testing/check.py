@@ -46,7 +46,7 @@ def check_command(
     judge = Judge(vectors, **how)
     with CommandDevice(command, timeout_s) as device:
         try:
-            feed = (as_operands(line[:width]) for line in vectors.lines())
+            feed = (as_operands(line[:width]) for line in judge.lines())
             _judge_lines(judge, device.answers(feed))
             device.finish()
         except DeviceError as e:
@@ -57,7 +57,7 @@ def check_command(
 
 def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
     """Compare answers with cases in order. Raises DeviceError for too few, too many and unreadable answers."""
-    cases = judge.report.vectors.lines()
+    cases = _within(judge)
     for text in answers:
         if not text.strip():
             continue
@@ -67,6 +67,11 @@ def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
         judge.compare(line, parse_answer(text, judge.report.vectors.unit, line[: judge.inputs]))
     if missing := _missing(cases):
         raise DeviceError(f"it closed its output {missing} answers too early")
+
+
+def _within(judge: Judge) -> Iterator[Line]:
+    """The cases that the device was asked; the others are counted."""
+    return (line for line in judge.report.vectors.lines() if not judge.leaves_out(line))
 
 
 def _missing(cases: Iterator[Line]) -> str:
@@ -194,7 +199,7 @@ def check_arrays(
         )
     judge = Judge(vectors, **how)
     kinds, width = array_types(vectors.unit), vectors.unit.input_width
-    cases = vectors.lines()
+    cases = _within(judge)
     while batch := list(itertools.islice(cases, _BATCH)):
         rows = zip(*(line[:width] for line in batch), strict=True)
         arrays = [np.array(column, kind) for column, kind in zip(rows, kinds, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final, TypedDict
@@ -27,6 +27,7 @@ from softfloat_ref.testing.kappa import Allowance, KappaJudge, Kappas
 from softfloat_ref.testing.ulp import UlpErrors, UlpJudge
 from softfloat_ref.testing.views import MismatchView, OwnCase, view_of
 from softfloat_ref.units import Line, Unit
+from softfloat_ref.units.ranges.operand_range import OperandRange, operand_range
 
 SHOWN: Final = 10
 MAX_DIAGNOSED: Final = 1 << 15  # mismatches kept for a diagnosis, and as many cases that agree
@@ -52,8 +53,9 @@ class Mismatch:
 class CheckReport:
     """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
     each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
-    several parts, a report for each, with its own cases. tolerance: what was compared, and how;
-    assumptions: those of the port map of a bench, in whose log they stand."""
+    several parts, a report for each, with its own cases. tolerance: what was compared, and how; assumptions: those of
+    the port map of a bench, in whose log they stand. within: the range of the operands, of the set and of this check,
+    if there is one; left_out: cases outside of it, which were not compared."""
 
     vectors: VectorSet
     compared: int = 0
@@ -69,6 +71,8 @@ class CheckReport:
     parts: dict[Unit, CheckReport] = field(default_factory=dict)
     tolerance: Tolerance = field(default_factory=Tolerance)
     assumptions: PortAssumptions = field(default_factory=PortAssumptions)
+    within: OperandRange | None = None
+    left_out: int = 0
 
     def note(self, line: Line, answer: Answer, kind: str, keep: bool = True, agrees: bool = False) -> None:
         """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
@@ -88,6 +92,10 @@ class CheckReport:
         keep = kind not in view.around if kind and not outside else own.certain
         self.part(own.unit).note((*own.inputs, *own.expected), own.got, kind, keep, outside)
 
+    def allows(self, inputs: Sequence[int]) -> bool:
+        """Whether a device may be asked such a case."""
+        return self.within is None or self.within.holds(inputs)
+
     def part(self, unit: Unit) -> CheckReport:
         if unit not in self.parts:
             self.parts[unit] = CheckReport(VectorSet(unit, 1), tolerance=self.tolerance)
@@ -102,13 +110,14 @@ class CheckReport:
 class ComparisonOptions(TypedDict, total=False):
     """How answers are compared. flags: whether to compare flags. shown: number of mismatches that are kept in full.
     limit: the largest error allowed, in ulp; kappa: the largest allowed, or that it is measured; without these, answers
-    must be exact."""
+    must be exact. where: the range of the operands; cases outside are not compared."""
 
     nan: CompareNan
     flags: bool
     shown: int
     limit: Fraction | None
     kappa: Allowance | None
+    where: str
 
 
 class Judge:
@@ -122,8 +131,13 @@ class Judge:
         shown: int = SHOWN,
         limit: Fraction | None = None,
         kappa: Allowance | None = None,
+        where: str = "",
     ) -> None:
-        self.report = CheckReport(vectors, tolerance=Tolerance(nan, MAX_FLAGS if flags else 0))
+        texts = [text for text in dict.fromkeys((vectors.where, where)) if text.strip()]
+        both = " and ".join(f"({x})" for x in texts) if len(texts) > 1 else "".join(texts)
+        within = operand_range(both, vectors.unit)
+        tolerance = Tolerance(nan, MAX_FLAGS if flags else 0)
+        self.report = CheckReport(vectors, tolerance=tolerance, within=within)
         self.view = view_of(vectors.unit)
         self.view.check()
         self.measure: UlpJudge | KappaJudge | None = None
@@ -147,10 +161,22 @@ class Judge:
         if NO_FLAGS.fullmatch(comment):
             self.lengths = self.lengths[:1]
 
+    def lines(self) -> Iterator[Line]:
+        """The cases of the set that a device is asked: those within the range."""
+        return (line for line in self.report.vectors.lines() if self.report.allows(line[: self.inputs]))
+
+    def leaves_out(self, line: Line) -> bool:
+        """Whether a case is outside of the range; such cases are counted."""
+        outside = not self.report.allows(line[: self.inputs])
+        self.report.left_out += outside
+        return outside
+
     def compare_logged(self, line: Line, answer: str, operands: Sequence[str] = ()) -> None:
         """One case with the answer of a simulation, which may have unknown bits, and `-` for results that the device
         does not have. operands: the words before it. Raises DeviceError."""
         unit = self.report.vectors.unit
+        if self.leaves_out(line):
+            return
         words, absent = with_expected(answer.split(), unit, line, self.report.tolerance)
         if absent and not absent <= self.report.tolerance.absent:
             self.report.tolerance = self.report.tolerance.lacking(absent)

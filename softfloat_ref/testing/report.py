@@ -46,7 +46,9 @@ def case_lines(
 
 def summary(report: CheckReport) -> str:
     """One line: what was compared, and the result."""
-    head = f"{report.vectors.name}: {report.compared} compared, {report.mismatched} mismatched"
+    within = f" within {report.within.text}" if report.within else ""
+    head = f"{report.vectors.name}: {report.compared} compared{within}, {report.mismatched} mismatched"
+    head += f", {report.left_out} left out" if report.left_out else ""
     no_flags = report.has_flags or not report.compared or not report.vectors.unit.has_flags
     head += "" if no_flags else ", results only: the device gives no flags"
     kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
@@ -85,6 +87,7 @@ def to_json(report: CheckReport, more: Mapping[str, Any] | None = None) -> str:
         "mismatched": report.mismatched,
         "flags_compared": report.has_flags,
         "kinds": dict(report.kinds),
+        **({"where": report.within.text, "left_out": report.left_out} if report.within else {}),
         "failure": report.failure or None,
         "mismatches": [_mismatch(m, report.vectors.unit) for m in report.mismatches],
         **(more or {}),

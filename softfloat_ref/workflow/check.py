@@ -28,6 +28,7 @@ def check(
     level: str | int | None = None,
     seed: int | None = None,
     source: str | None = None,
+    where: str | None = None,
     nan: str = "exact",
     flags: bool = True,
     ulp: float | Fraction | None = None,
@@ -39,11 +40,13 @@ def check(
 
     what, fmt, options: an operation, a unit or a set, as for `vectors`. device: a function that takes an array of codes
     for each operand, and returns the codes of the results, or these and flags; or a command that answers a line of
-    operands with a line `result [flags]`. count, level, seed, source: the cases; as many as those of the command
+    operands with a line `result [flags]`. count, level, seed, source, where: the cases; as many as those of the command
     `check` by default. nan: exact, quiet or any; flags: whether they are compared, if the device has any; ulp: the
     largest error allowed. `diagnose` says what a device that fails does. Raises Error.
     """
-    cases = vectors(what, fmt, count, level=level, seed=seed, source=source, default=default_cases, **options)
+    cases = vectors(
+        what, fmt, count, level=level, seed=seed, source=source, where=where, default=default_cases, **options
+    )
     how: Any = {
         "nan": compare_nan(nan),
         "flags": flags,

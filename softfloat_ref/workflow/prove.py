@@ -39,7 +39,7 @@ def prove(
     equal: Unit | Mapping[str, Any] | None = None,
     ports: str | Path | None = None,
     sources: Sources | Iterable[str | Path] = (),
-    assume: str = "",
+    where: str = "",
     flags: bool = True,
     limit_s: float = LIMIT_S,
     strategy: Any = "auto",
@@ -50,7 +50,7 @@ def prove(
 
     what, fmt, options: as for `unit`. equal: another unit, or the options that differ, such as
     {"policy": {"tininess": "before"}}; flags: whether these must be equal, too. ports, sources: the port map and the
-    SystemVerilog files of a module. assume: a condition of the inputs, such as "a is normal". limit_s: for each
+    SystemVerilog files of a module. where: the range of the operands, such as "a is normal". limit_s: for each
     question to the solver. Needs `pip install 'softfloat-ref[prove]'`. Raises Error.
     """
     unit = circuit_unit(unit_of(what, fmt, **options))
@@ -59,9 +59,9 @@ def prove(
         raise Error("prove takes equal, another definition, or ports and sources of a module")
     if equal is not None:
         other = equal if isinstance(equal, Unit) else unit_of(what, **{**options, "fmt": fmt, **equal})
-        return compare(Equality(unit, circuit_unit(other), assume, flags), prover)
+        return compare(Equality(unit, circuit_unit(other), where, flags), prover)
     files = sources if isinstance(sources, Sources) else read_sources([str(x) for x in sources]).in_order()
-    return decide_circuit(question_of(unit, str(ports), files, assume), files, prover)
+    return decide_circuit(question_of(unit, str(ports), files, where), files, prover)
 
 
 def compare(problem: Equality, prover: Prover) -> Proof:

@@ -71,6 +71,7 @@ def vectors(
     level: str | int | None = None,
     seed: int | None = None,
     source: str | None = None,
+    where: str | None = None,
     default: Callable[[Unit], int] | None = None,
     spell: Callable[[str], str] = str,
     **options: Any,
@@ -79,19 +80,21 @@ def vectors(
 
     op, fmt, options: as for `unit`; op may be a set, too, or a vector recipe, which have their own number of cases and
     seed. count: the number of cases; level: 0, 1, 2 or exhaustive, instead of or with it. source: of the random words
-    of a stochastic rounding, such as "philox:seed=3". Raises Error.
+    of a stochastic rounding, such as "philox:seed=3". where: the range of the operands, such as "a is normal and
+    abs(b) < 2"; a set or recipe keeps its own unless one is given. Raises Error.
     """
     if isinstance(op, VectorSet) or (isinstance(op, str) and is_name_of_recipe(op)):
         what = "a vector recipe" if isinstance(op, str) else "a set"
         _refuse(what, {"fmt": fmt, "random_source": source, **options}, spell)
         vector_set = load_recipe(op) if isinstance(op, str) else op
         vector_set = vector_set if seed is None else vector_set.of_seed(seed)
+        vector_set = vector_set if where is None else vector_set.of_range(where)
         if level is not None:
             return vector_set.at_level(str(level), count)
         return vector_set if count is None else vector_set.of_count(count)
     subject = unit(op, fmt, spell=spell, **options)
     number = (default or default_count)(subject) if count is None and level is None else count
-    return of_unit(subject, number, level, seed or 0, source)
+    return of_unit(subject, number, level, seed or 0, source, where or "")
 
 
 def circuit_unit(unit: Unit) -> Unit:

@@ -101,7 +101,7 @@ def test_an_input_that_only_one_defines() -> None:
     )
     assert code == 0
     assert out.endswith("2^16 inputs\n  the same inputs have no defined result\n")
-    assert equal(*words, "--assume", "a is finite")[0] == 0
+    assert equal(*words, "--where", "a is finite")[0] == 0
 
 
 def test_a_solver_finds_what_only_one_defines() -> None:

@@ -89,14 +89,14 @@ def test_a_wait_for_results_that_is_not_decided(tmp_path: Path, monkeypatch: pyt
 
 def test_results_are_waited_for_as_assumed(tmp_path: Path) -> None:
     """The circuit takes b + 1 cycles."""
-    few = question(tmp_path, READY, "slow", assumed="b is 3")
+    few = question(tmp_path, READY, "slow", assumed="b = 0x3")
     assert few.design().observed.cycles == 4
     assert proof(few).verdict == "proved"
 
 
 def test_an_assumption_leaves_the_wrong_entry_out(tmp_path: Path) -> None:
     assert proof(question(tmp_path, BARE, "bare", 0x7E, assumed="a is positive and b is positive")).verdict == "proved"
-    assert proof(question(tmp_path, BARE, "bare", 0x7E, assumed="a is 7")).verdict == "counterexample"
+    assert proof(question(tmp_path, BARE, "bare", 0x7E, assumed="a = 0x7")).verdict == "counterexample"
 
 
 @pytest.mark.parametrize(("body", "message"), [("falling", "a falling edge"), ("gated", "an edge of another signal")])

@@ -142,8 +142,8 @@ def test_a_module_that_does_not_fit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--assume", "a is normal and a is nan"), "no input is such that a is normal and a is nan"),
-        (("--assume", "a = 3"), "not FIELD is CLASS"),
+        (("--where", "a is normal and a is nan"), "no input is such that a is normal and a is nan"),
+        (("--where", "a is 3"), "needs a class"),
         (("--register", "x"), "give NAME=FIELD"),
         (("--register", "x=a"), "unknown register 'x'"),
         (("--strategy", "split"), "is not split into cases"),

@@ -36,10 +36,12 @@ Selected = Callable[[Line], tuple[str, Line]]  # the part of a case, and its own
 
 
 class Bin(NamedTuple):
-    """A bin: its stable name, and the reason why nothing can hit it ('' if there is no proof)."""
+    """A bin: its stable name, and the reason why nothing can hit it ('' if there is no proof). outside: why it is taken
+    to lie outside of the range of the operands, without a proof."""
 
     id: str
     unreachable: str = ""
+    outside: str = ""
 
 
 def signs_of(fmt: Format) -> dict[int, str]:
@@ -210,12 +212,13 @@ class Coverage:
         return {k: tuple(map(self._judged, listed)) for k, listed in self.listed.items()}
 
     def _judged(self, b: Bin) -> Bin:
-        if b.unreachable or not self._small or next(self.cases(b.id), None) is not None:
+        if b.unreachable or not self.small or next(self.cases(b.id), None) is not None:
             return b
         return Bin(b.id, f"none of the {1 << self.where.space} possible cases hits it")
 
     @property
-    def _small(self) -> bool:
+    def small(self) -> bool:
+        """Whether all cases are so few that they may be enumerated."""
         return self.where.space is not None and self.where.space <= ENUMERATED
 
     def hits(self, case: Line) -> set[str]:
@@ -241,7 +244,7 @@ class Coverage:
     def cases(self, name: str) -> Iterator[Line]:
         """Cases that hit a bin, each once: solved ones; if there are none and all cases are few, enumerated ones."""
         model, cell = self._at[name]
-        if self._small and self.where.space <= _ENUMERATED_FIRST:
+        if self.small and self.where.space <= _ENUMERATED_FIRST:
             listed = self._by_enumeration(model).get(name, [])
             yield from sorted(listed, key=lambda case: word(len(listed), case[0] << _ENUMERATED_FIRST | case[-1]))
             return
@@ -251,7 +254,7 @@ class Coverage:
             if case not in seen and cell in self._cells_of(model, case):
                 seen.add(case)
                 yield case
-        if not seen and self._small:
+        if not seen and self.small:
             yield from self._by_enumeration(model).get(name, ())
 
     def _cells_of(self, model: Model[Any, Any], case: Line) -> list[Cell]:

@@ -15,17 +15,19 @@ from softfloat_ref.base import disk_cache
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
 from softfloat_ref.base.tables import read_toml
-from softfloat_ref.coverage.engine.framework import Coverage, Line, PartsCoverage, grouped
+from softfloat_ref.coverage.engine.framework import Bin, Coverage, Line, PartsCoverage, grouped
 
 SCHEMA: Final = 1
 MOST: Final = 1 << 17  # default number of cases to measure
 LISTED: Final = 20  # maximum number of empty bins to list
 _ENTRIES: Final = {"bin": "an id or a pattern with * and ?", "reason": "the reason why its bins need not be hit"}
 STATUSES: Final = ("hit", "empty", "waived", "unreachable")
+OUTSIDE: Final = "outside"  # one more, of sets with a range of their operands
 
 
 class BinLine(NamedTuple):
-    """A bin in a report. why: the reason of a waiver, or the proof that it is unreachable."""
+    """A bin in a report. why: the reason of a waiver, the proof that it is unreachable, or why it is taken to lie
+    outside of the range of the operands."""
 
     id: str
     status: str
@@ -45,7 +47,7 @@ class ModelReport(NamedTuple):
     def totals(self) -> dict[str, int]:
         """The number of bins of each status."""
         counts = Counter(b.status for b in self.bins)
-        return {status: counts[status] for status in STATUSES}
+        return {status: counts[status] for status in (*STATUSES, OUTSIDE) if status != OUTSIDE or counts[OUTSIDE]}
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ class CoverageReport:
     @property
     def totals(self) -> dict[str, int]:
         """The number of bins of each status."""
-        return {status: sum(m.totals[status] for m in self.models) for status in STATUSES}
+        totals = sum((Counter(m.totals) for m in self.models), Counter[str]())
+        return {status: totals[status] for status in (*STATUSES, OUTSIDE) if status != OUTSIDE or totals[OUTSIDE]}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as `coverage report --json` prints it."""
@@ -113,7 +116,7 @@ def report(
         ModelReport(
             k,
             titles[k],
-            tuple(_line(b.id, b.unreachable, hits[b.id], waived) for b in listed),
+            tuple(_line(b, hits[b.id], waived) for b in listed),
             k.partition("/")[0] if parts else "",
         )
         for k, listed in coverage.bins().items()
@@ -121,12 +124,14 @@ def report(
     return CoverageReport(name, measured, cases, models)
 
 
-def _line(name: str, unreachable: str, hits: int, waived: Mapping[str, str]) -> BinLine:
+def _line(b: Bin, hits: int, waived: Mapping[str, str]) -> BinLine:
     if hits:
-        return BinLine(name, "hit", hits)
-    if unreachable:
-        return BinLine(name, "unreachable", 0, unreachable)
-    return BinLine(name, "waived", 0, waived[name]) if name in waived else BinLine(name, "empty", 0)
+        return BinLine(b.id, "hit", hits)
+    if b.unreachable:
+        return BinLine(b.id, "unreachable", 0, b.unreachable)
+    if b.id in waived:
+        return BinLine(b.id, "waived", 0, waived[b.id])
+    return BinLine(b.id, OUTSIDE, 0, b.outside) if b.outside else BinLine(b.id, "empty", 0)
 
 
 def set_report(vectors: Any, waived: Mapping[str, str] | None = None, most: int = MOST) -> CoverageReport | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Final
 
-from softfloat_ref.coverage.engine.measure import LISTED, STATUSES, CoverageReport, ModelReport
+from softfloat_ref.coverage.engine.measure import LISTED, OUTSIDE, STATUSES, CoverageReport, ModelReport
 
 _STYLE: Final = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; color: #1c1c1c; }
@@ -22,9 +22,9 @@ code { font: 13px ui-monospace, monospace; }
 .bar { display: inline-flex; width: 12rem; height: .7rem; background: #eee; }
 .bar span { display: block; height: 100%; }
 .hit { background: #cfe8d0; } .empty { background: #f6c7c3; } .waived { background: #f7e6b5; }
-.unreachable { background: #e4e4e4; }
+.unreachable, .outside { background: #e4e4e4; }
 .bar .hit { background: #3f9b47; } .bar .empty { background: #cf3a2e; } .bar .waived { background: #d9a520; }
-.bar .unreachable { background: #b5b5b5; }
+.bar .unreachable, .bar .outside { background: #b5b5b5; }
 .key span { padding: .1rem .5rem; margin-right: .4rem; }
 """
 
@@ -37,10 +37,11 @@ def text(report: CoverageReport, every_bin: bool = False) -> Iterator[str]:
     rows = [(k, p.totals, "") for k, p in parts.items()] or [(m.id, m.totals, f"  {m.title}") for m in report.models]
     width = max(5, *(len(name) for name, _, _ in rows)) if rows else 5
     title = "part" if parts else "model"
-    yield f"{title:{width}} {'bins':>6} {'hit':>6} {'empty':>6} {'waived':>6} {'unreachable':>11}"
+    heads = ("bins", *_SIZES) if OUTSIDE in report.totals else ("bins", *STATUSES)
+    yield f"{title:{width}} " + " ".join(f"{h:>{_SIZES.get(h, 6)}}" for h in heads)
     for name, totals, what in rows:
-        yield _row(name, totals, width) + what
-    yield _row("total", report.totals, width)
+        yield _row(name, totals, width, heads) + what
+    yield _row("total", report.totals, width, heads)
     for one in parts.values() or (report,):
         lines = list(_bins(one, every_bin))
         shown = len(lines) if every_bin or not parts else LISTED
@@ -57,19 +58,20 @@ def _bins(report: CoverageReport, every_bin: bool) -> Iterator[str]:
                 yield f"{b.status}: {b.id}" + (f" ({shown})" if shown else "")
 
 
-def _row(name: str, totals: dict[str, int], width: int) -> str:
-    sizes = dict(zip(STATUSES, (6, 6, 6, 11), strict=True))
-    return f"{name:{width}} {sum(totals.values()):>6} " + " ".join(f"{totals[s]:>{sizes[s]}}" for s in STATUSES)
+def _row(name: str, totals: dict[str, int], width: int, heads: Sequence[str]) -> str:
+    counts = {"bins": sum(totals.values()), **totals}
+    return f"{name:{width}} " + " ".join(f"{counts.get(h, 0):>{_SIZES.get(h, 6)}}" for h in heads)
 
 
-_STATUS_ORDER: Final = ("empty", "waived", "hit", "unreachable")  # the most relevant bins come first
+_SIZES: Final = dict(zip((*STATUSES, OUTSIDE), (6, 6, 6, 11, 7), strict=True))  # of columns
+_STATUS_ORDER: Final = ("empty", "waived", "hit", "unreachable", OUTSIDE)  # the most relevant bins come first
 
 
 def html(report: CoverageReport) -> str:
     """The page."""
     totals = report.totals
     reachable = totals["hit"] + totals["empty"]
-    key = "".join(f'<span class="{s}">{s}: {totals[s]}</span>' for s in STATUSES)
+    key = "".join(f'<span class="{s}">{s}: {count}</span>' for s, count in totals.items())
     head = (
         f"<h1>Coverage of {escape(report.name)}</h1>\n"
         f"<p>{escape(report.measured)}: {totals['hit']} of {reachable} reachable bins hit</p>\n"
@@ -89,9 +91,7 @@ def html(report: CoverageReport) -> str:
 def _model(m: ModelReport) -> str:
     totals = m.totals
     count = max(len(m.bins), 1)
-    parts = "".join(
-        f'<span class="{s}" style="width:{100 * totals[s] / count:.2f}%"></span>' for s in STATUSES if totals[s]
-    )
+    parts = "".join(f'<span class="{s}" style="width:{100 * n / count:.2f}%"></span>' for s, n in totals.items() if n)
     opened = " open" if totals["empty"] else ""
     rows = "".join(
         f'<tr class="{b.status}"><td><code>{escape(b.id)}</code></td><td>{b.status}</td>'

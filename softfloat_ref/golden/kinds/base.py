@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, Protocol
 
 from softfloat_ref.base.disk_cache import CacheKey
@@ -14,17 +14,20 @@ from softfloat_ref.coverage.by_fields import by_fields
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS, MAX_EXHAUSTIVE_BITS, RANDOM, directed
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.golden.cases import GENERATOR, random_cases
-from softfloat_ref.golden.tags import Run
+from softfloat_ref.golden.tags import UNTAGGED, Run
+from softfloat_ref.golden.within import CasesWithin
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.sources import Philox, RandomSource, parse_source
 from softfloat_ref.units import Line, Unit
 from softfloat_ref.units.handlers import Handlers
+from softfloat_ref.units.ranges.operand_range import OperandRange
 
 LINES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")  # types of files for any unit's lines
 INSTRUCTIONS: Final = (*LINES, "riscv-asm", "riscv-inc")  # and for operations that processors have
 ARRAYS_FROM: Final = 1 << 12  # lines from which arrays are faster
 NEAR_CARRY_EVERY: Final = 8  # one random case in N is generated from its random bits
 _CHUNK: Final = 1024
+_DIRECTED_A_CASE: Final = 4  # directed cases of all operands that are looked at for each one within a range
 
 
 class CaseRequest(Protocol):
@@ -44,6 +47,10 @@ class CaseRequest(Protocol):
     def level(self) -> str: ...
     @property
     def unboxed(self) -> int: ...
+    @property
+    def where(self) -> str: ...
+    @property
+    def within(self) -> OperandRange | None: ...
 
 
 class Cases:
@@ -73,10 +80,16 @@ class Cases:
         """Raise Error for an invalid set of this kind."""
         if self.vectors.unboxed:
             raise Error("unboxed applies only to mixed sets")
+        _ = self.within  # refuses a range that no case can have
 
     def prepare(self, workers: Workers, advance: Callable[[str, int], None]) -> None:
         """Find what the cases need and what takes long, in those workers. advance: called with a label and the number
         of cases that are prepared."""
+
+    @cached_property
+    def within(self) -> CasesWithin | None:
+        """The cases within the range of the operands, if there is one."""
+        return None if self.vectors.within is None else CasesWithin(self.unit, self.vectors.within)
 
     # -- how many --------------------------------------------------------------------------------------------------
 
@@ -135,8 +148,12 @@ class Cases:
         if coverage is None or vectors.level == EXHAUSTIVE:
             return ()
         level = LEVELS[vectors.level or "1"]
-        most = vectors.count if vectors.level else vectors.count // 2
-        cases = directed(coverage, level.each, min(level.directed, most), self.origin)
+        most = min(level.directed, vectors.count if vectors.level else vectors.count // 2)
+        if self.within is None:
+            cases = directed(coverage, level.each, most, self.origin)
+        else:
+            every = directed(coverage, level.each, min(level.directed, _DIRECTED_A_CASE * most), self.origin)
+            cases = tuple(itertools.islice(self.within.directed(coverage, every), most))
         if self.unit.random_field is None or isinstance(self.source, Philox):
             return cases
         width = self.unit.operand_width
@@ -154,7 +171,7 @@ class Cases:
         cases = self.directed()
         yield from ((name, len(list(run))) for name, run in itertools.groupby(name for name, _ in cases))
         left = self.vectors.count - len(cases)
-        tag, number = self.first(left)
+        tag, number = self.first(left) if self.within is None else (UNTAGGED, left)
         number = min(number, left)
         yield from (run for run in ((tag, number), (RANDOM, left - number)) if run[1])
 
@@ -167,7 +184,8 @@ class Cases:
         while chunk := list(itertools.islice(numbered, _CHUNK)):
             for inputs, words in zip(chunk, self.random(position, len(chunk)), strict=True):
                 if words and self.makes_near_carry_cases and position % NEAR_CARRY_EVERY == 0:
-                    inputs = self.near_carry_case(inputs, words, position // NEAR_CARRY_EVERY)
+                    near = self.near_carry_case(inputs, words, position // NEAR_CARRY_EVERY)
+                    inputs = near if self.within is None or self.within.holds(near) else inputs
                 yield (*inputs, *words)
                 position += 1
 
@@ -181,9 +199,12 @@ class Cases:
     def others(self, count: int) -> Iterator[Line]:
         """The operands of the cases that are not directed."""
         if self.vectors.level == EXHAUSTIVE:
-            fields = [f for f in self.unit.inputs if f.role == "operand"]
-            return itertools.product(*(range(1 << f.width) for f in fields for _ in range(f.lanes)))
-        return self.operands(count)
+            widths = [f.width for f in self.unit.inputs if f.role == "operand" for _ in range(f.lanes)]
+            every = itertools.product(*(range(1 << width) for width in widths))
+            return every if self.within is None else self.within.every(widths)
+        if self.within is None:
+            return self.operands(count)
+        return self.within.chosen(self.operands(self.within.candidates(count)), count)
 
     def operands(self, count: int) -> Iterator[Line]:
         """The operands of `count` random cases."""

@@ -33,6 +33,7 @@ class SelectionCases(Cases):
     def check(self) -> None:
         super().check()
         self._check_count()
+        _ = self._sets if self.within is not None else None  # refuses a range that no case of a part can have
 
     def _check_count(self) -> None:
         vectors, parts = self.vectors, self.unit.parts
@@ -121,8 +122,12 @@ class SelectionCases(Cases):
         parts, seed = self.unit.parts, whole.seed
         size, extra = divmod(whole.count, len(parts))
         sources = [(x,) if x else () for x in whole.sources or ("",) * len(parts)]
+        where = ["" if whole.within is None else whole.within.of_part(p) for p in parts]
+        own = {"unboxed": 0}
         return [
-            dataclasses.replace(whole, unit=p, count=size + (i < extra), seed=seed + i, sources=sources[i], unboxed=0)
+            dataclasses.replace(
+                whole, unit=p, count=size + (i < extra), seed=seed + i, sources=sources[i], where=where[i], **own
+            )
             for i, p in enumerate(parts)
         ]
 
@@ -146,15 +151,19 @@ class MixedCases(SelectionCases):
         self._check_count()
         if vectors.unboxed < 0 or (vectors.unboxed and unit.padding != "box"):
             raise Error(f'unboxed = {vectors.unboxed}: it must be at least 0, and needs padding = "box"')
+        _ = self._sets if self.within is not None else None
 
     def _inputs(self) -> Iterator[Line]:
         word_of, unboxed = _words(Philox(self.vectors.seed, _UNBOXED_STREAM)), self.vectors.unboxed
         unit = self.unit
         for part, inputs in self._interleaved():
             arity = len(part.formats)
-            padded = [unit.padded(x, f, unit.operand_bits) for x, f in zip(inputs, part.formats, strict=False)]
+            boxed = [unit.padded(x, f, unit.operand_bits) for x, f in zip(inputs, part.formats, strict=False)]
+            padded = list(boxed)
             self._unbox_one(padded, part, next(word_of) if unboxed else 1)
-            yield unit.assembled(part, (*padded, *inputs[arity:]))
+            case = unit.assembled(part, (*padded, *inputs[arity:]))
+            outside = self.within is not None and padded != boxed and not self.within.holds(case)
+            yield unit.assembled(part, (*boxed, *inputs[arity:])) if outside else case
 
     def _unbox_one(self, operands: list[int], part: OperationUnit, word: int) -> None:
         """On one line in N, change the upper bits of one narrower float: all zeros, or one bit of them."""

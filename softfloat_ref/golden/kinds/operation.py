@@ -71,7 +71,8 @@ class OperationCases(Cases):
     @property
     def chunked(self) -> bool:
         unit = self.unit
-        if self.vectors.count < BULK_FROM or unit.policy.random_count > 63 or unit.intermediate:
+        small = self.vectors.count < BULK_FROM or self.within is not None
+        if small or unit.policy.random_count > 63 or unit.intermediate:
             return False
         formats = (*unit.formats, unit.out)
         return all(f.width < 64 or (f.width == 64 and f.exponent_bits > 0) for f in formats)
