@@ -14,7 +14,7 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import parse_number, writer
 from softfloat_ref.oracle.requantization import MOST_BITS, RequantizeRule, get_rule
 from softfloat_ref.oracle.requantization_steps import Operands, defined, operand_value, requantized
-from softfloat_ref.oracle.steps import Do
+from softfloat_ref.oracle.steps import PLAIN, Do
 from softfloat_ref.units.unit import Field, SteppedUnit, file_name, operand, result
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class RequantizeUnit(SteppedUnit):
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         numbers = self.operands(do, inputs)
-        defined(numbers, self.rule)
+        defined(numbers if do is PLAIN else self.operands(PLAIN, inputs), self.rule)  # as they are, not as they are read
         return (requantized(do, numbers, self.rule, self.accumulator) % (1 << self.out.width),)
 
     def operands(self, do: Do, inputs: Sequence[int]) -> Operands:
