@@ -21,6 +21,7 @@ from softfloat_ref.oracle.codec import check_code, check_random
 from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, Overflow, Policy, rounding_name
+from softfloat_ref.oracle.requantization import RULES as REQUANTIZE_RULES
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import OPTIONS, REQUESTS, DotUnit, Field, Unit, VectorUnit
 from softfloat_ref.units.dot import MAX_K
@@ -31,8 +32,9 @@ OP: Final = NameType("OP", [*OPERATIONS, *REQUESTS, *recipe_files()])
 _COMPLETIONS: Final[dict[str, tuple[str, Iterable[str]]]] = {
     "profile": ("PROFILE", PROFILES),
     "acc": ("ACCUMULATOR", ACCUMULATORS),
+    "rule": ("RULE", REQUANTIZE_RULES),
 }
-_METAVARS: Final = {"layout": "LAYOUT", "epsilon": "NUMBER"}
+_METAVARS: Final = {"layout": "LAYOUT", "epsilon": "NUMBER", "fixed": "NAME=N,..."}
 IEEE: Final = POLICIES["ieee"]
 _SIZES: Final = {VectorUnit: ("length", MAX_LENGTH), DotUnit: ("k", MAX_K)}  # that the number of codes tells
 

@@ -27,6 +27,7 @@ from softfloat_ref.arrays.files import load_kind, save
 from softfloat_ref.arrays.kernels import affine_dispatch, dispatch
 from softfloat_ref.arrays.odd import odd_quotient, odd_sum
 from softfloat_ref.arrays.random_bits import RandomBits, random_words, resolve_bits
+from softfloat_ref.arrays.requantize import requantize
 from softfloat_ref.arrays.slabs import SLAB_SIZE
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import (
@@ -58,6 +59,7 @@ __all__ = [
     "matmul",
     "parameters",
     "quantize",
+    "requantize",
     "save",
     "unpack",
 ]

@@ -271,3 +271,18 @@ def align(negative: int, significand: int, exponent: int, length: int, unit: int
     if negative:
         return -(kept + (lost & down)), lost
     return kept, lost
+
+
+def round_shift(x: int, shift: int, mode: int) -> int:
+    """Round x / 2^shift to an integer, as two's complement: the bits above, and one more where the bits below round up.
+
+    A negative shift is an exact multiplication. mode: not stochastic.
+    """
+    if shift <= 0:
+        return x << -shift
+    kept, guard = x >> shift, x >> (shift - 1) & 1
+    sticky = 1 if x & ((1 << (shift - 1)) - 1) else 0
+    toward = mode  # of a negative number, up is toward zero
+    if x < 0:
+        toward = RUP if mode == RTZ else RHZ if mode == RNA else RNA if mode == RHZ else mode
+    return kept + 1 if rounds_up(toward, 0, kept & 1, guard, sticky, 0, 0) else kept

@@ -18,6 +18,7 @@ from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
     dot,
     mixed,
     operation,
+    requantize,
     vector,
 )
 from softfloat_ref.testing.answers import NO_FLAGS, UnknownBits, answer_lengths, parse_answer, with_expected

@@ -11,6 +11,7 @@ from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
+from softfloat_ref.units.requantize import RequantizeUnit
 from softfloat_ref.units.requests import OPTIONS, REQUESTS, find_operation, is_definition, make_unit, options_of
 from softfloat_ref.units.roundings import RoundingsUnit
 from softfloat_ref.units.selection import SelectionUnit
@@ -33,6 +34,7 @@ __all__ = [
     "MixedUnit",
     "OperationUnit",
     "QuantizeUnit",
+    "RequantizeUnit",
     "RoundingsUnit",
     "SelectionUnit",
     "SteppedUnit",

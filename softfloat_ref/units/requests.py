@@ -24,6 +24,7 @@ from softfloat_ref.units.dot import DEFAULT_K, DotUnit
 from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
+from softfloat_ref.units.requantize import DEFAULT_RULE, RequantizeUnit
 from softfloat_ref.units.roundings import RoundingsUnit
 from softfloat_ref.units.unit import Unit
 from softfloat_ref.units.vector import DEFAULT_DEPTH, DEFAULT_LENGTH, EPSILON, VectorUnit
@@ -65,6 +66,7 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
     "dequantize": _dequantize,
     "dot": DotUnit.make,
     "matmul": _matmul,
+    "requantize": RequantizeUnit.make,
     **{name: partial(BlockOperationUnit.make, name) for name in BLOCK_OPERATIONS},
     **{name: partial(VectorUnit.make, name) for name in VECTOR_FUNCTIONS},
 }
@@ -88,7 +90,7 @@ class Option:
 _DOTS: Final = ("dot", "matmul")
 _VECTORS: Final = tuple(VECTOR_FUNCTIONS)
 _FINDING_SCALES: Final = tuple(name for name, row in BLOCK_OPERATIONS.items() if row.finds_scale)
-_OWN_ROUNDING: Final = ("dequantize", *_DOTS)  # units whose rounding no policy changes
+_OWN_ROUNDING: Final = ("dequantize", "requantize", *_DOTS)  # units whose rounding no policy changes
 _VECTOR: Final = "functions of vectors, such as softmax"
 
 OPTIONS: Final[dict[str, Option]] = {
@@ -111,6 +113,16 @@ OPTIONS: Final[dict[str, Option]] = {
     "epsilon": Option(str, _VECTORS, _VECTOR, f"norms: a number, or FORMAT:NUMBER [{EPSILON}]."),
     "plain": Option(bool, _VECTORS, _VECTOR, "norms: without gain and bias."),
     "masked": Option(bool, _VECTORS, _VECTOR, "attention: with the number of visible keys."),
+    "rule": Option(
+        str,
+        ("requantize",),
+        "requantize",
+        f"requantize: a rule: name, NAME,field=choice,... or FILE.toml[:NAME] [{DEFAULT_RULE}].",
+    ),
+    "fixed": Option(str, ("requantize",), "requantize", "requantize: constants: multiplier=N,shift=N,..."),
+    "clamped": Option(
+        bool, ("requantize",), "requantize", "requantize: the range has inputs, min and max."
+    ),
     "scale_policy": Option(
         None, _FINDING_SCALES, " and ".join(_FINDING_SCALES), "ConvertToBlockMaxAbsFinite: of the scale."
     ),

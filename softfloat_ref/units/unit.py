@@ -20,6 +20,7 @@ from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
 from softfloat_ref.oracle.formats import Format, define_format
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.requantization import RequantizeRule
 from softfloat_ref.oracle.steps import PLAIN, Do
 
 if TYPE_CHECKING:
@@ -257,12 +258,13 @@ _DEFINED: Final[dict[Any, Callable[[Any], Any]]] = {
     AffineFormat: lambda table: AffineFormat(**table),
     Rule: lambda table: Rule(**table),
     Approximation: define_approximation,
+    RequantizeRule: lambda table: RequantizeRule(**table),
 }
 
 
 def plain(value: Any) -> Any:
     """A field of a unit as its definition stores it."""
-    if isinstance(value, AffineFormat | Rule):
+    if isinstance(value, AffineFormat | Rule | RequantizeRule):
         return {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.compare}
     return value.to_dict() if hasattr(value, "to_dict") else value
 

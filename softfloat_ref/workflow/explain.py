@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.explanation import approximation, quantize  # noqa: F401  (their steps enter the table)
+from softfloat_ref.explanation import approximation, quantize, requantize  # noqa: F401  (their steps enter the table)
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.explanation.scalar import (
     MAX_FLAGS,
@@ -34,6 +34,7 @@ from softfloat_ref.oracle.operations import evaluator
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.testing import affine  # noqa: F401  (its view enters the table)
 from softfloat_ref.testing import block as block_views  # noqa: F401  (their views and steps enter the tables)
+from softfloat_ref.testing import requantize as requantize_views  # noqa: F401  (its view enters the table)
 from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import OperationUnit, SelectionUnit, Unit, VectorUnit
 from softfloat_ref.units.operation import given_policy

@@ -33,7 +33,7 @@ from softfloat_ref.units.unit import operand, result
 class RequantizeUnit(Unit):
     """saturate(floor(x * multiplier / 2^shift + 1/2)) in integers: halves are rounded up."""
 
-    kind: ClassVar[str] = "requantize"
+    kind: ClassVar[str] = "halves up"
 
     bits: int = 8
 
@@ -123,7 +123,7 @@ def folder(vectors: VectorSet, tmp_path_factory: pytest.TempPathFactory) -> Path
 def test_every_file_type_is_written_and_verified(vectors: VectorSet, folder: Path) -> None:
     manifest = read_manifest(folder)
     assert [f["format"] for f in manifest["files"]] == list(LINES)
-    assert manifest["set"]["unit"] == {"kind": "requantize", "bits": 8}
+    assert manifest["set"]["unit"] == {"kind": "halves up", "bits": 8}
     assert VectorSet.from_dict(manifest["set"]) == vectors
     report = verify(folder)
     assert report.passed, report.problems

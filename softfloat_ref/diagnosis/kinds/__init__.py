@@ -8,6 +8,7 @@ from softfloat_ref.diagnosis.kinds import (  # noqa: F401
     dot,
     operation,
     quantize,
+    requantize,
     vector,
 )
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, confirming, examiner, kind_of

@@ -10,6 +10,7 @@ from softfloat_ref.golden.kinds import (  # noqa: F401
     mixed,
     operation,
     quantize,
+    requantize,
     vector,
 )
 from softfloat_ref.golden.kinds.base import Cases as Cases

@@ -1,0 +1,76 @@
+"""Faults of requantizers: every listed defect that shows is named, and the rules of libraries are told apart."""
+
+from __future__ import annotations
+
+import pytest
+from diagnosing import defect, diagnosis, names
+
+from softfloat_ref.diagnosis import report
+from softfloat_ref.diagnosis.checked import space_of
+from softfloat_ref.diagnosis.hypotheses import Model
+from softfloat_ref.golden.sets import VectorSet, of_unit
+from softfloat_ref.oracle.requantization import get_rule
+from softfloat_ref.units import RequantizeUnit
+
+TFLITE = of_unit(RequantizeUnit.make("i32", "i8", "tflite"), 900, seed=2)
+CLAMPED = of_unit(RequantizeUnit.make("i32", "u8", "tosa", clamped=True), 900, seed=3)
+SCALED = of_unit(RequantizeUnit.make("i32", "i8", "onnxruntime"), 900, seed=4)
+
+
+def ruled(vectors: VectorSet, rule: str) -> Model:
+    """A device by another rule."""
+    unit = vectors.unit.under(get_rule(rule))  # type: ignore[attr-defined]
+    return lambda inputs: tuple(unit.answer(tuple(inputs)))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "rule", "name"),
+    [
+        (TFLITE, "cmsis-nn", "rule cmsis-nn"),
+        (TFLITE, "tflite-single", "rule tflite-single"),
+        (TFLITE, "cmsis-nn-single", "rule cmsis-nn-single"),
+        (TFLITE, "cmsis-nn-single-7", "rule cmsis-nn-single-7"),
+        (TFLITE, "tflite,rounding=rnu", "rounding = rnu"),
+        (TFLITE, "tflite,first=rdn", "first = rdn"),
+        (TFLITE, "tflite,left=saturated", "left = saturated"),
+        (CLAMPED, "tosa-double", "rule tosa-double"),
+        (SCALED, "onnx", "rule onnx"),
+        (SCALED, "onnxruntime,rounding=rna", "rounding = rna"),
+        (SCALED, "xnnpack-rndnu", "rule xnnpack-rndnu"),
+    ],
+)
+def test_a_rule_is_named(vectors: VectorSet, rule: str, name: str) -> None:
+    d = diagnosis(vectors, ruled(vectors, rule))
+    assert d.complete
+    assert names(d)[0] == name
+    assert report.lines(d, vectors.unit)[0].startswith("diagnosis: the device ")
+
+
+def faults() -> list[tuple[VectorSet, str]]:
+    """The listed defects of each set, but those of the result's wires, which every unit has."""
+    found = []
+    for vectors in (TFLITE, CLAMPED, SCALED):
+        space = space_of(vectors)
+        found += [(vectors, h.name) for h in space.defects(space.base) if not h.name.startswith("bit")]
+    return found
+
+
+FAULTS = faults()
+SAME: dict[str, set[str]] = {}
+
+
+@pytest.mark.full(keep=6)
+@pytest.mark.parametrize(("vectors", "name"), FAULTS, ids=[f"{v.unit.rule.name}-{n}" for v, n in FAULTS])  # type: ignore[attr-defined]
+def test_a_defect_is_named(vectors: VectorSet, name: str) -> None:
+    """Or one that no case tells from it; or it is no defect of these cases."""
+    model = defect(vectors, name)
+    lines = [line for line in vectors.lines() if model(line[:-1]) != line[-1:]]
+    if not lines:
+        assert name in NOT_SHOWN[vectors.unit.rule.name], name  # type: ignore[attr-defined]
+        return
+    d = diagnosis(vectors, model)
+    assert d.complete
+    assert name in names(d) or any(h.hypothesis.name in names(d) for h in d.best)
+
+
+NOT_SHOWN: dict[str, set[str]] = {"tflite": set(), "tosa": set(), "onnxruntime": set()}
