@@ -18,7 +18,7 @@ from click.core import ParameterSource
 from softfloat_ref import __version__
 from softfloat_ref.app.options import NameType, Seconds, option_name
 from softfloat_ref.app.output import running
-from softfloat_ref.app.ports import parameter
+from softfloat_ref.app.ports import parameter, protocol_option, setting_option
 from softfloat_ref.app.prove import second_unit
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.source_options import source_options
@@ -26,6 +26,7 @@ from softfloat_ref.app.verify_report import write_reports
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import make_folder
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S
+from softfloat_ref.rtl.draft.protocols import protocol_of
 from softfloat_ref.rtl.reading import file_hash
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.sources import Sources
@@ -36,7 +37,7 @@ from softfloat_ref.workflow.verification import Stage, Verification, load, save,
 from softfloat_ref.workflow.verify import PORTS, Verifier, VerifyRequest
 
 _OWN: Final = (
-    "module", "values", "ports_file", "count", "sim", "timeout", "limit", "no_prove", "folder"
+    "module", "values", "settings", "protocols", "ports_file", "count", "sim", "timeout", "limit", "no_prove", "folder"
 )  # fmt: skip
 _SOURCES: Final = (
     "source_files", "file_lists", "relative_lists", "include_dirs", "defines", "library_dirs", "library_files"
@@ -51,6 +52,8 @@ _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "l
 @click.option("--top", "module", required=True, metavar="MODULE", help="The module to verify.")
 @click.option("-G", "values", metavar="NAME=VALUE", multiple=True, help="Set a parameter, to a SystemVerilog text.")
 @click.option("--ports", "ports_file", metavar="FILE.toml", help="The port map of the module [drafted].")
+@setting_option
+@protocol_option
 @click.option("-n", "count", type=click.IntRange(min=1), help="Number of vectors [as `vectors generate`].")
 @click.option("--sim", type=NameType("SIMULATOR", ("verilator", "icarus")), help="The simulator [the first there is].")
 @click.option(
@@ -73,6 +76,8 @@ def command(
     module: str,
     values: tuple[str, ...],
     ports_file: str | None,
+    settings: tuple[str, ...],
+    protocols: tuple[str, ...],
     count: int | None,
     sim: str | None,
     timeout: float | None,
@@ -93,6 +98,8 @@ def command(
         raise Error("give the module's sources: SOURCE..., -f LIST or -F LIST")
     if no_prove and limit is not None:
         raise Error("--limit is for the proof; leave it or --no-prove out")
+    if ports_file is not None and (settings or protocols):
+        raise Error(f"--{'set' if settings else 'protocol'} is for a draft; write it into {ports_file}")
     vectors = request.vectors(op, count, default=default_count)
     simulator = find(sim)
     no_proof = "--no-prove" if no_prove else "" if _has_prover() else _NO_EXTRA
@@ -107,6 +114,9 @@ def command(
             source_words=tuple(_typed(lambda n: n in _SOURCES)),
             module=module,
             parameters=dict(map(parameter, values)),
+            settings=settings,
+            protocols=protocols,
+            draft_words=tuple(_typed(lambda n: n in ("values", "settings", "protocols"))),
             ports_file=own,
             folder=place,
             shown=folder.rstrip("/") if folder else "",
@@ -178,6 +188,7 @@ def _key(asked: VerifyRequest) -> dict[str, Any]:
         "set": asked.vectors.to_dict(),
         "words": [asked.words, asked.source_words, asked.module, asked.shown],
         "parameters": {name: str(value) for name, value in asked.parameters.items()},
+        "draft": [asked.settings, [str(protocol_of(name)) for name in asked.protocols]],
         "ports": asked.ports_file and file_hash(asked.ports_file),
         "simulator": [asked.simulator.name, program.st_size, program.st_mtime_ns],
         "limits": [asked.timeout_s, asked.limit_s, asked.no_proof],

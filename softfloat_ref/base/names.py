@@ -36,7 +36,7 @@ def entry(what: str, name: object, known: Mapping[str, T], base: type | None = N
         if not isinstance(name, str) or name not in known:
             raise unknown(what, str(name), known)
         return known[name]
-    item: T = _imported(what, str(name))
+    item: T = imported(what, str(name))
     fits = callable(item) if base is None else isinstance(item, type) and issubclass(item, base)
     if not fits:
         required = "a class or a function" if base is None else f"a subclass of {base.__module__}.{base.__name__}"
@@ -44,7 +44,8 @@ def entry(what: str, name: object, known: Mapping[str, T], base: type | None = N
     return item
 
 
-def _imported(what: str, name: str) -> Any:
+def imported(what: str, name: str) -> Any:
+    """The object `package.module:Name`. Raises Error if it cannot be imported."""
     module, _, inner = name.partition(SEPARATOR)
     if not inner.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
         raise Error(f"{what} {name!r}: write package.module:Name")

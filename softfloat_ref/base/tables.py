@@ -294,13 +294,13 @@ def _name(hint: Any) -> str:
 
 def to_toml(table: Mapping[str, Any]) -> str:
     """Plain values, tables, and lists of tables one level deep as TOML; tables nested deeper are written inline."""
-    lines = [f"{toml_key(k)} = {_value(v)}" for k, v in table.items() if not _is_section(v)]
+    lines = [f"{toml_key(k)} = {toml_value(v)}" for k, v in table.items() if not _is_section(v)]
     for name, section in table.items():
         if isinstance(section, Mapping):
-            lines += ["", f"[{toml_key(name)}]", *(f"{toml_key(k)} = {_value(v)}" for k, v in section.items())]
+            lines += ["", f"[{toml_key(name)}]", *(f"{toml_key(k)} = {toml_value(v)}" for k, v in section.items())]
         elif _is_section(section):
             for part in section:
-                lines += ["", f"[[{toml_key(name)}]]", *(f"{toml_key(k)} = {_value(v)}" for k, v in part.items())]
+                lines += ["", f"[[{toml_key(name)}]]", *(f"{toml_key(k)} = {toml_value(v)}" for k, v in part.items())]
     return "\n".join(lines).lstrip("\n") + "\n"
 
 
@@ -321,7 +321,8 @@ def toml_string(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A plain value in TOML. Raises Error for one that TOML lacks."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -329,7 +330,7 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return toml_string(value)
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(toml_value, value)) + "]"
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{toml_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_key(k)} = {toml_value(v)}" for k, v in value.items()) + " }"
     raise Error(f"{value!r} cannot be written as TOML")

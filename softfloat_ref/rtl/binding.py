@@ -14,7 +14,7 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.bundle import FLAG_NAMES, Bundle, LineField, Wire, ones, piece_range
-from softfloat_ref.rtl.handshake import HandshakeSignal
+from softfloat_ref.rtl.handshake import PARTNERS, HandshakeSignal
 from softfloat_ref.rtl.port_map import ControlPort, DataPort, PortMap
 
 Controls = Mapping[str, str]
@@ -70,7 +70,7 @@ def bind(manifest: Mapping[str, Any], controls: Sequence[Controls], ports: PortM
     Raises Error if a port carries a field that the vectors do not have, if no port carries a field, and if the codes of
     a control port miss a mode of the vectors or are the same for two modes.
     """
-    fields = tuple(_fields(manifest))
+    fields = tuple(line_fields(manifest))
     if manifest["count"] < 1:
         raise Error("the manifest lists no vectors; a bench needs at least one")
     if ports.lanes > 1 and len(controls) > 1:
@@ -91,11 +91,7 @@ def connections(bound: Bound, ports: PortMap) -> tuple[Connection, ...]:
     tag, sticky = ports.tag, ports.sticky
     wires = [Connection(w.port, _driver(w, ports), w.width, True) for w in bound.stimulus.wires]
     wires += [Connection(w.port, f"got[{w.lsb + w.width - 1}:{w.lsb}]", w.width, False) for w in bound.got.wires]
-    wires += [
-        Connection(signal.port, signal_name(signal, ports), 1, signal.drives)
-        for signal in ports.handshake.signals
-        if signal.bit is None
-    ]
+    wires += [Connection(s.port, signal_text(s, ports), 1, s.drives) for s in ports.handshake.signals if s.whole]
     wires += [Connection(ports.clock, "clk", 1, True)] if ports.clock else []
     wires += [Connection(ports.reset.port, "reset", 1, True)] if ports.reset else []
     if tag:
@@ -118,15 +114,30 @@ def signal_name(signal: HandshakeSignal, ports: PortMap) -> str:
     return "joint_ready" if joint else f"{signal.key}[{signal.number}]"
 
 
+def signal_text(signal: HandshakeSignal, ports: PortMap) -> str:
+    """What the port of a signal is connected to: an expression if the bench drives it, else a net."""
+    name = signal_name(signal, ports)
+    if not signal.drives:
+        return name if signal.active == "high" else f"{signal.key}_{signal.number}_low"
+    if signal.waits:
+        partner = HandshakeSignal(PARTNERS[signal.key], "", number=signal.number)
+        name += f" & {signal_name(partner, ports) if not ports.handshake.joint else 'joint_ready'}"
+    return name if signal.active == "high" else f"~({name})"
+
+
 def _driver(wire: Wire, ports: PortMap) -> str:
-    """What drives an input: bits of the stimulus, and between them signals of the handshake; in its enumeration."""
+    """What drives an input: bits of the stimulus, and between them signals of the handshake, or without an operation
+    the code that says so; in its enumeration."""
     parts, high = [], wire.width - 1
     for bit in sorted(wire.signals, reverse=True):
         parts += [_stimulus(wire, high, bit + 1)] if high > bit else []
-        parts += [signal_name(wire.signals[bit], ports)]
+        parts += [signal_text(wire.signals[bit], ports)]
         high = bit - 1
     parts += [_stimulus(wire, high, 0)] if high >= 0 else []
     whole = parts[0] if len(parts) == 1 else f"{{{', '.join(parts)}}}"
+    coded = ports.handshake.coded
+    if coded is not None and coded.port == wire.port:
+        whole = f"({signal_text(coded, ports)}) != 0 ? {whole} : {wire.width}'h{coded.idle:x}"
     return f"`SFR_CAST({wire.type}, {whole})" if wire.type else whole
 
 
@@ -142,7 +153,8 @@ def _words_file(manifest: Mapping[str, Any]) -> str:
     return memory_files[0]
 
 
-def _fields(manifest: Mapping[str, Any]) -> Iterator[LineField]:
+def line_fields(manifest: Mapping[str, Any]) -> Iterator[LineField]:
+    """The fields of a memory word. Raises Error for a manifest that does not describe them."""
     for f in manifest["fields"]:
         try:
             width, lanes, lsb, stride = (int(f[k]) for k in ("width", "lanes", "lsb", "stride"))
@@ -223,26 +235,30 @@ def _channels(manifest: Mapping[str, Any], ports: PortMap) -> Iterable[int]:
 
 def _parts(ports: PortMap, bound: Bound, controls: Sequence[Controls], channels: Iterable[int]) -> Iterator[BoundPart]:
     seen: dict[int, str] = {}
+    coded = ports.handshake.coded
     for properties, taken in zip(controls, channels, strict=False):
         shown = [v for k, v in properties.items() if k != "width" and v != "-"]
         label = " ".join(dict.fromkeys(shown))
         value = 0
         for port, wire in zip(ports.inputs, bound.stimulus.wires, strict=True):
             if isinstance(port, ControlPort):
-                value |= _code(port, properties, label) << wire.lsb
+                idle = coded.idle if coded is not None and coded.port == port.name else None
+                value |= _code(port, properties, label, idle) << wire.lsb
         if value in seen and len(controls) > 1:
             raise Error(f"{seen[value]} and {label} drive the same codes; a control port must tell them apart")
         seen[value] = label
         yield BoundPart(_key(bound, properties), label, value, _care(bound.got, int(properties["width"])), taken)
 
 
-def _code(port: ControlPort, properties: Controls, label: str) -> int:
+def _code(port: ControlPort, properties: Controls, label: str, idle: int | None) -> int:
     for name in port.of:
         if name not in properties:
             raise unknown("property", name, properties, f" (port {port.name})")
     words = [properties[name] for name in port.of]
     for pattern, code in port.codes.items():
         if all(matches(w, p) for w, p in zip(words, pattern.split(), strict=True)):
+            if code == idle:
+                raise Error(f"port {port.name}: {label} has the code {code}, which means no operation (in_valid)")
             return code
     raise Error(
         f"port {port.name}: no code for {' '.join(port.of)} = {' '.join(words)}, which the vectors use ({label})"

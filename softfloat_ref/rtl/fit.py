@@ -44,7 +44,7 @@ def check_fit(
     module = elaborate(
         sources, ports.module, ports.parameters, include_dirs=include_dirs, defines=defines, libraries=libraries
     )
-    if lines := [*_parameters(ports.parameters, module), *_ports(wanted, module)]:
+    if lines := [*_parameters(ports.parameters, module), *port_misfits(wanted, module.ports)]:
         raise Misfit(ports.module, lines)
     return module
 
@@ -57,14 +57,15 @@ def _parameters(names: Iterable[str], module: Elaborated) -> Iterator[str]:
         yield f"parameter {name} of the module has no default; give its value under [parameters]"
 
 
-def _ports(wanted: Sequence[Connection], module: Elaborated) -> Iterator[str]:
+def port_misfits(wanted: Sequence[Connection], module: Mapping[str, ModulePort]) -> Iterator[str]:
+    """What is wrong with the connections of a bench to the ports of a module: a line for each port."""
     for connection in wanted:
-        if port := module.ports.get(connection.port):
+        if port := module.get(connection.port):
             yield from _port(connection, port)
         else:
             yield f"the module has no port {connection.port}; correct its name in the port map"
     connected = {c.port for c in wanted}
-    for port in module.ports.values():
+    for port in module.values():
         if port.name not in connected and port.direction == "input":
             yield f"input {port.name} of the module is not in the port map; to hold it: {port.name} = {{ value = 0 }}"
 

@@ -1,10 +1,11 @@
-"""The handshake of a port map: valids and readys, for all operands or for each, as ports or as bits of ports."""
+"""The handshake of a port map: valids and readys, for all operands or for each, as ports, as bits of ports, or as the
+code of an operation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from softfloat_ref.base.errors import Error
@@ -15,27 +16,41 @@ ALL_OPERANDS: Final = ""  # the key of a valid for all operands
 _PORT_BIT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_$]*)\s*(?:\[\s*(\d{1,5})\s*\])?")
 _SIGNALS: Final = ("in_valid", "in_ready", "out_valid", "out_ready")
 _DRIVEN: Final = ("in_valid", "out_ready")  # by a bench
+PARTNERS: Final = {"in_valid": "in_ready", "out_ready": "out_valid"}  # of a signal that may wait for another
 _KEYS: Final = {
-    "in_valid": str | Mapping,
-    "in_ready": str | Mapping,
-    "out_valid": str,
-    "out_ready": str,
+    **dict.fromkeys(_SIGNALS, str | Mapping),
     "stalls": Annotated[int, Range(0, 95)],
     "seed": Annotated[int, Range(0, (1 << 31) - 1)],
+}
+_SIGNAL_KEYS: Final = {
+    "port": str,
+    "active": str,
+    "waits": bool,
+    "idle": Annotated[int, Range(0, (1 << 63) - 1)],
 }
 
 
 @dataclass(frozen=True)
 class HandshakeSignal:
-    """A signal of the handshake: a port of one bit, or a bit of a wider port.
+    """A signal of the handshake: a port of one bit, a bit of a wider port, or a code.
 
-    key: its key in the port map; number: of the operands that it is for, in the order of the port map.
+    key: its key in the port map; number: of the operands that it is for, in the order of the port map. active: its
+    level, high or low. waits: it is raised only while its partner is, a valid while ready, or a ready while valid.
+    idle: the code of the port, a control port, that means no operation; None if the signal is a bit.
     """
 
     key: str
     port: str
     bit: int | None = None
     number: int = 0
+    active: str = "high"
+    waits: bool = False
+    idle: int | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a port of its own."""
+        return self.bit is None and self.idle is None
 
     @property
     def drives(self) -> bool:
@@ -71,7 +86,12 @@ class Handshake:
     @property
     def ports(self) -> list[str]:
         """The ports of one bit that are signals."""
-        return [signal.port for signal in self.signals if signal.bit is None]
+        return [signal.port for signal in self.signals if signal.whole]
+
+    @property
+    def coded(self) -> HandshakeSignal | None:
+        """The valid that is a code of a control port."""
+        return next((signal for signal in self.signals if signal.idle is not None), None)
 
     def bits(self, *, drives: bool) -> dict[str, dict[int, HandshakeSignal]]:
         """The bits of wider ports that are signals, by port, of those that the bench drives or reads."""
@@ -85,26 +105,29 @@ class Handshake:
 def parse_handshake(table: object, where: str) -> Handshake:
     """The handshake of a table. Raises Error."""
     values = check(table, where, _KEYS)
-    groups = {key: dict(_groups(values[key], f"{where} {key}")) for key in _SIGNALS if key in values}
+    groups = {key: dict(_groups(key, values[key], f"{where} {key}")) for key in _SIGNALS if key in values}
     valids, readys = groups.get("in_valid", {}), groups.get("in_ready", {})
     if set(readys) - {ALL_OPERANDS} and set(readys) != set(valids):
         raise Error(f"{where}: in_ready and in_valid need the same operands, or in_ready = PORT for all")
     order = {group: number for number, group in enumerate(valids)}
     signals = tuple(
-        HandshakeSignal(key, port, bit, order.get(group, 0))
-        for key, ports in groups.items()
-        for group, (port, bit) in ports.items()
+        replace(signal, number=order.get(group, 0)) for ports in groups.values() for group, signal in ports.items()
     )
+    for signal in signals:
+        if signal.waits and PARTNERS[signal.key] not in groups:
+            raise Error(f"{where} {signal.key}: waits needs {PARTNERS[signal.key]}")
     _check_bits(signals, where)
     operands = tuple(tuple(group.split()) for group in valids if group != ALL_OPERANDS)
     return Handshake(signals, operands, **{k: v for k, v in values.items() if k not in _SIGNALS})
 
 
-def _groups(value: str | Mapping[str, Any], where: str) -> Iterator[tuple[str, tuple[str, int | None]]]:
-    """Each group of operands (ALL_OPERANDS for one port) and its port and bit."""
-    if isinstance(value, str):
-        yield ALL_OPERANDS, _port_bit(value, where)
+def _groups(key: str, value: str | Mapping[str, Any], where: str) -> Iterator[tuple[str, HandshakeSignal]]:
+    """Each group of operands (ALL_OPERANDS for one signal) and its signal."""
+    if isinstance(value, str) or "port" in value:
+        yield ALL_OPERANDS, _signal(key, value, where)
         return
+    if key.startswith("out_"):
+        raise Error(f"{where}: there is one for all results: a port, or {{ port = 'done_n', active = 'low' }}")
     if not value:
         raise Error(f"{where}: the table is empty; name operands and their ports, such as {{ a = 'a_valid' }}")
     seen: set[str] = set()
@@ -113,7 +136,27 @@ def _groups(value: str | Mapping[str, Any], where: str) -> Iterator[tuple[str, t
         if not fields or seen & {*fields} or len({*fields}) < len(fields):
             raise Error(f"{where}: {group!r} names no operand, or one that was named before")
         seen |= {*fields}
-        yield group, _port_bit(text, f"{where} {group}")
+        signal = _signal(key, text, f"{where} {group}")
+        if signal.idle is not None:
+            raise Error(f"{where} {group}: a code says that there is no operation, so it is for all operands")
+        yield group, signal
+
+
+def _signal(key: str, value: object, where: str) -> HandshakeSignal:
+    """The signal that a text or a table gives. Raises Error."""
+    if not isinstance(value, Mapping):
+        port, bit = _port_bit(value, where)
+        return HandshakeSignal(key, port, bit)
+    values = check(value, where, _SIGNAL_KEYS, ["port"])
+    port, bit = _port_bit(values.pop("port"), where)
+    signal = HandshakeSignal(key, port, bit, **values)
+    if signal.active not in ("high", "low"):
+        raise Error(f"{where}: active = {signal.active!r}; it must be high or low")
+    if signal.waits and key not in PARTNERS:
+        raise Error(f"{where}: waits is for {' and '.join(PARTNERS)}, which a bench drives")
+    if signal.idle is not None and (key != "in_valid" or bit is not None or signal.active != "high"):
+        raise Error(f"{where}: idle is a code of a whole port, and for in_valid only")
+    return signal
 
 
 def _port_bit(text: object, where: str) -> tuple[str, int | None]:

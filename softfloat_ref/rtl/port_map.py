@@ -174,6 +174,7 @@ def parse_ports(table: Mapping[str, Any], where: str = "ports") -> PortMap:
     check_choices(ports, where, choices(PortMap))
     _check_style(ports, where)
     _check_names(ports, where)
+    _check_code(ports, where)
     return _with_signals(ports, where)
 
 
@@ -234,6 +235,19 @@ def _check_names(ports: PortMap, where: str) -> None:
             raise Error(f"{where}: port {name!r} has two uses")
     if not ports.outputs:
         raise Error(f"{where}: [outputs] is empty: there is nothing to check")
+
+
+def _check_code(ports: PortMap, where: str) -> None:
+    """Check that a valid that is a code belongs to a control port or a constant of that width."""
+    if (signal := ports.handshake.coded) is None or signal.idle is None:
+        return
+    port = next((p for p in ports.inputs if p.name == signal.port), None)
+    if not isinstance(port, ControlPort | ConstantPort):
+        raise Error(f"{where}: [handshake] in_valid: {signal.port} must be under [inputs], with codes or a value")
+    if signal.idle >> port.width:
+        raise Error(f"{where}: [handshake] in_valid: idle = {signal.idle} does not fit {port.name}; give its width")
+    if isinstance(port, ConstantPort) and port.value == signal.idle:
+        raise Error(f"{where}: {port.name} is always {port.value}, which means no operation ([handshake] in_valid)")
 
 
 # -- the tables of a port map --------------------------------------------------------------------------------------

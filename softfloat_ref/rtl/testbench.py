@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.rtl.assumptions import PortAssumptions
-from softfloat_ref.rtl.binding import Bound, Controls, bind, connections, flag_mask, signal_name
+from softfloat_ref.rtl.binding import Bound, Controls, bind, connections, flag_mask, signal_name, signal_text
 from softfloat_ref.rtl.bundle import ALL_FLAGS, BitMove, Wire
 from softfloat_ref.rtl.module_ports import bit_literal, instance, string_literal
 from softfloat_ref.rtl.port_map import DataPort, PortMap
@@ -152,13 +152,18 @@ def instance_text(bound: Bound, ports: PortMap) -> str:
     shake = ports.handshake
     wires = ",\n".join(f"  .{c.port}({c.signal})" for c in connections(bound, ports))
     lines = ["wire joint_ready;", "assign in_ready = {CHANNELS{joint_ready}};"] if shake.joint else []
+    for signal in shake.signals:
+        if signal.whole and not signal.drives and signal.active == "low":
+            net = signal_text(signal, ports)
+            lines += [f"wire {net};", f"assign {signal_name(signal, ports)} = ~{net};"]
     casts = any(wire.type for wire in bound.stimulus.wires)
     lines += _CAST if casts else []
     lines += [f"{instance(ports.module, ports.parameters)} (", *wires.split("\n"), ");"]
     lines += ["`undef SFR_CAST"] if casts else []
     for wire in bound.got.wires:
         for bit, signal in wire.signals.items():
-            lines += [f"assign {signal_name(signal, ports)} = got[{wire.lsb + bit}];"]
+            inverted = "~" if signal.active == "low" else ""
+            lines += [f"assign {signal_name(signal, ports)} = {inverted}got[{wire.lsb + bit}];"]
     lines += [] if "in_ready" in shake else ["assign in_ready = {CHANNELS{1'b1}};"]
     lines += [] if "out_valid" in shake else ["assign out_valid = 1'b0;"]
     lines += [] if ports.tag else ["assign tag_out = 1'b0;"]

@@ -19,7 +19,6 @@ from softfloat_ref.base.files import make_folder, write_data
 from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
 from softfloat_ref.diagnosis.report import case_text, sentence
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.proof.certify import certificate
 from softfloat_ref.proof.cosimulation import Cosimulation
@@ -31,7 +30,6 @@ from softfloat_ref.rtl.bench_runs import BenchRun, Build, ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import SourceModule, read_design
-from softfloat_ref.rtl.draft.lines import draft_text
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.latency import MOST, find_latency, trial
@@ -63,8 +61,9 @@ class VerifyRequest:
 
     vectors: of the unit that is asked for; words: its operation and options, as a command takes them; source_words: the
     sources and their options, too. module, parameters: what is read of the sources; ports_file: its port map, drafted
-    if None; folder: for all files; shown: that folder as commands name it, '' if it is not kept. limit_s: of each question to the
-    solver; None: no proof, and no_proof says why. options_of: the words for another unit, if options can say it.
+    if None; folder: for all files; shown: that folder as commands name it, '' if it is not kept. limit_s: of each
+    question to the solver; None: no proof, and no_proof says why. settings, protocols: as of a draft; draft_words: the
+    options that say so, and the parameters. options_of: the words for another unit, if options can say it.
     """
 
     vectors: VectorSet
@@ -80,6 +79,9 @@ class VerifyRequest:
     timeout_s: float
     limit_s: float | None
     no_proof: str = ""
+    settings: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
+    draft_words: tuple[str, ...] = ()
     options_of: Callable[[Unit], tuple[str, ...] | None] = lambda unit: None
 
 
@@ -171,22 +173,22 @@ class Verifier:
                 return
             design = self._design()
             needs_wrapper = any(not signal.packed for signal in design.signals)
-            drafted = draft(wrapper_module(design) if needs_wrapper else design, fields_of(vectors))
+            drafted = draft(
+                wrapper_module(design) if needs_wrapper else design, vectors,
+                settings=request.settings, protocols=request.protocols,
+            )  # fmt: skip
             if needs_wrapper:
                 self._write(WRAPPER, wrapper_text(design))
                 self.sources = dataclasses.replace(self.sources, files=(*self.sources.files, request.folder / WRAPPER))
-            self.draft_text = draft_text(drafted)
+            self.draft_text, self.ports = drafted.text, drafted.ports
             self._write(PORTS, self.draft_text)
-            self.ports = read_ports(str(self._ports_path))
             self.ports_file = self._path(PORTS)
-            self.guesses = [
-                f"{line.text}: {line.why}" for lines in drafted.tables.values() for line in lines if line.guess
-            ]
+            self.guesses = [str(guess) for guess in drafted.guesses]
             stage.end("done", [f"{len(drafted.design.signals)} ports", *(f"guessed: {x}" for x in self.guesses)])
             wrapped = ("--wrapper", self._path(WRAPPER)) if needs_wrapper else ()
             stage.command = command(
                 "vectors ports", "--top", request.module, *request.source_words, "--vectors", self._path("vectors"),
-                *wrapped, "-o", self.ports_file,
+                *request.draft_words, *wrapped, "-o", self.ports_file,
             )  # fmt: skip
 
     def _design(self) -> SourceModule:
@@ -444,11 +446,6 @@ class _Open:
 def command(name: str, *words: str) -> str:
     """A line of shell."""
     return f"softfloat-ref {name} {shlex.join(words)}"
-
-
-def fields_of(vectors: Path) -> list[str]:
-    """The names of the fields of vectors in a folder."""
-    return [field["name"] for field in read_manifest(vectors)["fields"]]
 
 
 def results_of(vectors: VectorSet, log: Path) -> CheckReport | None:

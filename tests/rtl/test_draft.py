@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.generate import generate
+from softfloat_ref.golden.manifest import read_manifest
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.draft import draft, names
 from softfloat_ref.rtl.draft.design import read_design
-from softfloat_ref.rtl.draft.lines import draft_text, parse_value
+from softfloat_ref.rtl.draft.lines import parse_value
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, elaborate
 from softfloat_ref.rtl.port_map import parse_ports
@@ -54,7 +57,7 @@ def design(text: str, name: str, tmp_path: Path, **values: str) -> Any:
 
 def drafted(text: str, name: str, tmp_path: Path, **parameters: str) -> tuple[dict[str, Any], str]:
     """The port map of a draft, and its text."""
-    port_map = draft_text(draft(design(text, name, tmp_path, **parameters)))
+    port_map = draft(design(text, name, tmp_path, **parameters)).text
     return tomllib.loads(port_map), port_map
 
 
@@ -307,10 +310,10 @@ def test_small_modules(case: str, tmp_path: Path) -> None:
 def test_for_the_fields_of_vectors(tmp_path: Path) -> None:
     """An addition on a unit that also multiplies and adds needs no edit."""
     fpu = design(PACKAGE + FPU, "fpu", tmp_path)
-    ports = tomllib.loads(draft_text(draft(fpu, ["a", "b", "result"])))
+    ports = tomllib.loads(draft(fpu, VectorSet.make("add", "fp32", 10)).text)
     assert ports["inputs"]["operands_i"] == {"a": "31:0", "b": "63:32", "width": 96}
     assert "ignore" not in ports
-    assert set(ports["outputs"]) == {"result_o"}
+    assert set(ports["outputs"]) == {"result_o", "status_o"}
 
 
 @pytest.mark.parametrize(
@@ -427,6 +430,36 @@ package p; typedef enum logic [1:0] {ADD, MUL} op_e; typedef enum logic {OFF, ON
 module m (input [15:0] a, b, input p::op_e op, input p::mode_e flush, output [15:0] result); endmodule
 """
     module = design(text, "m", tmp_path)
-    inputs = [tomllib.loads(draft_text(draft(x)))["inputs"] for x in (module, wrapper_module(module))]
+    inputs = [tomllib.loads(draft(x).text)["inputs"] for x in (module, wrapper_module(module))]
     types = [{name: port.get("type") for name, port in x.items() if isinstance(port, dict)} for x in inputs]
     assert types == [{"op": "p::op_e", "flush": "p::mode_e"}, {"op": None, "flush": None}]
+
+
+# -- for vectors -------------------------------------------------------------------------------------------------------
+
+ADDER = "module adder(input clk, input [15:0] a, b, input [3:0] knob, output reg [15:0] result); endmodule"
+
+
+def test_what_is_guessed_is_data(tmp_path: Path) -> None:
+    """Each guess with its line, its reason and its port; inputs of unknown meaning are told from the others."""
+    done = draft(design(ADDER, "adder", tmp_path), VectorSet.make("add", "fp16", 10))
+    assert {g.port or g.text for g in done.guesses} == {"clk", 'ignore = ["flags"]', "latency = 1", "knob"}
+    assert [(g.table, g.port, g.text) for g in done.held] == [("inputs", "knob", "knob = { value = 0, width = 4 }")]
+    assert all(f"{g.text}  # guess: {g.why}\n" in done.text for g in done.guesses)
+    assert done.ports == parse_ports(tomllib.loads(done.text))
+
+
+def test_a_set_a_manifest_and_a_folder_are_the_same(tmp_path: Path) -> None:
+    vectors, module = VectorSet.make("add", "fp16", 10), design(ADDER, "adder", tmp_path)
+    generate(vectors, tmp_path / "v")
+    sources: list[Any] = [vectors, tmp_path / "v", str(tmp_path / "v"), read_manifest(tmp_path / "v")]
+    assert len({draft(module, source).text for source in sources}) == 1
+
+
+def test_lines_that_the_user_sets(tmp_path: Path) -> None:
+    module = design(ADDER, "adder", tmp_path)
+    settings = ["inputs.knob={ value = 5, width = 4 }", "latency=3", 'inputs.b="a"', 'inputs.a="b"', "clock=clk"]
+    done = draft(module, VectorSet.make("add", "fp16", 10), settings=settings)
+    ports = tomllib.loads(done.text)
+    assert ports["inputs"] == {"knob": {"value": 5, "width": 4}, "b": "a", "a": "b"}
+    assert (ports["latency"], ports["clock"], [g.text for g in done.guesses]) == (3, "clk", ['ignore = ["flags"]'])

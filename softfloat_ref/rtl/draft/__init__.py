@@ -2,31 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.tables import toml_string
+from softfloat_ref.base.tables import toml_string, with_settings
+from softfloat_ref.base.trees import parse_toml
 from softfloat_ref.rtl.draft import codes, fields, names, protocol
 from softfloat_ref.rtl.draft.design import Signal, SourceModule
-from softfloat_ref.rtl.draft.lines import Draft
+from softfloat_ref.rtl.draft.lines import Draft, Guess, draft_text
+from softfloat_ref.rtl.draft.protocols import Protocol, all_protocols
+from softfloat_ref.rtl.draft.target import Vectors, target_of
+from softfloat_ref.rtl.module_ports import ModulePort
+from softfloat_ref.rtl.port_map import PortMap, parse_ports
 
 
-def draft(design: SourceModule, known: Collection[str] | None = None) -> Draft:
-    """The draft for a module. known: the fields of the vectors that it is for, if they are known. Raises Error for a
-    module without outputs, and for structures that carry more than data."""
+@dataclass(frozen=True)
+class DraftedPortMap:
+    """A draft of the port map of a module. text: as TOML, with what each line was read from; guesses: the lines that
+    the source does not say."""
+
+    design: SourceModule
+    text: str
+    ports: PortMap
+    guesses: tuple[Guess, ...]
+
+    @property
+    def held(self) -> tuple[Guess, ...]:
+        """The guesses that hold an input of unknown meaning at a constant."""
+        return tuple(guess for guess in self.guesses if guess.held)
+
+
+def draft(
+    design: SourceModule,
+    vectors: Vectors | None = None,
+    *,
+    settings: Sequence[str] = (),
+    protocols: Sequence[Protocol | str] = (),
+) -> DraftedPortMap:
+    """The draft of the port map of a module.
+
+    vectors: those that it is for: a set, a manifest or a folder; the draft is then one that a bench of them takes.
+    settings: lines of the port map that are known, as "inputs.mode={ value = 1 }" or "latency=3". protocols: own
+    conventions of names for handshakes, as objects, FILE.toml[:NAME] or package.module:Name.
+
+    Raises Error for a module without outputs, for structures that carry more than data, and for vectors that no such
+    port map fits.
+    """
+    target = None if vectors is None else target_of(vectors)
     for signal in design.signals:
         _refuse(signal)
-    port_map = Draft(design, known)
-    port_map.add("", f"module = {toml_string(design.name)}")
+    port_map = _drafted(Draft(design, target, all_protocols(protocols), with_settings({}, settings)))
+    text = draft_text(port_map)
+    ports = parse_ports(parse_toml(text, "draft"), "draft")
+    if target is not None:
+        try:
+            target.bind(ports, {s.name: ModulePort(s.name, s.direction, s.type, s.width) for s in design.signals})
+        except Error as e:
+            raise Error(f"{design.name}: {e}; --set KEY=VALUE gives a line of the port map") from None
+    return DraftedPortMap(design, text, ports, port_map.guesses)
+
+
+def _drafted(port_map: Draft) -> Draft:
+    port_map.add("", f"module = {toml_string(port_map.design.name)}")
     clocked = protocol.add_clock_and_reset(port_map)
     fields.add_flags(port_map)
     protocol.add_tag(port_map)
-    if clocked:
-        protocol.add_valids(port_map)
-    codes.add_controls(port_map)
+    rows = protocol.add_valids(port_map) if clocked else {}
+    codes.add_controls(port_map, clocked)
     operands = fields.add_operands(port_map)
     if clocked:
-        protocol.add_readys(port_map, operands)
+        protocol.add_readys(port_map, rows, operands)
         protocol.add_latency(port_map)
     codes.add_constants(port_map)
     fields.add_results(port_map, operands)

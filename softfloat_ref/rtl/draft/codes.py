@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import toml_key, toml_string
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.draft import names
@@ -16,16 +17,27 @@ _MAX_ROUNDING: Final = 4  # bits of the code of a rounding
 _MAX_MASK: Final = 64  # bits of a constant in a port map
 _RISCV: Final = {"rne": 0, "rtz": 1, "rdn": 2, "rup": 3, "rna": 4}
 _TWO_BITS: Final = {"rne": 0, "rtz": 1, "rup": 2, "rdn": 3}
+# Inputs of one bit, by words of their names: the properties of vectors that they encode, and their codes.
+_BITS: Final[tuple[tuple[Collection[str], str, Mapping[str, int], str], ...]] = (
+    (names.SATURATE, "overflow", {"sat-finite": 1, "*": 0}, "saturates"),
+    (names.SIGNED, "op fmt out", {"convert i* *": 1, "convert * i*": 1, "* * *": 0}, "makes integers signed"),
+    (names.UNSIGNED, "op fmt out", {"convert u* *": 1, "convert * u*": 1, "* * *": 0}, "makes integers unsigned"),
+    (names.SUBTRACT, "op", {"sub": 1, "*": 0}, "makes a sum a difference"),
+    (names.STOCHASTIC, "rounding", {"sr*": 1, "*": 0}, "rounds stochastically"),
+)
 _BY_ROUNDING: Final = {"le *": 0, "lt *": 1, "eq *": 2, "min *": 0, "max *": 1}  # funct3 of RISC-V's instructions
 
 
-def add_controls(draft: Draft) -> None:
-    """Add the inputs that encode the operation, its formats and its rounding."""
+def add_controls(draft: Draft, clocked: bool) -> None:
+    """Add the inputs that encode the operation, its formats and its rounding; of a clocked module without a valid, also
+    the code of the operation that says that there is none."""
     candidates = draft.ports("input", lambda s: len(s.leaves) == 1 and s.width <= _MAX_WIDTH)
     ops = [s for s in candidates if _is_op(s)]
     op = next((s for s in ops if s.leaves[0].codes), next(iter(ops), None))
     modified = bool(op) and any(s.width == 1 and _modifies(s) for s in candidates)
     codes = _operation(draft, op, modified) if op else {}
+    if op and clocked:
+        _no_operation(draft, op, codes)
     several = bool(set(map(_joined, codes)) & (names.COMPARE | names.MINMAX))
     for signal in (s for s in candidates if s is not op):
         words = set(names.core(signal.name))
@@ -37,14 +49,43 @@ def add_controls(draft: Draft) -> None:
             _integers(draft, signal)
         elif _knows(signal, names.FORMATS) or words & names.FORMAT_WORD:
             _formats(draft, signal, op is not None)
-        elif words & names.SATURATE and signal.width == 1:
-            value = '{ of = "overflow", codes = { sat-finite = 1, "*" = 0 } }'
-            draft.use("inputs", signal, value, "1 saturates, by its name", True)
+        elif signal.width == 1:
+            _bit(draft, signal, words)
+
+
+def _bit(draft: Draft, signal: Signal, words: set[str]) -> None:
+    """Add an input of one bit whose name says what it does to an operation, if these vectors have such operations."""
+    if {"add", "sub"} <= words or words & names.ADD_OR_SUBTRACT:
+        _ask(draft, signal, "tells additions from subtractions, by its name; whether by 0 or by 1, is not known")
+        return
+    for vocabulary, of, codes, why in _BITS:
+        if words & vocabulary and (draft.target is None or {*of.split()} <= {*draft.target.controls[0]}):
+            table = toml_table(**{words: str(code) for words, code in codes.items()})
+            draft.use("inputs", signal, f"{{ of = {toml_string(of)}, codes = {table} }}", f"1 {why}, by its name", True)
+            return
+    policies = [] if draft.target is None else [getattr(part, "policy", None) for part in draft.target.unit.parts]
+    for vocabulary, key in ((names.FLUSH_OUTPUTS, "flush_outputs"), (names.FLUSH_INPUTS, "flush_inputs")):
+        flushes = {bool(getattr(policy, key, False)) for policy in policies}
+        if words & vocabulary and len(flushes) == 1:
+            value = int(flushes.pop())
+            draft.use("inputs", signal, f"{{ value = {value} }}", f"{key} of the vectors, by its name", True)
+            return
+
+
+def _ask(draft: Draft, signal: Signal, what: str) -> None:
+    """Raise Error for a control that the user must set, where a draft is for vectors."""
+    if draft.target is not None:
+        width = f", width = {signal.width}" if signal.width > 1 else ""
+        raise Error(f"port {signal.name} {what}: give --set 'inputs.{signal.name}={{ value = N{width} }}'")
 
 
 def _is_op(signal: Signal) -> bool:
     words = names.core(signal.name)
-    named = bool(set(words) & names.OP_WORD) and not set(words) & (names.MODIFIER | names.FORMAT_WORD)
+    named = (
+        names.position(signal.name) is None
+        and bool(set(words) & names.OP_WORD)
+        and not set(words) & (names.MODIFIER | names.FORMAT_WORD)
+    )
     return _knows(signal, names.OPERATIONS) or (named and (signal.width > 1 or len(words) == 1))
 
 
@@ -76,6 +117,7 @@ def _add_codes(
     draft: Draft, signal: Signal, of: str, codes: list[tuple[str, int, str]], why: str, guess: bool = False
 ) -> None:
     """Add a control port with a line for each code, of codes of the same words the first."""
+    _check_properties(draft, signal, of)
     draft.take(signal)
     draft.add(f"inputs.{toml_key(signal.name)}", f"of = {toml_string(of)}", why, guess)
     draft.add(f"inputs.{toml_key(signal.name)}", f"width = {signal.width}")
@@ -90,7 +132,15 @@ def _joined(name: str) -> str:
     return "".join(names.words(name.rpartition("::")[2]))
 
 
+def _check_properties(draft: Draft, signal: Signal, of: str) -> None:
+    """Raise Error if the vectors that a draft is for do not differ in what a port encodes."""
+    missing = [] if draft.target is None else [x for x in of.split() if x not in draft.target.controls[0]]
+    if missing:
+        _ask(draft, signal, f"encodes the {missing[0]}, by its name, which these vectors do not have")
+
+
 def _unknown(draft: Draft, signal: Signal, what: str) -> None:
+    _ask(draft, signal, f"encodes the {what.rpartition(' ')[2]}, by its name, and the source names no codes")
     why = f"{what}: the source names no codes; set {{ of = {toml_string(what.partition(' ')[0])}, codes = {{ ... }} }}"
     draft.use("inputs", signal, _constant(signal, 0), why, True)
 
@@ -142,6 +192,23 @@ def _operation(draft: Draft, signal: Signal, modified: bool) -> dict[str, int]:
     return codes
 
 
+def _no_operation(draft: Draft, op: Signal, codes: Mapping[str, int]) -> None:
+    """Add the code that means no operation as the valid of a module without one."""
+    constants = {} if op.leaves[0].codes else draft.design.constants
+    named = {x: v for x, v in {**constants, **codes}.items() if names.words(x)[-1:] and _is_none(x) and v >= 0}
+    values = {
+        v for x, v in named.items() if v < 1 << op.width and (op.leaves[0].codes or names.OP_WORD & {*names.words(x)})
+    }
+    if len(values) == 1 and not any("in_valid" in line.text for line in draft.tables.get("handshake", ())):
+        value = toml_table(port=toml_string(op.name), idle=str(values.pop()))
+        draft.add("handshake", f"in_valid = {value}", f"{', '.join(named)} by its name", True, op.name)
+
+
+def _is_none(name: str) -> bool:
+    own = names.words(name.rpartition("::")[2])
+    return own[-1] in names.NO_OPERATION or "".join(own[-2:]) in names.NO_OPERATION
+
+
 def _modifier(draft: Draft, signal: Signal) -> None:
     rows = [("sub * *", 1, ""), ("convert u* *", 1, ""), ("convert * u*", 1, ""), ("* * *", 0, "")]
     _add_codes(draft, signal, "op fmt out", rows, "1 makes a sum a difference and integers unsigned, by its name", True)
@@ -166,6 +233,7 @@ def _rounding(draft: Draft, signal: Signal, several: bool) -> None:
             return
         value = ", ".join(f"{name} = {code}" for name, code in standard.items())
         why = "the source names no codes: RISC-V's" if signal.width == 3 else "the source names no codes"
+        _check_properties(draft, signal, "rounding")
         text = f'{{ of = "rounding", width = {signal.width}, codes = {{ {value} }} }}'
         draft.use("inputs", signal, text, why, True)
         return
@@ -231,11 +299,23 @@ def add_constants(draft: Draft) -> None:
     for signal in draft.ports("input"):
         words = set(names.core(signal.name)) | {"".join(names.core(signal.name))}
         level = names.reset_level(signal.name) if signal.width == 1 else None
-        value, why = 0, "nothing is known of it; 0"
+        value, why, held = 0, "nothing is known of it; 0", False
         if level is not None:
             value, why = int(level == "low"), "another reset, not active"
         elif words & names.INACTIVE:
             why = "not active, by its name"
-        elif signal.width <= _MAX_MASK and words & (names.ENABLE | names.MASK | names.VALID | names.READY):
+        elif signal.width == 1 and words & {*names.ENABLE} and (low := _enabled_low(draft, signal)):
+            value, why = 0, f"always on, {low}"
+        elif signal.width <= _MAX_MASK and words & {*names.ENABLE, *names.MASK, *names.VALID, *names.READY}:
             value, why = (1 << signal.width) - 1, "always on, by its name"
-        draft.use("inputs", signal, _constant(signal, value), why, True)
+        else:
+            held = True
+        draft.use("inputs", signal, _constant(signal, value), why, True, held)
+
+
+def _enabled_low(draft: Draft, signal: Signal) -> str:
+    """Why an enable is active low; '' if it is active high."""
+    use = draft.design.uses.get(signal.name)
+    if use is not None and use.tested:
+        return f"active low in {use.place}" if use.tested == "low" else ""
+    return "active low by its name" if names.is_low(signal.name) else ""

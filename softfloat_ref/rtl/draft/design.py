@@ -12,9 +12,9 @@ from typing import Any, Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
+from softfloat_ref.rtl.draft.uses import Evidence, read_uses
 from softfloat_ref.rtl.module_ports import Elaborated, Parameters
 
-_DEPTH: Final = 16  # of instances, looked into for clock edges
 _IN_PACKAGE: Final = re.compile(r"\w+::\w+")
 _MAX_CODE: Final = 64  # bits; larger constants encode nothing
 _MACRO: Final = re.compile(
@@ -78,15 +78,6 @@ class ModuleParameter:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """How the module uses an input: the edges that it waits for, the level that it tests, and where first."""
-
-    edges: frozenset[str]
-    tested: str
-    place: str
-
-
-@dataclass(frozen=True)
 class SourceModule:
     """A module. source: its file and line; values: given for its
     parameters; constants: the integers named in it and in packages; uses: by port."""
@@ -109,9 +100,7 @@ def read_design(elaborated: Elaborated, name: str, values: Parameters) -> Source
             raise Error(f"parameter {parameter.name} of {name} has no default; give -G {parameter.name}=VALUE")
     signals = tuple(_signal(elaborated.slang.ast, port) for port in elaborated.body.portList if port.name)
     source = Path(elaborated.place(elaborated.body.definition.location)).name
-    return SourceModule(
-        name, source, signals, parameters, values, dict(_constants(elaborated)), _Uses(elaborated).all()
-    )
+    return SourceModule(name, source, signals, parameters, values, dict(_constants(elaborated)), read_uses(elaborated))
 
 
 def _parameters(body: Any) -> Iterator[ModuleParameter]:
@@ -214,83 +203,3 @@ def _leaves(ast: Any, name: str, declared: Any, path: str, lsb: int) -> Iterator
 def _width(declared: Any) -> int:
     kind = declared.canonicalType
     return int(kind.bitWidth if kind.isIntegral else kind.bitstreamWidth)
-
-
-# -- uses ----------------------------------------------------------------------------------------------------------
-
-
-class _Uses:
-    """The edges of inputs that the module and its instances wait for, and the levels that their `if` tests."""
-
-    def __init__(self, design: Elaborated) -> None:
-        self.design = design
-        self.ast = design.slang.ast
-        self.edges: dict[str, set[str]] = {}
-        self.tested: dict[str, str] = {}
-        self.places: dict[str, str] = {}
-
-    def all(self) -> Mapping[str, Evidence]:
-        """By port."""
-        self._body(self.design.body, {p.name: p.name for p in self.design.body.portList if p.name}, 0)
-        return {
-            name: Evidence(frozenset(self.edges.get(name, ())), self.tested.get(name, ""), place)
-            for name, place in self.places.items()
-        }
-
-    def _body(self, body: Any, names: Mapping[str, str], depth: int) -> None:
-        """Look into an instance; names: of the module's own port, for each signal there that is one."""
-
-        def visit(node: Any) -> Any:
-            if isinstance(node, self.ast.InstanceSymbol):
-                inner = dict(self._inner(node, names))
-                if inner and depth < _DEPTH:
-                    self._body(node.body, inner, depth + 1)
-                return self.ast.VisitAction.Skip
-            if isinstance(node, self.ast.SignalEventControl):
-                self._edge(node, names)
-            elif isinstance(node, self.ast.ConditionalStatement):
-                self._test(node, names)
-            elif isinstance(node, self.ast.Expression):
-                return self.ast.VisitAction.Skip
-            return self.ast.VisitAction.Advance
-
-        body.visit(visit)
-
-    def _inner(self, instance: Any, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        for connection in instance.portConnections:
-            port = self._named(connection.expression, names)
-            if port and getattr(connection.port, "internalSymbol", None) is not None:
-                yield connection.port.internalSymbol.name, port
-
-    def _named(self, expression: Any, names: Mapping[str, str]) -> str | None:
-        """The port that an expression names."""
-        while isinstance(expression, self.ast.ConversionExpression):
-            expression = expression.operand
-        named = isinstance(expression, self.ast.NamedValueExpression)
-        return names.get(expression.symbol.name) if named else None
-
-    def _edge(self, node: Any, names: Mapping[str, str]) -> None:
-        if name := self._named(node.expr, names):
-            self.edges.setdefault(name, set()).add(node.edge.name)
-            self.places.setdefault(name, self._place(node))
-
-    def _test(self, node: Any, names: Mapping[str, str]) -> None:
-        condition, level = node.conditions[0].expr, 1
-        while True:
-            if isinstance(condition, self.ast.UnaryExpression) and condition.op.name in ("LogicalNot", "BitwiseNot"):
-                condition, level = condition.operand, 1 - level
-            elif isinstance(condition, self.ast.ConversionExpression):
-                condition = condition.operand
-            elif isinstance(condition, self.ast.BinaryExpression) and condition.op.name in ("Equality", "CaseEquality"):
-                value = condition.right.constant
-                level = level if value is not None and str(value)[-1] == "1" else 1 - level
-                condition = condition.left
-            else:
-                break
-        if name := self._named(condition, names):
-            self.tested.setdefault(name, "high" if level else "low")
-            self.places.setdefault(name, self._place(node))
-
-    def _place(self, node: Any) -> str:
-        """The name of the file, and the line: the folder is the user's own."""
-        return Path(self.design.place(node.sourceRange.start)).name

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import toml_string
+from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.bundle import FLAG_NAMES
-from softfloat_ref.rtl.draft import names
+from softfloat_ref.rtl.draft import matching, names
 from softfloat_ref.rtl.draft.design import Leaf, Signal
 from softfloat_ref.rtl.draft.lines import Draft, toml_bits
+from softfloat_ref.rtl.draft.slots import Bits, elements, lines, numbers, pieces_value, structured_number
 
-LETTERS: Final = "abc"
-_NO_DATA: Final = names.INACTIVE | names.MASK | names.ENABLE | names.VALID | names.READY
+_NO_DATA: Final = {*names.INACTIVE, *names.MASK, *names.ENABLE, *names.VALID, *names.READY}
 _WIDTHS: Final = (4, 6, 8, 16, 19, 32, 64, 128)  # of formats
 _FLAGS_WIDTH: Final = 5
-_LETTER_OR_NUMBER: Final = re.compile(r"[a-z]*?([a-c]|[x-z])|\D*(\d+)")
+_FORMATS: Final = tuple(get_format(name) for name in dict.fromkeys(names.FORMATS.values()))
 _RANDOM_WIDTH: Final = 4  # a `rnd` of more bits carries random bits, not a rounding mode
 
 
@@ -39,7 +39,7 @@ def add_flags(draft: Draft) -> None:
         if len(signal.leaves) > 1 and len(own) > 1:
             others = _others(draft, signal, own)
             pieces = {name: toml_bits(leaf.lsb, leaf.width) for name, leaf in (others | own).items()}
-            draft.use("outputs", signal, _pieces(pieces, signal.width), _members(signal, others | own))
+            draft.use("outputs", signal, pieces_value(pieces, signal.width), _members(signal, others | own))
             ports |= dict.fromkeys(own, signal.name)
         elif len(signal.leaves) == 1 and own:
             flag = find_first(own)
@@ -59,7 +59,7 @@ def add_flags(draft: Draft) -> None:
 def _of_blocks(draft: Draft) -> bool:
     """Whether the module converts blocks to or from values, which raises no flags: it has one scale."""
     scales = [s for s in draft.design.signals if names.is_scale(s.name) and s.plain and not s.array]
-    return len(scales) == 1 and _position(scales[0].name) is None
+    return len(scales) == 1 and names.position(scales[0].name) is None
 
 
 def _flag(name: str) -> str | None:
@@ -78,6 +78,10 @@ def _others(draft: Draft, signal: Signal, own: Mapping[str, Leaf]) -> dict[str, 
     """The result beside the flags of a structure."""
     data = [leaf for leaf in signal.leaves if leaf not in own.values() and leaf.width > 1]
     named = [leaf for leaf in data if set(names.core(leaf.path)) & set(names.RESULT)]
+    if draft.target is not None:
+        result = draft.target.fields.get("result")
+        named = [leaf for leaf in named if result is not None and leaf.width == result.size]
+    draft.carried |= {"result"} if named else set()
     return {"result": named[0]} if named else {}
 
 
@@ -85,19 +89,14 @@ def _members(signal: Signal, members: Mapping[str, Leaf]) -> str:
     return f"members of {signal.type}: {', '.join(leaf.path.lstrip('.') for leaf in members.values())}"
 
 
-def _pieces(pieces: Mapping[str, str], width: int) -> str:
-    """Fields and their bits as the value of a port."""
-    top = max(int(text.strip('"').partition(":")[0]) for text in pieces.values()) if pieces else -1
-    parts = [f"{name} = {text}" if name.isidentifier() else f'"{name}" = {text}' for name, text in pieces.items()]
-    return "{ " + ", ".join([*parts, *([f"width = {width}"] if top + 1 < width else [])]) + " }"
-
-
 # -- operands ------------------------------------------------------------------------------------------------------
 
 
 def add_operands(draft: Draft) -> dict[str, str]:
     """Add the inputs that carry operands and random bits; the port of each field."""
-    ports: dict[str, str] = {}
+    if draft.target is not None:
+        return matching.add_inputs(draft, draft.target, _is_data)
+    ports: dict[str, str] = _numbers(draft, "input", names.LETTERS)
     for signal in draft.ports("input", _is_random):
         ports["r"] = signal.name
         _whole(draft, signal, "r", "random bits, by its name", True)
@@ -105,10 +104,11 @@ def add_operands(draft: Draft) -> dict[str, str]:
     scales = draft.ports("input", lambda s: s.width > 1 and s.plain and names.is_scale(s.name))
     data = [s for s in draft.ports("input", _is_data) if s not in scales]
     quantizer = any(names.is_scale(s.name) for s in draft.ports("output"))
-    structures = [s for s in data if not s.plain]
+    data = [s for s in data if not set(ports) & set(names.LETTERS)]
+    structures = [s for s in data if not s.plain and not structured_number(s, _FORMATS)]
     for signal in structures:
         ports |= _members_of(draft, signal)
-    data = [s for s in data if s not in structures] if not ports.keys() & set(LETTERS) else []
+    data = [s for s in data if s not in structures] if not ports.keys() & set(names.LETTERS) else []
     single = "values" if quantizer else "elements" if _of_blocks(draft) else None
     if single and data:
         block = max(data, key=lambda s: s.width)
@@ -121,15 +121,27 @@ def add_operands(draft: Draft) -> dict[str, str]:
     return ports | _scales(draft, scales)
 
 
+def _numbers(draft: Draft, direction: str, fields: str | Sequence[str]) -> dict[str, str]:
+    """Add the numbers whose sign, exponent and mantissa have ports of their own; the first port of each."""
+    parts = [Bits(s, 0, s.width, s.name) for s in draft.ports(direction) if s.plain and not s.array]
+    split = numbers(parts, _FORMATS)[: len(fields)]
+    letters = names.letters([slot.name for slot in split]) if direction == "input" else fields
+    chosen = dict(sorted(zip(letters, split, strict=False), key=lambda x: x[0]))
+    signals = {s.name: s for slot in split for s in slot.signals}
+    for port, value in lines(chosen).items():
+        draft.use(f"{direction}s", signals[port], value, "sign, exponent and mantissa, by name and width", True)
+    return {field: slot.signals[0].name for field, slot in chosen.items()}
+
+
 def _scales(draft: Draft, scales: list[Signal]) -> dict[str, str]:
     """The scales of one side, or of both, as two ports or as an array."""
-    elements = _elements(scales[0]) if scales and scales[0].array else []
-    if len(scales) == 1 and len(elements) == 2:
-        both = {"a_scale": elements[0], "b_scale": elements[1]}
+    pair = elements(scales[0]) if scales and scales[0].array else []
+    if len(scales) == 1 and len(pair) == 2:
+        both = {"a_scale": pair[0], "b_scale": pair[1]}
         _pieces_of(draft, scales[0], both, f"elements of {scales[0].type}", True)
         return dict.fromkeys(both, scales[0].name)
-    alone = len(scales) == 1 and _position(scales[0].name) is None
-    fields = ["scale"] if alone else [f"{letter}_scale" for letter in _assigned([s.name for s in scales[:2]])]
+    alone = len(scales) == 1 and names.position(scales[0].name) is None
+    fields = ["scale"] if alone else [f"{letter}_scale" for letter in names.letters([s.name for s in scales[:2]])]
     ports = dict(zip(fields, scales, strict=False))
     for name, signal in ports.items():
         same = names.is_named(signal.name, name)
@@ -146,7 +158,7 @@ def _is_data(signal: Signal) -> bool:
     words = names.core(signal.name)
     known = any(w in _NO_DATA for w in words)
     known = known or any(leaf.codes for leaf in signal.leaves if not leaf.path)
-    return not known and (signal.width > 1 or (len(words) == 1 and words[0] in LETTERS))
+    return not known and (signal.width > 1 or (len(words) == 1 and words[0] in names.LETTERS))
 
 
 def _whole(draft: Draft, signal: Signal, name: str, why: str, guess: bool) -> None:
@@ -169,7 +181,7 @@ def _members_of(draft: Draft, signal: Signal) -> dict[str, str]:
             f"port {signal.name} is a structure of more than operands ({signal.type}), which a port map cannot take "
             "apart: give --wrapper FILE"
         )
-    letters = _assigned([leaf.path.lstrip(".") for leaf in reversed(data)])
+    letters = names.letters([leaf.path.lstrip(".") for leaf in reversed(data)])
     members = dict(zip(letters, reversed(data), strict=False))
     _pieces_of(draft, signal, members, f"members of {signal.type}", False)
     return dict.fromkeys(members, signal.name)
@@ -177,70 +189,37 @@ def _members_of(draft: Draft, signal: Signal) -> dict[str, str]:
 
 def _pieces_of(draft: Draft, signal: Signal, leaves: Mapping[str, Leaf], why: str, guess: bool) -> None:
     pieces = {name: toml_bits(leaf.lsb, leaf.width) for name, leaf in leaves.items() if draft.has(name)}
-    draft.use("inputs", signal, _pieces(pieces, signal.width) if pieces else _held(signal, 0), why, guess)
+    draft.use("inputs", signal, pieces_value(pieces, signal.width) if pieces else _held(signal, 0), why, guess)
 
 
 def _lettered(draft: Draft, data: list[Signal]) -> dict[str, str]:
     """The operands a, b and c among the inputs of data."""
-    packed = [s for s in data if s.array and 1 < len(_elements(s)) <= len(LETTERS)]
+    packed = [s for s in data if s.array and 1 < len(elements(s)) <= len(names.LETTERS)]
     if packed and (len(data) == 1 or set(names.core(packed[0].name)) & names.OPERANDS):
-        elements = dict(zip(LETTERS, _elements(packed[0]), strict=False))
-        _pieces_of(draft, packed[0], elements, f"elements of {packed[0].type}", False)
-        return dict.fromkeys(elements, packed[0].name)
+        each = dict(zip(names.LETTERS, elements(packed[0]), strict=False))
+        _pieces_of(draft, packed[0], each, f"elements of {packed[0].type}", False)
+        return dict.fromkeys(each, packed[0].name)
     if len(data) == 1 and (parts := _equal_parts(draft, data[0])):
         _pieces_of(draft, data[0], parts, f"{len(parts)} times the width of the result", True)
         return dict.fromkeys(parts, data[0].name)
-    known = [s for s in data if _position(s.name) is not None]
+    known = [s for s in data if names.position(s.name) is not None]
     widths = {s.width for s in (*known, *draft.ports("output"))}
     chosen = [s for s in data if not known or s in known or s.width in widths]
-    chosen = (chosen if len(chosen) <= len(LETTERS) else known or chosen)[: len(LETTERS)]
-    letters = _assigned([s.name for s in chosen])
+    chosen = (chosen if len(chosen) <= len(names.LETTERS) else known or chosen)[: len(names.LETTERS)]
+    letters = names.letters([s.name for s in chosen])
     for letter, signal in sorted(zip(letters, chosen, strict=True), key=lambda pair: pair[0]):
         same = names.core(signal.name) == [letter]
         _whole(draft, signal, letter, "" if same else "by its name" if signal in known else "by its place", not same)
     return {letter: signal.name for letter, signal in sorted(zip(letters, chosen, strict=True), key=lambda x: x[0])}
 
 
-def _elements(signal: Signal) -> list[Leaf]:
-    """The elements of an array, by index, each as one number."""
-    parts: dict[str, list[Leaf]] = {}
-    for leaf in signal.leaves:
-        parts.setdefault(leaf.path.partition("]")[0], []).append(leaf)
-    whole = [Leaf(path, min(x.lsb for x in part), sum(x.width for x in part)) for path, part in parts.items()]
-    return sorted(whole, key=lambda leaf: int(leaf.path.strip("[.") or 0))
-
-
 def _equal_parts(draft: Draft, signal: Signal) -> dict[str, Leaf]:
     """Two or three operands side by side in one port, each as wide as the widest output."""
     width = max((s.width for s in draft.ports("output")), default=0)
     count = signal.width // width if width > 1 and signal.width % width == 0 else 0
-    if not 1 < count <= len(LETTERS) or not set(names.core(signal.name)) & names.OPERANDS:
+    if not 1 < count <= len(names.LETTERS) or not set(names.core(signal.name)) & names.OPERANDS:
         return {}
-    return {LETTERS[i]: Leaf("", i * width, width) for i in range(count)}
-
-
-def _position(name: str) -> tuple[bool, int] | None:
-    """The place of an operand by its name, and whether it is exact (a, b, divisor), or only an order (x, y, 1, 2)."""
-    for word in reversed(names.core(name)):
-        if word in names.PLACES:
-            return True, names.PLACES[word]
-        if match := _LETTER_OR_NUMBER.fullmatch(word):
-            base = re.sub(r"[a-cx-z]$|\d+$", "", word)
-            if not base or base in names.OPERANDS | names.BEFORE_LETTER:
-                return (match[1] in LETTERS, "abcxyz".index(match[1])) if match[1] else (False, int(match[2]))
-    return None
-
-
-def _assigned(port_names: list[str]) -> list[str]:
-    """A letter for each name: the one that it says, or in the order of their places, or in their own order."""
-    places = [_position(name) for name in port_names]
-    known = [place for place in places if place is not None]
-    if len(set(known)) == len(known) == len(port_names):
-        if all(exact for exact, _ in known):
-            return [LETTERS[place] for _, place in known]
-        order = sorted(known, key=lambda place: place[1])
-        return [LETTERS[order.index(place)] for place in known]
-    return list(LETTERS[: len(port_names)])
+    return {names.LETTERS[i]: Leaf("", i * width, width) for i in range(count)}
 
 
 # -- results -------------------------------------------------------------------------------------------------------
@@ -248,12 +227,22 @@ def _assigned(port_names: list[str]) -> list[str]:
 
 def add_results(draft: Draft, operands: Mapping[str, str]) -> None:
     """Add the outputs that carry results, and name those that are left out. Raises Error if there is none."""
+    if draft.target is not None:
+        matching.add_outputs(draft, draft.target)
+    else:
+        _results_by_name(draft, operands)
+    for signal in draft.ports("output"):
+        draft.add("outputs", "", f"not compared: {signal.name}, {signal.width} bit{'s' if signal.width > 1 else ''}")
+        draft.take(signal)
+
+
+def _results_by_name(draft: Draft, operands: Mapping[str, str]) -> None:
     scales = draft.ports("output", lambda s: names.is_scale(s.name))
     if scales:
         same = names.is_named(scales[0].name, "scale")
         draft.use("outputs", scales[0], toml_string("scale"), "" if same else "by its name", not same)
     whole = "elements" if scales else "values" if "elements" in operands else "result"
-    if not any("result" in line.text for line in draft.tables.get("outputs", [])):
+    if "result" not in draft.carried and not (whole == "result" and _numbers(draft, "output", ["result"])):
         outputs = sorted(draft.ports("output"), key=_likely)
         if not outputs:
             raise Error(f"{draft.design.name} has no output that could carry a result")
@@ -262,9 +251,6 @@ def add_results(draft: Draft, operands: Mapping[str, str]) -> None:
         why = "by its name" if named else "the only output" if len(outputs) == 1 else "the widest output"
         exact = names.is_named(chosen.name, whole)
         draft.use("outputs", chosen, toml_string(whole), "" if exact else why, not exact)
-    for signal in draft.ports("output"):
-        draft.add("outputs", "", f"not compared: {signal.name}, {signal.width} bit{'s' if signal.width > 1 else ''}")
-        draft.take(signal)
 
 
 def _likely(signal: Signal) -> tuple[bool, int, int]:

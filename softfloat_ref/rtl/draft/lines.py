@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
-from softfloat_ref.base.tables import toml_key, toml_string
+from softfloat_ref.base.tables import toml_key, toml_string, toml_value
 from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.names import core
+from softfloat_ref.rtl.draft.protocols import PROTOCOLS, Protocol
+from softfloat_ref.rtl.draft.target import Target
 from softfloat_ref.rtl.module_ports import Expression
 
 _WIDTH: Final = 120
@@ -18,39 +20,82 @@ _ORDER: Final = ("", "parameters", "handshake", "tag", "inputs", "outputs")
 @dataclass(frozen=True)
 class Line:
     """A line of a port map, or without `text` a comment of its own. why: what it was read from; for a guess, why it was
-    guessed."""
+    guessed. port: the port that it is about, if it is about one; held: whether this is an input of unknown meaning."""
 
     text: str
     why: str = ""
     guess: bool = False
+    port: str = ""
+    held: bool = False
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A line of a draft that the source does not say. table: of the port map, "" for its head; text: the line, as in
+    TOML; why: what it was guessed from; port: its port, if it is about one; held: whether this is an input of which
+    nothing is known, held at a constant."""
+
+    table: str
+    text: str
+    why: str
+    port: str = ""
+    held: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.why}"
 
 
 @dataclass
 class Draft:
-    """A port map in the making. tables: its lines by table, of which the first has no name; left: the ports without a
-    line, by name; fields: those of the vectors, if they are known."""
+    """A port map in the making. target: the vectors that it is for, if they are known; protocols: conventions of names
+    for the handshake; settings: what the user says of the port map. tables: its lines by table, of which the first has
+    no name; left: the ports without a line, by name; carried: the fields that have a port."""
 
     design: SourceModule
-    fields: Collection[str] | None = None
+    target: Target | None = None
+    protocols: Sequence[Protocol] = PROTOCOLS
+    settings: Mapping[str, Any] = field(default_factory=dict)
     tables: dict[str, list[Line]] = field(default_factory=dict)
     left: dict[str, Signal] = field(default_factory=dict)
+    carried: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.left = {signal.name: signal for signal in self.design.signals}
+        for key, value in self.settings.items():
+            table, entries = (key, value) if key in _ORDER and isinstance(value, Mapping) else ("", {key: value})
+            self.tables.setdefault(table, []).extend(
+                Line(f"{toml_key(name)} = {toml_value(entry)}", "as given") for name, entry in entries.items()
+            )
+        for name in (*_names(self.settings), *self.settings.get("inputs", ()), *self.settings.get("outputs", ())):
+            self.left.pop(name, None)
+        self.carried = {name.partition("[")[0] for key in ("inputs", "outputs", "ignore") for name in self._fields(key)}
 
-    def add(self, table: str, text: str, why: str = "", guess: bool = False) -> None:
-        """Add a line to a table."""
-        self.tables.setdefault(table, []).append(Line(text, why, guess))
+    def _fields(self, table: str) -> Iterator[str]:
+        """The fields that a table of the settings names."""
+        values = self.settings.get(table, {})
+        for value in values.values() if isinstance(values, Mapping) else [values]:
+            yield from value if isinstance(value, (Mapping, list)) else [str(value)]
+
+    def add(self, table: str, text: str, why: str = "", guess: bool = False, port: str = "") -> None:
+        """Add a line to a table, unless the user says otherwise."""
+        self._add(table, Line(text, why, guess, port))
+
+    def _add(self, table: str, line: Line) -> None:
+        key, where = line.text.partition(" = ")[0], self.settings.get(table, {}) if table else self.settings
+        if not line.text or key not in where:
+            self.tables.setdefault(table, []).append(line)
 
     def take(self, *signals: Signal) -> None:
         """Count these ports among those that have a line."""
         for signal in signals:
             del self.left[signal.name]
 
-    def use(self, table: str, signal: Signal, value: str, why: str = "", guess: bool = False) -> None:
+    def use(
+        self, table: str, signal: Signal, value: str, why: str = "", guess: bool = False, held: bool = False
+    ) -> None:
         """Add the line of a port, which is then no longer left."""
         self.take(signal)
-        self.add(table, f"{toml_key(signal.name)} = {value}", why, guess)
+        self._add(table, Line(f"{toml_key(signal.name)} = {value}", why, guess, signal.name, held))
 
     def ports(self, direction: str, fits: Callable[[Signal], bool] = lambda _: True) -> list[Signal]:
         """The ports left of a direction that fit."""
@@ -62,12 +107,36 @@ class Draft:
 
     def has(self, name: str) -> bool:
         """Whether the vectors have a field, as far as that is known."""
-        return self.fields is None or name in self.fields
+        return self.target is None or name in self.target.fields
 
     @property
-    def guesses(self) -> int:
-        """Number of lines that were guessed."""
-        return sum(line.guess for lines in self.tables.values() for line in lines)
+    def lanes(self) -> int:
+        """Number of vectors in an operation."""
+        lanes = self.settings.get("lanes", 1)
+        return lanes if type(lanes) is int and lanes > 0 else 1
+
+    @property
+    def guesses(self) -> tuple[Guess, ...]:
+        """The lines that were guessed, in the order of the port map."""
+        return tuple(
+            Guess(table, line.text, line.why, line.port, line.held)
+            for table in sorted(self.tables, key=_place)
+            for line in self.tables[table]
+            if line.guess
+        )
+
+
+def _names(value: Any) -> Iterator[str]:
+    """The texts in a table, some of which are ports."""
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _names(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def _place(table: str) -> tuple[int, bool]:
+    return _ORDER.index(table.partition(".")[0]), "." in table
 
 
 def toml_table(**values: str) -> str:
@@ -88,7 +157,7 @@ def draft_text(draft: Draft) -> str:
     first = f"# A draft, from {draft.design.source}. Check the lines marked `guess`."
     lines = ["# SPDX-License-Identifier: 0BSD", first]
     tables = {"parameters": list(_parameters(draft)), "inputs": [], **draft.tables}
-    for name in sorted(tables, key=lambda name: (_ORDER.index(name.partition(".")[0]), name.count(".") > 0)):
+    for name in sorted(tables, key=_place):
         if tables[name] or name == "inputs":  # which a port map must have
             lines += ["", f"[{name}]"] if name else []
             lines += [text for line in tables[name] for text in _line(line)]

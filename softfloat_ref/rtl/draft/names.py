@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+LETTERS: Final = "abc"  # of operands
+_LETTER_OR_NUMBER: Final = re.compile(r"[a-z]*?([a-c]|[x-z])|\D*(\d+)")
 _MIN_LETTERS: Final = 3  # letters of a constant's name that is clear by itself
 _COMMON_WORDS: Final = {
     "min",
@@ -24,21 +26,24 @@ _COMMON_WORDS: Final = {
     *("positive", "class", "float", "single", "double", "quad", "half", "cast", "conv", "plus", "minus", "near"),
 }
 _DIRECTIONS: Final = {"i", "o", "in", "out", "input", "output", "io", "bits", "di", "do"}
+_RESOURCE: Final = {"rsc", "z", "d", "dat"}  # Catapult's ports: a_rsc_dat, a_rsc_z
 _STREAM: Final = {"s", "m", "axis", "axi"}
 _LOW_ENDS: Final = {"n", "ni", "b", "l", "bar", "low"}
 _RESET: Final = re.compile(r"(n?)(?:a|s|sys|por)?(?:rst|reset)(n|b|ni|_l)?")
 _CLOCK: Final = re.compile(r"(?:a|sys|core|m|s)?(?:clk|clock)\d?|ck")
 _GATES: Final = {"en", "enable", "ena", "gate", "sel", "div", "req", "ack"}
 
-VALID: Final = {"valid", "vld", "val", "stb", "strobe", "tvalid", "dv"}
-START: Final = {"start", "go", "req", "request", "load", "push", "begin", "nd", "launch", "fire", "issue"}
-READY: Final = {"ready", "rdy", "ack", "tready", "gnt", "grant", "accept", "rfd"}
-DONE: Final = {"done", "finish", "finished", "complete", "completed"}
-ENABLE: Final = {"en", "enable", "ena", "ce", "clken", "clkena", "oe", "run"}
+VALID: Final = ("valid", "vld", "tvalid", "val", "stb", "strobe", "dv")
+START: Final = ("start", "go", "req", "request", "load", "push", "begin", "nd", "launch", "fire", "issue")
+READY: Final = ("ready", "rdy", "tready", "ack", "gnt", "grant", "accept", "rfd")
+DONE: Final = ("done", "finish", "finished", "complete", "completed")
+ENABLE: Final = ("en", "enable", "ena", "ce", "clken", "clkena", "aclken", "oe", "run")
+NO_OPERATION: Final = {"nop", "none", "noop", "null", "idle"}
+DATA: Final = {"data", "dat", "tdata", "bits", "payload", "din", "dout"}  # which say nothing of a port
 MASK: Final = {"mask", "strb", "keep", "tkeep", "boxed"}
 TAG: Final = {"tag", "id", "tid", "trans", "token", "aux", "txn", "uid", "idx", "tuser", "ticket"}
 DESTINATION: Final = {"rd", "waddr"}  # of an operation in a processor, which comes back with its result
-PROTOCOL: Final = VALID | READY | DONE | TAG
+PROTOCOL: Final = {*VALID, *READY, *DONE, *TAG}
 RANDOM: Final = {"rand", "random", "rng", "lfsr", "sr", "stochastic", "rbits", "entropy", "noise"}
 PLACES: Final[Mapping[str, int]] = {
     **dict.fromkeys(("dividend", "numerator", "multiplicand", "radicand", "augend", "lhs", "left", "first"), 0),
@@ -125,8 +130,15 @@ INTEGERS: Final[Mapping[str, str]] = {
     for kind, names in (("i", (f"int{width}", f"i{width}", f"s{width}")), ("u", (f"uint{width}", f"u{width}")))
     for name in names
 }
-# Inputs that start something else than an operation.
+SIGNED: Final = {"signed", "issigned", "signedness"}
+UNSIGNED: Final = {"unsigned", "isunsigned", "uns", "unsgn"}
+SUBTRACT: Final = {"sub", "subtract", "issub", "dosub"}
+ADD_OR_SUBTRACT: Final = {"addsub", "addnsub", "subadd"}
+STOCHASTIC: Final = {"sr", "stochastic", "dither"}
+FLUSH_OUTPUTS: Final = {"ftz", "fz", "flushtozero", "ftzen"}
+FLUSH_INPUTS: Final = {"daz", "denormalsarezero", "dazen"}
 SATURATE: Final = {"sat", "saturate", "saturation", "saturating"}
+# Inputs that start something else than an operation.
 INACTIVE: Final = {
     *("flush", "clear", "clr", "kill", "abort", "cancel", "stall", "hold", "freeze", "halt", "test", "scan", "bypass"),
     *("testmode", "sleep", "debug", "init", "softreset", "regena", "regenable"),
@@ -140,10 +152,37 @@ def words(name: str) -> list[str]:
 
 
 def core(name: str) -> list[str]:
-    """The words without those that only say whether a port is an input or an output."""
+    """The words without those that only say whether a port is an input or an output, or of what kind an HLS tool made
+    it."""
     name_words = words(name)
+    if "rsc" in name_words:
+        name_words = [w for w in name_words if w not in _RESOURCE]
     stream = "axis" in name_words or "axi" in name_words
     return [w for w in name_words if w not in _DIRECTIONS and not (stream and w in _STREAM)]
+
+
+def position(name: str) -> tuple[bool, int] | None:
+    """The place of an operand by its name, and whether it is exact (a, b, divisor), or only an order (x, y, 1, 2)."""
+    for word in reversed(core(name)):
+        if word in PLACES:
+            return True, PLACES[word]
+        if match := _LETTER_OR_NUMBER.fullmatch(word):
+            base = re.sub(r"[a-cx-z]$|\d+$", "", word)
+            if not base or base in OPERANDS | BEFORE_LETTER:
+                return (match[1] in LETTERS, "abcxyz".index(match[1])) if match[1] else (False, int(match[2]))
+    return None
+
+
+def letters(port_names: list[str]) -> list[str]:
+    """A letter for each name: the one that it says, or in the order of their places, or in their own order."""
+    places = [position(name) for name in port_names]
+    known = [place for place in places if place is not None]
+    if len(set(known)) == len(known) == len(port_names):
+        if all(exact for exact, _ in known):
+            return [LETTERS[place] for _, place in known]
+        order = sorted(known, key=lambda place: place[1])
+        return [LETTERS[order.index(place)] for place in known]
+    return list(LETTERS[: len(port_names)])
 
 
 def is_scale(name: str) -> bool:
@@ -170,6 +209,16 @@ def reset_level(name: str) -> str | None:
             near = set(name_words[i + 1 :]) & _LOW_ENDS or set(name_words[:i]) & {"n"}
             return "low" if match[1] or match[2] or near else "high"
     return None
+
+
+def is_low(name: str) -> bool:
+    """Whether the name of a signal ends as those of signals that are active low."""
+    return words(name)[-1:] == ["n"] or bool({"ni", "bar", "low"} & set(words(name)[-1:]))
+
+
+def stem(name: str) -> tuple[str, ...]:
+    """The words of a port that carries data, without those that only say so."""
+    return tuple(w for w in core(name) if w not in DATA)
 
 
 def meanings(names: Iterable[str], table: Mapping[str, str]) -> dict[str, str]:

@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import toml_string
 from softfloat_ref.rtl.draft import names
-from softfloat_ref.rtl.draft.design import Evidence, Signal
+from softfloat_ref.rtl.draft.design import Signal
 from softfloat_ref.rtl.draft.lines import Draft, toml_table
+from softfloat_ref.rtl.draft.protocols import INPUTS, KEYS, PROTOCOLS, SIDES, Entry, Protocol
+from softfloat_ref.rtl.draft.uses import Evidence
 from softfloat_ref.rtl.port_map import MAX_TAG_WIDTH
 
 _NO_EVIDENCE: Final = Evidence(frozenset(), "", "")
 _DIRECTIONS: Final = ("input", "output")
+_OWN: Final = {"in": "input", "out": "output"}  # the direction of the data of each side
+_OTHER: Final = {"in": "output", "out": "input"}
+_SIDE_WORDS: Final = {"in": {"in", "input"}, "out": {"out", "output"}}
+_ENABLED: Final = Protocol("enable-valid", in_valid=names.ENABLE)
 _RESET_LEVELS: Final = {"PosEdge": "high", "NegEdge": "low"}
 
 
 def add_clock_and_reset(draft: Draft) -> bool:
     """Add them; whether there is a clock."""
-    waited = draft.ports("input", lambda s: s.width == 1 and "PosEdge" in _use(draft, s).edges)
+    waited = draft.ports("input", lambda s: s.width == 1 and bool(_use(draft, s).edges))
+    waited.sort(key=lambda s: "PosEdge" not in _use(draft, s).edges)
     clocks = [s for s in waited if names.is_clock(s.name)]
     clocks += [s for s in waited if names.reset_level(s.name) is None and s not in clocks]
     named = draft.ports("input", lambda s: s.width == 1 and names.is_clock(s.name))
     if clocks:
         draft.take(clocks[0])
-        draft.add("", f"clock = {toml_string(clocks[0].name)}", f"posedge in {_use(draft, clocks[0]).place}")
+        use = _use(draft, clocks[0])
+        edge = "posedge" if "PosEdge" in use.edges else "negedge"
+        draft.add("", f"clock = {toml_string(clocks[0].name)}", f"{edge} in {use.place}")
     elif named:
         draft.take(named[0])
-        draft.add("", f"clock = {toml_string(named[0].name)}", "by its name; the source waits for no edge of it", True)
+        draft.add(
+            "",
+            f"clock = {toml_string(named[0].name)}",
+            "by its name; the source waits for no edge of it",
+            True,
+            named[0].name,
+        )
     else:
         draft.add("", "", "no clock: the source waits for no edge of an input, so the module is combinational")
         return False
@@ -47,7 +61,13 @@ def _reset(draft: Draft) -> None:
     level = levels.pop() if len(levels) == 1 else use.tested or by_name
     draft.take(reset)
     why = f"active {level} in {use.place}" if use.place else "its level by its name"
-    draft.add("", f"reset = {toml_table(port=toml_string(reset.name), active=toml_string(level))}", why, not use.place)
+    draft.add(
+        "",
+        f"reset = {toml_table(port=toml_string(reset.name), active=toml_string(level))}",
+        why,
+        not use.place,
+        reset.name,
+    )
 
 
 def _use(draft: Draft, signal: Signal) -> Evidence:
@@ -57,61 +77,99 @@ def _use(draft: Draft, signal: Signal) -> Evidence:
 # -- handshake -----------------------------------------------------------------------------------------------------
 
 
-def add_valids(draft: Draft) -> None:
-    """Add the ports that say that there are operands, and a result; not those of single operands."""
-    weak = _likely(draft, "in_valid", "input", (names.VALID, names.START))
-    several = "in_valid" not in _keys(draft) and draft.bits("input", names.VALID)
-    _likely(draft, "out_valid", "output", (names.VALID, names.DONE))
-    if "out_valid" not in _keys(draft) and weak:
-        _likely(draft, "out_valid", "output", (names.READY,))
-    if "out_valid" in _keys(draft) and "in_valid" not in _keys(draft) and not several:
-        _likely(draft, "in_valid", "input", (names.ENABLE,))
-    if weak and not draft.bits("output", names.READY):
+def add_valids(draft: Draft) -> dict[str, Protocol]:
+    """Add the ports that say that there are operands, and a result; not those of single operands. The protocol of each
+    side."""
+    rows = {side: row for side in SIDES if (row := _protocol(draft, side))}
+    starts = rows.get("in")
+    for side, row in rows.items():
+        _add(draft, SIDES[side][0], row)
+    if starts and starts.one_at_a_time and not any(e.active == "high" for _, e in _ports(draft, "in_ready", starts)):
         draft.add("", "outstanding = 1", "a start without a ready: one operation at a time", True)
+    return rows
 
 
-def add_readys(draft: Draft, operands: Mapping[str, str]) -> None:
+def add_readys(draft: Draft, rows: Mapping[str, Protocol], operands: Mapping[str, str]) -> None:
     """Add the readys of operands and results, and the valids of single operands."""
-    if "in_valid" in _keys(draft):
-        _likely(draft, "in_ready", "output", (names.READY,))
-    else:
-        for key, direction, words in (("in_valid", "input", names.VALID), ("in_ready", "output", names.READY)):
-            _of_operands(draft, key, direction, words, operands)
+    row = rows.get("in", PROTOCOLS[0])
+    if "in_valid" not in _keys(draft):
+        _of_operands(draft, "in_valid", row, operands)
+    if "in_valid" not in _keys(draft) and "out_valid" in _keys(draft) and not _ports(draft, "in_valid", row):
+        _add(draft, "in_valid", _ENABLED)
+    if "in_valid" in _keys(draft) and not _add(draft, "in_ready", row):
+        _of_operands(draft, "in_ready", row, operands)
     if {"in_valid", "out_valid"} <= _keys(draft):
-        _likely(draft, "out_ready", "input", (names.READY,))
+        _add(draft, "out_ready", rows.get("out", PROTOCOLS[0]))
 
 
-def _likely(draft: Draft, name: str, direction: str, vocabularies: tuple[Collection[str], ...]) -> bool:
-    """Add the one port of these words, or the most likely of several; whether it is of the second vocabulary."""
-    for i, words in enumerate(vocabularies):
-        candidates = draft.bits(direction, words)
-        plain = [s for s in candidates if len(names.core(s.name)) == 1]
-        if len(candidates) == 1 or len(plain) == 1:
-            chosen = (plain or candidates)[0]
-            draft.take(chosen)
-            word = find_first(w for w in names.core(chosen.name) if w in words)
-            same = names.is_named(chosen.name, name)
-            why = "" if same else f"{direction} with `{word}` in its name"
-            draft.add("handshake", f"{name} = {toml_string(chosen.name)}", why, not same)
-            return i > 0
-        if candidates:
-            return False
-    return False
+def _protocol(draft: Draft, side: str) -> Protocol | None:
+    """The protocol of which a side of the module has most signals, then both; the user's before others."""
+    ranked = []
+    for number, row in enumerate(draft.protocols):
+        found = {key for key in KEYS if _ports(draft, key, row)}
+        if SIDES[side][0] in found and (not row.whole or {"in_valid", "out_valid"} <= found):
+            own = row not in PROTOCOLS
+            ranked.append((own, len(found & {*SIDES[side]}), len(found), -number))
+    return draft.protocols[-max(ranked)[-1]] if ranked else None
 
 
-def _of_operands(draft: Draft, key: str, direction: str, words: Collection[str], operands: Mapping[str, str]) -> None:
+def _ports(draft: Draft, key: str, protocol: Protocol) -> list[tuple[Signal, Entry]]:
+    """The ports left that may be a signal of a protocol, by their names: not those of data of the other side."""
+    direction, side = "input" if key in INPUTS else "output", key.partition("_")[0]
+    stems = {
+        way: {names.stem(s.name) for s in draft.design.signals if s.direction == way and s.width > 1}
+        for way in _DIRECTIONS
+    }
+    others = stems[_OTHER[side]] - stems[_OWN[side]]
+    ports: dict[str, tuple[Signal, Entry]] = {}
+    for entry in protocol.entries(key):
+        for signal in draft.ports(direction, lambda s: s.width == 1 and "triosy" not in names.core(s.name)):
+            stem = entry.stem(signal.name)
+            if stem is not None and (not stem or tuple(stem) not in others):
+                ports.setdefault(signal.name, (signal, entry))
+    return list(ports.values())
+
+
+def _add(draft: Draft, key: str, protocol: Protocol) -> bool:
+    """Add the one port of a signal, or the most likely of several; whether there is one."""
+    candidates, side = _ports(draft, key, protocol), key.partition("_")[0]
+    for likely in (
+        [x for x in candidates if _SIDE_WORDS[side] & {*names.words(x[0].name)}],
+        [x for x in candidates if len(names.core(x[0].name)) == len(x[1].words)],
+    ):
+        candidates = [x for x in candidates if x in likely] or candidates
+    first = [x for x in candidates if x[1] == candidates[0][1]]  # the ports of the likeliest name
+    if len(first) != 1:
+        return False
+    signal, entry = first[0]
+    draft.take(signal)
+    same = names.is_named(signal.name, key)
+    why = "" if same else f"{signal.direction} with `{'_'.join(entry.words)}` in its name, as in {protocol.name}"
+    draft.add("handshake", f"{key} = {_value(signal.name, entry)}", why, not same, signal.name)
+    return True
+
+
+def _value(port: str, entry: Entry) -> str:
+    """A signal of the handshake in TOML."""
+    more = {"active": toml_string("low")} if entry.active == "low" else {}
+    more |= {"waits": "true"} if entry.waits else {}
+    return toml_table(port=toml_string(port), **more) if more else toml_string(port)
+
+
+def _of_operands(draft: Draft, key: str, protocol: Protocol, operands: Mapping[str, str]) -> None:
     """Add a valid or ready of each operand: a port that shares a word with the operand's, or a bit of one port."""
-    pairs = {}
-    for signal in draft.bits(direction, words):
-        stem = [w for w in names.core(signal.name) if w not in words]
+    direction, words = "input" if key in INPUTS else "output", {w for e in protocol.entries(key) for w in e.words}
+    pairs: dict[str, tuple[Signal, Entry]] = {}
+    for signal, entry in _ports(draft, key, protocol):
+        stem = entry.stem(signal.name)
         for operand, port in operands.items():
-            if operand not in pairs and stem in (names.core(port), [operand]):
-                pairs[operand] = signal
+            if operand not in pairs and stem in (names.core(port), [*names.stem(port)], [operand]):
+                pairs[operand] = signal, entry
                 break
-    wide = [s for s in draft.ports(direction) if 1 < s.width == len(operands) and set(names.core(s.name)) & set(words)]
+    wide = [s for s in draft.ports(direction) if 1 < s.width == len(operands) and set(names.core(s.name)) & words]
     if len(pairs) == len(operands) > 0:
-        draft.take(*pairs.values())
-        value = toml_table(**{operand: toml_string(signal.name) for operand, signal in pairs.items()})
+        draft.take(*(signal for signal, _ in pairs.values()))
+        value = toml_table(**{operand: _value(signal.name, entry) for operand, (signal, entry) in pairs.items()})
         draft.add("handshake", f"{key} = {value}", f"one {key[3:]} for each operand, by name", True)
     elif wide:
         draft.take(wide[0])

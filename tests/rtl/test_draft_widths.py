@@ -1,0 +1,240 @@
+"""Drafts for vectors: which port carries which field is decided by widths, and what cannot be decided is asked for."""
+
+from __future__ import annotations
+
+import tomllib
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_draft import design
+
+from softfloat_ref.base.errors import Error
+from softfloat_ref.base.tables import toml_value
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.rtl.draft import draft
+from softfloat_ref.rtl.draft.design import Signal
+from softfloat_ref.rtl.draft.target import target_of
+from softfloat_ref.rtl.module_ports import ModulePort
+
+
+def ports_of(head: str, vectors: VectorSet | None, tmp_path: Path, *settings: str, package: str = "") -> dict[str, Any]:
+    """The inputs and outputs of a draft."""
+    module = design(f"{package} module m ({head}); endmodule", "m", tmp_path)
+    ports = tomllib.loads(draft(module, vectors, settings=settings).text)
+    return {**ports["inputs"], **ports["outputs"]}
+
+
+def refusal(head: str, vectors: VectorSet, tmp_path: Path, *settings: str) -> str:
+    with pytest.raises(Error) as caught:
+        ports_of(head, vectors, tmp_path, *settings)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# -- sign, exponent and mantissa ---------------------------------------------------------------------------------------
+
+# Every way to write the parts that the words of `slots` allow is drawn from these: words, and where the operand's
+# letter stands. The formats are the smallest and the largest with three parts in common use.
+WORDS = [("s", "e", "m"), ("sign", "exp", "frac"), ("sgn", "exponent", "mantissa"), ("sign", "expo", "significand")]
+PLACES = ["{part}{x}", "{part}_{x}", "{x}_{part}", "io_{x}_{part}", "{part}_{x}_i", "{X}{Part}"]
+
+
+@pytest.mark.parametrize(("words", "place"), [*product(WORDS, PLACES)])
+def test_parts_of_a_number_in_ports_of_their_own(words: tuple[str, ...], place: str, tmp_path: Path) -> None:
+    for name in ("bf16", "fp8_e4m3"):
+        fmt = get_format(name)
+        widths = (1, fmt.exponent_bits, fmt.mantissa_bits)
+        top = fmt.mantissa_bits + fmt.exponent_bits
+        bits = (f"[{top}]", f"[{top - 1}:{fmt.mantissa_bits}]", f"[{fmt.mantissa_bits - 1}:0]")
+        ports, expected = [], {}
+        for x, field, way in (("a", "a", "input"), ("b", "b", "input"), ("z", "result", "output")):
+            for word, width, piece in zip(words, widths, bits, strict=True):
+                port = place.format(part=word, x=x, Part=word.capitalize(), X=x)
+                ports.append(f"{way} [{width - 1}:0] {port}")
+                expected[port] = field + piece
+        assert ports_of(", ".join(ports), VectorSet.make("add", name, 10), tmp_path) == expected
+        if name == "bf16":
+            assert ports_of(", ".join(ports), None, tmp_path) == expected
+
+
+STRUCTURES = """
+package p;
+  typedef struct packed {logic sign; logic [7:0] exponent; logic [6:0] mantissa;} number_t;
+  typedef struct packed {logic [6:0] frac; logic [7:0] exp; logic sgn;} reversed_t;
+endpackage
+"""
+
+
+def test_parts_of_a_number_in_a_structure(tmp_path: Path) -> None:
+    """A structure in the order of the code is one number; in another order, its members are found by name."""
+    head = "input p::number_t a, input p::reversed_t b, output p::number_t y"
+    expected = {
+        "a": "a",
+        "b": {"b[6:0]": "15:9", "b[14:7]": "8:1", "b[15]": "0"},
+        "y": "result",
+    }
+    assert ports_of(head, VectorSet.make("add", "bf16", 10), tmp_path, package=STRUCTURES) == expected
+    whole = ports_of(head.replace("reversed_t", "number_t"), None, tmp_path, package=STRUCTURES)
+    assert whole == {"a": "a", "b": "b", "y": "result"}
+
+
+def test_sign_and_magnitude(tmp_path: Path) -> None:
+    head = "input sign_a, input [14:0] mag_a, input sign_b, input [14:0] mag_b, output [15:0] y"
+    ports = ports_of(head, VectorSet.make("mul", "fp16", 10), tmp_path)
+    assert ports == {"sign_a": "a[15]", "mag_a": "a[14:0]", "sign_b": "b[15]", "mag_b": "b[14:0]", "y": "result"}
+
+
+def test_a_mantissa_with_its_leading_one_is_refused(tmp_path: Path) -> None:
+    head = "input sa, input [7:0] ea, input [7:0] ma, input sb, input [7:0] eb, input [7:0] mb, output [15:0] y"
+    message = refusal(head, VectorSet.make("add", "bf16", 10), tmp_path)
+    assert message.startswith(
+        "a has 16 bits, and no input of m is left for it (ea has 8, ma has 8, eb has 8, mb has 8)"
+    )
+
+
+# -- widths ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("head", "named"),
+    [
+        (
+            "input [31:0] op_a, op_b, output [31:0] y",
+            "a has 16 bits, and no input of m is left for it (op_a has 32, op_b",
+        ),
+        (
+            "input [7:0] op_a, op_b, output [15:0] y",
+            "a has 16 bits, and no input of m is left for it (op_a has 8, op_b",
+        ),
+        ("input [15:0] a, b, output [16:0] y", "result has 16 bits, and no output of m is left for it (y has 17)"),
+        ("input [15:0] a, output [15:0] y", "b has 16 bits, and no input of m is left for it: set the module's width"),
+        ("input struct packed {logic [60:0] x; logic [59:0] y;} rec, output [15:0] y", "for it (rec has 121)"),
+        (
+            "input [15:0] foo, bar, baz, output [15:0] y",
+            "a and b: foo or bar or baz, by width; say which, such as --set",
+        ),
+        ("input [15:0] a, b, output [15:0] p1, p2", "result: p1 or p2, by width; say which, such as --set outputs.p1="),
+    ],
+)
+def test_ports_of_other_widths_are_refused(head: str, named: str, tmp_path: Path) -> None:
+    assert named in refusal(head, VectorSet.make("add", "fp16", 10), tmp_path)
+
+
+def test_the_advice_of_a_refusal_works(tmp_path: Path) -> None:
+    """Each way out that the message names, but for other vectors, leads to a draft."""
+    head, vectors = "input [31:0] op_a, op_b, output [31:0] y", VectorSet.make("add", "fp16", 10)
+    message = refusal(head, vectors, tmp_path)
+    assert "--set lanes=2" in message
+    assert ports_of(head, vectors, tmp_path, "lanes=2") == {"op_a": "a", "op_b": "b", "y": "result"}
+    assert """--set 'inputs.op_a={ a = "15:0", width = 32 }'""" in message
+    low = [f'{port}={{ {x} = "15:0", width = 32 }}' for port, x in (("inputs.op_a", "a"), ("inputs.op_b", "b"))]
+    assert "--set 'outputs.y=" in refusal(head, vectors, tmp_path, *low)
+    ports = ports_of(head, vectors, tmp_path, *low, 'outputs.y={ result = "15:0", width = 32, fill = "any" }')
+    assert ports["op_b"] == {"b": "15:0", "width": 32}
+    foo = ports_of("input [15:0] foo, bar, baz, output [15:0] y", vectors, tmp_path, "inputs.foo=a", "inputs.baz=b")
+    assert foo == {"foo": "a", "baz": "b", "bar": {"value": 0, "width": 16}, "y": "result"}
+
+
+# One unit of each kind with a scale, and formats whose fields differ in width; the names say nothing, or mislead.
+BLOCKS = [
+    ("quantize", "mxfp4", {"out": "bf16"}, {"values": 512, "scale": 8, "elements": 128}),
+    ("quantize", "nvfp4", {"out": "fp16"}, {"values": 256, "scale": 8, "elements": 64, "tensor_scale": 32}),
+    ("dequantize", "mxfp8", {}, {"values": 1024, "scale": 8, "elements": 256}),
+]
+
+
+@pytest.mark.parametrize("names", [("i_vec", "o_exp", "o_vec"), ("x", "e", "y"), ("scale", "data", "result")])
+@pytest.mark.parametrize(("op", "fmt", "more", "widths"), BLOCKS)
+def test_fields_of_blocks_by_width(
+    op: str, fmt: str, more: Any, widths: dict[str, int], names: tuple[str, ...], tmp_path: Path
+) -> None:
+    vectors = VectorSet.make(op, fmt, 10, **more)
+    inputs = {f.name for f in vectors.unit.inputs}
+    ports = dict(zip(names, widths, strict=False))
+    ports |= {"whole": "tensor_scale"} if "tensor_scale" in widths else {}
+    head = [f"{'input' if f in inputs else 'output'} [{widths[f] - 1}:0] {port}" for port, f in ports.items()]
+    byte = {"scale": {"scale": "6:0", "width": 8}} if fmt == "nvfp4" else {}
+    assert ports_of(", ".join(head), vectors, tmp_path) == {port: byte.get(f, f) for port, f in ports.items()}
+
+
+def test_operands_of_dot_products_by_width(tmp_path: Path) -> None:
+    head = "input [7:0] xa, xb, input [255:0] va, vb, input [31:0] init, output [31:0] y"
+    expected = {"xa": "a_scale", "xb": "b_scale", "va": "a", "vb": "b", "init": "c", "y": "result"}
+    assert ports_of(head, VectorSet.make("dot", "mxfp8", 10), tmp_path) == expected
+
+
+def test_random_words_by_width(tmp_path: Path) -> None:
+    policy = {"rounding": "sr", "sr_bits": 10}
+    for name in ("r", "rnd_i", "lfsr_q", "knob"):
+        ports = ports_of(f"input [15:0] a, b, input [9:0] {name}, output [15:0] y", set_of("add", policy), tmp_path)
+        assert ports[name] == "r"
+
+
+def set_of(op: str, policy: Any = None, fmt: str = "bf16", **more: str) -> VectorSet:
+    return VectorSet.make(op, fmt, 10, policy=policy, **more)
+
+
+def test_operands_that_look_like_codes_of_an_operation(tmp_path: Path) -> None:
+    head = "input [7:0] op_a, op_b, output [7:0] y"
+    for vectors in (VectorSet.make("mul", "fp8_e5m2", 10), None):
+        assert ports_of(head, vectors, tmp_path) == {"op_a": "a", "op_b": "b", "y": "result"}
+
+
+# -- controls ----------------------------------------------------------------------------------------------------------
+
+FLUSH = {"flush_inputs": True, "flush_outputs": True}
+# Each name of a bit that is derived from the vectors, with vectors for which it is 1 and others for which it is 0.
+BITS = {
+    "signed_i": (set_of("convert", out="i16"), set_of("convert", out="u16")),
+    "is_signed": (set_of("convert", fmt="i16", out="bf16"), set_of("convert", fmt="u16", out="bf16")),
+    "unsigned_i": (set_of("convert", out="u16"), set_of("convert", out="i16")),
+    "sub_i": (set_of("sub"), set_of("add")),
+    "ftz_en": (set_of("add", FLUSH), set_of("add")),
+    "daz": (set_of("add", FLUSH), set_of("add", {"flush_outputs": True})),
+    "saturate": (set_of("convert", {"overflow": "sat-finite"}), set_of("convert", {"overflow": "sat-none"})),
+    "sr_enable": (set_of("add", {"rounding": "sr", "sr_bits": 8}), set_of("add")),
+}
+
+
+def module_port(signal: Signal) -> ModulePort:
+    return ModulePort(signal.name, signal.direction, signal.type, signal.width)
+
+
+@pytest.mark.parametrize("name", BITS)
+def test_bits_that_the_vectors_set(name: str, tmp_path: Path) -> None:
+    for value, vectors in zip((1, 0), BITS[name], strict=True):
+        width = vectors.unit.inputs[0].width
+        head = f"input [{width - 1}:0] a, input [{width - 1}:0] b, input [7:0] r, input {name}, output [15:0] y"
+        module = design(f"module m ({head}); endmodule", "m", tmp_path)
+        done = draft(module, vectors)
+        bound = target_of(vectors).bind(done.ports, {s.name: module_port(s) for s in module.signals})
+        wire = next(w for w in bound.stimulus.wires if w.port == name)
+        assert (bound.parts[0].control | bound.stimulus.constant) >> wire.lsb & 1 == value
+        assert name not in {g.port for g in done.held}
+
+
+@pytest.mark.parametrize(
+    ("bits", "message"),
+    [
+        (
+            "[2:0] op",
+            "port op encodes the operation, by its name, and the source names no codes: give --set 'inputs.op={ ",
+        ),
+        (
+            "rm",
+            "port rm encodes the rounding, by its name, and the source names no codes: give --set 'inputs.rm={ value",
+        ),
+        ("[1:0] fmt_i", "port fmt_i encodes the format, by its name, and the source names no codes"),
+        ("add_sub", "port add_sub tells additions from subtractions, by its name; whether by 0 or by 1, is not known"),
+    ],
+)
+def test_controls_that_are_asked_for(bits: str, message: str, tmp_path: Path) -> None:
+    """With vectors; a draft without them is to be edited."""
+    head = f"input [15:0] a, b, input {bits}, output [15:0] y"
+    assert refusal(head, set_of("add"), tmp_path).startswith(message)
+    name, value = bits.split()[-1], {"value": 1, "width": {"[2:0]": 3, "[1:0]": 2}.get(bits.split()[0], 1)}
+    assert ports_of(head, None, tmp_path)[name]
+    assert ports_of(head, set_of("add"), tmp_path, f"inputs.{name}={toml_value(value)}")[name] == value
