@@ -11,6 +11,7 @@ from softfloat_ref.app.options import bundled
 from softfloat_ref.rtl.sources import read_sources
 
 _LISTS: Final = ("file_lists", "relative_lists", "include_dirs", "defines", "library_dirs", "library_files", "targets")
+SOURCE_PARAMETERS: Final = ("source_files", *_LISTS)
 
 
 def _sources(params: dict[str, Any]) -> dict[str, Any]:

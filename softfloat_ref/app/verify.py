@@ -20,8 +20,8 @@ from softfloat_ref.app.options import NameType, Seconds, option_name
 from softfloat_ref.app.output import running
 from softfloat_ref.app.ports import parameter, protocol_option, setting_option
 from softfloat_ref.app.prove import second_unit
-from softfloat_ref.app.requests import OP, UnitRequest, request_options
-from softfloat_ref.app.source_options import source_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
+from softfloat_ref.app.source_options import SOURCE_PARAMETERS, source_options
 from softfloat_ref.app.verify_report import write_reports
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import make_folder
@@ -38,9 +38,6 @@ from softfloat_ref.workflow.verify import PORTS, Verifier, VerifyRequest
 
 _OWN: Final = (
     "module", "values", "settings", "protocols", "ports_file", "count", "sim", "timeout", "limit", "no_prove", "folder"
-)  # fmt: skip
-_SOURCES: Final = (
-    "source_files", "file_lists", "relative_lists", "include_dirs", "defines", "library_dirs", "library_files"
 )  # fmt: skip
 _NO_EXTRA: Final = "Yosys and a solver are not installed: pip install 'softfloat-ref[prove]'"
 _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "left out": " "}
@@ -68,6 +65,7 @@ _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "l
 @click.option(
     "-o", "--output", "folder", metavar="DIR", help="Keep all files and a report in DIR; go on from there later."
 )
+@where_option
 @request_options
 def command(
     request: UnitRequest,
@@ -84,6 +82,7 @@ def command(
     limit: float | None,
     no_prove: bool,
     folder: str | None,
+    where: str | None,
 ) -> int:
     """Verify that a module computes OP: draft its port map, simulate vectors, diagnose, and prove.
 
@@ -100,18 +99,18 @@ def command(
         raise Error("--limit is for the proof; leave it or --no-prove out")
     if ports_file is not None and (settings or protocols):
         raise Error(f"--{'set' if settings else 'protocol'} is for a draft; write it into {ports_file}")
-    vectors = request.vectors(op, count, default=default_count)
+    vectors = request.vectors(op, count, where=where, default=default_count)
     simulator = find(sim)
     no_proof = "--no-prove" if no_prove else "" if _has_prover() else _NO_EXTRA
     with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as name:
         place = make_folder(name)
         own = ports_file or (_edited(place, folder) if folder else None)
-        words = tuple(_typed(lambda n: n not in (*_OWN, *_SOURCES)))
+        words = tuple(_typed(lambda n: n not in (*_OWN, *SOURCE_PARAMETERS)))
         asked = VerifyRequest(
             vectors=vectors,
             words=words,
             sources=sources,
-            source_words=tuple(_typed(lambda n: n in _SOURCES)),
+            source_words=tuple(_typed(lambda n: n in SOURCE_PARAMETERS)),
             module=module,
             parameters=dict(map(parameter, values)),
             settings=settings,

@@ -120,9 +120,7 @@ OPTIONS: Final[dict[str, Option]] = {
         f"requantize: a rule: name, NAME,field=choice,... or FILE.toml[:NAME] [{DEFAULT_RULE}].",
     ),
     "fixed": Option(str, ("requantize",), "requantize", "requantize: constants: multiplier=N,shift=N,..."),
-    "clamped": Option(
-        bool, ("requantize",), "requantize", "requantize: the range has inputs, min and max."
-    ),
+    "clamped": Option(bool, ("requantize",), "requantize", "requantize: the range has inputs, min and max."),
     "scale_policy": Option(
         None, _FINDING_SCALES, " and ".join(_FINDING_SCALES), "ConvertToBlockMaxAbsFinite: of the scale."
     ),

@@ -320,7 +320,7 @@ class Verifier:
     # -- proof ---------------------------------------------------------------------------------------------------------
 
     def _question(self, unit: Unit) -> Any:
-        return question_of(circuit_unit(unit), str(self._ports_path), self.sources)
+        return question_of(circuit_unit(unit), str(self._ports_path), self.sources, self.request.vectors.where)
 
     def _prove(self, look: _Look) -> ProofOutcome | None:
         """The proof of a unit with which the simulation agrees; None without one."""
@@ -358,10 +358,16 @@ class Verifier:
         is_proved = outcome is not None and outcome.verdict == "proved"
         lines: list[str] = []
         if look is not first:
-            lines.append(f"{module} is not {asked.label}: {mismatches_words(first)}")
+            lines.append(f"{module} is not {self._name(asked)}: {mismatches_words(first)}")
             lines += [f"  {line}" for line in smallest_input(why)]
         if look.passed and (outcome is None or outcome.verdict in ("proved", "undecided")):
-            how = "proved for every input" if is_proved else f"{look.bench.manifest['count']} vectors agree"
+            how = (
+                "proved for every input of that range"
+                if is_proved and self.request.vectors.where
+                else "proved for every input"
+                if is_proved
+                else f"{look.bench.manifest['count']} vectors agree"
+            )
             lines.append(f"{module} is {self._name(look.unit)}: {how}")
         elif look.passed:
             lines.append(f"{module} is not {self._name(look.unit)}: no vector shows it, the proof does")
@@ -407,9 +413,10 @@ class Verifier:
         return self.request.folder / PORTS if given is None else Path(given)
 
     def _name(self, unit: Unit) -> str:
-        """A unit in words: the one that was asked for, with what is different."""
-        asked = self.request.vectors.unit
-        return unit.label if unit == asked else f"{asked.label} with {self.names[unit]}"
+        """A unit in words: the one that was asked for, with what is different, and the range of its operands."""
+        asked, where = self.request.vectors.unit, self.request.vectors.where
+        name = unit.label if unit == asked else f"{asked.label} with {self.names[unit]}"
+        return f"{name} where {where}" if where else name
 
     def _path(self, name: str) -> str:
         """A file of the folder, as commands name it."""
@@ -478,7 +485,7 @@ def mismatches_words(look: Any) -> str:
 
 def of_other_unit(vectors: VectorSet, unit: Unit) -> VectorSet:
     """A set of another unit, of the same size and seed."""
-    return of_unit(unit, vectors.count, vectors.level or None, vectors.seed, vectors.source or None)
+    return of_unit(unit, vectors.count, vectors.level or None, vectors.seed, vectors.source or None, vectors.where)
 
 
 def explaining_unit(cause: ReportDiagnosis) -> tuple[Unit, str] | None:
