@@ -17,6 +17,7 @@ from softfloat_ref.diagnosis.peeling import peel
 from softfloat_ref.diagnosis.ranking import Conditions, explains, ranked_diagnosis, spread_out
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.diagnosis.unexplained import facts
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.testing.judge import CheckReport
@@ -79,7 +80,10 @@ def finished(diagnosis: Diagnosis, cases: Sequence[AnsweredCase], unit: Unit, co
     narrow = common(cases, conditions(known.features(), cases))
     first = simplest([c for c in cases if named is None or explains(named, c, comparator)], unit)
     simple = first or simplest(cases, unit)
-    return dataclasses.replace(diagnosis, shared=narrow, codes=known.of_codes(cases), simplest=simple)
+    known_facts = () if diagnosis.findings or diagnosis.several else facts(cases, unit)
+    return dataclasses.replace(
+        diagnosis, shared=narrow, codes=known.of_codes(cases), simplest=simple, facts=known_facts
+    )
 
 
 def _named(diagnosis: Diagnosis) -> Hypothesis | None:

@@ -232,6 +232,11 @@ class Search(Generic[P]):
             self.fits[h.name] = [explains(h, c, self.comparator) for c in self.cases]
         return self.fits[h.name]
 
+    def nearest(self) -> Finding | None:
+        """The hypothesis that gives most of the wrong answers, whatever it does elsewhere; None if that is not half."""
+        best = max(self.scores.values(), key=lambda f: (f.mismatches, f.explained), default=None)
+        return None if best is None or 2 * best.mismatches < self.wrong else self.over_all(best.hypothesis)
+
     def restricted(self, conditions_of: Conditions) -> list[Finding]:
         """The hypotheses that explain many mismatches, each restricted to a condition that these fulfil and the cases
         that it would get wrong do not."""
@@ -348,7 +353,7 @@ def ranked_diagnosis(
     findings = [f for f in findings if f.explained > right]
     diagnosis = Diagnosis(len(cases), wrong, tuple(findings))
     if not findings:
-        return diagnosis
+        return replace(diagnosis, tried=len(search.tried), nearest=search.nearest())
     best, second = findings[0].hypothesis, diagnosis.runner_up
     refutes = (c for c in cases if second and not explains(second.hypothesis, c, comparator))
     refutation = next((c for c in refutes if explains(best, c, comparator)), None)
