@@ -13,7 +13,7 @@ from softfloat_ref.diagnosis.hypotheses import Comparator, Output
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.rtl.bundle import ALL_FLAGS
 from softfloat_ref.testing.compare import FLAGS_ONLY, Answer
-from softfloat_ref.testing.judge import EARLIER_FLAGS, CheckReport, Judge
+from softfloat_ref.testing.judge import EARLIER_FLAGS, CheckReport, judge_like
 from softfloat_ref.units import Line, Unit
 
 MOST_LATE: Final = 64  # lines
@@ -85,10 +85,9 @@ def _judged(
 ) -> CheckReport:
     """Other answers compared as those of a report. sticky: whether flags are those of all operations so far; flags:
     those that are compared."""
-    judge = Judge(report.vectors, shown=0)
-    own = report.tolerance
+    judge, own = judge_like(report), report.tolerance
     sticky, flags = own.sticky if sticky is None else sticky, own.flags if flags is None else flags
-    judge.report.tolerance, judge.report.assumptions = replace(own, sticky=sticky, flags=flags), report.assumptions
+    judge.report.tolerance = replace(own, sticky=sticky, flags=flags)
     for line, answer in pairs:
         judge.compare(line, answer)
     return judge.report

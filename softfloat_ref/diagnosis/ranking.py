@@ -37,9 +37,9 @@ Conditions = Callable[[Sequence[AnsweredCase]], Sequence[CaseCondition]]  # that
 def explains(h: Hypothesis, case: AnsweredCase, comparator: Comparator) -> bool:
     """Whether the hypothesis gives this answer."""
     output = h.model(case.inputs)
-    if output is not None and comparator(output) == case.got:
+    if output is not None and comparator.gives(output, case):
         return True
-    return h.also is not None and any(comparator(x) == case.got for x in h.also(case.inputs))
+    return h.also is not None and any(comparator.gives(x, case) for x in h.also(case.inputs))
 
 
 def spread_out(cases: Sequence[T], count: int) -> list[T]:

@@ -35,7 +35,7 @@ def _of_outputs(wrong: Sequence[AnsweredCase], results: Sequence[AnsweredCase], 
         yield "every result is right, only flags are wrong"
     flags = [(c.expected[count], c.got[count]) for c in wrong]
     if all(x == y for x, y in flags):
-        yield "the flags of all of them are right"
+        yield "the flags are right in all of them"
         return
     for flag in Flags:
         missing, extra = sum(bool(x & ~y & flag) for x, y in flags), sum(bool(y & ~x & flag) for x, y in flags)
@@ -69,9 +69,8 @@ def _of_result(wrong: Sequence[AnsweredCase], unit: Unit, fmt: Format | None, wi
 
 def _of_magnitudes(pairs: Sequence[tuple[int, int]]) -> Iterator[str]:
     low, high = sum(y < x for x, y in pairs), sum(y > x for x, y in pairs)
-    near = all(abs(x - y) == 1 for x, y in pairs)
-    if near:
-        yield f"every wrong result is the next number: {low} are too small in magnitude, {high} too large"
+    if all(abs(x - y) == 1 for x, y in pairs):
+        yield f"every wrong result is the next number: {low} too small in magnitude, {high} too large"
     elif low == len(pairs) or high == len(pairs):
         yield f"every wrong result is too {'small' if low else 'large'} in magnitude"
 

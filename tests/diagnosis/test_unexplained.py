@@ -44,7 +44,7 @@ def cases(wrong: Callable[[Inputs, int, int], Output]) -> list[AnsweredCase]:
         (lambda i, c, f: (c & 0x8000, f), "every wrong result is too small in magnitude"),
         (lambda i, c, f: (0x1234, f), "the device gives 1234 in all of them"),
         (lambda i, c, f: (i[1], f), "the device gives operand b in all of them"),
-        (lambda i, c, f: (c ^ 0x10, f), "the flags of all of them are right"),
+        (lambda i, c, f: (c ^ 0x10, f), "the flags are right in all of them"),
         (lambda i, c, f: (c, f ^ 1), "every result is right, only flags are wrong"),
         (lambda i, c, f: (c, f & ~1), "inexact is missing in "),
         (lambda i, c, f: (c, f | 8), "divide by zero is raised wrongly in "),
