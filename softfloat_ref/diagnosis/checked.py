@@ -17,9 +17,10 @@ from softfloat_ref.diagnosis.peeling import peel
 from softfloat_ref.diagnosis.ranking import Conditions, explains, ranked_diagnosis, spread_out
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.diagnosis.unexplained import facts
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.devices import DeviceError
-from softfloat_ref.testing.judge import CheckReport
+from softfloat_ref.testing.judge import CheckReport, judge_like
 from softfloat_ref.units import Unit
 
 EXAMINED: Final = 1 << 15  # cases on which the best hypotheses are run
@@ -37,13 +38,13 @@ def cases_of(report: CheckReport, comparator: Comparator) -> list[AnsweredCase]:
     most = EXAMINED_WIDE if report.vectors.cases.wide else EXAMINED
     wrong = max(most - len(report.right), most // 2)
     sample = [*spread_out(report.wrong, wrong), *spread_out(report.right, most - min(wrong, len(report.wrong)))]
-    cases = [comparator.case(line[:width], line[width:], answer) for line, answer in sample]
+    cases = [comparator.case(line[:width], line[width:], comparator.answer(answer)) for line, answer in sample]
     return [c for c in cases if not c.agrees] + [c for c in cases if c.agrees]
 
 
 def comparator_of(report: CheckReport) -> Comparator:
     """Answers are compared as in the report: what was tolerated there is no mismatch here."""
-    return Comparator.of(report.vectors.unit, report.tolerance, report.has_flags)
+    return Comparator.of(report.vectors.unit, report.tolerance, report.has_flags, judge_like(report).measure)
 
 
 def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | None:
@@ -79,7 +80,10 @@ def finished(diagnosis: Diagnosis, cases: Sequence[AnsweredCase], unit: Unit, co
     narrow = common(cases, conditions(known.features(), cases))
     first = simplest([c for c in cases if named is None or explains(named, c, comparator)], unit)
     simple = first or simplest(cases, unit)
-    return dataclasses.replace(diagnosis, shared=narrow, codes=known.of_codes(cases), simplest=simple)
+    known_facts = () if diagnosis.findings or diagnosis.several else facts(cases, unit)
+    return dataclasses.replace(
+        diagnosis, shared=narrow, codes=known.of_codes(cases), simplest=simple, facts=known_facts
+    )
 
 
 def _named(diagnosis: Diagnosis) -> Hypothesis | None:

@@ -62,7 +62,8 @@ class Diagnosis:
     whether the device also gets it wrong when asked only that, if it was asked. shared: what all mismatches have in
     common; codes: the same for wrong codes of blocks, in words. late: by how many lines the answers are late (early:
     less than 0), if a shift explains nearly all, `in_order` of them. several: faults that together explain more than
-    the best finding. elsewhere: mismatches that the same explains in other parts of the unit.
+    the best finding. elsewhere: mismatches that the same explains in other parts of the unit. Without findings, facts
+    has what wrong answers share, tried the number of hypotheses, and nearest the one that gives most of them.
     """
 
     examined: int
@@ -78,6 +79,9 @@ class Diagnosis:
     in_order: int = 0
     several: Peeled | None = None
     elsewhere: int = 0
+    facts: tuple[str, ...] = ()
+    tried: int = 0
+    nearest: Finding | None = None
 
     @property
     def best(self) -> tuple[Finding, ...]:

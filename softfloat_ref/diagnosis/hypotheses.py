@@ -10,6 +10,8 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.rtl.tolerance import CompareNan, Tolerance
 from softfloat_ref.testing.compare import Answer
+from softfloat_ref.testing.kappa import KappaJudge
+from softfloat_ref.testing.ulp import FLAGS, UlpJudge
 from softfloat_ref.units import Unit
 
 Inputs = Sequence[int]
@@ -37,11 +39,13 @@ class Hypothesis(NamedTuple):
 
 
 class AnsweredCase(NamedTuple):
-    """A question with the device's answer and the expected answer, both normalized for comparison."""
+    """A question with the device's answer and the expected answer, both normalized for comparison. free: whether other
+    answers are right too, with an error that is allowed."""
 
     inputs: tuple[int, ...]
     expected: Output
     got: Output
+    free: bool = False
 
     @property
     def agrees(self) -> bool:
@@ -57,13 +61,15 @@ class Comparator(NamedTuple):
     flags: int  # those that are compared
     formats: tuple[Format | None, ...]  # of the results' codes
     leaves_out: bool  # whether there may be codes that are not compared
+    judge: UlpJudge | KappaJudge | None = None  # where an error is allowed
 
     @staticmethod
-    def of(unit: Unit, tolerance: Tolerance, has_flags: bool) -> Comparator:
-        """The comparator of a unit's answers. has_flags: whether the device gives any."""
+    def of(unit: Unit, tolerance: Tolerance, has_flags: bool, judge: UlpJudge | KappaJudge | None = None) -> Comparator:
+        """The comparator of a unit's answers. has_flags: whether the device gives any; judge: of an allowed error."""
         flags = tolerance.flags if unit.has_flags and has_flags else 0
         leaves_out = tolerance.any_elements or bool(tolerance.absent)
-        return Comparator(unit, tolerance, flags, unit.result_formats, leaves_out)
+        own = flags if judge is None else flags & FLAGS
+        return Comparator(unit, tolerance, own, unit.result_formats, leaves_out, judge)
 
     def __call__(self, output: Output) -> Output:
         """The part of a model's output that is compared."""
@@ -80,14 +86,25 @@ class Comparator(NamedTuple):
         loud = self.tolerance.nan == CompareNan.QUIET and decoder(fmt)(code).signaling
         return code if loud else fmt.canonical_nan
 
-    def case(self, inputs: Inputs, expected: Output, answer: Answer) -> AnsweredCase:
-        """A question with its answers; one that is accepted is the expected one."""
-        wanted, got = self(expected), self.answer(answer)
+    def case(self, inputs: Inputs, expected: Output, got: Output) -> AnsweredCase:
+        """A question with its answers; one that is accepted is the expected one. got: as it is compared."""
+        wanted, count = self(expected), len(self.formats)
+        if wanted[count:] == got[count:] and not self.tolerance.differing(self.unit, expected[:count], got[:count]):
+            return AnsweredCase(tuple(inputs), wanted, wanted, self.judge is not None)
+        free = self.judge is not None and self._allows(tuple(inputs), wanted, got)
+        return AnsweredCase(tuple(inputs), wanted, wanted if free else got, free)
+
+    def gives(self, output: Output, case: AnsweredCase) -> bool:
+        """Whether an answer is the one of a case, as far as it is compared."""
+        own = self(output)
+        return own == case.got or (case.free and self._allows(case.inputs, case.got, own))
+
+    def _allows(self, inputs: tuple[int, ...], expected: Output, got: Output) -> bool:
+        """Whether an answer has an error that is allowed."""
         count = len(self.formats)
-        accepted = wanted[count:] == got[count:] and not self.tolerance.differing(
-            self.unit, expected[:count], answer.codes
-        )
-        return AnsweredCase(tuple(inputs), wanted, wanted if accepted else got)
+        if self.judge is None or expected[count:] != got[count:]:
+            return False
+        return self.judge.allows(inputs, expected[:count], got[:count], self.tolerance.nan)
 
     def answer(self, answer: Answer) -> Output:
         """The part of a device's answer that is compared."""

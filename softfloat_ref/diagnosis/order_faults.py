@@ -13,7 +13,7 @@ from softfloat_ref.diagnosis.hypotheses import Comparator, Output
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.rtl.bundle import ALL_FLAGS
 from softfloat_ref.testing.compare import FLAGS_ONLY, Answer
-from softfloat_ref.testing.judge import EARLIER_FLAGS, CheckReport, Judge
+from softfloat_ref.testing.judge import EARLIER_FLAGS, CheckReport, judge_like
 from softfloat_ref.units import Line, Unit
 
 MOST_LATE: Final = 64  # lines
@@ -85,10 +85,9 @@ def _judged(
 ) -> CheckReport:
     """Other answers compared as those of a report. sticky: whether flags are those of all operations so far; flags:
     those that are compared."""
-    judge = Judge(report.vectors, shown=0)
-    own = report.tolerance
+    judge, own = judge_like(report), report.tolerance
     sticky, flags = own.sticky if sticky is None else sticky, own.flags if flags is None else flags
-    judge.report.tolerance, judge.report.assumptions = replace(own, sticky=sticky, flags=flags), report.assumptions
+    judge.report.tolerance = replace(own, sticky=sticky, flags=flags)
     for line, answer in pairs:
         judge.compare(line, answer)
     return judge.report
@@ -259,12 +258,16 @@ def _alone(answers: _Answers) -> OrderFault | None:
 
 
 def _repeated(answers: _Answers) -> OrderFault | None:
-    """Wrong answers that are the one before again, which is not near the right one: many different ones, and far more
-    than are like the one before that."""
+    """Wrong answers that are the one before again, which is not near the right one: runs of many different ones, often
+    right where they came first, and far more than are like the one before that."""
     expected, got, report = answers.expected, answers.got, answers.report
     far = [i for i in range(2, len(got)) if any(abs(x - y) > _NEAR for x, y in zip(expected[i], got[i], strict=True))]
     again = [i for i in far if got[i] == got[i - 1]]
-    if len(again) < _FEWEST or 4 * len({got[i] for i in again}) < len(again):
+    firsts = [i - 1 for i in again if got[i - 1] != got[i - 2]]
+    different = len({got[i] for i in firsts})
+    if len(again) < _FEWEST or 2 * different < max(len(firsts), _FEWEST):
+        return None
+    if 3 * sum(got[i] == expected[i] for i in firsts) < len(firsts):
         return None
     if 4 * sum(got[i] == got[i - 2] != got[i - 1] for i in far) > len(again):
         return None

@@ -93,7 +93,9 @@ def over(stack: Sequence[Hypothesis], cases: Sequence[AnsweredCase], comparator:
 def _seen(case: AnsweredCase, under: Model, comparator: Comparator) -> AnsweredCase:
     """A case as one of a device that is expected to have the faults found so far."""
     output = under(case.inputs)
-    return case if output is None else case._replace(expected=comparator(output))
+    if output is None:
+        return case
+    return case._replace(expected=case.got if comparator.gives(output, case) else comparator(output))
 
 
 def _shares(
@@ -104,7 +106,7 @@ def _shares(
     left = [c for c in cases if not c.agrees]
     for h in stack:
         outputs = [h.model(c.inputs) for c in left]
-        rest = [c for c, x in zip(left, outputs, strict=True) if x is None or comparator(x) != c.got]
+        rest = [c for c, x in zip(left, outputs, strict=True) if x is None or not comparator.gives(x, c)]
         name = h.name.partition(WHERE)[0]  # the same fault again, over or under another
         before = faults.get(name, PeeledFault(h, 0))
         faults[name] = before._replace(mismatches=before.mismatches + len(left) - len(rest))

@@ -37,9 +37,9 @@ Conditions = Callable[[Sequence[AnsweredCase]], Sequence[CaseCondition]]  # that
 def explains(h: Hypothesis, case: AnsweredCase, comparator: Comparator) -> bool:
     """Whether the hypothesis gives this answer."""
     output = h.model(case.inputs)
-    if output is not None and comparator(output) == case.got:
+    if output is not None and comparator.gives(output, case):
         return True
-    return h.also is not None and any(comparator(x) == case.got for x in h.also(case.inputs))
+    return h.also is not None and any(comparator.gives(x, case) for x in h.also(case.inputs))
 
 
 def spread_out(cases: Sequence[T], count: int) -> list[T]:
@@ -232,6 +232,11 @@ class Search(Generic[P]):
             self.fits[h.name] = [explains(h, c, self.comparator) for c in self.cases]
         return self.fits[h.name]
 
+    def nearest(self) -> Finding | None:
+        """The hypothesis that gives most of the wrong answers, whatever it does elsewhere; None if that is not half."""
+        best = max(self.scores.values(), key=lambda f: (f.mismatches, f.explained), default=None)
+        return None if best is None or 2 * best.mismatches < self.wrong else self.over_all(best.hypothesis)
+
     def restricted(self, conditions_of: Conditions) -> list[Finding]:
         """The hypotheses that explain many mismatches, each restricted to a condition that these fulfil and the cases
         that it would get wrong do not."""
@@ -348,7 +353,7 @@ def ranked_diagnosis(
     findings = [f for f in findings if f.explained > right]
     diagnosis = Diagnosis(len(cases), wrong, tuple(findings))
     if not findings:
-        return diagnosis
+        return replace(diagnosis, tried=len(search.tried), nearest=search.nearest())
     best, second = findings[0].hypothesis, diagnosis.runner_up
     refutes = (c for c in cases if second and not explains(second.hypothesis, c, comparator))
     refutation = next((c for c in refutes if explains(best, c, comparator)), None)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from softfloat_ref.diagnosis.findings import Diagnosis, Finding, Peeled
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
 from softfloat_ref.diagnosis.kinds import kind_of
+from softfloat_ref.diagnosis.unexplained import attempts
 from softfloat_ref.units import Unit
 
 ALSO: Final = 5  # other explanations shown
@@ -21,7 +22,7 @@ def lines(d: Diagnosis, unit: Unit) -> list[str]:
         return [*_several(d, d.several, unit), *_simplest(d, unit)]
     if not d.findings:
         none = f"no {kind_of(unit).tried} explains more cases than assuming no fault"
-        return [f"diagnosis: {none}", *_shared(d), *_simplest(d, unit)]
+        return [f"diagnosis: {none}", *_shared(d), *_known(d), *_simplest(d, unit), *_to_try(d, unit)]
     first, *others = d.best
     rows = [_headline(d), f"  {_share(first, d)}: {first.hypothesis.name}"]
     rows += [f"  equally possible: {f.hypothesis.name}" for f in _telling(first, others)[:ALSO]]
@@ -100,6 +101,25 @@ def _shared(d: Diagnosis) -> list[str]:
     return [f"  in all {d.wrong} mismatches, {d.shared.condition.text}; {right}"]
 
 
+def _known(d: Diagnosis) -> list[str]:
+    """What is known without an explanation: what wrong answers share, what comes near, and what was excluded."""
+    rows = list(d.facts)
+    if d.nearest is not None:
+        h, right = d.nearest.hypothesis, d.nearest.explained - d.nearest.mismatches
+        of = f"{d.nearest.mismatches} of the {d.wrong} wrong answers"
+        rows.append(
+            f"nearest: a device that {h.description} gives {of}, and errs in {d.examined - d.wrong - right} others"
+        )
+    if d.tried:
+        also = "each also where all mismatches have something in common"
+        rows.append(f"excluded: {d.tried} hypotheses, {also}; answers or flags of earlier or later operations")
+    return [f"  {row}" for row in rows]
+
+
+def _to_try(d: Diagnosis, unit: Unit) -> list[str]:
+    return [f"  to try: {text}" for text in attempts(d.wrong, d.facts, d.simplest, unit)]
+
+
 def _simplest(d: Diagnosis, unit: Unit) -> list[str]:
     if d.simplest is None:
         return []
@@ -132,6 +152,7 @@ def as_dict(d: Diagnosis, unit: Unit) -> dict[str, Any]:
         "in_common": d.codes or (d.shared and d.shared.condition.text) or None,
         "late": d.late,
         "repeats_alone": d.alone,
+        "known": list(d.facts),
         "simplest_mismatch": d.simplest
         and {"operands": [f"{x:x}" for x in d.simplest.inputs], "text": case_text(d.simplest, unit)},
     }

@@ -94,7 +94,7 @@ def _failing(
         wanted = expected(inputs)
         if wanted is None:
             continue
-        failing = AnsweredCase(inputs, comparator(wanted), got)
+        failing = comparator.case(inputs, wanted, got)
         if failing.agrees or not _alike(failing, case):
             continue
         output = explained(inputs) if explained is not None else None

@@ -92,7 +92,8 @@ def with_expected(
     results that the device does not have, for which `-` stands."""
     count, expected = len(unit.result_formats), line[unit.input_width :]
     dashes = [i for i, word in enumerate(words[:count]) if word == NO_RESULT]
-    free = [i for i in tolerance.left_out(unit, expected) if i < len(words)] if tolerance.any_elements else []
+    left_out = tolerance.left_out(unit, expected) if tolerance.any_elements else ()
+    free = [i for i in left_out if i < len(words) and code_or_none(words[i]) is None]
     shown = list(words)
     for i in (*dashes, *free):
         shown[i] = f"{expected[i]:x}"

@@ -121,6 +121,19 @@ class ComparisonOptions(TypedDict, total=False):
     where: str
 
 
+def judge_like(report: CheckReport) -> Judge:
+    """A judge that compares as the one of a report did."""
+    errors = report.errors
+    judge = Judge(
+        report.vectors,
+        shown=0,
+        limit=errors.limit if isinstance(errors, UlpErrors) else None,
+        kappa=errors.allowed if isinstance(errors, Kappas) else None,
+    )
+    judge.report.tolerance, judge.report.assumptions = report.tolerance, report.assumptions
+    return judge
+
+
 class Judge:
     """Compares answers one by one and keeps the report."""
 

@@ -23,7 +23,7 @@ from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.operations.on_codes import rank_of
-from softfloat_ref.rtl.tolerance import Tolerance
+from softfloat_ref.rtl.tolerance import CompareNan, Tolerance
 from softfloat_ref.testing.compare import FLAGS_ONLY, NO_NAN, Answer, code_texts
 from softfloat_ref.testing.ulp import FLAGS
 from softfloat_ref.units import Line, Unit
@@ -215,6 +215,12 @@ class KappaJudge:
             raise Error(f"--kappa-intervals is for functions of one operand; {op} takes {unit.operand_width} codes")
         self.errors = Kappas(unit, allowed, worst_count)
         self._formats = [f for f in formats if f is not None]
+
+    def allows(self, inputs: Line, expected: Sequence[int], got: Sequence[int], nan: CompareNan) -> bool:
+        """Whether results are right or have an allowed error. Counts nothing."""
+        limit = self.errors.allowed.limit
+        kappa = largest_kappa([kappa_of(*x) for x in zip(expected, got, self._formats, strict=True)])
+        return limit is None or (not math.isnan(kappa) and kappa <= limit)
 
     def kind(self, line: Line, answer: Answer, tolerance: Tolerance) -> tuple[str, str]:
         """The kind of mismatch of an answer ('' if it is allowed), and its kappa. Counts the case."""

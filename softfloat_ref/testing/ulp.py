@@ -34,7 +34,7 @@ from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INVALID
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Signature, unrounded
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.rtl.tolerance import Tolerance
+from softfloat_ref.rtl.tolerance import CompareNan, Tolerance
 from softfloat_ref.testing.compare import (
     FLAGS_ONLY,
     Answer,
@@ -255,6 +255,7 @@ class UlpJudge:
         self.out, self.policy = unit.out, unit.policy
         self.errors = UlpErrors(unit, limit, worst_count)
         self._target = target(self.out, self.policy)
+        self._exact_of: dict[Line, Sequence[Exact]] = {}  # of the cases of a diagnosis
         self._bits = 4 * self.out.precision + MORE_BITS
 
     def exact_results(self, inputs: Line) -> Sequence[Exact]:
@@ -278,6 +279,14 @@ class UlpJudge:
             return kind if worst.error is None else limit, ulp_text(worst.error)
         flags_differ = answer.flags is not None and (answer.flags ^ right) & FLAGS & tolerance.flags
         return FLAGS_ONLY if flags_differ else "", ulp_text(worst.error)
+
+    def allows(self, inputs: Line, expected: Sequence[int], got: Sequence[int], nan: CompareNan) -> bool:
+        """Whether results are right or have an allowed error. Counts nothing."""
+        if inputs not in self._exact_of:
+            self._exact_of[inputs] = self.exact_results(inputs)
+        rule = ComparisonRule(self.out, nan)
+        rows = zip(expected, got, self._exact_of[inputs], strict=True)
+        return not any(self.judge(x, y, exact, rule).wrong for x, y, exact in rows)
 
     def judge(self, expected: int, got: int, x: Exact, rule: ComparisonRule) -> Judged:
         """The error of an answer: `expected` is the policy's answer, x the exact result."""

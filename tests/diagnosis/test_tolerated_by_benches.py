@@ -89,7 +89,7 @@ def elements(digit: str, wrong: bool, first: int = 32) -> Device:
 
     def device(line: Line) -> dict[str, str]:
         scale, *codes = line[first:]
-        shown = digit * 128 if scale == 0xFF else "".join(digits(x, 4) for x in reversed(codes))
+        shown = digit * (128 // len(digit)) if scale == 0xFF else "".join(digits(x, 4) for x in reversed(codes))
         return {"scale": digits(scale + (wrong and scale != 0xFF and not scale & 1), 8), "elements": shown}
 
     return device
@@ -145,13 +145,13 @@ CASES = [
     (MUL, "lanes = 2\n", RESULT + 'flags = { flags = "4:0", merge = true }\n', merged, None),
     (BOTH, "", ANY_ABOVE, lambda wrong: above("0", wrong), None),
     (BOTH, "", ANY_ABOVE, lambda wrong: above("x", wrong), None),
-    (QUANTIZE, ANY_ELEMENTS, SCALED, lambda wrong: elements("1", wrong), None),
+    (QUANTIZE, ANY_ELEMENTS, SCALED, lambda wrong: elements("10", wrong), None),
     (QUANTIZE, ANY_ELEMENTS, SCALED, lambda wrong: elements("x", wrong), None),
-    (QUANTIZE_MODES, ANY_ELEMENTS, SCALED, lambda wrong: elements("1", wrong, 33), None),
+    (QUANTIZE_MODES, ANY_ELEMENTS, SCALED, lambda wrong: elements("10", wrong, 33), None),
     (QUANTIZE, 'ignore = ["elements"]\n', '[outputs]\nscale = "scale"\n',
      lambda wrong: only("scale", elements("x", wrong)), None),
     (QUANTIZE, 'ignore = ["scale"]\n', '[outputs]\nelements = "elements"\n',
-     lambda wrong: only("elements", elements("1", True)), None),
+     lambda wrong: only("elements", elements("10", True)), None),
 ]  # fmt: skip
 
 
