@@ -54,7 +54,7 @@ class CheckReport:
     """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
     each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
     several parts, a report for each, with its own cases. nan, flags: how NaNs were compared, and which flags.
-    any_elements: whether any elements were accepted where their scale is NaN."""
+    any_elements: whether any elements were accepted where their scale is NaN. whole: of a part, the unit."""
 
     vectors: VectorSet
     compared: int = 0
@@ -71,6 +71,7 @@ class CheckReport:
     nan: CompareNan = CompareNan.EXACT
     flags: int = MAX_FLAGS
     any_elements: bool = False
+    whole: Unit | None = None
 
     def note(self, line: Line, answer: Answer, kind: str, keep: bool = True, agrees: bool = False) -> None:
         """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
@@ -92,7 +93,7 @@ class CheckReport:
 
     def part(self, unit: Unit) -> CheckReport:
         if unit not in self.parts:
-            self.parts[unit] = CheckReport(VectorSet(unit, 1), nan=self.nan, flags=self.flags)
+            self.parts[unit] = CheckReport(VectorSet(unit, 1), nan=self.nan, flags=self.flags, whole=self.vectors.unit)
         return self.parts[unit]
 
     @property
