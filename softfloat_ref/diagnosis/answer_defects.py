@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Final
 
+from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.defects import answering
-from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
+from softfloat_ref.diagnosis.hypotheses import SHARE, Hypothesis, Model, WrongCode
 from softfloat_ref.diagnosis.rounding_defects import ZERO_DEFECTS
 from softfloat_ref.diagnosis.roundings import with_zero
 from softfloat_ref.oracle.codec import decoder
@@ -17,6 +20,8 @@ from softfloat_ref.oracle.operations.table import LETTERS
 from softfloat_ref.units import OperationUnit, Unit
 
 Change = Callable[[Sequence[int], int, int], tuple[int, int]]  # from operands, code and flags to code and flags
+_CONSTANTS: Final = 2  # wrong results that are tried
+_CONSTANT_SIZE: Final = 4  # so that every other hypothesis comes first
 Row = tuple[str, str, Change]  # a name, what such a device does, and how it changes the answer
 
 
@@ -33,6 +38,22 @@ def wire_defects(unit: Unit, under: Model | None = None) -> Iterator[Hypothesis]
     for name, text, change in _wires(unit.results[0].width):
         changed = answering(unit, lambda _, codes, change=change: (change(codes[0]), *codes[1:]), under)  # type: ignore[misc]
         yield Hypothesis(name, text, changed)
+
+
+def constant_results(unit: Unit, wrong: Sequence[WrongCode]) -> Iterator[Hypothesis]:
+    """The most frequent wrong results, given always, with the right sign: seldom the whole fault, but often what a
+    device gives under some condition."""
+    fmt = unit.result_formats[0]
+    if fmt is None:
+        return
+    mask = fmt.magnitude_mask
+    counted = Counter(x.got & mask for x in wrong if x.place == 0 and not x.got >> fmt.width)
+    for code, n in counted.most_common(_CONSTANTS):
+        if n >= FEWEST:
+            signed = ", with the right sign" if fmt.sign_bit else ""
+            changed = answering(unit, lambda _, codes, code=code: (codes[0] & ~mask | code, *codes[1:]))  # type: ignore[misc]
+            text = f"gives {fmt.hex(code)}{signed}"
+            yield Hypothesis(f"result {fmt.hex(code)}", text, changed, size=_CONSTANT_SIZE, share=SHARE)
 
 
 def _of_zeros(unit: OperationUnit, under: Model | None) -> Iterator[Row]:

@@ -11,8 +11,8 @@ from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.defects import defective, replaced, within
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
 from softfloat_ref.diagnosis.policy_space import ROUNDS
-from softfloat_ref.diagnosis.rounding_defects import stepped_defects
 from softfloat_ref.diagnosis.roundings import with_policy
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.approximation import Approximation, Part
 from softfloat_ref.oracle.approximation_steps import (

@@ -9,16 +9,19 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.defects import defective, replaced, within
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Output
-from softfloat_ref.diagnosis.operand_defects import narrow_defects, reading_defects, twin_elements, twins
-from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, VALUE_DEFECTS
+from softfloat_ref.diagnosis.format_defects import format_readings, other_elements, others
+from softfloat_ref.diagnosis.hypotheses import SHARE, AnsweredCase, Hypothesis, Output, wrong_codes
+from softfloat_ref.diagnosis.lane_defects import lane_defects, lanes_suggested_by
+from softfloat_ref.diagnosis.logarithm_defects import logarithm_defects
+from softfloat_ref.diagnosis.operand_defects import OF_SUBNORMALS, nan_readings, narrow_defects, reading_defects
+from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, VALUE_DEFECTS, RoundingDefect
 from softfloat_ref.diagnosis.roundings import to_format, with_policy
+from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32
 from softfloat_ref.oracle.blocks.quantize import (
     block_scale,
     flush,
-    lanes,
     scale_of,
     to_fp32,
     used_scale,
@@ -30,7 +33,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Overflow, Policy
 from softfloat_ref.oracle.rounding_steps import Destination, answer, destination, read, rounded
 from softfloat_ref.oracle.steps import Change, Function, Traced
-from softfloat_ref.units import DequantizeUnit, QuantizeUnit, SteppedUnit
+from softfloat_ref.units import DequantizeUnit, QuantizeUnit
 
 _ONE: Final = exact.finite(0, 1, 0)
 _ELEMENTS: Final = "elements"  # the part of a quantization in which elements are divided and rounded
@@ -42,29 +45,40 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     last = replaced(answer, lambda here, right, codes: right((*codes[1:], codes[0])))
     yield defective(unit, "scale last", "gives the scale after the elements, not before", last)
     yield from _scale_defects(unit)
-    for h, (_, text, twin) in zip(twin_elements(unit), twins(unit.block.element), strict=True):
-        yield h
+    yield from other_elements(unit)
+    for name, text, other in others(unit.block.element):
         text = f"has the right scale, and takes the elements' format for {text}"
-        kept = within(_ELEMENTS, to_format(lambda fmt, twin=twin: twin))  # type: ignore[misc]
-        yield defective(unit, f"{h.name}, scale kept", text, *kept)
+        kept = within(_ELEMENTS, to_format(lambda fmt, other=other: other))  # type: ignore[misc]
+        yield defective(unit, f"elements as {name}, scale kept", text, *kept, share=SHARE)
     yield from lane_defects(unit, unit.block.size)
     unflushed = replaced(flush, lambda here, right, values, profile: list(values))
-    of_subnormals = "subnormals with exponent 0", "subnormals as normal"
+    of_subnormals = [x for x in OF_SUBNORMALS if x != "subnormals flushed"]
     yield from reading_defects(unit, ", in its values", of_subnormals, more=[unflushed])
+    yield from format_readings(unit, unit.values, {f"{unit.values.name} values": ["values"]})
     yield from reading_defects(unit, ", in its values", ("sign ignored",))
     yield from narrow_defects(unit, Policy())
     if not unit.policy.flush_outputs:
         flushing = within(_ELEMENTS, with_policy(flush_outputs=True))
         yield defective(unit, "flush_outputs = on", "flushes tiny elements to zero", *flushing)
+    yield from _rounded_elements(unit, (x for x in ROUNDING_DEFECTS if not x.of_output and not x.only_flags))
+
+
+def _rounded_elements(unit: QuantizeUnit, rows: Iterable[RoundingDefect]) -> Iterator[Hypothesis]:
+    """The elements rounded with these defects."""
     to = destination(unit.block.element, unit.policy)
-    for row in ROUNDING_DEFECTS:
-        if not row.of_output and row.fits(to):
-            yield row.of(unit, _ELEMENTS, where=", in its elements")
+    return (row.of(unit, _ELEMENTS, where=", in its elements") for row in rows if row.fits(to))
 
 
 def suggested_by(unit: QuantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
     """Defects with a number that mismatches suggest: how far the scale is off, and the elements of a NaN scale."""
     scale, element = unit.block.scale, unit.block.element
+    wrong = wrong_codes(unit, cases)
+    rows = suggested_rows([x for x in wrong if x.place])
+    yield from _rounded_elements(unit, (x for x in rows if not x.only_flags))
+    yield from nan_readings(unit, wrong, ", in its values", ["values"])
+    yield from lanes_suggested_by(unit, cases, "values")
+    if not scale.mantissa_bits and any(abs(x.step) == 1 for x in wrong if not x.place):
+        yield from logarithm_defects(unit)
     for by, steps in usual(c.got[0] - c.expected[0] for c in cases):
         off = partial(_moved_by, by, scale=scale)
         both = replaced(block_scale, lambda here, right, *args, off=off: off(right(*args)))
@@ -72,9 +86,9 @@ def suggested_by(unit: QuantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[
         text = f"outputs a scale {steps}, but divides by the right one"
         yield defective(unit, f"scale byte {steps}", text, _scale_given(off), size=3)
     nan = scale.canonical_nan if scale.has_nan else -1
-    wrong = [c for c in cases if not c.agrees and c.expected[0] == nan == c.got[0]]
-    if wrong and len({x for c in wrong for x in c.got[1:]}) == 1:
-        code = wrong[0].got[1]
+    under_nan = [c for c in cases if not c.agrees and c.expected[0] == nan == c.got[0]]
+    if under_nan and len({x for c in under_nan for x in c.got[1:]}) == 1:
+        code = under_nan[0].got[1]
 
         def filled(here: Traced, right: Function, codes: Output) -> Output:
             return right((nan, *(code,) * (len(codes) - 1)) if codes[0] == nan else codes)  # type: ignore[no-any-return]
@@ -192,34 +206,16 @@ def _saturating(here: Traced, right: Function, x: Value, r: int, to: Destination
     return right(exact.inf(x.sign), 0, to.under(overflow=Overflow.SAT_FINITE))  # type: ignore[no-any-return]
 
 
-# -- lanes and values ------------------------------------------------------------------------------------------------
-
-
-def _lane_orders(size: int) -> Iterator[tuple[str, str, list[int]]]:
-    """Wrong orders of a block's lanes, each with a name and in words: the numbers of the lanes, as they come out."""
-    order, half = list(range(size)), size // 2
-    yield "lanes reversed", "has its lanes in reverse order", order[::-1]
-    yield "neighbours exchanged", "exchanges neighbouring lanes", [i ^ 1 if i ^ 1 < size else i for i in order]
-    yield "lanes one up", "has each element one lane too far up", [*order[-1:], *order[:-1]]
-    yield "lanes one down", "has each element one lane too far down", [*order[1:], *order[:1]]
-    interleaved = [i // 2 + half * (i % 2) if i < 2 * half else i for i in order]
-    yield "halves interleaved", "interleaves the two halves of the block", interleaved
-
-
-def lane_defects(unit: SteppedUnit, size: int) -> Iterator[Hypothesis]:
-    """Wrong orders of the lanes of a block."""
-    for name, text, order in _lane_orders(size):
-        reordered = replaced(lanes, lambda here, right, c, order=order: right(tuple(c[i] for i in order)))
-        yield defective(unit, name, text, reordered)
-
-
 # -- dequantization --------------------------------------------------------------------------------------------------
 
 
 def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     """Every listed defect that the dequantization can have."""
     scale, to = unit.block.scale, to_fp32(unit.profile.dequantize_overflow == "saturate")
-    yield from (row.of(unit) for row in (*VALUE_DEFECTS, *ROUNDING_DEFECTS) if row.fits(to))
+    yield from (row.of(unit) for row in (*VALUE_DEFECTS, *ROUNDING_DEFECTS) if row.fits(to) and not row.only_flags)
+    if unit.block.element.exponent_bits:
+        yield from reading_defects(unit, ", in its elements", parts=[_ELEMENTS], of=" of the elements")
+    yield from reading_defects(unit, ", in its scale", OF_SUBNORMALS, ["scale"], " of the scale")
     for by in ("+1", "-1"):
         off = _scale_read(partial(moved, int(by)))
         yield defective(unit, f"scale {by}", f"reads the scale one step off ({by})", *off)
@@ -231,7 +227,7 @@ def value_defects(unit: DequantizeUnit) -> Iterator[Hypothesis]:
     if scale.has_nan:
         number = _scale_read(lambda code, fmt: fmt.max_code if code == fmt.canonical_nan else code)
         yield defective(unit, "NaN scale a number", "treats the NaN of the scale as a number", *number)
-    yield from twin_elements(unit)
+    yield from other_elements(unit)
     yield from lane_defects(unit, unit.block.size)
 
 
@@ -248,12 +244,12 @@ def values_suggested_by(unit: DequantizeUnit, cases: Sequence[AnsweredCase]) -> 
         if abs(by) > 1:  # others are listed defects
             off = _scale_read(partial(moved, by))
             yield defective(unit, f"scale {steps}", f"reads the scale {steps}", *off, size=3)
-    wrong = {(i, x) for c in cases for i, (x, y) in enumerate(zip(c.got, c.expected, strict=True)) if x != y}
-    if len(wrong) == 1:
-        ((lane, code),) = wrong
-        stuck = replaced(answer, lambda here, right, codes: right((*codes[:lane], code, *codes[lane + 1 :])))
-        text = f"always gives {FP32.hex(code)} in lane {lane}"
-        yield defective(unit, f"lane {lane} = {FP32.hex(code)}", text, stuck)
+    to = to_fp32(unit.profile.dequantize_overflow == "saturate")
+    wrong = wrong_codes(unit, cases)
+    yield from (row.of(unit) for row in suggested_rows(wrong) if row.fits(to) and not row.only_flags)
+    for part in (_ELEMENTS, "scale"):
+        yield from nan_readings(unit, wrong, f", in its {part}", [part], f" of the {part}")
+    yield from lanes_suggested_by(unit, cases, _ELEMENTS)
 
 
 def binades_off(got: int, expected: int, fmt: Format) -> int:

@@ -27,9 +27,9 @@ EXAMINED: Final = 1 << 15  # cases on which the best hypotheses are run
 EXAMINED_WIDE: Final = 1 << 11  # for blocks and dot products
 
 
-def space_of(vectors: VectorSet) -> Space[Any]:
-    """The space of devices for a vector set."""
-    return kind_of(vectors.unit).space(vectors.source)
+def space_of(vectors: VectorSet, whole: Unit | None = None) -> Space[Any]:
+    """The space of devices for a vector set. whole: the unit of which its unit is a part."""
+    return kind_of(vectors.unit).space(vectors.source, whole)
 
 
 def cases_of(report: CheckReport, comparator: Comparator) -> list[AnsweredCase]:
@@ -56,8 +56,8 @@ def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | N
     unit = report.vectors.unit
     comparator = comparator_of(report)
     cases = cases_of(report, comparator)
-    conditions_of = partial(_conditions, kind_of(unit))
-    diagnosis = finished(examined(space_of(report.vectors), comparator, cases, conditions_of), cases, unit, comparator)
+    space, conditions_of = space_of(report.vectors, report.whole), partial(_conditions, kind_of(unit))
+    diagnosis = finished(examined(space, comparator, cases, conditions_of), cases, unit, comparator)
     if diagnosis.simplest is None or ask is None:
         return diagnosis
     try:

@@ -11,6 +11,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.literals import shortest
 
 FEWEST: Final = 3  # the fewest mismatches for which a common property is not chance
 _MOST_CONJOINED: Final = 3  # conditions in a conjunction
@@ -21,11 +22,13 @@ class CaseCondition(NamedTuple):
     """A property of a case, by its operands and the expected answer. text: for example "the result is negative".
 
     fitted: whether it was fitted to the mismatches, as a range or a conjunction: few of them are then no evidence.
+    fine: whether a reader would rather see another one, if that is as good.
     """
 
     text: str
     holds: Holds
     fitted: bool = False
+    fine: bool = False
 
     def both(self, other: CaseCondition) -> CaseCondition:
         """The conjunction of this and another condition."""
@@ -45,6 +48,8 @@ class Feature(NamedTuple):
     of: Callable[[Inputs, Output], int | str | None]
     text: Callable[[Any], str]
     ordered: bool = False  # whether a range of values is a property
+    fine: bool = False  # as for a condition
+    widest: int | None = None  # range that is a property
 
 
 def conditions(features: Iterable[Feature], cases: Sequence[AnsweredCase]) -> list[CaseCondition]:
@@ -61,7 +66,7 @@ def common(cases: Sequence[AnsweredCase], candidates: Sequence[CaseCondition]) -
     conjunction: CaseCondition | None = None
     left, start = right, len(right)
     for _ in range(_MOST_CONJOINED):
-        tried = [(x, [c for c in left if x.holds(c.inputs, c.expected)]) for x in candidates]
+        tried = [(x, [c for c in left if x.holds(c.inputs, c.expected)]) for x in candidates if not x.fine]
         best, remain = min(tried, key=lambda t: len(t[1]), default=(None, left))
         if best is None or 2 * len(remain) >= len(left):
             break
@@ -75,10 +80,13 @@ def _shared(feature: Feature, wrong: Sequence[AnsweredCase]) -> Iterator[CaseCon
         return
     if len(values) == 1:
         (value,) = values
-        yield CaseCondition(feature.text((value, value)), lambda i, e: feature.of(i, e) == value)
+        yield CaseCondition(feature.text((value, value)), lambda i, e: feature.of(i, e) == value, fine=feature.fine)
     elif feature.ordered:
-        low, high = min(values), max(values)  # type: ignore[type-var]
-        yield CaseCondition(feature.text((low, high)), partial(_within, feature, low, high), True)
+        low: Any = min(values)  # type: ignore[type-var]
+        high: Any = max(values)  # type: ignore[type-var]
+        if feature.widest is not None and high - low > feature.widest:
+            return
+        yield CaseCondition(feature.text((low, high)), partial(_within, feature, low, high), True, feature.fine)
 
 
 def _within(feature: Feature, low: Any, high: Any, inputs: Inputs, expected: Output) -> bool:
@@ -97,6 +105,21 @@ def of_code(fmt: Format, name: str, code: Callable[[Inputs, Output], int]) -> It
     yield Feature(lambda i, e: value(i, e).sign, lambda v: f"{name} is {'negative' if v[0] else 'positive'}")
     if not fmt.is_integer:
         yield Feature(lambda i, e: binade(value(i, e)), lambda v: between(name, *v), ordered=True)
+
+
+def of_magnitude(fmt: Format, name: str, code: Callable[[Inputs, Output], int]) -> Feature:
+    """The magnitude of a finite number, within a binade."""
+    decode, mask = decoder(fmt), fmt.magnitude_mask
+
+    def of(i: Inputs, e: Output) -> int | None:
+        x = code(i, e)
+        return x & mask if decode(x).kind == FINITE else None
+
+    def text(values: tuple[int, int]) -> str:
+        low, high = (shortest(decode(x)) for x in values)
+        return f"the magnitude of {name} is {low}" + (f" to {high}" if high != low else "")
+
+    return Feature(of, text, ordered=True, fine=True, widest=1 << fmt.mantissa_bits)
 
 
 def between(name: str, low: int, high: int) -> str:

@@ -161,10 +161,12 @@ class Faulty:
         return replace(self, changes=(*self.changes, *other.changes))
 
 
-def defective(unit: SteppedUnit, name: str, description: str, *changes: Change, size: int = 2) -> Hypothesis:
+def defective(
+    unit: SteppedUnit, name: str, description: str, *changes: Change, size: int = 2, share: float = 0.0
+) -> Hypothesis:
     """A unit with replaced steps, as a hypothesis. It may be offered where it changes nothing: one that equals the unit
     is never shown, and costs its time only."""
-    return Hypothesis(name, description, Faulty(unit, changes), size=size)
+    return Hypothesis(name, description, Faulty(unit, changes), size=size, share=share)
 
 
 def answering(unit: Any, change: Callable[[Inputs, Output], Output], under: Model | None = None) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, Final
@@ -12,10 +12,12 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.block_defects import binades_off, moved, usual
 from softfloat_ref.diagnosis.defects import defective, in_parts, replaced, within
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model
-from softfloat_ref.diagnosis.operand_defects import OPERAND_NAMES, TWINS, reading, reading_defects, twins
+from softfloat_ref.diagnosis.format_defects import others, siblings
+from softfloat_ref.diagnosis.hypotheses import SHARE, Hypothesis, Model, WrongCode
+from softfloat_ref.diagnosis.operand_defects import OF_SUBNORMALS, nan_readings, reading, reading_defects
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingDefect
 from softfloat_ref.diagnosis.roundings import with_policy, with_zero
+from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.diagnosis.sum_defects import sum_defects, wrapped_products
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.accumulate.dots import Operand, block_factor, in_order
@@ -29,7 +31,6 @@ from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import DotUnit
 
 _FORMATS: Final = ("fp16", "bf16", "tf32", "fp32", "fp64")
-_OF_SUBNORMALS: Final = [x for x in OPERAND_NAMES if "subnormals" in x]
 _LAST_ROUND: Final = re.compile(r"-> (\w+):(\w+)")
 
 
@@ -47,12 +48,12 @@ def dot_defects(unit: DotUnit, model_of: Callable[[DotUnit], Model]) -> Iterator
         yield defective(unit, f"zeros {shown}", f"gives {shown} for every zero", replaced(answer, signed))
 
 
-def product_defects(unit: DotUnit) -> Iterator[Hypothesis]:
-    """Those that each dot product of a matrix product can have, too."""
-    yield from _rounding_defects(unit)
+def product_defects(unit: DotUnit, flags: bool = True) -> Iterator[Hypothesis]:
+    """Those that each dot product of a matrix product can have, too. flags: whether it raises any."""
+    yield from _rounding_defects(unit, (x for x in (*ROUNDING_DEFECTS, *_POLICIES) if flags or not x.only_flags))
     yield from _lane_defects(unit)
     yield from _operand_defects(unit)
-    yield from _twin_elements(unit)
+    yield from _other_elements(unit)
     yield from _scale_defects(unit)
     yield from sum_defects(unit)
 
@@ -65,13 +66,13 @@ _POLICIES: Final = (
 )
 
 
-def _rounding_defects(unit: DotUnit) -> Iterator[Hypothesis]:
+def _rounding_defects(unit: DotUnit, rows: Iterable[RoundingDefect]) -> Iterator[Hypothesis]:
     rounds = [x for x in walk(unit.accumulator.root) if isinstance(x, Round)]
     of = {"sums": "of its sums"} if len(rounds) > 1 else {"sums": "of the sum"}
     if len(rounds) > 1:
         of = {"inner": "of inner sums", "last": "of the last sum", **of}
     destinations = [_destination(unit, x) for x in rounds]
-    for row in (*ROUNDING_DEFECTS, *_POLICIES):
+    for row in rows:
         if not row.of_output and any(map(row.fits, destinations)):
             for part, shown in of.items():
                 yield row.guarded.of(unit, part, f" {shown}", f", in the rounding {shown}")
@@ -182,7 +183,7 @@ _SIDES: Final = {"ab": "", "a": " of a", "b": " of b"}
 
 def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
     for sides, of in _SIDES.items():
-        yield from reading_defects(unit, f", in its elements{of}", _OF_SUBNORMALS, sides, of=of)
+        yield from reading_defects(unit, f", in its elements{of}", OF_SUBNORMALS, sides, of=of)
         doubled = in_parts(sides, reading(_doubled))
         text = f"uses the exponent field{of} unadjusted, so that normal elements count twice relative to subnormal ones"
         yield defective(unit, f"normals x2{of}", text, *doubled)
@@ -191,27 +192,31 @@ def _operand_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         yield defective(unit, f"normals x2{of}, products wrap", text, *doubled, wraps)
 
 
-def _twin_elements(unit: DotUnit) -> Iterator[Hypothesis]:
-    """Elements read as in their format's twin, on both sides or on one."""
-    formats = dict(zip("ab", unit.setting.formats, strict=True))
-    for (sides, of), name in product(_SIDES.items(), TWINS):
-        of_side = {side: {x.name: x for x in twins(formats[side])}.get(name) for side in sides}
-        known = {side: x for side, x in of_side.items() if x is not None}
-        if len(known) < len(sides):
-            continue
-        decoders = {side: unit.accumulator.decoder(x.fmt) for side, x in known.items()}
-        changes = (c for side, decode in decoders.items() for c in within(side, [_read_by(decode)]))
-        text = f"takes the format of the elements{of} for {known[sides[0]].difference}"
-        yield defective(unit, f"elements{of} as {name}", text, *changes)
+def _other_elements(unit: DotUnit) -> Iterator[Hypothesis]:
+    """Elements read as in another format, on both sides or on one."""
+    known = {side: {x.name: x for x in others(f)} for side, f in zip("ab", unit.setting.formats, strict=True)}
+    for sides, of in _SIDES.items():
+        for name in (x for x in known[sides[0]] if x in known[sides[-1]]):
+            try:
+                decoders = {side: unit.accumulator.decoder(known[side][name].fmt) for side in sides}
+            except Error:
+                continue
+            changes = (c for side, decode in decoders.items() for c in within(side, [_read_by(decode)]))
+            text = f"takes the format of the elements{of} for {known[sides[0]][name].difference}"
+            yield defective(unit, f"elements{of} as {name}", text, *changes, share=SHARE)
 
 
 def _read_by(other: Decode) -> Change:
     return replaced(read, lambda here, right, code, decode, fmt: right(code, other, fmt))
 
 
-def dot_suggested_by(unit: DotUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-    """A scale off by the number of binades that most wrong results are off."""
-    for by, steps in usual(binades_off(c.got[0], c.expected[0], unit.out) for c in cases if not c.agrees):
+def dot_suggested_by(unit: DotUnit, wrong: Sequence[WrongCode], flags: bool = True) -> Iterator[Hypothesis]:
+    """What the wrong results suggest: roundings, operands that make a NaN, and a scale off by the number of binades
+    that most results are off."""
+    yield from _rounding_defects(unit, (x for x in suggested_rows(wrong) if flags or not x.only_flags))
+    for sides, of in _SIDES.items():
+        yield from nan_readings(unit, wrong, f", in its elements{of}", sides, of)
+    for by, steps in usual(binades_off(x.got, x.expected, unit.out) for x in wrong):
         for side in "ab":
             if (scale := getattr(getattr(unit, side), "scale", None)) is not None:
                 off = _scales(side, partial(moved, by, scale=scale))
@@ -235,6 +240,13 @@ def _scale_defects(unit: DotUnit) -> Iterator[Hypothesis]:
         one = scale.bias << scale.mantissa_bits
         ignored = _scales(side, lambda s, one=one: one)  # type: ignore[misc]
         yield defective(unit, f"scale of {side} ignored", f"ignores the scale of {side}", *ignored)
+        for name, text, other in siblings(scale):
+            taken = replaced(
+                block_factor,
+                lambda here, right, x, at, other=other: right(dataclasses.replace(x, scale_fmt=other), at),
+            )
+            text = f"reads the scale of {side} as {text}"
+            yield defective(unit, f"scale of {side} as {name}", text, *within(side, [taken]), share=SHARE)
 
 
 def _one_more(side: str, scale: Format) -> Change:

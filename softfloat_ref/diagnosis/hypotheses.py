@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decoder
@@ -14,6 +15,8 @@ from softfloat_ref.testing.kappa import KappaJudge
 from softfloat_ref.testing.ulp import FLAGS, UlpJudge
 from softfloat_ref.units import Unit
 
+SHARE: Final = 0.25  # of some mismatches: for hypotheses that are many, or fitted to the mismatches
+_MOST_SEEN: Final = 1 << 11  # mismatches in which wrong codes are looked for
 Inputs = Sequence[int]
 Output = tuple[int, ...]  # the codes of the results, then flags if the unit has any
 Model = Callable[[Inputs], Output | None]  # None: no answer is defined for these operands
@@ -25,7 +28,8 @@ class Hypothesis(NamedTuple):
     size: twice the number of choices that differ from the expected; among equals, smaller comes first. kind: policy,
     profile, accumulator or defect. also: other answers that such a device may give, if it is free to choose.
     evidence: the number of mismatches to explain before it is reported without "perhaps". unit: that such a device is,
-    if it is a right one of another policy, profile, accumulator or rule.
+    if it is a right one of another policy, profile, accumulator or rule. share: the share of some mismatches that it
+    must explain to be tried on more; by default, one of them.
     """
 
     name: str
@@ -36,6 +40,7 @@ class Hypothesis(NamedTuple):
     also: Callable[[Inputs], Iterable[Output]] | None = None
     evidence: int = 3
     unit: Unit | None = None
+    share: float = 0.0
 
 
 class AnsweredCase(NamedTuple):
@@ -51,6 +56,32 @@ class AnsweredCase(NamedTuple):
     def agrees(self) -> bool:
         """Whether the device was right."""
         return self.expected == self.got
+
+
+class WrongCode(NamedTuple):
+    """A code that a device got wrong, of a format; place: which code of the answer it is."""
+
+    expected: int
+    got: int
+    fmt: Format
+    place: int
+
+    @property
+    def step(self) -> int:
+        """By how many codes the magnitude is off; 0 if the sign is wrong, or the code is too wide."""
+        mask = self.fmt.magnitude_mask
+        return 0 if (self.expected ^ self.got) & ~mask else (self.got & mask) - (self.expected & mask)
+
+
+def wrong_codes(unit: Unit, cases: Sequence[AnsweredCase]) -> list[WrongCode]:
+    """The wrong codes of numbers in the first mismatches of some cases."""
+    wrong = islice((c for c in cases if not c.agrees), _MOST_SEEN)
+    return [
+        WrongCode(x, y, fmt, i)
+        for c in wrong
+        for i, (x, y, fmt) in enumerate(zip(c.expected, c.got, unit.result_formats, strict=False))
+        if x != y and fmt is not None
+    ]
 
 
 class Comparator(NamedTuple):

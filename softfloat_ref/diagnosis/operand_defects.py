@@ -1,16 +1,15 @@
-"""Defects of operands: how their codes are read, and formats that are taken for each other."""
+"""Defects of operands: how their codes are read."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from softfloat_ref.diagnosis.defects import Faulty, defective, in_parts, replaced
-from softfloat_ref.diagnosis.hypotheses import Hypothesis
+from softfloat_ref.diagnosis.defects import defective, in_parts, replaced
+from softfloat_ref.diagnosis.hypotheses import SHARE, Hypothesis, WrongCode
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Decoder, decoder, encoder
-from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.exact import FINITE, INF, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding_steps import read
@@ -18,6 +17,7 @@ from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import SteppedUnit
 
 ValueChange = Callable[[int, Value, Format], Value]  # from a code, its value and its format
+ClassTest = Callable[[int, Value, Format], bool]  # the same
 
 
 def reading(change_of: ValueChange) -> Change:
@@ -49,17 +49,33 @@ def _scaled(x: Value, places: int) -> Value:
     return x._replace(exponent=x.exponent + places) if x.significand else x
 
 
-def _hidden_bit(code: int, x: Value, fmt: Format) -> Value:
-    """Subnormal operands (not zero) read as normal ones: a leading one, and the exponent of field 0."""
-    if not _is_subnormal(code, fmt) or not x.significand:
-        return x
-    return exact.finite(x.sign, x.significand | 1 << fmt.mantissa_bits, x.exponent - 1)
+def _leading_one(exponent: int, zeros: bool) -> ValueChange:
+    """Subnormal operands read with a leading one, and zeros, too. exponent: the field that they are taken to have."""
+
+    def change(code: int, x: Value, fmt: Format) -> Value:
+        one, fraction = 1 << fmt.mantissa_bits, code & (1 << fmt.mantissa_bits) - 1
+        if not _is_subnormal(code, fmt) or not fmt.exponent_bits or not (x.significand or zeros):
+            return x
+        return exact.finite(x.sign, fraction | one, exponent - fmt.bias - fmt.mantissa_bits)
+
+    return change
 
 
 OPERAND_DEFECTS: Final[tuple[tuple[str, str, ValueChange], ...]] = (
     ("subnormals flushed", "treats subnormals as zero", _flushed),
     ("subnormals with exponent 0", "gives subnormals the exponent 0 in place of 1", _low_exponent),
-    ("subnormals as normal", "treats subnormals as normal numbers, with a leading one", _hidden_bit),
+    ("subnormals as normal", "treats subnormals as normal numbers, with a leading one", _leading_one(0, False)),
+    (
+        "subnormals as normal, exponent 1",
+        "gives subnormals a leading one, and the exponent 1",
+        _leading_one(1, False),
+    ),
+    ("leading one always", "reads every number with a leading one, subnormals and zeros too", _leading_one(0, True)),
+    (
+        "leading one always, exponent 1",
+        "reads every number with a leading one, subnormals and zeros too, with the exponent 1",
+        _leading_one(1, True),
+    ),
     ("exponent one high", "reads the exponent one too high", lambda code, x, fmt: _scaled(x, 1)),
     ("exponent one low", "reads the exponent one too low", lambda code, x, fmt: _scaled(x, -1)),
     (
@@ -71,6 +87,7 @@ OPERAND_DEFECTS: Final[tuple[tuple[str, str, ValueChange], ...]] = (
     ("sign inverted", "inverts the sign", lambda code, x, fmt: x._replace(sign=1 - x.sign)),
 )
 OPERAND_NAMES: Final = tuple(name for name, *_ in OPERAND_DEFECTS)
+OF_SUBNORMALS: Final = tuple(x for x in OPERAND_NAMES if x.startswith(("subnormals", "leading one")))
 NARROW: Final = ("bf16", "fp16")
 
 
@@ -106,38 +123,43 @@ def rounded_to(name: str, policy: Policy) -> Callable[[Value], Value]:
     return lambda x: back(first(x, 0)[0])
 
 
-# -- formats that differ only in their special codes, and are taken for each other -------------------------------------
+# -- operands that make a NaN ------------------------------------------------------------------------------------------
 
-_WIDEST_BITS: Final = 8  # bits of formats that have twins in use
-_KINDS: Final = (
-    ("its IEEE twin", "with the codes of the largest exponent for Inf and NaN", "ieee", True, "inf"),
-    ("its fn twin", "without Inf, and with NaN only at the largest code", "top", False, "nan"),
-    ("its finite twin", "without Inf and NaN", "none", False, "max"),
+# Kinds of operands, and which codes they are.
+OPERAND_CLASSES: Final[tuple[tuple[str, ClassTest], ...]] = (
+    ("subnormals", lambda code, x, fmt: x.kind == FINITE and x.significand > 0 and _is_subnormal(code, fmt)),
+    ("zeros", lambda code, x, fmt: x.is_zero),
+    ("subnormals and zeros", lambda code, x, fmt: x.kind == FINITE and _is_subnormal(code, fmt)),
+    ("infinities", lambda code, x, fmt: x.kind == INF),
 )
-TWINS: Final = tuple(name for name, *_ in _KINDS)
 
 
-class Twin(NamedTuple):
-    """A format with other special codes. difference: how it differs."""
-
-    name: str
-    difference: str
-    fmt: Format
+def unexpected_nan(wrong: Sequence[WrongCode]) -> bool:
+    """Whether a wrong code is a NaN where none is expected."""
+    return any(x.fmt.is_nan(x.got) and not x.fmt.is_nan(x.expected) for x in wrong)
 
 
-def twins(fmt: Format) -> Iterator[Twin]:
-    """The formats of the same fields with other special codes."""
-    if fmt.width > _WIDEST_BITS or not fmt.exponent_bits or fmt.p3109 or not fmt.zero or fmt.nan == "negative-zero":
+def nan_readings(
+    unit: SteppedUnit, wrong: Sequence[WrongCode], where: str, parts: Sequence[object] = (), of: str = ""
+) -> Iterator[Hypothesis]:
+    """Operands of one kind taken for NaNs, quiet or signalling ones, if the device gives NaNs where none is expected.
+
+    parts, of, where: as for `reading_defects`.
+    """
+    if not unexpected_nan(wrong):
         return
-    for name, difference, nan, infinity, overflow in _KINDS:
-        if nan != fmt.nan:
-            fields = {"nan": nan, "infinity": infinity, "overflow": overflow, "signaling": False}
-            twin = dataclasses.replace(fmt, name=f"{fmt.name}-{nan}", **fields)  # type: ignore[arg-type]
-            yield Twin(name, f"{name}, {difference}", twin)
+    for name, holds in OPERAND_CLASSES:
+        for loud in (False, True):
+            changes = in_parts(parts, _as_nan(holds, loud))
+            kind = "signalling NaNs" if loud else "NaNs"
+            yield defective(unit, f"{name} as {kind}{of}", f"takes {name} for {kind}{where}", *changes, share=SHARE)
 
 
-def twin_elements(unit: Any) -> Iterator[Hypothesis]:
-    """Elements of blocks taken for the format's twin, in everything that the unit does."""
-    for name, text, twin in twins(unit.block.element):
-        other = dataclasses.replace(unit, block=dataclasses.replace(unit.block, element=twin))
-        yield Hypothesis(f"elements as {name}", f"takes the elements' format for {text}", Faulty(other))
+def _as_nan(holds: ClassTest, loud: bool) -> Change:
+    nan = exact.GENERATED._replace(signaling=loud)
+
+    def wrong(here: Traced, right: Function, code: int, decode: Decoder, fmt: Format) -> Value:
+        x = right(code, decode, fmt)
+        return nan if holds(code, x, fmt) else x
+
+    return replaced(read, wrong)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 from typing import Final
 
 from softfloat_ref.base.errors import Error
-from softfloat_ref.diagnosis.answer_defects import answer_defects
-from softfloat_ref.diagnosis.defects import Faulty, defective, flags_kept, in_parts, replaced
-from softfloat_ref.diagnosis.function_defects import function_defects
-from softfloat_ref.diagnosis.hypotheses import Hypothesis
-from softfloat_ref.diagnosis.operand_defects import OPERAND_NAMES, reading_defects, twins
+from softfloat_ref.diagnosis.answer_defects import answer_defects, constant_results
+from softfloat_ref.diagnosis.defects import Faulty, defective, replaced
+from softfloat_ref.diagnosis.function_defects import function_defects, function_suggested_by
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes
 from softfloat_ref.diagnosis.operation_models import (
     ONE,
     Values,
@@ -24,10 +23,12 @@ from softfloat_ref.diagnosis.operation_models import (
     other_operands,
     wrong_result,
 )
+from softfloat_ref.diagnosis.operation_operands import nan_operands, operand_defects, taken_defects
 from softfloat_ref.diagnosis.random_defects import random_defects
-from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS
+from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingDefect
+from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import Decoder, decoder, encoder
+from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
@@ -51,8 +52,7 @@ def operation_defects(unit: OperationUnit, source: str = "") -> Iterator[Hypothe
     operation = unit.signature.operation
     if operation.result == "float":
         yield from _rounding_defects(unit)
-        yield from _operand_defects(unit)
-        yield from _twin_operands(unit)
+        yield from operand_defects(unit)
     if (formula := operation.formula) is not None:
         if len(formula.terms) == 2 and all(len(term.factors) == 1 for term in formula.terms):
             yield from _alignment_defects(unit, formula)
@@ -66,7 +66,7 @@ def operation_defects(unit: OperationUnit, source: str = "") -> Iterator[Hypothe
     if unit.policy.random_count:
         yield from random_defects(unit, source)
     yield from _other_operations(unit)
-    yield from _taken_defects(unit)
+    yield from taken_defects(unit)
 
 
 def _appended_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
@@ -89,57 +89,24 @@ def _appended_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
         yield defective(unit, name, text, changed)
 
 
-# -- rounding, operands ----------------------------------------------------------------------------------------------
+# -- rounding --------------------------------------------------------------------------------------------------------
 
 
-def _rounding_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
+def _rounding_defects(unit: OperationUnit, rows: Iterable[RoundingDefect] = ROUNDING_DEFECTS) -> Iterator[Hypothesis]:
     to, conversion = destination(unit.out, unit.policy), unit.signature.operation.is_conversion
-    for row in ROUNDING_DEFECTS:
+    for row in rows:
         if row.fits(to) and not (row.via and conversion and always_exact(unit.formats[0], row.via)):
             yield row.of(unit)
 
 
-def _operand_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
-    for letter, fmt in zip(LETTERS, unit.formats, strict=False):
-        if fmt.is_integer or fmt.twos_complement:
-            continue
-        names = [x for x in OPERAND_NAMES if fmt.subnormals == "gradual" or "subnormal" not in x]
-        of, where = (f" of {letter}", f" in operand {letter}") if len(unit.formats) > 1 else ("", "")
-        for h in reading_defects(unit, where, names, letter, of=of):
-            yield h
-            if h.name.startswith("subnormals flushed"):
-                yield flags_kept(h)
-
-
-def _twin_operands(unit: OperationUnit) -> Iterator[Hypothesis]:
-    """All operands of a format read as in its twin."""
-    for fmt in dict.fromkeys(unit.formats):
-        for name, text, twin in twins(fmt):
-            letters = [x for x, f in zip(LETTERS, unit.formats, strict=False) if f == fmt]
-            changes = in_parts(letters, replaced(read, partial(_read_as, decoder(twin))))
-            yield defective(unit, f"{fmt.name} operands as {name}", f"reads {fmt.name} as {text}", *changes)
-
-
-def _read_as(other: Decoder, here: Traced, right: Function, code: int, decode: Decoder, fmt: Format) -> Value:
-    """Codes read by another decoder, where it gives another kind of value."""
-    x, y = right(code, decode, fmt), other(code)
-    return x if x.kind == y.kind else y
-
-
-def _taken_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
-    """Another operand, or zero, taken for an operand: for operations of several operands of one format.
-
-    Such a device is seldom wrong in all cases: it selects the operand by mistake under some condition.
-    """
-    arity = len(unit.formats)
-    for i, fmt in enumerate(unit.formats):
-        if arity > 1 and fmt.zero:
-            text = f"takes zero for operand {LETTERS[i]}"
-            yield defective(unit, f"zero for {LETTERS[i]}", text, *other_operands((i, None)))
-    for i, j in permutations(range(arity), 2):
-        if unit.formats[i] == unit.formats[j]:
-            text = f"takes operand {LETTERS[j]} for operand {LETTERS[i]}"
-            yield defective(unit, f"{LETTERS[j]} for {LETTERS[i]}", text, *other_operands((i, j)))
+def operation_suggested_by(unit: OperationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+    """Defects that the mismatches suggest."""
+    yield from function_suggested_by(unit, cases)
+    wrong = wrong_codes(unit, cases)
+    yield from constant_results(unit, wrong)
+    if unit.signature.operation.result == "float" and appended_zeros(unit.signature, unit.policy) is None:
+        yield from _rounding_defects(unit, suggested_rows(wrong))
+        yield from nan_operands(unit, wrong)
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------

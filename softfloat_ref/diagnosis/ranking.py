@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, Generic, TypeVar
 
 from softfloat_ref.diagnosis.conditions import CaseCondition
 from softfloat_ref.diagnosis.defects import Faulty, where
 from softfloat_ref.diagnosis.findings import FEWEST_CASES, WHERE, Diagnosis, Finding
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.lane_conditions import Lanes, restricted_to_lanes
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
 from softfloat_ref.units import Unit
 
@@ -93,7 +94,7 @@ class Search(Generic[P]):
         """
         wrong, right = self.few[: self.wrong], self.few[self.wrong :]
         probes = spread_out(wrong, _PROBES)
-        if wrong and not any(explains(h, c, self.comparator) for c in probes):
+        if wrong and not self._may_be(h, probes):
             return None
         mismatches = count = sum(explains(h, c, self.comparator) for c in wrong)
         for left, c in zip(range(len(right), 0, -1), right, strict=True):
@@ -101,6 +102,16 @@ class Search(Generic[P]):
                 break
             count += explains(h, c, self.comparator)
         return Finding(h, count, mismatches)
+
+    def _may_be(self, h: Hypothesis, probes: Sequence[AnsweredCase]) -> bool:
+        """Whether the hypothesis explains its share of some mismatches."""
+        needed, left = max(1, int(h.share * len(probes))), len(probes)
+        for c in probes:
+            needed -= explains(h, c, self.comparator)
+            left -= 1
+            if not 0 < needed <= left:
+                break
+        return needed <= 0
 
     def try_all(self, hypotheses: Iterable[Hypothesis | None]) -> None:
         """Score hypotheses that have not been scored yet."""
@@ -261,7 +272,16 @@ class Search(Generic[P]):
             for held, x in under.items():
                 scored.append((sum(held) - len(explained), h.size, len(scored), h, x))
         top = sorted(scored, key=lambda t: t[:3])[:FINALISTS]
-        return [self._restricted_to(x, h, right) for *_, h, x in top]
+        return [self._restricted_to(x, h, right) for *_, h, x in top] + self._restricted_to_lanes(right)
+
+    def _restricted_to_lanes(self, right: Model) -> list[Finding]:
+        """Hypotheses of some lanes of the result only, over all cases."""
+        lanes = Lanes.of(self.space.unit) if len(self.comparator.formats) > 1 else None
+        if lanes is None:
+            return []
+        points = (h for p in self.points.values() if (h := hypothesis(self.space, p)) is not None)
+        tried = (form for h in chain(self._defects(), points) for form in self._forms(h))
+        return [self.over_all(h) for h in restricted_to_lanes(tried, lanes, right, self.few, self.comparator)]
 
     def _restricted_to(self, x: CaseCondition, h: Hypothesis, right: Model) -> Finding:
         """A hypothesis restricted to a condition, over all cases: where that does not hold, the device is right."""

@@ -1,17 +1,16 @@
-"""Defects of a rounding, and of the operands read before it: a unit has each wherever its steps round or read.
+"""Defects of a rounding: a unit has each wherever its steps round.
 
 A row says which steps are replaced; the wrong roundings are in roundings.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.defects import defective, replaced, within
+from softfloat_ref.diagnosis.format_defects import TWINS, twins
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
-from softfloat_ref.diagnosis.operand_defects import TWINS, reading_defects, twins
 from softfloat_ref.diagnosis.roundings import (
     Coded,
     carry_lost,
@@ -50,10 +49,9 @@ from softfloat_ref.oracle.rounding_steps import (
     magnitude,
     overflow,
     place,
-    read,
     rounded,
 )
-from softfloat_ref.oracle.steps import Change, Function, Plan, Traced, recording
+from softfloat_ref.oracle.steps import Change, Function, Plan, Traced
 from softfloat_ref.units import SteppedUnit
 
 
@@ -61,7 +59,8 @@ class RoundingDefect(NamedTuple):
     """A row of the table: a name, what such a device does, the steps that it does otherwise, and for which formats and
     policies that is a defect.
 
-    size: as for a hypothesis. via: the format that it rounds to first; not a defect if that represents every operand.
+    size, share: as for a hypothesis. via: the format that it rounds to first; not a defect if that represents every
+    operand.
     """
 
     name: str
@@ -70,6 +69,12 @@ class RoundingDefect(NamedTuple):
     fits: Callable[[Destination], bool] = lambda to: True
     size: int = 2
     via: Format | None = None
+    share: float = 0.0
+
+    @property
+    def only_flags(self) -> bool:
+        """Whether another defect gives the same results, with other flags."""
+        return self.name.endswith(" kept") and not self.name.startswith("FTZ")
 
     @property
     def of_output(self) -> bool:
@@ -79,7 +84,7 @@ class RoundingDefect(NamedTuple):
     def of(self, unit: SteppedUnit, part: str = "", name: str = "", where: str = "") -> Hypothesis:
         """A unit with the defect, in a part of its computation. name, where: follow its name and its description."""
         changes = within(part, self.changes) if part else self.changes
-        return defective(unit, self.name + name, self.description + where, *changes, size=self.size)
+        return defective(unit, self.name + name, self.description + where, *changes, size=self.size, share=self.share)
 
     @property
     def guarded(self) -> RoundingDefect:
@@ -106,13 +111,14 @@ class RoundingDefect(NamedTuple):
         return lambda x, random_bits: Traced(plan)(rounded, x, random_bits, to)
 
 
-def _plain(to: Destination) -> bool:
+def plain(to: Destination) -> bool:
     """Whether the format's codes are a significand cut at the last bit: no two's complement, no gap at zero."""
     return not to.fmt.twos_complement and not to.fmt.gap and to.fmt.zero
 
 
-def _not_random(to: Destination) -> bool:
-    return _plain(to) and not to.policy.random_count
+def not_random(to: Destination) -> bool:
+    """Whether a last bit is decided by the discarded bits alone."""
+    return plain(to) and not to.policy.random_count
 
 
 def _gradual(to: Destination) -> bool:
@@ -134,27 +140,28 @@ def _twin(name: str) -> Callable[[Format], Format | None]:
     return lambda to: next((x.fmt for x in twins(to) if x.name == name), None)
 
 
+def rounded_first(wide: Format) -> Callable[[Destination], bool]:
+    """Whether a rounding may go through a wider format first."""
+    return lambda to: not_random(to) and wide.mantissa_bits > to.fmt.mantissa_bits and wide != to.fmt
+
+
 def _double(name: str, and_next_code: bool) -> RoundingDefect:
     """Rounding twice. and_next_code: and overflows get the code after the largest."""
     wide = CATALOGUE[name]
-
-    def fits(to: Destination) -> bool:
-        wider = wide.mantissa_bits > to.fmt.mantissa_bits and wide != to.fmt
-        return _not_random(to) and wider and (not and_next_code or has_another_next_code(to))
-
+    may_be = rounded_first(wide)
     more = rounding(next_code) if and_next_code else ()
     return _Row(
         f"double rounding via {name}" + ", overflow to the next code" * and_next_code,
         f"rounds to {name} first, then again" + ", and gives overflows the code after the largest" * and_next_code,
         (*more, *rounding(through(wide))),
-        fits,
+        lambda to: may_be(to) and (not and_next_code or has_another_next_code(to)),
         via=wide,
     )
 
 
 _Row = RoundingDefect
 _USUAL_STICKY_BITS: Final = 4  # largest number of bits in a shortened sticky bit; with more, few cases differ
-_WIDER_FORMATS: Final = ("fp16", "bf16", "fp32", "fp64")
+WIDER_FORMATS: Final = ("fp16", "bf16", "fp32", "fp64")
 WRAPS: Final = _Row("integer wraps", "wraps integers that do not fit", rounding(wrapped_around), is_narrow_integer)
 # A name, what such a device does with the sign of zero results, and their sign; None: the other one.
 ZERO_DEFECTS: Final = (
@@ -168,26 +175,26 @@ ROUNDING_DEFECTS: Final = (
         "sticky dropped",
         "has no sticky bit: bits below the guard bit are lost",
         on_bits(lambda p: (p.guard, 0)),
-        _not_random,
+        not_random,
     ),
     _Row(
         "sticky dropped, inexact kept",
         "rounds without a sticky bit",
         on_bits(lambda p: (p.guard, 0), True),
-        _not_random,
+        not_random,
     ),
     *(
         _Row(
             f"sticky of {n} bits",
             f"looks at only {n} bit{'s' * (n > 1)} below the guard bit",
             on_bits(first_bits(n)),
-            _not_random,
+            not_random,
             2 + (n > _USUAL_STICKY_BITS),
         )
         for n in range(1, 11)
     ),
     *(
-        _Row(f"guard one bit low{more}", "uses the guard bit one place too low", on_bits(*bits), _not_random)
+        _Row(f"guard one bit low{more}", "uses the guard bit one place too low", on_bits(*bits), not_random)
         for more, bits in (
             ("", (guard_low,)),
             (", flags kept", (guard_low, True)),
@@ -198,14 +205,14 @@ ROUNDING_DEFECTS: Final = (
         "guard one bit high",
         "uses the last kept bit as the guard bit",
         on_bits(lambda p: (p.kept & 1, p.guard | p.sticky), True),
-        _not_random,
+        not_random,
     ),
-    _Row("carry lost", "drops the carry of rounding into the exponent", (replaced(magnitude, carry_lost),), _plain),
+    _Row("carry lost", "drops the carry of rounding into the exponent", (replaced(magnitude, carry_lost()),), plain),
     _Row(
         "overflow before rounding",
         "detects overflow before it rounds",
         (replaced(overflow, overflow_early, place),),
-        _plain,
+        plain,
     ),
     _Row(
         "stored-normal underflow",
@@ -218,7 +225,7 @@ ROUNDING_DEFECTS: Final = (
             f"subnormal results {name}",
             f"shifts subnormal results one place too {word}",
             scaled(places, only_tiny=True),
-            lambda to: _plain(to) and to.fmt.has_normals,
+            lambda to: plain(to) and to.fmt.has_normals,
         )
         for name, word, places in (("x2", "few", 1), ("/2", "many", -1))
     ),
@@ -266,7 +273,7 @@ ROUNDING_DEFECTS: Final = (
         )
         for name, text, sign in ZERO_DEFECTS
     ),
-    *(_double(wide, and_next_code) for and_next_code in (False, True) for wide in _WIDER_FORMATS),
+    *(_double(wide, and_next_code) for and_next_code in (False, True) for wide in WIDER_FORMATS),
     *(_as_format(name, _of_width(fmt)) for name, fmt in CATALOGUE.items()),
     *(_as_format(name, _twin(name)) for name in TWINS),
 )
@@ -278,33 +285,3 @@ VALUE_DEFECTS: Final = (
     ),
     _Row("flush_outputs = on", "flushes subnormal values to zero", with_policy(flush_outputs=True)),
 )
-
-
-# -- of a unit's steps alone -----------------------------------------------------------------------------------------
-
-_TRIED_CODES: Final = (0, 1)  # codes of all inputs of a case by which the steps of a unit are seen
-
-
-def stepped_defects(unit: SteppedUnit) -> Iterator[Hypothesis]:
-    """The defects that each step of the unit may have, wherever it does it."""
-    run = _recorded(unit)
-    if run is None:
-        return
-    destinations = {id(x.args[2]): x.args[2] for x in run.all(rounded)}.values()
-    for row in ROUNDING_DEFECTS:
-        if any(map(row.fits, destinations)):
-            yield row.guarded.of(unit)
-    if any(True for _ in run.all(read)):
-        yield from reading_defects(unit, ", in its operands")
-
-
-def _recorded(unit: SteppedUnit) -> Traced | None:
-    """A run of the first such case that has an answer."""
-    for code in _TRIED_CODES:
-        run = recording()
-        try:
-            unit.answered(run, (code,) * unit.input_width)
-        except Error:
-            continue
-        return run
-    return None

@@ -15,7 +15,8 @@ from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, INF, Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import Format, get_format
-from softfloat_ref.oracle.rounding import Target
+from softfloat_ref.oracle.policies import parse_rounding
+from softfloat_ref.oracle.rounding import Target, round_to_unit
 from softfloat_ref.oracle.rounding_steps import Destination, Place, destination, place, place_of, rounded
 from softfloat_ref.oracle.steps import Change, Function, Plan, Traced
 
@@ -76,9 +77,9 @@ def on_bits(bits: Callable[[Place], tuple[int, int]], flags_kept: bool = False) 
     return rounding(wrong)
 
 
-def first_bits(count: int) -> Callable[[Place], tuple[int, int]]:
-    """`count` sticky bits. A number below all of them still sets one, because shifters stop at their maximum."""
-    return lambda p: (p.guard, p.any(2, count + 1) | int(p.kept == 0))
+def first_bits(count: int, stops: bool = True) -> Callable[[Place], tuple[int, int]]:
+    """`count` sticky bits. stops: a number below all of them still sets one, because shifters stop at their maximum."""
+    return lambda p: (p.guard, p.any(2, count + 1) | int(stops and p.kept == 0))
 
 
 def guard_low(p: Place) -> tuple[int, int]:
@@ -91,18 +92,61 @@ def guard_low_held(p: Place) -> tuple[int, int]:
     return (1, 1) if not p.kept and not p.guard else guard_low(p)
 
 
-def through(wide: Format) -> Function:
-    """Rounding to a wider format first, then to this one."""
+def through(wide: Format, first: str = "") -> Function:
+    """Rounding to a wider format first, then to this one. first: the first rounding, if it is another one."""
     back = decoder(wide)
 
     def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
         if x.kind != FINITE:
             return right(x, r, to)  # type: ignore[no-any-return]
-        code, flags = to.to(wide).encode(x, 0)
+        between = to.to(wide)
+        code, flags = (between.under(rounding=first) if first else between).encode(x, 0)
         last, more = right(back(code), 0, to)
         return last, flags | more
 
     return wrong
+
+
+def at_bits(more: int, first: str = "", then: str = "") -> Function:
+    """Rounding to `more` bits beyond the format's precision first, with any exponent, then to the format. first, then:
+    the two roundings, where they are others."""
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        if x.kind != FINITE or not x.significand:
+            return right(x, r, to)  # type: ignore[no-any-return]
+        unit, length = exact.top(x) - to.fmt.mantissa_bits - more, x.significand.bit_length()
+        mode, wide = parse_rounding(first) if first else to.policy.rounding, x.significand << 1 | x.sticky
+        kept, lossy = round_to_unit(x.sign, wide, x.exponent - 1 - unit, length + 1, mode, 0, 0)
+        last, flags = right(exact.finite(x.sign, kept, unit), r, to.under(rounding=then) if then else to)
+        return last, flags | (INEXACT if lossy else 0)
+
+    return wrong
+
+
+def flags_of_right(wrong: Function) -> Function:
+    """A wrong rounding with the right flags, but for overflow."""
+
+    def kept(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        code, flags = wrong(here, right, x, r, to)
+        return code, right(x, r, to)[1] & ~OVERFLOW | flags & OVERFLOW
+
+    return kept
+
+
+def flags_given(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """The flags of the right rounding, whatever the steps inside it do."""
+    return right(x, r, to)[0], to.encode(x, r)[1]
+
+
+def ties_odd(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """Ties to odd, with the right flags."""
+    if x.kind != FINITE or not x.significand:
+        return right(x, r, to)  # type: ignore[no-any-return]
+    p = place_of(x, 0, to.target)
+    if not p.guard or p.sticky:
+        return right(x, r, to)  # type: ignore[no-any-return]
+    even = not (p.code if to.target.code_parity else p.kept) & 1
+    return right(x, r, to.under(rounding="rna" if even else "rhz"))  # type: ignore[no-any-return]
 
 
 def rounded_away(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
@@ -113,12 +157,22 @@ def rounded_away(here: Traced, right: Function, x: Value, r: int, to: Destinatio
 # -- the carry and the ends of the range -----------------------------------------------------------------------------
 
 
-def carry_lost(here: Traced, right: Function, p: Place, up: bool, t: Target) -> int:
-    """Magnitudes whose carry goes into the exponent stay in their binade."""
-    mask = (1 << t.mantissa_bits) - 1
-    lost = p.code & ~mask
-    carries = up and not (p.code + 1) & mask and p.code <= t.max_code + 1
-    return lost if carries and lost <= t.max_code else right(p, up, t)
+def carry_lost(bits: int = 0) -> Function:
+    """Magnitudes lose the carry of rounding beyond some low bits, by default beyond the fraction."""
+
+    def wrong(here: Traced, right: Function, p: Place, up: bool, t: Target) -> int:
+        mask = (1 << (bits or t.mantissa_bits)) - 1
+        lost = p.code & ~mask
+        carries = up and not (p.code + 1) & mask and p.code <= t.max_code + 1
+        return lost if carries and lost <= t.max_code else right(p, up, t)
+
+    return wrong
+
+
+def increment_dropped(bits: int) -> Function:
+    """Magnitudes whose low bits are ones are not rounded up."""
+    mask = (1 << bits) - 1
+    return lambda here, right, p, up, t: right(p, up and p.code & mask != mask, t)
 
 
 def overflow_early(here: Traced, right: Function, negative: int, code: int, t: Target) -> bool:

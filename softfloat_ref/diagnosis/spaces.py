@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Model, expected_model
-from softfloat_ref.diagnosis.rounding_defects import stepped_defects
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects, stepped_suggested_by
 from softfloat_ref.oracle.policies import rounding_name
 from softfloat_ref.units import SteppedUnit
 
@@ -107,8 +107,15 @@ class Space(Generic[P]):
         return stepped_defects(unit) if isinstance(unit, SteppedUnit) else iter(())
 
     def suggested(self, point: P, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        """Defects with a number that the mismatches of some cases suggest, of a device that is otherwise this point."""
-        return iter(())
+        """Defects that the mismatches of some cases suggest, of a device that is otherwise this point."""
+        try:
+            return self.suggested_of(self.unit_of(point), cases)
+        except Error:
+            return iter(())
+
+    def suggested_of(self, unit: Any, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        """Those of a unit of this space; by default, of its steps."""
+        return stepped_suggested_by(unit, cases) if isinstance(unit, SteppedUnit) else iter(())
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         """The listed defects of only the answer, for a device that otherwise follows `under`; by default, those of the

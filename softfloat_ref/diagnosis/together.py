@@ -44,7 +44,7 @@ def _of_family(reports: Sequence[CheckReport]) -> dict[Unit, Diagnosis | None]:
     own = [cases_of(r, comparator) for r, comparator in zip(reports, comparators, strict=True)]
     joined = [c._replace(inputs=(i, *c.inputs)) for i, some in enumerate(own) for c in some]
     joined = sorted(joined, key=lambda c: c.agrees)
-    space = FamilySpace.of(units)
+    space = FamilySpace.of(units, reports[0].whole)
     together = examined(space, comparators[0], joined, partial(_conditions, units))
     diagnoses: dict[Unit, Diagnosis | None] = {}
     for i, (report, cases) in enumerate(zip(reports, own, strict=True)):
@@ -130,9 +130,9 @@ class FamilySpace(Space[str]):
     known: tuple[dict[str, Any], ...] = field(default=(), compare=False)  # each space's points, by their names
 
     @staticmethod
-    def of(units: Sequence[Unit]) -> FamilySpace:
-        """The units' spaces as one."""
-        spaces = tuple(kind_of(unit).space() for unit in units)
+    def of(units: Sequence[Unit], whole: Unit | None = None) -> FamilySpace:
+        """The units' spaces as one. whole: the unit of which they are parts."""
+        spaces = tuple(kind_of(unit).space(whole=whole) for unit in units)
         return FamilySpace(units[0], "", spaces, tuple({} for _ in spaces))
 
     @cached_property

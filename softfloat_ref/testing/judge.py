@@ -56,7 +56,7 @@ class CheckReport:
     each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
     several parts, a report for each, with its own cases. tolerance: what was compared, and how; assumptions: those of
     the port map of a bench, in whose log they stand. within: the range of the operands, of the set and of this check,
-    if there is one; left_out: cases outside of it, which were not compared."""
+    if there is one; left_out: cases outside of it, which were not compared. whole: of a part, the unit."""
 
     vectors: VectorSet
     compared: int = 0
@@ -74,6 +74,7 @@ class CheckReport:
     assumptions: PortAssumptions = field(default_factory=PortAssumptions)
     within: OperandRange | None = None
     left_out: int = 0
+    whole: Unit | None = None
 
     def note(self, line: Line, answer: Answer, kind: str, keep: bool = True, agrees: bool = False) -> None:
         """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
@@ -99,7 +100,7 @@ class CheckReport:
 
     def part(self, unit: Unit) -> CheckReport:
         if unit not in self.parts:
-            self.parts[unit] = CheckReport(VectorSet(unit, 1), tolerance=self.tolerance)
+            self.parts[unit] = CheckReport(VectorSet(unit, 1), tolerance=self.tolerance, whole=self.vectors.unit)
         return self.parts[unit]
 
     @property

@@ -34,14 +34,18 @@ class OwnCase(NamedTuple):
 
 
 class MismatchView:
-    """The mismatches of a unit. around: the kinds of mismatches in what surrounds the parts, such as padding; outside:
-    those of them with which the part itself is right."""
+    """The mismatches of a unit. outside: the kinds of mismatches in what surrounds the parts with which the part itself
+    is right."""
 
-    around: ClassVar[frozenset[str]] = frozenset()
     outside: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, unit: Unit) -> None:
         self.unit: Any = unit
+
+    @property
+    def around(self) -> frozenset[str]:
+        """The kinds of mismatches in what surrounds the parts, such as padding."""
+        return frozenset()
 
     def check(self) -> None:
         """Raise Error for a unit whose answers cannot be compared."""

@@ -9,9 +9,9 @@ from diagnosing import defect, diagnosis, names
 
 from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.asking import ask_model
+from softfloat_ref.diagnosis.format_defects import twins
 from softfloat_ref.diagnosis.hypotheses import Inputs, Output
 from softfloat_ref.diagnosis.kinds import confirming, examiner
-from softfloat_ref.diagnosis.operand_defects import twins
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format

@@ -12,6 +12,7 @@ from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs,
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, register
 from softfloat_ref.diagnosis.kinds.operation import EXHAUSTIVE_BITS
 from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.diagnosis.stepped_defects import stepped_suggested_by
 from softfloat_ref.units import ApproximationUnit
 
 
@@ -24,8 +25,9 @@ class ApproximationSpace(Space[ApproximationUnit]):
     def defects_of(self, unit: ApproximationUnit) -> Iterator[Hypothesis]:
         return approximation_defects(unit)
 
-    def suggested(self, point: ApproximationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        return entries_suggested_by(point, cases)
+    def suggested_of(self, unit: ApproximationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        yield from entries_suggested_by(unit, cases)
+        yield from stepped_suggested_by(unit, cases)
 
 
 @register(ApproximationUnit)

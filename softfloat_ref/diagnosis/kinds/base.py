@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.diagnosis.candidates import Question
-from softfloat_ref.diagnosis.conditions import Feature, of_code
+from softfloat_ref.diagnosis.conditions import Feature, of_code, of_magnitude
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Inputs, Output
 from softfloat_ref.diagnosis.identify import Examiner
 from softfloat_ref.diagnosis.spaces import Space
@@ -42,8 +42,8 @@ class DiagnosedKind:
 
     # -- what may be wrong ---------------------------------------------------------------------------------------------
 
-    def space(self, source: str = "") -> Space[Any]:
-        """The space of possible devices. source: the random source, if known."""
+    def space(self, source: str = "", whole: Unit | None = None) -> Space[Any]:
+        """The space of possible devices. source: the random source, if known; whole: the unit of which it is a part."""
         return self.choices(self.unit, source)
 
     def features(self) -> Iterator[Feature]:
@@ -62,6 +62,8 @@ class DiagnosedKind:
             if f.fmt is not None and f.lanes == 1:
                 name = "the operand" if operands == 1 else field_words(f)
                 yield from of_code(f.fmt, name, lambda i, e, at=at: i[at])  # type: ignore[misc]
+                if f.fmt.sign_bit and not f.fmt.twos_complement:
+                    yield of_magnitude(f.fmt, name, lambda i, e, at=at: i[at])  # type: ignore[misc]
 
     @property
     def family(self) -> Hashable:

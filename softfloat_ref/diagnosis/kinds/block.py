@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.diagnosis.block_defects import offset_text
-from softfloat_ref.diagnosis.conditions import FEWEST, Feature, kind
+from softfloat_ref.diagnosis.conditions import FEWEST, kind
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Inputs
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, sparse
 from softfloat_ref.oracle.codec import decoder
@@ -21,9 +21,6 @@ class DiagnosedBlock(DiagnosedKind):
     tried: ClassVar[str] = "policy, profile, accumulator or listed defect"
     scales: ClassVar[int] = 0
     unit: Any
-
-    def features(self) -> Iterator[Feature]:
-        return iter(())
 
     def of_codes(self, cases: Sequence[AnsweredCase]) -> str:
         formats = self.unit.result_formats

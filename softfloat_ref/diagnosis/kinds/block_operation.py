@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Final
 
-from softfloat_ref.diagnosis.block_defects import lane_defects
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced, within
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
+from softfloat_ref.diagnosis.lane_defects import lane_defects
 from softfloat_ref.diagnosis.policy_space import PolicySpace
-from softfloat_ref.diagnosis.rounding_defects import stepped_defects
 from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.evaluation import divided
 from softfloat_ref.oracle.blocks.quantize import used_scale

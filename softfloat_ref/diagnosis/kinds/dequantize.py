@@ -72,8 +72,8 @@ class DequantizeSpace(Space[Profile]):
     def defects_of(self, unit: DequantizeUnit) -> Iterator[Hypothesis]:
         return value_defects(unit)
 
-    def suggested(self, point: Profile, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        return values_suggested_by(self.unit_of(point), cases)
+    def suggested_of(self, unit: DequantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return values_suggested_by(unit, cases)
 
 
 @register(DequantizeUnit)

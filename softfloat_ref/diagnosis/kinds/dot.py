@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.diagnosis.answer_defects import constant_results
 from softfloat_ref.diagnosis.conditions import Feature, of_code
 from softfloat_ref.diagnosis.defects import Faulty
 from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by, product_defects
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output, wrong_codes
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
+from softfloat_ref.diagnosis.lane_defects import lanes_suggested_by
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
 from softfloat_ref.oracle.accumulate.dots import accumulate, products
@@ -112,8 +114,11 @@ class AccumulatorSpace(Space[Accumulator]):
     def size(self, point: Accumulator) -> int:
         return 2 * self.text(point).count(", ") + 2 * int(point != self.base)
 
-    def suggested(self, point: Accumulator, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        return dot_suggested_by(self.unit_of(point), cases)
+    def suggested_of(self, unit: DotUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        wrong = wrong_codes(unit, cases)
+        yield from dot_suggested_by(unit, wrong)
+        if not unit.steps:
+            yield from constant_results(unit, wrong)
 
     def defects_of(self, unit: DotUnit) -> Iterator[Hypothesis]:
         return dot_defects(unit, self.model_of)
@@ -159,9 +164,16 @@ class MatmulSpace(Space[Accumulator]):
         return Faulty(unit)
 
     def defects_of(self, unit: MatmulUnit) -> Iterator[Hypothesis]:
-        for h in product_defects(unit.dot):
-            if isinstance(h.model, Faulty):
-                yield h._replace(model=replace(h.model, unit=unit))
+        return _of_each(unit, product_defects(unit.dot, flags=False))
+
+    def suggested_of(self, unit: MatmulUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        yield from _of_each(unit, dot_suggested_by(unit.dot, wrong_codes(unit, cases), flags=False))
+        yield from lanes_suggested_by(unit, cases)
+
+
+def _of_each(unit: MatmulUnit, defects: Iterable[Hypothesis]) -> Iterator[Hypothesis]:
+    """Defects of a dot product, as those of each in a matrix product."""
+    return (h._replace(model=replace(h.model, unit=unit)) for h in defects if isinstance(h.model, Faulty))
 
 
 @register(DotUnit)

@@ -13,31 +13,33 @@ from softfloat_ref.diagnosis.answer_defects import answer_defects
 from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.conditions import Feature, between, binade
 from softfloat_ref.diagnosis.defects import Faulty
-from softfloat_ref.diagnosis.function_defects import function_suggested_by
+from softfloat_ref.diagnosis.exchanged_operations import exchanged
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, code_text, register
-from softfloat_ref.diagnosis.operation_defects import operation_defects
+from softfloat_ref.diagnosis.operation_defects import operation_defects, operation_suggested_by
 from softfloat_ref.diagnosis.operation_models import always_exact
 from softfloat_ref.diagnosis.policy_space import PolicySpace, ends_of
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder, target
-from softfloat_ref.oracle.exact import GENERATED, NAN, Value
+from softfloat_ref.oracle.exact import FINITE, GENERATED, NAN, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import context, evaluator
 from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD
 from softfloat_ref.oracle.operations.table import LETTERS
 from softfloat_ref.oracle.policies import Overflow, Policy, rounding_name
 from softfloat_ref.oracle.rounding import goes_beyond
-from softfloat_ref.units import OperationUnit
+from softfloat_ref.units import OperationUnit, Unit
 
 EXHAUSTIVE_BITS: Final = 16
 
 
 @dataclass(frozen=True)
 class OperationSpace(PolicySpace):
-    """The policies of an operation."""
+    """The policies of an operation. whole: the mixed unit of which it is a part."""
+
+    whole: Unit | None = None
 
     @property
     def _has_specials(self) -> bool:
@@ -55,10 +57,11 @@ class OperationSpace(PolicySpace):
         return behaviour(self.unit_of(point))
 
     def defects_of(self, unit: OperationUnit) -> Iterator[Hypothesis]:
-        return operation_defects(unit, self.source)
+        yield from operation_defects(unit, self.source)
+        yield from exchanged(self.whole, unit)
 
-    def suggested(self, point: Policy, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        return function_suggested_by(self.unit_of(point), cases)
+    def suggested_of(self, unit: OperationUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return operation_suggested_by(unit, cases)
 
     def answer_defects(self, under: Model) -> Iterator[Hypothesis]:
         return answer_defects(self.unit_of(self.base), under)
@@ -76,10 +79,14 @@ class DiagnosedOperation(DiagnosedKind):
         yield from super().features()
         yield from self._before_rounding()
         yield from self._signs()
+        yield Feature(self._all_finite, lambda _: "no operand is infinity or NaN")
         formats = self.unit.formats
         if len(formats) > 1 and len(set(formats[:2])) == 1:
             mask = formats[0].magnitude_mask
             yield Feature(lambda i, e: (i[0] & mask) == (i[1] & mask) or None, lambda _: "a and b have one magnitude")
+
+    def space(self, source: str = "", whole: Unit | None = None) -> OperationSpace:
+        return OperationSpace(self.unit, source, whole=whole)
 
     @property
     def family(self) -> Hashable:
@@ -94,6 +101,10 @@ class DiagnosedOperation(DiagnosedKind):
             yield Feature(partial(_odd_signs, self.unit.formats, (i, j)), partial(_of_signs, name))
         if self.unit.signature.operation.formula == MULTIPLY_ADD and len(signed) == len(self.unit.formats):
             yield Feature(partial(_odd_signs, self.unit.formats, signed), partial(_of_signs, "product and addend"))
+
+    def _all_finite(self, inputs: Inputs, _: Output) -> int | None:
+        decoders = map(decoder, self.unit.formats)
+        return all(d(x).kind == FINITE for d, x in zip(decoders, inputs, strict=False)) or None
 
     def _before_rounding(self) -> Iterator[Feature]:
         """The binade of the exact result, which rounding up may leave."""

@@ -94,8 +94,8 @@ class ProfileSpace(ChoiceSpace[Profile]):
     def sentence(self, own: Mapping[str, str]) -> str:
         return "quantizes with " + ", ".join(f"{k} = {v}" for k, v in own.items())
 
-    def suggested(self, point: Profile, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
-        return suggested_by(self.unit_of(point), cases)
+    def suggested_of(self, unit: QuantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
+        return suggested_by(unit, cases)
 
     def defects_of(self, unit: QuantizeUnit) -> Iterator[Hypothesis]:
         return block_defects(unit)

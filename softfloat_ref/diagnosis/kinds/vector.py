@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from softfloat_ref.diagnosis.block_defects import lane_defects
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Model
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
+from softfloat_ref.diagnosis.lane_defects import lane_defects
 from softfloat_ref.diagnosis.policy_space import PolicySpace, ends_of
-from softfloat_ref.diagnosis.rounding_defects import stepped_defects
 from softfloat_ref.diagnosis.spaces import Space
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle.codec import target
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.steps import Change, Function, Traced

@@ -1,0 +1,137 @@
+"""Wrong roundings that the mismatches suggest: results one code off, or off by the carry of some low bits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from softfloat_ref.diagnosis.conditions import FEWEST
+from softfloat_ref.diagnosis.defects import replaced
+from softfloat_ref.diagnosis.hypotheses import SHARE, WrongCode
+from softfloat_ref.diagnosis.rounding_defects import WIDER_FORMATS, RoundingDefect, not_random, plain, rounded_first
+from softfloat_ref.diagnosis.roundings import (
+    at_bits,
+    carry_lost,
+    first_bits,
+    flags_given,
+    flags_of_right,
+    increment_dropped,
+    on_bits,
+    rounding,
+    through,
+    ties_odd,
+)
+from softfloat_ref.oracle.exact import trailing_zeros
+from softfloat_ref.oracle.formats import CATALOGUE
+from softfloat_ref.oracle.policies import ROUNDINGS, parse_rounding, rounding_name
+from softfloat_ref.oracle.rounding_steps import Destination, magnitude
+from softfloat_ref.oracle.steps import Function
+
+_SHARE_BESIDE: Final = 0.5  # of the mismatches that such a defect must explain
+_STICKY_BITS: Final = range(1, 11)
+_MORE_BITS: Final = range(1, 13)  # beyond the format's precision, to which a device may round first
+_FIRST: Final = tuple(name for name in ROUNDINGS if not parse_rounding(name).stochastic)
+_FIRST_AT_BITS: Final = ("", "rna")  # to so many bits: by rtz, that is a short sticky bit
+
+
+def suggested_rows(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
+    """The defects that the wrong codes suggest."""
+    yield from (row._replace(share=SHARE) for row in _short_carries(wrong))
+    if sum(abs(x.step) == 1 for x in wrong) >= FEWEST:
+        yield from _beside_rows()
+
+
+def _short_carries(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
+    """Carry chains as long as results are off."""
+    below = [(-x.step, trailing_zeros(x.expected & x.fmt.magnitude_mask)) for x in wrong if x.step < 0 and x.expected]
+    lost = Counter(trailing_zeros(by) for by, zeros in below if by > 1 and by & by - 1 == 0 and 1 << zeros >= by)
+    for k, n in lost.most_common(2):
+        if n >= FEWEST:
+            text = f"drops the carry of rounding after {k} bit{'s' * (k > 1)}"
+            yield from _of_magnitude(f"carry lost after {k} bits", text, carry_lost(k), k + 1)
+    dropped = Counter(zeros for by, zeros in below if by == 1)
+    if sum(dropped.values()) < FEWEST:
+        return
+    for k in sorted({min(dropped), dropped.most_common(1)[0][0]}):
+        if k:
+            text = f"does not round up where the last {f'{k} kept bits are ones' if k > 1 else 'kept bit is one'}"
+            yield from _of_magnitude(f"increment dropped after {k} ones", text, increment_dropped(k), k)
+
+
+def _of_magnitude(name: str, text: str, wrong: Function, bits: int) -> Iterator[RoundingDefect]:
+    """A wrong magnitude, in formats with so many bits of fraction, with the flags that follow from it or right ones."""
+
+    def fits(to: Destination) -> bool:
+        return plain(to) and bits <= to.fmt.mantissa_bits
+
+    changed = replaced(magnitude, wrong)
+    yield RoundingDefect(name, text, (changed,), fits)
+    more = f"{text}, but raises the right flags"
+    yield RoundingDefect(f"{name}, flags kept", more, (changed, *rounding(flags_given)), fits, 3)
+
+
+# -- results one code off ----------------------------------------------------------------------------------------------
+
+
+@cache
+def _beside_rows() -> tuple[RoundingDefect, ...]:
+    rows = *_ties(), *_subnormals_twice(), *_double_roundings()
+    return tuple(row._replace(share=_SHARE_BESIDE) for row in rows)
+
+
+def _ties() -> Iterator[RoundingDefect]:
+    for n in _STICKY_BITS:
+        text = f"decides by only {n} bit{'s' * (n > 1)} below the guard bit"
+        for more, stops in (("", True), (", also of tiny numbers", False)):
+            bits = on_bits(first_bits(n, stops), True)
+            yield RoundingDefect(f"sticky of {n} bits, inexact kept{more}", f"{text}{more}", bits, not_random, 3)
+    text = "rounds ties to odd"
+    yield RoundingDefect("ties to odd", text, rounding(ties_odd), lambda to: rounding_name(to.policy.rounding) == "rne")
+
+
+def _gradual(to: Destination) -> bool:
+    return not_random(to) and to.fmt.subnormals == "gradual" and to.fmt.has_normals
+
+
+def _subnormals_twice() -> Iterator[RoundingDefect]:
+    """Results rounded to the precision of normal numbers, and, where they are subnormal, again."""
+    rows = (
+        ("rounded twice", "rounds subnormal results at full precision first, then again", at_bits(0)),
+        ("rounded, then cut", "rounds subnormal results at full precision, then cuts them", at_bits(0, then="rtz")),
+        ("cut, then rounded", "cuts subnormal results to full precision, then rounds them", at_bits(0, "rtz")),
+    )
+    for name, text, wrong in rows:
+        yield from _with_flags(f"subnormal results {name}", text, wrong)
+
+
+def _with_flags(name: str, text: str, wrong: Function) -> Iterator[RoundingDefect]:
+    yield RoundingDefect(name, text, rounding(wrong), _gradual)
+    more = f"{text}, but raises the right flags"
+    yield RoundingDefect(f"{name}, flags kept", more, rounding(flags_of_right(wrong)), _gradual, 3)
+
+
+def _double_roundings() -> Iterator[RoundingDefect]:
+    """Through a wider format or a longer significand, where the first rounding is another one."""
+    for name in WIDER_FORMATS:
+        wide = CATALOGUE[name]
+        may_be = rounded_first(wide)
+        for first in _FIRST:
+            yield RoundingDefect(
+                f"double rounding via {name}, first {first}",
+                f"rounds to {name} by {first} first, then to its format",
+                rounding(through(wide, first)),
+                lambda to, first=first, may_be=may_be: may_be(to) and to.policy.rounding != parse_rounding(first),  # type: ignore[misc]
+                via=wide,
+            )
+    for more in _MORE_BITS:
+        for first in _FIRST_AT_BITS:
+            by = f" by {first}" * bool(first)
+            yield RoundingDefect(
+                f"double rounding at p+{more} bits{f', first {first}' * bool(first)}",
+                f"rounds to {more} bit{'s' * (more > 1)} more{by} first, then again",
+                rounding(at_bits(more, first)),
+                lambda to, first=first: not_random(to) and not (first and to.policy.rounding == parse_rounding(first)),  # type: ignore[misc]
+                3,
+            )
