@@ -14,6 +14,7 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.bundle import FLAG_NAMES, Bundle, LineField, Wire, ones, piece_range
+from softfloat_ref.rtl.constants import constant_operands
 from softfloat_ref.rtl.handshake import PARTNERS, HandshakeSignal
 from softfloat_ref.rtl.port_map import ControlPort, DataPort, PortMap
 
@@ -183,6 +184,18 @@ def _check_ignored(ports: PortMap, fields: Sequence[LineField]) -> None:
             raise unknown("field to ignore", name, names)
 
 
+def check_ignored_operands(manifest: Mapping[str, Any], ports: PortMap) -> None:
+    """Raise Error for an operand that a port map ignores, though it is not the same in all vectors."""
+    operands = {f.name for f in line_fields(manifest) if f.role in ("operand", "random")}.intersection(ports.ignore)
+    for name in operands - constant_operands(VectorSet.from_dict(manifest["set"])).keys() if operands else ():
+        raise Error(f"ignore = [{name!r}]: these vectors have many values of {name}; {_without(name)}")
+
+
+def _without(name: str) -> str:
+    """What to do for a module without an operand."""
+    return f"if the module takes it as 0, generate vectors with --where '{name} = 0x0'"
+
+
 def _check_valids(ports: PortMap, fields: Sequence[LineField], stimulus: Bundle) -> None:
     """With valids for operands, each operand has one."""
     groups = ports.handshake.operands
@@ -212,6 +225,8 @@ def _check_carried(ports: PortMap, fields: Sequence[LineField]) -> None:
         if f.role in ("control", "intermediate") or f.name in ports.ignore:
             continue
         if not carried[f.name]:
+            if f.role in ("operand", "random"):
+                raise Error(f"no port carries {f.name}; {_without(f.name)}, and set ignore = [{f.name!r}]")
             raise Error(f"no port carries {f.name}; if the module does not have it, set ignore = [{f.name!r}]")
         if carried[f.name] != ones(f.size):
             missing = [i for i in range(f.size) if not carried[f.name] >> i & 1]

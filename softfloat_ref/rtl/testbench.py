@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from softfloat_ref.rtl.assumptions import PortAssumptions
-from softfloat_ref.rtl.binding import Bound, Controls, bind, connections, flag_mask, signal_name, signal_text
+from softfloat_ref.rtl.binding import (
+    Bound,
+    Controls,
+    bind,
+    check_ignored_operands,
+    connections,
+    flag_mask,
+    signal_name,
+    signal_text,
+)
 from softfloat_ref.rtl.bundle import ALL_FLAGS, BitMove, Wire
 from softfloat_ref.rtl.module_ports import bit_literal, instance, string_literal
 from softfloat_ref.rtl.port_map import DataPort, PortMap
@@ -49,6 +58,7 @@ def bench_text(
     ports and vectors do not fit.
     """
     bound = bind(manifest, controls, ports)
+    check_ignored_operands(manifest, ports)
     return fill_template(
         "bench.sv",
         source=" ".join(source.split()),

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benches import text_of
 from test_draft import design
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import toml_value
+from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.draft import draft
@@ -238,3 +240,65 @@ def test_controls_that_are_asked_for(bits: str, message: str, tmp_path: Path) ->
     name, value = bits.split()[-1], {"value": 1, "width": {"[2:0]": 3, "[1:0]": 2}.get(bits.split()[0], 1)}
     assert ports_of(head, None, tmp_path)[name]
     assert ports_of(head, set_of("add"), tmp_path, f"inputs.{name}={toml_value(value)}")[name] == value
+
+
+# -- operands that a module does not have ------------------------------------------------------------------------------
+
+DOT = "input [7:0] xa, xb, input [255:0] va, vb, output [31:0] y"
+
+
+def test_a_dot_product_without_c(tmp_path: Path) -> None:
+    """The advice of the refusal works: with vectors whose c is 0, and only with these, c is ignored."""
+    message = refusal(DOT, VectorSet.make("dot", "mxfp8", 10), tmp_path)
+    assert message.endswith("if the module has no c and starts from 0, generate the vectors with --where 'c = 0x0'")
+    module = design(f"module m ({DOT}); endmodule", "m", tmp_path)
+    done = draft(module, VectorSet.make("dot", "mxfp8", 10, where="c = 0x0"))
+    assert 'ignore = ["flags", "c"]  # guess: no output has the name of a flag; no input carries c, which' in done.text
+    for where in ("", "c = 0x0 or c = 0x1", "c is zero", "a[0] = 0x0"):
+        vectors = VectorSet.make("dot", "mxfp8", 10, where=where)
+        with pytest.raises(
+            Error, match=r"ignore = \['c'\]: these vectors have many values of c; if the module takes it"
+        ):
+            draft(module, vectors, settings=['ignore=["c"]'])
+
+
+@pytest.mark.parametrize(
+    ("op", "where", "absent"),
+    [
+        ("fma", "c = 0x80000000", "c"),
+        ("fma", "a = 0x3f800000", "a"),
+        ("fma", "a is normal and c = 1", "c"),
+        ("dot", "a[0] is normal and every b = 0x3f800000", "b"),
+    ],
+)
+def test_operands_of_one_value(op: str, where: str, absent: str, tmp_path: Path) -> None:
+    """Of any operation, and all lanes of an operand."""
+    more = {"k": 2} if op == "dot" else {}
+    vectors = VectorSet.make(op, "fp32", 10, where=where, **more)
+    fields = {f.name: f.width * f.lanes for f in vectors.unit.inputs if f.name != absent}
+    head = ", ".join(f"input [{width - 1}:0] {name}" for name, width in fields.items())
+    module = design(f"module m ({head}, output [31:0] y); endmodule", "m", tmp_path)
+    assert absent in draft(module, vectors).ports.ignore
+
+
+def test_the_bench_refuses_what_differs(tmp_path: Path) -> None:
+    generate(VectorSet.make("fma", "fp16", 10), tmp_path / "v")
+    ports = PORTS.replace('c = "c"\n', "").replace("]  #", ', "c"]  #')
+    with pytest.raises(Error, match=r"ignore = \['c'\]: these vectors have many values of c"):
+        text_of(tmp_path / "v", ports)
+    with pytest.raises(
+        Error, match=r"no port carries c; if the module takes it as 0, generate vectors with --where 'c ="
+    ):
+        text_of(tmp_path / "v", ports.replace(', "c"]', "]"))
+
+
+PORTS = """
+module = "m"
+ignore = ["flags"]  # the module has none
+[inputs]
+a = "a"
+b = "b"
+c = "c"
+[outputs]
+y = "result"
+"""

@@ -69,7 +69,7 @@ REFUSED = [
     ('"ctrl[3]"', '"b[3]"', "port b: bit 3 is in_valid, and carries something else too"),
     ('"state[0]"', '"state[1]"', r"port 'state\[1\]' has two uses"),
     ('"state[0]"', '"ctrl[0]"', "port 'ctrl' has two uses"),
-    ('out_valid = "state[1]"', 'out_valid = { a = "state[1]" }', "out_valid = .* is not of type str"),
+    ('out_valid = "state[1]"', 'out_valid = { a = "state[1]" }', "out_valid: there is one for all results"),
     ("ctrl = { value = 1, width = 4 }", "none = { width = 3 }", "none: the port carries nothing"),
     ('{ expr = "pkg::FP16" }', '{ expr = "1); initial $finish; x #(1" }', "is not one expression"),
     ('{ expr = "pkg::FP16" }', '{ expr = "1) foo (" }', "is not one expression"),

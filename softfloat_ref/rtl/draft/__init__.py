@@ -76,6 +76,7 @@ def _drafted(port_map: Draft) -> Draft:
         protocol.add_latency(port_map)
     codes.add_constants(port_map)
     fields.add_results(port_map, operands)
+    port_map.add_ignored()
     return port_map
 
 

@@ -49,11 +49,9 @@ def add_flags(draft: Draft) -> None:
         why = "invalid, divide by zero, overflow, underflow, inexact from bit 4 on, as in RISC-V's fflags"
         draft.use("outputs", vector, toml_string("flags"), why, True)
     elif not ports and not _of_blocks(draft):
-        draft.add("", 'ignore = ["flags"]', "no output has the name of a flag", True)
+        draft.ignored.setdefault("flags", "no output has the name of a flag")
     elif missing := [name for name in FLAG_NAMES if ports and name not in ports]:
-        draft.add(
-            "", f"ignore = [{', '.join(map(toml_string, missing))}]", "no output has the name of these flags", True
-        )
+        draft.ignored |= dict.fromkeys(missing, "no output has the name of these flags")
 
 
 def _of_blocks(draft: Draft) -> bool:

@@ -49,7 +49,8 @@ class Guess:
 class Draft:
     """A port map in the making. target: the vectors that it is for, if they are known; protocols: conventions of names
     for the handshake; settings: what the user says of the port map. tables: its lines by table, of which the first has
-    no name; left: the ports without a line, by name; carried: the fields that have a port."""
+    no name; left: the ports without a line, by name; carried: the fields that have a port;
+    ignored: those that the module does not have, and why."""
 
     design: SourceModule
     target: Target | None = None
@@ -58,10 +59,15 @@ class Draft:
     tables: dict[str, list[Line]] = field(default_factory=dict)
     left: dict[str, Signal] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
+    ignored: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.left = {signal.name: signal for signal in self.design.signals}
+        if isinstance(ignored := self.settings.get("ignore"), list):
+            self.ignored = {str(name): "as given" for name in ignored}
         for key, value in self.settings.items():
+            if key == "ignore":
+                continue
             table, entries = (key, value) if key in _ORDER and isinstance(value, Mapping) else ("", {key: value})
             self.tables.setdefault(table, []).extend(
                 Line(f"{toml_key(name)} = {toml_value(entry)}", "as given") for name, entry in entries.items()
@@ -84,6 +90,13 @@ class Draft:
         key, where = line.text.partition(" = ")[0], self.settings.get(table, {}) if table else self.settings
         if not line.text or key not in where:
             self.tables.setdefault(table, []).append(line)
+
+    def add_ignored(self) -> None:
+        """Add the line of what the module does not have."""
+        if self.ignored:
+            names, reasons = ", ".join(map(toml_string, self.ignored)), dict.fromkeys(self.ignored.values())
+            line = Line(f"ignore = [{names}]", "; ".join(reasons), {*reasons} != {"as given"})
+            self.tables.setdefault("", []).append(line)
 
     def take(self, *signals: Signal) -> None:
         """Count these ports among those that have a line."""

@@ -55,6 +55,7 @@ class _Matching:
     ) -> None:
         self.draft, self.direction = draft, direction
         self.lanes = draft.lanes
+        self.constants = target.constants
         every = [f for f in target.fields.values() if f.role in roles]
         self.fields = [f for f in every if f.name not in draft.carried]
         self.sizes = {self.size(f) for f in every}
@@ -82,7 +83,11 @@ class _Matching:
         self._scales_in_bytes()
         self._side_by_side()
         for field in self._unmatched():
-            raise Error(self._missing(field))
+            codes = self.constants.get(field.name)
+            if codes is None:
+                raise Error(self._missing(field))
+            shown = "_".join(f"{code:x}" for code in dict.fromkeys(codes))
+            self.draft.ignored[field.name] = f"no input carries {field.name}, which is always {shown}"
 
     def add(self) -> None:
         """Add the lines of the ports."""
@@ -198,10 +203,7 @@ class _Matching:
 def _advice(field: LineField, direction: str, size: int, left: Sequence[Signal]) -> str:
     """What to do about a field that no port is as wide as."""
     if field.name == "c":
-        return (
-            "if the module has no c and starts from 0, generate the vectors with --where 'c is 0' and give "
-            "--set ignore='[\"c\"]'"
-        )
+        return "if the module has no c and starts from 0, generate the vectors with --where 'c = 0x0'"
     advice = ["set the module's width (-G NAME=VALUE)", "take vectors of its format"]
     wider = [s for s in left if s.width > size]
     if wider:
