@@ -39,7 +39,7 @@ _OWN: Final = (
     "module", "values", "ports_file", "count", "sim", "timeout", "limit", "no_prove", "folder"
 )  # fmt: skip
 _SOURCES: Final = (
-    "source_files", "file_lists", "relative_lists", "include_dirs", "defines", "library_dirs", "library_files"
+    "source_files", "file_lists", "relative_lists", "include_dirs", "defines", "library_dirs", "library_files", "targets",
 )  # fmt: skip
 _NO_EXTRA: Final = "Yosys and a solver are not installed: pip install 'softfloat-ref[prove]'"
 _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "left out": " "}
