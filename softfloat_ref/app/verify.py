@@ -20,7 +20,7 @@ from softfloat_ref.app.options import NameType, Seconds, option_name
 from softfloat_ref.app.output import running
 from softfloat_ref.app.ports import parameter
 from softfloat_ref.app.prove import second_unit
-from softfloat_ref.app.requests import OP, UnitRequest, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.app.verify_report import write_reports
 from softfloat_ref.base.errors import Error
@@ -36,7 +36,7 @@ from softfloat_ref.workflow.verification import Stage, Verification, load, save,
 from softfloat_ref.workflow.verify import PORTS, Verifier, VerifyRequest
 
 _OWN: Final = (
-    "module", "values", "ports_file", "count", "sim", "timeout", "limit", "no_prove", "folder"
+    "module", "values", "ports_file", "count", "where", "sim", "timeout", "limit", "no_prove", "folder"
 )  # fmt: skip
 _SOURCES: Final = (
     "source_files", "file_lists", "relative_lists", "include_dirs", "defines", "library_dirs", "library_files"
@@ -52,6 +52,7 @@ _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "l
 @click.option("-G", "values", metavar="NAME=VALUE", multiple=True, help="Set a parameter, to a SystemVerilog text.")
 @click.option("--ports", "ports_file", metavar="FILE.toml", help="The port map of the module [drafted].")
 @click.option("-n", "count", type=click.IntRange(min=1), help="Number of vectors [as `vectors generate`].")
+@where_option
 @click.option("--sim", type=NameType("SIMULATOR", ("verilator", "icarus")), help="The simulator [the first there is].")
 @click.option(
     "--timeout", type=Seconds(min=1), help=f"Timeout of each build and simulation, in seconds [{RUN_TIMEOUT_S}]."
@@ -74,6 +75,7 @@ def command(
     values: tuple[str, ...],
     ports_file: str | None,
     count: int | None,
+    where: str | None,
     sim: str | None,
     timeout: float | None,
     limit: float | None,
@@ -93,7 +95,7 @@ def command(
         raise Error("give the module's sources: SOURCE..., -f LIST or -F LIST")
     if no_prove and limit is not None:
         raise Error("--limit is for the proof; leave it or --no-prove out")
-    vectors = request.vectors(op, count, default=default_count)
+    vectors = request.vectors(op, count, where=where, default=default_count)
     simulator = find(sim)
     no_proof = "--no-prove" if no_prove else "" if _has_prover() else _NO_EXTRA
     with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as name:

@@ -156,7 +156,8 @@ class Verifier:
         folder = self.request.folder / name
         words = self._words(vectors.unit)
         with self._stage("vectors", f"{counted(vectors.count, 'vector')} of {vectors.unit.label}") as stage:
-            manifest = generate(vectors, folder, ("softfloat-ref", "verify", *self.request.words), resume=True)
+            typed = ("softfloat-ref", "verify", *self.request.words, *self._range)
+            manifest = generate(vectors, folder, typed, resume=True)
             stage.end("done", [f"{manifest['count']} {vectors.cases.noun} of {vectors.name}"])
             if words is not None:
                 size = ("-n", str(vectors.count)) if not vectors.level else ("--level", vectors.level)
@@ -317,7 +318,7 @@ class Verifier:
     # -- proof ---------------------------------------------------------------------------------------------------------
 
     def _question(self, unit: Unit) -> Any:
-        return question_of(circuit_unit(unit), str(self._ports_path), self.sources)
+        return question_of(circuit_unit(unit), str(self._ports_path), self.sources, self.request.vectors.where)
 
     def _prove(self, look: _Look) -> ProofOutcome | None:
         """The proof of a unit with which the simulation agrees; None without one."""
@@ -359,7 +360,8 @@ class Verifier:
             lines += [f"  {line}" for line in smallest_input(why)]
         if look.passed and (outcome is None or outcome.verdict in ("proved", "undecided")):
             how = "proved for every input" if is_proved else f"{look.bench.manifest['count']} vectors agree"
-            lines.append(f"{module} is {self._name(look.unit)}: {how}")
+            where = self.request.vectors.where
+            lines.append(f"{module} is {self._name(look.unit)}: {how}" + (f" where {where}" if where else ""))
         elif look.passed:
             lines.append(f"{module} is not {self._name(look.unit)}: no vector shows it, the proof does")
         else:
@@ -396,7 +398,14 @@ class Verifier:
 
     def _words(self, unit: Unit) -> tuple[str, ...] | None:
         """The operation and options of a unit; None if options cannot say it."""
-        return self.request.words if unit == self.request.vectors.unit else self.request.options_of(unit)
+        words = self.request.words if unit == self.request.vectors.unit else self.request.options_of(unit)
+        return None if words is None else (*words, *self._range)
+
+    @property
+    def _range(self) -> tuple[str, ...]:
+        """The words for the range of the operands."""
+        where = self.request.vectors.where
+        return ("--where", where) if where else ()
 
     @property
     def _ports_path(self) -> Path:
@@ -479,8 +488,8 @@ def mismatches_words(look: Any) -> str:
 
 
 def of_other_unit(vectors: VectorSet, unit: Unit) -> VectorSet:
-    """A set of another unit, of the same size and seed."""
-    return of_unit(unit, vectors.count, vectors.level or None, vectors.seed, vectors.source or None)
+    """A set of another unit, of the same size, seed and range."""
+    return of_unit(unit, vectors.count, vectors.level or None, vectors.seed, vectors.source or None, vectors.where)
 
 
 def explaining_unit(cause: ReportDiagnosis) -> tuple[Unit, str] | None:
