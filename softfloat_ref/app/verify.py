@@ -37,7 +37,7 @@ from softfloat_ref.workflow.verification import Stage, Verification, load, save,
 from softfloat_ref.workflow.verify import PORTS, Verifier, VerifyRequest
 
 _OWN: Final = (
-    "module", "values", "settings", "protocols", "ports_file", "count", "sim", "timeout", "limit", "no_prove", "folder"
+    "module", "values", "settings", "protocols", "ports_file", "count", "where", "sim", "timeout", "limit", "no_prove", "folder"
 )  # fmt: skip
 _NO_EXTRA: Final = "Yosys and a solver are not installed: pip install 'softfloat-ref[prove]'"
 _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "left out": " "}
@@ -52,6 +52,7 @@ _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "l
 @setting_option
 @protocol_option
 @click.option("-n", "count", type=click.IntRange(min=1), help="Number of vectors [as `vectors generate`].")
+@where_option
 @click.option("--sim", type=NameType("SIMULATOR", ("verilator", "icarus")), help="The simulator [the first there is].")
 @click.option(
     "--timeout", type=Seconds(min=1), help=f"Timeout of each build and simulation, in seconds [{RUN_TIMEOUT_S}]."
@@ -65,7 +66,6 @@ _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "l
 @click.option(
     "-o", "--output", "folder", metavar="DIR", help="Keep all files and a report in DIR; go on from there later."
 )
-@where_option
 @request_options
 def command(
     request: UnitRequest,
@@ -77,12 +77,12 @@ def command(
     settings: tuple[str, ...],
     protocols: tuple[str, ...],
     count: int | None,
+    where: str | None,
     sim: str | None,
     timeout: float | None,
     limit: float | None,
     no_prove: bool,
     folder: str | None,
-    where: str | None,
 ) -> int:
     """Verify that a module computes OP: draft its port map, simulate vectors, diagnose, and prove.
 

@@ -157,7 +157,8 @@ class Verifier:
         folder = self.request.folder / name
         words = self._words(vectors.unit)
         with self._stage("vectors", f"{counted(vectors.count, 'vector')} of {vectors.unit.label}") as stage:
-            manifest = generate(vectors, folder, ("softfloat-ref", "verify", *self.request.words), resume=True)
+            typed = ("softfloat-ref", "verify", *self.request.words, *self._range)
+            manifest = generate(vectors, folder, typed, resume=True)
             stage.end("done", [f"{manifest['count']} {vectors.cases.noun} of {vectors.name}"])
             if words is not None:
                 size = ("-n", str(vectors.count)) if not vectors.level else ("--level", vectors.level)
@@ -361,13 +362,7 @@ class Verifier:
             lines.append(f"{module} is not {self._name(asked)}: {mismatches_words(first)}")
             lines += [f"  {line}" for line in smallest_input(why)]
         if look.passed and (outcome is None or outcome.verdict in ("proved", "undecided")):
-            how = (
-                "proved for every input of that range"
-                if is_proved and self.request.vectors.where
-                else "proved for every input"
-                if is_proved
-                else f"{look.bench.manifest['count']} vectors agree"
-            )
+            how = "proved for every input" if is_proved else f"{look.bench.manifest['count']} vectors agree"
             lines.append(f"{module} is {self._name(look.unit)}: {how}")
         elif look.passed:
             lines.append(f"{module} is not {self._name(look.unit)}: no vector shows it, the proof does")
@@ -405,7 +400,14 @@ class Verifier:
 
     def _words(self, unit: Unit) -> tuple[str, ...] | None:
         """The operation and options of a unit; None if options cannot say it."""
-        return self.request.words if unit == self.request.vectors.unit else self.request.options_of(unit)
+        words = self.request.words if unit == self.request.vectors.unit else self.request.options_of(unit)
+        return None if words is None else (*words, *self._range)
+
+    @property
+    def _range(self) -> tuple[str, ...]:
+        """The words for the range of the operands."""
+        where = self.request.vectors.where
+        return ("--where", where) if where else ()
 
     @property
     def _ports_path(self) -> Path:
@@ -484,7 +486,7 @@ def mismatches_words(look: Any) -> str:
 
 
 def of_other_unit(vectors: VectorSet, unit: Unit) -> VectorSet:
-    """A set of another unit, of the same size and seed."""
+    """A set of another unit, of the same size, seed and range."""
     return of_unit(unit, vectors.count, vectors.level or None, vectors.seed, vectors.source or None, vectors.where)
 
 

@@ -63,6 +63,21 @@ def test_the_commands_repeat_the_stages(tmp_path: Path) -> None:
         assert repeated.returncode == 0, (words, repeated.stdout, repeated.stderr)
 
 
+def test_a_module_that_is_made_for_some_operands(tmp_path: Path) -> None:
+    """Its NaNs are wrong; so is every negative zero."""
+    wrong = "assign result = a[6:0] > 7'h7c || a == 8'h80 ? 0 : {1'b0, a[6:0]};"
+    text = f"module unit(input [7:0] a, output [7:0] result); {wrong} endmodule\n"
+    where = ("--where", "a is not nan and not (a is zero and a is negative)")
+    assert verified(tmp_path, text).returncode == 1
+    done = again(tmp_path, *where, "-o", "out")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"unit is abs fp8_e5m2 rne: proved for every input where {where[1]}" in done.stdout
+    assert done.stdout.count(f"--where '{where[1]}'") == 2  # of the vectors, and of the proof
+    table = json.loads((tmp_path / "out" / "certificate.json").read_text())
+    assert table["where"] == where[1]
+    assert run("prove", "--check", "out/certificate.json", cwd=tmp_path).returncode == 0
+
+
 def test_an_unchanged_module_is_not_verified_again(tmp_path: Path) -> None:
     first, second = verified(tmp_path, ABS, "-o", "out"), again(tmp_path, "-o", "out")
     assert second.stdout == first.stdout

@@ -61,8 +61,12 @@ class Joined(NamedTuple):
     parts: tuple[Range, ...]
 
     def text(self, renamed: Callable[[str], str] = str) -> str:
-        texts = [f"({p.text(renamed)})" if isinstance(p, Joined) else p.text(renamed) for p in self.parts]
+        texts = [f"({p.text(renamed)})" if self._encloses(p) else p.text(renamed) for p in self.parts]
         return f"not {texts[0]}" if self.how == "not" else f" {self.how} ".join(texts)
+
+    def _encloses(self, part: Range) -> bool:
+        """Whether a part has parentheses."""
+        return isinstance(part, Joined) and part.how != "not" and (self.how, part.how) != ("or", "and")
 
 
 Range = RangeTest | Joined
