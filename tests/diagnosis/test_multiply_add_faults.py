@@ -23,7 +23,7 @@ def vectors(op: str) -> VectorSet:
 def test_one_taken_for_another(op: str, other: str) -> None:
     found = diagnosis(vectors(op), vectors(other).unit.answer)
     assert found.complete
-    assert names(found) == [f"operation {other}"]
+    assert f"operation {other}" in names(found)
 
 
 @pytest.mark.full(keep=1)
