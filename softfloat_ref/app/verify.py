@@ -37,8 +37,9 @@ from softfloat_ref.workflow.verification import Stage, Verification, load, save,
 from softfloat_ref.workflow.verify import PORTS, Verifier, VerifyRequest
 
 _OWN: Final = (
-    "module", "values", "settings", "protocols", "ports_file", "count", "where", "sim", "timeout", "limit", "no_prove", "folder"
-)  # fmt: skip
+    *("module", "values", "settings", "protocols", "ports_file", "count", "where"),
+    *("sim", "timeout", "limit", "no_prove", "folder"),
+)
 _NO_EXTRA: Final = "Yosys and a solver are not installed: pip install 'softfloat-ref[prove]'"
 _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "left out": " "}
 

@@ -13,6 +13,7 @@ from softfloat_ref.diagnosis.answer_defects import answer_defects, constant_resu
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced
 from softfloat_ref.diagnosis.function_defects import function_defects, function_suggested_by
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes
+from softfloat_ref.diagnosis.modular_defects import modular_defects
 from softfloat_ref.diagnosis.operation_models import (
     ONE,
     Values,
@@ -29,11 +30,11 @@ from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingD
 from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
-from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.exact import FINITE, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.operations import OPERATIONS, Context, Operation, appended_zeros
-from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD, QUOTIENT, Formula
+from softfloat_ref.oracle.operations.formula import QUOTIENT, Formula
 from softfloat_ref.oracle.operations.steps import append_zeros
 from softfloat_ref.oracle.operations.table import LETTERS, Outcome, confused_with
 from softfloat_ref.oracle.rounding_steps import Destination, destination, read, rounded
@@ -60,8 +61,10 @@ def operation_defects(unit: OperationUnit, source: str = "") -> Iterator[Hypothe
             for sign, shown in ((0, "+0"), (1, "-0")):
                 cancelled = wrong_result(partial(_cancelled, formula, sign))
                 yield defective(unit, f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", cancelled)
-        if formula == MULTIPLY_ADD:
-            yield from _fma_defects(unit)
+        if formula.is_multiply_add:
+            yield from _fma_defects(unit, formula)
+    if operation.modular:
+        yield from modular_defects(unit)
     yield from function_defects(unit)
     if unit.policy.random_count:
         yield from random_defects(unit, source)
@@ -166,12 +169,18 @@ def _cut_defects(
 # -- fused multiply-add ----------------------------------------------------------------------------------------------
 
 
-def _fma_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
+def _fma_defects(unit: OperationUnit, formula: Formula) -> Iterator[Hypothesis]:
+    def operands(values: Values) -> tuple[Values, Values]:
+        """Of the product, and the addend."""
+        a, b, c = values
+        product, addend = formula.minus
+        return (_negated(a) if product else a, b), (_negated(c) if addend else c,)
+
     out, (a, b, _) = unit.out, unit.formats
     for name in dict.fromkeys((out.name, "fp32", "fp64")):
         if name in CATALOGUE and CATALOGUE[name].mantissa_bits >= out.mantissa_bits:
             text = f"is not fused: it rounds the product to {name} before it adds"
-            unfused = wrong_result(partial(_in_turn, CATALOGUE[name], "mul", "add", lambda v: (v[:2], v[2:])))
+            unfused = wrong_result(partial(_in_turn, CATALOGUE[name], "mul", "add", operands))
             yield defective(unit, f"not fused, product in {name}", text, unfused)
     full = a.precision + b.precision
     for bits in range(4):
@@ -179,7 +188,7 @@ def _fma_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
         low = max(full - out.precision - bits, 0)
         yield defective(unit, f"product cut to p+{bits} bits", text, of_values(partial(_cut_product, low)))
     for places in (1, 2, 3):
-        yield from _cut_defects(unit, MULTIPLY_ADD, places, "addend", "the addend", "the product", lambda terms: 1)
+        yield from _cut_defects(unit, formula, places, "addend", "the addend", "the product", lambda terms: 1)
     for n in range(2, 2 * out.precision):
         yield defective(
             unit,
@@ -187,6 +196,10 @@ def _fma_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
             f"normalises by at most {n} places below the product's first place, and loses the leading one beyond that",
             replaced(rounded, partial(_short_normalisation, full, n), read),
         )
+
+
+def _negated(x: Value) -> Value:
+    return x if x.kind == NAN else exact.negate(x)
 
 
 def _short_normalisation(
@@ -245,7 +258,7 @@ def _other_operations(unit: OperationUnit) -> Iterator[Hypothesis]:
         twice = wrong_result(partial(_in_turn, unit.out, "div", "mul", lambda v: ([ONE, v[1]], v[:1])))
         yield defective(unit, "a * (1 / b)", "multiplies by the rounded reciprocal of b", twice)
     for i, j in combinations(range(len(formats)), 2):
-        if formats[i] != formats[j] or (operation.formula == MULTIPLY_ADD and j == 1):
+        if formats[i] != formats[j] or (operation.fused and operation.arity == 3 and j == 1):
             continue
         which = "its operands" if len(formats) == 2 else f"{LETTERS[i]} and {LETTERS[j]}"
         shown = which.removeprefix("its ")

@@ -9,7 +9,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Context, Operation
-from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD, Formula
+from softfloat_ref.oracle.operations.formula import Formula
 from softfloat_ref.oracle.operations.steps import exact_result, on_codes
 from softfloat_ref.oracle.operations.table import LETTERS, Outcome
 from softfloat_ref.oracle.rounding_steps import read
@@ -93,10 +93,8 @@ def cut_term(
 
 def _operands(formula: Formula, terms: Values) -> Values:
     """Operands with these terms."""
-    first, second = terms
-    if formula == MULTIPLY_ADD:
-        return first, ONE, second
-    return first, exact.negate(second) if formula.terms[1].minus else second
+    first, second = (exact.negate(x) if minus else x for x, minus in zip(terms, formula.minus, strict=True))
+    return (first, ONE, second) if formula.is_multiply_add else (first, second)
 
 
 def always_exact(source: Format, out: Format) -> bool:

@@ -263,7 +263,9 @@ def explain_operation(
     outcome, _ = unrounded(sig, policy, 2 * shown)(operands, r)
     text = value_text(outcome) if outcome.exponent >= 0 or outcome.kind != NAN else "invalid operation"
     rows.append((sig.operation.name, f"{text}{', ' + flag_text(raised)[3:] if raised else ''}"))
-    return ScalarExplanation(rows + _rounding_rows(outcome, sig.out, policy, r, bits, flags, shown), bits, flags)
+    return ScalarExplanation(
+        rows + _rounding_rows(outcome, sig.out, sig.operation.rounded_as(policy), r, bits, flags, shown), bits, flags
+    )
 
 
 # -- other choices that give the answer -----------------------------------------------------------------------------

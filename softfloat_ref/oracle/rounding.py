@@ -31,6 +31,12 @@ class Rounding(IntEnum):
     def stochastic(self) -> bool:
         return self >= Rounding.SR
 
+    @property
+    def opposite(self) -> Rounding | None:
+        """The rounding that rounds -x to the opposite of what this one rounds x to; None of rnu, which has none."""
+        others = {Rounding.RUP: Rounding.RDN, Rounding.RDN: Rounding.RUP, Rounding.RNU: None}
+        return others.get(self, self)
+
 
 # The same numbers as plain globals, which Numba compiles as constants.
 RNE: Final = 0

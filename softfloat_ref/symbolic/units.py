@@ -145,7 +145,8 @@ def _operation(unit: OperationUnit, inputs: Sequence[Any], case: ProofCase | Non
 def _of_combinations(
     unit: OperationUnit, inputs: Sequence[Any], ctx: Context, word: Any, case: ProofCase | None
 ) -> Sequence[Any]:
-    operation, encode = unit.signature.operation, encoder(unit.out, unit.policy)
+    operation = unit.signature.operation
+    encode = encoder(unit.out, operation.rounded_as(unit.policy))
     ways: list[Returned] = []
     for combination in combinations(unit, inputs):
         if case is not None and case.finite not in (None, combination.finite):

@@ -28,7 +28,7 @@ from softfloat_ref.oracle.operations import Signature
 from softfloat_ref.oracle.operations.formula import (
     DIFFERENCE,
     IDENTITY,
-    MULTIPLY_ADD,
+    MULTIPLY_ADDS,
     PRODUCT,
     QUOTIENT,
     ROOT,
@@ -306,7 +306,7 @@ def _near_values(draw: DrawFn, sig: Signature) -> tuple[int, ...]:
 _HARD_OPERANDS: Final[dict[Formula, Callable[[Signature], SearchStrategy[tuple[int, ...]]]]] = {
     **dict.fromkeys((SUM, DIFFERENCE, SUM_OF_THREE), _sums),
     **dict.fromkeys((PRODUCT, QUOTIENT), _near_results),
-    MULTIPLY_ADD: _products_and_addend,
+    **dict.fromkeys(MULTIPLY_ADDS, _products_and_addend),
     ROOT: _near_squares,
     IDENTITY: _near_values,
 }

@@ -50,6 +50,10 @@ class MismatchView:
     def check(self) -> None:
         """Raise Error for a unit whose answers cannot be compared."""
 
+    def met(self, line: Line, last: Answer | None) -> Line:
+        """A line as the device met it. last: its answer to the line before, if that was compared."""
+        return line
+
     # -- what is wrong -------------------------------------------------------------------------------------------------
 
     def own(self, inputs: Sequence[int], expected: Sequence[int], got: Answer) -> OwnCase:

@@ -7,6 +7,7 @@ from softfloat_ref.units.approximation import ApproximationUnit
 from softfloat_ref.units.block_operation import BlockOperationUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
 from softfloat_ref.units.dot import DotUnit
+from softfloat_ref.units.integer_dot import IntegerDotUnit
 from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
@@ -29,6 +30,7 @@ __all__ = [
     "DequantizeUnit",
     "DotUnit",
     "Field",
+    "IntegerDotUnit",
     "Line",
     "MatmulUnit",
     "MixedUnit",

@@ -56,7 +56,8 @@ class DotUnit(SteppedUnit):
                 whole = f"a multiple of {x.size}" if x.size > 0 else "a block size: ELEMENT@SCALE/SIZE"
                 raise Error(f"{self.k} elements are not whole blocks of {x.name}; choose {whole}")
         if not self.c.exponent_bits or not self.c.signed:
-            raise Error(f"c must have a signed float format, for example fp32, not {self.c.name}")
+            more = "; integer_dot adds integers" if self.c.is_integer else ""
+            raise Error(f"c must have a signed float format, for example fp32, not {self.c.name}{more}")
         self.setting  # noqa: B018  (refuses what does not fit)
 
     @staticmethod

@@ -21,6 +21,8 @@ from softfloat_ref.units.approximation import ApproximationUnit
 from softfloat_ref.units.block_operation import BlockOperationUnit
 from softfloat_ref.units.dequantize import DequantizeUnit
 from softfloat_ref.units.dot import DEFAULT_K, DotUnit
+from softfloat_ref.units.integer_dot import DEFAULT_K as INTEGER_K
+from softfloat_ref.units.integer_dot import IntegerDotUnit
 from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
@@ -67,6 +69,7 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
     "dot": DotUnit.make,
     "matmul": _matmul,
     "requantize": RequantizeUnit.make,
+    "integer_dot": IntegerDotUnit.make,
     **{name: partial(BlockOperationUnit.make, name) for name in BLOCK_OPERATIONS},
     **{name: partial(VectorUnit.make, name) for name in VECTOR_FUNCTIONS},
 }
@@ -88,9 +91,10 @@ class Option:
 
 
 _DOTS: Final = ("dot", "matmul")
+_SUMS: Final = (*_DOTS, "integer_dot")
 _VECTORS: Final = tuple(VECTOR_FUNCTIONS)
 _FINDING_SCALES: Final = tuple(name for name, row in BLOCK_OPERATIONS.items() if row.finds_scale)
-_OWN_ROUNDING: Final = ("dequantize", "requantize", *_DOTS)  # units whose rounding no policy changes
+_OWN_ROUNDING: Final = ("dequantize", "requantize", *_SUMS)  # units whose rounding no policy changes
 _VECTOR: Final = "functions of vectors, such as softmax"
 
 OPTIONS: Final[dict[str, Option]] = {
@@ -100,9 +104,14 @@ OPTIONS: Final[dict[str, Option]] = {
         "quantize and dequantize",
         "Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own]; affine formats: a rule.",
     ),
-    "acc": Option(str, _DOTS, "dot", "dot: accumulator: name, expression, FILE.toml[:NAME]."),
-    "k": Option(int, _DOTS, "dot", f"dot: elements [one block, or {DEFAULT_K}].", 1),
-    "steps": Option(bool, _DOTS, "dot", "dot: add the running result after each step."),
+    "acc": Option(
+        str, _SUMS, "dot", "dot: accumulator: name, expression, FILE.toml[:NAME]; integers: wrap or saturate[/N]."
+    ),
+    "k": Option(int, _SUMS, "dot", f"dot: elements [one block, or {DEFAULT_K}; integers: {INTEGER_K}].", 1),
+    "steps": Option(bool, _SUMS, "dot", "dot: add the running result after each step."),
+    "clear": Option(
+        bool, ("integer_dot",), "integer_dot", "integer_dot: the accumulator is a register, which an input clears."
+    ),
     "extrapolate": Option(bool, _DOTS, "dot", "dot: allow formats that the unit does not support."),
     "m": Option(int, ("matmul",), "matmul", f"matmul: rows of A [{SIDE}].", 1),
     "n": Option(int, ("matmul",), "matmul", f"matmul: columns of B [{SIDE}].", 1),
@@ -159,7 +168,7 @@ def _refuse(op: str, options: Mapping[str, Any], spell: Callable[[str], str]) ->
         if option in ("policy", "roundings"):
             table = options["policy"] if option == "policy" else {option: None}
             first = spell(next(iter(table), option) if isinstance(table, Mapping) else option)
-            owner = "an accumulator has its own roundings" if name in _DOTS else f"{op} has its own rounding"
+            owner = "an accumulator has its own roundings" if name in _SUMS else f"{op} has its own rounding"
             raise Error(f"{owner}; leave {first} out")
         if option not in OPTIONS:
             raise unknown("option", option, ("out", "policy", "roundings", *OPTIONS))

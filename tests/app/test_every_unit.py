@@ -89,6 +89,8 @@ REQUESTED: Final = [
     Asked("dequantize --fmt qint8"),
     Asked("dot --fmt fp8_e4m3 --k 2", {"k": 2}),
     Asked("dot --fmt fp8_e4m3@e8m0/2 --steps", {"steps": True}),
+    Asked("integer_dot --fmt i4 --out i9 --k 2", {"k": 2}),
+    Asked("integer_dot --fmt a=u4,b=i4 --k 2 --clear", {"k": 2, "clear": True}),
     Asked("matmul --fmt fp8_e4m3 --k 2 --m 1 --n 1", {"k": 2, "m": 1, "n": 1}),
     *(Asked(f"{name} --fmt fp8_e4m3 --length 2", {"length": 2}) for name in VECTOR_FUNCTIONS),
     Asked("add --fmt fp8_e4m3 --rounding-input rne,rtz", {"roundings": "rne,rtz"}),

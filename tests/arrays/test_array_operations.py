@@ -89,6 +89,10 @@ def test_all_pairs_of_eight_bits(fmt: str, op: str) -> None:
 @pytest.mark.parametrize("op", COMPILED)
 def test_wide_formats(op: str, policy: Policy) -> None:
     """Special values crossed, and random ones, of two wide formats; and between formats."""
+    if OPERATIONS[op].negated and policy.rounding.opposite is None:
+        with pytest.raises(Error, match="no rounding is the opposite of rnu"):
+            evaluator(signature(op, "fp16"), policy)
+        return
     compared = 0
     number = COMPILED.index(op) + POLICIES_TRIED.index(policy)
     for fmt in WIDE[number % 3 :: 3]:
@@ -108,6 +112,12 @@ def test_wide_formats(op: str, policy: Policy) -> None:
     assert compared >= (0 if policy.bare_widening and op == "convert" else 150)
 
 
+@pytest.mark.parametrize("mode", ["rne", "rup", "rdn"])
+@pytest.mark.parametrize("op", ["power_fnmadd", "power_fnmsub"])
+def test_what_is_negated_after_the_rounding(op: str, mode: str) -> None:
+    assert compare_some(signature(op, "fp16"), get_policy({"rounding": mode}), cases(600, 6000)) >= 600
+
+
 def compare_some(sig: Signature, policy: Policy, count: int) -> int:
     directed = list(crossed(sig.formats, cases(300, 1200)))
     if sig.operation.name == "convert":
@@ -123,6 +133,9 @@ def compare_some(sig: Signature, policy: Policy, count: int) -> int:
         ("add", "fp16", None),
         ("fma", "fp16", None),
         ("fma", "fp32", None),
+        ("fmsub", "fp32", None),
+        ("fnmadd", "bf16", None),
+        ("arm_fmsub", "fp16", "fp32"),
         ("faa", "bf16", None),
         ("faa", "fp32", None),
         ("add", "tf32", None),
@@ -154,7 +167,7 @@ def test_any_formats_and_policy(seed: int) -> None:
         kinds = OPERATIONS[op].operands
         formats = [draw.choice(FORMATS_DRAWN + MORE_DRAWN if kind == "float" else ("i8", "i32")) for kind in kinds]
         out = draw.choice(FORMATS_DRAWN + MORE_DRAWN) if OPERATIONS[op].result == "float" else None
-        mode = draw.choice(ROUNDINGS)
+        mode = draw.choice([m for m in ROUNDINGS if m != "rnu" or not OPERATIONS[op].negated])  # which has no opposite
         policy = get_policy(
             draw.choice(list(POLICIES)),
             rounding=mode,

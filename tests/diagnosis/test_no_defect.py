@@ -39,6 +39,7 @@ from softfloat_ref.units import (
     BlockOperationUnit,
     DequantizeUnit,
     DotUnit,
+    IntegerDotUnit,
     MatmulUnit,
     MixedUnit,
     OperationUnit,
@@ -168,6 +169,15 @@ def groups() -> Iterator[tuple[str, list[Callable[[], Unit]]]]:
             ],
         )
 
+    yield (
+        "dot products of integers",
+        [
+            lambda f=fmt, a=acc, c=clear: IntegerDotUnit.make(f, "i18", a, 4, clear=c)  # type: ignore[misc]
+            for fmt in ("i8", "a=u8,b=i8", "u4")
+            for acc in ("wrap", "saturate/1", "saturate/3")
+            for clear in (False, True)
+        ],
+    )
     for name in BLOCK_OPERATIONS:
         row = BLOCK_OPERATIONS[name]
         size, policies = 1 if row.single else 3, (None, {"rounding": "rdn"}, {"rounding": "sr", "sr_bits": 5})

@@ -28,6 +28,17 @@ CASES = [
     ("sub", (ONE, ONE), (0, 0)),
     ("fma", (ONE, ONE, ONE | NEG), (0, 0)),
     ("fma", (NEG, ONE, NEG), (NEG, 0)),
+    ("fmsub", (ONE, ONE, ONE), (0, 0)),
+    ("fmsub", (NEG, ONE, 0), (NEG, 0)),
+    ("fnmadd", (ONE, ONE, ONE | NEG), (0, 0)),
+    ("fnmadd", (ONE, 0, 0), (NEG, 0)),
+    ("fnmsub", (ONE, ONE, ONE), (0, 0)),
+    ("fnmsub", (INF, 0, NAN), (NAN, 0x10)),
+    ("power_fnmadd", (ONE, ONE, ONE | NEG), (NEG, 0)),
+    ("power_fnmsub", (ONE, 0, 0), (NEG, 0)),
+    ("arm_fmsub", (INF, ONE, INF), (NAN, 0x10)),
+    ("arm_fnmadd", (TWO, ONE, ONE), (0xC200, 0)),
+    ("arm_fnmsub", (TWO, ONE, ONE), (ONE, 0)),
     ("faa", (NEG, NEG, NEG), (NEG, 0)),
     ("faa", (NEG, 0, NEG), (0, 0)),
     ("sqrt", (NEG,), (NEG, 0)),
@@ -173,9 +184,18 @@ def test_special_cases(op: str, operands: tuple[int, ...], result: tuple[int, in
 
 
 def test_every_operation_has_a_case_or_another_arbiter() -> None:
-    """A new row in the table needs an expectation: here, in test_functions, test_estimates, or in the tests against
-    SoftFloat and MPFR."""
-    elsewhere = {"convert", "mul", "lt", "le_quiet", "maximum_number", "maximum_magnitude_number", "next_down"}
+    """A new row in the table needs an expectation: here, in test_functions, test_estimates, test_modular, or in the
+    tests against SoftFloat and MPFR."""
+    elsewhere = {
+        "convert",
+        "convert_modular",
+        "mul",
+        "lt",
+        "le_quiet",
+        "maximum_number",
+        "maximum_magnitude_number",
+        "next_down",
+    }
     elsewhere |= {name for name, row in OPERATIONS.items() if row.curve or row.standing}
     assert set(OPERATIONS) == {op for op, *_ in CASES} | elsewhere | {"sub"}
 

@@ -65,7 +65,8 @@ def _instructions() -> Iterator[Instruction]:
         for op in ("add", "sub", "mul", "div"):
             yield Instruction(f"{op}{suffix} %[b], %[a]", op, (fmt, fmt), fmt)
         yield Instruction(f"sqrt{suffix} %[a], %[a]", "sqrt", (fmt,), fmt)
-        yield Instruction(f"vfmadd132{suffix} %[b], %[c], %[a]", "fma", (fmt, fmt, fmt), fmt, "fma")
+        for name, op in (("fmadd", "fma"), ("fmsub", "fmsub"), ("fnmadd", "fnmsub"), ("fnmsub", "fnmadd")):
+            yield Instruction(f"v{name}132{suffix} %[b], %[c], %[a]", op, (fmt, fmt, fmt), fmt, "fma")
         for name, op in (("eq", "eq"), ("lt", "lt"), ("le", "le"), ("unord", "unordered")):
             yield Instruction(f"cmp{name}{suffix} %[b], %[a]", op, (fmt, fmt), None)
         yield Instruction(f"round{suffix} $4, %[a], %[a]", "round_to_integral_exact", (fmt,), fmt, "sse4_1")

@@ -71,7 +71,7 @@ def plan(sig: Signature, policy: Policy) -> OperationPlan | None:
     fields = [field_rows(f, flush) for f in sig.formats]
     if any(x is None for x in fields):
         return None
-    known = [x for x in fields if x is not None]
+    known, to = [x for x in fields if x is not None], target(sig.out, sig.operation.rounded_as(policy))
     layouts = np.zeros((3, 4), np.int64)
     first = 0
     for i, (rows, layout) in enumerate(known):
@@ -82,7 +82,7 @@ def plan(sig: Signature, policy: Policy) -> OperationPlan | None:
         np.concatenate([rows for rows, _ in known]),
         layouts,
         _table(sig, policy),
-        np.array([[signed_word(x) for x in target(sig.out, policy)]], np.int64),
+        np.array([[signed_word(x) for x in to]], np.int64),
     )
 
 
@@ -111,12 +111,15 @@ def _fits(sig: Signature, policy: Policy) -> bool:
 def _numbers(sig: Signature, policy: Policy, loop: Loop) -> Table:
     numbers = np.zeros(oc.NUMBERS, np.int64)
     ctx = context(sig, policy)
-    encode = encoder(sig.out, policy)
+    rounded = sig.operation.rounded_as(policy)
+    encode = encoder(sig.out, rounded)
     numbers[oc.KIND] = _LOOPS[loop]
     numbers[oc.LONGEST] = ctx.bits if sig.out.gap else _MAX_BITS + 1
     numbers[oc.BITS], numbers[oc.ZERO_SIGN] = ctx.bits, ctx.zero_sign
     numbers[oc.MODE], numbers[oc.RANDOM] = int(policy.rounding), policy.random_count
-    numbers[oc.PLAIN] = is_plain(target(sig.out, policy))
+    numbers[oc.PLAIN] = is_plain(target(sig.out, rounded))
+    if loop is Loop.FMA and sig.operation.formula is not None:
+        numbers[oc.MINUS_PRODUCT], numbers[oc.MINUS_ADDEND] = sig.operation.formula.minus
     for sign in (0, 1):
         code, flags = encode(exact.zero(sign), 0)
         numbers[oc.ZERO_CODE + sign], numbers[oc.ZERO_FLAGS + sign] = signed_word(code), flags

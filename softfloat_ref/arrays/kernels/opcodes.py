@@ -68,7 +68,9 @@ ZERO_FLAGS: Final = 8
 PLAIN: Final = 10  # 1: the target is one that has PLAIN_TARGET
 OUTSIDE_CODE: Final = 11  # of a function at operands outside its domain
 OUTSIDE_FLAGS: Final = 12
-NUMBERS: Final = 13
+MINUS_PRODUCT: Final = 13  # 1: an fma's product, or its addend, is negated
+MINUS_ADDEND: Final = 14
+NUMBERS: Final = 15
 
 # Of the target of most operations: a binary format as in IEEE 754, to nearest even, no flushing.
 PLAIN_TARGET: Final = {

@@ -36,6 +36,8 @@ from softfloat_ref.arrays.kernels.opcodes import (
     KIND,
     LOGB,
     LONGEST,
+    MINUS_ADDEND,
+    MINUS_PRODUCT,
     MODE,
     MUL,
     ORACLE,
@@ -203,7 +205,8 @@ def _exact(
         n1, m1, e1, sticky = _sum(n1, m1, e1, n2 ^ 1, m2, e2, 0)
         n1 = n1 if m1 else numbers[ZERO_SIGN]
     elif kind == FMA:
-        n1, m1, e1, sticky = _sum(n1 ^ n2, m1 * m2, e1 + e2, n3, m3, e3, 0)
+        n1, n3 = n1 ^ n2 ^ numbers[MINUS_PRODUCT], n3 ^ numbers[MINUS_ADDEND]
+        n1, m1, e1, sticky = _sum(n1, m1 * m2, e1 + e2, n3, m3, e3, 0)
         n1 = n1 if m1 else numbers[ZERO_SIGN]
     elif kind == FAA:
         n1, m1, e1, sticky = _sum_of_three(n1, m1, e1, n2, m2, e2, n3, m3, e3)

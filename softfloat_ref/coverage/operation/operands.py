@@ -193,14 +193,18 @@ class OperandExponents(OperationModel):
     def applies(self, where: OperationSetting) -> bool:
         """B22: conversions of floats to integers; B28: roundings to integral values."""
         if self.id == "B28":
-            return where.integral
+            return where.integral and not where.modular
         return where.to_integer and where.formats[0].exponent_bits > 0
 
     def _high(self, where: OperationSetting) -> int:
-        return (where.out.width if self.id == "B22" else where.formats[0].mantissa_bits) + 2
+        fraction = where.formats[0].mantissa_bits
+        if where.modular:  # as long as a bit of the operand is among the result's
+            return where.out.width + fraction + 2
+        return (where.out.width if self.id == "B22" else fraction) + 2
 
     def bins(self, where: OperationSetting) -> Bins:
-        """Each exponent from -3 to 3 beyond the last that has a fraction, or that fits; and those below and above."""
+        """Each exponent from -3 to 3 beyond the last that has a fraction, or that fits, or leaves a bit of the result;
+        and those below and above."""
         low, high = self.LOW, self._high(where)
         exponents = {e: f"2^{e}" for e in range(low, high + 1)}
         named = {low - 1: f"below2^{low}", **exponents, high + 1: f"above2^{high}"}

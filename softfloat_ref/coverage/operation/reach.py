@@ -105,7 +105,7 @@ def opposite(where: OperationSetting) -> bool | None:
     """Whether the terms may have opposite signs: True always, False never, None both."""
     if any(x.negative for x in terms_of(where)) or where.formula is None:
         return None
-    return any(term.minus for term in where.formula.terms)
+    return len(set(where.formula.minus)) > 1
 
 
 @lru_cache(maxsize=512)

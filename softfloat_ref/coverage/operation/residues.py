@@ -61,9 +61,9 @@ class Residues(_Constructed):
         """The number of units left of a product that was at least 2^7 times as large."""
         if e.terms is None or not e.exact.significand:
             return
-        (a, b, c), r, product = e.operands, e.exact, e.terms[0]
+        (a, b, _), r, (product, addend) = e.operands, e.exact, e.terms
         whole, part = units(r, a.exponent + b.exponent)
-        if not part and exact.top(product) - exact.top(r) >= _LEAST_LOST and c.sign != product.sign:
+        if not part and exact.top(product) - exact.top(r) >= _LEAST_LOST and addend.sign != product.sign:
             yield whole, r.sign, product.sign
 
     def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
@@ -76,7 +76,7 @@ class Residues(_Constructed):
             a = 1 << fa.mantissa_bits | bits(turn, 0, fa.mantissa_bits) | 1
             for drop in (below, below - 1):
                 b = _factor(fb, a, left, max(drop, 0), turn)
-                if b is not None and (fa.signed or not negative):
+                if b is not None and (fa.signed or negative == where.minus[0]):
                     yield from self._codes(where, a, b, left, negative)
 
     def _codes(self, where: OperationSetting, a: int, b: int, left: int, negative: int) -> Iterator[Line]:
@@ -84,8 +84,9 @@ class Residues(_Constructed):
         for size in (where.out.emax - 2, (where.out.emax - 2) // 2, 0, where.out.emin // 2):
             unit = size - fa.mantissa_bits - fb.mantissa_bits
             ea = min(max(unit // 2, fa.emin - fa.mantissa_bits), fa.emax - fa.mantissa_bits)
-            x, y = exact.finite(negative, a, ea), exact.finite(0, b, unit - ea)
-            yield from _as_codes(where.formats, (x, y, exact.finite(1 - negative, a * b - left, unit)))
+            x, y = exact.finite(negative ^ where.minus[0], a, ea), exact.finite(0, b, unit - ea)
+            addend = where.addend(exact.finite(1 - negative, a * b - left, unit))
+            yield from _as_codes(where.formats, (x, y, addend))
 
 
 def _factor(fmt: Format, a: int, left: int, drop: int, turn: int) -> int | None:
@@ -112,11 +113,11 @@ class SubnormalFactors(_Constructed):
         """The distance of an addend with an odd significand."""
         if e.terms is None or not e.exact.is_finite:
             return
-        (a, b, c), product = e.operands, e.terms[0]
+        (a, b, c), (product, addend) = e.operands, e.terms
         power = product.significand & (product.significand - 1) == 0
         small = [exact.top(x) < f.emin for x, f in zip((a, b), e.where.formats, strict=False)]
         if power and small[0] != small[1] and c.significand & 1:
-            signs = "same" if c.sign == product.sign else "opposite"
+            signs = "same" if addend.sign == product.sign else "opposite"
             yield "a" if small[0] else "b", signs, product.sign, exact.top(product) - exact.top(c)
 
     def cases(self, where: OperationSetting, cell: Cell) -> Iterator[Line]:
@@ -124,13 +125,17 @@ class SubnormalFactors(_Constructed):
         factor, signs, negative, distance = cell
         i, formats = int(factor == "b"), where.formats
         small, large, m = formats[i], formats[1 - i], formats[2].mantissa_bits
-        if small.subnormals != "gradual" or not small.mantissa_bits or (negative and not small.signed):
+        if (
+            small.subnormals != "gradual"
+            or not small.mantissa_bits
+            or (negative != where.minus[0] and not small.signed)
+        ):
             return
         least = small.emin - small.mantissa_bits
         for turn, e in enumerate(range(large.emax, large.emax - 8, -1)):
             for low in range(min(small.mantissa_bits, 2)):
-                x, y = exact.finite(negative, 1, least + low), exact.finite(0, 1, e)
+                x, y = exact.finite(negative ^ where.minus[0], 1, least + low), exact.finite(0, 1, e)
                 for ones in ((2 << m) - 1, 1 << m | bits(turn, 2, m) | 1, 3):
                     unit = least + low + e - distance - ones.bit_length() + 1
-                    c = exact.finite(negative ^ (signs == "opposite"), ones, unit)
+                    c = where.addend(exact.finite(negative ^ (signs == "opposite"), ones, unit))
                     yield from _as_codes(formats, (*((x, y) if i == 0 else (y, x)), c))

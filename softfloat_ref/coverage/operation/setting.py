@@ -19,7 +19,6 @@ from softfloat_ref.oracle.operations.curve import Curve
 from softfloat_ref.oracle.operations.formula import (
     DIFFERENCE,
     IDENTITY,
-    MULTIPLY_ADD,
     PRODUCT,
     QUOTIENT,
     RECIPROCAL,
@@ -46,7 +45,8 @@ class OperationSetting(BaseSetting):
     def __init__(self, sig: Signature, policy: Policy) -> None:
         super().__init__()
         self.sig = sig
-        self.policy = policy
+        self.asked = policy
+        self.policy = sig.operation.rounded_as(policy)  # of the exact result
         self.formats: tuple[Format, ...] = sig.formats
         self.out: Format = sig.out
         self.space = None if policy.random_count else sum(f.width for f in self.formats)
@@ -55,10 +55,12 @@ class OperationSetting(BaseSetting):
         solved = self.formula is not None and sig.operation.arity <= _MOST_SOLVED_OPERANDS
         self.rounded = solved or self.curve is not None
         self.converts = sig.operation.is_conversion
-        self.to_integer = self.converts and self.out.is_integer
+        self.modular = sig.operation.modular
+        self.to_integer = (self.converts and self.out.is_integer) or self.modular
         self.integral = sig.operation.integral
         self.adds = self.formula in (SUM, DIFFERENCE)
-        self.fused = self.formula == MULTIPLY_ADD
+        self.fused = self.formula is not None and self.formula.is_multiply_add
+        self.minus = self.formula.minus if self.formula is not None else ()
         self.two_terms = self.adds or self.fused
         self.product = self.formula == PRODUCT
         self.quotient = self.formula == QUOTIENT
@@ -92,15 +94,24 @@ class OperationSetting(BaseSetting):
     @cached_property
     def run(self) -> Evaluator:
         """The oracle: codes and random bits to result and flags."""
-        return evaluator(self.sig, self.policy)
+        return evaluator(self.sig, self.asked)
 
     def decode(self, i: int, code: int) -> Value:
         """Operand i's value, flushed where the policy flushes operands."""
         return decoder(self.formats[i], self.flushes)(code)
 
+    def product_term(self, a: int, b: int) -> Value:
+        """The term of an fma's sum that two codes give."""
+        product = exact.multiply(self.decode(0, a), self.decode(1, b))
+        return exact.negate(product) if self.minus[0] else product
+
+    def addend(self, term: Value) -> Value:
+        """The addend of an fma, of the term that it is in the sum."""
+        return exact.negate(term) if self.minus[1] else term
+
     def exactly(self, codes: Sequence[int], random_bits: int = 0) -> Value:
         """The exact result: NaN, Inf or a number, with a sticky bit if its expansion is infinite."""
-        return unrounded(self.sig, self.policy, self.tail_bits)(codes, random_bits)[0]
+        return unrounded(self.sig, self.asked, self.tail_bits)(codes, random_bits)[0]
 
     def encode(self, x: Value) -> int:
         """The code a number rounds to, under this policy with no random bits."""

@@ -129,7 +129,7 @@ def _add(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
 def terms_as_codes(where: OperationSetting, first: Value, second: Value, seed: int = 0) -> Iterator[Line]:
     """The operands of a sum whose terms are two given values; of an fma the product is the first."""
     if where.fused:
-        c = operand(where.formats[2], second)
+        c = operand(where.formats[2], where.addend(second))
         if c is not None:
             for x, y in islice(pairs(first.significand, *precisions(where)), 2):
                 yield from ((*ab, c) for ab in islice(exponents(where, x, y, first.exponent, first.sign, seed), 2))
@@ -201,8 +201,12 @@ def _add_three(where: OperationSetting, region: Value, seed: int) -> Iterator[Li
 def exponents(
     where: OperationSetting, x: int, y: int, total: int, sign: int, seed: int, divide: bool = False
 ) -> Iterator[Line]:
-    """Codes of two significands with the exponents shared out, so that x*y*2^total (or x/y*2^total) is their result."""
+    """Codes of two significands with the exponents shared out, so that x*y*2^total (or x/y*2^total) is their result.
+
+    sign: of the result; of the term that a product is in a sum.
+    """
     fa, fb = where.formats[:2]
+    sign ^= where.minus[0]
     a, b = (span(f, where.flushes) for f in (fa, fb))
     lx, ly = x.bit_length() - 1, y.bit_length() - 1
     low, high = a.least - lx, a.most - lx  # exponents of the first
@@ -289,7 +293,7 @@ def _fma(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
 def _fma_absorbed(where: OperationSetting, region: Value, seed: int) -> Iterator[Line]:
     """A product at an end of the region, and a small addend; or an addend there, and a small product, or none."""
     if not region.sticky and where.formats[0].zero:
-        c = operand(where.formats[2], region)
+        c = operand(where.formats[2], where.addend(region))
         if c is not None:
             yield 0, complete(where.formats[1], 0, where.formats[1].min_normal_code), c
     if not region.sticky or region.significand == 0:
@@ -299,10 +303,10 @@ def _fma_absorbed(where: OperationSetting, region: Value, seed: int) -> Iterator
         for x, y in islice(pairs(end, sa.bits, sb.bits), 2):
             for ab in islice(exponents(where, x, y, region.exponent, region.sign, seed), 2):
                 for e in (sc.low.exponent, region.exponent - 2, region.exponent - 5 - seed):
-                    c = operand(where.formats[2], finite(sign, 1, e))
+                    c = operand(where.formats[2], where.addend(finite(sign, 1, e)))
                     if c is not None and inside(where.exactly((*ab, c)), region):
                         yield (*ab, c)
-        c = operand(where.formats[2], finite(region.sign, end, region.exponent))
+        c = operand(where.formats[2], where.addend(finite(region.sign, end, region.exponent)))
         for e in (sa.least + sb.least, region.exponent - 2, region.exponent - 5 - seed) if c else ():
             for ab in islice(exponents(where, 1, 1, e, sign, seed), 1):
                 if c is not None and inside(where.exactly((*ab, c)), region):
@@ -318,8 +322,8 @@ def _completed(where: OperationSetting, v: Value, region: Value, x: int, y: int,
         total = exact.top(v) + distance - (x * y).bit_length() + 1
         for sign in (v.sign, v.sign ^ 1):
             product = finite(sign, x * y, total)
-            for c in near(where.formats[2], exact.add(v, exact.negate(product))):
-                if inside(exact.add(product, where.decode(2, c)), region):
+            for c in near(where.formats[2], where.addend(exact.add(v, exact.negate(product)))):
+                if inside(exact.add(product, where.addend(where.decode(2, c))), region):
                     yield from ((*ab, c) for ab in islice(exponents(where, x, y, total, sign, seed), 1))
 
 
@@ -344,7 +348,7 @@ _SOLVERS: Final[dict[Formula, Callable[[OperationSetting, Value, int], Iterator[
     formulas.SUM_OF_THREE: _add_three,
     formulas.PRODUCT: _mul,
     formulas.QUOTIENT: _div,
-    formulas.MULTIPLY_ADD: _fma,
+    **dict.fromkeys(formulas.MULTIPLY_ADDS, _fma),
     formulas.SCALED: _scaleb,
 }
 

@@ -39,8 +39,8 @@ class ProductEvents(OperationModel):
 
     def never(self, where: OperationSetting, cell: Cell) -> str:
         (sign, (product, total)), (a, b), fmt = cell, terms_of(where), where.out
-        if sign and not a.negative:
-            return "no product is negative"
+        if sign != where.minus[0] and not a.negative:
+            return f"no product is {'negative' if sign else 'positive'}"
         if product == "overflow":
             most = where.largest(sign)
             if most is not None and _at_most(a.high, most):
@@ -74,10 +74,10 @@ class ProductEvents(OperationModel):
                 ("inexact", "exact"): min(max(0, fmt.emin), fmt.emax) + turn % 5,
             }[kind]
             for a, b in products(where, size, sign, turn):
-                product = exact.multiply(where.decode(0, a), where.decode(1, b))
+                product = where.product_term(a, b)
                 for x in self._addends(where, product, kind[0], turn):
                     if x.significand:
-                        yield from ((a, b, c) for c in near(where.formats[2], x))
+                        yield from ((a, b, c) for c in near(where.formats[2], where.addend(x)))
 
     def _addends(self, where: OperationSetting, product: Value, kind: str, turn: int) -> list[Value]:
         if kind == "overflow":

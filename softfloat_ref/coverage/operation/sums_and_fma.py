@@ -79,7 +79,7 @@ def shifted(where: OperationSetting, shift: int, minus: bool, turn: int) -> Iter
         return
     middle = min(max((shift + 1) // 2, low), high)
     e = (middle, low, high, low + word(turn, 1) % (high - low + 1))[turn % 4]
-    sign = turn >> 1 & 1 if first.negative else 0
+    sign = turn >> 1 & 1 if first.negative else int(where.fused and where.minus[1])
     x = _mixed(where.formats[-1 if where.fused else 0], e, sign, turn)
     other = sign ^ int(minus)
     if not where.fused:
@@ -87,7 +87,7 @@ def shifted(where: OperationSetting, shift: int, minus: bool, turn: int) -> Iter
         if x is not None and y is not None:
             yield from terms_as_codes(where, x, y)
         return
-    c = None if x is None else operand(where.formats[2], x)
+    c = None if x is None else operand(where.formats[2], where.addend(x))
     if c is not None:
         yield from ((*ab, c) for ab in products(where, e - shift, other, turn))
 
@@ -225,7 +225,7 @@ class Cancellation(SumModel):
         low = min(low, high)
         for turn in range(160):
             e = (min(max(0, low), high), low, high, low + word(turn, 3) % (high - low + 1))[turn % 4]
-            sign = word(turn, 5) & 1 if a.negative else 0
+            sign = word(turn, 5) & 1 if a.negative else int(where.minus[0])
             if where.fused and turn % 2:
                 yield from _products_apart(where, e, c, zero, sign, turn)
             else:
@@ -278,7 +278,7 @@ def _products_apart(where: OperationSetting, e: int, c: int, zero: bool, sign: i
             value = finite(sign, x * y, total)
             for addend in near(fc, value):
                 term = exact.negate(where.decode(2, addend))
-                code = operand(fc, term)
+                code = operand(fc, where.addend(term))
                 if code is None:
                     continue
                 rest = exact.add(value, term)

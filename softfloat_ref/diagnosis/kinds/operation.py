@@ -26,7 +26,6 @@ from softfloat_ref.oracle.codec import decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, GENERATED, NAN, Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import context, evaluator
-from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD
 from softfloat_ref.oracle.operations.table import LETTERS
 from softfloat_ref.oracle.policies import Overflow, Policy, rounding_name
 from softfloat_ref.oracle.rounding import goes_beyond
@@ -99,7 +98,8 @@ class DiagnosedOperation(DiagnosedKind):
         for i, j in itertools.combinations(signed, 2):
             name = f"operands {LETTERS[i]} and {LETTERS[j]}"
             yield Feature(partial(_odd_signs, self.unit.formats, (i, j)), partial(_of_signs, name))
-        if self.unit.signature.operation.formula == MULTIPLY_ADD and len(signed) == len(self.unit.formats):
+        formula = self.unit.signature.operation.formula
+        if formula is not None and formula.is_multiply_add and len(signed) == len(self.unit.formats):
             yield Feature(partial(_odd_signs, self.unit.formats, signed), partial(_of_signs, "product and addend"))
 
     def _all_finite(self, inputs: Inputs, _: Output) -> int | None:
@@ -193,6 +193,8 @@ def behaviour(unit: OperationUnit) -> Hashable:
     floats = [f for f in formats if not f.is_integer]
     subnormals = any(f.subnormals == "gradual" and f.has_normals and f.min_normal_code > 1 for f in floats)
     flush = policy.flush_inputs and operation.flushes and subnormals
+    if operation.modular:
+        return operation.name, flush, policy.rounding, policy.random_count
     special = operation.p3109 and context(unit.signature, policy).p3109
     if operation.result in ("boolean", "class"):
         return operation.name, flush, special

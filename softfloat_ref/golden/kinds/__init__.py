@@ -6,6 +6,7 @@ from softfloat_ref.golden.kinds import (  # noqa: F401
     block_operation,
     dequantize,
     dot,
+    integer_dot,
     matmul,
     mixed,
     operation,

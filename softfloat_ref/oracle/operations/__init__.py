@@ -18,6 +18,8 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import (  # noqa: F401  (their operations enter the table)
     arithmetic,
     estimates,
+    modular,
+    multiply_add,
     on_codes,
     order,
     predicates,
@@ -61,7 +63,7 @@ Unrounded = Callable[[Sequence[int], int], Outcome]
 
 BOOLEAN: Final = get_format("u1")
 CLASS: Final = get_format("u10")
-SCALE: Final = get_format("i32")
+INTEGER: Final = get_format("i32")  # of operands and results that are integers, by default
 
 
 class Signature(NamedTuple):
@@ -84,7 +86,7 @@ def signature(
         fmt = parse_formats(fmt, operation.arity, operation.name)
     if isinstance(fmt, (str, Format)):
         one = get_format(fmt)
-        formats = tuple(one if kind == "float" or one.is_integer else SCALE for kind in operation.operands)
+        formats = tuple(one if kind == "float" or one.is_integer else INTEGER for kind in operation.operands)
     else:
         if not isinstance(fmt, Sequence):
             raise Error(f"give one format, or one for each operand, not {fmt!r}")
@@ -122,6 +124,10 @@ def _output(operation: Operation, formats: tuple[Format, ...], out: Format | Non
         if out not in (None, formats[0]):
             raise Error(f"the result of {operation.name} has its operand's format, {formats[0].name}")
         return formats[0]
+    if operation.modular:
+        out = out or INTEGER
+        if not out.is_integer:
+            raise Error(f"the result of {operation.name} has an integer format, such as i32, not {out.name}")
     if out is not None:
         return out
     floats = {f for f, kind in zip(formats, operation.operands, strict=True) if kind == "float"}
@@ -166,7 +172,7 @@ def evaluator(sig: Signature, policy: Policy) -> Evaluator:
     if (zeros := appended_zeros(sig, policy)) is not None:
         return lambda codes, random_bits: (codes[0] << zeros, 0)
     compute = unrounded(sig, policy)
-    encode = encoder(out, policy)
+    encode = encoder(out, operation.rounded_as(policy))
 
     def run(codes: Sequence[int], random_bits: int) -> tuple[int, int]:
         value, flags = compute(codes, random_bits)
@@ -222,11 +228,12 @@ def context(sig: Signature, policy: Policy) -> Context:
     if policy.specials != Specials.AUTO:
         p3109 = policy.specials == Specials.P3109
     return Context(
-        zero_sign=zero_sign(policy),
+        zero_sign=zero_sign(policy) ^ sig.operation.negated,
         bits=needed_bits(sig.out, policy),
         p3109=p3109,
         policy=policy,
         formats=sig.formats,
+        out=sig.out,
     )
 
 

@@ -10,7 +10,6 @@ from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INEXACT, INVALID
 from softfloat_ref.oracle.operations.formula import (
     DIFFERENCE,
     IDENTITY,
-    MULTIPLY_ADD,
     PRODUCT,
     QUOTIENT,
     RECIPROCAL,
@@ -112,11 +111,6 @@ def _rsqrt(ctx: Context, a: Value) -> Outcome:
     return (exact.zero(0), 0) if a.kind == INF else (exact.reciprocal_square_root(a, ctx.bits), 0)
 
 
-@operation("fma", 3, "a * b + c, rounded once", nans=True, formula=MULTIPLY_ADD, commutes=True, loop=Loop.FMA)
-def _fma(ctx: Context, a: Value, b: Value, c: Value) -> Outcome:
-    return _sum_of_products(ctx, (a, b), c)
-
-
 @operation("faa", 3, "a + b + c, rounded once (P3109 FAA)", formula=SUM_OF_THREE, commutes=True, loop=Loop.FAA)
 def _faa(ctx: Context, a: Value, b: Value, c: Value) -> Outcome:
     if a.kind == INF or b.kind == INF or c.kind == INF:
@@ -128,15 +122,15 @@ def _faa(ctx: Context, a: Value, b: Value, c: Value) -> Outcome:
     "dot2", 5, "a*b + c*d + e, rounded once (operands a b c d e)", nans=True, formula=sum_of_products(2), commutes=True
 )
 def _dot2(ctx: Context, *x: Value) -> Outcome:
-    return _sum_of_products(ctx, x[:-1], x[-1])
+    return sum_of_terms(ctx, x[:-1], x[-1])
 
 
 @operation("dot4", 9, "a*b + c*d + e*f + g*h + i, rounded once", nans=True, formula=sum_of_products(4), commutes=True)
 def _dot4(ctx: Context, *x: Value) -> Outcome:
-    return _sum_of_products(ctx, x[:-1], x[-1])
+    return sum_of_terms(ctx, x[:-1], x[-1])
 
 
-def _sum_of_products(ctx: Context, factors: Sequence[Value], addend: Value) -> Outcome:
+def sum_of_terms(ctx: Context, factors: Sequence[Value], addend: Value) -> Outcome:
     """The exact sum of factors[0]*factors[1] + ... + addend."""
     pairs = list(zip(factors[::2], factors[1::2], strict=True))
     invalid = any((a.kind == INF and b.is_zero) or (b.kind == INF and a.is_zero) for a, b in pairs)
@@ -181,8 +175,8 @@ def _rem(ctx: Context, a: Value, b: Value) -> Outcome:
     family="round",
     loop=Loop.INTEGRAL,
 )
-def _round_to_integral(ctx: Context, a: Value) -> Outcome:
-    return _integral(ctx, a)[0], 0
+def _round_tointegral(ctx: Context, a: Value) -> Outcome:
+    return integral(ctx, a)[0], 0
 
 
 @operation(
@@ -194,11 +188,12 @@ def _round_to_integral(ctx: Context, a: Value) -> Outcome:
     loop=Loop.INTEGRAL_EXACT,
 )
 def _round_to_integral_exact(ctx: Context, a: Value) -> Outcome:
-    value, inexact = _integral(ctx, a)
+    value, inexact = integral(ctx, a)
     return value, INEXACT if inexact else 0
 
 
-def _integral(ctx: Context, a: Value) -> tuple[Value, bool]:
+def integral(ctx: Context, a: Value) -> tuple[Value, bool]:
+    """The number rounded to an integer, and whether that is inexact."""
     if a.kind == INF or a.exponent >= 0:
         return a, False
     whole, inexact = round_to_unit(

@@ -43,6 +43,16 @@ class Formula(NamedTuple):
         """Whether the formula adds several terms."""
         return len(self.terms) > 1
 
+    @property
+    def is_multiply_add(self) -> bool:
+        """Whether it is a*b + c, with any signs of the two terms."""
+        return self in MULTIPLY_ADDS
+
+    @property
+    def minus(self) -> tuple[bool, ...]:
+        """Which terms are negated."""
+        return tuple(term.minus for term in self.terms)
+
     def values(self, operands: Sequence[Value]) -> tuple[Value, ...]:
         """The exact values of the terms, for finite operands."""
         return tuple(term.value(operands) for term in self.terms)
@@ -67,6 +77,10 @@ DIFFERENCE: Final = Formula((Summand((0,)), Summand((1,), minus=True)))
 SUM_OF_THREE: Final = Formula((Summand((0,)), Summand((1,)), Summand((2,))))
 PRODUCT: Final = Formula((Summand((0, 1)),))
 MULTIPLY_ADD: Final = Formula((Summand((0, 1)), Summand((2,))))
+MULTIPLY_SUBTRACT: Final = Formula((Summand((0, 1)), Summand((2,), minus=True)))
+NEGATED_MULTIPLY_ADD: Final = Formula((Summand((0, 1), minus=True), Summand((2,), minus=True)))
+NEGATED_MULTIPLY_SUBTRACT: Final = Formula((Summand((0, 1), minus=True), Summand((2,))))
+MULTIPLY_ADDS: Final = (MULTIPLY_ADD, MULTIPLY_SUBTRACT, NEGATED_MULTIPLY_ADD, NEGATED_MULTIPLY_SUBTRACT)
 QUOTIENT: Final = Formula((Summand((0,)),), divisor=1)
 RECIPROCAL: Final = Formula((Summand(()),), divisor=0)
 ROOT: Final = Formula((Summand((0,)),), root=True)

@@ -1,4 +1,7 @@
-"""The names that IEEE P3109 v4.0 (annex G) has for operations, in its groups, and the names that these have here."""
+"""The names that IEEE P3109 v4.0 (annex G) has for operations, in its groups, and the names that these have here.
+
+Also processors' names of operations that have other names here.
+"""
 
 from __future__ import annotations
 
@@ -133,12 +136,21 @@ GROUPS: Final[dict[str, tuple[str, dict[str, str]]]] = {
 }
 SCALED: Final = _blocks(NAMES, "Scaled")  # 5.5
 _ALL: Final = {name: own for _, names in GROUPS.values() for name, own in names.items()} | SCALED
+# Processors' names of multiply-adds: RISC-V's, Arm's and Power's FMADD; x86's, which are others' names for other bits.
+_PROCESSORS: Final = {
+    "fmadd": "fma",
+    "x86_fmadd": "fma",
+    "x86_fmsub": "fmsub",
+    "x86_fnmadd": "fnmsub",
+    "x86_fnmsub": "fnmadd",
+}
 # Rows whose names differ from P3109's in case alone: IEEE 754's operations on codes.
-_BY_KEY: Final = {k: own for name, own in _ALL.items() if (k := name.lower()) not in ("abs", "copysign")}
+_BY_KEY: Final = _PROCESSORS | {k: own for name, own in _ALL.items() if (k := name.lower()) not in ("abs", "copysign")}
 
 
 def own_name(name: str) -> str:
-    """The name here of an operation, from that or P3109's, in any case; other names as they are, in lower case.
+    """The name here of an operation, from that, P3109's or a processor's, in any case; other names as they are, in
+    lower case.
 
     `Abs` and `CopySign`, so written, are P3109's operations; `abs` and `copysign` are the rows of these names.
     """

@@ -38,9 +38,8 @@ def setting(sig: Signature, policy: Policy, more_bits: int = 0) -> OperationSett
     on_codes, flush = op.result in ("same", "class"), op.flushes and policy.flush_inputs
     operands = tuple((x, decoder(f, flush), f) for x, f in zip(LETTERS, sig.formats, strict=False))
     zeros = None if on_codes else appended_zeros(sig, policy)
-    return OperationSetting(
-        op, operands, ctx._replace(bits=ctx.bits + more_bits), destination(sig.out, policy), on_codes, zeros
-    )
+    to = destination(sig.out, op.rounded_as(policy))
+    return OperationSetting(op, operands, ctx._replace(bits=ctx.bits + more_bits), to, on_codes, zeros)
 
 
 @step("on codes", "code and flags")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final, Literal, NamedTuple, TypedDict, Unpack
 
-from softfloat_ref.base.errors import unknown
+from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle.exact import GENERATED, NAN, Value
 from softfloat_ref.oracle.flags import INVALID
 from softfloat_ref.oracle.formats import Format
@@ -16,7 +16,7 @@ from softfloat_ref.oracle.operations.estimate import Estimate
 from softfloat_ref.oracle.operations.formula import IDENTITY, Formula
 from softfloat_ref.oracle.operations.interpolation import Interpolation
 from softfloat_ref.oracle.operations.p3109 import own_name
-from softfloat_ref.oracle.policies import NanRule, Policy
+from softfloat_ref.oracle.policies import NanRule, Policy, rounding_name
 
 Operand = Literal["float", "integer"]
 Result = Literal["float", "same", "boolean", "class"]
@@ -30,6 +30,7 @@ class Context(NamedTuple):
     p3109: bool  # IEEE P3109's special cases
     policy: Policy
     formats: tuple[Format, ...]
+    out: Format
     random_bits: int = 0
 
 
@@ -83,9 +84,10 @@ class Operation:
     The rest is optional and describes the operation to other packages:
     formula: the exact result for finite operands; also used to find operands for a wanted result.
     rounds: the exact result needs rounding in general, not only if the output format is narrower than the operands'.
-    integral: the operand is rounded to an integer. ordering: the result depends on the order of two operands
-    (comparisons, minimum and maximum). commutes: a and b may be exchanged. pole: a zero as the last operand divides by
-    zero, or is invalid. p3109: there are special cases that differ in IEEE P3109.
+    integral: the operand is rounded to an integer. modular: the result is an integer's lower bits. ordering: the result
+    depends on the order of two operands (comparisons, minimum and maximum). commutes: a and b may be exchanged. pole: a
+    zero as the last operand divides by zero, or is invalid. p3109: there are special cases that differ in IEEE P3109.
+    negated: the result is the negated one of the opposite exact result: what rounds up for that rounds down here.
     family: the name of a group of operations that a device may confuse with one another, such as eq, lt and le.
     loop: the form computed by the compiled loop; without one, arrays are computed by the oracle. quick: what computes
     most results of FP32 before that.
@@ -103,10 +105,12 @@ class Operation:
     formula: Formula | None = None
     rounds: bool = False
     integral: bool = False
+    modular: bool = False
     ordering: bool = False
     commutes: bool = False
     pole: bool = False
     p3109: bool = False
+    negated: bool = False
     family: str = ""
     loop: Loop | None = None
     quick: Quick | None = None
@@ -122,6 +126,16 @@ class Operation:
     def is_conversion(self) -> bool:
         """Whether the exact result is the operand itself."""
         return self.formula == IDENTITY
+
+    def rounded_as(self, policy: Policy) -> Policy:
+        """The policy under which the exact result is rounded. Raises Error for a rounding without an opposite."""
+        if not self.negated:
+            return policy
+        opposite = policy.rounding.opposite
+        if opposite is None:
+            mode = rounding_name(policy.rounding)
+            raise Error(f"{self.name} negates what is rounded; no rounding is the opposite of {mode}")
+        return policy if opposite == policy.rounding else policy.replace(rounding=opposite)
 
     @property
     def fused(self) -> bool:
@@ -142,10 +156,12 @@ class _Fields(TypedDict, total=False):
     formula: Formula
     rounds: bool
     integral: bool
+    modular: bool
     ordering: bool
     commutes: bool
     pole: bool
     p3109: bool
+    negated: bool
     family: str
     loop: Loop
     quick: Quick

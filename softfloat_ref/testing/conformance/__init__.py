@@ -50,7 +50,7 @@ class SqrtConformance(_Suite, of="sqrt"):
 
 
 class FmaConformance(_Suite, of="fma"):
-    """Of a * b + c, rounded once: model(self, a, b, c)."""
+    """Of a multiply-add, rounded once, `op`: fma fmsub fnmadd fnmsub. model(self, a, b, c)."""
 
 
 class ConvertConformance(_Suite, of="convert"):

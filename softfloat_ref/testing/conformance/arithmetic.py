@@ -16,7 +16,7 @@ from softfloat_ref.oracle.exact import FINITE, INF, NAN
 from softfloat_ref.oracle.flags import INEXACT, INVALID, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import Operation, Signature, evaluator, get_operation
-from softfloat_ref.oracle.operations.formula import DIFFERENCE, IDENTITY, MULTIPLY_ADD, SUM
+from softfloat_ref.oracle.operations.formula import DIFFERENCE, IDENTITY, MULTIPLY_ADDS, SUM
 from softfloat_ref.oracle.policies import Integers, Policy
 from softfloat_ref.testing import strategies
 from softfloat_ref.testing.compare import Answer, same_result
@@ -117,13 +117,14 @@ def sterbenz(t: OperationTrial, case: OperationCase) -> None:
 
 
 def _products(setup: OperationSetup) -> SearchStrategy[OperationCase]:
-    """a, b, and the rounded product with the sign inverted."""
-    fmt = setup.out
+    """a, b, and the rounded product, with the sign with which it cancels the product."""
+    fmt, formula = setup.out, setup.sig.operation.formula
+    flip = fmt.sign_bit if formula is not None and len(set(formula.minus)) == 1 else 0
     run = evaluator(Signature(get_operation("mul"), setup.sig.formats[:2], fmt), Policy())
 
     def case(drawn: OperationCase) -> OperationCase:
         a, b, _ = drawn.operands
-        return drawn._replace(operands=(a, b, run((a, b), 0)[0] ^ fmt.sign_bit))
+        return drawn._replace(operands=(a, b, run((a, b), 0)[0] ^ flip))
 
     return setup.cases().map(case)
 
@@ -132,9 +133,9 @@ def _addend_as_result(setup: OperationSetup) -> str:
     return "" if setup.sig.formats[2] == setup.out else "the addend has another format than the result"
 
 
-@prop(of(MULTIPLY_ADD), when=(signed, _addend_as_result), cases=_products)
+@prop(of(*MULTIPLY_ADDS), when=(signed, _addend_as_result), cases=_products)
 def fused(t: OperationTrial, case: OperationCase) -> None:
-    """Of the rounded product r, fma(a, b, -r) is the rounding error: the product is not rounded by itself."""
+    """The product less its rounded value is the rounding error: the product is not rounded by itself."""
     if t.setup.exact(case).value:
         _exactly(t, case)
 

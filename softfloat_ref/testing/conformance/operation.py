@@ -76,6 +76,10 @@ class OperationSetup:
         """Cases of the operation, in those of the model's roundings."""
         return _cases(self, among)
 
+    def rounded_as(self, case: OperationCase) -> str:
+        """The rounding of the exact result."""
+        return rounding_name(self.sig.operation.rounded_as(case.policy).rounding)
+
     def exact(self, case: OperationCase) -> Exact:
         return _exact(self.sig, case.policy)(case.operands, case.random_bits)
 

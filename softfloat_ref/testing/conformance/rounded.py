@@ -71,7 +71,7 @@ def side(t: OperationTrial, case: OperationCase) -> None:
     x = _ordinary(t, case)
     if x is None:
         return
-    wanted = _SIDES[case.rounding][x.sign]
+    wanted = _SIDES[t.setup.rounded_as(case)][x.sign]
     (answer,) = t.ask(case)
     got = t.value(answer)
     above = -x.compare(got.as_fraction()) if got.is_finite else 0
@@ -98,8 +98,8 @@ def order_of_roundings(t: OperationTrial, case: OperationCase) -> None:
     policies = {name: p for p in t.setup.policies if (name := case._replace(policy=p).rounding) not in STOCHASTIC}
     answers = dict(zip(policies, t.ask(*(OperationCase(case.operands, 0, p) for p in policies.values())), strict=True))
     values = {name: t.value(answer) for name, answer in answers.items()}
-    low, high = values["rdn"], values["rup"]
-    t.require(not (low.is_nan or high.is_nan) and exact.compare(low, high) <= 0, "rdn's result at or below rup's")
+    low, high = (values[x] for x in (("rup", "rdn") if t.setup.sig.operation.negated else ("rdn", "rup")))
+    t.require(not (low.is_nan or high.is_nan) and exact.compare(low, high) <= 0, "rdn's result on its side of rup's")
     for name in _BETWEEN_DIRECTED:
         if name in values:
             t.require(

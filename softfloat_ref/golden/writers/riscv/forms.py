@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.golden.writers.riscv.encoding import DYNAMIC, Instruction, op_fp, op_v, r4
 from softfloat_ref.oracle.formats import Format, get_format
-from softfloat_ref.oracle.operations.formula import MULTIPLY_ADD
+from softfloat_ref.oracle.operations.formula import Formula
 from softfloat_ref.oracle.policies import Overflow, rounding_name
 from softfloat_ref.units import OperationUnit
 
@@ -98,14 +98,14 @@ _ROWS: Final = (
     _Row("vfrsqrt7", "rsqrt7", -1, 0x13, vs1=0x04),
     _Row("vfrec7", "rec7", -1, 0x13, vs1=0x05),
 )
-# name, opcode, whether the product and the addend are negated before, so that the result is a * b + c
+# name, opcode, whether it negates the product, the addend
 _FUSED: Final = (
     ("fmadd", 0x43, False, False),
     ("fmsub", 0x47, False, True),
     ("fnmsub", 0x4B, True, False),
     ("fnmadd", 0x4F, True, True),
 )
-# name, funct6, which operand is in the destination, signs as above
+# name, funct6, which operand is in the destination, what it negates
 _FUSED_VECTORS: Final = (
     ("vfmacc.vv", 0x2C, 2, False, False),
     ("vfmsac.vv", 0x2E, 2, False, True),
@@ -113,11 +113,13 @@ _FUSED_VECTORS: Final = (
     ("vfnmacc.vv", 0x2D, 2, True, True),
     ("vfmadd.vv", 0x28, 0, False, False),
 )
-# formats (operands, result) of a widening product with addend: name, funct6, extension
-_WIDENING_FUSED: Final = {
-    ("fp16", "fp32"): ("vfwmacc.vv", 0x3C, "Zvfh"),
-    ("fp32", "fp64"): ("vfwmacc.vv", 0x3C, "V"),
-    ("bf16", "fp32"): ("vfwmaccbf16.vv", 0x3B, "Zvfbfwma"),
+# formats (operands, result) of a widening product with addend: extension; what is negated: name, funct6
+_WIDENING_FUSED: Final = {("fp16", "fp32"): "Zvfh", ("fp32", "fp64"): "V", ("bf16", "fp32"): "Zvfbfwma"}
+_WIDENING_NAMES: Final = {
+    (False, False): ("vfwmacc.vv", 0x3C),
+    (True, True): ("vfwnmacc.vv", 0x3D),
+    (False, True): ("vfwmsac.vv", 0x3E),
+    (True, False): ("vfwnmsac.vv", 0x3F),
 }
 
 
@@ -141,12 +143,19 @@ def scalar_forms(unit: OperationUnit) -> list[Form]:
     if len({*formats}) != 1 or formats[0] not in _SCALAR:
         return []
     suffix, fmt, extension = _SCALAR[formats[0]]
-    if unit.signature.operation.formula == MULTIPLY_ADD and formats[0] == out:
-        return list(_fused(suffix, fmt, extension))
+    if (minus := _signs(unit)) is not None and formats[0] == out:
+        return list(_fused(suffix, fmt, extension, minus))
     integer = unit.signature.operation.result in ("boolean", "class")
     if not integer and formats[0] != out:
         return []
     return [_arithmetic(row, suffix, fmt, extension, integer) for row in _ROWS if row.op == unit.op and row.funct5 >= 0]
+
+
+def _signs(unit: OperationUnit) -> tuple[bool, ...] | None:
+    """Whether a multiply-add negates its product, and its addend; None of other operations."""
+    operation = unit.signature.operation
+    formula: Formula | None = operation.formula
+    return formula.minus if formula and formula.is_multiply_add and not operation.negated else None
 
 
 def _overflow(unit: OperationUnit) -> Overflow:
@@ -167,15 +176,20 @@ def _arithmetic(row: _Row, suffix: str, fmt: int, extension: str, integer: bool)
     return Form(_made(text + rounded, op_fp(row.funct5, fmt, rs2, _A, row.rm, rd), extension), extension)
 
 
-def _fused(suffix: str, fmt: int, extension: str) -> Iterator[Form]:
+def _fused(suffix: str, fmt: int, extension: str, minus: tuple[bool, ...]) -> Iterator[Form]:
+    """All four instructions, of operands that are negated before where the operation has another sign."""
     for name, opcode, product, addend in _FUSED:
-        negated = [r for r, wanted in ((_A, product), (_C, addend)) if wanted]
+        negated = [r for r, turned in zip((_A, _C), _differ(minus, (product, addend)), strict=True) if turned]
         before = tuple(
             _made(f"fsgnjn.{suffix} fa{r - _A}, fa{r - _A}, fa{r - _A}", op_fp(0x04, fmt, r, r, 1, r), extension)
             for r in negated
         )
         text = f"{name}.{suffix} fa3, fa0, fa1, fa2, dyn"
         yield Form(_made(text, r4(opcode, fmt, _C, _B, _A, _D), extension), extension, before)
+
+
+def _differ(minus: tuple[bool, ...], other: tuple[bool, ...]) -> list[bool]:
+    return [x != y for x, y in zip(minus, other, strict=True)]
 
 
 def _conversion(source: str, out: str) -> Iterator[Form]:
@@ -212,16 +226,18 @@ def vector_forms(unit: OperationUnit) -> list[VectorForm]:
         return list(_vector_conversion(unit, formats[0], out))
     if rounding_name(rounding) not in FRM or unit.policy.overflow_for(unit.out) != _overflow(unit):
         return []
-    narrow, fused = formats[0], unit.signature.operation.formula == MULTIPLY_ADD
-    if fused and formats[1] == narrow and formats[2] == out and (narrow, out) in _WIDENING_FUSED:
-        name, funct6, extension = _WIDENING_FUSED[narrow, out]
-        return [_vector_fused(name, funct6, 2, unit.formats[0].width, extension)]
+    narrow, minus = formats[0], _signs(unit)
+    if minus is not None and formats[1] == narrow and formats[2] == out and (narrow, out) in _WIDENING_FUSED:
+        if narrow == "bf16" and any(minus):
+            return []
+        name, funct6 = ("vfwmaccbf16.vv", 0x3B) if narrow == "bf16" else _WIDENING_NAMES[minus]  # type: ignore[index]
+        return [_vector_fused(name, funct6, 2, unit.formats[0].width, _WIDENING_FUSED[narrow, out])]
     if len({*formats}) != 1 or narrow not in _VECTOR:
         return []
     sew, extension = unit.formats[0].width, _VECTOR[narrow]
-    if fused and narrow == out:
+    if minus is not None and narrow == out:
         return [
-            _vector_fused(name, funct6, place, sew, extension, product, addend)
+            _vector_fused(name, funct6, place, sew, extension, *_differ(minus, (product, addend)))
             for name, funct6, place, product, addend in _FUSED_VECTORS
         ]
     rows = [row for row in _ROWS if row.op == unit.op]
