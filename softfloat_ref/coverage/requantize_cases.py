@@ -60,11 +60,21 @@ def drawn(unit: RequantizeUnit, number: int) -> Line:
     if "zero_point" in free:
         numbers["zero_point"] = near_zero(unit.out, draw)
     if {"min", "max"} & free:
-        least, most = sorted((draw.between(*ends(unit.out)), draw.between(*ends(unit.out))))
-        numbers |= {"min": numbers["min"] if "min" not in free else least}
-        numbers |= {"max": numbers["max"] if "max" not in free else max(most, numbers["min"])}
+        numbers |= _range(unit, numbers, free, draw)
     numbers["accumulator"] = _accumulator(unit, numbers, draw)
     return tuple(numbers[f.name] % (1 << f.width) for f in unit.inputs)
+
+
+def _range(unit: RequantizeUnit, numbers: dict[str, int], free: set[str], draw: Draw) -> dict[str, int]:
+    """The ends of the result's range: often those of the format, often the zero point, and any."""
+    low, high = ends(unit.out)
+    z = min(max(numbers["zero_point"], low), high)
+    least, most = (
+        (low, z, draw.between(low, high))[draw.below(3)],
+        (high, high, draw.between(low, high))[draw.below(3)],
+    )
+    least = least if "min" in free else numbers["min"]
+    return {"min": least, "max": max(most, least) if "max" in free else numbers["max"]}
 
 
 def _multiplier(unit: RequantizeUnit, draw: Draw) -> int:
