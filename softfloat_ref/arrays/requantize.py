@@ -227,6 +227,8 @@ def _fitted(x: Integers, width: int, how: str) -> Integers:
 
 
 def _early(product: Integers, bits: Any, width: int) -> Integers:
+    if np.min(bits, initial=1) < 1:
+        raise OverflowError
     x = _fitted(product >> np.minimum(bits - 1, 63), width, "wrapped")
     if (x == (1 << (width - 1)) - 1).any():
         raise Undefined("one more than the largest number of the register")

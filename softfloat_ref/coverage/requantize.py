@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from softfloat_ref.base.errors import Undefined
 from softfloat_ref.coverage.engine.framework import (
     ROUND_BITS,
     SIGNS,
@@ -22,6 +24,7 @@ from softfloat_ref.coverage.engine.framework import (
 from softfloat_ref.coverage.requantize_cases import WORDS, drawn, ends
 from softfloat_ref.oracle.requantization_steps import (
     defined,
+    early_register,
     first_rounded,
     held,
     high_part,
@@ -35,6 +38,7 @@ from softfloat_ref.oracle.steps import PLAIN, Plan, Traced
 from softfloat_ref.units import RequantizeUnit
 
 _SEARCHED: Final = 1 << 12  # drawn cases that are searched for the bins of models
+_CELL_CASES: Final = 64  # of these, cases that are kept for a bin
 _FIRST, _LAST = "first", "last"
 _PLACES: Final = ("below", "under-low", "low", "over-low", "inside", "under-high", "high", "over-high", "above")
 _RECORDED: Final = Plan((), record_all=True)
@@ -55,9 +59,20 @@ class RequantizeSetting(BaseSetting):
         requantized(run, numbers, unit.rule, unit.accumulator)
         return RequantizeEvents(self, numbers._asdict(), {x.function: x for x in run.record})
 
-    def searched(self) -> list[Line]:
-        """Cases drawn at the decisions of the computation."""
-        return self.once("searched", lambda: [self.line(turn) for turn in range(_SEARCHED)])
+    def found(self) -> dict[str, dict[Cell, list[Line]]]:
+        """Drawn cases by the cells that they hit, of each model: each case is computed once for all models."""
+        return self.once("found", self._search)
+
+    def _search(self) -> dict[str, dict[Cell, list[Line]]]:
+        by_model: dict[str, dict[Cell, list[Line]]] = {m.id: {} for m in _MODELS}
+        for line in map(self.line, range(_SEARCHED)):
+            with suppress(Undefined):
+                e = self.events(line)
+                for m in _MODELS:
+                    for cell in m.hits(e):
+                        lines = by_model[m.id].setdefault(cell, [])
+                        lines += [line] if len(lines) < _CELL_CASES else []
+        return by_model
 
     def line(self, turn: int) -> Line:
         """A drawn case."""
@@ -83,10 +98,11 @@ RequantizeModel = Model[RequantizeSetting, RequantizeEvents]
 class Searched(SearchedModel[RequantizeSetting, RequantizeEvents]):
     """A model whose cases are found among drawn ones."""
 
-    most = 64
-
     def searched(self, where: RequantizeSetting) -> Iterable[Line]:
-        return where.searched()
+        return map(where.line, range(_SEARCHED))
+
+    def _by_cell(self, where: RequantizeSetting) -> dict[Cell, list[Line]]:
+        return where.found()[self.id]
 
 
 class Shifts(Searched):
@@ -149,6 +165,9 @@ class Registers(Searched):
                 x = x << e.done[step].args[1] if name == "left" else x
                 if how != "exact":
                     yield name, _place(x, -1 << (width - 1), (1 << (width - 1)) - 1)
+        if early_register in e.done:
+            product, bits, width = e.done[early_register].args
+            yield "result", _place(product >> (bits - 1), -1 << (width - 1), (1 << (width - 1)) - 1)
 
 
 def _place(x: int, least: int, most: int) -> str:
@@ -198,7 +217,7 @@ class Parameters(Searched):
 
 
 _NUMBERS: Final = {"min": "low", "max": "high"}
-_MODELS: Final = (Shifts(), Rounds(), Registers(), Clamps(), Parameters())
+_MODELS: Final[tuple[Searched, ...]] = (Shifts(), Rounds(), Registers(), Clamps(), Parameters())
 
 
 @lru_cache(maxsize=16)

@@ -60,11 +60,21 @@ def drawn(unit: RequantizeUnit, number: int) -> Line:
     if "zero_point" in free:
         numbers["zero_point"] = near_zero(unit.out, draw)
     if {"min", "max"} & free:
-        least, most = sorted((draw.between(*ends(unit.out)), draw.between(*ends(unit.out))))
-        numbers |= {"min": numbers["min"] if "min" not in free else least}
-        numbers |= {"max": numbers["max"] if "max" not in free else max(most, numbers["min"])}
+        numbers |= _range(unit, numbers, free, draw)
     numbers["accumulator"] = _accumulator(unit, numbers, draw)
     return tuple(numbers[f.name] % (1 << f.width) for f in unit.inputs)
+
+
+def _range(unit: RequantizeUnit, numbers: dict[str, int], free: set[str], draw: Draw) -> dict[str, int]:
+    """The ends of the result's range: often those of the format, often the zero point, and any."""
+    low, high = ends(unit.out)
+    z = min(max(numbers["zero_point"], low), high)
+    least, most = (
+        (low, z, draw.between(low, high))[draw.below(3)],
+        (high, high, draw.between(low, high))[draw.below(3)],
+    )
+    least = least if "min" in free else numbers["min"]
+    return {"min": least, "max": max(most, least) if "max" in free else numbers["max"]}
 
 
 def _multiplier(unit: RequantizeUnit, draw: Draw) -> int:
@@ -102,14 +112,15 @@ def _accumulator(unit: RequantizeUnit, numbers: dict[str, int], draw: Draw) -> i
     if rule.range == "shift":
         power = 1 << (numbers["shift"] - 1)
         low, high = max(low, -power), min(high, power - 1)
-    factor, odd = _factor(unit, numbers), 2 * draw.below(4) + 1
-    if kind == 0 or not factor:
-        x = near_zero(fmt, draw)
+    x = unit.of_numbers({**numbers, "accumulator": 0})
+    scale, odd = factor(unit, x.multiplier, x.shift), 2 * draw.below(4) + 1
+    if kind == 0 or not scale:
+        n = near_zero(fmt, draw)
     elif kind == 1:  # with few bits: exact ties
-        x = (-odd if draw.below(2) and low else odd) << draw.below(fmt.width)
+        n = (-odd if draw.below(2) and low else odd) << draw.below(fmt.width)
     else:
-        x = _whole(_target(unit, numbers, draw) / factor) + draw.between(-1, 1)
-    return min(max(x, low), high)
+        n = _whole(_target(unit, numbers, draw) / scale) + draw.between(-1, 1)
+    return min(max(n, low), high)
 
 
 def _target(unit: RequantizeUnit, numbers: dict[str, int], draw: Draw) -> Fraction:
@@ -125,15 +136,13 @@ def _target(unit: RequantizeUnit, numbers: dict[str, int], draw: Draw) -> Fracti
     return half
 
 
-def _factor(unit: RequantizeUnit, numbers: dict[str, int]) -> Fraction:
-    """What the accumulator is multiplied by."""
+def factor(unit: RequantizeUnit, multiplier: int, shift: int) -> Fraction:
+    """What the accumulator is multiplied by. multiplier: or the code of a scale."""
     rule = unit.rule
     if not rule.has_shift:
-        return decode(numbers["scale"], rule.multiplier_format).as_fraction()
-    by = shifts(numbers["shift"], rule)
-    power = by.left - by.first - by.last
-    multiplier = Fraction(numbers["multiplier"], 1 << rule.reduced)
-    return multiplier * (Fraction(2) ** power)
+        return decode(multiplier, rule.multiplier_format).as_fraction()
+    by = shifts(shift, rule)
+    return Fraction(multiplier, 1 << rule.reduced) * Fraction(2) ** (by.left - by.first - by.last)
 
 
 def _whole(x: Fraction) -> int:

@@ -28,7 +28,7 @@ from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import RequantizeUnit
 
 _PRODUCT_BITS: Final = (16, 24, 31, 32, 40, 48, 56, 62, 63)  # to which a product may be cut
-_RESULT_BITS: Final = (8, 9, 16, 17, 24, 32)  # of a register before the zero point
+_RESULT_BITS: Final = (8, 9, 16, 17, 24)  # of a register before the zero point
 _MULTIPLIER_BITS: Final = (8, 15, 16, 24)  # low bits of a multiplier that may be lost
 Numbers = Callable[..., int]
 
@@ -39,7 +39,8 @@ def requantize_defects(unit: RequantizeUnit) -> Iterator[Hypothesis]:
     if unit.rule.has_shift:
         yield from _shifts(unit)
         yield from _multipliers(unit)
-    yield from _products(unit)
+    if unit.rule.arithmetic == "exact":
+        yield from _products(unit)
     yield from _roundings(unit)
     yield from _zero_points(unit)
     yield from _ranges(unit)
@@ -79,7 +80,8 @@ def _shifts(unit: RequantizeUnit) -> Iterator[Hypothesis]:
     for by, word in ((1, "many"), (-1, "few")):
         text = f"shifts to the right by one place too {word}"
         yield other(f"one shift too {word}", text, lambda s, by=by: s._replace(last=s.last + by))  # type: ignore[misc]
-    yield other("left shift ignored", "does not shift to the left", lambda s: s._replace(left=0))
+    if unit.rule.left != "together":
+        yield other("left shift ignored", "does not shift to the left", lambda s: s._replace(left=0))
     yield other("right shift ignored", "does not shift to the right", lambda s: s._replace(last=_unshifted(unit.rule)))
     for bits in (4, 5):
         most = (1 << bits) - 1
@@ -102,8 +104,9 @@ def _multipliers(unit: RequantizeUnit) -> Iterator[Hypothesis]:
     for bits in (n for n in _MULTIPLIER_BITS if n < width):
         text = f"ignores the low {bits} bits of the multiplier"
         yield _product(unit, f"multiplier without {bits} low bits", text, lambda n, m, b=bits: n * (m >> b << b))  # type: ignore[misc]
-    text = "takes the magnitude of the multiplier"
-    yield _product(unit, "multiplier without sign", text, lambda n, m: n * abs(m))
+    if unit.rule.negative != "undefined":
+        text = "takes the magnitude of the multiplier"
+        yield _product(unit, "multiplier without sign", text, lambda n, m: n * abs(m))
 
 
 def _product(unit: RequantizeUnit, name: str, text: str, other: Numbers) -> Hypothesis:
@@ -182,12 +185,11 @@ def _ranges(unit: RequantizeUnit) -> Iterator[Hypothesis]:
         return defective(unit, name, text, replaced(held, lambda here, right, x, low, high: change(x, low, high)))
 
     yield other("no saturation", "does not saturate: results out of range wrap around", lambda x, low, high: x)
-    yield other("never below zero", "gives zero for negative results", lambda x, low, high: min(max(x, low, 0), high))
-    yield other(
-        "lowest integer unused",
-        f"never gives {least}, the lowest integer",
-        lambda x, low, high: min(max(x, low, least + 1), high),
-    )
+    if fmt.signed:
+        text = "gives zero for negative results"
+        yield other("never below zero", text, lambda x, low, high: min(max(x, low, 0), high))
+    text = f"never gives {least}, the lowest integer"
+    yield other("lowest integer unused", text, lambda x, low, high: min(max(x, low, least + 1), high))
     text = f"never gives {most}, the highest integer"
     yield other("saturates one below the end", text, lambda x, low, high: min(max(x, low), high, most - 1))
     zero = "saturates to the end on the other side"
@@ -203,10 +205,9 @@ def _ignoring(end: str, least: int, most: int, x: int, low: int, high: int) -> i
 
 
 def _registers(unit: RequantizeUnit) -> Iterator[Hypothesis]:
-    """A narrow register for the rounded number."""
+    """A narrow register for the rounded number. One that saturates is `clamped before the zero point`."""
     step = last_rounded if unit.rule.result == "wrapped-early" else in_register
     for bits in _RESULT_BITS:
-        for how, verb in (("wrapped", "wraps"), ("saturated", "saturates")):
-            text = f"{verb} the rounded number to {bits} bits before it adds the zero point"
-            change = _after(step, partial(fitted, width=bits, how=how))
-            yield defective(unit, f"rounded number {how} to {bits} bits", text, change)
+        text = f"wraps the rounded number to {bits} bits before it adds the zero point"
+        change = _after(step, partial(fitted, width=bits, how="wrapped"))
+        yield defective(unit, f"rounded number of {bits} bits", text, change)

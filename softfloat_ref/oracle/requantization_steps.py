@@ -132,7 +132,7 @@ def last_rounded(x: int, bits: int, added: int, mode: int) -> int:
 @step("early register", "integer")
 def early_register(product: int, bits: int, width: int) -> int:
     """The product with one bit below an integer, wrapped. Raises Undefined if one more than it does not fit."""
-    x = fitted(product >> (bits - 1), width, "wrapped")
+    x = fitted(product >> (bits - 1) if bits > 0 else product << (1 - bits), width, "wrapped")
     if x == (1 << (width - 1)) - 1:
         raise Undefined("one more than the largest number of the register")
     return x

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         NotConforming,
         OperationConformance,
         QuantizeConformance,
+        RequantizeConformance,
         SqrtConformance,
         SubConformance,
     )
@@ -44,6 +45,7 @@ __all__ = [
     "NotConforming",
     "OperationConformance",
     "QuantizeConformance",
+    "RequantizeConformance",
     "SqrtConformance",
     "SubConformance",
     "bits",

@@ -98,9 +98,7 @@ class RequantizeUnit(SteppedUnit):
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         numbers = self.operands(do, inputs)
-        defined(
-            numbers if do is PLAIN else self.operands(PLAIN, inputs), self.rule
-        )  # as they are, not as they are read
+        defined(numbers if do is PLAIN else self.operands(PLAIN, inputs), self.rule)  # whatever is read
         return (requantized(do, numbers, self.rule, self.accumulator) % (1 << self.out.width),)
 
     def operands(self, do: Do, inputs: Sequence[int]) -> Operands:

@@ -28,6 +28,7 @@ from pages import blocks
 import softfloat_ref
 from softfloat_ref.app.main import COMMANDS, cli
 from softfloat_ref.golden.suites import read_suite
+from softfloat_ref.oracle import requantization
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, define_accumulator
 from softfloat_ref.oracle.accumulate.model import summary
 from softfloat_ref.oracle.approximation import define_approximation
@@ -151,11 +152,14 @@ def test_toml(page: Path) -> None:
             "profiles",
             "waive",
             "approximations",
+            "requantize_rules",
         }
         for name, table in tables.get("formats", {}).items():
             assert define_format(table, name)
         for name, table in tables.get("approximations", {}).items():
             assert define_approximation(table, name)
+        for name, table in tables.get("requantize_rules", {}).items():
+            assert requantization.define_rule(table, name)
         for table in tables.get("policies", {}).values():
             assert get_policy(table)
         for name, table in tables.get("accumulators", {}).items():

@@ -29,6 +29,7 @@ from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, get_policy
+from softfloat_ref.oracle.requantization import RULES as REQUANTIZE_RULES
 from softfloat_ref.oracle.steps import STEPS
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units import (
@@ -44,6 +45,7 @@ from softfloat_ref.units import (
     MixedUnit,
     OperationUnit,
     QuantizeUnit,
+    RequantizeUnit,
     RoundingsUnit,
     SelectionUnit,
     SteppedUnit,
@@ -207,6 +209,15 @@ def groups() -> Iterator[tuple[str, list[Callable[[], Unit]]]]:
             [
                 lambda f=fmt, n=name, k=k: MatmulUnit(DotUnit.make(f, "fp32", n, k, extrapolate=True), 2, 3)  # type: ignore[misc]
                 for fmt, k in (("fp16", 4), ("fp8_e4m3", 4), ("fp4_e2m1@e8m0/4", 8))
+            ],
+        )
+    for name, requantize in REQUANTIZE_RULES.items():
+        fmt = "i48" if requantize.accumulator_bits == 48 else "i32"
+        yield (
+            f"requantize {name}",
+            [
+                lambda f=fmt, n=name, m=more: RequantizeUnit.make(f, "i8", n, **m)  # type: ignore[misc]
+                for more in ({}, {"fixed": "zero_point=3"}, {"clamped": True})
             ],
         )
     yield "approximations", [lambda t=table: ApproximationUnit(define_approximation(t, "t")) for table in TABLES]  # type: ignore[misc]

@@ -52,6 +52,8 @@ SEVERAL: dict[str, Any] = {  # selected by control fields, in registers of 16 bi
 SETS["mixed"] = set_of(SEVERAL)
 SETS["affine"] = VectorSet.make("quantize", "qint8", count=300)  # with a port `integer`
 SETS["affine_back"] = VectorSet.make("dequantize", "qint8", count=300)
+SETS["requantize"] = of_unit(make_unit("requantize", "i32", rule="tflite"), 300)
+SETS["requantize_float"] = of_unit(make_unit("requantize", "i32", "u8", rule="onnxruntime", fixed="scale=0.01"), 200)
 _SMALL = make_unit("quantize", "fp4_e2m1@e8m0/2", policy={"rounding": "sr", "sr_bits": 3})
 SETS["roundings"] = of_unit(RoundingsUnit.of(_SMALL, ("rne", "sr", "rtz")), 600)
 QUANTIZER = VectorSet.make("quantize", "mxfp4", count=100)  # 32 lanes take a while to read

@@ -19,6 +19,7 @@ from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES
+from softfloat_ref.oracle.requantization import RULES as REQUANTIZE_RULES
 from softfloat_ref.symbolic.build import or_
 from softfloat_ref.symbolic.cases import cases
 from softfloat_ref.symbolic.integers import bits
@@ -260,6 +261,13 @@ def test_cases_of_a_dot_product_are_read_right() -> None:
                 seen.add(case.name)
                 assert run(x) == list(unit.answer(list(x.values()))), (case.name, x)
     assert len(seen) >= 8
+
+
+@pytest.mark.full(keep=3)
+@pytest.mark.parametrize("name", REQUANTIZE_RULES)
+def test_requantizers_are_read(name: str) -> None:
+    fmt = "i48" if REQUANTIZE_RULES[name].accumulator_bits == 48 else "i32"
+    check(make_unit("requantize", fmt, rule=name, clamped=name == "tosa"), 300)
 
 
 def test_matrix_products_and_conversions_of_blocks_are_read() -> None:

@@ -16,6 +16,7 @@ from softfloat_ref.testing.conformance.affine import AffineConformance as Affine
 from softfloat_ref.testing.conformance.blocks import BlockQuantizeConformance as BlockQuantizeConformance
 from softfloat_ref.testing.conformance.dots import DotConformance as DotConformance
 from softfloat_ref.testing.conformance.operation import OperationSuite
+from softfloat_ref.testing.conformance.requantize import RequantizeConformance as RequantizeConformance
 from softfloat_ref.testing.conformance.suite import NotConforming as NotConforming
 from softfloat_ref.testing.conformance.table import properties
 
