@@ -9,7 +9,7 @@ from typing import Any, Final
 from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.defects import defective, replaced, within
 from softfloat_ref.diagnosis.hypotheses import Hypothesis
-from softfloat_ref.diagnosis.rounding_defects import stepped_defects
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.requantization import RequantizeRule
 from softfloat_ref.oracle.requantization_steps import (
