@@ -9,7 +9,7 @@ from softfloat_ref.diagnosis import report
 from softfloat_ref.diagnosis.answer_defects import wire_defects
 from softfloat_ref.diagnosis.hypotheses import Model
 from softfloat_ref.diagnosis.requantize_defects import requantize_defects
-from softfloat_ref.diagnosis.rounding_defects import stepped_defects
+from softfloat_ref.diagnosis.stepped_defects import stepped_defects
 from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.oracle.requantization import get_rule
 from softfloat_ref.units import RequantizeUnit
