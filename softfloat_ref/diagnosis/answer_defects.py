@@ -103,6 +103,7 @@ def _wires(width: int) -> Iterator[tuple[str, str, Callable[[int], int]]]:
         for value in (0, 1):
             stuck = f"has bit {bit} of its result stuck at {value}"
             yield f"bit {bit} is {value}", stuck, lambda c, b=bit, v=value: c & ~(1 << b) | v << b  # type: ignore[misc]
+        yield f"bit {bit} inverted", f"inverts bit {bit} of its result", lambda c, b=bit: c ^ 1 << b  # type: ignore[misc]
     if width > 8 and width % 8 == 0:
         text = "has the bytes of its result in reverse order"
         yield "bytes reversed", text, lambda c: int.from_bytes(c.to_bytes(width // 8, "big"), "little")

@@ -54,6 +54,7 @@ SMALL_DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 120)
         (FMA, "bytes reversed"),
         (FMA, "bits reversed"),
         (FMA, "bit 3 is 1"),
+        (FMA, "bit 9 inverted"),
         (FMA, "flag bits reversed"),
         (TO_E4M3, "stored-normal underflow"),
         (TO_E4M3, "double rounding via fp16"),
