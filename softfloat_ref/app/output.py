@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 _REDRAW_S: Final = 0.2  # seconds between two redrawings
@@ -60,28 +60,41 @@ def progress(total: int) -> Iterator[Progress]:
         bar.clear()
 
 
-@contextmanager
-def running(words: str) -> Iterator[None]:
-    """A line on stderr with what is done, and for how long; none if stderr is not a terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield
-        return
-    begin, ended = time.monotonic(), threading.Event()
+class Running:
+    """A line on stderr that says what is done, and for how long; none if stderr is not a terminal."""
 
-    def show() -> None:
-        while not ended.wait(_REDRAW_S):
-            sys.stderr.write(f"\r\x1b[K{words}  {duration(time.monotonic() - begin)}")
+    def __init__(self, words: str) -> None:
+        self._words, self._begin, self._ended = words, time.monotonic(), threading.Event()
+
+    def now(self, words: str) -> None:
+        """What is done from now on."""
+        self._words = words
+
+    def _show(self) -> None:
+        while not self._ended.wait(_REDRAW_S):
+            sys.stderr.write(f"\r\x1b[K{self._words}  {duration(time.monotonic() - self._begin)}")
             sys.stderr.flush()
 
-    thread = threading.Thread(target=show, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
+    @contextmanager
+    def shown(self) -> Iterator[Running]:
+        """Show it during a block."""
+        if sys.stderr is None or not sys.stderr.isatty():
+            yield self
+            return
+        thread = threading.Thread(target=self._show, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._ended.set()
+            thread.join()
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def running(words: str) -> AbstractContextManager[Running]:
+    """A line with what is done, as a context manager."""
+    return Running(words).shown()
 
 
 def duration(seconds: float) -> str:

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from softfloat_ref.app.options import SCHEDULERS, NameType, Seconds
-from softfloat_ref.app.output import progress
+from softfloat_ref.app.output import Running
 from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base.errors import Error, counted, one_line
@@ -120,11 +120,13 @@ def command(
         return _check(checked, confirm or "bitwuzla")
     source, request = _source(request, held)
     unit, how = request.circuit_unit(op), Tactics(limit, confirm=confirm or "")
-    prover = _prover(strategy, how, jobs, scheduler, work, first)
+    doing = Running("Yosys reads the sources" if equal is None else "vectors are compared")
+    prover = _prover(strategy, how, jobs, scheduler, work, first, doing)
     if equal is not None:
         _refuse(lambda n: n in _MODULE_PARAMETERS, "--equal compares two definitions, without a module")
         equality = Equality(unit, second_unit(equal), where or "", not no_flags)
-        proof = compare(equality, prover)
+        with doing.shown():
+            proof = compare(equality, prover)
         print("\n".join(comparison_lines(equality, equal, proof, limit)))
         return _EXIT_CODES[proof.verdict]
     if no_flags:
@@ -138,11 +140,13 @@ def command(
         check_place(wave)
     try:
         options: dict[str, Any] = {"frontend": frontend, "held": dict(map(_register, held)), "source": source}
-        question = question_of(unit, ports_file, sources, where or "", first=first, **options)
+        with doing.shown():
+            question = question_of(unit, ports_file, sources, where or "", first=first, **options)
+            doing.now("simulations are compared with the netlist")
+            outcome = decide_circuit(question, sources, prover, sim)
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
-    outcome = decide_circuit(question, sources, prover, sim)
     if output is not None:
         table = certificate(outcome, strategy, how, Path(output).parent)
         write_data(output, json.dumps(table, indent=1))
@@ -180,16 +184,22 @@ def _source(request: UnitRequest, held: tuple[str, ...]) -> tuple[Lfsr | None, U
 
 
 def _prover(
-    strategy: Any, how: Tactics, jobs: int | None, scheduler: str | None, work: str | None, first: bool
+    strategy: Any,
+    how: Tactics,
+    jobs: int | None,
+    scheduler: str | None,
+    work: str | None,
+    first: bool,
+    doing: Running,
 ) -> Callable[[Problem], Proof]:
-    """The function that proves, with its progress shown."""
+    """The function that proves, and says how far it is."""
 
     def proved(question: Problem) -> Proof:
-        total = max(len(question.cases), 1)
-        with progress(total) as bar, workers(jobs if jobs or scheduler else 1, scheduler) as pool:
+        doing.now("the whole question is asked")
+        with workers(jobs if jobs or scheduler else 1, scheduler) as pool:
 
             def note(decided: Decided, done: int, of: int) -> None:
-                bar.advance(f"{decided.case}: {decided.verdict}", 1)
+                doing.now(f"{done} of {counted(of, 'case')} decided; the last, {decided.case}: {decided.verdict}")
 
             return prove(question, strategy, how, pool, work, note, first)
 

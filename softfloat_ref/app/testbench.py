@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from softfloat_ref.app.options import NameType, Seconds
+from softfloat_ref.app.output import running
 from softfloat_ref.app.source_options import source_options
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
@@ -147,7 +148,8 @@ def _simulated(bench: VectorBench, simulation: BenchSimulation, work: str | None
         log = build.folder / "results.txt" if results is None else Path(results).resolve()
         start = time.monotonic()
         try:
-            result = simulation.run(bench, build, log, start)
+            with running(f"{simulation.simulator.name} builds and runs {bench.top}"):
+                result = simulation.run(bench, build, log, start)
             if simulation.wave is not None:
                 runtime, left = simulation.runtime(bench), simulation.left(start)
                 print(dump(simulation.simulator, build, runtime, simulation.wave, result, left), file=sys.stderr)

@@ -22,7 +22,7 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.proof.certify import certificate
 from softfloat_ref.proof.cosimulation import Cosimulation
-from softfloat_ref.proof.engine import Tactics
+from softfloat_ref.proof.engine import Decided, Tactics
 from softfloat_ref.proof.outcome import ProofOutcome, decide_circuit
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.words import outcome_lines, simulated_lines
@@ -331,9 +331,8 @@ class Verifier:
         with self._stage("proof", f"{self.request.module} is proved") as stage:
             tactics = Tactics(limit_s)
             try:
-                outcome = decide_circuit(
-                    self._question(look.unit), self.sources, partial(prove, strategy="auto", tactics=tactics)
-                )
+                prover = partial(prove, strategy="auto", tactics=tactics, note=self._note_case)
+                outcome = decide_circuit(self._question(look.unit), self.sources, prover)
             except Error as e:
                 stage.end("left out", [str(e)])
                 return None
@@ -343,6 +342,9 @@ class Verifier:
             if (words := self._words(look.unit)) is not None:
                 stage.command = command("prove", *words, "--ports", self.ports_file, *self._source_words)
         return outcome
+
+    def _note_case(self, decided: Decided, done: int, of: int) -> None:
+        self.begin(f"{done} of {counted(of, 'case')} decided; the last, {decided.case}: {decided.verdict}")
 
     # -- the verdict ---------------------------------------------------------------------------------------------------
 
