@@ -309,7 +309,7 @@ class Verifier:
                 with Cosimulation(question, self.sources) as simulated:
                     opinion = simulated.look()
             except Error as e:
-                stage.end("left out", [str(e)])
+                stage.end("left out", [e.reason if isinstance(e, ToolError) else str(e)])
                 return
             if opinion.difference is None:
                 stage.end("done", ["as simulated"])
@@ -493,13 +493,16 @@ def of_other_unit(vectors: VectorSet, unit: Unit) -> VectorSet:
 
 
 def explaining_unit(cause: ReportDiagnosis) -> tuple[Unit, str] | None:
-    """The unit of another policy, profile or accumulator that explains a module best, and what is different; None if no
-    such unit does."""
+    """The unit of another policy, profile or accumulator that explains at least half of the mismatches, and what is
+    different; None if there is none."""
     if cause.whole is None:
         return None
-    first = cause.whole.findings[0].hypothesis if cause.whole.findings else None
-    faults = [fault.hypothesis for fault in cause.whole.several.faults] if cause.whole.several else []
-    return next(((x.unit, x.name) for x in (first, *faults) if x is not None and x.unit is not None), None)
+    findings = [*cause.whole.findings[:1], *(cause.whole.several.faults if cause.whole.several else ())]
+    for finding in findings:
+        known = finding.hypothesis
+        if known.unit is not None and 2 * finding.mismatches >= cause.whole.wrong:
+            return known.unit, known.name
+    return None
 
 
 def simplest_lines(cause: ReportDiagnosis | None) -> Iterator[str]:
