@@ -21,12 +21,14 @@ SAMPLE: Final = 96  # mismatches, and as many agreeing cases, on which every hyp
 SAMPLE_WIDE: Final = 40  # for blocks and dot products
 _WIDE_INPUTS: Final = 9  # number of operands from which a case is wide
 FINALISTS: Final = 6
+_RUNNERS_UP: Final = 2  # finalists that explain fewer, beside one that explains all
 _CLIMBED_POINTS: Final = 3  # number of points whose neighbours are tried
 _MOST_CHANGES: Final = 4  # number of successive changes
 _LONGEST_S: Final = 20.0  # seconds of computing after which no further changes are combined
 _SHOWN_CODES: Final = 4  # codes shown of an answer
 _PROBES: Final = 16  # mismatches of which a hypothesis must explain at least one
 _RESTRICTED_HYPOTHESES: Final = 16  # number of hypotheses tried under conditions
+_SHARE_OF_BOTH: Final = 0.5  # of some mismatches, that a change and a defect on top of it must explain
 _LEAST_SHARE: Final = 4  # one mismatch in so many, that these must explain
 _EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must explain
 _TRIED_CASES: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
@@ -229,9 +231,11 @@ class Search(Generic[P]):
         least = sum(c.agrees for c in self.few)  # the number of cases explained without a fault
         good = [f for f in ranked if f.explained > least] or ranked[:1]
         tied = [f for f in good if f.explained == good[0].explained][:FINALISTS]
-        rest = [f for f in good if f.explained < good[0].explained][: max(FINALISTS - len(tied), 2)]
-        findings = [self.over_all(f.hypothesis) for f in tied + rest]
-        return sorted(findings, key=lambda f: f.rank)
+        findings = [self.over_all(f.hypothesis) for f in tied]
+        complete = any(f.explained == len(self.cases) for f in findings)
+        rest = [f for f in good if f.explained < good[0].explained]
+        rest = rest[: _RUNNERS_UP if complete else max(FINALISTS - len(tied), _RUNNERS_UP)]
+        return sorted([*findings, *(self.over_all(f.hypothesis) for f in rest)], key=lambda f: f.rank)
 
     def over_all(self, h: Hypothesis) -> Finding:
         """The number of all cases that it explains."""
@@ -281,7 +285,12 @@ class Search(Generic[P]):
             return []
         points = (h for p in self.points.values() if (h := hypothesis(self.space, p)) is not None)
         tried = (form for h in chain(self._defects(), points) for form in self._forms(h))
-        return [self.over_all(h) for h in restricted_to_lanes(tried, lanes, right, self.few, self.comparator)]
+        restricted = restricted_to_lanes(tried, lanes, right, self.few, self.comparator)
+        least = max((f.explained for f in self.scores.values()), default=0)
+        return [self.over_all(h) for h in restricted if self._explained_of_few(h) > least]
+
+    def _explained_of_few(self, h: Hypothesis) -> int:
+        return sum(explains(h, c, self.comparator) for c in self.few)
 
     def _restricted_to(self, x: CaseCondition, h: Hypothesis, right: Model) -> Finding:
         """A hypothesis restricted to a condition, over all cases: where that does not hold, the device is right."""
@@ -341,7 +350,7 @@ def _only_where(h: Hypothesis, condition: CaseCondition, right: Model, unit: Uni
 def _on_top(space: Space[P], point: P, defect: Hypothesis) -> Hypothesis:
     text = f"{space.description(point)}, and {defect.description}"
     size = space.size(point) + defect.size
-    return Hypothesis(f"{space.text(point)}; {defect.name}", text, defect.model, size=size)
+    return Hypothesis(f"{space.text(point)}; {defect.name}", text, defect.model, size=size, share=_SHARE_OF_BOTH)
 
 
 def _constant(answer: Output, count: int, wrong: int) -> Finding:
