@@ -82,6 +82,7 @@ class Search(Generic[P]):
     points: dict[str, P] = field(default_factory=dict)  # the points tried, by their names
     fits: dict[str, list[bool]] = field(default_factory=dict)  # which cases hypotheses explain, by their names
     tried: set[str] = field(default_factory=set)  # the names of all hypotheses scored
+    forms: dict[str, list[Hypothesis]] = field(default_factory=dict)  # as they are tried, by their names
 
     def __post_init__(self) -> None:
         self.few = sample(self.cases)
@@ -127,8 +128,13 @@ class Search(Generic[P]):
                 self.best = sorted([*self.best, best.explained], reverse=True)[:FINALISTS]
                 self.bar = self.best[-1] if len(self.best) == FINALISTS else 0
 
-    def _forms(self, h: Hypothesis) -> Iterator[Hypothesis]:
+    def _forms(self, h: Hypothesis) -> list[Hypothesis]:
         """A hypothesis by itself; on top of the faults already found, the ways to join them."""
+        if h.name not in self.forms:
+            self.forms[h.name] = list(self._new_forms(h))
+        return self.forms[h.name]
+
+    def _new_forms(self, h: Hypothesis) -> Iterator[Hypothesis]:
         if self.under is None or self.right is None:
             yield h
             return
@@ -166,7 +172,7 @@ class Search(Generic[P]):
         points = (*space.named(), *space.changes(base))
         self.points |= {space.text(p): p for p in points if space.key(p) != space.key(base)}
         self.try_all(hypothesis(space, p) for p in self.points.values())
-        self.try_all(self._defects())
+        self.try_all(self._defects)
 
     def scored(self, hypotheses: Iterable[Hypothesis]) -> dict[str, Finding]:
         """The scores of some hypotheses, by their names."""
@@ -205,18 +211,19 @@ class Search(Generic[P]):
             findings = sorted([*findings, *(self.over_all(h) for h in pairs)], key=lambda f: f.rank)
         return findings
 
-    def _defects(self) -> Iterator[Hypothesis]:
+    @cached_property
+    def _defects(self) -> list[Hypothesis]:
         """The listed defects of the base, and those that the cases suggest."""
-        space = self.space
-        for d in (*space.listed, *space.suggested(space.base, self.cases)):
-            yield d._replace(name=f"{self.start}; {d.name}", size=self.start_size + d.size) if self.start else d
+        space, start, size = self.space, self.start, self.start_size
+        defects = (*space.listed, *space.suggested(space.base, self.cases))
+        return [d._replace(name=f"{start}; {d.name}", size=size + d.size) if start else d for d in defects]
 
     def _two_defects(self, some: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         """Pairs of a listed defect and a defect of the answer that together explain all of some cases.
 
         Anything less is not evidence: among many pairs, some always explain a few cases more than their first defect.
         """
-        for first in self._defects():
+        for first in self._defects:
             if first.also is not None:
                 continue
             known = cache(first.model)
@@ -284,7 +291,7 @@ class Search(Generic[P]):
         if lanes is None:
             return []
         points = (h for p in self.points.values() if (h := hypothesis(self.space, p)) is not None)
-        tried = (form for h in chain(self._defects(), points) for form in self._forms(h))
+        tried = (form for h in chain(self._defects, points) for form in self._forms(h))
         restricted = restricted_to_lanes(tried, lanes, right, self.few, self.comparator)
         least = max((f.explained for f in self.scores.values()), default=0)
         return [self.over_all(h) for h in restricted if self._explained_of_few(h) > least]
