@@ -54,7 +54,7 @@ def is_tiny(x: Value, to: Destination) -> bool:
             BLOCKS,
             "guard one bit low",
             lambda x, to: exact.top(x) == 7,
-            "the magnitude of the element is at least 2^8 and below",
+            "the magnitude of the element before rounding is at least 2^7",
         ),
         (NORM, "sticky dropped", lambda x, to: x.sign, "the element is negative"),
     ],
