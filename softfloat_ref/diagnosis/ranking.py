@@ -246,7 +246,7 @@ class Search(Generic[P]):
 
     def over_all(self, h: Hypothesis) -> Finding:
         """The number of all cases that it explains."""
-        return _finding(h, zip(self._fits(h), self.cases, strict=True))
+        return finding(h, zip(self._fits(h), self.cases, strict=True))
 
     def _fits(self, h: Hypothesis) -> list[bool]:
         """Whether it explains each case, cached."""
@@ -303,13 +303,13 @@ class Search(Generic[P]):
         """A hypothesis restricted to a condition, over all cases: where that does not hold, the device is right."""
         held = (x.holds(c.inputs, c.expected) for c in self.cases)
         fits = (fit if holds else c.agrees for fit, holds, c in zip(self._fits(h), held, self.cases, strict=True))
-        return _finding(
+        return finding(
             _only_where(h, x, right, self.space.unit if self.under is None else None),
             zip(fits, self.cases, strict=True),
         )
 
 
-def _finding(h: Hypothesis, fits: Iterable[tuple[bool, AnsweredCase]]) -> Finding:
+def finding(h: Hypothesis, fits: Iterable[tuple[bool, AnsweredCase]]) -> Finding:
     """A hypothesis with the number of cases that it explains."""
     explained = [c for fit, c in fits if fit]
     return Finding(h, len(explained), sum(not c.agrees for c in explained))
@@ -386,10 +386,19 @@ def ranked_diagnosis(
     if least < len(cases):
         more = [f for f in search.restricted(conditions_of) if f.explained > least]
         findings = sorted([*findings, *more], key=lambda f: f.rank)
-    findings = [f for f in findings if f.explained > right]
-    diagnosis = Diagnosis(len(cases), wrong, tuple(findings))
-    if not findings:
+    diagnosis = diagnosis_from(findings, comparator, cases)
+    if not diagnosis.findings:
         return replace(diagnosis, tried=len(search.tried), nearest=search.nearest())
+    return diagnosis
+
+
+def diagnosis_from(findings: Sequence[Finding], comparator: Comparator, cases: Sequence[AnsweredCase]) -> Diagnosis:
+    """A diagnosis by findings, best first: those that explain more cases than assuming no fault."""
+    right = sum(c.agrees for c in cases)
+    findings = [f for f in findings if f.explained > right]
+    diagnosis = Diagnosis(len(cases), len(cases) - right, tuple(findings))
+    if not findings:
+        return diagnosis
     best, second = findings[0].hypothesis, diagnosis.runner_up
     refutes = (c for c in cases if second and not explains(second.hypothesis, c, comparator))
     refutation = next((c for c in refutes if explains(best, c, comparator)), None)
