@@ -45,6 +45,7 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     last = replaced(answer, lambda here, right, codes: right((*codes[1:], codes[0])))
     yield defective(unit, "scale last", "gives the scale after the elements, not before", last)
     yield from _scale_defects(unit)
+    yield from logarithm_defects(unit)
     yield from other_elements(unit)
     for name, text, other in others(unit.block.element):
         text = f"has the right scale, and takes the elements' format for {text}"
@@ -77,8 +78,6 @@ def suggested_by(unit: QuantizeUnit, cases: Sequence[AnsweredCase]) -> Iterator[
     yield from _rounded_elements(unit, (x for x in rows if not x.only_flags))
     yield from nan_readings(unit, wrong, ", in its values", ["values"])
     yield from lanes_suggested_by(unit, cases, "values")
-    if not scale.mantissa_bits and any(abs(x.step) == 1 for x in wrong if not x.place):
-        yield from logarithm_defects(unit)
     for by, steps in usual(c.got[0] - c.expected[0] for c in cases):
         off = partial(_moved_by, by, scale=scale)
         both = replaced(block_scale, lambda here, right, *args, off=off: off(right(*args)))

@@ -56,14 +56,25 @@ def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | N
     unit = report.vectors.unit
     comparator = comparator_of(report)
     cases = cases_of(report, comparator)
-    space, conditions_of = space_of(report.vectors, report.whole), partial(_conditions, kind_of(unit))
-    diagnosis = finished(examined(space, comparator, cases, conditions_of), cases, unit, comparator)
+    found = _by_results(unit, comparator, cases)
+    if found is None:
+        space, conditions_of = space_of(report.vectors, report.whole), partial(_conditions, kind_of(unit))
+        found = examined(space, comparator, cases, conditions_of)
+    diagnosis = finished(found, cases, unit, comparator)
     if diagnosis.simplest is None or ask is None:
         return diagnosis
     try:
         return _shrunk(diagnosis, diagnosis.simplest, _named(diagnosis), report, comparator, ask)
     except DeviceError:  # it answers in one run but not in several: show the mismatch unshrunk
         return diagnosis
+
+
+def _by_results(unit: Unit, comparator: Comparator, cases: Sequence[AnsweredCase]) -> Diagnosis | None:
+    """What explains every case of a unit whose results are computations of their own, by these."""
+    results = kind_of(unit).apart()
+    if results is None:
+        return None
+    return results.diagnosis(comparator, cases, partial(_conditions, kind_of(results.unit.dot)))
 
 
 def examined(

@@ -203,7 +203,7 @@ def _other_elements(unit: DotUnit) -> Iterator[Hypothesis]:
                 continue
             changes = (c for side, decode in decoders.items() for c in within(side, [_read_by(decode)]))
             text = f"takes the format of the elements{of} for {known[sides[0]][name].difference}"
-            yield defective(unit, f"elements{of} as {name}", text, *changes, share=SHARE)
+            yield defective(unit, f"elements{of} as {name}", text, *changes, share=0.5)
 
 
 def _read_by(other: Decode) -> Change:

@@ -22,7 +22,11 @@ def exchanged(whole: Unit | None, part: OperationUnit) -> Iterator[Hypothesis]:
         if (x.op, x.formats, x.out) != own and not x.policy.random_count:
             others.setdefault((x.op, x.formats, x.out), x)
     for x in others.values():
-        text = x.op if (x.formats, x.out) == own[1:] else x.label.removesuffix(f" {rounding_name(x.policy.rounding)}")
+        text = (
+            x.op
+            if {*x.formats, x.out} == {*part.formats, part.out}
+            else x.label.removesuffix(f" {rounding_name(x.policy.rounding)}")
+        )
         yield Hypothesis(f"operation {text}", f"computes {text}", _done_as(whole, part, x), share=SHARE)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.defects import Faulty, defective, in_parts, replaced
-from softfloat_ref.diagnosis.hypotheses import SHARE, Hypothesis
+from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.roundings import to_format
 from softfloat_ref.oracle.codec import Decoder, decoder
 from softfloat_ref.oracle.exact import Value
@@ -20,6 +20,7 @@ from softfloat_ref.oracle.rounding_steps import read
 from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import SteppedUnit
 
+_SHARE: Final = 0.5  # of some mismatches, that another format must explain
 _WIDEST_BITS: Final = 8  # bits of formats that have twins in use
 _KINDS: Final = (
     ("its IEEE twin", "with the codes of the largest exponent for Inf and NaN", "ieee", True, "inf"),
@@ -78,7 +79,7 @@ def format_readings(unit: SteppedUnit, fmt: Format, parts: Mapping[str, Sequence
     for name, text, sibling in siblings(fmt):
         for where, some in parts.items():
             changes = in_parts(some, read_as(decoder(sibling), fmt))
-            yield defective(unit, f"{where} as {name}", f"reads {where} as {text}", *changes, share=SHARE)
+            yield defective(unit, f"{where} as {name}", f"reads {where} as {text}", *changes, share=_SHARE)
 
 
 def format_exchanged(unit: SteppedUnit, fmt: Format) -> Iterator[Hypothesis]:
@@ -86,7 +87,7 @@ def format_exchanged(unit: SteppedUnit, fmt: Format) -> Iterator[Hypothesis]:
     for name, _, sibling in siblings(fmt):
         result = to_format(partial(_if_same, fmt, sibling))
         text = f"takes {fmt.name} for {name}, in operands and results"
-        yield defective(unit, f"{name} for {fmt.name}", text, read_as(decoder(sibling), fmt), *result, share=SHARE)
+        yield defective(unit, f"{name} for {fmt.name}", text, read_as(decoder(sibling), fmt), *result, share=_SHARE)
 
 
 def _if_same(fmt: Format, sibling: Format, to: Format) -> Format | None:
@@ -101,4 +102,4 @@ def other_elements(unit: Any) -> Iterator[Hypothesis]:
                 model = Faulty(dataclasses.replace(unit, block=dataclasses.replace(unit.block, **{field: other})))
             except Error:
                 continue
-            yield Hypothesis(f"{field}s as {name}", f"takes the {field}s' format for {text}", model, share=SHARE)
+            yield Hypothesis(f"{field}s as {name}", f"takes the {field}s' format for {text}", model, share=_SHARE)

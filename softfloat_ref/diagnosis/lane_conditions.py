@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from softfloat_ref.diagnosis.conditions import CaseCondition, Feature, common, conditions, of_code
+from softfloat_ref.diagnosis.conditions import CaseCondition, Feature, between, binade, common, conditions, of_code
+from softfloat_ref.diagnosis.defects import Faulty
 from softfloat_ref.diagnosis.findings import WHERE
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.lane_defects import lane_places
+from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.rounding_steps import Destination, rounded
+from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import Unit
 
 _PROBES: Final = 16  # mismatches whose wrong lanes a hypothesis must explain
 _EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must explain
-_MOST: Final = 12  # hypotheses that are restricted
+_MOST: Final = 8  # hypotheses that are restricted
+_SEEN: Final = 20  # mismatches, and as many other cases, in whose lanes conditions are looked for
 _BEST: Final = 4  # restricted hypotheses
 
 
@@ -55,6 +61,11 @@ class Lanes(NamedTuple):
                 lambda _: f"{noun} is below the smallest normal number",
             )
         yield from of_code(fmt, noun, lambda _, e: e[0])
+        if not fmt.is_integer:
+            decode = decoder(fmt)
+            yield Feature(
+                lambda i, _: binade(decode(i[1])), lambda v: between(f"{noun} before rounding", *v), ordered=True
+            )
         yield Feature(lambda i, _: i[0], lambda v: _lanes_text(*v), ordered=True)
 
 
@@ -74,10 +85,11 @@ def restricted_to_lanes(
     cases: mismatches first. right: the model of the other lanes.
     """
     wrong = [c for c in cases if not c.agrees]
+    some_cases = [*wrong[:_SEEN], *[c for c in cases if c.agrees][:_SEEN]]
     some = (h for h in hypotheses if h.also is None and _may_be(h, lanes, wrong[:_PROBES], comparator))
     restricted: dict[str, tuple[int, int, Hypothesis]] = {}
     for h in islice(some, _MOST):
-        seen = [x for c in cases for x in lanes.cases(c, _compared(h, c, comparator))]
+        seen = [x for c in some_cases for x in lanes.cases(c, _compared(h, c, comparator))]
         known = conditions(lanes.features(), seen)
         narrow = common(seen, known)
         broken = [x for x in seen if x.agrees]
@@ -121,6 +133,20 @@ def _only_in(h: Hypothesis, x: CaseCondition, lanes: Lanes, right: Model) -> Hyp
                 codes[k] = other[k]
         return tuple(codes)
 
+    model: Model = restricted
+    if isinstance(h.model, Faulty) and h.model.unit.has_flags and all(c.step is rounded for c in h.model.changes):
+        model = Faulty(h.model.unit, tuple(_change_where(holds, c) for c in h.model.changes))
     where = f"where {x.text}"
     name, text = f"{h.name}{WHERE}{x.text}", f"{h.description}, but only {where}"
-    return Hypothesis(name, text, restricted, size=h.size + 2, evidence=_EVIDENCE)
+    return Hypothesis(name, text, model, size=h.size + 2, evidence=_EVIDENCE)
+
+
+def _change_where(holds: Callable[[int, int, int], bool], c: Change) -> Change:
+    """A change of the rounding where a lane, the right code and the wrong one fulfil a condition."""
+
+    def chosen(here: Traced, right: Function, x: Value, r: int, to: Destination) -> tuple[int, int]:
+        good, wrong = right(x, r, to), c.wrong(here, right, x, r, to)
+        lane = next((part for part in here.path if isinstance(part, int)), 0)
+        return wrong if holds(lane, good[0], wrong[0]) else good  # type: ignore[no-any-return]
+
+    return c._replace(wrong=chosen, placed=True)

@@ -34,40 +34,41 @@ class _Form(NamedTuple):
     mode: Rounding
 
 
-_FORMS: Final = (
-    _Form("floor(log2(amax))", False, Rounding.RDN),
-    _Form("ceil(log2(amax))", False, Rounding.RUP),
-    _Form("ceil(log2(amax / largest))", True, Rounding.RUP),
-    _Form("floor(log2(amax / largest))", True, Rounding.RDN),
-    _Form("round(log2(amax / largest))", True, Rounding.RNE),
-)
+# The formula of each scale rule that computes a logarithm.
+_FORMS: Final = {
+    "floor": _Form("floor(log2(amax))", False, Rounding.RDN),
+    "ceil": _Form("ceil(log2(amax))", False, Rounding.RUP),
+    "rceil": _Form("ceil(log2(amax / largest))", True, Rounding.RUP),
+    "nearest": _Form("round(log2(amax / largest))", True, Rounding.RNE),
+}
 
 
 def logarithm_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
-    """The scale's exponent by each formula, with the logarithm rounded to a format."""
-    for form in _FORMS:
-        for name in _FORMATS:
+    """The scale's exponent by the formula of its rule, with the logarithm rounded to a format."""
+    form = _FORMS.get(unit.profile.scale_rule)
+    if form is None or unit.block.scale.mantissa_bits:
+        return
+    for name in _FORMATS:
 
-            def wanted(
-                here: Traced,
-                right: Function,
-                amax: Value,
-                fmt: BlockFormat,
-                profile: Profile,
-                tensor_scale: Value,
-                form: _Form = form,
-                name: str = name,
-            ) -> Any:
-                if tensor_scale != _ONE:
-                    return right(amax, fmt, profile, tensor_scale)
-                x = fp32_quotient(amax, largest(fmt.element)) if form.divided else fp32(amax)
-                exponent = _rounded_log2(x, name, form.mode)
-                if exponent is None:
-                    return right(amax, fmt, profile, tensor_scale)
-                return WantedScale(exact.finite(0, 1, exponent if form.divided else exponent - fmt.element.emax))
+        def wanted(
+            here: Traced,
+            right: Function,
+            amax: Value,
+            fmt: BlockFormat,
+            profile: Profile,
+            tensor_scale: Value,
+            name: str = name,
+        ) -> Any:
+            if tensor_scale != _ONE:
+                return right(amax, fmt, profile, tensor_scale)
+            x = fp32_quotient(amax, largest(fmt.element)) if form.divided else fp32(amax)
+            exponent = _rounded_log2(x, name, form.mode)
+            if exponent is None:
+                return right(amax, fmt, profile, tensor_scale)
+            return WantedScale(exact.finite(0, 1, exponent if form.divided else exponent - fmt.element.emax))
 
-            text = f"computes its scale by {form.text}, with the logarithm rounded to {name}"
-            yield defective(unit, f"{form.text} in {name}", text, replaced(wanted_scale, wanted), size=3, share=SHARE)
+        text = f"computes its scale by {form.text}, with the logarithm rounded to {name}"
+        yield defective(unit, f"{form.text} in {name}", text, replaced(wanted_scale, wanted), share=SHARE)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -21,12 +21,14 @@ SAMPLE: Final = 96  # mismatches, and as many agreeing cases, on which every hyp
 SAMPLE_WIDE: Final = 40  # for blocks and dot products
 _WIDE_INPUTS: Final = 9  # number of operands from which a case is wide
 FINALISTS: Final = 6
+_RUNNERS_UP: Final = 4  # finalists that explain fewer, beside one that explains all
 _CLIMBED_POINTS: Final = 3  # number of points whose neighbours are tried
 _MOST_CHANGES: Final = 4  # number of successive changes
 _LONGEST_S: Final = 20.0  # seconds of computing after which no further changes are combined
 _SHOWN_CODES: Final = 4  # codes shown of an answer
 _PROBES: Final = 16  # mismatches of which a hypothesis must explain at least one
 _RESTRICTED_HYPOTHESES: Final = 16  # number of hypotheses tried under conditions
+_SHARE_OF_BOTH: Final = 0.5  # of some mismatches, that a change and a defect on top of it must explain
 _LEAST_SHARE: Final = 4  # one mismatch in so many, that these must explain
 _EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must explain
 _TRIED_CASES: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
@@ -80,6 +82,7 @@ class Search(Generic[P]):
     points: dict[str, P] = field(default_factory=dict)  # the points tried, by their names
     fits: dict[str, list[bool]] = field(default_factory=dict)  # which cases hypotheses explain, by their names
     tried: set[str] = field(default_factory=set)  # the names of all hypotheses scored
+    forms: dict[str, list[Hypothesis]] = field(default_factory=dict)  # as they are tried, by their names
 
     def __post_init__(self) -> None:
         self.few = sample(self.cases)
@@ -125,8 +128,13 @@ class Search(Generic[P]):
                 self.best = sorted([*self.best, best.explained], reverse=True)[:FINALISTS]
                 self.bar = self.best[-1] if len(self.best) == FINALISTS else 0
 
-    def _forms(self, h: Hypothesis) -> Iterator[Hypothesis]:
+    def _forms(self, h: Hypothesis) -> list[Hypothesis]:
         """A hypothesis by itself; on top of the faults already found, the ways to join them."""
+        if h.name not in self.forms:
+            self.forms[h.name] = list(self._new_forms(h))
+        return self.forms[h.name]
+
+    def _new_forms(self, h: Hypothesis) -> Iterator[Hypothesis]:
         if self.under is None or self.right is None:
             yield h
             return
@@ -164,7 +172,7 @@ class Search(Generic[P]):
         points = (*space.named(), *space.changes(base))
         self.points |= {space.text(p): p for p in points if space.key(p) != space.key(base)}
         self.try_all(hypothesis(space, p) for p in self.points.values())
-        self.try_all(self._defects())
+        self.try_all(self._defects)
 
     def scored(self, hypotheses: Iterable[Hypothesis]) -> dict[str, Finding]:
         """The scores of some hypotheses, by their names."""
@@ -203,18 +211,19 @@ class Search(Generic[P]):
             findings = sorted([*findings, *(self.over_all(h) for h in pairs)], key=lambda f: f.rank)
         return findings
 
-    def _defects(self) -> Iterator[Hypothesis]:
+    @cached_property
+    def _defects(self) -> list[Hypothesis]:
         """The listed defects of the base, and those that the cases suggest."""
-        space = self.space
-        for d in (*space.listed, *space.suggested(space.base, self.cases)):
-            yield d._replace(name=f"{self.start}; {d.name}", size=self.start_size + d.size) if self.start else d
+        space, start, size = self.space, self.start, self.start_size
+        defects = (*space.listed, *space.suggested(space.base, self.cases))
+        return [d._replace(name=f"{start}; {d.name}", size=size + d.size) if start else d for d in defects]
 
     def _two_defects(self, some: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         """Pairs of a listed defect and a defect of the answer that together explain all of some cases.
 
         Anything less is not evidence: among many pairs, some always explain a few cases more than their first defect.
         """
-        for first in self._defects():
+        for first in self._defects:
             if first.also is not None:
                 continue
             known = cache(first.model)
@@ -229,13 +238,15 @@ class Search(Generic[P]):
         least = sum(c.agrees for c in self.few)  # the number of cases explained without a fault
         good = [f for f in ranked if f.explained > least] or ranked[:1]
         tied = [f for f in good if f.explained == good[0].explained][:FINALISTS]
-        rest = [f for f in good if f.explained < good[0].explained][: max(FINALISTS - len(tied), 2)]
-        findings = [self.over_all(f.hypothesis) for f in tied + rest]
-        return sorted(findings, key=lambda f: f.rank)
+        findings = [self.over_all(f.hypothesis) for f in tied]
+        complete = any(f.explained == len(self.cases) for f in findings)
+        rest = [f for f in good if f.explained < good[0].explained]
+        rest = rest[: _RUNNERS_UP if complete else max(FINALISTS - len(tied), _RUNNERS_UP)]
+        return sorted([*findings, *(self.over_all(f.hypothesis) for f in rest)], key=lambda f: f.rank)
 
     def over_all(self, h: Hypothesis) -> Finding:
         """The number of all cases that it explains."""
-        return _finding(h, zip(self._fits(h), self.cases, strict=True))
+        return finding(h, zip(self._fits(h), self.cases, strict=True))
 
     def _fits(self, h: Hypothesis) -> list[bool]:
         """Whether it explains each case, cached."""
@@ -280,20 +291,25 @@ class Search(Generic[P]):
         if lanes is None:
             return []
         points = (h for p in self.points.values() if (h := hypothesis(self.space, p)) is not None)
-        tried = (form for h in chain(self._defects(), points) for form in self._forms(h))
-        return [self.over_all(h) for h in restricted_to_lanes(tried, lanes, right, self.few, self.comparator)]
+        tried = (form for h in chain(self._defects, points) for form in self._forms(h))
+        restricted = restricted_to_lanes(tried, lanes, right, self.few, self.comparator)
+        least = max((f.explained for f in self.scores.values()), default=0)
+        return [self.over_all(h) for h in restricted if self._explained_of_few(h) > least]
+
+    def _explained_of_few(self, h: Hypothesis) -> int:
+        return sum(explains(h, c, self.comparator) for c in self.few)
 
     def _restricted_to(self, x: CaseCondition, h: Hypothesis, right: Model) -> Finding:
         """A hypothesis restricted to a condition, over all cases: where that does not hold, the device is right."""
         held = (x.holds(c.inputs, c.expected) for c in self.cases)
         fits = (fit if holds else c.agrees for fit, holds, c in zip(self._fits(h), held, self.cases, strict=True))
-        return _finding(
+        return finding(
             _only_where(h, x, right, self.space.unit if self.under is None else None),
             zip(fits, self.cases, strict=True),
         )
 
 
-def _finding(h: Hypothesis, fits: Iterable[tuple[bool, AnsweredCase]]) -> Finding:
+def finding(h: Hypothesis, fits: Iterable[tuple[bool, AnsweredCase]]) -> Finding:
     """A hypothesis with the number of cases that it explains."""
     explained = [c for fit, c in fits if fit]
     return Finding(h, len(explained), sum(not c.agrees for c in explained))
@@ -341,7 +357,7 @@ def _only_where(h: Hypothesis, condition: CaseCondition, right: Model, unit: Uni
 def _on_top(space: Space[P], point: P, defect: Hypothesis) -> Hypothesis:
     text = f"{space.description(point)}, and {defect.description}"
     size = space.size(point) + defect.size
-    return Hypothesis(f"{space.text(point)}; {defect.name}", text, defect.model, size=size)
+    return Hypothesis(f"{space.text(point)}; {defect.name}", text, defect.model, size=size, share=_SHARE_OF_BOTH)
 
 
 def _constant(answer: Output, count: int, wrong: int) -> Finding:
@@ -370,10 +386,19 @@ def ranked_diagnosis(
     if least < len(cases):
         more = [f for f in search.restricted(conditions_of) if f.explained > least]
         findings = sorted([*findings, *more], key=lambda f: f.rank)
-    findings = [f for f in findings if f.explained > right]
-    diagnosis = Diagnosis(len(cases), wrong, tuple(findings))
-    if not findings:
+    diagnosis = diagnosis_from(findings, comparator, cases)
+    if not diagnosis.findings:
         return replace(diagnosis, tried=len(search.tried), nearest=search.nearest())
+    return diagnosis
+
+
+def diagnosis_from(findings: Sequence[Finding], comparator: Comparator, cases: Sequence[AnsweredCase]) -> Diagnosis:
+    """A diagnosis by findings, best first: those that explain more cases than assuming no fault."""
+    right = sum(c.agrees for c in cases)
+    findings = [f for f in findings if f.explained > right]
+    diagnosis = Diagnosis(len(cases), len(cases) - right, tuple(findings))
+    if not findings:
+        return diagnosis
     best, second = findings[0].hypothesis, diagnosis.runner_up
     refutes = (c for c in cases if second and not explains(second.hypothesis, c, comparator))
     refutation = next((c for c in refutes if explains(best, c, comparator)), None)

@@ -108,11 +108,11 @@ def through(wide: Format, first: str = "") -> Function:
 
 
 def at_bits(more: int, first: str = "", then: str = "") -> Function:
-    """Rounding to `more` bits beyond the format's precision first, with any exponent, then to the format. first, then:
-    the two roundings, where they are others."""
+    """Rounding to `more` bits beyond the format's precision first, with any exponent, then to the format; without more
+    bits, this matters for subnormal results only. first, then: the two roundings, where they are others."""
 
     def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
-        if x.kind != FINITE or not x.significand:
+        if x.kind != FINITE or not x.significand or not (more or exact.top(x) < to.fmt.emin):
             return right(x, r, to)  # type: ignore[no-any-return]
         unit, length = exact.top(x) - to.fmt.mantissa_bits - more, x.significand.bit_length()
         mode, wide = parse_rounding(first) if first else to.policy.rounding, x.significand << 1 | x.sticky

@@ -29,7 +29,7 @@ from softfloat_ref.oracle.policies import ROUNDINGS, parse_rounding, rounding_na
 from softfloat_ref.oracle.rounding_steps import Destination, magnitude
 from softfloat_ref.oracle.steps import Function
 
-_SHARE_BESIDE: Final = 0.5  # of the mismatches that such a defect must explain
+_SHARE_BESIDE: Final = 0.75  # of the mismatches that such a defect must explain
 _STICKY_BITS: Final = range(1, 11)
 _MORE_BITS: Final = range(1, 13)  # beyond the format's precision, to which a device may round first
 _FIRST: Final = tuple(name for name in ROUNDINGS if not parse_rounding(name).stochastic)

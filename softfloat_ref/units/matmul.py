@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -81,15 +81,19 @@ class MatmulUnit(SteppedUnit):
 
     def computed(self, do: Do, inputs: Sequence[int], more_bits: int = 0) -> Sequence[int]:
         results, steps = list[int](), list[int]()
+        for i, j, own in self.dot_inputs(inputs):
+            *running, code, _ = self.dot.computed(do.at("result", i, j), own)
+            steps += running
+            results.append(code)
+        return *steps, *results
+
+    def dot_inputs(self, inputs: Sequence[int]) -> Iterator[tuple[int, int, list[int]]]:
+        """The inputs of each result's dot product, with its row and column."""
         taken = self.taken(inputs)
         for i in range(self.m):
             for j in range(self.n):
                 sides = [_row(taken.get(name, ()), at, count) for name, at, count in self._rows(i, j)]
-                own = [x for codes in sides for x in codes] + [taken["c"][i * self.n + j]]
-                *running, code, _ = self.dot.computed(do.at("result", i, j), own)
-                steps += running
-                results.append(code)
-        return *steps, *results
+                yield i, j, [x for codes in sides for x in codes] + [taken["c"][i * self.n + j]]
 
     def taken(self, inputs: Any) -> dict[str, Any]:
         """The codes of each input field."""

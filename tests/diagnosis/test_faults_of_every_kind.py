@@ -22,6 +22,7 @@ TANH = of_unit(ApproximationUnit(define_approximation(CURVE, "t")), 400)
 BLOCK_MULTIPLY = VectorSet.make("BlockMultiply", "binary8p4se@binary8p3ue/4", 250)
 NORM = of_unit(VectorUnit.make("layer_norm", "bf16", length=4), 150)
 MATMUL = of_unit(MatmulUnit(DotUnit.make("fp16", "fp32", "fp32-sequential", 4), 1, 2), 40)
+LARGER = of_unit(MatmulUnit(DotUnit.make("fp16", "fp32", "fp32-sequential", 4), 2, 3), 24)
 
 
 @pytest.mark.full(keep=8)
@@ -51,6 +52,7 @@ def test_a_fault_is_named(vectors: VectorSet, name: str) -> None:
         (NORM, "no epsilon", "neighbours exchanged"),
         (TANH, "rounding = rtz", "no saturation: zero"),
         (MATMUL, "lane 1 left out", "subnormals flushed of a"),
+        (LARGER, "guard one bit low of the last sum", "lane 1 left out"),
     ],
     ids=lambda x: x if isinstance(x, str) else x.unit.kind,
 )

@@ -11,6 +11,7 @@ from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.conditions import Feature, of_code, of_magnitude
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Inputs, Output
 from softfloat_ref.diagnosis.identify import Examiner
+from softfloat_ref.diagnosis.results_apart import DotProducts
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.explanation.scalar import flag_text, value_text
 from softfloat_ref.golden.sets import VectorSet
@@ -45,6 +46,10 @@ class DiagnosedKind:
     def space(self, source: str = "", whole: Unit | None = None) -> Space[Any]:
         """The space of possible devices. source: the random source, if known; whole: the unit of which it is a part."""
         return self.choices(self.unit, source)
+
+    def apart(self) -> DotProducts | None:
+        """The results as computations of their own, if they are."""
+        return None
 
     def features(self) -> Iterator[Feature]:
         """Properties of a case that mismatches may have in common: of results, operands and controls of one code."""

@@ -16,6 +16,7 @@ from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by, p
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output, wrong_codes
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
 from softfloat_ref.diagnosis.lane_defects import lanes_suggested_by
+from softfloat_ref.diagnosis.results_apart import DotProducts
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator
 from softfloat_ref.oracle.accumulate.dots import accumulate, products
@@ -201,6 +202,9 @@ class DiagnosedMatmul(DiagnosedKind):
     tried: ClassVar[str] = "accumulator or listed defect"
     choices: ClassVar[type[Space[Any]]] = MatmulSpace
     unit: MatmulUnit
+
+    def apart(self) -> DotProducts:
+        return DotProducts(self.unit, AccumulatorSpace(self.unit.dot))
 
 
 # -- the answers of many accumulators --------------------------------------------------------------------------------
