@@ -16,6 +16,7 @@ from softfloat_ref.rtl.draft.target import Target
 
 LETTERS: Final = names.LETTERS
 _BYTE: Final = 8
+_SUMS: Final = ("add", "sub")  # for which units of three operands take a and b, or b and c
 _MAX_SHOWN: Final = 6  # ports that an error names
 Filter = Callable[[Slot], bool]
 
@@ -55,7 +56,7 @@ class _Matching:
     ) -> None:
         self.draft, self.direction = draft, direction
         self.lanes = draft.lanes
-        self.constants = target.constants
+        self.constants, self.op = target.constants, target.op
         every = [f for f in target.fields.values() if f.role in roles]
         self.fields = [f for f in every if f.name not in draft.carried]
         self.sizes = {self.size(f) for f in every}
@@ -88,6 +89,15 @@ class _Matching:
                 raise Error(self._missing(field))
             shown = "_".join(f"{code:x}" for code in dict.fromkeys(codes))
             self.draft.ignored[field.name] = f"no input carries {field.name}, which is always {shown}"
+        self._mark_sums()
+
+    def _mark_sums(self) -> None:
+        """On a unit of three operands, it is a guess which two it adds."""
+        left = {s.width for width in self.sizes for s in self._left(width) if _has_place(s)}
+        if self.direction == "input" and self.op in _SUMS and left:
+            for name, (slot, why, _) in self.chosen.items():
+                reason = f"{why}{', ' * bool(why)}of three operands; some units add the last two"
+                self.chosen[name] = slot, reason, True
 
     def add(self) -> None:
         """Add the lines of the ports."""
@@ -126,7 +136,9 @@ class _Matching:
             own = [s for s in left if _letter(s) == _stem(field)]
             if len(own) == 1:
                 self._choose(field, own[0], "" if names.core(own[0].name) == field.name.split("_") else "by its name")
-        self._in_order([f for f in fields if f.name not in self.chosen], [s for s in left if not _letter(s)])
+        rest = [f for f in fields if f.name not in self.chosen]
+        left = [s for s in left if s in self._left(self.size(fields[0]))]
+        self._in_order(rest, left if len(left) == len(rest) else [s for s in left if not _letter(s)])
 
     def _in_order(self, fields: Sequence[LineField], left: Sequence[Slot]) -> None:
         """Choose slots for fields in the order of the places in their names, or else of the ports."""
@@ -147,13 +159,15 @@ class _Matching:
         for narrow in filters:
             left = (len(left) > 1 and [s for s in left if narrow(s)]) or left
         if self.direction == "output" and len(left) > 1:
+            named = [s for s in left if names.says_operation(s.name, self.op)]
+            left = [s for s in named if len(names.core(s.name)) == 1] or named or left
             ranks = list(map(_rank, left))
             left = [s for s, rank in zip(left, ranks, strict=True) if rank == min(ranks)]
         if len(left) > 1:
             self._ambiguous([field], left)
         if left:
-            named = bool(set(names.words(left[0].name)) & {*names.RESULT, *field.name.split("_")})
-            self._choose(field, left[0], "by its name and width" if named else "by its width")
+            known = {*names.RESULT, *field.name.split("_"), self.op}
+            self._choose(field, left[0], f"by its {'name and ' * bool(known & {*names.words(left[0].name)})}width")
 
     def _scales_in_bytes(self) -> None:
         """Scales of less than a byte, as of NVFP4, in the low bits of a byte."""
