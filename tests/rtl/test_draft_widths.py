@@ -293,6 +293,31 @@ def test_signs_of_integers_of_any_unit(name: str, ones: str, fmt: str, tmp_path:
     assert ports[name] == {"value": int(fmt[0] == ones)}
 
 
+REQUANTIZER = "input [31:0] acc_i, mult_i, input [5:0] shift_i, input [7:0] zp_i, input signed_i, output [7:0] q_o"
+
+
+def test_parameters_of_a_requantizer_by_name_and_width(tmp_path: Path) -> None:
+    vectors = VectorSet.make("requantize", "i32", 10, out="i8")
+    ports = ports_of(REQUANTIZER, vectors, tmp_path)
+    expected = {"acc_i": "accumulator", "mult_i": "multiplier", "shift_i": "shift", "zp_i": "zero_point"}
+    assert ports == {**expected, "signed_i": {"value": 1}, "q_o": "result"}
+    head = REQUANTIZER.replace("acc_i", "x").replace("mult_i", "y")
+    assert refusal(head, vectors, tmp_path).startswith(
+        "accumulator: x or y, by width; say which, such as --set inputs.x="
+    )
+
+
+def test_an_accumulator_of_the_module(tmp_path: Path) -> None:
+    """The sum that an integer dot product begins with is its own; what clears it is an operand."""
+    vectors = VectorSet.make("integer_dot", "i8", 10, clear=True)
+    head = "input clk, input clear, input [31:0] va, vb, input signed_i, output [31:0] sum"
+    done = draft(design(f"module m ({head}); endmodule", "m", tmp_path), vectors)
+    ports = tomllib.loads(done.text)
+    assert ports["inputs"] == {"va": "a", "vb": "b", "clear": "clear", "signed_i": {"value": 1}}
+    assert set(ports["ignore"]) == {"flags", "c"}
+    assert "no input carries c, so the module holds it" in done.text
+
+
 # -- operands that a module does not have ------------------------------------------------------------------------------
 
 DOT = "input [7:0] xa, xb, input [255:0] va, vb, output [31:0] y"
