@@ -17,6 +17,7 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.assumptions import guessed_lines
+from softfloat_ref.rtl.constants import constant_operands
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import Signal
 from softfloat_ref.rtl.draft.target import target_of
@@ -336,6 +337,9 @@ def test_a_dot_product_without_c(tmp_path: Path) -> None:
             Error, match=r"ignore = \['c'\]: these vectors have many values of c; if the module takes it"
         ):
             draft(module, vectors, settings=['ignore=["c"]'])
+    one = VectorSet.make("fma", "fp16", 10, where="a = 0x0")
+    assert constant_operands(one) == {"a": (0,)}
+    assert constant_operands(VectorSet.make("dot", "mxfp8", 10, where="a[0] = 0x0 and c = 0x0")) == {"c": (0,)}
 
 
 @pytest.mark.parametrize(
