@@ -87,7 +87,10 @@ class PortAssumptions:
 
 
 def guessed_lines(text: str) -> Iterable[str]:
-    """The lines of a port map that its draft marked as guesses."""
-    for line in text.splitlines():
-        if re.search(r"#.*\bguess\b", line) and not line.lstrip().startswith("#"):
-            yield " ".join(line.split())
+    """The lines of a port map that its draft marked as guesses; the mark of a long line stands in the line before."""
+    before = ""
+    for line in map(str.strip, text.splitlines()):
+        marked = before if before.startswith("# guess:") else ""
+        if line and not line.startswith("#") and (marked or re.search(r"#.*\bguess\b", line)):
+            yield " ".join(f"{line} {marked}".split())
+        before = line

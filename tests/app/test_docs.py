@@ -38,6 +38,7 @@ from softfloat_ref.oracle.formats import define_format
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import NAMES
 from softfloat_ref.oracle.policies import POLICIES, get_policy, rounding_name
+from softfloat_ref.rtl.draft.protocols import define_protocol
 from softfloat_ref.units.unit import KINDS
 
 TOP = Path(__file__).parents[2]
@@ -143,6 +144,9 @@ def test_toml(page: Path) -> None:
             from softfloat_ref.nn.training_recipe import read_recipe
 
             assert read_recipe(tables, page.stem)
+            continue
+        if "protocol" in tables:
+            assert all(define_protocol(table, name) for name, table in tables["protocol"].items())
             continue
         assert tables.keys() <= {
             "formats",

@@ -462,4 +462,8 @@ def test_lines_that_the_user_sets(tmp_path: Path) -> None:
     done = draft(module, VectorSet.make("add", "fp16", 10), settings=settings)
     ports = tomllib.loads(done.text)
     assert ports["inputs"] == {"knob": {"value": 5, "width": 4}, "b": "a", "a": "b"}
+    clocked = tomllib.loads(draft(module, settings=["clock=clk", "handshake.stalls=5"]).text)
+    assert (clocked["clock"], clocked["latency"], clocked["handshake"]) == ("clk", 1, {"stalls": 5})
+    one = tomllib.loads(draft(module, VectorSet.make("add", "fp16", 10), settings=["inputs.b=a"]).text)
+    assert one["inputs"].items() >= {"b": "a", "a": "b"}.items(), "a port that has the name of a field keeps its line"
     assert (ports["latency"], ports["clock"], [g.text for g in done.guesses]) == (3, "clk", ['ignore = ["flags"]'])

@@ -16,6 +16,8 @@ from softfloat_ref.base.tables import toml_value
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.rtl.assumptions import guessed_lines
+from softfloat_ref.rtl.constants import constant_operands
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import Signal
 from softfloat_ref.rtl.draft.target import target_of
@@ -185,6 +187,45 @@ def test_operands_that_look_like_codes_of_an_operation(tmp_path: Path) -> None:
         assert ports_of(head, vectors, tmp_path) == {"op_a": "a", "op_b": "b", "y": "result"}
 
 
+COMPARE = """input [15:0] a, b, output eq_o, lt_o, le_o, lt_le_invalid_o, eq_invalid_o, output [15:0] min_o, max_o,
+output min_max_invalid_o"""
+
+
+@pytest.mark.parametrize(
+    ("op", "result", "invalid"),
+    [
+        ("lt", "lt_o", "lt_le_invalid_o"),
+        ("eq", "eq_o", "eq_invalid_o"),
+        ("le", "le_o", "lt_le_invalid_o"),
+        ("max", "max_o", "min_max_invalid_o"),
+    ],
+)
+def test_outputs_of_one_of_several_operations(op: str, result: str, invalid: str, tmp_path: Path) -> None:
+    ports = ports_of(COMPARE, VectorSet.make(op, "fp16", 10), tmp_path)
+    assert {x: y for x, y in ports.items() if y not in ("a", "b")} == {result: "result", invalid: "invalid"}
+
+
+def test_flags_that_the_user_sets(tmp_path: Path) -> None:
+    head = "input [15:0] a, b, output [15:0] y, output [4:0] e, output nv"
+    vectors = VectorSet.make("add", "fp16", 10)
+    assert ports_of(head, vectors, tmp_path)["nv"] == "invalid"
+    assert ports_of(head, vectors, tmp_path, "outputs.e=flags") == {"a": "a", "b": "b", "e": "flags", "y": "result"}
+    assert "nv" not in ports_of(head, vectors, tmp_path, 'ignore=["flags"]')
+    module = design(f"module m ({head}); endmodule", "m", tmp_path)
+    ports = draft(module, vectors, settings=['outputs.e={ overflow = "4", width = 5 }', 'ignore=["inexact"]']).ports
+    assert set(ports.ignore) == {"inexact", "divide_by_zero", "underflow"}
+
+
+def test_sums_on_a_unit_of_three_operands(tmp_path: Path) -> None:
+    """Which two it adds cannot be read: a guess, unlike the operands of a product."""
+    head = "input [2:0][15:0] operands_i, output [15:0] y"
+    for op, guessed in (("add", True), ("mul", False)):
+        done = draft(design(f"module m ({head}); endmodule", "m", tmp_path), VectorSet.make(op, "fp16", 10))
+        assert tomllib.loads(done.text)["inputs"]["operands_i"] == {"a": "15:0", "b": "31:16", "width": 48}
+        assert ("operands_i" in {g.port for g in done.guesses}) == guessed
+        assert list(guessed_lines(done.text)) == [f"{g.text} # guess: {g.why}" for g in done.guesses]
+
+
 # -- controls ----------------------------------------------------------------------------------------------------------
 
 FLUSH = {"flush_inputs": True, "flush_outputs": True}
@@ -239,7 +280,43 @@ def test_controls_that_are_asked_for(bits: str, message: str, tmp_path: Path) ->
     assert refusal(head, set_of("add"), tmp_path).startswith(message)
     name, value = bits.split()[-1], {"value": 1, "width": {"[2:0]": 3, "[1:0]": 2}.get(bits.split()[0], 1)}
     assert ports_of(head, None, tmp_path)[name]
+    if name == "add_sub":
+        assert ports_of(head, set_of("mul"), tmp_path)[name], "a product does not tell them apart"
     assert ports_of(head, set_of("add"), tmp_path, f"inputs.{name}={toml_value(value)}")[name] == value
+
+
+@pytest.mark.parametrize(("name", "ones"), [("signed_i", "i"), ("unsigned_i", "u")])
+@pytest.mark.parametrize("fmt", ["i8", "u8"])
+def test_signs_of_integers_of_any_unit(name: str, ones: str, fmt: str, tmp_path: Path) -> None:
+    """Not only of conversions: a quantizer to integers says so in its format."""
+    vectors = VectorSet.make("convert", "fp16", 10, out=fmt)
+    ports = ports_of(f"input [15:0] x, input {name}, output [7:0] y", vectors, tmp_path)
+    assert ports[name] == {"value": int(fmt[0] == ones)}
+
+
+REQUANTIZER = "input [31:0] acc_i, mult_i, input [5:0] shift_i, input [7:0] zp_i, input signed_i, output [7:0] q_o"
+
+
+def test_parameters_of_a_requantizer_by_name_and_width(tmp_path: Path) -> None:
+    vectors = VectorSet.make("requantize", "i32", 10, out="i8")
+    ports = ports_of(REQUANTIZER, vectors, tmp_path)
+    expected = {"acc_i": "accumulator", "mult_i": "multiplier", "shift_i": "shift", "zp_i": "zero_point"}
+    assert ports == {**expected, "signed_i": {"value": 1}, "q_o": "result"}
+    head = REQUANTIZER.replace("acc_i", "x").replace("mult_i", "y")
+    assert refusal(head, vectors, tmp_path).startswith(
+        "accumulator: x or y, by width; say which, such as --set inputs.x="
+    )
+
+
+def test_an_accumulator_of_the_module(tmp_path: Path) -> None:
+    """The sum that an integer dot product begins with is its own; what clears it is an operand."""
+    vectors = VectorSet.make("integer_dot", "i8", 10, clear=True)
+    head = "input clk, input clear, input [31:0] va, vb, input signed_i, output [31:0] sum"
+    done = draft(design(f"module m ({head}); endmodule", "m", tmp_path), vectors)
+    ports = tomllib.loads(done.text)
+    assert ports["inputs"] == {"va": "a", "vb": "b", "clear": "clear", "signed_i": {"value": 1}}
+    assert set(ports["ignore"]) == {"flags", "c"}
+    assert "no input carries c, so the module holds it" in done.text
 
 
 # -- operands that a module does not have ------------------------------------------------------------------------------
@@ -260,6 +337,9 @@ def test_a_dot_product_without_c(tmp_path: Path) -> None:
             Error, match=r"ignore = \['c'\]: these vectors have many values of c; if the module takes it"
         ):
             draft(module, vectors, settings=['ignore=["c"]'])
+    one = VectorSet.make("fma", "fp16", 10, where="a = 0x0")
+    assert constant_operands(one) == {"a": (0,)}
+    assert constant_operands(VectorSet.make("dot", "mxfp8", 10, where="a[0] = 0x0 and c = 0x0")) == {"c": (0,)}
 
 
 @pytest.mark.parametrize(

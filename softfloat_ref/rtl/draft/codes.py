@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import toml_key, toml_string
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.draft import names
+from softfloat_ref.rtl.draft.bits import add_bit
 from softfloat_ref.rtl.draft.design import Signal
 from softfloat_ref.rtl.draft.lines import Draft, toml_table
 
@@ -17,14 +17,6 @@ _MAX_ROUNDING: Final = 4  # bits of the code of a rounding
 _MAX_MASK: Final = 64  # bits of a constant in a port map
 _RISCV: Final = {"rne": 0, "rtz": 1, "rdn": 2, "rup": 3, "rna": 4}
 _TWO_BITS: Final = {"rne": 0, "rtz": 1, "rup": 2, "rdn": 3}
-# Inputs of one bit, by words of their names: the properties of vectors that they encode, and their codes.
-_BITS: Final[tuple[tuple[Collection[str], str, Mapping[str, int], str], ...]] = (
-    (names.SATURATE, "overflow", {"sat-finite": 1, "*": 0}, "saturates"),
-    (names.SIGNED, "op fmt out", {"convert i* *": 1, "convert * i*": 1, "* * *": 0}, "makes integers signed"),
-    (names.UNSIGNED, "op fmt out", {"convert u* *": 1, "convert * u*": 1, "* * *": 0}, "makes integers unsigned"),
-    (names.SUBTRACT, "op", {"sub": 1, "*": 0}, "makes a sum a difference"),
-    (names.STOCHASTIC, "rounding", {"sr*": 1, "*": 0}, "rounds stochastically"),
-)
 _BY_ROUNDING: Final = {"le *": 0, "lt *": 1, "eq *": 2, "min *": 0, "max *": 1}  # funct3 of RISC-V's instructions
 
 
@@ -50,33 +42,7 @@ def add_controls(draft: Draft, clocked: bool) -> None:
         elif _knows(signal, names.FORMATS) or words & names.FORMAT_WORD:
             _formats(draft, signal, op is not None)
         elif signal.width == 1:
-            _bit(draft, signal, words)
-
-
-def _bit(draft: Draft, signal: Signal, words: set[str]) -> None:
-    """Add an input of one bit whose name says what it does to an operation, if these vectors have such operations."""
-    if {"add", "sub"} <= words or words & names.ADD_OR_SUBTRACT:
-        _ask(draft, signal, "tells additions from subtractions, by its name; whether by 0 or by 1, is not known")
-        return
-    for vocabulary, of, codes, why in _BITS:
-        if words & vocabulary and (draft.target is None or {*of.split()} <= {*draft.target.controls[0]}):
-            table = toml_table(**{words: str(code) for words, code in codes.items()})
-            draft.use("inputs", signal, f"{{ of = {toml_string(of)}, codes = {table} }}", f"1 {why}, by its name", True)
-            return
-    policies = [] if draft.target is None else [getattr(part, "policy", None) for part in draft.target.unit.parts]
-    for vocabulary, key in ((names.FLUSH_OUTPUTS, "flush_outputs"), (names.FLUSH_INPUTS, "flush_inputs")):
-        flushes = {bool(getattr(policy, key, False)) for policy in policies}
-        if words & vocabulary and len(flushes) == 1:
-            value = int(flushes.pop())
-            draft.use("inputs", signal, f"{{ value = {value} }}", f"{key} of the vectors, by its name", True)
-            return
-
-
-def _ask(draft: Draft, signal: Signal, what: str) -> None:
-    """Raise Error for a control that the user must set, where a draft is for vectors."""
-    if draft.target is not None:
-        width = f", width = {signal.width}" if signal.width > 1 else ""
-        raise Error(f"port {signal.name} {what}: give --set 'inputs.{signal.name}={{ value = N{width} }}'")
+            add_bit(draft, signal, words)
 
 
 def _is_op(signal: Signal) -> bool:
@@ -136,11 +102,11 @@ def _check_properties(draft: Draft, signal: Signal, of: str) -> None:
     """Raise Error if the vectors that a draft is for do not differ in what a port encodes."""
     missing = [] if draft.target is None else [x for x in of.split() if x not in draft.target.controls[0]]
     if missing:
-        _ask(draft, signal, f"encodes the {missing[0]}, by its name, which these vectors do not have")
+        draft.ask(signal, f"encodes the {missing[0]}, by its name, which these vectors do not have")
 
 
 def _unknown(draft: Draft, signal: Signal, what: str) -> None:
-    _ask(draft, signal, f"encodes the {what.rpartition(' ')[2]}, by its name, and the source names no codes")
+    draft.ask(signal, f"encodes the {what.rpartition(' ')[2]}, by its name, and the source names no codes")
     why = f"{what}: the source names no codes; set {{ of = {toml_string(what.partition(' ')[0])}, codes = {{ ... }} }}"
     draft.use("inputs", signal, _constant(signal, 0), why, True)
 

@@ -27,10 +27,11 @@ _RANDOM_WIDTH: Final = 4  # a `rnd` of more bits carries random bits, not a roun
 
 def add_flags(draft: Draft) -> None:
     """Add the ports of the flags, by their names, and what the module does not have."""
-    if not draft.has("flags"):
+    if not draft.has("flags") or "flags" in draft.carried:
         return
-    ports: dict[str, str] = {}
-    for signal in draft.ports("output"):
+    ports: dict[str, str] = dict.fromkeys(draft.carried & FLAG_NAMES.keys(), "")
+    op = draft.target.op if draft.target else ""
+    for signal in sorted(draft.ports("output"), key=lambda s: not names.says_operation(s.name, op)):
         own = {}
         for leaf in signal.leaves:
             flag = _flag(leaf.path.rpartition(".")[2] or signal.name) if leaf.width == 1 else None

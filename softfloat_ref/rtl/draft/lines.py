@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import toml_key, toml_string, toml_value
 from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.names import core
@@ -72,8 +73,10 @@ class Draft:
             self.tables.setdefault(table, []).extend(
                 Line(f"{toml_key(name)} = {toml_value(entry)}", "as given") for name, entry in entries.items()
             )
-        for name in (*_names(self.settings), *self.settings.get("inputs", ()), *self.settings.get("outputs", ())):
-            self.left.pop(name, None)
+        ports = {side: self.settings.get(side, ()) for side in ("inputs", "outputs")}
+        others = {key: value for key, value in self.settings.items() if key not in ports}
+        for name in (*_names(others), *ports["inputs"], *ports["outputs"]):
+            self.left.pop(name.partition("[")[0], None)
         self.carried = {name.partition("[")[0] for key in ("inputs", "outputs", "ignore") for name in self._fields(key)}
 
     def _fields(self, table: str) -> Iterator[str]:
@@ -97,6 +100,12 @@ class Draft:
             names, reasons = ", ".join(map(toml_string, self.ignored)), dict.fromkeys(self.ignored.values())
             line = Line(f"ignore = [{names}]", "; ".join(reasons), {*reasons} != {"as given"})
             self.tables.setdefault("", []).append(line)
+
+    def ask(self, signal: Signal, what: str) -> None:
+        """Raise Error for an input that the user must set, in a draft for vectors."""
+        if self.target is not None:
+            width = f", width = {signal.width}" if signal.width > 1 else ""
+            raise Error(f"port {signal.name} {what}: give --set 'inputs.{signal.name}={{ value = N{width} }}'")
 
     def take(self, *signals: Signal) -> None:
         """Count these ports among those that have a line."""

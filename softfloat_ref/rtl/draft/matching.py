@@ -16,6 +16,8 @@ from softfloat_ref.rtl.draft.target import Target
 
 LETTERS: Final = names.LETTERS
 _BYTE: Final = 8
+_MIN_START: Final = 2  # letters of a word that is more than the start of a name by chance
+_SUMS: Final = ("add", "sub")  # for which units of three operands take a and b, or b and c
 _MAX_SHOWN: Final = 6  # ports that an error names
 Filter = Callable[[Slot], bool]
 
@@ -55,14 +57,15 @@ class _Matching:
     ) -> None:
         self.draft, self.direction = draft, direction
         self.lanes = draft.lanes
-        self.constants = target.constants
+        self.unit, self.constants, self.op = target.unit, target.constants, target.op
         every = [f for f in target.fields.values() if f.role in roles]
         self.fields = [f for f in every if f.name not in draft.carried]
         self.sizes = {self.size(f) for f in every}
         formats = [f.fmt for f in target.unit.fields if f.fmt and f.name in {x.name for x in self.fields}]
         fitting = slots(draft.ports(direction), self.sizes, formats if self.lanes == 1 else [])
         self.likely = [slot for slot in fitting if len(slot.bits) > 1 or is_data(slot.bits[0].signal)]
-        self.slots = [slot for slot in fitting if slot in self.likely or (slot.width > 1 and not _has_codes(slot))]
+        own = [s for s in fitting if any(names.is_named(s.name, f.name) for f in self.fields)]
+        self.slots = [s for s in fitting if s in self.likely or s in own or (s.width > 1 and not _has_codes(s))]
         self.chosen: dict[str, tuple[Slot, str, bool]] = {}
 
     def size(self, field: LineField) -> int:
@@ -83,11 +86,28 @@ class _Matching:
         self._scales_in_bytes()
         self._side_by_side()
         for field in self._unmatched():
-            codes = self.constants.get(field.name)
-            if codes is None:
-                raise Error(self._missing(field))
-            shown = "_".join(f"{code:x}" for code in dict.fromkeys(codes))
-            self.draft.ignored[field.name] = f"no input carries {field.name}, which is always {shown}"
+            self.draft.ignored[field.name] = self._why_absent(field)
+        self._mark_sums()
+
+    def _may_lack(self, field: LineField) -> bool:
+        return field.name in self.unit.held or field.name in self.constants
+
+    def _why_absent(self, field: LineField) -> str:
+        """Why the module may do without a field. Raises Error if it may not."""
+        if field.name in self.unit.held:
+            return f"no input carries {field.name}, so the module holds it"
+        if not self._may_lack(field):
+            raise Error(self._missing(field))
+        shown = "_".join(f"{code:x}" for code in dict.fromkeys(self.constants[field.name]))
+        return f"no input carries {field.name}, which is always {shown}"
+
+    def _mark_sums(self) -> None:
+        """On a unit of three operands, it is a guess which two it adds."""
+        left = {s.width for width in self.sizes for s in self._left(width) if _has_place(s)}
+        if self.direction == "input" and self.op in _SUMS and left:
+            for name, (slot, why, _) in self.chosen.items():
+                reason = f"{why}{', ' * bool(why)}of three operands; some units add the last two"
+                self.chosen[name] = slot, reason, True
 
     def add(self) -> None:
         """Add the lines of the ports."""
@@ -118,6 +138,8 @@ class _Matching:
         left = self._left(self.size(fields[0]))
         of_scale = [s for s in left if names.is_scale(s.name)]
         left = of_scale if "scale" in fields[0].name and of_scale else [s for s in left if s not in of_scale] or left
+        if len(left) < len(fields):
+            fields = [f for f in fields if not self._may_lack(f)] or fields
         if fields[0].role == "result" or _stem(fields[0]) not in {*LETTERS}:
             for field in fields:
                 self._one(field, [_is_operand], left)
@@ -126,7 +148,9 @@ class _Matching:
             own = [s for s in left if _letter(s) == _stem(field)]
             if len(own) == 1:
                 self._choose(field, own[0], "" if names.core(own[0].name) == field.name.split("_") else "by its name")
-        self._in_order([f for f in fields if f.name not in self.chosen], [s for s in left if not _letter(s)])
+        rest = [f for f in fields if f.name not in self.chosen]
+        left = [s for s in left if s in self._left(self.size(fields[0]))]
+        self._in_order(rest, left if len(left) == len(rest) else [s for s in left if not _letter(s)])
 
     def _in_order(self, fields: Sequence[LineField], left: Sequence[Slot]) -> None:
         """Choose slots for fields in the order of the places in their names, or else of the ports."""
@@ -144,16 +168,18 @@ class _Matching:
         """Choose a slot for a field that is alone of its kind: the only one, or the only one that a filter leaves, or
         the most likely by name."""
         left = [s for s in self._left(self.size(field)) if among is None or s in among]
-        for narrow in filters:
+        for narrow in (lambda s: _is_like(s, field), *filters):
             left = (len(left) > 1 and [s for s in left if narrow(s)]) or left
         if self.direction == "output" and len(left) > 1:
+            named = [s for s in left if names.says_operation(s.name, self.op)]
+            left = [s for s in named if len(names.core(s.name)) == 1] or named or left
             ranks = list(map(_rank, left))
             left = [s for s, rank in zip(left, ranks, strict=True) if rank == min(ranks)]
         if len(left) > 1:
             self._ambiguous([field], left)
         if left:
-            named = bool(set(names.words(left[0].name)) & {*names.RESULT, *field.name.split("_")})
-            self._choose(field, left[0], "by its name and width" if named else "by its width")
+            known = {*names.RESULT, *field.name.split("_"), self.op}
+            self._choose(field, left[0], f"by its {'name and ' * bool(known & {*names.words(left[0].name)})}width")
 
     def _scales_in_bytes(self) -> None:
         """Scales of less than a byte, as of NVFP4, in the low bits of a byte."""
@@ -229,6 +255,13 @@ def _stem(field: LineField) -> str:
 
 def _has_codes(slot: Slot) -> bool:
     return any(leaf.codes for bits in slot.bits for leaf in bits.signal.leaves)
+
+
+def _is_like(slot: Slot, field: LineField) -> bool:
+    """Whether a port's name has a field's, or the start of it, or its initials: acc, zp of accumulator, zero_point."""
+    initials = "".join(word[0] for word in field.name.split("_"))
+    own = names.core(slot.name)
+    return any((len(w) > _MIN_START and field.name.startswith(w)) or (len(w) > 1 and w == initials) for w in own)
 
 
 def _is_operand(slot: Slot) -> bool:

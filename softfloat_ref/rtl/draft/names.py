@@ -214,6 +214,13 @@ def reset_level(name: str) -> str | None:
     return None
 
 
+def says_operation(name: str, op: str) -> bool:
+    """Whether a name has the name of an operation in it, as `fle_o` has that of le; not whether it has others, too."""
+    own = core(name)
+    known = {OPERATIONS[w].split("|")[0].split()[0] for w in own if w in OPERATIONS}
+    return bool(op) and (op in {*own, *known} or {*op.split("_")} <= {*own})
+
+
 def is_low(name: str) -> bool:
     """Whether the name of a signal ends as those of signals that are active low."""
     return words(name)[-1:] == ["n"] or bool({"ni", "bar", "low"} & set(words(name)[-1:]))

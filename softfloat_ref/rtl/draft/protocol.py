@@ -29,7 +29,9 @@ def add_clock_and_reset(draft: Draft) -> bool:
     clocks = [s for s in waited if names.is_clock(s.name)]
     clocks += [s for s in waited if names.reset_level(s.name) is None and s not in clocks]
     named = draft.ports("input", lambda s: s.width == 1 and names.is_clock(s.name))
-    if clocks:
+    if "clock" in draft.settings:
+        pass
+    elif clocks:
         draft.take(clocks[0])
         use = _use(draft, clocks[0])
         edge = "posedge" if "PosEdge" in use.edges else "negedge"
@@ -46,26 +48,28 @@ def add_clock_and_reset(draft: Draft) -> bool:
     else:
         draft.add("", "", "no clock: the source waits for no edge of an input, so the module is combinational")
         return False
-    _reset(draft)
+    if "reset" not in draft.settings:
+        _reset(draft)
     return True
 
 
 def _reset(draft: Draft) -> None:
     resets = draft.ports("input", lambda s: s.width == 1 and names.reset_level(s.name) is not None)
-    resets.sort(key=lambda s: (not _use(draft, s).edges, not _use(draft, s).tested))
+    resets.sort(key=lambda s: (not _use(draft, s).edges, not _use(draft, s).tested, not _use(draft, s).clears))
     if not resets:
         return
     reset, use = resets[0], _use(draft, resets[0])
     levels = {_RESET_LEVELS[edge] for edge in use.edges if edge in _RESET_LEVELS}
     by_name = names.reset_level(reset.name) or "high"
-    level = levels.pop() if len(levels) == 1 else use.tested or by_name
+    read = levels.pop() if len(levels) == 1 else use.tested or use.clears
+    level = read or by_name
     draft.take(reset)
-    why = f"active {level} in {use.place}" if use.place else "its level by its name"
+    why = f"active {level} in {use.place}" if read else "its level by its name"
     draft.add(
         "",
         f"reset = {toml_table(port=toml_string(reset.name), active=toml_string(level))}",
         why,
-        not use.place,
+        not read,
         reset.name,
     )
 

@@ -178,7 +178,7 @@ def protocol_of(value: Protocol | str) -> Protocol:
     if isinstance(value, Protocol):
         return value
     if ".toml" in value:
-        return load_definition(value, "protocol", _defined)
+        return load_definition(value, "protocol", define_protocol)
     if is_own(value):
         own = imported("protocol", value)
         if isinstance(own, Protocol):
@@ -187,7 +187,8 @@ def protocol_of(value: Protocol | str) -> Protocol:
     raise Error(f"protocol {value!r}: write FILE.toml[:NAME], or package.module:Name")
 
 
-def _defined(table: Mapping[str, Any], name: str) -> Protocol:
+def define_protocol(table: Mapping[str, Any], name: str) -> Protocol:
+    """The protocol of a table in TOML. Raises Error."""
     return from_table(Protocol, {"name": name, **table}, f"protocol {name}")
 
 

@@ -33,6 +33,12 @@ class Target:
         """The unit that they are of."""
         return self.vectors.unit
 
+    @property
+    def op(self) -> str:
+        """Their operation; '' if they have several."""
+        ops = {own["op"] for own in self.controls}
+        return ops.pop() if len(ops) == 1 else ""
+
     @cached_property
     def constants(self) -> Mapping[str, tuple[int, ...]]:
         """The operands that are the same in all vectors, with their codes."""

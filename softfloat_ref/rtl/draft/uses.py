@@ -31,11 +31,13 @@ _OPPOSITE: Final = {"PosEdge": "NegEdge", "NegEdge": "PosEdge"}
 
 @dataclass(frozen=True)
 class Evidence:
-    """How the module uses an input: the edges that it waits for, the level that it tests, and where first."""
+    """How the module uses an input: the edges that it waits for, the level that it tests, the level that makes what it
+    assigns 0, and where first."""
 
     edges: frozenset[str]
     tested: str
     place: str
+    clears: str = ""
 
 
 class Level(NamedTuple):
@@ -73,6 +75,7 @@ class _Uses:
         self.gates: dict[str, list[tuple[str, Any]]] = {}
         self.events: list[Any] = []
         self.tests: list[Any] = []
+        self.assigned: list[Any] = []
         self.instances = 0
         self.known: dict[str, Meaning] = {}
 
@@ -89,12 +92,19 @@ class _Uses:
                 name = event.edge.name if level.high else _OPPOSITE.get(event.edge.name, event.edge.name)
                 edges.setdefault(level.port, set()).add(name)
                 places.setdefault(level.port, self._place(event))
-        for test in self.tests:
-            for level in self._of(test.conditions[0].expr).high:
-                if level.alone:
-                    tested.setdefault(level.port, "high" if level.high else "low")
-                    places.setdefault(level.port, self._place(test))
-        return {x: Evidence(frozenset(edges.get(x, ())), tested.get(x, ""), place) for x, place in places.items()}
+        clears: dict[str, str] = {}
+        for found, expressions in (
+            (tested, [(test, self._of(test.conditions[0].expr).high) for test in self.tests]),
+            (clears, [(assigned, self._of(assigned.right).low) for assigned in self.assigned]),
+        ):
+            for node, levels in expressions:
+                for level in (x for x in levels if x.alone):
+                    found.setdefault(level.port, "high" if level.high else "low")
+                    places.setdefault(level.port, self._place(node))
+        return {
+            x: Evidence(frozenset(edges.get(x, ())), tested.get(x, ""), place, clears.get(x, ""))
+            for x, place in places.items()
+        }
 
     # -- what drives what ----------------------------------------------------------------------------------------------
 
@@ -118,7 +128,8 @@ class _Uses:
                 self.drivers.setdefault(node.hierarchicalPath, []).append(node.initializer)
             return skip
         elif isinstance(node, ast.Expression):
-            self._assignment(node)
+            if isinstance(node, ast.AssignmentExpression):
+                self._assignment(node)
             return skip
         return ast.VisitAction.Advance
 
@@ -133,9 +144,13 @@ class _Uses:
                 self.drivers.setdefault(path, []).append(inner)
 
     def _assignment(self, node: Any) -> None:
-        assigned = isinstance(node, self.ast.AssignmentExpression)
-        if assigned and node.right.kind.name != "EmptyArgument" and (path := self._path(node.left)):
+        if node.right.kind.name != "EmptyArgument" and (path := self._path(node.left)):
             self.drivers.setdefault(path, []).append(node.right)
+            self.assigned.append(node)
+            value = self._inside(node.right)
+            while isinstance(value, self.ast.ConditionalExpression):
+                self.tests.append(value)
+                value = self._inside(value.right)
 
     def _gate(self, gate: Any) -> None:
         output, *inputs = gate.portConnections
@@ -143,10 +158,15 @@ class _Uses:
         if path and gate.primitiveType.name in _GATES:
             self.gates.setdefault(path, []).append((gate.primitiveType.name, inputs))
 
-    def _path(self, expression: Any) -> str:
-        """The signal that an expression names; '' if it is another."""
+    def _inside(self, expression: Any) -> Any:
+        """An expression without conversions around it."""
         while isinstance(expression, self.ast.ConversionExpression):
             expression = expression.operand
+        return expression
+
+    def _path(self, expression: Any) -> str:
+        """The signal that an expression names; '' if it is another."""
+        expression = self._inside(expression)
         named = isinstance(expression, self.ast.ValueExpressionBase)
         return str(expression.symbol.hierarchicalPath) if named else ""
 
@@ -165,9 +185,7 @@ class _Uses:
 
     def _of(self, node: Any, depth: int = 0) -> Meaning:
         """The meaning of an expression, or of a signal."""
-        ast = self.ast
-        while isinstance(node, ast.ConversionExpression):
-            node = node.operand
+        ast, node = self.ast, self._inside(node)
         if depth > _DEPTH:
             return _UNKNOWN
         if isinstance(node, ast.ValueSymbol):
