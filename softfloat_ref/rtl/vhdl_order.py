@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base import limits
+from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
 
 _COMMENT: Final = re.compile(r'--[^\n]*|"(?:[^"\n]|"")*"')
@@ -36,7 +37,21 @@ def vhdl_order(files: Iterable[Path]) -> list[Path]:
     return [path for file in texts if file not in done for path in visit(file)]
 
 
-def entities(file: Path) -> list[str]:
-    """The names of the entities that a file declares. Raises Error."""
-    text = _COMMENT.sub(" ", read_text(file, limits.SOURCE, errors="replace"))
-    return re.findall(r"\bentity\s+(\w+)\s+is\b", text, re.IGNORECASE)
+def entities(files: Iterable[Path]) -> list[str]:
+    """The names of the entities that files declare. Raises Error for two of one name, or with two architectures, of
+    which tools would take the last one that they read."""
+    names: dict[str, tuple[str, Path]] = {}
+    architectures: dict[str, tuple[str, Path]] = {}
+    for file in files:
+        text = _COMMENT.sub(" ", read_text(file, limits.SOURCE, errors="replace"))
+        for name in re.findall(r"\bentity\s+(\w+)\s+is\b", text, re.IGNORECASE):
+            _add(names, name, name, file, "entity")
+        for architecture, name in re.findall(r"\barchitecture\s+(\w+)\s+of\s+(\w+)\s+is\b", text, re.IGNORECASE):
+            _add(architectures, name, architecture, file, "architecture of")
+    return [name for name, _ in names.values()]
+
+
+def _add(known: dict[str, tuple[str, Path]], key: str, name: str, file: Path, what: str) -> None:
+    other = known.setdefault(key.lower(), (name, file))
+    if other != (name, file):
+        raise Error(f"{file}: another {what} {key}, {name}, than {other[0]} in {other[1]}; give one of them")

@@ -20,6 +20,7 @@ from typing import Final
 from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import make_folder, read_text, write_data
+from softfloat_ref.base.systemverilog import KEYWORDS
 from softfloat_ref.rtl.build_logs import GHDL
 from softfloat_ref.rtl.ghdl import Ghdl, find_ghdl
 from softfloat_ref.rtl.module_ports import Expression, Parameters, parameter_text, string_literal
@@ -227,7 +228,7 @@ def with_netlist(sources: Sources, top: str, parameters: Parameters) -> Sources:
     files = [path for path in sources.files if is_vhdl(path)]
     if not files:
         return sources
-    names = [name for path in files for name in entities(path)]
+    names = entities(files)
     if top.lower() not in map(str.lower, names):
         others = "; Verilog that instantiates VHDL is not supported" if len(files) < len(sources.files) else ""
         raise Error(f"no VHDL source has an entity {top}; the entities are {', '.join(names) or 'none'}{others}")
@@ -259,9 +260,19 @@ def _synthesized(ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[
         driver = Path(folder, f"{DRIVER}.vhd")
         write_data(driver, entity.driver())
         bits = entity_bits(entity, _synthesis(ghdl, DRIVER, [*files, driver], generics, "vhdl"))
+    _check_names(top, bits)
     version = first_line([str(ghdl.executable), "--version"])
     netlist = _synthesis(ghdl, top, files, generics, "verilog")
     return VhdlUnit(tuple(files), bits, generics, version), _plain(netlist)
+
+
+def _check_names(top: str, bits: EntityBits) -> None:
+    """Raise Error for ports that have no name of their own in SystemVerilog."""
+    names = [name for vectors in (bits.inputs, bits.outputs) for vector in vectors for name, _ in vector.leaves]
+    for name in names:
+        if name in KEYWORDS or names.count(name) > 1:
+            why = "a keyword of SystemVerilog" if name in KEYWORDS else "the name of two members"
+            raise Error(f"entity {top}: port {name} is {why}; write an entity around it with another name")
 
 
 def _plain(netlist: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,19 @@ WRONG_SOURCES: dict[str, tuple[str, dict[str, Any], str]] = {
         RIGHT.replace("y : out", "y : inout"),
         {},
         "port y is inout; a port map connects inputs and outputs only",
+    ),
+    "a keyword": (re.sub(r"\by\b", "final", RIGHT), {}, "port final is a keyword of SystemVerilog"),
+    "two members": (
+        f"{HEAD}package p is type b_t is record c, d : bit; end record;\n"
+        f"type a_t is record b : b_t; b_c : bit; end record; end;\n{HEAD}entity unit is port (a : in work.p.a_t; y : out bit); end; architecture rtl of unit is begin "
+        "y <= a.b.c xor a.b_c; end;",
+        {},
+        "port a_b_c is the name of two members",
+    ),
+    "two architectures": (
+        f"{RIGHT}architecture other of unit is begin y <= a; end;",
+        {},
+        "another architecture of unit, other, than rtl in ",
     ),
     "a name": (
         RIGHT.replace("y : out", r"\my y\ : out").replace("y <=", r"\my y\ <="),
