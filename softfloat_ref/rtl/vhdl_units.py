@@ -167,6 +167,10 @@ class VhdlUnit:
                     return self._shown(step, inputs, netlist, ghdl, place)
                 if is_defined:
                     settled.add(place)
+        if not begun:
+            raise Error(
+                f"{self.name}: the simulation of the netlist never left the reset, so that GHDL compares nothing"
+            )
         return None
 
     def _is_reset(self, inputs: str) -> bool | None:

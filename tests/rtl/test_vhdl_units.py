@@ -264,7 +264,8 @@ WRONG_SOURCES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a keyword": (re.sub(r"\by\b", "final", RIGHT), {}, "port final is a keyword of SystemVerilog"),
     "two members": (
         f"{HEAD}package p is type b_t is record c, d : bit; end record;\n"
-        f"type a_t is record b : b_t; b_c : bit; end record; end;\n{HEAD}entity unit is port (a : in work.p.a_t; y : out bit); end; architecture rtl of unit is begin "
+        f"type a_t is record b : b_t; b_c : bit; end record; end;\n{HEAD}"
+        "entity unit is port (a : in work.p.a_t; y : out bit); end; architecture rtl of unit is begin "
         "y <= a.b.c xor a.b_c; end;",
         {},
         "port a_b_c is the name of two members",
