@@ -13,6 +13,7 @@ from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import SourceModule, read_design
 from softfloat_ref.rtl.draft.lines import parse_value
+from softfloat_ref.rtl.draft.vhdl import with_vhdl_codes
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, Parameters, elaborate
 from softfloat_ref.rtl.sources import Sources
@@ -104,7 +105,7 @@ def _design(sources: Sources, module: str, parameters: Parameters) -> SourceModu
     unknown = set(parameters) - {p.name for p in elaboration.body.parameters}
     if unknown:
         raise Error(f"-G {min(unknown)}: {module} has no parameter of that name")
-    return read_design(elaboration, module, parameters)
+    return with_vhdl_codes(read_design(elaboration, module, parameters), sources)
 
 
 def parameter(text: str) -> tuple[str, int | str | Expression]:

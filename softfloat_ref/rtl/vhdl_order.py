@@ -19,9 +19,14 @@ _OF: Final = re.compile(r"\b(?:architecture\s+\w+\s+of|package\s+body)\s+(\w+)\s
 _NAMED: Final = re.compile(r"\bwork\s*\.\s*(\w+)", re.IGNORECASE)
 
 
+def without_comments(text: str) -> str:
+    """A text without comments and strings."""
+    return _COMMENT.sub(" ", text)
+
+
 def vhdl_order(files: Iterable[Path]) -> list[Path]:
     """The files in an order in which they can be analysed; those in a circle stay as listed. Raises Error."""
-    texts = {file: _COMMENT.sub(" ", read_text(file, limits.SOURCE, errors="replace")) for file in files}
+    texts = {file: without_comments(read_text(file, limits.SOURCE, errors="replace")) for file in files}
     home = {name.lower(): file for file, text in reversed(texts.items()) for name in _DECLARED.findall(text)}
     done: dict[Path, None] = {}
 
@@ -43,7 +48,7 @@ def entities(files: Iterable[Path]) -> list[str]:
     names: dict[str, tuple[str, Path]] = {}
     architectures: dict[str, tuple[str, Path]] = {}
     for file in files:
-        text = _COMMENT.sub(" ", read_text(file, limits.SOURCE, errors="replace"))
+        text = without_comments(read_text(file, limits.SOURCE, errors="replace"))
         for name in re.findall(r"\bentity\s+(\w+)\s+is\b", text, re.IGNORECASE):
             _add(names, name, name, file, "entity")
         for architecture, name in re.findall(r"\barchitecture\s+(\w+)\s+of\s+(\w+)\s+is\b", text, re.IGNORECASE):

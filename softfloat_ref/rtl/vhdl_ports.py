@@ -8,7 +8,7 @@ conversions that a bench needs; so no type is read here.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -125,13 +125,14 @@ def read_entity(text: str, name: str) -> EntityText:
 @dataclass(frozen=True)
 class EntityBits:
     """The ports of an entity as vectors. inputs, outputs: in the order of its ports; declarations, statements: VHDL
-    that makes the ports of vectors, and vectors of the ports."""
+    that makes the ports of vectors, and vectors of the ports; types: of inputs that are enumerations, by the number."""
 
     entity: EntityText
     inputs: tuple[Vector, ...]
     outputs: tuple[Vector, ...]
     declarations: str
     statements: str
+    types: Mapping[str, str]
 
     def replay(self, generics: Mapping[str, str], clock: str | None) -> str:
         """The text of the bench that replays the inputs of a simulation. clock: the name of an input."""
@@ -191,7 +192,17 @@ def entity_bits(entity: EntityText, written: str) -> EntityBits:
         tuple(v for v in vectors if v.name.lower() in read),
         "\n".join(match[0] for match in _DECLARATION.finditer(declared)),
         "\n".join([*driving, *reading]),
+        dict(_enumerations(driving)),
     )
+
+
+def _enumerations(driving: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The inputs that are enumerations, each with its type."""
+    for line in driving:
+        match = re.match(r"  (?P<path>\S[^\n]*?) <= (?P<type>\w+)'val\b[^\n]*\bwrap_(?P<name>\w+)(?P<part> \()?", line)
+        if match is not None:
+            name = re.sub(r"\W+", "_", match["path"]).strip("_") if match["part"] else match["name"]
+            yield name.lower(), match["type"].lower()
 
 
 def _leaves(name: str, width: int, statements: str) -> tuple[tuple[str, int], ...]:

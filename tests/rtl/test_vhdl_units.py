@@ -16,6 +16,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import load_recipe
+from softfloat_ref.rtl.draft.design import read_design
+from softfloat_ref.rtl.draft.vhdl import with_vhdl_codes
 from softfloat_ref.rtl.module_ports import elaborate
 from softfloat_ref.rtl.sources import read_sources
 from softfloat_ref.rtl.vhdl_order import vhdl_order
@@ -356,3 +358,53 @@ def test_the_example(defect: int, tmp_path: Path) -> None:
     done = [run(*shlex.split(command)[1:], "--sim", "icarus", cwd=tmp_path) for command in commands]
     words = ("FAIL: ", "COUNTEREXAMPLE: ") if defect else ("PASS: 1000 of 1000 vectors", "PROVED: ")
     assert all(word in call.stdout for word, call in zip(words, done, strict=True)), done
+
+
+@pytest.mark.sim
+@pytest.mark.extra("pyslang")
+def test_verified_without_a_line_by_hand(tmp_path: Path) -> None:
+    """From VHDL with records, an operation that an enumeration selects, and a handshake, to the verdict."""
+    sources = files(tmp_path, unit=UNIT, package=PACKAGE)
+    call = [
+        "verify",
+        "abs",
+        "--fmt",
+        "fp8_e5m2",
+        "--top",
+        "fp_unit",
+        "-n",
+        "100",
+        "--sim",
+        "icarus",
+        "--no-prove",
+        *sources,
+    ]
+    done = run(*call, "-G", "STAGES=2", "-o", "out", cwd=tmp_path)
+    assert "fp_unit is abs fp8_e5m2 rne: 100 vectors agree" in done.stdout, done.stderr
+    drafted = (tmp_path / "out" / "ports.toml").read_text()
+    assert re.search(r"^abs = 0  # OP_ABS\nneg = 1  # OP_NEG$", drafted, re.MULTILINE)
+    assert 'req_num_exponent = "a[6:2]"' in drafted
+    wrong = run(*call, "-G", "INVERT=true", cwd=tmp_path)
+    assert wrong.returncode == 1, wrong.stderr
+
+
+@pytest.mark.sim
+@pytest.mark.extra("pyslang")
+def test_codes_of_enumerations(tmp_path: Path) -> None:
+    """Also of two names, which GHDL makes a bit of, and in records; not where two types have the name."""
+    text = (
+        "package p is type op_t is (ADD, SUB); type fmt_t is (FP16, BF16, FP32); type x_t is (A1, A2, A3);\n"
+        "type r_t is record fmt : fmt_t; z : bit; end record; type s_t is record r : r_t; end record; end;\n"
+        "package q is type x_t is (B1, B2, B3); end;\n"
+        "entity unit is port (op : in work.p.op_t; s : in work.p.s_t; x : in work.p.x_t; y : out bit); end;\n"
+        "architecture rtl of unit is begin y <= s.r.z; end;\n"
+    )
+    files(tmp_path, unit=text)
+    sources = with_netlist(read_sources([tmp_path / "unit.vhd"]), "unit", {})
+    design = with_vhdl_codes(read_design(elaborate(sources.files, "unit"), "unit", {}), sources)
+    codes = {signal.name: dict(signal.leaves[0].codes) for signal in design.signals}
+    assert {name: listed for name, listed in codes.items() if listed} == {
+        "op": {"ADD": 0, "SUB": 1},
+        "s_r_fmt": {"FP16": 0, "BF16": 1, "FP32": 2},
+    }
+    assert set(codes) == {"op", "s_r_fmt", "s_r_z", "x", "y"}
