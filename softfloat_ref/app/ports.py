@@ -13,9 +13,11 @@ from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import SourceModule, read_design
 from softfloat_ref.rtl.draft.lines import parse_value
+from softfloat_ref.rtl.draft.vhdl import with_vhdl_codes
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.module_ports import Expression, Parameters, elaborate
 from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.vhdl_units import generic_values, with_netlist
 
 _PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_$]*)=(.+)", re.DOTALL)
 
@@ -67,7 +69,8 @@ def ports(
     for path in (wrapper, output):
         if path is not None and path != "-":
             check_place(path)
-    design = _design(sources, module, dict(map(parameter, values)))
+    parameters = generic_values(sources, dict(map(parameter, values)))
+    design = _design(with_netlist(sources, module, parameters), module, parameters)
     port_draft = draft(wrapper_module(design) if wrapper else design, folder, settings=settings, protocols=protocols)
     if wrapper:
         write_data(wrapper, wrapper_text(design))
@@ -102,7 +105,7 @@ def _design(sources: Sources, module: str, parameters: Parameters) -> SourceModu
     unknown = set(parameters) - {p.name for p in elaboration.body.parameters}
     if unknown:
         raise Error(f"-G {min(unknown)}: {module} has no parameter of that name")
-    return read_design(elaboration, module, parameters)
+    return with_vhdl_codes(read_design(elaboration, module, parameters), sources)
 
 
 def parameter(text: str) -> tuple[str, int | str | Expression]:

@@ -36,7 +36,7 @@ from softfloat_ref.rtl.cycles import SIMULATORS
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.units import Unit
-from softfloat_ref.workflow.prove import LIMIT_S, compare, question_of
+from softfloat_ref.workflow.prove import LIMIT_S, circuit_sources, compare, question_of
 
 UNDECIDED: Final = 3
 _MODULE_PARAMETERS: Final = (
@@ -140,6 +140,7 @@ def command(
         check_place(wave)
     try:
         options: dict[str, Any] = {"frontend": frontend, "held": dict(map(_register, held)), "source": source}
+        sources = circuit_sources(sources, ports_file)
         with doing.shown():
             question = question_of(unit, ports_file, sources, where or "", first=first, **options)
             doing.now("simulations are compared with the netlist")

@@ -29,6 +29,7 @@ from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.simulators import dump, is_fst, with_fst_advice
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.vendors import NAMES, choose_simulator
+from softfloat_ref.rtl.vhdl_units import with_netlist
 
 if TYPE_CHECKING:
     from softfloat_ref.testing.judge import CheckReport
@@ -105,15 +106,19 @@ def testbench(
         print(f"{output}: {bench.top}, {bench.manifest['count']} vectors for {bench.ports.module}", file=sys.stderr)
     if not run:
         return 0
+    sources = with_netlist(sources, bench.ports.module, bench.ports.parameters)
     runtime = tuple(f"+{text.removeprefix('+')}" for text in plusargs)
     simulator = choose_simulator(sim, print_command)
     simulation = BenchSimulation(sources, simulator, timeout or RUN_TIMEOUT_S, tops, arguments, runtime, wave)
     if print_command:
         logged = [] if results is None else [f"+results={Path(results).resolve()}"]
         printed = (*simulation.runtime(bench), *logged)
+        if sources.vhdl is not None:
+            print(f"these simulate the netlist of {sources.vhdl.name}, which --run compares with GHDL", file=sys.stderr)
         _print_commands(bench, dataclasses.replace(simulation, plusargs=printed), output, work)
         return 0
-    print(f"{bench.top}: simulated by {simulation.simulator.name}", file=sys.stderr)
+    also = "" if sources.vhdl is None else " as GHDL's netlist, which is compared with GHDL"
+    print(f"{bench.top}: simulated by {simulation.simulator.name}{also}", file=sys.stderr)
     try:
         return _simulated(bench, simulation, work, results)
     except Misfit as e:

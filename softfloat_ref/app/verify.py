@@ -30,6 +30,7 @@ from softfloat_ref.rtl.draft.protocols import protocol_of
 from softfloat_ref.rtl.reading import file_hash
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.vhdl_units import generic_values, with_netlist
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.prove import LIMIT_S
 from softfloat_ref.workflow.units import default_count
@@ -96,6 +97,8 @@ def command(
     """
     if not sources.files:
         raise Error("give the module's sources: SOURCE..., -f LIST or -F LIST")
+    parameters = generic_values(sources, dict(map(parameter, values)))
+    sources = with_netlist(sources, module, parameters)
     if no_prove and limit is not None:
         raise Error("--limit is for the proof; leave it or --no-prove out")
     if ports_file is not None and (settings or protocols):
@@ -113,7 +116,7 @@ def command(
             sources=sources,
             source_words=tuple(_typed(lambda n: n in SOURCE_PARAMETERS)),
             module=module,
-            parameters=dict(map(parameter, values)),
+            parameters=parameters,
             settings=settings,
             protocols=protocols,
             draft_words=tuple(_typed(lambda n: n in ("values", "settings", "protocols"))),

@@ -27,9 +27,11 @@ from softfloat_ref.rtl.bench_runs import ToolError
 from softfloat_ref.rtl.bundle import ones
 from softfloat_ref.rtl.cycles import SIMULATORS, CycleBench, cycle_bench, short_simulator
 from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.vhdl_units import PLUSARG, TRACE
 from softfloat_ref.symbolic.terms import evaluator, variable_widths
 
 MACROS: Final = ("SYNTHESIS", "YOSYS")  # defined for the netlist, not for a simulation
+GHDL: Final = "ghdl"
 DRIVE_S: Final = 0.3  # for the netlist's side of the operations
 _RUNS: Final[Mapping[str, Sequence[Sequence[str]]]] = {  # the arguments of each run of a simulator
     "icarus": ((),),
@@ -43,7 +45,8 @@ class SimulatedDifference:
 
     netlist, simulated: its bits that matter, in binary, with x and z where the simulator has them, others as dots;
     inputs: the lanes of the operation; cycle: from the reset on. agreeing: other simulators, which agree with the
-    netlist; macros: with which the simulation does.
+    netlist; macros: with which the simulation does; ports: the inputs of a VHDL entity, in binary, whose source is not
+    the netlist that GHDL makes of it.
     """
 
     simulator: str
@@ -54,6 +57,7 @@ class SimulatedDifference:
     inputs: Mapping[str, int] = field(default_factory=dict)
     agreeing: tuple[str, ...] = ()
     macros: tuple[str, ...] = ()
+    ports: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,11 @@ class Cosimulation:
             except Error as e:
                 absent[name] = e.reason if isinstance(e, ToolError) else str(e)  # the log is deleted
         versions = {name: short_simulator(name).version for name in self.benches}
+        if (vhdl := self.sources.vhdl) is not None:
+            if not self.benches:
+                self._stack.close()
+                raise Error(f"the netlist of {vhdl.name} cannot be compared with GHDL: {'; '.join(absent.values())}")
+            versions["ghdl"] = vhdl.version
         self.opinion = SecondOpinion(versions, absent, seconds=time.monotonic() - begin)
         return self
 
@@ -157,7 +166,7 @@ class Cosimulation:
             inputs,
             {n: outputs[n].width for n in ("in_ready", "out_valid", "tag_out", "got")},
             self.sources,
-            defines,
+            {**defines, **({} if self.sources.vhdl is None else {TRACE: "1"})},
             folder,
             Path.cwd(),
         )
@@ -168,9 +177,21 @@ class Cosimulation:
         by_simulator = {name: self._first(name, bench, recording, checks) for name, bench in self.benches.items()}
         first = next((difference for difference in by_simulator.values() if difference is not None), None)
         if first is None:
-            return None
+            return self._vhdl_difference(recording)
         agreeing = tuple(name for name, difference in by_simulator.items() if difference is None)
         return replace(first, agreeing=agreeing, macros=self._macros(first.simulator, recording, checks))
+
+    def _vhdl_difference(self, recording: CycleRecording) -> SimulatedDifference | None:
+        """The first state in which GHDL's simulation of VHDL is not its netlist, as a simulator has it."""
+        if self.sources.vhdl is None:
+            return None
+        bench = self.benches[min(self.benches)]  # of Icarus, if it is there, which has x
+        trace = bench.build.folder / "trace.txt"
+        bench.run([[inputs[n] for n in bench.inputs] for inputs in recording.inputs], [f"+{PLUSARG}={trace}"])
+        different, _ = self.sources.vhdl.with_ports(self.driver.ports).compare(trace)
+        if different is None:
+            return None
+        return SimulatedDifference(GHDL, different.output, 0, different.netlist, different.ghdl, ports=different.inputs)
 
     def _first(
         self, name: str, bench: CycleBench, recording: CycleRecording, checks: Sequence[_Check]

@@ -133,10 +133,12 @@ def _counterexample(question: Question, counterexample: Counterexample) -> Itera
 
 def simulated_lines(question: Question, difference: SimulatedDifference) -> Iterator[str]:
     """How a simulation differs from the netlist."""
-    yield f"MISMATCH: {question.rtl.ports.module} as {difference.simulator} simulates it is not what Yosys reads"
-    for name, code in list(difference.inputs.items())[:_SHOWN_INPUTS]:
-        yield f"  {name:<9}{code:x}"
-    when = f" in cycle {difference.cycle}" if question.rtl.ports.clock else ""
+    reader = "the netlist that GHDL makes of it" if difference.ports else "what Yosys reads"
+    yield f"MISMATCH: {question.rtl.ports.module} as {difference.simulator} simulates it is not {reader}"
+    inputs = difference.ports or {name: f"{code:x}" for name, code in difference.inputs.items()}
+    for name, code in list(inputs.items())[:_SHOWN_INPUTS]:
+        yield f"  {name:<8} {code}"
+    when = f" in cycle {difference.cycle}" if question.rtl.ports.clock and not difference.ports else ""
     yield f"  {'outputs' if difference.output == 'got' else difference.output}{when}, in binary:"
     yield f"    netlist   {difference.netlist}"
     yield f"    {difference.simulator:<10}{difference.simulated}"

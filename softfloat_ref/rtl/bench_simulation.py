@@ -20,6 +20,7 @@ from softfloat_ref.rtl.reading import DesignReading, Macro, ReadFile
 from softfloat_ref.rtl.simulators import FIND, Simulator, is_fst
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
+from softfloat_ref.rtl.vhdl_units import PLUSARG, TRACE
 from softfloat_ref.units import controls
 
 _VERDICTS: Final = ("PASS", "FAIL")
@@ -102,7 +103,7 @@ class BenchSimulation:
             top,
             work_dir=work,
             include_dirs=sources.searched,
-            defines=sources.defines,
+            defines={**sources.defines, **({} if sources.vhdl is None else {TRACE: "1"})},
             libraries=sources.libraries,
             arguments=[*wave_arguments, *build_arguments],
             run_in=Path.cwd(),
@@ -113,11 +114,16 @@ class BenchSimulation:
     ) -> BenchRun:
         """The run of a bench, which is built unless `build` is current. log: for its results; start: of the time limit,
         on the monotonic clock; reading: if it is known. Raises Misfit for a bench that does not fit the module,
-        ToolError, and Error."""
+        ToolError, NetlistError for VHDL that is not its netlist, and Error."""
         if not build.is_current():
             build.make(reading or self.reading(bench, build), self.timeout_s)
         plusargs = [*self.runtime(bench), f"+results={log}", *([FIND] if self.wave else [])]
-        return build.run(plusargs, self.left(start))
+        trace = build.folder / f"{build.top}.trace.txt"
+        plusargs += [f"+{PLUSARG}={trace}"] if self.sources.vhdl is not None else []
+        run = build.run(plusargs, self.left(start))
+        if self.sources.vhdl is not None:
+            self.sources.vhdl.with_ports(bench.ports).check(trace)
+        return run
 
     def runtime(self, bench: VectorBench) -> tuple[str, ...]:
         """The plusargs of a run of this bench."""

@@ -31,16 +31,19 @@ class Ghdl(Tool):
         work_dir: str | Path,
         generics: Mapping[str, object] | None = None,
         timeout_s: float = RUN_TIMEOUT_S,
+        options: Iterable[str] = (),
+        arguments: Iterable[str] = (),
     ) -> BenchRun:
         """Build the entity `top` from the sources, given in the order of their use, and run it in `work_dir`.
 
+        options: more of them for the build; arguments: of the run.
         Returns a BenchRun for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
         files, folder = prepare(sources, top, work_dir)
         library = folder / f"{top}.{self.name}"
-        ghdl, options = str(self.executable), ["--std=08", f"--workdir={library}"]
+        ghdl, options = str(self.executable), ["--std=08", f"--workdir={library}", *options]
         steps = ([ghdl, "-a", *options, *map(str, files)], [ghdl, "-e", *options, top])
-        command = [ghdl, "-r", *options, top, *_overrides(generics or {})]
+        command = [ghdl, "-r", *options, top, *_overrides(generics or {}), *arguments]
         return Build(self, top, folder, steps, command, library).make_and_run(timeout_s=timeout_s)
 
 

@@ -61,6 +61,7 @@ def read_inputs(
 
     add("file list", sources.lists)
     add("source", sources.files)
+    add("VHDL", sources.vhdl.files if sources.vhdl is not None else ())
     add("include", includes)
     add("library", (*sources.libraries.files, *modules))
     add("memory", (memory for memory in memories if is_file(memory.path)))

@@ -20,7 +20,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes, sha256
 from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
-Role = Literal["port map", "file list", "source", "include", "library", "memory", "build"]
+Role = Literal["port map", "file list", "source", "include", "library", "memory", "VHDL", "build"]
 _SCRATCH: Final = ".softfloat_ref"  # in a snapshot: for files that tools write
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
@@ -49,7 +49,7 @@ class Sources:
     """What a simulator compiles: source files in their order, folders of included files, macros, and libraries.
 
     All paths are absolute. skipped: the options in file lists that were passed over, as "LIST:LINE: OPTION"; lists: the
-    file lists; defined_by: -D or "LIST:LINE" for each macro.
+    file lists; defined_by: -D or "LIST:LINE" for each macro; vhdl: the VhdlUnit of which a file is the netlist.
     """
 
     files: tuple[Path, ...]
@@ -59,6 +59,7 @@ class Sources:
     libraries: Libraries = NO_LIBRARIES
     lists: tuple[Path, ...] = ()
     defined_by: Mapping[str, str] = field(default_factory=dict)
+    vhdl: Any = None
 
     @property
     def searched(self) -> tuple[Path, ...]:

@@ -22,6 +22,7 @@ from softfloat_ref.proof.unroll import ANY, CHANGING, has_pauses
 from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.reading import ReadFile
 from softfloat_ref.rtl.sources import Sources, read_sources
+from softfloat_ref.rtl.vhdl_units import check_one_text, with_netlist
 from softfloat_ref.testing import judge  # noqa: F401  (the views of all kinds of units enter the table)
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.units import circuit_unit
@@ -61,7 +62,14 @@ def prove(
         other = equal if isinstance(equal, Unit) else unit_of(what, **{**options, "fmt": fmt, **equal})
         return compare(Equality(unit, circuit_unit(other), where, flags), prover)
     files = sources if isinstance(sources, Sources) else read_sources([str(x) for x in sources]).in_order()
+    files = circuit_sources(files, str(ports))
     return decide_circuit(question_of(unit, str(ports), files, where), files, prover)
+
+
+def circuit_sources(sources: Sources, ports: str) -> Sources:
+    """The sources of a circuit as a proof reads them: with a netlist in place of VHDL. Raises Error."""
+    port_map = read_ports(ports)
+    return with_netlist(sources, port_map.module, port_map.parameters)
 
 
 def compare(problem: Equality, prover: Prover) -> Proof:
@@ -85,6 +93,7 @@ def question_of(
 ) -> Question:
     """The question whether a module computes a unit. first: only its first operation after the reset. Raises Misfit for
     a port map that does not fit, and Error."""
+    check_one_text(sources)
     port_map = ReadFile.of(ports, "port map")  # first: who changes it during the proof fails the check
     rtl = read_rtl(unit, read_ports(ports), sources, frontend)
     rtl = dataclasses.replace(rtl, reading=rtl.reading.adding([port_map]))

