@@ -110,8 +110,8 @@ class Factors(_IntegerDotModel):
         x, y, k = _members(where.a)[a], _members(where.b)[b], where.k
         lanes = range(k) if place == "all" else [0 if place == "first" else k - 1]
         for c in (0, 1, ends(where.c)[0]):
-            sides = ([v if i in lanes else 0 for i in range(k)] for v in (x, y))
-            yield where.line(*sides, c)
+            a_side, b_side = ([v if i in lanes else 0 for i in range(k)] for v in (x, y))
+            yield where.line(a_side, b_side, c)
 
 
 class Lanes(_IntegerDotModel):
@@ -132,7 +132,8 @@ class Lanes(_IntegerDotModel):
     def cases(self, where: IntegerDotSetting, cell: Cell) -> Iterator[Line]:
         sign, lane = cell
         for x, y in filter(None, [where.largest_factors(sign)]):
-            yield where.line(*([v if i == lane else 0 for i in range(where.k)] for v in (x, y)), 0)
+            a, b = ([v if i == lane else 0 for i in range(where.k)] for v in (x, y))
+            yield where.line(a, b, 0)
 
 
 class Ends(_IntegerDotModel):
