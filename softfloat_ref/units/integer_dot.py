@@ -94,6 +94,10 @@ class IntegerDotUnit(SteppedUnit):
         vectors = operand("a", self.a, self.k), operand("b", self.b, self.k)
         return (*vectors, *clear, operand("c", self.c), *steps, result("result", self.c), FLAGS)
 
+    @property
+    def held(self) -> frozenset[str]:
+        return frozenset({"c"} if self.clear else ())
+
     @cached_property
     def step_count(self) -> int:
         """How many steps there are."""
