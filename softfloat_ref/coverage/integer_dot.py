@@ -110,8 +110,8 @@ class Factors(_IntegerDotModel):
         x, y, k = _members(where.a)[a], _members(where.b)[b], where.k
         lanes = range(k) if place == "all" else [0 if place == "first" else k - 1]
         for c in (0, 1, ends(where.c)[0]):
-            sides = ([v if i in lanes else 0 for i in range(k)] for v in (x, y))
-            yield where.line(*sides, c)
+            a_side, b_side = ([v if i in lanes else 0 for i in range(k)] for v in (x, y))
+            yield where.line(a_side, b_side, c)
 
 
 class Lanes(_IntegerDotModel):
@@ -132,7 +132,8 @@ class Lanes(_IntegerDotModel):
     def cases(self, where: IntegerDotSetting, cell: Cell) -> Iterator[Line]:
         sign, lane = cell
         for x, y in filter(None, [where.largest_factors(sign)]):
-            yield where.line(*([v if i == lane else 0 for i in range(where.k)] for v in (x, y)), 0)
+            a, b = ([v if i == lane else 0 for i in range(where.k)] for v in (x, y))
+            yield where.line(a, b, 0)
 
 
 class Ends(_IntegerDotModel):
@@ -199,7 +200,8 @@ class Overflows(_IntegerDotModel):
         yield beyond[0], int(e.stages[beyond[0]].exact < low), "back" if low <= whole <= high else "stays"
 
     def cases(self, where: IntegerDotSetting, cell: Cell) -> Iterator[Line]:
-        """Products of one sign up to the step, from an end of the range, and then as many of the other."""
+        """Products of one sign in the step, from an end of the range, or to just past it, and then as many of the
+        other sign."""
         step, sign, then = cell
         forward, backward = where.largest_factors(sign), where.largest_factors(1 - sign)
         if forward is None or (then == "back" and backward is None):
@@ -207,12 +209,15 @@ class Overflows(_IntegerDotModel):
         size = where.unit.sums.step or where.k
         first, end = step * size, min((step + 1) * size, where.k)
         low, high = ends(where.c)
+        end_of, beyond = (low, low - 1) if sign else (high, high + 1)
         for more in range(1, end - first + 1):
             pairs = [(0, 0)] * where.k
             pairs[first : first + more] = [forward] * more
             if then == "back" and backward is not None:
                 pairs[end : end + more] = [backward] * len(pairs[end : end + more])
-            yield where.line([x for x, _ in pairs], [y for _, y in pairs], low if sign else high)
+            a, b = [x for x, _ in pairs], [y for _, y in pairs]
+            total = more * forward[0] * forward[1]
+            yield from (where.line(a, b, c) for c in (end_of, beyond - total) if low <= c <= high)
 
 
 MODELS: Final = (Factors(), Lanes(), Ends(), Overflows())

@@ -187,7 +187,7 @@ def _check_ignored(ports: PortMap, fields: Sequence[LineField]) -> None:
 def check_ignored_operands(manifest: Mapping[str, Any], ports: PortMap) -> None:
     """Raise Error for an operand that a port map ignores, though it differs among the vectors and the circuit does not
     hold it itself."""
-    ignored = {f.name for f in line_fields(manifest) if f.role == "operand"}.intersection(ports.ignore)
+    ignored = {f.name for f in line_fields(manifest) if f.role in ("operand", "random")}.intersection(ports.ignore)
     if ignored:
         vectors = VectorSet.from_dict(manifest["set"])
         for name in sorted(ignored - constant_operands(vectors).keys() - vectors.unit.held):

@@ -13,10 +13,14 @@ class IntegerDotView(MismatchView):
 
     unit: IntegerDotUnit
 
-    def met(self, line: Line, last: Answer | None) -> Line:
+    def met(self, line: Line, before: tuple[Line, Answer] | None) -> Line:
         """With an accumulator of its own, c is the device's last result: each step is judged by itself."""
-        unit = self.unit
-        if not unit.clear or last is None or last.codes[-1] >> unit.c.width:
+        unit, c = self.unit, self.unit.input_width - 1
+        if not unit.clear or before is None:
             return line
-        inputs = (*line[: unit.input_width - 1], last.codes[-1])
-        return line if inputs == line[: unit.input_width] else (*inputs, *unit.answer(inputs))
+        (*_, expected, _), answer = before
+        held = answer.codes[-1]
+        if line[c] != expected or held in (expected, line[c]) or held >> unit.c.width:
+            return line
+        inputs = (*line[:c], held)
+        return (*inputs, *unit.answer(inputs))

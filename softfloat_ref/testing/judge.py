@@ -167,7 +167,7 @@ class Judge:
         self.unknown = UnknownBits(vectors.unit)
         self.has_parts = len(vectors.unit.parts) > 1
         self.gathered = self.extra = 0  # sticky flags so far: those expected, and those that came besides
-        self._last: Answer | None = None
+        self._before: tuple[Line, Answer] | None = None
 
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and what else is accepted."""
@@ -193,7 +193,7 @@ class Judge:
         does not have. operands: the words before it. Raises DeviceError."""
         unit = self.report.vectors.unit
         if self.leaves_out(line):
-            self._last = None
+            self._before = None
             return
         words, absent = with_expected(answer.split(), unit, line, self.report.tolerance)
         if absent and not absent <= self.report.tolerance.absent:
@@ -201,7 +201,7 @@ class Judge:
         if not self.unknown.among(words, operands):
             self.compare(line, parse_answer(" ".join(words), unit, line[: self.inputs]))
             return
-        self._last = None
+        self._before = None
         unknown = Answer((0,), 0 if len(words) > len(unit.result_formats) else None)
         self.report.note(line, unknown, UNKNOWN_BITS, False)
         if self.has_parts:
@@ -209,7 +209,8 @@ class Judge:
 
     def compare(self, line: Line, answer: Answer) -> None:
         """One case: operands, random bits, expected result and flags in `line`."""
-        line, self._last = self.view.met(line, self._last), answer
+        met, self._before = self.view.met(line, self._before), (line, answer)
+        line = met
         has_flags, tolerance = answer.flags is not None, self.report.tolerance
         if answer.flags is not None and tolerance.flags:
             line = (*line[:-1], line[-1] & tolerance.flags)

@@ -50,8 +50,8 @@ class MismatchView:
     def check(self) -> None:
         """Raise Error for a unit whose answers cannot be compared."""
 
-    def met(self, line: Line, last: Answer | None) -> Line:
-        """A line as the device met it. last: its answer to the line before, if that was compared."""
+    def met(self, line: Line, before: tuple[Line, Answer] | None) -> Line:
+        """A line as the device met it. before: the line before, if that was compared, and the device's answer."""
         return line
 
     # -- what is wrong -------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.numbers import settle
 from softfloat_ref.oracle.accumulate import parse_operand_formats
+from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.formats import Format, define_format, get_format
 from softfloat_ref.oracle.integer_dots import IntegerAccumulator, IntegerSetting, accumulated, parse_accumulator
 from softfloat_ref.oracle.steps import Do
@@ -63,8 +64,8 @@ class IntegerDotUnit(SteppedUnit):
         """A dot product from names. fmt: of both vectors, or `a=..,b=..,c=..`; out: of c and the result [i32]; acc:
         [wrap]. Raises Error."""
         names = parse_operand_formats(fmt)
-        a, b = (get_format(x) for x in names[:2])  # type: ignore[arg-type]
-        given = [get_format(x) for x in (names[2], out) if x is not None]
+        a, b = map(_scalar, names[:2])
+        given = [_scalar(x) for x in (names[2], out) if x is not None]
         if len(set(given)) > 1:
             raise Error(f"c and the result have one format, not {given[0].name} and {given[1].name}")
         accumulator = parse_accumulator(acc or "wrap").text
@@ -140,6 +141,13 @@ class IntegerDotUnit(SteppedUnit):
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any]) -> IntegerDotUnit:
-        formats = (define_format(table["formats"][letter]) for letter in "abc")
+        a, b, c = (define_format(table["formats"][letter]) for letter in "abc")
         more = table["steps"] is True, table["clear"] is True
-        return IntegerDotUnit(*formats, table["k"], str(table["accumulator"]), *more)
+        return IntegerDotUnit(a, b, c, table["k"], str(table["accumulator"]), *more)
+
+
+def _scalar(fmt: str | Format | BlockFormat | None) -> Format:
+    own = any_format(fmt or "i32")
+    if isinstance(own, BlockFormat):
+        raise Error(f"integer_dot adds integers, for example i8, not blocks of {own.name}")
+    return own

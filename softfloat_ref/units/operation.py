@@ -40,7 +40,6 @@ class OperationUnit(SteppedUnit):
 
     def __post_init__(self) -> None:
         sig = signature(get_operation(self.op), self.formats, self.out)
-        sig.operation.rounded_as(self.policy)  # refuses a rounding without an opposite
         if self.intermediate and sig.operation.result != "float":
             raise Error(f"{self.op} has no unrounded intermediate: only operations that round have one")
 

@@ -241,9 +241,12 @@ def _selected(
 
 
 def _check_policy(unit: Any, policy: Any, spell: Callable[[str], str]) -> None:
-    """Raise Error for random bits that the rounding does not take, and for a NaN rule that does not fit the result."""
+    """Raise Error for random bits that the rounding does not take, for a NaN rule that does not fit the result, and for
+    a rounding that the operation does not have."""
     if isinstance(policy, Mapping) and "sr_bits" in policy and unit.random_field is None:
         mode = rounding_name(unit.policy.rounding)
         raise Error(f"{spell('sr_bits')} is for stochastic roundings; {mode} takes no bits")
+    if isinstance(unit, OperationUnit):
+        unit.signature.operation.rounded_as(unit.policy)
     if isinstance(unit, OperationUnit) and unit.signature.operation.result == "float" and unit.out.has_nan:
         unit.policy.nan_rule.code(unit.out)

@@ -219,6 +219,11 @@ class Unit(ABC):
         """The field of random words."""
         return next((f for f in self.fields if f.role == "random"), None)
 
+    @property
+    def held(self) -> frozenset[str]:
+        """The names of inputs that the circuit holds in registers of its own, as the line before left them."""
+        return frozenset()
+
     @cached_property
     def input_formats(self) -> tuple[Format | None, ...]:
         """The format of each input code; None for random words and controls."""

@@ -95,7 +95,11 @@ def question_of(
     a port map that does not fit, and Error."""
     check_one_text(sources)
     port_map = ReadFile.of(ports, "port map")  # first: who changes it during the proof fails the check
-    rtl = read_rtl(unit, read_ports(ports), sources, frontend)
+    connected = read_ports(ports)
+    for name in unit.held.intersection(connected.ignore):
+        more = "prove a module with a port for it"
+        raise Error(f"{name} is a register of the circuit, which proofs do not follow; {more}")
+    rtl = read_rtl(unit, connected, sources, frontend)
     rtl = dataclasses.replace(rtl, reading=rtl.reading.adding([port_map]))
     if first and source is not None:
         raise Error("--random-source is about all operations, --first-operation about one; leave one of them out")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from diagnosing import defect, diagnosis, names
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.hypotheses import Inputs, Output
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.units import IntegerDotUnit
@@ -82,6 +83,11 @@ def test_other_accumulators(acc: str, device: str) -> None:
     found = diagnosis(vectors(acc), replace(vectors(acc).unit, accumulator=device).answer)  # type: ignore[type-var]
     assert found.complete
     assert names(found)[0] == f"accumulator {device}"
+
+
+def test_lines_of_a_register_are_not_chosen() -> None:
+    with pytest.raises(Error, match="follow one another, and cannot be chosen"):
+        vectors("wrap", "i8", out="i18", clear=True, where="c = 0").cases  # noqa: B018
 
 
 def test_lines_of_a_register_follow_one_another() -> None:

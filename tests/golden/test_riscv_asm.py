@@ -49,6 +49,8 @@ def units() -> Iterator[OperationUnit]:
     requests: list[tuple[str, Any, Any]] = [(op, f, None) for f in FLOATS for op in (*ROUNDED, *EXACT)]
     requests += [(op, a, b) for a, b in WIDENED for op in ("add", "sub", "mul")]
     requests += [("fma", (a, a, b), b) for a, b in (*WIDENED, ("bf16", "fp32"))]
+    requests += [(op, (a, a, b), b) for a, b in WIDENED for op in ("fmsub", "fnmadd", "fnmsub")]
+    requests += [(op, "fp32", None) for op in ("fmsub", "fnmadd", "fnmsub")]
     requests += [("convert", a, b) for a in FLOATS for b in FLOATS if a != b and {a, b} != {"fp16", "fp64"}]
     requests += [("convert", "fp16", "fp64"), ("convert", "fp64", "fp16")]
     requests += [("convert", *pair) for pair in (("fp32", "bf16"), ("bf16", "fp32"))]
@@ -99,6 +101,16 @@ def test_encodings_of_riscv_opcodes() -> None:
         assert (code >> 27, code >> 25 & 3, code >> 20 & 31, code & 127) == (0x08, fmt, rs2, 0x53)
 
 
+def test_fcvtmod() -> None:
+    """Zfa, as riscv-opcodes has it: of FP64 to i32, toward zero."""
+    (form,) = forms(unit("convert_modular", "fp64", "i32", rounding="rtz"))
+    code = form.instruction.code
+    assert (form.name, form.extension, form.instruction.plain) == ("fcvtmod.w.d", "Zfa", False)
+    assert (code >> 27, code >> 25 & 3, code >> 20 & 31, code >> 12 & 7, code & 127) == (0x18, 1, 8, 1, 0x53)
+    others = (("fp64", "i32", "rne"), ("fp64", "u32", "rtz"), ("fp32", "i32", "rtz"))
+    assert not any(forms(unit("convert_modular", a, b, rounding=m)) for a, b, m in others)
+
+
 def test_zvfofp8min() -> None:
     """The draft: altfmt is E5M2, sat saturates, frm rounds; what widens raises no flag, so E5M2's NaNs are quiet."""
     names = {}
@@ -128,8 +140,9 @@ def test_every_instruction_once() -> None:
     instructions = [forms(u) for u in (*units(), *ofp8_units())]
     assert all(instructions)
     names = {f.name for listed in instructions for f in listed}
-    assert len(names) == 138
+    assert len(names) == 141
     assert {"fnmadd.d", "vfnmsac.vv", "fcvt.lu.h", "vfncvt.rod.f.f.w", "vfcvt.rtz.xu.f.v", "vfwmacc.vv"} <= names
+    assert {"vfwmsac.vv", "vfwnmacc.vv", "vfwnmsac.vv"} <= names
 
 
 def assembled(texts: Sequence[str], march: str, folder: Path) -> list[int]:

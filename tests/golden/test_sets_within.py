@@ -27,6 +27,7 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     "quantize": ({"op": "quantize", "fmt": "mxfp4"}, "every values is normal and values[3] in 1..2"),
     "dequantize": ({"op": "dequantize", "fmt": "mxfp4"}, "every elements is not zero and scale in 0x70..0x80"),
     "dot": ({"op": "dot", "fmt": "fp8_e4m3", "k": 4}, "every a is normal and every b is normal and c is zero"),
+    "integer_dot": ({"op": "integer_dot", "fmt": "a=u8,b=i8"}, "every a in 1..200 and every b is not zero and c = 0"),
     "matmul": ({"op": "matmul", "fmt": "fp8_e4m3", "k": 2, "m": 2, "n": 2}, "every a is finite and any b is zero"),
     "vector": ({"op": "softmax", "fmt": "bf16", "length": 4}, "every x in -8..8"),
     "block_operation": ({"op": "block_add", "fmt": "mxfp4"}, "a_scale <= b_scale and every a is not zero"),

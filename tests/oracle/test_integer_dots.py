@@ -81,6 +81,7 @@ def test_definitions() -> None:
     [
         ("fp16", {}, "a must have an integer format, for example i8 or u32, not fp16"),
         ("a=i8,b=i8,c=i32", {"out": "i16"}, "c and the result have one format, not i32 and i16"),
+        ("mxint8", {}, "integer_dot adds integers, for example i8, not blocks of mxint8"),
         ("i8", {"acc": "exact"}, "accumulator 'exact' of integers: give wrap or saturate"),
         ("i8", {"acc": "wrap/8", "k": 4}, "a step of 8 products is longer than the vectors, which have 4 elements"),
         ("i8", {"out": "fp32"}, "c must have an integer format, for example i8 or u32, not fp32"),

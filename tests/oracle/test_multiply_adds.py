@@ -14,6 +14,7 @@ from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.operations import evaluate, evaluator, get_operation, signature
 from softfloat_ref.oracle.policies import get_policy
+from softfloat_ref.units import make_unit
 
 FMT = get_format("s1e2m1")  # 16 codes: all operands are tried
 SIGNS = {"fma": (0, 0), "fmsub": (0, 1), "fnmadd": (1, 1), "fnmsub": (1, 0)}  # of product and addend
@@ -100,3 +101,5 @@ def test_power_negates_what_is_rounded(op: str, opposite: str, mode: str, policy
 def test_a_rounding_without_an_opposite_is_refused() -> None:
     with pytest.raises(Error, match="power_fnmadd negates what is rounded; no rounding is the opposite of rnu"):
         evaluate("power_fnmadd", (ONE, ONE, ONE), "fp32", policy=get_policy({"rounding": "rnu"}))
+    with pytest.raises(Error, match="power_fnmsub negates what is rounded"):
+        make_unit("power_fnmsub", "fp16", policy={"rounding": "rnu"})

@@ -55,6 +55,18 @@ def dot(self: Any, a: list[int], b: list[int], c: int) -> tuple[int, int]:
     return result.bits, int(result.flags)
 
 
+def integer_dot(self: Any, a: list[int], b: list[int], c: int) -> tuple[int, ...]:
+    return tuple(sf.unit("integer_dot", self.fmt, self.out, acc=self.acc, k=self.k).answer((*a, *b, c)))
+
+
+def _reads_unsigned(self: Any, a: list[int], b: list[int], c: int) -> int:
+    return sf.unit("integer_dot", "a=u8,b=i8,c=i32").answer((*a, *b, c))[0]
+
+
+def _saturates_each(self: Any, a: list[int], b: list[int], c: int) -> tuple[int, ...]:
+    return tuple(sf.unit("integer_dot", "i8", acc="saturate/1").answer((*a, *b, c)))
+
+
 def block(self: Any, values: list[int]) -> tuple[int, tuple[int, ...]]:
     quantized = quantize_block([decoder(get_format(self.source))(x) for x in values], self.fmt, self.profile)
     return quantized.scale, quantized.codes
@@ -91,11 +103,17 @@ RIGHT = [
     (testing.BlockQuantizeConformance, {"fmt": "nvfp4"}),
     (testing.DotConformance, {"fmt": "fp8_e4m3", "acc": "nvidia-h100-fp8-wgmma", "k": 32}),
     (testing.DotConformance, {"fmt": "fp16", "acc": "exact", "k": 4}),
+    (testing.IntegerDotConformance, {"fmt": "i8"}),
+    (testing.IntegerDotConformance, {"fmt": "i4", "out": "i9", "acc": "saturate"}),
 ]
 
 
 def _model(base: type[ConformanceSuite[Any]]) -> Callable[..., Any]:
-    return {testing.DotConformance: dot, testing.BlockQuantizeConformance: block}.get(base, oracle)
+    return {
+        testing.IntegerDotConformance: integer_dot,
+        testing.DotConformance: dot,
+        testing.BlockQuantizeConformance: block,
+    }.get(base, oracle)
 
 
 @pytest.mark.full(keep=1)
@@ -300,6 +318,20 @@ PLANTED = {
         CONVERT, {**FROM_FP32, "roundings": ("rup", "rdn", "rne")}, _swapped_directions, ("side", "order_of_roundings")
     ),
     "carry dropped": Planted(CONVERT, FROM_FP32, _drops_carry, ("one_ulp", "monotonic"), ("idempotent",)),
+    "elements of a unsigned": Planted(
+        testing.IntegerDotConformance,
+        {"fmt": "i8"},
+        _reads_unsigned,
+        ("oracle", "sum_of_products", "commutative"),
+        ("permutation", "nothing_added"),
+    ),
+    "saturated after each product": Planted(
+        testing.IntegerDotConformance,
+        {"fmt": "i8", "acc": "saturate"},
+        _saturates_each,
+        ("oracle", "sum_of_products", "permutation"),
+        ("nothing_added", "commutative"),
+    ),
     "off by one": Planted(MUL, {"fmt": "fp16"}, _off_by_one, ("half_ulp", "oracle")),
     "rounded twice": Planted(CONVERT, {"fmt": "fp64", "out": "fp16"}, _twice, ("half_ulp", "oracle"), ("one_ulp",)),
     "order of codes": Planted(

@@ -28,6 +28,7 @@ def add_inputs(draft: Draft, target: Target, is_data: Callable[[Signal], bool]) 
     matching = _Matching(draft, target, "input", ("operand", "random"), is_data)
     matching.match()
     matching.add()
+    draft.ignored |= dict.fromkeys(target.unit.held, "a register of the circuit")
     for slot in matching.slots:
         own = slot.signals[0]
         if own.name in draft.left and names.position(slot.name) is not None and slot.width in matching.sizes:
@@ -59,18 +60,22 @@ class _Matching:
         self.lanes = draft.lanes
         self.unit, self.constants, self.op = target.unit, target.constants, target.op
         every = [f for f in target.fields.values() if f.role in roles]
-        self.fields = [f for f in every if f.name not in draft.carried]
+        self.fields = [f for f in every if f.name not in draft.carried | target.unit.held]
         self.sizes = {self.size(f) for f in every}
         formats = [f.fmt for f in target.unit.fields if f.fmt and f.name in {x.name for x in self.fields}]
         fitting = slots(draft.ports(direction), self.sizes, formats if self.lanes == 1 else [])
         self.likely = [slot for slot in fitting if len(slot.bits) > 1 or is_data(slot.bits[0].signal)]
-        own = [s for s in fitting if any(names.is_named(s.name, f.name) for f in self.fields)]
-        self.slots = [s for s in fitting if s in self.likely or s in own or (s.width > 1 and not _has_codes(s))]
+        self.slots = [slot for slot in fitting if slot in self.likely or self._is_field(slot)]
         self.chosen: dict[str, tuple[Slot, str, bool]] = {}
 
     def size(self, field: LineField) -> int:
         """The bits that carry a field, of all lanes."""
         return field.size * self.lanes
+
+    def _is_field(self, slot: Slot) -> bool:
+        """Whether a slot that does not look like data may carry a field: it is wide, or has the name of one."""
+        named = any(names.is_named(slot.name, f.name) for f in self.fields)
+        return named or (slot.width > 1 and not _has_codes(slot))
 
     def match(self) -> None:
         """Choose a slot for each field: by exact names, then by width, then among the parts of a port."""

@@ -15,6 +15,7 @@ from softfloat_ref.testing.conformance import arithmetic, ordering, rounded  # n
 from softfloat_ref.testing.conformance.affine import AffineConformance as AffineConformance
 from softfloat_ref.testing.conformance.blocks import BlockQuantizeConformance as BlockQuantizeConformance
 from softfloat_ref.testing.conformance.dots import DotConformance as DotConformance
+from softfloat_ref.testing.conformance.integer_dots import IntegerDotConformance as IntegerDotConformance
 from softfloat_ref.testing.conformance.operation import OperationSuite
 from softfloat_ref.testing.conformance.requantize import RequantizeConformance as RequantizeConformance
 from softfloat_ref.testing.conformance.suite import NotConforming as NotConforming

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.oracle import code_sets
-from softfloat_ref.oracle.code_sets import CLASSES, CodeSet, common
+from softfloat_ref.oracle.code_sets import CLASSES, CodeRange, CodeSet, common
 from softfloat_ref.oracle.exact import FINITE, NAN
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import parse_number
@@ -29,7 +29,7 @@ def bind(tree: Range, fields: Places) -> Node:
     if isinstance(tree.right, Subject):
         return _ordered(tree, places, every, field, fields)
     codes = _codes_of(tree, field)
-    if tree.relation != "is not":
+    if tree.relation != "is not" and (tree.subject.function, tree.relation) != ("bits", "!="):
         return Among(places, every, codes)
     return Tree("not", (Among(places, not every, codes),))
 
@@ -55,13 +55,15 @@ def _format(field: Field) -> Format:
 
 
 def _codes_of(test: RangeTest, field: Field) -> CodeSet:
-    """The codes of which a test holds, but for `is not`. Raises Error."""
+    """The codes of which a test holds, but for `is not` and bits that differ. Raises Error."""
     assert not isinstance(test.right, Subject)
     fmt, function, right = _format(field), test.subject.function, test.right
     if test.relation in ("is", "is not"):
         if function:
             raise Error(f"where: {test.text()}: classes are of operands, not of {function}")
         return _of_class(right[0], field, fmt)
+    if function == "bits":
+        return _with_bits(test, right, fmt)
     if test.relation == "in":
         return common(*(_bounded(test, how, x, fmt) for how, x in zip((">=", "<="), right, strict=True)))
     return _bounded(test, test.relation, right[0], fmt)
@@ -75,6 +77,22 @@ def _of_class(name: str, field: Field, fmt: Format) -> CodeSet:
     if field.fmt is None:
         raise Error(f"where: {field.name} has no format, so no classes; compare its code: {field.name} = 0x0")
     return code_sets.of_class(fmt, name)
+
+
+def _with_bits(test: RangeTest, right: tuple[str, ...], fmt: Format) -> CodeSet:
+    """The codes with those bits. Raises Error."""
+    (high, low), (word, *_) = test.subject.bits, right
+    if test.relation not in ("=", "!="):
+        raise Error(f"where: {test.text()}: bits are compared with = and !=")
+    if high >= fmt.width:
+        raise Error(f"where: {test.text()}: {test.subject.name} has bits {fmt.width - 1}..0")
+    try:
+        number = int(word, 0)
+    except ValueError:
+        number = -1
+    if number < 0 or number >> high - low + 1:
+        raise Error(f"where: {test.text()}: not a number of {high - low + 1} bits, such as 0x0")
+    return (CodeRange(0, (1 << fmt.width) - 1, (1 << high + 1) - (1 << low), number << low),)
 
 
 def _bounded(test: RangeTest, comparison: str, bound: str, fmt: Format) -> CodeSet:
@@ -116,7 +134,7 @@ def _ordered(test: RangeTest, places: tuple[int, ...], every: bool, field: Field
     other, first = fields[right.name]
     (place, *_) = _lanes(right, "", other, first)
     fmt, by = _format(field), test.subject.function
-    if _format(other) != fmt or right.function != by:
+    if _format(other) != fmt or right.function != by or by == "bits":
         raise Error(f"where: {test.text()}: two operands of one format are compared, by value, abs or exponent")
     if by == "exponent":
         _check_exponents(fmt, right.name)

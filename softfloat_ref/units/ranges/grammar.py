@@ -2,7 +2,8 @@
 
 range:      all {"or" all}           all:  one {"and" one}        one:  "not" one | "(" range ")" | test
 test:       ["every" | "any"] subject relation
-subject:    operand | "abs" "(" operand ")" | "exponent" "(" operand ")"      operand:  NAME | NAME "[" LANE "]"
+subject:    operand | "abs" "(" operand ")" | "exponent" "(" operand ")" | "bits" "(" operand "," HIGH [".." LOW] ")"
+operand:    NAME | NAME "[" LANE "]"
 relation:   "is" ["not"] CLASS | "in" number ".." number | comparison (number | subject)
 """
 
@@ -19,24 +20,29 @@ EXAMPLE: Final = "'a is normal and exponent(b) in 119..134'"
 MAX_TEXT: Final = 2000  # characters
 MAX_DEPTH: Final = 32  # of parentheses and nots
 _EVERY, _ANY = "every", "any"
-_FUNCTIONS: Final = ("abs", "exponent")
+_BITS: Final = "bits"
+_FUNCTIONS: Final = ("abs", "exponent", _BITS)
 _WORDS: Final = frozenset({"and", "or", "not", "is", "in", _EVERY, _ANY, *_FUNCTIONS})
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:0[xX][0-9a-fA-F]+(?:\.(?!\.)[0-9a-fA-F]*)?(?:[pP][+-]?\d+)?"
     r"|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?:/\d+)?(?![A-Za-z_0-9])|[+-](?:inf|nan)\b))"
-    r"|(?P<word>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>\.\.|<=|>=|==|!=|[<>=()\[\]]))"
+    r"|(?P<word>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>\.\.|<=|>=|==|!=|[<>=()\[\],]))"
 )
 
 
 class Subject(NamedTuple):
-    """What a test is about. function: abs, exponent or ''; lane: of an operand of several, None for all of them."""
+    """What a test is about. function: abs, exponent, bits or ''; lane: of an operand of several, None for all of them.
+    bits: the highest and the lowest one, of the function bits."""
 
     name: str
     function: str = ""
     lane: int | None = None
+    bits: tuple[int, int] = (0, 0)
 
     def text(self, renamed: Callable[[str], str] = str) -> str:
         operand = renamed(self.name) + ("" if self.lane is None else f"[{self.lane}]")
+        if self.function == _BITS:
+            operand += ", " + "..".join(map(str, dict.fromkeys(self.bits)))
         return f"{self.function}({operand})" if self.function else operand
 
 
@@ -181,6 +187,17 @@ class _Reader:
                 raise Error(f"where: {name}[{digits[:20]}]: a lane has a number from 0")
             lane = int(digits)
             self.must("]")
+        bits = self._bits(name) if function == _BITS else (0, 0)
         if function:
             self.must(")")
-        return Subject(name, function, lane)
+        return Subject(name, function, lane, bits)
+
+    def _bits(self, name: str) -> tuple[int, int]:
+        """The numbers of the highest and the lowest bit."""
+        self.must(",")
+        ends = [self.need("number", "the number of a bit")]
+        if self.take(".."):
+            ends.append(self.need("number", "the number of a bit"))
+        if not all(x.isdecimal() and len(x) < 10 for x in ends) or int(ends[0]) < int(ends[-1]):
+            raise Error(f"where: bits({name}, {'..'.join(ends)[:40]}): bits are HIGH..LOW, such as 7..0, or one bit")
+        return int(ends[0]), int(ends[-1])

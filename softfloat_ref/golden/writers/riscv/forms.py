@@ -140,6 +140,9 @@ def scalar_forms(unit: OperationUnit) -> list[Form]:
     formats, out = [spelling(f) for f in unit.formats], spelling(unit.out)
     if unit.signature.operation.is_conversion:
         return list(_conversion(formats[0], out))
+    if unit.signature.operation.modular:
+        modular = (formats[0], out, rounding_name(unit.policy.rounding)) == ("fp64", "i32", "rtz")
+        return [Form(_made("fcvtmod.w.d a0, fa0, rtz", op_fp(0x18, 1, 8, _A, 1, _A), "Zfa"), "Zfa")] if modular else []
     if len({*formats}) != 1 or formats[0] not in _SCALAR:
         return []
     suffix, fmt, extension = _SCALAR[formats[0]]
