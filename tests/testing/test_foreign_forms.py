@@ -11,6 +11,7 @@ import pytest
 from command import ok, refused, run
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.golden import parts
 from softfloat_ref.golden.fptest import FORMATS, number_code, number_text
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.readers import WaveSignals
@@ -288,6 +289,19 @@ def test_written_images(name: str, tmp_path: Path) -> None:
         at = text.rindex("00", 0, -20)
         path.write_text(f"{text[:at]}01{text[at + 2 :]}")
         assert f"{path.name}:" in verify(folder).problems[1]
+
+
+@pytest.mark.parametrize("name", ["mif", "ihex"])
+def test_addresses_go_on_from_part_to_part(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where cases have no line, and where some lines are recomputed."""
+    monkeypatch.setattr(parts, "CASES_A_PART", 4)
+    vectors = VectorSet.make("convert", "fp32", 40, out="fp4_e2m1", policy=get_policy(None, nan_missing="error"))
+    manifest = generate(vectors, tmp_path, formats=[name])
+    assert manifest["left_out"]["count"] > 0
+    assert verify(tmp_path).passed
+    assert verify(tmp_path, sample=9).passed
+    path = next(p for p in tmp_path.iterdir() if p.suffix in (".mif", ".hex"))
+    assert check_lines(vectors, path.read_text().splitlines(keepends=True), count=manifest["count"]).passed
 
 
 # -- waveforms --------------------------------------------------------------------------------------------------------
