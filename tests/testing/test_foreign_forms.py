@@ -421,3 +421,5 @@ def test_an_fst_goes_through_fst2vcd(golden: Path, tmp_path: Path, monkeypatch: 
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     assert ok(*args) == ""
+    program.write_text("#!/bin/sh\nexit 3\n")
+    assert "fst2vcd cannot read it: it ended with exit code 3" in refused(*args)

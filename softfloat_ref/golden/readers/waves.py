@@ -224,12 +224,18 @@ def wave_lines(path: str | Path) -> Iterator[Iterator[str]]:
             f"{path}: an FST is read by fst2vcd, which is not on the PATH; it comes with GTKWave, or dump a .vcd"
         )
     command = [program, "-f", str(Path(path).resolve())]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
-    ) as process:
-        assert process.stdout is not None
+    none = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=none, stdout=subprocess.PIPE, stderr=none) as process:
         try:
-            with io.TextIOWrapper(process.stdout, "ascii", "replace") as text:
-                yield stream_lines(text, path)
+            yield _printed(process, path)
         finally:
             process.kill()
+
+
+def _printed(process: subprocess.Popen[bytes], path: str | Path) -> Iterator[str]:
+    """The lines that fst2vcd prints. Raises Error if it fails."""
+    assert process.stdout is not None
+    with io.TextIOWrapper(process.stdout, "ascii", "replace") as text:
+        yield from stream_lines(text, path)
+    if code := process.wait():
+        raise Error(f"{path}: fst2vcd cannot read it: it ended with exit code {code}")
