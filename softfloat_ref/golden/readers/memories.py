@@ -23,7 +23,7 @@ _SETTING: Final = re.compile(r"(width|depth|address_radix|data_radix)\s*=\s*(\w+
 _ENTRY: Final = re.compile(r"(?:([0-9a-f]+)|\[([0-9a-f]+)\s*\.\.\s*([0-9a-f]+)\])\s*:\s*([-0-9a-f\s]+)", re.IGNORECASE)
 _RADIX: Final = {"hex": 16, "bin": 2, "oct": 8, "uns": 10, "dec": 10}
 _MAX_WIDTH: Final = 1 << 24
-_MAX_WORDS: Final = 1 << 24  # that an entry for several addresses may be
+_MAX_WORDS: Final = 1 << 16  # that an entry for several addresses may be
 
 
 def form(text: str) -> Rows | None:
