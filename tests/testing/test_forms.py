@@ -15,7 +15,7 @@ from command import ok, refused, run
 from softfloat_ref.app.serve import Server
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.readers import AmbiguousDigits
+from softfloat_ref.golden.readers import ANSWERS, LineReader
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import WRITERS
 from softfloat_ref.oracle.policies import get_policy
@@ -132,28 +132,71 @@ def test_it_says_what_it_read(texts: list[str], form: str) -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        (["1111000000 00000"], "'1111000000' was read"),
+        (["1111000000 00000"], "'1111000000' may be binary or hexadecimal, of 16 bits; give --base bin or --base hex"),
         (["11 00", "1111000000000000 00"], "result: '11' was read as hexadecimal, but '1111000000000000' is binary"),
         (["1111000000000000 00", "3c00 00"], "'1111000000000000' was read as binary, but '3c00' is hexadecimal"),
+        (["3c00 00", "1111000000000000 00"], "'1111000000000000' may be binary or hexadecimal"),
         (["0000000000000011 00", "0000000000003c00 00"], "'0000000000000011' was read as binary"),
         (["0b11"], "'0b11' may be binary or hexadecimal"),
         (["15360 00"], "'15360' may be decimal or hexadecimal"),
         (["01011 00"], "'01011' may be binary or hexadecimal, of 16 bits; give --base bin or --base hex"),
-        (["3c00 00000101"], ""),
+        (["3c00 00000101"], "flags: '00000101' may be binary or hexadecimal, of 5 bits"),
         (["0x3c00 00", "1111000000000000 00"], "was read as hexadecimal .0x."),
+        (["0b0011 00", "0b11 00", "11 00"], "'0b0011' was read as binary .0b., but '11' is hexadecimal"),
     ],
 )
 def test_digits_of_two_bases_are_refused(texts: list[str], message: str, tmp_path: Path) -> None:
+    """Each time at the last of the lines."""
     (tmp_path / "log").write_text("\n".join(texts))
-    if texts[0].startswith("1111000000 "):  # ten digits of a 16-bit number are binary, and too wide for hexadecimal
-        assert check_results(VECTORS, tmp_path / "log").form == "binary digits"
-        return
-    if not message:  # eight digits of five bits, which are not hexadecimal
-        report = check_results(VECTORS, tmp_path / "log")
-        assert report.mismatches[0].got.flags == 5
-        return
-    with pytest.raises((AmbiguousDigits, Error), match=f"log:{len(texts)}: .*{message}"):
+    with pytest.raises(Error, match=f"log:{len(texts)}: .*{message}"):
         check_results(VECTORS, tmp_path / "log")
+
+
+@pytest.mark.parametrize(
+    ("texts", "codes"),
+    [
+        (["0000000000003c00 00", "0000000000001100 00"], [0x3C00, 0x1100]),
+        (["2000 00", "00001100 00"], [0x2000, 0x1100]),
+        (["1111000000000000 00", "11 00"], [0xF000, 3]),
+        (["0b1111000000000000 0", "0b11 1"], [0xF000, 3]),
+        (["0b11 0b101"], [3]),
+        (["0b11 3c"], [0xB11]),
+        (["0b11 0b"], [0xB11]),
+        (["3c00 00", "0b11 0b"], [0x3C00, 0xB11]),
+        (["13c00 00"], [0x13C00]),
+        (["3c00 00", "12345 00"], [0x3C00, 0x12345]),
+    ],
+)
+def test_digits_whose_base_other_words_tell(texts: list[str], codes: list[int]) -> None:
+    """Other words of the line, or of the column before it; what is too wide for any base is hexadecimal."""
+    reader = LineReader(VECTORS.unit, ANSWERS)
+    rows = [reader.row(text) for text in texts]
+    assert [row.results for row in rows if row is not None] == [(code,) for code in codes]
+
+
+def test_hexadecimal_digits_of_wider_words() -> None:
+    """%h of 64 bits: a column that begins with ones and zeros needs the option."""
+    rows = [" ".join(f"{code:016x}" for code in line) for line in LINES]
+    assert check_lines(VECTORS, rows, base="hex").passed
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"),
+    [
+        ("neg --fmt fp16 16'h3c00", "bc00 00"),
+        ("neg --fmt fp16 0011110000000000", "bc00 00"),
+        ("mul --fmt fp16 0b11 3c00", "0b11 00"),
+        ("neg --fmt fp16 3c_00", "bc00 00"),
+        ("neg --fmt fp16 +0F.000", "bc00 00"),
+        ("neg --fmt fp16 0b11", "8b11 00"),
+        ("neg --fmt fp16 15360", "write 16'd15360 or 0x15360"),
+        ("neg --fmt fp16 0b111", "write 16'b111 or 0x0b111"),
+        ("neg --fmt fp16 3cx0", "'3cx0' is not a hexadecimal code"),
+    ],
+)
+def test_codes_of_the_command_line(args: str, shown: str) -> None:
+    done = run("eval", *args.split())
+    assert shown in (done.stderr if done.returncode else done.stdout)
 
 
 BASES = {"hex": "x", "bin": "b", "oct": "o", "dec": "d"}

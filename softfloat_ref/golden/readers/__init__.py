@@ -2,10 +2,10 @@
 
 from softfloat_ref.golden.readers.files import rows
 from softfloat_ref.golden.readers.foreign import LineReader
-from softfloat_ref.golden.readers.lines import NotALine
+from softfloat_ref.golden.readers.lines import NotALine, common_prefix
 from softfloat_ref.golden.readers.shapes import ANSWERS, OPERANDS, WHOLE, NumberedLines, Row, Shape
 from softfloat_ref.golden.readers.waves import WaveSignals, wave_lines, wave_rows
-from softfloat_ref.golden.readers.words import AmbiguousDigits, Code, Misread, Unknown
+from softfloat_ref.golden.readers.words import AmbiguousDigits, Code, Column, Misread, Unknown
 
 __all__ = [
     "ANSWERS",
@@ -13,6 +13,7 @@ __all__ = [
     "WHOLE",
     "AmbiguousDigits",
     "Code",
+    "Column",
     "LineReader",
     "Misread",
     "NotALine",
@@ -21,6 +22,7 @@ __all__ = [
     "Shape",
     "Unknown",
     "WaveSignals",
+    "common_prefix",
     "rows",
     "wave_lines",
     "wave_rows",

@@ -10,7 +10,16 @@ from typing import Final
 
 from softfloat_ref.base.errors import counted
 from softfloat_ref.golden.readers.shapes import Row, Shape
-from softfloat_ref.golden.readers.words import AmbiguousDigits, Code, Column, Misread, NotACode, Unknown, binary
+from softfloat_ref.golden.readers.words import (
+    BINARY_WITH_PREFIX,
+    AmbiguousDigits,
+    Code,
+    Column,
+    Misread,
+    NotACode,
+    Unknown,
+    binary,
+)
 from softfloat_ref.golden.writers.batch import last_lane_first
 from softfloat_ref.units import Field, Line, Unit
 
@@ -159,7 +168,7 @@ class WordReader:
             raise self._misshapen(text, len(words))
         self.separators.add(separator if len(words) > 1 else "")
         columns = self.columns_of(shape)
-        prefix = _prefix(words, columns)
+        prefix = common_prefix(words, columns)
         try:
             return self.row_of(shape, [self._code(c, w, prefix) for c, w in zip(columns, words, strict=True)])
         except NotACode:
@@ -314,12 +323,12 @@ def _part(column: Column, digits: str, base: int) -> Code:
     return int(digits, 16) if base == 16 else binary(digits)
 
 
-def _prefix(words: Sequence[str], columns: Sequence[Column]) -> str:
+def common_prefix(words: Sequence[str], columns: Sequence[Column]) -> str:
     """0x or 0b, if all words of a line begin with it, or are 0; the same of binary only if it must be."""
     starts = {w[:2].lower() for w in words if w != "0"}
     if starts == {"0x"}:
         return "0x"
-    if starts != {"0b"}:
+    if starts != {"0b"} or not all(w == "0" or BINARY_WITH_PREFIX.fullmatch(w.replace("_", "")) for w in words):
         return ""
     rows = zip(columns, words, strict=True)
     certain = any(c.base == "0b" or (w != "0" and not c.may_be_hex(w)) for c, w in rows)

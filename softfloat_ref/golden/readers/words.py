@@ -22,7 +22,7 @@ _VHDL: Final = re.compile(rf'(\d{{1,5}})?[uUsS]?([xXbBoOdD])"([0-9a-fA-F{_UNKNOW
 _HEX: Final = re.compile(r"[0-9a-fA-F]+")
 _PARTLY_HEX: Final = re.compile(rf"[0-9a-fA-F{_UNKNOWN}]+")
 _PARTLY_BINARY: Final = re.compile(rf"[01{_UNKNOWN}]+")
-_BINARY: Final = re.compile(r"0[bB]([01xXzZ]+)")
+BINARY_WITH_PREFIX: Final = re.compile(r"0[bB]([01xXzZ]+)")
 _FLOAT: Final = re.compile(r"([+-])([0-9a-fA-F]+)\.([0-9a-fA-F]+)")
 FLAG_LETTERS: Final = re.compile(r"[v.][i.][o.][u.][x.]")
 _GROUPED: Final = re.compile(r"[0-9a-zA-Z\"'?-]+(?:_[0-9a-zA-Z\"'?-]+)+")
@@ -54,15 +54,17 @@ class AmbiguousDigits(Error):
 class Column:
     """The words of one field, of all its lanes, in the order in which they come.
 
-    base: of all its plain digits, if it is known. Each word is a code, some of whose bits may be unknown.
+    base: of all its plain digits, if it is known; has_option: whether the user can say it, by --base. Each word is a
+    code, some of whose bits may be unknown.
     """
 
-    def __init__(self, field: Field, base: str | None = None) -> None:
+    def __init__(self, field: Field, base: str | None = None, has_option: bool = True) -> None:
         self.field, self.name = field, field.name
         self.width, self.digits = field.width, field.digits
-        self.fixed = base
+        self.fixed, self.has_option = base, has_option
         self.base = ""  # that its plain digits have had so far: hex, bin; 0x or 0b, if only prefixed ones came
-        self.letters = False  # whether there were digits above 9, which only hexadecimal has
+        self.above_one = False  # whether plain words had digits above 1, which binary ones do not have
+        self.letters = False  # and above 9, which only hexadecimal ones have
         self.first = ""  # the word that `base` was taken from
 
     def code(self, word: str, prefix: str = "") -> Code:
@@ -81,7 +83,7 @@ class Column:
         start = word[:2].lower()
         if start == "0x":
             return self._hex_with_prefix(word, prefix)
-        if start == "0b" and (match := _BINARY.fullmatch(word)) and not self._is_plain_hex(word, prefix):
+        if start == "0b" and (match := BINARY_WITH_PREFIX.fullmatch(word)) and not self._is_plain_hex(word, prefix):
             self.take("0b", word)
             return _value(match[1], "bin")
         return self._plain(word)
@@ -134,7 +136,8 @@ class Column:
             return self.fixed == "hex"
         if self.base == "0b" or prefix == "0b, certainly" or not self.may_be_hex(word):
             return False
-        if self.base == "hex" or prefix != "0b":
+        printed = not self.has_option and len(word) == self.digits  # codes of a command are printed so
+        if self.base == "hex" or prefix != "0b" or printed:
             return True
         raise self._ambiguous(word, "bin", "hex")
 
@@ -152,8 +155,8 @@ class Column:
         if not _HEX.fullmatch(word):
             raise NotACode(f"{word[:80]!r} is not a hexadecimal code")
         code, binary = int(word, 16), set(word) <= {"0", "1"}
-        if not word.isdecimal():
-            self.letters = True
+        self.above_one |= not binary
+        self.letters |= not word.isdecimal()
         if binary and code > 1 and self._is_binary(word, code):
             self.take("bin", word)
             return int(word, 2)
@@ -168,14 +171,15 @@ class Column:
         AmbiguousDigits."""
         if self.base == "bin":
             return True
-        if len(word) <= self.digits or self.letters:
+        if len(word) <= self.digits or int(word, 2) >> self.width:
             return False
-        if len(word) == self.width:
-            return True
-        fits = not int(word, 2) >> self.width
-        if fits and not code >> self.width:
+        if self.above_one:
+            if len(word) == self.width and code >> self.width:
+                raise self._ambiguous(word, "bin", "hex")
+            return False
+        if len(word) != self.width:
             raise self._ambiguous(word, "bin", "hex")
-        return fits
+        return True
 
     def _unknown(self, word: str) -> Code:
         """A word with X or Z digits, as many as it should have."""
@@ -198,8 +202,10 @@ class Column:
             )
 
     def _ambiguous(self, word: str, *bases: str) -> AmbiguousDigits:
-        names, options = " or ".join(_NAMES[b] for b in bases), " or ".join(f"--base {b}" for b in bases)
-        return AmbiguousDigits(f"{self.name}: {word[:70]!r} may be {names}, of {self.width} bits; give {options}")
+        names, options = (" or ".join(x) for x in ([_NAMES[b] for b in bases], [f"--base {b}" for b in bases]))
+        literal = f"{self.width}'{bases[0][0]}{word.lower().removeprefix('0b')}"
+        advice = f"give {options}" if self.has_option else f"write {literal} or 0x{word}"
+        return AmbiguousDigits(f"{self.name}: {word[:70]!r} may be {names}, of {self.width} bits; {advice}")
 
     @property
     def form(self) -> str:
