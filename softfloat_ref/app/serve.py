@@ -89,7 +89,7 @@ def answerer(unit: Unit, words: Words, echo: bool = False, base: str | None = No
         if row is None or row.inputs is None:
             if echo:
                 return b""
-            raise Error(f"{excerpt(text)} has no operands")
+            raise reader.misshapen(text.decode("ascii", "replace"), 0)
         codes = [*row.inputs]
         for code, width in zip(codes, widths, strict=True):
             if code >> width:

@@ -165,7 +165,7 @@ class WordReader:
             return packed
         shape = next((s for s in self.shapes if len(self.columns_of(s)) == len(words)), None)
         if shape is None:
-            raise self._misshapen(text, len(words))
+            raise self.misshapen(text, len(words))
         self.separators.add(separator if len(words) > 1 else "")
         columns = self.columns_of(shape)
         prefix = common_prefix(words, columns)
@@ -181,7 +181,8 @@ class WordReader:
             return None
         return column.code(word, prefix)
 
-    def _misshapen(self, text: str, count: int) -> Misread:
+    def misshapen(self, text: str, count: int) -> Misread:
+        """The error for a line of that many words."""
         if any(s.results for s in self.shapes):
             return NotALine(f"{text[:80]!r} is not {self.expected}")
         needed = f"{counted(self.width, 'operand')} {'is' if self.width == 1 else 'are'} needed"
