@@ -6,6 +6,7 @@ them; FILES are whole files. Every form goes to every command that reads lines.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import WRITERS
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.testing.answers import AnswerReader, executed_cases
-from softfloat_ref.testing.check import check_lines, check_results
+from softfloat_ref.testing.check import check_command, check_lines, check_results
 from softfloat_ref.testing.judge import UNKNOWN_BITS
 from softfloat_ref.units import Field, Line
 
@@ -197,6 +198,16 @@ def test_hexadecimal_digits_of_wider_words() -> None:
 def test_codes_of_the_command_line(args: str, shown: str) -> None:
     done = run("eval", *args.split())
     assert shown in (done.stderr if done.returncode else done.stdout)
+
+
+def test_a_device_that_answers_in_binary_and_has_unknown_bits(tmp_path: Path) -> None:
+    answers = [f"{r:016b} {flags:05b}" for *_, r, flags in LINES]
+    answers[7] = "0011xx0000000000 00000"
+    (tmp_path / "answers").write_text("\n".join(answers))
+    (tmp_path / "device.py").write_text("import sys\nsys.stdin.read()\nprint(open(sys.argv[1]).read())\n")
+    report = check_command(VECTORS, f"{sys.executable} {tmp_path / 'device.py'} {tmp_path / 'answers'}")
+    assert (report.compared, dict(report.kinds), report.failure) == (60, {UNKNOWN_BITS: 1}, "")
+    assert report.form == "binary digits"
 
 
 BASES = {"hex": "x", "bin": "b", "oct": "o", "dec": "d"}

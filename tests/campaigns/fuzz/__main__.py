@@ -31,7 +31,10 @@ NAMES = (  # of all readers
     *("mnist", "mnist_packed", "cifar10", "titanic", "penn_treebank", "text", "schedulers"),
     *("model_npz", "model_npy", "model_pt", "model_safetensors", "model_onnx"),
     *("certificates", "proof_results", "report_json", "kept_results", "sources", "file_lists"),
-    *(f"vectors_{x}" for x in ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "coe", "mif", "ihex", "npz")),
+    *(
+        f"vectors_{x}"
+        for x in ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "coe", "mif", "ihex", "fptest", "npz")
+    ),
     *(f"manifest_{x}" for x in MANIFESTS),
 )
 

@@ -101,7 +101,7 @@ KINDS: Final[dict[str, Callable[[], Any]]] = {
     "intermediate": lambda: SET.with_unit(intermediate=True),
 }
 _SET: Final = _known(SET)
-TYPES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "coe", "mif", "ihex", "npz")
+TYPES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "coe", "mif", "ihex", "fptest", "npz")
 PARTS: Final = ("tv", "memh")
 FORM_WORDS: Final = (
     "0b",
@@ -142,7 +142,7 @@ SUITE: Final = {"count": 5, "set": [{"op": ["add", "neg"], "fmt": "fp16"}]}
 
 def prepare(folder: Path) -> None:
     """The folders of vectors that the readers change a file of: each its own, so that none need be put back."""
-    generate(SET, folder / "scalar", formats=LINES)
+    generate(SET, folder / "scalar", formats=(*LINES, "fptest"))
     for key in TYPES:
         shutil.copytree(folder / "scalar", folder / f"vectors_{key}")
     for name, vectors in KINDS.items():
