@@ -16,6 +16,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
 from softfloat_ref.golden.manifest import read_manifest
+from softfloat_ref.golden.readers import WaveSignals
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.testing import report as reports
@@ -31,7 +32,10 @@ if TYPE_CHECKING:
 @click.argument("op", required=False, type=OP)
 @device_options
 @click.option("--golden", metavar="DIR", help="A folder of vectors, with --results, or with a device.")
-@click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line.")
+@click.option("--results", metavar="FILE", help="What a simulator wrote: one answer per line, or an image of a memory.")
+@click.option("--signal", "signals", metavar="FIELD=NAME", multiple=True, help="Of a waveform (--results FILE.vcd).")
+@click.option("--clock", metavar="NAME", help="The clock at whose edges --signal is sampled; !NAME: falling edges.")
+@click.option("--valid", metavar="NAME", help="The signal that is 1 where --signal has a result.")
 @click.option(
     "-n",
     "count",
@@ -56,6 +60,9 @@ def command(
     op: str | None,
     golden: str | None,
     results: str | None,
+    signals: tuple[str, ...],
+    clock: str | None,
+    valid: str | None,
     count: int | None,
     flags: bool,
     exhaustive: bool,
@@ -82,12 +89,15 @@ def command(
         raise Error("--ulp and --kappa are two measures of one error; give one of them")
     if exhaustive and count is not None:
         raise Error("--exhaustive checks every case; leave -n out")
+    waves = WaveSignals.of_options(signals, clock, valid)
+    if waves is not None and results is None:
+        raise Error("--signal is for --results FILE, a waveform")
     if golden is not None or results is not None:
         request.refuse("--golden has its own cases and policy")
         for option, value in (("-n", count), ("--exhaustive", exhaustive or None)):
             if value is not None:
                 raise Error(f"--golden has its own cases and policy; leave {option} out")
-        report = _from_files(golden, results, op, device, how | {"where": where or ""})
+        report = _from_files(golden, results, op, device, how | {"where": where or "", "signals": waves})
     else:
         level = EXHAUSTIVE if exhaustive else None
         report = _from_device(request.vectors(op, count, level, where=where, default=default_cases), device, how)
@@ -113,13 +123,15 @@ def _from_files(
     if has_device == (results is not None):
         raise Error("--golden DIR needs --results FILE or a device (--dut CMD or --dut-lib), one of them")
     vectors = check_hashes(Path(golden), read_manifest(Path(golden))).compared()
-    return _from_device(vectors, device, how) if has_device else check_results(vectors, str(results), **how)
+    if has_device:
+        return _from_device(vectors, device, {name: x for name, x in how.items() if name != "signals"})
+    return check_results(vectors, str(results), device.base, **how)
 
 
 def _from_device(vectors: VectorSet, device: DeviceChoice, how: dict[str, Any]) -> CheckReport:
     device.require(" (or --golden DIR --results FILE)")
     if device.command is not None:
-        return check_command(vectors, device.command, timeout_s=device.timeout_s, **how)
+        return check_command(vectors, device.command, timeout_s=device.timeout_s, base=device.base, **how)
     with device.load(vectors.unit) as function:
         return check_arrays(vectors, function, **how)
 
@@ -133,7 +145,7 @@ def _diagnosis(report: CheckReport, device: DeviceChoice) -> ReportDiagnosis | N
 
     if device.command is None or report.failure or report.parts:
         return explanation(report)
-    with ask_command(report.vectors.unit, device.command, device.timeout_s) as ask:
+    with ask_command(report.vectors.unit, device.command, device.timeout_s, device.base) as ask:
         return explanation(report, ask)
 
 
@@ -148,4 +160,4 @@ def _deliver(report: CheckReport, cause: ReportDiagnosis | None, json_file: str 
             print(text(), end=end)
         elif path is not None:
             write_data(path, text())
-    print(reports.summary(report), file=sys.stderr)
+    print("\n".join([*reports.reading(report.form, report.not_compared), reports.summary(report)]), file=sys.stderr)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import Commands, with_options
+from softfloat_ref.app.options import Commands, base_option, with_options
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import read_bytes, write_data
@@ -19,9 +19,11 @@ from softfloat_ref.coverage.engine import measure, page
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.engine.measure import read_waivers
 from softfloat_ref.golden.manifest import SUITE, read_manifest
+from softfloat_ref.golden.readers import LineReader
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
 from softfloat_ref.testing.answers import executed_cases
+from softfloat_ref.testing.report import reading
 
 WAIVERS: Final = "waivers.toml"  # the file's name in a folder of vectors
 
@@ -58,9 +60,10 @@ def report(folder: str, limit: int, **how: Any) -> int:
 @command.command("from-results")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @click.option("--golden", "folder", required=True, metavar="DIR", help="The vectors that were simulated.")
+@base_option
 @click.option("--merge", is_flag=True, help="Write one report of all runs together.")
 @_shown
-def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> int:
+def from_results(runs: Sequence[str], folder: str, base: str | None, merge: bool, **how: Any) -> int:
     """Measure what a simulation executed. RUN is a log of its results.
 
     A line of a log is `operands result [flags]`, or `result [flags]` in the order of the vectors in DIR.
@@ -69,7 +72,7 @@ def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> i
         raise Error("several runs need --merge, which makes one report of them; or give one RUN")
     vectors, coverage = _set(folder)
     waived = _waived(folder, how["waivers"], coverage)
-    counted = [measure.count(coverage, executed_cases(vectors, run)) for run in runs]
+    counted = [measure.count(coverage, executed_cases(vectors, run, base, _print_reading)) for run in runs]
     if merge:
         hits = sum((hits for hits, _ in counted), Counter[str]())
         counted = [(hits, sum(cases for _, cases in counted))]
@@ -81,6 +84,11 @@ def from_results(runs: Sequence[str], folder: str, merge: bool, **how: Any) -> i
         )
         failed |= _print(coverage_report, **how)
     return failed
+
+
+def _print_reading(reader: LineReader) -> None:
+    for line in reading(reader.form, reader.left_out):
+        print(line, file=sys.stderr)
 
 
 @command.command("waive")

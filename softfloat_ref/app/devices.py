@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import Seconds, bundled
+from softfloat_ref.app.options import Seconds, base_option, bundled
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_data
 from softfloat_ref.coverage.engine.directed import EXHAUSTIVE
@@ -25,12 +25,14 @@ _MEASURE: Final = "measure"  # --kappa without a number
 
 @dataclass(frozen=True)
 class DeviceChoice:
-    """A device under test: a command, or a function of a library. nan: how its NaNs are compared."""
+    """A device under test: a command, or a function of a library. nan: how its NaNs are compared; base: of the digits
+    of its answers."""
 
     command: str | None
     library: str | None
     timeout_s: float
     nan: CompareNan
+    base: str | None
 
     def require(self, instead: str = "") -> None:
         """Raise Error unless just one device is given."""
@@ -39,6 +41,8 @@ class DeviceChoice:
 
     def load(self, unit: Unit) -> LibraryDevice:
         """The function of the library, a context manager. Raises Error for a unit that it cannot be."""
+        if self.base is not None:
+            raise Error("--base is for lines of digits; a function of arrays gives codes")
         fields = [*unit.inputs, *unit.results]
         if any(f.lanes > 1 for f in fields):
             raise Error("--dut-lib: functions of arrays take scalar operations; give a command, with --dut")
@@ -49,7 +53,7 @@ class DeviceChoice:
 
 def _device(params: dict[str, Any]) -> dict[str, Any]:
     command, library, timeout, nan = (params.pop(n) for n in ("dut", "dut_lib", "timeout", "compare_nan"))
-    return {"device": DeviceChoice(command, library, timeout, CompareNan(nan))}
+    return {"device": DeviceChoice(command, library, timeout, CompareNan(nan), params.pop("base"))}
 
 
 device_options: Final = bundled(
@@ -57,6 +61,7 @@ device_options: Final = bundled(
     click.option("--dut", metavar="CMD", help="A command: operand lines in, `result [flags]` lines out."),
     click.option("--dut-lib", metavar="SO:NAME", help="A C function of arrays in a shared library."),
     click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), default="exact", show_default=True),
+    base_option,
     click.option(
         "--timeout",
         type=Seconds(min=0.01),

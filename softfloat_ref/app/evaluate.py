@@ -8,10 +8,12 @@ from typing import Final
 
 import click
 
+from softfloat_ref.app.options import base_option
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.app.serve import CHUNK, Words, answerer, blocks
 from softfloat_ref.app.serve import serve as run_server
 from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.readers import LineReader
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import OperationUnit, Unit
 from softfloat_ref.units.unit import split
@@ -24,8 +26,9 @@ _BULK_LEAST: Final = 64  # lines per bulk answer
 @click.option("--serve", is_flag=True, help="Answer requests for any operation on stdin; see docs/dpi.md.")
 @click.argument("op", type=OP, required=False)
 @click.argument("operands", nargs=-1, metavar="[BITS...|-]")
+@base_option
 @request_options
-def command(request: UnitRequest, serve: bool, op: str | None, operands: tuple[str, ...]) -> None:
+def command(request: UnitRequest, serve: bool, base: str | None, op: str | None, operands: tuple[str, ...]) -> None:
     """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
     OP is an operation, quantize, dequantize, dot, matmul, an operation on blocks (BlockAdd, ...), a function of vectors
@@ -37,28 +40,30 @@ def command(request: UnitRequest, serve: bool, op: str | None, operands: tuple[s
     given. With --serve alone, requests on stdin open any operation with its own formats and policy.
     """
     if serve:
-        if request.typed_options or op is not None:
+        if request.typed_options or op is not None or base is not None:
             raise Error("--serve takes no other arguments: each `open` line gives an operation, formats and policy")
         run_server()
         return
     if op is None or not operands:
         raise Error("eval needs OP, --fmt FORMAT and the operands' codes (or - for lines on stdin); or --serve alone")
     if operands == ("-",):
-        stream(*request.stream(op))
+        stream(*request.stream(op), base)
         return
+    if base is not None:
+        raise Error("--base is for lines on stdin (-); codes on the command line are hexadecimal")
     unit, codes = request.case(op, operands)
     print(" ".join(f"{x:0{f.digits}x}" for f, own in split(unit.outputs, unit.answer(codes)) for x in own))
 
 
-def stream(unit: Unit, source: RandomSource | None) -> None:
+def stream(unit: Unit, source: RandomSource | None, base: str | None = None) -> None:
     """Operand lines on stdin to TestFloat lines on stdout, answered as they arrive, in bulk once many have arrived."""
     words = Words(unit, source)
-    answer = answerer(unit, words, echo=True)
+    reader, answer = answerer(unit, words, echo=True, base=base)
     number = 0
     for block in blocks(lambda: os.read(0, CHUNK), "case"):
         out: list[bytes] = []
         try:
-            answered = _in_bulk(unit, words, block) if number >= _BULK_FROM else None
+            answered = _in_bulk(unit, words, reader, block) if number >= _BULK_FROM else None
             if answered is not None:
                 out.append(answered)
                 number += block.count(b"\n")
@@ -72,15 +77,18 @@ def stream(unit: Unit, source: RandomSource | None) -> None:
         finally:
             sys.stdout.write(b"".join(out).decode("ascii"))
             sys.stdout.flush()
+    if reader.form:
+        print(f"read as {reader.form}", file=sys.stderr)
 
 
-def _in_bulk(unit: Unit, words: Words, block: bytes) -> bytes | None:
+def _in_bulk(unit: Unit, words: Words, reader: LineReader, block: bytes) -> bytes | None:
     """The answers to lines of one plain shape; None if they must be read one by one, such as lines with errors."""
     if (
         not isinstance(unit, OperationUnit)
         or block.count(b"\n") < _BULK_LEAST
         or unit.policy.random_count > 63
         or max(f.width for f in (*unit.formats, unit.out)) > 64
+        or not reader.is_plain(block[: block.find(b"\n")].decode("ascii", "replace"))
     ):
         return None
     answers = bulk_answers(unit, words.source, words.position, block)

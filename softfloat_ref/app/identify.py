@@ -129,7 +129,7 @@ def _judge(unit: Unit, limit_s: float) -> Judge | None:
 @contextmanager
 def _asker(unit: Unit, device: DeviceChoice) -> Iterator[Asker]:
     if device.command is not None:
-        with ask_command(unit, device.command, device.timeout_s) as ask:
+        with ask_command(unit, device.command, device.timeout_s, device.base) as ask:
             yield ask
     else:
         with device.load(unit) as function:

@@ -46,6 +46,13 @@ _MAX_SENTENCE: Final = 1000  # characters of the first one of a help text, at mo
 _MARK: Final = "\0"  # stands before a negative number while click looks for options
 
 
+base_option: Final = click.option(
+    "--base",
+    type=click.Choice(["hex", "bin", "oct", "dec"]),
+    help="Digits of lines that do not say it themselves [told by their number].",
+)
+
+
 class Seconds(click.FloatRange):
     """A time, which is neither NaN nor infinite."""
 

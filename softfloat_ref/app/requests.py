@@ -12,13 +12,13 @@ import click
 from softfloat_ref.app.options import ANY, POLICY_OPTIONS, Choices, NameType, bundled, option_name, policy_values
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.search import find_first
+from softfloat_ref.golden.readers import Code, Column, Unknown, common_prefix
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import recipe_files
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.codec import check_code, check_random
-from softfloat_ref.oracle.literals import parse_code
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, Overflow, Policy, rounding_name
 from softfloat_ref.oracle.requantization import RULES as REQUANTIZE_RULES
@@ -228,11 +228,15 @@ def case_codes(unit: Unit, texts: Sequence[str]) -> list[int]:
     if len(texts) != len(fields):
         names = ", ".join(f.name if f.lanes == 1 else f"{f.name} ({f.lanes})" for f in operands)
         raise Error(f"{unit.properties()['op']} takes {counted(len(fields), 'code')}, {names}, not {len(texts)}")
-    return [_code(parse_code(x), f) for x, f in zip(texts, fields, strict=True)]
+    columns, words = [Column(f, has_option=False) for f in fields], [text.strip() for text in texts]
+    prefix = common_prefix(words, columns)
+    return [_code(c.code(word, prefix), word, f) for word, c, f in zip(words, columns, fields, strict=True)]
 
 
-def _code(code: int, field: Field) -> int:
+def _code(code: Code, word: str, field: Field) -> int:
     """A code that its field can hold. Raises Error."""
+    if isinstance(code, Unknown):
+        raise Error(f"{word!r} is not a hexadecimal code; use 3c00 or 0x3c00")
     if field.fmt is not None:
         return check_code(code, field.fmt)
     if code >> field.width:

@@ -11,19 +11,19 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import select
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
 import click
 
 from softfloat_ref.app.requests import UnitRequest, request_options
-from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.oracle.literals import MAX_LINE, parse_code
+from softfloat_ref.base.errors import Error
+from softfloat_ref.golden.readers import OPERANDS, LineReader
+from softfloat_ref.oracle.literals import MAX_LINE
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS
 from softfloat_ref.oracle.sources import RandomSource
 from softfloat_ref.units import Field, Unit
@@ -33,7 +33,6 @@ _MAX_ERROR: Final = 400
 UNIT_DEFINITION: Final = "unit"  # instead of an operation: --fmt is the definition of a unit, as a UVM package has it
 CHUNK: Final = 1 << 16  # bytes read at a time
 _WORDS_AT_ONCE: Final = 1024  # words drawn at a time from a random source
-_CODE: Final = rb"(?:0[xX])?[0-9a-fA-F]{1,80}"
 
 Answer = Callable[[bytes], bytes]  # from the operands' text to a line
 
@@ -77,47 +76,30 @@ def given_fields(unit: Unit, source: RandomSource | None) -> list[Field]:
     return [f for f in unit.inputs if source is None or f.role != "random"]
 
 
-def answerer(unit: Unit, words: Words, echo: bool = False) -> Answer:
-    """The function that answers a line with the outputs; with `echo`, with a TestFloat line: the inputs first, all in
-    upper case. It raises Error for a malformed line."""
-    parse = _parser([f.width for f in given_fields(unit, words.source) for _ in range(f.lanes)])
+def answerer(unit: Unit, words: Words, echo: bool = False, base: str | None = None) -> tuple[LineReader, Answer]:
+    """The reader of lines, and the function that answers one with the outputs; with `echo`, with a TestFloat line: the
+    inputs first, all in upper case. It raises Error for a malformed line. base: of plain digits."""
+    reader = LineReader(unit, OPERANDS, base, given_fields(unit, words.source))
     fields = [f for f in (unit.fields if echo else unit.outputs) for _ in range(f.lanes)]
+    widths = [column.width for column in reader.columns[: reader.width]]
     template = b" ".join(b"%%0%d%c" % (f.digits, b"X" if echo else b"x") for f in fields) + b"\n"
 
     def answer(text: bytes) -> bytes:
-        codes = parse(text)
+        row = reader.row(text.decode("ascii", "replace"))
+        if row is None or row.inputs is None:
+            if echo:
+                return b""
+            raise reader.misshapen(text.decode("ascii", "replace"), 0)
+        codes = [*row.inputs]
+        for code, width in zip(codes, widths, strict=True):
+            if code >> width:
+                raise Error(f"{code:x} does not fit {width} bits")
         if words.source is not None:
             codes += words.next()
         outputs = unit.answer(codes)
         return template % ((*codes, *outputs) if echo else tuple(outputs))
 
-    return answer
-
-
-def _parser(widths: Sequence[int]) -> Callable[[bytes], list[int]]:
-    """The function that reads a line's codes. It raises Error."""
-    match = re.compile(rb"%b(?:\s+%b){%d}" % (_CODE, _CODE, len(widths) - 1)).fullmatch
-
-    def parse(text: bytes) -> list[int]:
-        if match(text) is None:
-            raise _misread(text, len(widths))
-        codes = [int(x, 16) for x in text.split()]
-        for code, width in zip(codes, widths, strict=True):
-            if code >> width:
-                raise Error(f"{code:x} does not fit {width} bits")
-        return codes
-
-    return parse
-
-
-def _misread(text: bytes, count: int) -> Error:
-    words = text.split()
-    if len(words) != count:
-        needed = f"{counted(count, 'operand')} {'is' if count == 1 else 'are'} needed"
-        return Error(f"{counted(len(words), 'field')}, but {needed}: {excerpt(text)}")
-    for word in words:
-        parse_code(word.decode("ascii", "replace"))
-    return Error(f"{excerpt(text)} is not a line of {count} hexadecimal operands")
+    return reader, answer
 
 
 def excerpt(text: bytes) -> str:
@@ -171,7 +153,7 @@ class Server:
         with _opened.make_context("open", arguments) as ctx:
             unit, source = _opened.invoke(ctx)
         number = b"%d" % len(self._contexts)
-        self._contexts[number] = answerer(unit, Words(unit, source))
+        self._contexts[number] = answerer(unit, Words(unit, source))[1]
         fields = " ".join(map(_field, (*given_fields(unit, source), *unit.results)))
         return b"context %s %s\n" % (number, fields.encode())
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import click
 
-from softfloat_ref.app.options import SCHEDULERS, Commands
+from softfloat_ref.app.options import SCHEDULERS, Commands, base_option
 from softfloat_ref.app.output import progress
 from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.app.vector_files import (
@@ -26,7 +26,7 @@ from softfloat_ref.app.vector_files import (
 )
 from softfloat_ref.base.errors import Error, one_line, unknown
 from softfloat_ref.base.executors import Workers, workers
-from softfloat_ref.base.files import write_data
+from softfloat_ref.base.files import stream_lines, write_data
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.parts import batches
@@ -169,6 +169,7 @@ def _to_stdout(vectors: VectorSet, operands: bool) -> None:
 @click.option("--compare-nan", type=click.Choice([str(c) for c in CompareNan]), help="With -: comparison of NaNs.")
 @click.option("--no-flags", is_flag=True, help="With -: ignore flags; lines may omit them.")
 @click.option("--where", metavar="RANGE", help="With -: only compare lines with operands within this range.")
+@base_option
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Recompute N lines, spread over the set.")
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {MAX_ORACLE_LINES}.")
 @request_options
@@ -181,6 +182,7 @@ def verify_vectors(
     compare_nan: str | None,
     no_flags: bool,
     where: str | None,
+    base: str | None,
     sample: int | None,
     every: bool,
 ) -> int:
@@ -208,26 +210,31 @@ def verify_vectors(
             raise Error("verify - needs --op and --fmt, or --golden DIR")
         else:
             vectors = request.vectors(op, None, default=fewest)
-        return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags, where or "")
-    if any(x is not None for x in (golden, op, count, compare_nan, where)) or no_flags:
-        raise Error("--golden, --op, -n, --compare-nan, --no-flags and --where only apply to -; a folder has its own")
+        return _verify_lines(vectors, count, CompareNan(compare_nan or "exact"), not no_flags, where or "", base)
+    if any(x is not None for x in (golden, op, count, compare_nan, where, base)) or no_flags:
+        names = "--golden, --op, -n, --compare-nan, --no-flags, --where and --base"
+        raise Error(f"{names} only apply to -; a folder has its own")
     request.refuse("a folder has its own operation, formats and policy")
     return verify_folders(folders, sample, every)
 
 
-def _verify_lines(vectors: VectorSet, count: int | None, nan: CompareNan, flags: bool, where: str) -> int:
+def _verify_lines(
+    vectors: VectorSet, count: int | None, nan: CompareNan, flags: bool, where: str, base: str | None
+) -> int:
     from softfloat_ref.diagnosis.parts import explanation
     from softfloat_ref.testing import report as reports
     from softfloat_ref.testing.check import check_lines
 
-    report = check_lines(vectors, sys.stdin, nan=nan, flags=flags, where=where, count=count)
+    report = check_lines(
+        vectors, stream_lines(sys.stdin, "stdin"), nan=nan, flags=flags, where=where, count=count, base=base
+    )
     for line in reports.report_lines(report):
         print(line)
     sys.stdout.flush()  # a diagnosis may take a while
     cause = explanation(report)
     for line in cause.lines() if cause else []:
         print(line)
-    print(reports.summary(report), file=sys.stderr)
+    print("\n".join([*reports.reading(report.form, report.not_compared), reports.summary(report)]), file=sys.stderr)
     return 0 if report.passed else 1
 
 

@@ -178,12 +178,17 @@ def text_lines(path: str | Path, encoding: str = "ascii") -> Iterator[str]:
     """The lines of a text of any size, each of at most `limits.LINE` characters; what is no text becomes U+FFFD. Raises
     Error."""
     with open_file(path) as raw, io.TextIOWrapper(raw, encoding, "replace") as stream, _reading(path):
-        number = 0
-        while line := stream.readline(limits.LINE + 1):
-            number += 1
-            if len(line) > limits.LINE:
-                raise Error(f"{path}:{number}: a line of more than {limits.LINE} characters")
-            yield line
+        yield from stream_lines(stream, path)
+
+
+def stream_lines(stream: IO[str], name: str | Path) -> Iterator[str]:
+    """The lines of an open text of any size, each of at most `limits.LINE` characters. Raises Error, with that name."""
+    number = 0
+    while line := stream.readline(limits.LINE + 1):
+        number += 1
+        if len(line) > limits.LINE:
+            raise Error(f"{name}:{number}: a line of more than {limits.LINE} characters")
+        yield line
 
 
 def sha256(path: str | Path) -> hashlib._Hash:

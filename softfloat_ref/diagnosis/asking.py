@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.hypotheses import Model, Output
 from softfloat_ref.golden.writers import text_line
-from softfloat_ref.testing.answers import parse_answer
+from softfloat_ref.testing.answers import AnswerReader
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late, check_startable
 from softfloat_ref.testing.dialogue import Broken, Dialogue
@@ -21,7 +21,7 @@ Asker = Callable[[Questions], list[Answer]]  # returns one answer per question. 
 
 
 @contextmanager
-def ask_command(unit: Unit, command: str, timeout_s: float = 10.0) -> Iterator[Asker]:
+def ask_command(unit: Unit, command: str, timeout_s: float = 10.0, base: str | None = None) -> Iterator[Asker]:
     """A command that runs while the block lasts.
 
     One that answers line by line is kept running; one that answers when its input ends is started for each list of
@@ -29,7 +29,7 @@ def ask_command(unit: Unit, command: str, timeout_s: float = 10.0) -> Iterator[A
     Error for a command that cannot be one.
     """
     check_startable(command)
-    as_operands = text_line(unit.inputs)
+    as_operands, reader = text_line(unit.inputs), AnswerReader(unit, base)
     dialogue: Dialogue | None = None
 
     def answers(lines: list[str]) -> list[str]:
@@ -51,7 +51,7 @@ def ask_command(unit: Unit, command: str, timeout_s: float = 10.0) -> Iterator[A
         if not questions:
             return []
         lines = answers([as_operands(q) for q in questions])
-        return [parse_answer(line, unit, q) for line, q in zip(lines, questions, strict=True)]
+        return [reader.answer(line, q) for line, q in zip(lines, questions, strict=True)]
 
     try:
         yield ask

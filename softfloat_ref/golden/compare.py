@@ -118,7 +118,8 @@ class Comparison:
     def compare(self, batch: Batch) -> None:
         """The next lines of every file."""
         for writer, readers in self.readers:
-            for reader, data in zip(readers, writer.part(self.vectors, batch), strict=True):
+            written = writer.placed(self.vectors, writer.part(self.vectors, batch), self.lines)
+            for reader, data in zip(readers, written, strict=True):
                 if reader.broken:
                     continue
                 wanted = bytes(memoryview(data))
@@ -161,7 +162,7 @@ class Comparison:
             return b"no defined result"
         tag = find_first(itertools.islice(batch.tags(), i, None))
         parts = writer.part(self.vectors, Batch(self.vectors.fields, [(tag, 1)], [line]))
-        return parts[reader.number]
+        return writer.placed(self.vectors, parts, self.lines + i)[reader.number]
 
     def _wrong_line(self, reader: _StreamReader, number: int, text: bytes, expected: Line) -> None:
         """A line of TestFloat text has its own operands: report the expected result for those."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +31,7 @@ from softfloat_ref.golden.manifest import (
     to_json,
 )
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.golden.writers import Facts, FileStream, Piece, StreamSlice, Writer
+from softfloat_ref.golden.writers import Data, Facts, FileStream, Piece, StreamSlice, Writer
 
 _BLOCK: Final = 1 << 20
 
@@ -91,7 +92,16 @@ def _write_parts(
     workers: Workers | None,
     advance: Callable[[str, int], None],
 ) -> None:
-    with in_background(journal.add) as add:
+    counts = [len(writer.openings(vectors)) for writer in chosen]
+
+    def add_placed(batch: parts.EncodedBatch) -> None:
+        streams, data = iter(batch.data), list[Data]()
+        for writer, count in zip(chosen, counts, strict=True):
+            own = list(itertools.islice(streams, count))
+            data += writer.placed(vectors, own, journal.lines) if own else []
+        journal.add(batch._replace(data=data))
+
+    with in_background(add_placed) as add:
         for batch in parts.encoded_batches(vectors, [w.key for w in chosen], journal.parts, workers, advance):
             add(batch)
     journal.finish()

@@ -66,7 +66,8 @@ def _compare(
     numbers = [number for number, _ in expected]
     read = _fixed if region.record else _scanned
     for (number, batch), got in zip(expected, read(file.path, region, numbers), strict=True):
-        wanted = bytes(memoryview(file.writer.part(vectors, batch)[stream]))
+        written = file.writer.placed(vectors, file.writer.part(vectors, batch), number)
+        wanted = bytes(memoryview(written[stream]))
         if got != wanted and not (region.trim and got == wanted[: -region.trim]):
             text = file.writer.text
             add(difference_text(file.path.name, region, number, text, got, wanted))

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import text_lines
 from softfloat_ref.explanation.scalar import MAX_FLAGS
+from softfloat_ref.golden.readers import (
+    ANSWERS,
+    AmbiguousDigits,
+    Code,
+    LineReader,
+    Misread,
+    NotALine,
+    NumberedLines,
+    Row,
+    Unknown,
+    rows,
+)
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.oracle.literals import code_or_none
 from softfloat_ref.rtl.tolerance import Tolerance
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import DeviceError
@@ -21,138 +32,121 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-COMMENT_STARTS: Final = ("//", "#")
 NO_FLAGS: Final = re.compile(r"(?://|#)\s*flags = none\s*")  # of a bench, in its log
-NO_RESULT: Final = "-"  # a result that the device does not have
-_UNKNOWN_DIGITS: Final = re.compile("[0-9a-fA-F]*[xXzZ][0-9a-fA-FxXzZ]*")
-_PREFIXED: Final = re.compile("0[xX][0-9a-fA-F]+")
 
 
-def answer_lengths(unit: Unit) -> tuple[int, ...]:
-    """How many codes an answer may have: its results, and flags or none."""
-    results = len(unit.result_formats)
-    return (results, results + 1) if unit.has_flags else (results,)
+class AnswerReader:
+    """Reads a device's answers, one line after the other: the codes of its results, then optional flags; the operands
+    may come first. base: of plain digits, if the user says it."""
+
+    def __init__(self, unit: Unit, base: str | None = None) -> None:
+        self.reader = LineReader(unit, ANSWERS, base)
+
+    def row(self, text: str, inputs: Sequence[int]) -> Row:
+        """The row of a line. Raises DeviceError for another line, or one with other operands; AmbiguousDigits."""
+        try:
+            row = self.reader.row(text)
+        except NotALine:
+            row = None
+        except Misread as e:
+            raise DeviceError(f"it answered {text.strip()[:80]!r}: {e}") from None
+        if row is None:
+            raise DeviceError(f"it answered {' '.join(text.split())[:80]!r}, which is not {self.reader.expected}")
+        if row.inputs is not None and row.inputs != tuple(inputs):
+            raise DeviceError(f"it answered {text.strip()[:80]!r}, which repeats other operands than it was given")
+        check_flags(row.flags)
+        return row
+
+    def answer(self, text: str, inputs: Sequence[int]) -> Answer:
+        """An answer without unknown bits. Raises DeviceError, AmbiguousDigits."""
+        row = self.row(text, inputs)
+        if (answer := known_answer(row.results, row.flags)) is None:
+            raise DeviceError(f"it answered {text.strip()[:80]!r}, which has X or Z bits")
+        return answer
 
 
-def parse_answer(text: str, unit: Unit, inputs: Sequence[int]) -> Answer:
-    """Read a device's line: the codes of its results, then optional flags; the operands may come first.
-
-    Raises DeviceError for any other line.
-    """
-    words, lengths = text.split(), answer_lengths(unit)
-    count = lengths[0]
-    if len(words) - len(inputs) in lengths and len(words) not in lengths:
-        echoed, words = words[: len(inputs)], words[len(inputs) :]
-        if [code_or_none(w) for w in echoed] != list(inputs):
-            raise DeviceError(f"it answered {text[:80]!r}, which repeats other operands than it was given")
-    codes = [x for w in words if (x := code_or_none(w)) is not None]
-    if len(words) not in lengths or len(codes) != len(words):
-        what = "a result" if count == 1 else f"{count} codes"
-        raise DeviceError(
-            f"it answered {' '.join(words)[:80]!r}, which is not a line of {what}{' and flags' * unit.has_flags} "
-            "in hexadecimal"
-        )
-    flags = codes[count] if len(codes) > count else None
-    if flags is not None and flags > MAX_FLAGS:
-        raise DeviceError(f"it answered {text[:80]!r}; flags come after the result, and are at most 1f")
-    return Answer(tuple(codes[:count]), flags)
+def check_flags(flags: Code | None) -> None:
+    """Raise DeviceError for flags that are not five bits."""
+    if isinstance(flags, int) and flags > MAX_FLAGS:
+        raise DeviceError(f"it gives flags {flags:x}; flags come after the result, and are at most 1f")
 
 
-class UnknownBits:
-    """Finds the answers of simulations that have X or Z bits.
-
-    `0x3c` may be a code, or what %h prints of 16 bits with an unknown digit: %h prints all digits of a field, so the
-    length tells, and where it does not, what the same field looked like before, or the other words of the line.
-    """
-
-    def __init__(self, unit: Unit) -> None:
-        self.digits = [f.digits for f in unit.outputs for _ in range(f.lanes)]
-        self.has_prefix: dict[int, bool] = {}  # of a place in the answer, once a word has told it
-
-    def among(self, words: Sequence[str], operands: Sequence[str]) -> bool:
-        """Whether a word of an answer has X or Z bits."""
-        others = all(w == "0" or _PREFIXED.fullmatch(w) for w in (*operands, *words))
-        return any(self._unknown(i, w, others) for i, w in enumerate(words[: len(self.digits)]))
-
-    def _unknown(self, place: int, word: str, others: bool) -> bool:
-        if not _PREFIXED.fullmatch(word):
-            if word != "0":  # which %#x prints without one
-                self.has_prefix.setdefault(place, False)
-            digits = word if len(word) <= self.digits[place] else word.lower().removeprefix("0x")
-            return len(digits) <= self.digits[place] and bool(_UNKNOWN_DIGITS.fullmatch(digits))
-        if len(word) != self.digits[place]:
-            self.has_prefix[place] = True
-        return not self.has_prefix.get(place, others)
+def known_answer(results: Sequence[Code | None], flags: Code | None) -> Answer | None:
+    """The answer of a line; None if bits of it are unknown."""
+    codes = tuple(x for x in results if isinstance(x, int))
+    if len(codes) < len(results) or isinstance(flags, Unknown):
+        return None
+    return Answer(codes, flags)
 
 
 def with_expected(
-    words: Sequence[str], unit: Unit, line: Line, tolerance: Tolerance
-) -> tuple[list[str], frozenset[str]]:
-    """The words of a logged answer, those that are not compared replaced by what is expected; and the names of the
-    results that the device does not have, for which `-` stands."""
-    count, expected = len(unit.result_formats), line[unit.input_width :]
-    dashes = [i for i, word in enumerate(words[:count]) if word == NO_RESULT]
-    left_out = tolerance.left_out(unit, expected) if tolerance.any_elements else ()
-    free = [i for i in left_out if i < len(words) and code_or_none(words[i]) is None]
-    shown = list(words)
-    for i in (*dashes, *free):
-        shown[i] = f"{expected[i]:x}"
+    results: Sequence[Code | None], unit: Unit, line: Line, tolerance: Tolerance
+) -> tuple[list[Code], frozenset[str]]:
+    """The results of a logged answer, with what is expected for those that are not compared; and the names of those
+    that the device does not have."""
+    expected = line[unit.input_width :]
+    absent = [i for i, code in enumerate(results) if code is None]
+    free = tolerance.left_out(unit, expected) if tolerance.any_elements else ()
+    codes = [
+        expected[i] if code is None or (i in free and isinstance(code, Unknown)) else code
+        for i, code in enumerate(results)
+    ]
     if tolerance.any_above and len(unit.parts) > 1:
-        width, digits = unit.selected(line[: unit.input_width])[0].results[0].width, unit.results[0].digits
-        if len(shown[0]) == digits and not width % 4:
-            shown[0] = (
-                f"{expected[0] >> width:0{digits - width // 4}x}"[: digits - width // 4] + shown[0][-width // 4 :]
-            )
-    if not dashes:
-        return shown, frozenset()
+        low = (1 << unit.selected(line[: unit.input_width])[0].results[0].width) - 1
+        value, mask = codes[0] if isinstance(codes[0], Unknown) else (codes[0], 0)
+        if not (value | mask) >> unit.results[0].stride:
+            value = expected[0] & ~low | value & low
+            codes[0] = Unknown(value, mask & low) if mask & low else value
     lanes = [f.name for f in unit.results for _ in range(f.lanes)]
-    return shown, frozenset(lanes[i] for i in dashes)
+    return codes, frozenset(lanes[i] for i in absent)
 
 
 # -- logs --------------------------------------------------------------------------------------------------------------
 
 
-def executed_cases(vectors: VectorSet, log: str | Path) -> Iterator[Line]:
+def executed_cases(
+    vectors: VectorSet,
+    log: str | Path,
+    base: str | None = None,
+    done: Callable[[LineReader], object] = lambda reader: None,
+) -> Iterator[Line]:
     """The inputs of each case with a result in a log.
 
     A line is `operands result [flags]`, or `result [flags]` alone, which belongs to the set's next case; `-` stands for
-    a result that the device does not have. Raises Error for other lines, for more results than cases, and for a log
-    without results.
+    a result that the device does not have. done: called with the reader at the end. Raises Error for other lines, for
+    more results than cases, and for a log without results.
     """
+
+    def note(comment: str) -> None:
+        if NO_FLAGS.fullmatch(comment):
+            reader.without_flags()
+
+    reader = LineReader(vectors.unit, ANSWERS, base, missing=True, note=note)
     widths = [f.width for f in vectors.unit.inputs for _ in range(f.lanes)]
-    lengths = answer_lengths(vectors.unit)
     cases = (inputs for inputs in vectors.inputs() if vectors.line(inputs) is not None)
-    answers = 0
-    for number, text in enumerate(text_lines(log), 1):
-        words = text.split()
-        if not words or text.startswith(COMMENT_STARTS):
-            lengths = lengths[:1] if NO_FLAGS.fullmatch(text) else lengths
-            continue
-        operands = len(widths) if len(words) > lengths[-1] else 0
-        codes = [0 if word == NO_RESULT and i >= operands else code_or_none(word) for i, word in enumerate(words)]
-        if any(x is None for x in codes):
-            raise Error(f"{log}:{number}: {text.strip()[:80]!r} is not a line of hexadecimal numbers")
-        answers += 1
-        yield _inputs(f"{log}:{number}", [x for x in codes if x is not None], widths, lengths, cases)
+    lines, answers = NumberedLines(text_lines(log)), 0
+    try:
+        for row in rows(reader, lines):
+            if row.unknown:
+                raise Misread("X or Z bits; it is not a line of hexadecimal numbers")
+            answers += 1
+            yield _inputs(row, widths, cases)
+    except (Misread, AmbiguousDigits) as e:
+        raise Error(f"{log}:{lines.number}: {e}") from None
     if not answers:
         raise Error(f"{log}: the log has no results")
+    done(reader)
 
 
-def _inputs(where: str, codes: list[int], widths: list[int], lengths: tuple[int, ...], cases: Iterator[Line]) -> Line:
-    n = len(widths)
-    if len(codes) - n in lengths and len(codes) > lengths[-1]:
-        if any(code >> width for code, width in zip(codes, widths, strict=False)):
-            raise Error(f"{where}: an operand is wider than {' and '.join(map(str, widths))} bits")
-        return tuple(codes[:n])
-    if len(codes) not in lengths:
-        raise Error(
-            f"{where}: {len(codes)} numbers; expected {n} operands, {lengths[0]} for the result, and flags, "
-            "or only the last two"
-        )
-    case = next(cases, None)
-    if case is None:
-        raise Error(f"{where}: more results than the set has cases")
-    return case
+def _inputs(row: Row, widths: list[int], cases: Iterator[Line]) -> Line:
+    if row.inputs is None:
+        case = next(cases, None)
+        if case is None:
+            raise Misread("more results than the set has cases")
+        return case
+    if any(code >> width for code, width in zip(row.inputs, widths, strict=True)):
+        raise Misread(f"an operand is wider than {' and '.join(map(str, widths))} bits")
+    return row.inputs
 
 
 # -- arrays ------------------------------------------------------------------------------------------------------------

@@ -5,15 +5,29 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import text_lines
+from softfloat_ref.golden.readers import (
+    ANSWERS,
+    WHOLE,
+    AmbiguousDigits,
+    LineReader,
+    Misread,
+    NumberedLines,
+    Row,
+    Shape,
+    WaveSignals,
+    rows,
+    wave_lines,
+    wave_rows,
+)
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.writers import text_line
-from softfloat_ref.oracle.literals import code_or_none
-from softfloat_ref.testing.answers import COMMENT_STARTS, array_types, columns, parse_answer
+from softfloat_ref.testing.answers import AnswerReader, array_types, check_flags, columns
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import CommandDevice, DeviceError, Late
 from softfloat_ref.testing.judge import CheckReport, ComparisonOptions, Judge
@@ -35,6 +49,7 @@ def check_command(
     command: str,
     *,
     timeout_s: float = 10.0,
+    base: str | None = None,
     **how: Unpack[ComparisonOptions],
 ) -> CheckReport:
     """Feed the set's operands to a command and compare its answers.
@@ -47,7 +62,7 @@ def check_command(
     with CommandDevice(command, timeout_s) as device:
         try:
             feed = (as_operands(line[:width]) for line in judge.lines())
-            _judge_lines(judge, device.answers(feed))
+            _judge_lines(judge, AnswerReader(vectors.unit, base), device.answers(feed))
             device.finish()
         except DeviceError as e:
             ended = "" if isinstance(e, Late) else f"; {device.how_it_ended()}"
@@ -55,7 +70,7 @@ def check_command(
     return judge.report
 
 
-def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
+def _judge_lines(judge: Judge, reader: AnswerReader, answers: Iterator[str]) -> None:
     """Compare answers with cases in order. Raises DeviceError for too few, too many and unreadable answers."""
     cases = _within(judge)
     for text in answers:
@@ -64,7 +79,8 @@ def _judge_lines(judge: Judge, answers: Iterator[str]) -> None:
         line = next(cases, None)
         if line is None:
             raise DeviceError(f"it answered more lines than it was asked: {text[:80]!r}")
-        judge.compare(line, parse_answer(text, judge.report.vectors.unit, line[: judge.inputs]))
+        judge.compare_row(line, reader.row(text, line[: judge.inputs]))
+    judge.report.form = reader.reader.form
     if missing := _missing(cases):
         raise DeviceError(f"it closed its output {missing} answers too early")
 
@@ -83,59 +99,60 @@ def _missing(cases: Iterator[Line]) -> str:
 def check_results(
     vectors: VectorSet,
     results: str | Path,
+    base: str | None = None,
+    signals: WaveSignals | None = None,
     **how: Unpack[ComparisonOptions],
 ) -> CheckReport:
-    """Compare a file of a simulator's answers, one per line: in the set's order, or in any order if lines begin with
-    their operands, as in the log of a bench. Raises Error if it is unreadable."""
+    """Compare a file of a simulator's answers: in the set's order, or in any order if lines begin with their operands,
+    as in the log of a bench. base: of plain digits, if they do not say it; signals: of a waveform. Raises Error if it
+    is unreadable."""
     judge = Judge(vectors, **how)
-    try:
-        _judge_log(judge, _without_comments(judge, text_lines(results)))
-    except DeviceError as e:
-        judge.report.failure = f"{results}, after {judge.report.compared} answers: {e}"
+    opened = nullcontext(text_lines(results)) if signals is None else wave_lines(results)
+    with opened as texts, _reading(judge, vectors, ANSWERS, base) as reader:
+        lines = NumberedLines(texts)
+        try:
+            _judge_log(judge, reader, rows(reader, lines) if signals is None else wave_rows(reader, lines, signals))
+        except (DeviceError, Misread) as e:
+            at = f" (line {lines.number})" if isinstance(e, Misread) else ""
+            judge.report.failure = f"{results}, after {judge.report.compared} answers: {e}{at}"
+        except AmbiguousDigits as e:
+            raise Error(f"{results}:{lines.number}: {e}") from None
     return judge.report
 
 
-def _without_comments(judge: Judge, lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        if line.startswith(COMMENT_STARTS):
-            judge.note(line)
-        elif line.strip():
-            yield line
+@contextmanager
+def _reading(judge: Judge, vectors: VectorSet, shapes: Sequence[Shape], base: str | None) -> Iterator[LineReader]:
+    """A reader whose comments the judge notes, and what it read, in the report."""
+
+    def note(comment: str) -> None:
+        judge.note(comment)
+        if judge.without_flags:
+            reader.without_flags()
+
+    reader = LineReader(vectors.unit, shapes, base, missing=True, selective=True, note=note)
+    yield reader
+    judge.report.form, judge.report.not_compared = reader.form, reader.left_out
 
 
-def _judge_log(judge: Judge, answers: Iterator[str]) -> None:
-    """Compare the lines of a log. Raises DeviceError for too few, too many and unreadable answers."""
+def _judge_log(judge: Judge, reader: LineReader, answers: Iterator[Row]) -> None:
+    """Compare the rows of a log. Raises DeviceError for too few, too many and unreadable answers, Misread."""
     vectors, width = judge.report.vectors, judge.inputs
     cases, owed = vectors.lines(), Counter[Line]()
-    for text in answers:
+    for row in answers:
         line = next(cases, None)
         if line is None:
-            raise DeviceError(f"it has more lines than the set has cases: {text[:80]!r}")
-        inputs = _own_operands(text, width, judge.lengths)
-        if inputs is None:
-            judge.compare_logged(line, text)
-            continue
-        if inputs != line[:width]:
+            raise DeviceError("it has more lines than the set has cases")
+        if row.inputs is not None and not reader.same_operands(row.inputs, line[:width]):
             owed.update([line[:width]])
-            owed.subtract([inputs])
-            line = vectors.line(inputs)
+            owed.subtract([row.inputs])
+            line = vectors.line(row.inputs)
             if line is None:
-                raise DeviceError(f"{text.strip()[:80]!r} has operands of no case of this set")
-        words = text.split()
-        judge.compare_logged(line, " ".join(words[width:]), words[:width])
+                raise Misread("its operands are of no case of this set")
+        judge.compare_row(line, row)
     if missing := _missing(cases):
         raise DeviceError(f"it ends {missing} answers too early")
     if other := -sum(n for n in owed.values() if n < 0):
         raise DeviceError(f"lines with operands that are not in the set, or more often than in the set: {other}")
-
-
-def _own_operands(text: str, width: int, lengths: Sequence[int]) -> Line | None:
-    """The `width` operands that a line begins with; None for an answer alone, of one of these lengths."""
-    words = text.split()
-    if len(words) - width not in lengths or len(words) in lengths:
-        return None
-    codes = tuple(x for w in words[:width] if (x := code_or_none(w)) is not None)
-    return codes if len(codes) == width else None
 
 
 def check_lines(
@@ -143,46 +160,45 @@ def check_lines(
     lines: Iterable[str],
     *,
     count: int | None = None,
+    base: str | None = None,
     **how: Unpack[ComparisonOptions],
 ) -> CheckReport:
-    """Compare TestFloat lines that carry their own operands: `operands result flags`; policy and formats are the
-    set's, its cases are not used. count: the expected number of lines. Without `flags`, lines may omit flags."""
-    judge = Judge(vectors, **how)
+    """Compare lines that carry their own operands, such as TestFloat's: `operands result flags`; policy and formats are
+    the set's, its cases are not used. count: the expected number of lines. Without `flags`, lines may omit flags. base:
+    of plain digits, if they do not say it. Raises Error for digits that several bases can have."""
+    judge, numbered = Judge(vectors, **how), NumberedLines(lines)
     came = 0
-    for number, text in enumerate(lines, 1):
-        if not text.strip():
-            continue
-        if text.startswith(COMMENT_STARTS):
-            judge.note(text)
-            continue
-        came += 1
+    with _reading(judge, vectors, WHOLE, base) as reader:
         try:
-            _judge_own(judge, text)
-        except DeviceError as e:
-            judge.report.failure = f"line {number}: {e}"
+            for row in rows(reader, numbered):
+                came += 1
+                _judge_own(judge, row)
+        except (DeviceError, Misread) as e:
+            judge.report.failure = f"line {numbered.number}: {e}"
             return judge.report
+        except AmbiguousDigits as e:
+            raise Error(f"line {numbered.number}: {e}") from None
     if count is not None and came != count:
         judge.report.failure = f"{came} lines arrived, but {count} were expected"
     return judge.report
 
 
-def _judge_own(judge: Judge, text: str) -> None:
-    """Compare a line that carries its operands; skip it if no result is defined. Raises DeviceError."""
-    unit = judge.report.vectors.unit
-    words, widths = text.split(), [f.width for f in unit.inputs for _ in range(f.lanes)]
-    inputs = [code_or_none(w) for w in words[: len(widths)]]
-    if len(words) <= len(widths) or any(x is None or x >> w for x, w in zip(inputs, widths, strict=False)):
-        raise DeviceError(f"{text.strip()[:80]!r} is not a line of {len(widths)} operands, a result and flags")
-    codes = tuple(x for x in inputs if x is not None)
-    if judge.report.tolerance.flags and unit.has_flags and len(words) - len(codes) == len(unit.result_formats):
+def _judge_own(judge: Judge, row: Row) -> None:
+    """Compare a line that carries its operands; skip it if no result is defined. Raises DeviceError, Misread."""
+    unit, inputs = judge.report.vectors.unit, row.inputs
+    assert inputs is not None
+    widths = [f.width for f in unit.inputs for _ in range(f.lanes)]
+    if any(x >> w for x, w in zip(inputs, widths, strict=True)):
+        raise Misread(f"operands {' '.join(f'{x:x}' for x in inputs)[:80]} are wider than their fields")
+    if judge.report.tolerance.flags and unit.has_flags and not row.has_flags:
         raise DeviceError("no flags; a line has operands, result and flags")
-    line = unit.line(codes)
+    line = unit.line(inputs)
     if line is None and judge.has_parts:
-        raise DeviceError(f"{text.strip()[:80]!r} has control fields or operands that no case of this set has")
+        raise DeviceError("control fields or operands that no case of this set has")
     if line is not None:
-        judge.compare_logged(line, " ".join(words[len(codes) :]), words[: len(codes)])
+        judge.compare_row(line, row)
     else:
-        parse_answer(" ".join(words[len(codes) :]), unit, codes)
+        check_flags(row.flags)
 
 
 def check_arrays(

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Final, TypedDict
 
 from softfloat_ref.explanation.scalar import MAX_FLAGS
+from softfloat_ref.golden.readers import Row
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.assumptions import PortAssumptions
 from softfloat_ref.rtl.tolerance import CLEAR, CompareNan, Tolerance
@@ -22,7 +23,7 @@ from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
     requantize,
     vector,
 )
-from softfloat_ref.testing.answers import NO_FLAGS, UnknownBits, answer_lengths, parse_answer, with_expected
+from softfloat_ref.testing.answers import NO_FLAGS, check_flags, known_answer, with_expected
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.testing.kappa import Allowance, KappaJudge, Kappas
@@ -57,7 +58,8 @@ class CheckReport:
     each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
     several parts, a report for each, with its own cases. tolerance: what was compared, and how; assumptions: those of
     the port map of a bench, in whose log they stand. within: the range of the operands, of the set and of this check,
-    if there is one; left_out: cases outside of it, which were not compared. whole: of a part, the unit."""
+    if there is one; left_out: cases outside of it, which were not compared. whole: of a part, the unit. form: what
+    lines were read as, if not as hexadecimal digits; not_compared: how many were not compared, by their reason."""
 
     vectors: VectorSet
     compared: int = 0
@@ -76,6 +78,8 @@ class CheckReport:
     within: OperandRange | None = None
     left_out: int = 0
     whole: Unit | None = None
+    form: str = ""
+    not_compared: Counter[str] = field(default_factory=Counter)
 
     def note(self, line: Line, answer: Answer, kind: str, keep: bool = True, agrees: bool = False) -> None:
         """Count a case, with the kind of its mismatch or ''. kept: whether to keep it for a diagnosis; agrees: as one
@@ -163,8 +167,7 @@ class Judge:
             self.measure = self.view.tolerance(limit, shown)
         self.report.errors = None if self.measure is None else self.measure.errors
         self.inputs, self.shown = vectors.unit.input_width, shown
-        self.lengths = answer_lengths(vectors.unit)
-        self.unknown = UnknownBits(vectors.unit)
+        self.without_flags = False  # whether a log says that its lines have none
         self.has_parts = len(vectors.unit.parts) > 1
         self.gathered = self.extra = 0  # sticky flags so far: those expected, and those that came besides
         self._before: tuple[Line, Answer] | None = None
@@ -175,8 +178,7 @@ class Judge:
         self.report.assumptions = self.report.assumptions.noted(comment)
         if CLEAR.fullmatch(comment):
             self.gathered = self.extra = 0
-        if NO_FLAGS.fullmatch(comment):
-            self.lengths = self.lengths[:1]
+        self.without_flags |= bool(NO_FLAGS.fullmatch(comment))
 
     def lines(self) -> Iterator[Line]:
         """The cases of the set that a device is asked: those within the range."""
@@ -188,21 +190,21 @@ class Judge:
         self.report.left_out += outside
         return outside
 
-    def compare_logged(self, line: Line, answer: str, operands: Sequence[str] = ()) -> None:
-        """One case with the answer of a simulation, which may have unknown bits, and `-` for results that the device
-        does not have. operands: the words before it. Raises DeviceError."""
+    def compare_row(self, line: Line, row: Row) -> None:
+        """One case with the line of a device or a log, which may have unknown bits. Raises DeviceError."""
         unit = self.report.vectors.unit
         if self.leaves_out(line):
             self._before = None
             return
-        words, absent = with_expected(answer.split(), unit, line, self.report.tolerance)
+        results, absent = with_expected(row.results, unit, line, self.report.tolerance)
         if absent and not absent <= self.report.tolerance.absent:
             self.report.tolerance = self.report.tolerance.lacking(absent)
-        if not self.unknown.among(words, operands):
-            self.compare(line, parse_answer(" ".join(words), unit, line[: self.inputs]))
+        if (answer := known_answer(results, row.flags)) is not None:
+            check_flags(answer.flags)
+            self.compare(line, answer)
             return
         self._before = None
-        unknown = Answer((0,), 0 if len(words) > len(unit.result_formats) else None)
+        unknown = Answer((0,), 0 if row.has_flags else None)
         self.report.note(line, unknown, UNKNOWN_BITS, False)
         if self.has_parts:
             self.report.part(unit.selected(line[: self.inputs])[0]).note(line, unknown, UNKNOWN_BITS, False)

@@ -16,7 +16,7 @@ from softfloat_ref.oracle.accumulate import default_accumulator
 from softfloat_ref.oracle.operations import get_operation
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.rtl.tolerance import compare_nan
-from softfloat_ref.testing.answers import parse_answer
+from softfloat_ref.testing.answers import AnswerReader
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.conformance.dots import DotCase, DotConformance
 from softfloat_ref.testing.conformance.operation import OperationCase, OperationSuite
@@ -47,14 +47,14 @@ def dot_suite(fmt: str, device: Dialogue, **attributes: Any) -> ConformanceSuite
 
 
 def _suite(base: type, unit: Unit, device: Dialogue, attributes: dict[str, Any]) -> ConformanceSuite[Any, Any, Any]:
-    as_operands = text_line(unit.inputs)
+    as_operands, reader = text_line(unit.inputs), AnswerReader(unit)
 
     def answers(self: Any, cases: Sequence[OperationCase | DotCase]) -> list[Answer]:
         replies = []
         lines = [as_operands(case.inputs) for case in cases]
         for line, text, case in zip(lines, device.ask(lines), cases, strict=True):
             try:
-                replies.append(parse_answer(text, unit, case.inputs))
+                replies.append(reader.answer(text, case.inputs))
             except DeviceError as e:
                 device.fail(str(e), [line])
         return replies

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
+from softfloat_ref.base.errors import counted
 from softfloat_ref.testing.compare import Answer, code_texts
 from softfloat_ref.testing.judge import SHOWN, CheckReport, Mismatch
 from softfloat_ref.testing.views import MismatchView, view_of
@@ -56,6 +57,12 @@ def summary(report: CheckReport) -> str:
     return head + (f" ({kinds})" if kinds else "") + errors
 
 
+def reading(form: str, left_out: Mapping[str, int]) -> list[str]:
+    """What lines were read as, if not as plain hexadecimal digits, and which were not compared."""
+    lines = [f"read as {form}"] if form else []
+    return lines + [f"not compared: {counted(n, 'line')} {why}" for why, n in left_out.items()]
+
+
 def part_summary(part: CheckReport) -> str:
     """One line: what was compared of a part, and the kinds of its mismatches."""
     kinds = ", ".join(f"{n} {kind}" for kind, n in part.kinds.most_common())
@@ -90,6 +97,8 @@ def to_json(report: CheckReport, more: Mapping[str, Any] | None = None) -> str:
         **({"where": report.within.text, "left_out": report.left_out} if report.within else {}),
         "failure": report.failure or None,
         "mismatches": [_mismatch(m, report.vectors.unit) for m in report.mismatches],
+        **({"read_as": report.form} if report.form else {}),
+        **({"not_compared": dict(report.not_compared)} if report.not_compared else {}),
         **(more or {}),
     }
     if report.errors:

@@ -109,7 +109,7 @@ def test_eval_stream_random_bits() -> None:
         ("3c00 3c0g\n", "stdin:1: '3c0g' is not a hexadecimal code"),
         ("3c00 13c00\n", "stdin:1: 13c00 does not fit 16 bits"),
         ("3c00 -1\n", "stdin:1: '-1' is not a hexadecimal code"),
-        ("3c00 1_0\n", "stdin:1: '1_0' is not a hexadecimal code"),
+        ("3c00 1__0\n", "stdin:1: '1__0' is not a hexadecimal code"),
         (b"\xff\xfe\x00 3c00\n", "stdin:1"),
         ("a" * 2_000_000, "more than 1048576 characters"),
     ],

@@ -122,7 +122,7 @@ def test_a_source_is_stepped_by_its_own_context() -> None:
         ("0 3c00 3c00 3c00", "3 fields, but 2 operands are needed"),
         ("0 3c00 13c00", "13c00 does not fit 16 bits"),
         ("0 3c00 -1", "'-1' is not a hexadecimal code"),
-        ("0 3c00 1_0", "'1_0' is not a hexadecimal code"),
+        ("0 3c00 1__0", "'1__0' is not a hexadecimal code"),
         ("0 3c00 " + "f" * 81, "is not a hexadecimal code"),
         ("0 3c00 \udcff", "is not a hexadecimal code"),
         ("open", "Missing argument 'OP'"),

@@ -112,8 +112,8 @@ def test_what_a_simulation_executed(smoke: Path, tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("", "the log has no results"),
-        ("3c00 xx\n", "bad.log:1: '3c00 xx' is not a line"),
-        ("3c00 00\n1 2 3 4 5\n", "bad.log:2: 5 numbers"),
+        ("3c00 xx\n", "bad.log:1: X or Z bits; it is not a line"),
+        ("3c00 00\n1 2 3 4 5\n", "bad.log:2: '1 2 3 4 5' is not a line of a result and flags"),
         ("13c00 3c00 4000 00\n", "wider than 16 and 16 bits"),
         ("3c00 00\n" * 501, "bad.log:501: more results than the set has cases"),
     ],

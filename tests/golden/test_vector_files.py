@@ -322,10 +322,13 @@ def test_bytes_of_each_type_do_not_change(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 DIGESTS = {
+    ".coe": "b4661bba24fe6a02",
     ".csv": "8819b631749188ae",
     ".h": "d3751eee3decf709",
+    ".hex": "f60ebe7dda50d798",
     ".jsonl": "0c120d32faed707f",
     ".memh": "ab8f607b3fd8f401",
+    ".mif": "6159a07dfff1fda8",
     ".npz": "2e84dd266d0c33d2",
     ".sv": "17dc4e1a64c9e2b3",
     ".svh": "71a736421df1ade2",

@@ -93,7 +93,7 @@ def test_other_words_are_refused(word: str, first: int, tmp_path: Path) -> None:
     lines[7] = " ".join([*words[:-2], word, words[-1]])
     report = checked(lines, first, tmp_path / "log")
     assert (report.compared, report.mismatched) == (7, 0)
-    assert "is not a line of a result and flags in hexadecimal" in report.failure
+    assert f"is not a line of {'' if first else '2 operands, '}a result and flags in hexadecimal" in report.failure
 
 
 def test_a_line_by_itself() -> None:

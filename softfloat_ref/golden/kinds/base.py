@@ -22,7 +22,8 @@ from softfloat_ref.units import Line, Unit
 from softfloat_ref.units.handlers import Handlers
 from softfloat_ref.units.ranges.operand_range import OperandRange
 
-LINES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")  # types of files for any unit's lines
+# Types of files for any unit's lines.
+LINES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz", "coe", "mif", "ihex")
 INSTRUCTIONS: Final = (*LINES, "riscv-asm", "riscv-inc")  # and for operations that processors have
 ARRAYS_FROM: Final = 1 << 12  # lines from which arrays are faster
 NEAR_CARRY_EVERY: Final = 8  # one random case in N is generated from its random bits

@@ -27,7 +27,7 @@ EDGE_EVERY: Final = 16
 class OperationCases(Cases):
     """The cases of an operation."""
 
-    file_types: ClassVar[tuple[str, ...]] = INSTRUCTIONS
+    file_types: ClassVar[tuple[str, ...]] = (*INSTRUCTIONS, "fptest")
     unit: OperationUnit
 
     @property

@@ -22,8 +22,10 @@ from softfloat_ref.golden.writers.batch import (
 )
 from softfloat_ref.golden.writers.cheader import CHeaderWriter
 from softfloat_ref.golden.writers.csv import CsvWriter
+from softfloat_ref.golden.writers.fptest import FptestWriter
 from softfloat_ref.golden.writers.images import ALL_IMAGES, IMAGE_WRITERS, IMAGES
 from softfloat_ref.golden.writers.jsonl import JsonLinesWriter
+from softfloat_ref.golden.writers.memories import CoeWriter, HexWriter, MifWriter
 from softfloat_ref.golden.writers.npz import NpzWriter
 from softfloat_ref.golden.writers.readmemh import HEADER, HeaderWriter, WordWriter, svh, word_header
 from softfloat_ref.golden.writers.riscv import ASSEMBLY, MACROS, AssemblyWriter, MacroWriter
@@ -64,6 +66,10 @@ _ALL: Final[tuple[Writer, ...]] = (
     NpzWriter(),
     AssemblyWriter(),
     MacroWriter(),
+    CoeWriter(),
+    MifWriter(),
+    HexWriter(),
+    FptestWriter(),
     *IMAGE_WRITERS,
 )
 WRITERS: Final[dict[str, Writer]] = {w.key: w for w in _ALL}

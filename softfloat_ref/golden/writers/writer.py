@@ -42,6 +42,10 @@ class Writer:
         """The bytes that a batch adds to each stream."""
         return []
 
+    def placed(self, vectors: VectorSet, data: Sequence[Data], first: int) -> list[Data]:
+        """The bytes of a batch whose first line has this number in the file, from 0: with addresses, if it has them."""
+        return [*data]
+
     def pieces(self, vectors: VectorSet, facts: Facts, streams: Sequence[FileStream]) -> Iterator[Piece]:
         """The file, in order."""
         raise NotImplementedError

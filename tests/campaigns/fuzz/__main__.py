@@ -24,13 +24,17 @@ NAMES = (  # of all readers
     *("formats", "policies", "profiles", "block_formats", "accumulators", "recipes", "suites", "ports", "waivers"),
     *("format_names", "affine_names", "affine_rules", "accumulator_trees", "random_sources"),
     *("profile_names", "policy_names"),
-    *("numbers", "operand_formats", "journal", "npy", "csv", "results", "lines", "operand_lines", "requests"),
+    *("numbers", "operand_formats", "journal", "npy", "csv", "results", "lines", "waves"),
+    *("operand_lines", "requests"),
     *("captures", "operand_arrays", "arrays", "packed", "codes", "suite_manifest"),
     *("training_recipes", "checkpoints", "safetensors", "run_logs", "outcomes", "drawn_arrays"),
     *("mnist", "mnist_packed", "cifar10", "titanic", "penn_treebank", "text", "schedulers"),
     *("model_npz", "model_npy", "model_pt", "model_safetensors", "model_onnx"),
     *("certificates", "proof_results", "report_json", "kept_results", "sources", "file_lists"),
-    *(f"vectors_{x}" for x in ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")),
+    *(
+        f"vectors_{x}"
+        for x in ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "coe", "mif", "ihex", "fptest", "npz")
+    ),
     *(f"manifest_{x}" for x in MANIFESTS),
 )
 

@@ -32,6 +32,7 @@ from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.journal import UNFINISHED
 from softfloat_ref.golden.kinds.base import LINES
 from softfloat_ref.golden.manifest import read_manifest, to_json
+from softfloat_ref.golden.readers import WaveSignals
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.suites import generate_suite, read_suite, verify_suite
 from softfloat_ref.golden.vector_recipes import set_of
@@ -100,8 +101,26 @@ KINDS: Final[dict[str, Callable[[], Any]]] = {
     "intermediate": lambda: SET.with_unit(intermediate=True),
 }
 _SET: Final = _known(SET)
-TYPES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz")
+TYPES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "coe", "mif", "ihex", "fptest", "npz")
 PARTS: Final = ("tv", "memh")
+FORM_WORDS: Final = (
+    "0b",
+    "16'h",
+    "'b",
+    'x"',
+    "@",
+    "/*",
+    "*/",
+    ",",
+    ";",
+    ":",
+    "[0..9]",
+    "END;",
+    "->",
+    "=>",
+    "+0F.000",
+    "S",
+)
 WORDS: Final = (
     "0",
     "3C00",
@@ -123,7 +142,7 @@ SUITE: Final = {"count": 5, "set": [{"op": ["add", "neg"], "fmt": "fp16"}]}
 
 def prepare(folder: Path) -> None:
     """The folders of vectors that the readers change a file of: each its own, so that none need be put back."""
-    generate(SET, folder / "scalar", formats=LINES)
+    generate(SET, folder / "scalar", formats=(*LINES, "fptest"))
     for key in TYPES:
         shutil.copytree(folder / "scalar", folder / f"vectors_{key}")
     for name, vectors in KINDS.items():
@@ -331,6 +350,44 @@ def _results(path: str, _: Path) -> None:
         raise Error(results.failure or "mismatches")
 
 
+def _waves(path: str, _: Path) -> None:
+    signals = WaveSignals({"result": "q", "flags": "st[4:0]"}, "clk", "v")
+    results = check_results(_SET, path, signals=signals)
+    if results.failure or results.mismatched:
+        raise Error(results.failure or "mismatches")
+
+
+def _forms(lines: bytes) -> list[bytes]:
+    """The same lines in other forms: tables, images of memories, those of other programs, other digits."""
+    rows = [[int(word, 16) for word in line.split()] for line in lines.decode("ascii").splitlines()]
+    words = [f"{a:04x}{b:04x}{r:04x}{flags:02x}" for a, b, r, flags in rows]
+    records = [bytes([7, 0, i, 0]) + bytes.fromhex(word) for i, word in enumerate(words)]
+    texts = [
+        "\n".join(f"{a:016b} 0b{b:016b} 16'h{r:x} {flags:05b}" for a, b, r, flags in rows),
+        "a,b,result,flags,tag\n" + "\n".join(f'{a:x},{b:x},{r:x},{flags:x},"x, y"' for a, b, r, flags in rows),
+        "\n".join(f'{{"a":"{a:x}","b":{b},"result":"{r:x}","flags":"{f:x}"}}' for a, b, r, f in rows),
+        "// a\n/* b */ @10 " + "\n".join(words),
+        f"; c\nmemory_initialization_radix=16;\nmemory_initialization_vector=\n{', '.join(words)};",
+        "WIDTH=56;\nDEPTH=12;\nADDRESS_RADIX=UNS;\nDATA_RADIX=HEX;\nCONTENT BEGIN\n"
+        f"[0..0] : {words[0]};\n1 : " + " ".join(words[1:]) + "; -- d\nEND;",
+        "\n".join(f":{x.hex()}{-sum(x) & 255:02x}" for x in records) + "\n:00000001FF\n",
+        "Copyright of IBM Corp. 2005\nb16* =0 i +1.000P0 -1.200P3 -> -1.200P3 \n"
+        "b16* =0 Q S -> # i\nb32+ =0 +Zero +Inf -> +Inf",
+        "Errors found in f16_mul:\n+0F.000  -11.200\n\t=> -11.200 ....x  expected -11.200 .....\n",
+    ]  # fmt: skip
+    return [text.encode("ascii") for text in texts]
+
+
+def _wave(lines: bytes) -> bytes:
+    """A waveform with these results."""
+    changes = ["$scope module tb $end $var wire 1 ! clk $end $var wire 1 v v $end $var wire 16 # q [15:0] $end"]
+    changes += ["$var reg 8 $ st $end $upscope $end $enddefinitions $end #0 $dumpvars 0! 1v bx # bx $ $end"]
+    for i, line in enumerate(lines.split(b"\n")[:-1]):
+        result, flags = (int(word, 16) for word in line.split()[2:])
+        changes.append(f"#{4 * i + 1}\nb{result:b} #\nb{flags:b} $\n#{4 * i + 2}\n1!\n#{4 * i + 4}\n0!")
+    return "\n".join(changes).encode("ascii")
+
+
 def _lines(path: str, _: Path) -> None:
     with open(path, encoding="utf-8", errors="replace") as stream:
         check_lines(_SET, stream)
@@ -339,9 +396,9 @@ def _lines(path: str, _: Path) -> None:
 def _operands(data: bytes, _: Path) -> None:
     unit = OperationUnit.make("fma", "fp16")
     words = Words(unit, None)
-    answer = answerer(unit, words, echo=True)
+    reader, answer = answerer(unit, words, echo=True)
     if data.count(b"\n") >= 64:
-        evaluate._in_bulk(unit, words, data)
+        evaluate._in_bulk(unit, words, reader, data)
     for line in data.split(b"\n"):
         if line := line.strip():
             answer(line)
@@ -408,12 +465,32 @@ def readers(folder: Path) -> list[Reader]:
         ),
         Reader(
             "results",
-            [answers, lines, b"// log\n" + lines],
+            [answers, lines, b"// log\n" + lines, *_forms(lines)[:-2]],
             in_file("x.log", _results),
-            WORDS,
+            (*WORDS, *FORM_WORDS),
             structure=structures.text,
         ),
-        Reader("lines", [lines], in_file("x.tv", _lines), WORDS, structure=structures.text),
+        Reader(
+            "lines", [lines, *_forms(lines)], in_file("x.tv", _lines), (*WORDS, *FORM_WORDS), structure=structures.text
+        ),
+        Reader(
+            "waves",
+            [_wave(lines)],
+            in_file("x.vcd", _waves),
+            (
+                "$scope module x $end",
+                "$var wire 16 # q $end",
+                "$end",
+                "$comment",
+                "bx #",
+                "b1 $",
+                "#9",
+                "1!",
+                "xv",
+                "r1 r",
+            ),
+            structure=structures.text,
+        ),
         Reader("operand_lines", [fma, b"3c00 3c00 3c00\n0x1 2 3\n"], _operands, WORDS, structure=structures.text),
         Reader(
             "requests",
