@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import make_folder, write_data
+from softfloat_ref.diagnosis.findings import Finding, PeeledFault
 from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
 from softfloat_ref.diagnosis.report import case_text, sentence
 from softfloat_ref.golden.generate import generate
@@ -498,7 +499,8 @@ def explaining_unit(cause: ReportDiagnosis) -> tuple[Unit, str] | None:
     different; None if there is none."""
     if cause.whole is None:
         return None
-    findings = [*cause.whole.findings[:1], *(cause.whole.several.faults if cause.whole.several else ())]
+    several = cause.whole.several
+    findings: list[Finding | PeeledFault] = [*cause.whole.findings[:1], *(several.faults if several else ())]
     for finding in findings:
         known = finding.hypothesis
         if known.unit is not None and 2 * finding.mismatches >= cause.whole.wrong:
