@@ -97,12 +97,11 @@ def with_expected(
     shown = list(words)
     for i in (*dashes, *free):
         shown[i] = f"{expected[i]:x}"
-    if tolerance.any_above and len(unit.parts) > 1:
+    if shown and tolerance.any_above and len(unit.parts) > 1:
         width, digits = unit.selected(line[: unit.input_width])[0].results[0].width, unit.results[0].digits
-        if len(shown[0]) == digits and not width % 4:
-            shown[0] = (
-                f"{expected[0] >> width:0{digits - width // 4}x}"[: digits - width // 4] + shown[0][-width // 4 :]
-            )
+        above = digits - width // 4
+        if len(shown[0]) == digits and above and not width % 4:
+            shown[0] = f"{expected[0] >> width:0{above}x}{shown[0][above:]}"
     if not dashes:
         return shown, frozenset()
     lanes = [f.name for f in unit.results for _ in range(f.lanes)]

@@ -19,6 +19,7 @@ from softfloat_ref.diagnosis.parts import explanation
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.rtl.assumptions import PortAssumptions
+from softfloat_ref.rtl.tolerance import Tolerance
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.judge import CheckReport, Judge
 from softfloat_ref.units import MixedUnit, OperationUnit
@@ -73,6 +74,7 @@ def reported(vectors: VectorSet, model: Model, order: Order, **keys: object) -> 
     lines = [line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
     width, results = vectors.unit.input_width, len(vectors.unit.result_formats)
     judge = Judge(vectors, shown=0)
+    judge.report.tolerance = Tolerance(sticky=bool(keys.pop("sticky", False)))
     judge.report.assumptions = PortAssumptions(**{"clock": "clk", "latency": 1, **keys})  # type: ignore[arg-type]
     answers = order([model(line[:width]) or () for line in lines])
     for line, answer in zip(lines, answers, strict=True):
@@ -161,6 +163,16 @@ def test_gathered_flags_ask_for_sticky() -> None:
     assert "\ndiagnosis of" not in text  # nothing else is wrong
     text = said(reported(VectorSet(MUL, 300), expected_model(MUL), gathered(), clock="none"))
     assert "a latch holds them" in text
+
+
+def test_flags_that_are_not_sticky() -> None:
+    """Where the port map has [sticky]."""
+    report = reported(VectorSet(MUL, 300), SECOND["rtz"][0], list, sticky=True)
+    text = said(report)
+    assert text.startswith(
+        "diagnosis: the flags of each answer are those of its operation alone\n  the port map has [sti"
+    )
+    assert "rounding = rtz" in text
 
 
 def test_a_stale_input_is_named() -> None:
