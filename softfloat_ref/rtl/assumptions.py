@@ -59,7 +59,7 @@ class PortAssumptions:
         if key == "lanes":
             return replace(self, lanes=int(text)) if text.isdecimal() and int(text) else self
         if key in ("clock", "reset"):
-            return replace(self, **{key: text})
+            return replace(self, clock=text) if key == "clock" else replace(self, reset=text)
         if key == "held":
             return replace(self, held=(*self.held, text)[:_MAX_LINES])
         return replace(self, guesses=(*self.guesses, text)[:_MAX_LINES])
