@@ -85,16 +85,27 @@ class PortAssumptions:
             return ("the module has no clock: a latch holds them",)
         return ("if they are meant to, say so in the port map: [sticky], with clear = PORT where they can be cleared",)
 
+    @property
+    def marked_held(self) -> tuple[str, ...]:
+        """The inputs that are held constant; those that a draft guessed are marked."""
+        return tuple(self._marked(text.split()[0], text) for text in self.held)
+
+    def _marked(self, name: str, text: str) -> str:
+        return f"{text} (a guess)" if name in map(_name, self.guesses) else text
+
     def lines(self) -> list[str]:
         """All of them in words, a line each; what a draft guessed is marked."""
         rows = [("reset", f"the reset is {self.reset}")] if self.reset else []
         rows += [("latency", f"latency = {self.latency}")] if self.latency is not None else []
-        rows += [(text.split()[0], f"held at a constant: {text}") for text in self.held]
-        names = [line.split("=")[0].strip() for line in self.guesses]
-        shown = [f"{text}{', a guess' * (name in names)}" for name, text in rows]
-        known = {name for name, _ in rows}
-        others = (line for line, name in zip(self.guesses, names, strict=True) if name not in known)
-        return [*shown, *(f"guessed: {line}" for line in others)]
+        shown = [self._marked(name, text) for name, text in rows]
+        shown += [f"held at a constant: {text}" for text in self.marked_held]
+        known = {*(name for name, _ in rows), *(text.split()[0] for text in self.held)}
+        return [*shown, *(f"guessed: {line}" for line in self.guesses if _name(line) not in known)]
+
+
+def _name(line: str) -> str:
+    """The key of a line of a port map."""
+    return line.split("=")[0].strip()
 
 
 def guessed_lines(text: str) -> Iterable[str]:

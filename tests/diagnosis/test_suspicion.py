@@ -11,7 +11,7 @@ import pytest
 from diagnosing import defect
 from played import played
 
-from softfloat_ref.diagnosis.hypotheses import Model
+from softfloat_ref.diagnosis.hypotheses import Model, expected_model
 from softfloat_ref.diagnosis.parts import explanation
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.assumptions import PortAssumptions, guessed_lines
@@ -62,9 +62,9 @@ def test_what_is_assumed_is_named_first() -> None:
     lines = said(reported(scrambled))  # type: ignore[arg-type]
     assert lines[:6] == [
         "diagnosis: 198 of 200 cases mismatch: suspect the connection of the module before its arithmetic",
-        "  the reset is rst, active low, a guess",
+        "  the reset is rst, active low (a guess)",
         "  latency = 3",
-        "  held at a constant: en = 0, a guess",
+        "  held at a constant: en = 0 (a guess)",
         "  held at a constant: mode = 2",
         '  guessed: flags = "flags" # guess: from bit 4 on',
     ]
@@ -120,7 +120,7 @@ def test_a_log_without_results(tmp_path: Path) -> None:
     log.write_text("".join(f"// {note}\n" for note in ASSUMED.notes()))
     lines = said(check_results(VECTORS, log))
     assert lines[0] == "diagnosis: no result came: suspect the connection of the module"
-    assert "  the reset is rst, active low, a guess" in lines
+    assert "  the reset is rst, active low (a guess)" in lines
 
 
 @pytest.mark.parametrize(
@@ -144,3 +144,12 @@ def test_advice_on_the_latency(latency: int | None, pauses: bool, lanes: int, la
     for note in assumed.notes():
         again = again.noted(f"// {note}")
     assert again == assumed
+
+
+def test_inputs_that_are_held_are_named_beside_a_fault() -> None:
+    """A rounding that one of them may choose."""
+    lines = said(reported(expected_model(OperationUnit.make("mul", "fp16", policy={"rounding": "rtz"}))))
+    assert lines[0] == "diagnosis: the device rounds toward zero (truncates)"
+    assert lines[-1] == (
+        "  held at a constant by the port map: en = 0 (a guess), mode = 2; does one of them choose this?"
+    )
