@@ -3,13 +3,15 @@ operations, answers that are repeated. They are looked for first; what else is w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import eq, or_, xor
 from typing import Any, Final, NamedTuple
 
-from softfloat_ref.diagnosis.hypotheses import Comparator, Output
+from softfloat_ref.diagnosis.conditions import common, conditions
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Output
+from softfloat_ref.diagnosis.kinds import kind_of
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.rtl.bundle import ALL_FLAGS
 from softfloat_ref.testing.compare import FLAGS_ONLY, Answer
@@ -176,9 +178,9 @@ def _accumulated(answers: _Answers) -> OrderFault | None:
     mask, raised = sum(1 << bit for bit in bits), reduce(or_, came, 0)
     which = "the flags" if mask == raised else f"the flags {flag_text(mask)[3:]}"
     count = sum(bool(y & ~x & mask) for x, y in zip(right, came, strict=True))
-    sentence = (
-        f"{which} accumulate: each answer has those of all operations so far ({count} have flags of earlier ones)"
-    )
+    always = ", or are always raised" * any(all(_bit(came, bit)) for bit in bits)
+    so_far = f"each answer has those of all operations so far ({count} have flags of earlier ones)"
+    sentence = f"{which} accumulate{always}: {so_far}"
     return OrderFault(sentence, report.assumptions.of_sticky_flags(), *_without(report, mask, mask == raised))
 
 
@@ -193,9 +195,11 @@ def _without(report: CheckReport, mask: int, every: bool) -> tuple[str, CheckRep
 
 
 def _stays(right: Sequence[int], came: Sequence[int]) -> bool:
-    """Whether a flag stays once it is raised, was off before, and stays on where it should not."""
+    """Whether a flag stays once it is raised, was right at first, and stays on where it should not."""
     wrong = sum(y > x for x, y in zip(right, came, strict=True))
-    return not came[0] and wrong >= _FEWEST and all(y >= before for y, before in zip(came[1:], came, strict=False))
+    return (
+        came[0] <= right[0] and wrong >= _FEWEST and all(y >= before for y, before in zip(came[1:], came, strict=False))
+    )
 
 
 def _bit(flags: Sequence[int], bit: int) -> list[int]:
@@ -227,7 +231,12 @@ def _held_flags(answers: _Answers) -> OrderFault | None:
     if lines < _FEWEST or 20 * others > lines or _chance(right[1:], came, kept) > _CHANCE:
         return None
     own = answers.with_flags([came[0], *(y ^ k for y, k in zip(came[1:], kept, strict=True))])
-    sentence = f"{lines} answers keep flags of the answer before: a latch, or a register that is not always written"
+    visible = {i for i, (x, y) in enumerate(zip(right[1:], came, strict=False), 1) if x != y}
+    held = {i for i, k in enumerate(kept, 1) if k}
+    where = _where(answers, held, visible - held)
+    sentence = (
+        f"{lines} answers keep flags of the answer before{where}: a latch, or a register that is not always written"
+    )
     return OrderFault(sentence, (), "the other answers", own)
 
 
@@ -273,9 +282,24 @@ def _repeated(answers: _Answers) -> OrderFault | None:
         return None
     kept = {i for i in range(1, len(got)) if got[i] != expected[i] and got[i] == got[i - 1]}
     own = _judged(report, (pair for i, pair in enumerate(report.first) if i not in kept))
-    unchanged = _unchanged(report.vectors.unit, [line for line, _ in report.first], sorted(kept))
-    sentence = f"{len(kept)} answers are the answer before again{unchanged}"
+    visible = {i for i in range(1, len(got)) if expected[i] != got[i - 1]}
+    where = _where(answers, kept, visible - kept) or _unchanged(
+        report.vectors.unit, [line for line, _ in report.first], sorted(kept)
+    )
+    sentence = f"{len(kept)} answers are the answer before again{where}"
     return OrderFault(sentence, (), "the other answers", own)
+
+
+def _where(answers: _Answers, held: Set[int], others: Set[int]) -> str:
+    """A property that all these answers have and no other one, in words; '' without one."""
+    report, expected = answers.report, answers.expected
+    width, known = report.vectors.unit.input_width, kind_of(report.vectors.unit)
+    cases = [
+        AnsweredCase(report.first[i][0][:width], expected[i], () if i in held else expected[i])
+        for i in sorted(held | others)
+    ]
+    shared = common(cases, conditions(known.features(), cases))
+    return f", where {shared.condition.text}" if shared is not None and not shared.right else ""
 
 
 def _unchanged(unit: Unit, lines: Sequence[Line], again: Sequence[int]) -> str:

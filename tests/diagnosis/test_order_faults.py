@@ -138,10 +138,51 @@ def test_a_wrong_latency_of_other_units(vectors: VectorSet, by: int) -> None:
     assert not fault.report.mismatched
 
 
+def folded(step: Callable[[int, int, int], int]) -> Order:
+    """Flags from those before, those of the operation, and its result."""
+
+    def order(answers: Sequence[Output]) -> Sequence[Output]:
+        held, rows = 0, []
+        for code, flags in answers:
+            held = step(held, flags, code)
+            rows.append((code, held))
+        return rows
+
+    return order
+
+
+def special(code: int) -> bool:
+    return code & 0x7C00 == 0x7C00 or not code & 0x7FFF
+
+
+LATCHES = {
+    "special results set invalid and divide by zero, others the rest": (
+        lambda f, n, c: f & 7 | n & 24 if special(c) else f & 24 | n & 7,
+        "",
+    ),
+    "written if any is raised": (lambda f, n, _: n or f, ""),
+    "written if the result is not zero": (lambda f, n, c: n if c & 0x7FFF else f, ", where the result is zero"),
+    "gathered until an exact result": (lambda f, n, _: f | n if n & 1 else n, ""),
+    "gathered until a zero": (lambda f, n, c: f | n if c & 0x7FFF else n, ""),
+    "inexact kept at overflow": (lambda f, n, _: n & ~1 | f & 1 if n & 4 else n, ""),
+}
+
+
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize("latch", LATCHES)
+def test_latches_in_all_forms(latch: str) -> None:
+    """Chosen as the ways in which a process may leave flags unassigned: on a branch, by an enable, by no default."""
+    step, where = LATCHES[latch]
+    text = said(reported(VectorSet(MUL, 1000), expected_model(MUL), folded(step)))
+    assert f"answers keep flags of the answer before{where}" in text.partition("\n")[0]
+    assert "diagnosis of" not in text  # nothing else is wrong
+
+
 @pytest.mark.parametrize(
     ("order", "sentence", "second"),
     [
         (gathered(), "the flags accumulate: each answer has those of all operations so far", "flush_outputs"),
+        (gathered(16), "the flags invalid accumulate: each", "sticky dropped, inexact kept"),
         (gathered(1), "the flags inexact accumulate", "rtz"),
         (late(1, 1), "the flags are 1 operation late, and the results are not", "rtz"),
         (late(-1, 1), "the flags are 1 operation early", "flush_outputs"),
