@@ -72,8 +72,6 @@ class PortAssumptions:
         by = late // self.lanes
         if late % self.lanes or self.latency + by < 0:
             return ()
-        if self.pauses:
-            return (f"with pauses between operations, the shift varies; try latency = {self.latency + by}",)
         cycles, way = f"{abs(by)} cycle{'s' * (abs(by) > 1)}", "later" if by > 0 else "earlier"
         return (
             f"results come {cycles} {way} than the port map says: latency = {self.latency + by}, not {self.latency}",

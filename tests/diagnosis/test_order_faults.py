@@ -7,7 +7,9 @@ flags, with lanes and with parts; beside no fault, one of rounding, of range, of
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import pytest
 from diagnosing import defect
@@ -117,6 +119,26 @@ def test_a_wrong_latency_is_named_beside_another_fault(by: int, second: str) -> 
     assert (f"latency = {1 + by}, not 1" in text) == (by >= -1)
     assert "diagnosis of the shifted answers: the device " in text
     assert name in text
+
+
+@pytest.mark.parametrize("by", [1, -2, 3])
+def test_a_wrong_latency_with_pauses_between_operations(by: int) -> None:
+    """Where no operation came, the module answers another one that the bench offered; the log says when it paused."""
+    draw, vectors, model = random.Random(5), VectorSet(MUL, 600), SECOND["flush_outputs"][0]
+    lines = [line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
+    pauses = [draw.choice((0, 0, 0, 1, 4)) for _ in lines]
+    cycles = list(accumulate(pause + 1 for pause in pauses))
+    offered = dict(zip(cycles, lines, strict=True))
+    judge = Judge(vectors, shown=0)
+    judge.report.assumptions = PortAssumptions("clk", latency=4, pauses=True)
+    for line, pause, cycle in zip(lines, pauses, cycles, strict=True):
+        if pause:
+            judge.note(f"// pause {pause}")
+        code, flags = model(offered.get(cycle - by, draw.choice(lines))[:2]) or (0, 0)
+        judge.compare(line, Answer((code,), flags))
+    text = said(judge.report)
+    assert f"latency = {4 + by}, not 4\ndiagnosis of the shifted answers: the device flushes tiny results" in text
+    assert "\n  explains all " in text
 
 
 @pytest.mark.parametrize(

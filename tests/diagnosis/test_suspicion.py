@@ -129,7 +129,7 @@ def test_a_log_without_results(tmp_path: Path) -> None:
         (1, False, 1, 1, "results come 1 cycle later than the port map says: latency = 2, not 1"),
         (3, False, 1, -2, "results come 2 cycles earlier than the port map says: latency = 1, not 3"),
         (1, False, 2, 4, "results come 2 cycles later than the port map says: latency = 3, not 1"),
-        (1, True, 1, 1, "with pauses between operations, the shift varies; try latency = 2"),
+        (1, True, 1, 1, "results come 1 cycle later than the port map says: latency = 2, not 1"),
         (None, True, 1, 1, "out_valid comes before its result, or results need a [tag]"),
         (None, True, 1, -1, "out_valid comes after its result, or results need a [tag]"),
         (1, False, 2, 1, None),  # half an operation
