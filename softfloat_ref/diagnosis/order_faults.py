@@ -3,23 +3,24 @@ operations, answers that are repeated. They are looked for first; what else is w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import eq, or_, xor
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from softfloat_ref.diagnosis.hypotheses import Comparator, Output
+from softfloat_ref.diagnosis.conditions import common, conditions
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Output
+from softfloat_ref.diagnosis.kinds import kind_of
+from softfloat_ref.diagnosis.shifts import shift_of, shifted_pairs, shifts
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.rtl.bundle import ALL_FLAGS
 from softfloat_ref.testing.compare import FLAGS_ONLY, Answer
 from softfloat_ref.testing.judge import EARLIER_FLAGS, CheckReport, judge_like
 from softfloat_ref.units import Line, Unit
 
-MOST_LATE: Final = 64  # lines
-_SEEN: Final = 512  # lines by which a shift is found
+_SEEN: Final = 512  # lines by which a shift of flags is found
 _FEWEST: Final = 8  # wrong lines that a fault of the order must explain
-_FEWEST_SHIFTED: Final = 24  # lines by which a shift is recognized though other faults remain
 _NEAR: Final = 4  # codes that may be apart by a rounding
 _CHANCE: Final = 1e-4  # of what is taken for a latch
 
@@ -102,69 +103,26 @@ def late_answers(report: CheckReport, comparator: Comparator) -> OrderFault | No
 
 
 def _late(answers: _Answers) -> OrderFault | None:
-    expected, got, report = answers.expected, answers.got, answers.report
-    if 10 * _agreeing(expected, got, 0) >= 9 * len(got):
-        return None
-    late = _nearly_all(expected, got) or _most_bits(report.vectors.unit, expected, got)
+    report = answers.report
+    late = shift_of(report.vectors.unit, report.cycles, answers.expected, answers.got)
     if not late:
         return None
-    lines, came = [line for line, _ in report.first], [answer for _, answer in report.first]
-    shifted = zip(lines, came[late:], strict=False) if late > 0 else zip(lines[-late:], came, strict=False)
-    later = _judged(report, shifted)
-    number = f"{abs(late)} line{'s' * (abs(late) > 1)}"
+    first = report.first
+    later = _judged(report, [(first[j][0], first[i][1]) for j, i in shifted_pairs(report.cycles, late)])
+    unit = "cycle" if report.assumptions.pauses and report.assumptions.latency is not None else "line"
+    number = f"{abs(late)} {unit}{'s' * (abs(late) > 1)}"
     way = "late: each line answers an earlier question" if late > 0 else "early: each line answers a later question"
     right = f"{later.compared - later.mismatched} answers are right after this shift"
     advice = report.assumptions.of_shift(late)
     return OrderFault(f"the answers are {number} {way} ({right})", advice, "the shifted answers", later, late)
 
 
-def _shifts(count: int) -> Iterable[int]:
-    """By how many lines answers may be late, the nearest first."""
-    return [k for x in range(1, MOST_LATE + 1) if 4 * x <= count for k in (x, -x)]
-
-
-def _agreeing(expected: Sequence[Any], got: Sequence[Any], late: int) -> int:
-    """The number of answers that are right after a shift."""
-    return sum(map(eq, expected, got[late:]) if late > 0 else map(eq, expected[-late:], got))
-
-
-def _nearly_all(expected: Sequence[Output], got: Sequence[Output]) -> int:
-    """The shift after which nearly all answers are right; 0 if there is none."""
-    some, answered = expected[:_SEEN], got[:_SEEN]
-    best = max(_shifts(len(some)), key=lambda k: _agreeing(some, answered, k), default=0)
-    if not best:
-        return 0
-    right, after, count = _agreeing(expected, got, 0), _agreeing(expected, got, best), len(got)
-    return best if 20 * after >= 19 * (count - abs(best)) and after > right + abs(best) else 0
-
-
-def _most_bits(unit: Unit, expected: Sequence[Output], got: Sequence[Output]) -> int:
-    """The shift after which less than half as many bits are wrong as after any other; 0 if there is none."""
-    count = min(len(got), _SEEN)
-    if count < _FEWEST_SHIFTED:
-        return 0
-    widths = [f.width for f in unit.results for _ in range(f.lanes)] + [ALL_FLAGS.bit_length()]
-    right, came = ([_packed(x, widths) for x in some[:count]] for some in (expected, got))
-    rates = {k: _wrong_bits(right, came, k) / (count - abs(k)) for k in (0, *_shifts(count))}
-    best = min(rates, key=lambda k: (rates[k], abs(k)))
-    others = min(rate for k, rate in rates.items() if k != best)
-    several = (count - abs(best)) * (others - rates[best]) >= 4 * _FEWEST
-    return best if several and 2 * rates[best] < others else 0
-
-
-def _packed(output: Output, widths: Sequence[int]) -> int:
-    """The codes of an answer side by side."""
-    word = 0
-    for code, width in zip(output, widths, strict=False):
-        word = word << width | code & (1 << width) - 1
-    return word
-
-
-def _wrong_bits(right: Sequence[int], came: Sequence[int], late: int) -> int:
-    return sum(map(int.bit_count, map(xor, right, came[late:]) if late > 0 else map(xor, right[-late:], came)))
-
-
 # -- flags -------------------------------------------------------------------------------------------------------------
+
+
+def _agreeing(expected: Sequence[int], got: Sequence[int], late: int) -> int:
+    """The number of flags that are right after a shift."""
+    return sum(map(eq, expected, got[late:]) if late > 0 else map(eq, expected[-late:], got))
 
 
 def _accumulated(answers: _Answers) -> OrderFault | None:
@@ -176,9 +134,9 @@ def _accumulated(answers: _Answers) -> OrderFault | None:
     mask, raised = sum(1 << bit for bit in bits), reduce(or_, came, 0)
     which = "the flags" if mask == raised else f"the flags {flag_text(mask)[3:]}"
     count = sum(bool(y & ~x & mask) for x, y in zip(right, came, strict=True))
-    sentence = (
-        f"{which} accumulate: each answer has those of all operations so far ({count} have flags of earlier ones)"
-    )
+    always = ", or are always raised" * any(all(_bit(came, bit)) for bit in bits)
+    so_far = f"each answer has those of all operations so far ({count} have flags of earlier ones)"
+    sentence = f"{which} accumulate{always}: {so_far}"
     return OrderFault(sentence, report.assumptions.of_sticky_flags(), *_without(report, mask, mask == raised))
 
 
@@ -193,9 +151,11 @@ def _without(report: CheckReport, mask: int, every: bool) -> tuple[str, CheckRep
 
 
 def _stays(right: Sequence[int], came: Sequence[int]) -> bool:
-    """Whether a flag stays once it is raised, was off before, and stays on where it should not."""
+    """Whether a flag stays once it is raised, was right at first, and stays on where it should not."""
     wrong = sum(y > x for x, y in zip(right, came, strict=True))
-    return not came[0] and wrong >= _FEWEST and all(y >= before for y, before in zip(came[1:], came, strict=False))
+    return (
+        came[0] <= right[0] and wrong >= _FEWEST and all(y >= before for y, before in zip(came[1:], came, strict=False))
+    )
 
 
 def _bit(flags: Sequence[int], bit: int) -> list[int]:
@@ -205,8 +165,8 @@ def _bit(flags: Sequence[int], bit: int) -> list[int]:
 def _late_flags(answers: _Answers) -> OrderFault | None:
     """Flags that are a few lines late or early, beside results that are not."""
     right, came = answers.flags
-    wrong, shifts = len(came) - _agreeing(right, came, 0), [k for k in _shifts(len(came)) if abs(k) <= _FEWEST]
-    late = max(shifts, key=lambda k: _agreeing(right[:_SEEN], came[:_SEEN], k), default=0)
+    wrong = len(came) - _agreeing(right, came, 0)
+    late = max(shifts(len(came), _FEWEST), key=lambda k: _agreeing(right[:_SEEN], came[:_SEEN], k), default=0)
     count = len(came) - abs(late)
     if wrong < _FEWEST or not late or 4 * (count - _agreeing(right, came, late)) > wrong:
         return None
@@ -227,7 +187,12 @@ def _held_flags(answers: _Answers) -> OrderFault | None:
     if lines < _FEWEST or 20 * others > lines or _chance(right[1:], came, kept) > _CHANCE:
         return None
     own = answers.with_flags([came[0], *(y ^ k for y, k in zip(came[1:], kept, strict=True))])
-    sentence = f"{lines} answers keep flags of the answer before: a latch, or a register that is not always written"
+    visible = {i for i, (x, y) in enumerate(zip(right[1:], came, strict=False), 1) if x != y}
+    held = {i for i, k in enumerate(kept, 1) if k}
+    where = _where(answers, held, visible - held)
+    sentence = (
+        f"{lines} answers keep flags of the answer before{where}: a latch, or a register that is not always written"
+    )
     return OrderFault(sentence, (), "the other answers", own)
 
 
@@ -275,9 +240,24 @@ def _repeated(answers: _Answers) -> OrderFault | None:
         return None
     kept = {i for i in range(1, len(got)) if got[i] != expected[i] and got[i] == got[i - 1]}
     own = _judged(report, (pair for i, pair in enumerate(report.first) if i not in kept))
-    unchanged = _unchanged(report.vectors.unit, [line for line, _ in report.first], sorted(kept))
-    sentence = f"{len(kept)} answers are the answer before again{unchanged}"
+    visible = {i for i in range(1, len(got)) if expected[i] != got[i - 1]}
+    where = _where(answers, kept, visible - kept) or _unchanged(
+        report.vectors.unit, [line for line, _ in report.first], sorted(kept)
+    )
+    sentence = f"{len(kept)} answers are the answer before again{where}"
     return OrderFault(sentence, (), "the other answers", own)
+
+
+def _where(answers: _Answers, held: Set[int], others: Set[int]) -> str:
+    """A property that all these answers have and no other one, in words; '' without one."""
+    report, expected = answers.report, answers.expected
+    width, known = report.vectors.unit.input_width, kind_of(report.vectors.unit)
+    cases = [
+        AnsweredCase(report.first[i][0][:width], expected[i], () if i in held else expected[i])
+        for i in sorted(held | others)
+    ]
+    shared = common(cases, conditions(known.features(), cases))
+    return f", where {shared.condition.text}" if shared is not None and not shared.right else ""
 
 
 def _unchanged(unit: Unit, lines: Sequence[Line], again: Sequence[int]) -> str:

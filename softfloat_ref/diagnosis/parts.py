@@ -52,7 +52,8 @@ class PartDiagnosis(NamedTuple):
 
 class ReportDiagnosis(NamedTuple):
     """The diagnosis of a report, or one for each of its parts. order: a fault of the order of answers, if there is one;
-    the rest is then the diagnosis of the answers without it. suspected: what to suspect before the arithmetic."""
+    the rest is then the diagnosis of the answers without it. suspected: what to suspect before the arithmetic; held:
+    inputs that the port map holds constant."""
 
     unit: Unit
     whole: Diagnosis | None
@@ -60,6 +61,7 @@ class ReportDiagnosis(NamedTuple):
     suspected: tuple[str, ...] = ()
     order: OrderFault | None = None
     rest: ReportDiagnosis | None = None
+    held: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """The diagnosis in words; for parts, a table."""
@@ -67,14 +69,17 @@ class ReportDiagnosis(NamedTuple):
             first = [f"diagnosis: {self.order.sentence}", *(f"  {line}" for line in self.order.advice)]
             return [*first, *_renamed(self.rest.lines() if self.rest else [], f"diagnosis of {self.order.others}: ")]
         own = texts.lines(self.whole, self.unit) if self.whole else list(_table(self.parts)) if self.parts else []
-        return [*self.suspected, *_renamed(own, "diagnosis if the connection is right: ")] if self.suspected else own
+        if self.suspected:
+            return [*self.suspected, *_renamed(own, "diagnosis if the connection is right: ")]
+        held = f"  held at a constant by the port map: {', '.join(self.held)}; does one of them choose this?"
+        return [*own, held] if self.held else own
 
     def as_dict(self) -> dict[str, Any]:
         """The diagnosis as data."""
         if self.order is not None:
             own = {"says": self.order.sentence, "advice": self.order.advice, "late": self.order.late, "findings": []}
             return {"diagnosis": own, "rest": self.rest.as_dict() if self.rest else None}
-        suspected = {"suspected": self.suspected} if self.suspected else {}
+        suspected = {k: v for k, v in (("suspected", self.suspected), ("held", self.held)) if v}
         if self.whole:
             return {"diagnosis": texts.as_dict(self.whole, self.unit), **suspected}
         return {"parts": [_part_as_dict(x) for x in self.parts], **suspected}
@@ -96,13 +101,15 @@ def explanation(
         return ReportDiagnosis(unit, None, [], suspected) if suspected else None
     if depth and (fault := order_fault(report, comparator_of(report))):
         return ReportDiagnosis(unit, None, [], (), fault, explanation(fault.report, None, depth - 1))
+    held = report.assumptions.marked_held
     if list(report.parts) in ([], [unit]):
         whole = diagnosis_of(report, ask)
         suspected = suspicions(report, whole)
-        return ReportDiagnosis(unit, whole, [], suspected) if whole or suspected else None
+        return ReportDiagnosis(unit, whole, [], suspected, held=held) if whole or suspected else None
     order = {part: i for i, part in enumerate(unit.parts)}
     parts = sorted(report.parts.values(), key=lambda r: order.get(r.vectors.unit, len(order)))
-    return ReportDiagnosis(unit, None, list(map(PartDiagnosis, parts, diagnoses(parts))), suspicions(report, None))
+    own = list(map(PartDiagnosis, parts, diagnoses(parts)))
+    return ReportDiagnosis(unit, None, own, suspicions(report, None), held=held)
 
 
 def _table(parts: list[PartDiagnosis]) -> Iterator[str]:

@@ -98,6 +98,7 @@ module @top@;
 @excuse@@record@
 
   // ------------------------------------------------------------------ state
+  int                   taken_in = 0;        // the cycle of the last result
   int                   cycle = 0, issued = 0, done = 0, quiet = 0, cleared = 0, last = 0;
   int                   due[0:BEATS-1];      // with a fixed latency: the cycle of each result
   int                   beat_of[0:TAGS-1];
@@ -242,6 +243,9 @@ module @top@;
   endtask
 
   task take(input int beat);
+    if (results != 0 && FIXED && LANES == 1 && done > 0 && cycle > taken_in + 1)
+      $fwrite(results, "// pause %0d\n", cycle - taken_in - 1);
+    taken_in  = cycle;
     check(beat);
     done      = done + 1;
     quiet     = 0;

@@ -26,7 +26,7 @@ SCALE: Final = "scale"
 ELEMENTS: Final = "elements"
 # Of a bench, in its log of results.
 _NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan|nan_scale_elements|above_result|sticky) = ([a-z_ ]+)")
-_FIELDS: Final = {"nan_scale_elements": "any_elements", "above_result": "any_above", "sticky": "sticky"}
+PAUSE: Final = re.compile(r"(?://|#)\s*pause (\d{1,6})")  # of a bench: cycles without an answer before the next
 CLEAR: Final = re.compile(r"(?://|#)\s*clear\s*")  # of a bench, where it clears sticky flags
 
 
@@ -103,7 +103,10 @@ class Tolerance:
             return replace(self, flags=self.flags & sum(1 << FLAG_NAMES[n] for n in value.split() if n in FLAG_NAMES))
         if key == "compare_nan":
             return replace(self, nan=compare_nan(value)) if self.nan == CompareNan.EXACT else self
-        return replace(self, **{_FIELDS[key]: value in ("any", "true")})
+        if key == "sticky":
+            return replace(self, sticky=value == "true")
+        any_of = value == "any"
+        return replace(self, any_elements=any_of) if key == "nan_scale_elements" else replace(self, any_above=any_of)
 
     def lacking(self, names: Iterable[str]) -> Tolerance:
         """The same without these results."""

@@ -91,7 +91,7 @@ def with_expected(
         expected[i] if code is None or (i in free and isinstance(code, Unknown)) else code
         for i, code in enumerate(results)
     ]
-    if tolerance.any_above and len(unit.parts) > 1:
+    if codes and tolerance.any_above and len(unit.parts) > 1:
         low = (1 << unit.selected(line[: unit.input_width])[0].results[0].width) - 1
         value, mask = codes[0] if isinstance(codes[0], Unknown) else (codes[0], 0)
         if not (value | mask) >> unit.results[0].stride:

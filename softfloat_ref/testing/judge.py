@@ -12,7 +12,7 @@ from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.golden.readers import Row
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.assumptions import PortAssumptions
-from softfloat_ref.rtl.tolerance import CLEAR, CompareNan, Tolerance
+from softfloat_ref.rtl.tolerance import CLEAR, PAUSE, CompareNan, Tolerance
 from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
     affine,
     block,
@@ -55,7 +55,8 @@ class Mismatch:
 @dataclass
 class CheckReport:
     """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
-    each kind, with the device's answers, for a diagnosis; first: the first of both, in order. parts: of units with
+    each kind, with the device's answers, for a diagnosis; first: the first of both, in order; cycles: when
+    these came, from the first on, as far as that is known. parts: of units with
     several parts, a report for each, with its own cases. tolerance: what was compared, and how; assumptions: those of
     the port map of a bench, in whose log they stand. within: the range of the operands, of the set and of this check,
     if there is one; left_out: cases outside of it, which were not compared. whole: of a part, the unit. form: what
@@ -72,6 +73,7 @@ class CheckReport:
     wrong: list[tuple[Line, Answer]] = field(default_factory=list)
     right: list[tuple[Line, Answer]] = field(default_factory=list)
     first: list[tuple[Line, Answer]] = field(default_factory=list)
+    cycles: list[int] = field(default_factory=list)
     parts: dict[Unit, CheckReport] = field(default_factory=dict)
     tolerance: Tolerance = field(default_factory=Tolerance)
     assumptions: PortAssumptions = field(default_factory=PortAssumptions)
@@ -171,11 +173,14 @@ class Judge:
         self.has_parts = len(vectors.unit.parts) > 1
         self.gathered = self.extra = 0  # sticky flags so far: those expected, and those that came besides
         self._before: tuple[Line, Answer] | None = None
+        self._cycle = 0  # of the last answer, if each came in the cycle after the one before
 
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and what else is accepted."""
         self.report.tolerance = self.report.tolerance.noted(comment)
         self.report.assumptions = self.report.assumptions.noted(comment)
+        if pause := PAUSE.fullmatch(comment.strip()):
+            self._cycle += int(pause[1])
         if CLEAR.fullmatch(comment):
             self.gathered = self.extra = 0
         self.without_flags |= bool(NO_FLAGS.fullmatch(comment))
@@ -195,6 +200,7 @@ class Judge:
         unit = self.report.vectors.unit
         if self.leaves_out(line):
             self._before = None
+            self._cycle += 1
             return
         results, absent = with_expected(row.results, unit, line, self.report.tolerance)
         if absent and not absent <= self.report.tolerance.absent:
@@ -204,6 +210,7 @@ class Judge:
             self.compare(line, answer)
             return
         self._before = None
+        self._cycle += 1
         unknown = Answer((0,), 0 if row.has_flags else None)
         self.report.note(line, unknown, UNKNOWN_BITS, False)
         if self.has_parts:
@@ -221,6 +228,8 @@ class Judge:
             raise DeviceError("it gives flags with some answers only")
         if len(self.report.first) < MAX_FIRST:
             self.report.first.append((line, answer))
+            self.report.cycles.append(self._cycle)
+        self._cycle += 1
         expected, error, earlier = line[self.inputs :], "", False
         if tolerance.sticky and answer.flags is not None:
             answer, earlier = self._own_flags(expected[-1], answer, answer.flags)

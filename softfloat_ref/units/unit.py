@@ -150,11 +150,6 @@ class Unit(ABC):
         return self
 
     @property
-    def held(self) -> frozenset[str]:
-        """The operands that a circuit may hold itself, such as the sum in its accumulator."""
-        return frozenset()
-
-    @property
     def parts(self) -> tuple[Unit, ...]:
         """The units that control fields select; the unit itself, without control fields."""
         return (self,)

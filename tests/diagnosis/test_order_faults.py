@@ -7,7 +7,9 @@ flags, with lanes and with parts; beside no fault, one of rounding, of range, of
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import pytest
 from diagnosing import defect
@@ -19,6 +21,7 @@ from softfloat_ref.diagnosis.parts import explanation
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.rtl.assumptions import PortAssumptions
+from softfloat_ref.rtl.tolerance import Tolerance
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.judge import CheckReport, Judge
 from softfloat_ref.units import MixedUnit, OperationUnit
@@ -73,6 +76,7 @@ def reported(vectors: VectorSet, model: Model, order: Order, **keys: object) -> 
     lines = [line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
     width, results = vectors.unit.input_width, len(vectors.unit.result_formats)
     judge = Judge(vectors, shown=0)
+    judge.report.tolerance = Tolerance(sticky=bool(keys.pop("sticky", False)))
     judge.report.assumptions = PortAssumptions(**{"clock": "clk", "latency": 1, **keys})  # type: ignore[arg-type]
     answers = order([model(line[:width]) or () for line in lines])
     for line, answer in zip(lines, answers, strict=True):
@@ -117,6 +121,26 @@ def test_a_wrong_latency_is_named_beside_another_fault(by: int, second: str) -> 
     assert name in text
 
 
+@pytest.mark.parametrize("by", [1, -2, 3])
+def test_a_wrong_latency_with_pauses_between_operations(by: int) -> None:
+    """Where no operation came, the module answers another one that the bench offered; the log says when it paused."""
+    draw, vectors, model = random.Random(5), VectorSet(MUL, 600), SECOND["flush_outputs"][0]
+    lines = [line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
+    pauses = [draw.choice((0, 0, 0, 1, 4)) for _ in lines]
+    cycles = list(accumulate(pause + 1 for pause in pauses))
+    offered = dict(zip(cycles, lines, strict=True))
+    judge = Judge(vectors, shown=0)
+    judge.report.assumptions = PortAssumptions("clk", latency=4, pauses=True)
+    for line, pause, cycle in zip(lines, pauses, cycles, strict=True):
+        if pause:
+            judge.note(f"// pause {pause}")
+        code, flags = model(offered.get(cycle - by, draw.choice(lines))[:2]) or (0, 0)
+        judge.compare(line, Answer((code,), flags))
+    text = said(judge.report)
+    assert f"latency = {4 + by}, not 4\ndiagnosis of the shifted answers: the device flushes tiny results" in text
+    assert "\n  explains all " in text
+
+
 @pytest.mark.parametrize(
     ("vectors", "by"),
     [
@@ -136,10 +160,51 @@ def test_a_wrong_latency_of_other_units(vectors: VectorSet, by: int) -> None:
     assert not fault.report.mismatched
 
 
+def folded(step: Callable[[int, int, int], int]) -> Order:
+    """Flags from those before, those of the operation, and its result."""
+
+    def order(answers: Sequence[Output]) -> Sequence[Output]:
+        held, rows = 0, []
+        for code, flags in answers:
+            held = step(held, flags, code)
+            rows.append((code, held))
+        return rows
+
+    return order
+
+
+def special(code: int) -> bool:
+    return code & 0x7C00 == 0x7C00 or not code & 0x7FFF
+
+
+LATCHES = {
+    "special results set invalid and divide by zero, others the rest": (
+        lambda f, n, c: f & 7 | n & 24 if special(c) else f & 24 | n & 7,
+        "",
+    ),
+    "written if any is raised": (lambda f, n, _: n or f, ""),
+    "written if the result is not zero": (lambda f, n, c: n if c & 0x7FFF else f, ", where the result is zero"),
+    "gathered until an exact result": (lambda f, n, _: f | n if n & 1 else n, ""),
+    "gathered until a zero": (lambda f, n, c: f | n if c & 0x7FFF else n, ""),
+    "inexact kept at overflow": (lambda f, n, _: n & ~1 | f & 1 if n & 4 else n, ""),
+}
+
+
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize("latch", LATCHES)
+def test_latches_in_all_forms(latch: str) -> None:
+    """Chosen as the ways in which a process may leave flags unassigned: on a branch, by an enable, by no default."""
+    step, where = LATCHES[latch]
+    text = said(reported(VectorSet(MUL, 1000), expected_model(MUL), folded(step)))
+    assert f"answers keep flags of the answer before{where}" in text.partition("\n")[0]
+    assert "diagnosis of" not in text  # nothing else is wrong
+
+
 @pytest.mark.parametrize(
     ("order", "sentence", "second"),
     [
         (gathered(), "the flags accumulate: each answer has those of all operations so far", "flush_outputs"),
+        (gathered(16), "the flags invalid accumulate: each", "sticky dropped, inexact kept"),
         (gathered(1), "the flags inexact accumulate", "rtz"),
         (late(1, 1), "the flags are 1 operation late, and the results are not", "rtz"),
         (late(-1, 1), "the flags are 1 operation early", "flush_outputs"),
@@ -161,6 +226,16 @@ def test_gathered_flags_ask_for_sticky() -> None:
     assert "\ndiagnosis of" not in text  # nothing else is wrong
     text = said(reported(VectorSet(MUL, 300), expected_model(MUL), gathered(), clock="none"))
     assert "a latch holds them" in text
+
+
+def test_flags_that_are_not_sticky() -> None:
+    """Where the port map has [sticky]."""
+    report = reported(VectorSet(MUL, 300), SECOND["rtz"][0], list, sticky=True)
+    text = said(report)
+    assert text.startswith(
+        "diagnosis: the flags of each answer are those of its operation alone\n  the port map has [sti"
+    )
+    assert "rounding = rtz" in text
 
 
 def test_a_stale_input_is_named() -> None:

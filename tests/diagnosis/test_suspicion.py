@@ -11,7 +11,7 @@ import pytest
 from diagnosing import defect
 from played import played
 
-from softfloat_ref.diagnosis.hypotheses import Model
+from softfloat_ref.diagnosis.hypotheses import Model, expected_model
 from softfloat_ref.diagnosis.parts import explanation
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.rtl.assumptions import PortAssumptions, guessed_lines
@@ -62,9 +62,9 @@ def test_what_is_assumed_is_named_first() -> None:
     lines = said(reported(scrambled))  # type: ignore[arg-type]
     assert lines[:6] == [
         "diagnosis: 198 of 200 cases mismatch: suspect the connection of the module before its arithmetic",
-        "  the reset is rst, active low, a guess",
+        "  the reset is rst, active low (a guess)",
         "  latency = 3",
-        "  held at a constant: en = 0, a guess",
+        "  held at a constant: en = 0 (a guess)",
         "  held at a constant: mode = 2",
         '  guessed: flags = "flags" # guess: from bit 4 on',
     ]
@@ -109,7 +109,7 @@ def test_the_log_of_a_bench_says_what_is_assumed(bits: Callable, sign: str, tmp_
     ports = '[inputs]\na = "a"\nb = "b"\nen = { value = 1 }\n[outputs]\nresult = "result"\nflags = "flags"\n'
     _, log = played(VECTORS, bits, ports, tmp_path)
     report = check_results(VECTORS, log)
-    assert report.assumptions == PortAssumptions("clk", 1, False, "rst, active high", ("en = 1",))
+    assert report.assumptions == PortAssumptions("clk", 1, 1, False, "rst, active high", ("en = 1",))
     lines = said(report)
     assert lines[1].startswith(sign)
     assert "  held at a constant: en = 1" in lines
@@ -120,4 +120,36 @@ def test_a_log_without_results(tmp_path: Path) -> None:
     log.write_text("".join(f"// {note}\n" for note in ASSUMED.notes()))
     lines = said(check_results(VECTORS, log))
     assert lines[0] == "diagnosis: no result came: suspect the connection of the module"
-    assert "  the reset is rst, active low, a guess" in lines
+    assert "  the reset is rst, active low (a guess)" in lines
+
+
+@pytest.mark.parametrize(
+    ("latency", "pauses", "lanes", "late", "advice"),
+    [
+        (1, False, 1, 1, "results come 1 cycle later than the port map says: latency = 2, not 1"),
+        (3, False, 1, -2, "results come 2 cycles earlier than the port map says: latency = 1, not 3"),
+        (1, False, 2, 4, "results come 2 cycles later than the port map says: latency = 3, not 1"),
+        (1, True, 1, 1, "results come 1 cycle later than the port map says: latency = 2, not 1"),
+        (None, True, 1, 1, "out_valid comes before its result, or results need a [tag]"),
+        (None, True, 1, -1, "out_valid comes after its result, or results need a [tag]"),
+        (1, False, 2, 1, None),  # half an operation
+        (1, False, 1, -2, None),  # before its operands
+        (None, False, 1, 1, None),  # a combinational module
+    ],
+)
+def test_advice_on_the_latency(latency: int | None, pauses: bool, lanes: int, late: int, advice: str | None) -> None:
+    assumed = PortAssumptions("clk", lanes, latency, pauses)
+    assert assumed.of_shift(late) == ((advice,) if advice else ())
+    again = PortAssumptions()
+    for note in assumed.notes():
+        again = again.noted(f"// {note}")
+    assert again == assumed
+
+
+def test_inputs_that_are_held_are_named_beside_a_fault() -> None:
+    """A rounding that one of them may choose."""
+    lines = said(reported(expected_model(OperationUnit.make("mul", "fp16", policy={"rounding": "rtz"}))))
+    assert lines[0] == "diagnosis: the device rounds toward zero (truncates)"
+    assert lines[-1] == (
+        "  held at a constant by the port map: en = 0 (a guess), mode = 2; does one of them choose this?"
+    )

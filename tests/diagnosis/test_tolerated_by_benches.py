@@ -175,3 +175,5 @@ def test_bench_comparison_and_diagnosis_count_the_same(
         cause = explanation(report)
         assert cause is not None
         assert name in "\n".join(cause.lines())
+        if cause.whole and cause.whole.simplest:  # which the bench refuses
+            assert cause.whole.simplest.inputs in {line[: unit.input_width] for line, _ in report.wrong}
