@@ -29,8 +29,8 @@ class RequantizeRule:
     """Everything that "accumulator * scale + zero point" leaves open.
 
     multiplier: its format: of integers, with a shift; or of floats, the scale.
-    arithmetic: of a float scale: the product is "exact", or accumulator and product are each rounded to "fp32" or
-        "fp64".
+    arithmetic: of a float scale: the product is "exact", or accumulator, product and what is added to it are each
+        rounded to "fp32" or "fp64".
     fraction: bits of an integer multiplier below the point, so that a shift of zero divides the product by
         2^fraction.
     shift: the format of the shift. direction: of a positive shift. least_shift, most_shift: others have no result.
@@ -101,8 +101,6 @@ class RequantizeRule:
         for field in ("reduced", "left", "first_bits"):
             if getattr(self, field) != _default(field):
                 raise Error(f"{where}: {field} is for an integer multiplier, not {self.multiplier}")
-        if self.order == "inside" and self.arithmetic != "exact":
-            raise Error(f"{where}: order = inside needs arithmetic = exact")
         if self.result == "wrapped-early":
             raise Error(f"{where}: result = wrapped-early is for an integer multiplier, not {self.multiplier}")
 
@@ -244,11 +242,12 @@ RULES: Final[dict[str, RequantizeRule]] = {
             source="ONNX Runtime, MlasRequantizeOutput (mlas/lib/quantize.cpp)",
         ),
         RequantizeRule(
-            "onnx",
+            "onnx-reference",
             "fp32",
             "fp64",
             rounding="rne",
-            source="onnx 1.23.2's reference evaluator: QLinearMatMul and QLinearConv, by numpy",
+            order="inside",
+            source="onnx 1.23.2's reference evaluator: QLinearMatMul and QLinearConv, in float64",
         ),
         RequantizeRule(
             "xnnpack-fp32",

@@ -104,7 +104,7 @@ def test_scales_and_ranges() -> None:
         sums, np.array([0.5, 0.25, 0.5], np.float32), None, 10, to="u8", rule="onnxruntime", axis=1
     )
     assert found.tolist() == [[60, 0, 12], [14, 255, 8]]
-    assert sf.affine.requantize(sums, 0.5, zero_point=10, to="u8", rule="onnx", low=10, high=40).max() == 40
+    assert sf.affine.requantize(sums, 0.5, zero_point=10, to="u8", rule="onnx-reference", low=10, high=40).max() == 40
     wide = sf.affine.requantize([1 << 40, -5], 1 << 30, -16, to="i32", fmt="i48", rule="tflite-int64")
     assert (wide.dtype, wide.tolist()) == (np.int32, [1 << 23, 0])
     assert sf.affine.requantize(np.int32(7984), 1583594044, -9, rule="tflite").tolist() == 12
@@ -121,8 +121,8 @@ def test_scales_and_ranges() -> None:
         (([1], 1, 31), {}, "no result is defined: rule single takes shifts from -31 to 30"),
         (([1], 1, 0, 128), {}, "zero_point must fit i8"),
         (([1], 1), {}, "rule single needs a multiplier and a shift"),
-        (([1], 0.5, 0), {"rule": "onnx"}, "rule onnx takes a scale, without a shift"),
-        (([1], -0.5), {"rule": "onnx"}, "a scale must be a positive finite number"),
+        (([1], 0.5, 0), {"rule": "onnx-reference"}, "rule onnx-reference takes a scale, without a shift"),
+        (([1], -0.5), {"rule": "onnx-reference"}, "a scale must be a positive finite number"),
         (([[1, 2]], [1, 2, 3], 0), {"axis": 1}, "give one parameter for each of the 2 channels"),
         (([1, 2], [1, 2, 3], 0), {}, "cannot be broadcast"),
         (([1], [1, 2, 3], 0), {}, "the parameters have shape"),
