@@ -17,7 +17,7 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.requantization import RequantizeRule, get_rule
 from softfloat_ref.oracle.requantization_steps import Operands, Scaled, Shifts
 from softfloat_ref.oracle.rounding import round_shift
-from softfloat_ref.oracle.steps import Do, Function
+from softfloat_ref.oracle.steps import PLAIN, Do, Function
 
 _SAFE: Final = 62  # bits of magnitudes, with which every step fits int64
 _EXACT: Final = 53  # bits that float64 holds
@@ -66,9 +66,9 @@ def requantize(
         raise Error(f"the parameters cannot be broadcast to the accumulators, of shape {sums.shape}") from None
     if operands[0].shape != sums.shape:
         raise Error(f"the parameters have shape {operands[0].shape}, the accumulators {sums.shape}")
-    flat = Operands(*(cast(Any, x.reshape(-1)) for x in operands))
+    flat = [x.reshape(-1) for x in operands]
     try:
-        found = computed(flat, chosen, source)
+        found = computed(Operands(*cast(Any, flat)), chosen, source)
         values = np.array(list(map(_one(chosen, source), *(x.tolist() for x in flat))) if found is None else found)
     except Undefined as e:
         raise Error(f"no result is defined: {e}") from None
@@ -81,7 +81,7 @@ def _one(rule: RequantizeRule, fmt: Format) -> Callable[..., int]:
     def one(*numbers: int) -> int:
         x = Operands(*numbers)
         steps.defined(x, rule)
-        return steps.requantized(steps.PLAIN, x, rule, fmt)
+        return steps.requantized(PLAIN, x, rule, fmt)
 
     return one
 

@@ -80,7 +80,7 @@ class RequantizeSpace(ChoiceSpace[RequantizeRule]):
     words: ClassVar[Mapping[str, Mapping[str, str]]] = _WORDS
 
     @property
-    def base(self) -> RequantizeRule:  # type: ignore[override]
+    def base(self) -> RequantizeRule:
         rule: RequantizeRule = self.unit.rule
         return rule
 
