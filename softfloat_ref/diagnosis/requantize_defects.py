@@ -144,7 +144,7 @@ def _rounded_otherwise(
     """Another rounding of x / 2^bits; what is added inside it stands first in `rest`."""
     added = rest[0] if len(rest) > 1 else 0
     number = other(x + (added << bits), bits) if bits > 0 else None
-    return right(x, bits, *rest) if number is None else number  # type: ignore[no-any-return]
+    return right(x, bits, *rest) if number is None else number
 
 
 def _toward_zero(x: int, bits: int) -> int:
