@@ -7,6 +7,7 @@ RequantizeRule.
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
@@ -305,6 +306,19 @@ def get_rule(rule: str | RequantizeRule) -> RequantizeRule:
         return _named(rule)
     name, changes = assignments.parse_named(rule, "requantization rule", _FIELDS)
     return _changed(load_definition(name, "requantize_rules", define_rule), changes)
+
+
+def spelled(rule: RequantizeRule) -> str:
+    """A rule in the notation of `get_rule`: its name, or the fewest fields in which it differs from a named one."""
+    with suppress(Error):
+        if get_rule(rule.name) == rule:
+            return rule.name
+    return min((_difference(rule, named) for named in RULES.values()), key=lambda words: words.count(","))
+
+
+def _difference(rule: RequantizeRule, named: RequantizeRule) -> str:
+    fields = (f"{k}={v}" for k in _FIELDS if (v := getattr(rule, k)) != getattr(named, k))
+    return ",".join([named.name, *fields])
 
 
 def define_rule(table: object, name: str | None = None) -> RequantizeRule:
