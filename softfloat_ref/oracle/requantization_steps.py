@@ -89,14 +89,14 @@ def reduced(multiplier: int, bits: int, width: int) -> int:
 
 def fitted(x: int, width: int, how: str) -> int:
     """A number in a register. Raises Undefined where one that does not fit has no result."""
-    least, most = -1 << (width - 1), (1 << (width - 1)) - 1
-    if how == "exact" or least <= x <= most:
+    sign = 1 << (width - 1)
+    if how == "wrapped":
+        return (x & (2 * sign - 1) ^ sign) - sign
+    if how == "exact" or -sign <= x < sign:
         return x
     if how == "saturated":
-        return most if x > most else least
-    if how == "undefined":
-        raise Undefined(f"a result that does not fit {width} bits")
-    return ((x - least) & ((1 << width) - 1)) + least
+        return sign - 1 if x > 0 else -sign
+    raise Undefined(f"a result that does not fit {width} bits")
 
 
 @step("left shift", "integer")
