@@ -92,6 +92,8 @@ class RequantizeRule:
             raise Error(f"{where}: arithmetic = {self.arithmetic} is for a float multiplier, not {fmt.name}")
         if not self.shift_format.is_integer:
             raise Error(f"{where}: a shift is an integer, not {self.shift}")
+        if self.range == "shift" and self.least_shift < 1:
+            raise Error(f"{where}: range = shift needs shifts of at least 1; set least_shift")
         if self.order == "inside" and (self.first_bits or self.result == "wrapped-early"):
             raise Error(f"{where}: order = inside is for one rounding")
         if self.result == "wrapped-early" and (self.first_bits or self.rounding != "rnu"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from requantize_definition import drawn_rules
 
 import softfloat_ref as sf
 from softfloat_ref.arrays import requantize as array_requantize
@@ -148,3 +149,19 @@ def test_a_large_array_is_compiled() -> None:
             assert unit.answer([int(sums[i]) % (1 << 32)]) == (int(found[i]) % 256,)
         except Undefined:
             pytest.fail("a case without a result")
+
+
+def test_drawn_rules() -> None:
+    """Every field of rules, on random codes, where a case has a result."""
+    draw, compared = random.Random(4), 0
+    for rule in drawn_rules(9, 60):
+        unit = RequantizeUnit.make(
+            draw.choice(["i8", "u8", "i11"]), draw.choice(["i6", "u6", "i13"]), rule, clamped=True
+        )
+        cases = [[draw.getrandbits(f.width) >> draw.choice([0, 0, 2]) for f in unit.inputs] for _ in range(40)]
+        rows = np.array([line for case in cases if (line := unit.line(case)) is not None], np.uint64)
+        answers = unit.answers(rows[:, :-1]) if len(rows) else None
+        if answers is not None:
+            assert answers.tolist() == rows[:, -1:].tolist(), rule
+            compared += len(rows)
+    assert compared > 200

@@ -11,24 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from requantize_definition import halves_away, halves_up, once, saturate, tosa, twice, wrap
+from requantize_definition import ROUNDED, NoResult, by_rule, drawn_rules, halves_up, once, saturate, tosa, twice, wrap
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.requantization import RULES, RequantizeRule, define_rule, get_rule
 from softfloat_ref.oracle.rounding import Rounding, round_shift
 from softfloat_ref.units import RequantizeUnit, restored, stored
-
-ROUNDED: dict[str, Callable[[Fraction], int]] = {
-    "rne": round,
-    "rna": halves_away,
-    "rtz": int,
-    "rup": lambda x: -(-x.numerator // x.denominator),
-    "rdn": lambda x: x.numerator // x.denominator,
-    "rnu": halves_up,
-    "rhz": lambda x: -halves_up(-x) if x > 0 else halves_up(x),
-    "rto": lambda x: x.numerator // x.denominator | (x.denominator > 1),
-}
 
 
 @pytest.mark.parametrize("mode", ROUNDED)
@@ -279,6 +268,33 @@ def test_the_largest_scales() -> None:
     assert requantized(unit, 1 << 30, 1, 3) == 3
 
 
+# -- any rule ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_rules_are_the_definition(seed: int) -> None:
+    """Of any formats, with every field: in fractions, and where there is no result."""
+    draw, results = random.Random(seed), 0
+    for rule in drawn_rules(seed, 60):
+        unit = RequantizeUnit.make(
+            draw.choice(["i8", "u8", "i11"]), draw.choice(["i6", "u6", "i13"]), rule, clamped=True
+        )
+        for _ in range(60):
+            numbers = [
+                draw.randint(-f.fmt.sign_bit, f.fmt.max_code) >> draw.choice([0, 0, 2, 4]) for f in unit.inputs if f.fmt
+            ]
+            x, m, s, z, *ends = numbers
+            try:
+                if ends[0] > ends[1]:
+                    raise NoResult
+                right: int | None = by_rule(rule, rule.register(unit.accumulator), x, m, s, z, (ends[0], ends[1]))
+                results += 1
+            except NoResult:
+                right = None
+            assert requantized(unit, *numbers) == right, (rule, numbers)
+    assert results > 300
+
+
 # -- what has no result ------------------------------------------------------------------------------------------------
 
 
@@ -379,6 +395,7 @@ def test_a_rule_of_a_user(tmp_path: Path) -> None:
         ("single,shift=fp16", "a shift is an integer"),
         ("cmsis-nn-single-7,rounding=rne", "wrapped-early is for one rounding, rnu"),
         ("single,multiplier=u65", "at most 64 bits"),
+        ("single,range=shift", "range = shift needs shifts of at least 1"),
         ("tflite,", "nothing follows the comma"),
     ],
 )
