@@ -31,7 +31,7 @@ from softfloat_ref.rtl.reading import file_hash
 from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.vhdl_units import generic_values, with_netlist
-from softfloat_ref.units import Unit
+from softfloat_ref.units import Unit, options_of
 from softfloat_ref.workflow.prove import LIMIT_S
 from softfloat_ref.workflow.units import default_count
 from softfloat_ref.workflow.verification import Stage, Verification, load, save, stored_record
@@ -230,7 +230,8 @@ def _typed(wanted: Callable[[str], bool]) -> Iterator[str]:
 def _options_of(asked: Unit, words: Sequence[str], unit: Unit) -> tuple[str, ...] | None:
     """The words of a command for a unit that differs from the one that was asked for; None if options cannot say it."""
     changed: list[str] = []
-    for name in ("profile", "accumulator", "policy"):
+    options = {"accumulator": "acc", "rule": "rule" if "rule" in options_of(asked.properties()["op"]) else "profile"}
+    for name in ("profile", "accumulator", "rule", "policy"):
         ours, theirs = getattr(asked, name, None), getattr(unit, name, None)
         if ours == theirs or theirs is None:
             continue
@@ -239,7 +240,7 @@ def _options_of(asked: Unit, words: Sequence[str], unit: Unit) -> tuple[str, ...
             differing = {k: v for k, v in after.items() if v != before[k]}
             changed += [word for k, v in differing.items() for word in (option_name(k), _text(v))]
         else:
-            changed += [option_name("acc" if name == "accumulator" else name), str(theirs.name)]
+            changed += [option_name(options.get(name, name)), str(theirs.name)]
     said = (*words, *changed)
     try:
         return said if second_unit(shlex.join(said)) == unit else None

@@ -17,7 +17,7 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.requantization import RequantizeRule, get_rule
 from softfloat_ref.oracle.requantization_steps import Operands, Scaled, Shifts
 from softfloat_ref.oracle.rounding import round_shift
-from softfloat_ref.oracle.steps import Do, Function
+from softfloat_ref.oracle.steps import PLAIN, Do, Function
 
 _SAFE: Final = 62  # bits of magnitudes, with which every step fits int64
 _EXACT: Final = 53  # bits that float64 holds
@@ -66,9 +66,9 @@ def requantize(
         raise Error(f"the parameters cannot be broadcast to the accumulators, of shape {sums.shape}") from None
     if operands[0].shape != sums.shape:
         raise Error(f"the parameters have shape {operands[0].shape}, the accumulators {sums.shape}")
-    flat = Operands(*(cast(Any, x.reshape(-1)) for x in operands))
+    flat = [x.reshape(-1) for x in operands]
     try:
-        found = computed(flat, chosen, source)
+        found = computed(Operands(*cast(Any, flat)), chosen, source)
         values = np.array(list(map(_one(chosen, source), *(x.tolist() for x in flat))) if found is None else found)
     except Undefined as e:
         raise Error(f"no result is defined: {e}") from None
@@ -81,7 +81,7 @@ def _one(rule: RequantizeRule, fmt: Format) -> Callable[..., int]:
     def one(*numbers: int) -> int:
         x = Operands(*numbers)
         steps.defined(x, rule)
-        return steps.requantized(steps.PLAIN, x, rule, fmt)
+        return steps.requantized(PLAIN, x, rule, fmt)
 
     return one
 
@@ -161,7 +161,7 @@ def computed(x: Operands, rule: RequantizeRule, accumulator: Format) -> Integers
 
 def _fits(x: Operands, rule: RequantizeRule, accumulator: Format) -> bool:
     """Whether products and register fit int64; shifts are looked at when they are done."""
-    if rule.order == "inside":
+    if rule.order == "inside" and rule.arithmetic == "exact":
         return False
     fmt, width = rule.multiplier_format, rule.register(accumulator)
     if fmt.is_integer:
@@ -242,7 +242,7 @@ def _shifts(shift: Integers, rule: RequantizeRule) -> Shifts:
     return Shifts(*(cast(Any, table[:, k][inverse.reshape(-1)]) for k in range(3)))
 
 
-def _scaled(n: Integers, scale: Integers, rule: RequantizeRule) -> Scaled:
+def _scaled(n: Integers, scale: Integers, added: Any, rule: RequantizeRule) -> Scaled:
     """The accumulators times scales of at most 24 bits; in float64, whose products of these are exact."""
     fmt = rule.multiplier_format
     values = convert.decode_float64(scale.astype(np.uint64), fmt)
@@ -251,9 +251,10 @@ def _scaled(n: Integers, scale: Integers, rule: RequantizeRule) -> Scaled:
     if rule.arithmetic == "exact":
         parts, exponent = np.frexp(values)
         return Scaled(cast(Any, n * (parts * 2.0**_PARTS).astype(np.int64)), cast(Any, _PARTS - exponent))
-    product = n.astype(np.float64) * values
-    if rule.arithmetic == "fp32":
-        product = convert.through_fp32(convert.through_fp32(n.astype(np.float64)) * values)
+    in_steps = convert.through_fp32 if rule.arithmetic == "fp32" else np.asarray
+    product = in_steps(in_steps(n.astype(np.float64)) * values)
+    if rule.order == "inside":
+        product = in_steps(product + added)
     if np.isinf(product).any():
         raise OverflowError
     parts, exponent = np.frexp(product)

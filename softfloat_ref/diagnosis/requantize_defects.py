@@ -103,7 +103,7 @@ def _multipliers(unit: RequantizeUnit) -> Iterator[Hypothesis]:
     width = unit.rule.multiplier_format.width
     for bits in (n for n in _MULTIPLIER_BITS if n < width):
         text = f"ignores the low {bits} bits of the multiplier"
-        yield _product(unit, f"multiplier without {bits} low bits", text, lambda n, m, b=bits: n * (m >> b << b))  # type: ignore[misc]
+        yield _product(unit, f"multiplier without {bits} low bits", text, lambda n, m, b=bits: n * (m >> b << b))
     if unit.rule.negative != "undefined":
         text = "takes the magnitude of the multiplier"
         yield _product(unit, "multiplier without sign", text, lambda n, m: n * abs(m))
@@ -117,17 +117,16 @@ def _products(unit: RequantizeUnit) -> Iterator[Hypothesis]:
     width = unit.accumulator.width + unit.rule.multiplier_format.width
     for bits in (n for n in _PRODUCT_BITS if n < width):
         wraps = partial(fitted, width=bits, how="wrapped")
-        yield _product(
-            unit, f"product of {bits} bits", f"keeps {bits} bits of the product", lambda n, m, w=wraps: w(n * m)
-        )  # type: ignore[misc]
+        text = f"keeps {bits} bits of the product"
+        yield _product(unit, f"product of {bits} bits", text, lambda n, m, w=wraps: w(n * m))
     text = "multiplies magnitudes, and loses the sign of the accumulator"
     yield _product(unit, "sign lost", text, lambda n, m: abs(n) * m)
 
 
 def _roundings(unit: RequantizeUnit) -> Iterator[Hypothesis]:
     """Roundings that no mode describes. Modes are choices of the rule."""
-    steps = [("first", first_rounded)] if unit.rule.first_bits else []
-    for name, step in (*steps, ("last", last_rounded)):
+    steps: dict[str, Function] = {"first": first_rounded} if unit.rule.first_bits else {}
+    for name, step in {**steps, "last": last_rounded}.items():
         which = f"in the {name} rounding" if unit.rule.first_bits else "to round"
         for key, text, other in (
             ("toward zero after adding half", f"adds half {which}, and then drops bits toward zero", _toward_zero),
@@ -145,7 +144,7 @@ def _rounded_otherwise(
     """Another rounding of x / 2^bits; what is added inside it stands first in `rest`."""
     added = rest[0] if len(rest) > 1 else 0
     number = other(x + (added << bits), bits) if bits > 0 else None
-    return right(x, bits, *rest) if number is None else number  # type: ignore[no-any-return]
+    return right(x, bits, *rest) if number is None else number
 
 
 def _toward_zero(x: int, bits: int) -> int:

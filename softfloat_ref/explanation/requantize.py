@@ -13,7 +13,7 @@ from softfloat_ref.explanation.scalar import Rows, describe, value_text
 from softfloat_ref.explanation.steps import alternatives, steps
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.requantization import CHOICES, RULES, RequantizeRule, get_rule
+from softfloat_ref.oracle.requantization import CHOICES, RULES, RequantizeRule, get_rule, spelled
 from softfloat_ref.oracle.requantization_steps import (
     early_register,
     first_rounded,
@@ -52,7 +52,7 @@ def _steps(unit: RequantizeUnit, inputs: Sequence[int]) -> Rows:
         if f.fmt
     ]
     rows += [("constants", unit.fixed)] if unit.fixed else []
-    return [*rows, ("rule", rule_text(unit.rule)), *_rows(unit.rule, run), ("result", integer_text(code, unit.out))]
+    return [*rows, ("rule", spelled(unit.rule)), *_rows(unit.rule, run), ("result", integer_text(code, unit.out))]
 
 
 def _rows(rule: RequantizeRule, run: Traced) -> Iterator[tuple[str, str]]:
@@ -157,18 +157,3 @@ def _gives(unit: RequantizeUnit, change: Change, inputs: Sequence[int], got: Seq
 def changed_rule(rule: RequantizeRule, change: Change) -> RequantizeRule:
     """A rule with other choices. Raises Error."""
     return rule.replace(**{k: int(v) if k == "first_bits" else v for k, v in change.items()})
-
-
-def rule_text(rule: RequantizeRule) -> str:
-    """A rule in the notation of `get_rule`: its name, or the fields in which it differs from the nearest named one."""
-    with suppress(Error):
-        if get_rule(rule.name) == rule:
-            return rule.name
-    texts = (_difference(rule, named) for named in RULES.values())
-    return min(texts, key=lambda words: words.count(","))
-
-
-def _difference(rule: RequantizeRule, named: RequantizeRule) -> str:
-    own, theirs = rule.to_dict(), named.to_dict()
-    fields = (k for k in own if k not in ("name", "source") and own[k] != theirs[k])
-    return ",".join([named.name, *(f"{k}={own[k]}" for k in fields)])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from softfloat_ref.symbolic.build import extract, make, zext
+from softfloat_ref.symbolic.build import make, zext
 from softfloat_ref.symbolic.circuit import Circuit
-from softfloat_ref.symbolic.terms import Term, subterms
+from softfloat_ref.symbolic.terms import Term, shared_term, subterms
 
 _OPERATORS: Final = {"shl": "sll", "lshr": "srl", "ashr": "sra", "extract": "slice", "zext": "uext", "sext": "sext"}
 _SHIFTS: Final = ("shl", "lshr", "ashr")
@@ -72,4 +72,5 @@ def even_shift(t: Term) -> Term:
     a, by = t.args
     width = max(t.width, by.width)
     a = make("sext" if t.op == "ashr" else "zext", width, a)
-    return extract(make(t.op, width, a, zext(by, width)), t.width - 1, 0)
+    shifted = shared_term(t.op, width, (a, zext(by, width)))  # not simplified: that would undo it
+    return shifted if width == t.width else shared_term("extract", t.width, (shifted,), (t.width - 1, 0))

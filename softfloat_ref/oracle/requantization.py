@@ -7,6 +7,7 @@ RequantizeRule.
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
@@ -29,8 +30,8 @@ class RequantizeRule:
     """Everything that "accumulator * scale + zero point" leaves open.
 
     multiplier: its format: of integers, with a shift; or of floats, the scale.
-    arithmetic: of a float scale: the product is "exact", or accumulator and product are each rounded to "fp32" or
-        "fp64".
+    arithmetic: of a float scale: the product is "exact", or accumulator, product and what is added to it are each
+        rounded to "fp32" or "fp64".
     fraction: bits of an integer multiplier below the point, so that a shift of zero divides the product by
         2^fraction.
     shift: the format of the shift. direction: of a positive shift. least_shift, most_shift: others have no result.
@@ -91,6 +92,8 @@ class RequantizeRule:
             raise Error(f"{where}: arithmetic = {self.arithmetic} is for a float multiplier, not {fmt.name}")
         if not self.shift_format.is_integer:
             raise Error(f"{where}: a shift is an integer, not {self.shift}")
+        if self.range == "shift" and self.least_shift < 1:
+            raise Error(f"{where}: range = shift needs shifts of at least 1; set least_shift")
         if self.order == "inside" and (self.first_bits or self.result == "wrapped-early"):
             raise Error(f"{where}: order = inside is for one rounding")
         if self.result == "wrapped-early" and (self.first_bits or self.rounding != "rnu"):
@@ -101,8 +104,6 @@ class RequantizeRule:
         for field in ("reduced", "left", "first_bits"):
             if getattr(self, field) != _default(field):
                 raise Error(f"{where}: {field} is for an integer multiplier, not {self.multiplier}")
-        if self.order == "inside" and self.arithmetic != "exact":
-            raise Error(f"{where}: order = inside needs arithmetic = exact")
         if self.result == "wrapped-early":
             raise Error(f"{where}: result = wrapped-early is for an integer multiplier, not {self.multiplier}")
 
@@ -244,11 +245,12 @@ RULES: Final[dict[str, RequantizeRule]] = {
             source="ONNX Runtime, MlasRequantizeOutput (mlas/lib/quantize.cpp)",
         ),
         RequantizeRule(
-            "onnx",
+            "onnx-reference",
             "fp32",
             "fp64",
             rounding="rne",
-            source="onnx 1.23.2's reference evaluator: QLinearMatMul and QLinearConv, by numpy",
+            order="inside",
+            source="onnx 1.23.2's reference evaluator: QLinearMatMul and QLinearConv, in float64",
         ),
         RequantizeRule(
             "xnnpack-fp32",
@@ -306,6 +308,19 @@ def get_rule(rule: str | RequantizeRule) -> RequantizeRule:
         return _named(rule)
     name, changes = assignments.parse_named(rule, "requantization rule", _FIELDS)
     return _changed(load_definition(name, "requantize_rules", define_rule), changes)
+
+
+def spelled(rule: RequantizeRule) -> str:
+    """A rule in the notation of `get_rule`: its name, or the fewest fields in which it differs from a named one."""
+    with suppress(Error):
+        if get_rule(rule.name) == rule:
+            return rule.name
+    return min((_difference(rule, named) for named in RULES.values()), key=lambda words: words.count(","))
+
+
+def _difference(rule: RequantizeRule, named: RequantizeRule) -> str:
+    fields = (f"{k}={v}" for k in _FIELDS if (v := getattr(rule, k)) != getattr(named, k))
+    return ",".join([named.name, *fields])
 
 
 def define_rule(table: object, name: str | None = None) -> RequantizeRule:

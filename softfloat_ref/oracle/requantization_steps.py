@@ -89,14 +89,14 @@ def reduced(multiplier: int, bits: int, width: int) -> int:
 
 def fitted(x: int, width: int, how: str) -> int:
     """A number in a register. Raises Undefined where one that does not fit has no result."""
-    least, most = -1 << (width - 1), (1 << (width - 1)) - 1
-    if how == "exact" or least <= x <= most:
+    sign = 1 << (width - 1)
+    if how == "wrapped":
+        return (x & (2 * sign - 1) ^ sign) - sign
+    if how == "exact" or -sign <= x < sign:
         return x
     if how == "saturated":
-        return most if x > most else least
-    if how == "undefined":
-        raise Undefined(f"a result that does not fit {width} bits")
-    return ((x - least) & ((1 << width) - 1)) + least
+        return sign - 1 if x > 0 else -sign
+    raise Undefined(f"a result that does not fit {width} bits")
 
 
 @step("left shift", "integer")
@@ -156,7 +156,7 @@ def held(x: int, low: int, high: int) -> int:
     return min(max(x, low), high)
 
 
-def scaled_in_steps(do: Do, n: int, scale_code: int, rule: RequantizeRule) -> Scaled:
+def scaled_in_steps(do: Do, n: int, scale_code: int, added: int, rule: RequantizeRule) -> Scaled:
     """`scaled`, step by step."""
     fmt = rule.multiplier_format
     scale = do.at("scale")(read, scale_code, decoder(fmt), fmt)
@@ -164,12 +164,18 @@ def scaled_in_steps(do: Do, n: int, scale_code: int, rule: RequantizeRule) -> Sc
         raise Undefined("a scale must be a positive finite number")
     if rule.arithmetic == "exact":
         return Scaled(do(multiplied, n, scale.significand), -scale.exponent)
-    number = exact.finite(int(n < 0), abs(n), 0) if n else exact.zero(0)
     fmt = get_format(rule.arithmetic)
-    y = _in_float(do.at("product"), exact.multiply(_in_float(do.at("accumulator"), number, fmt), scale), fmt)
+    y = _in_float(do.at("product"), exact.multiply(_in_float(do.at("accumulator"), _number(n), fmt), scale), fmt)
+    if rule.order == "inside" and y.kind == FINITE:
+        y = _in_float(do.at("sum"), exact.add(y, _number(added)), fmt)
     if y.kind != FINITE:  # beyond every integer
         y = exact.finite(y.sign, 1, fmt.emax + 1)
     return Scaled(-y.significand if y.sign else y.significand, -y.exponent)
+
+
+def _number(n: int) -> Value:
+    """An integer."""
+    return exact.finite(int(n < 0), abs(n), 0) if n else exact.zero(0)
 
 
 def _in_float(do: Do, x: Value, fmt: Format) -> Value:
@@ -178,9 +184,9 @@ def _in_float(do: Do, x: Value, fmt: Format) -> Value:
 
 
 @step("scaled", "scaled", scaled_in_steps, [read, multiplied, rounded])
-def scaled(n: int, scale_code: int, rule: RequantizeRule) -> Scaled:
-    """The accumulator times a scale."""
-    return scaled_in_steps(PLAIN, n, scale_code, rule)
+def scaled(n: int, scale_code: int, added: int, rule: RequantizeRule) -> Scaled:
+    """The accumulator times a scale; with what is added, if that is done in floats."""
+    return scaled_in_steps(PLAIN, n, scale_code, added, rule)
 
 
 # -- the computation ---------------------------------------------------------------------------------------------------
@@ -193,8 +199,8 @@ def requantized(do: Do, x: Operands, rule: RequantizeRule, accumulator: Format) 
     if rule.has_shift:
         number = _by_integer(do, x, rule, width, added)
     else:
-        y = do(scaled, x.accumulator, x.multiplier, rule)
-        number = do(last_rounded, y.n, y.bits, added, rule.mode())
+        y = do(scaled, x.accumulator, x.multiplier, added, rule)
+        number = do(last_rounded, y.n, y.bits, added if rule.arithmetic == "exact" else 0, rule.mode())
     if rule.result != "wrapped-early":
         number = do(in_register, number, width, rule.result)
     return do(held, do(with_zero_point, number, after, width, rule.sum), x.low, x.high)

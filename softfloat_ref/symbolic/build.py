@@ -88,6 +88,8 @@ def _sub(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
         return const(0, width)
     if a.is_const and a.value == 0:
         return make("neg", width, b)
+    if a.op == "xor" and a.args[1] is b and b.value == 1 << (width - 1):  # a sign bit that is extended
+        return a.args[0]
     return a if b.is_const and b.value == 0 else None
 
 
@@ -152,13 +154,15 @@ def _slt(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
     return FALSE if args[0] is args[1] else None
 
 
-def _shift(by_constant: Callable[[Term, int], Term]) -> _Rule:
+def _shift(op: Op, by_constant: Callable[[Term, int], Term]) -> _Rule:
     """The rule of a shift that brings in zeros. by_constant: a term shifted by fewer bits than it has."""
 
     def rule(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
         a, by = args
         if (a.is_const and a.value == 0) or (by.is_const and by.value == 0):
             return a
+        if by.op == "zext":
+            return make(op, width, a, by.args[0])
         if not by.is_const:
             return None
         return by_constant(a, by.value) if by.value < width else const(0, width)
@@ -201,6 +205,10 @@ def _extract(width: int, args: tuple[Term, ...], value: tuple[int, int]) -> Term
         return a
     if a.op == "extract":
         return extract(a.args[0], high + a.value[1], low + a.value[1])
+    if a.op == "sext" and high < a.args[0].width:
+        return extract(a.args[0], high, low)
+    if a.op == "shl" and low == 0:
+        return make("shl", width, extract(a.args[0], high, 0), a.args[1])
     if a.op == "zext":
         inner = a.args[0]
         if low >= inner.width:
@@ -244,8 +252,8 @@ _RULES: Final[dict[str, _Rule]] = {
     "eq": _eq,
     "ult": _ult,
     "slt": _slt,
-    "shl": _shift(_up),
-    "lshr": _shift(_down),
+    "shl": _shift("shl", _up),
+    "lshr": _shift("lshr", _down),
     "ite": _ite,
     "extract": _extract,
     "zext": _zext,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from softfloat_ref.explanation.requantize import integer_text, rule_text
+from softfloat_ref.explanation.requantize import integer_text
 from softfloat_ref.explanation.steps import alternatives
+from softfloat_ref.oracle.requantization import spelled
 from softfloat_ref.testing.compare import Answer, code_texts
 from softfloat_ref.testing.views import MismatchView, register
 from softfloat_ref.units import RequantizeUnit
@@ -23,7 +24,7 @@ class RequantizeView(MismatchView):
     def command(self, inputs: Sequence[int], got: Answer) -> str:
         unit = self.unit
         words = [f"softfloat-ref explain {unit.op} --fmt {unit.accumulator.name} --out {unit.out.name}"]
-        words += [f"--rule {rule_text(unit.rule)}", *([f"--fixed {unit.fixed}"] if unit.fixed else [])]
+        words += [f"--rule {spelled(unit.rule)}", *([f"--fixed {unit.fixed}"] if unit.fixed else [])]
         return " ".join(
             [*words, *["--clamped"] * unit.clamped, *code_texts(unit.inputs, inputs), f"--got {got.result:x}"]
         )

@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decode, encode
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import parse_number, writer
-from softfloat_ref.oracle.requantization import MOST_BITS, RequantizeRule, get_rule
+from softfloat_ref.oracle.requantization import MOST_BITS, RequantizeRule, get_rule, spelled
 from softfloat_ref.oracle.requantization_steps import Operands, defined, operand_value, requantized
 from softfloat_ref.oracle.steps import PLAIN, Do
 from softfloat_ref.units.unit import Field, SteppedUnit, file_name, operand, result
@@ -65,11 +65,12 @@ class RequantizeUnit(SteppedUnit):
         """A device that follows another rule, for the operands that have a result by the unit's own; where the rule has
         no result, its numbers are exact. Raises Error if the rule has other operands."""
         own = self.rule
-        if rule.multiplier != own.multiplier or rule.shift_format.width != own.shift_format.width:
+        if (rule.multiplier, rule.shift) != (own.multiplier, own.shift):
             raise Error(f"rule {rule.name} has other operands than rule {own.name}")
         kept = {k: getattr(own, k) for k in _DOMAIN}
         exact = {k: "exact" for k in ("result", "sum") if getattr(rule, k) == "undefined"}
-        return replace(self, rule=rule.replace(**kept, **exact))
+        device = rule.replace(**kept, **exact)
+        return replace(self, rule=device.replace(name=spelled(device)))
 
     @cached_property
     def name(self) -> str:

@@ -5,6 +5,7 @@ The commands that install (the `sh` blocks of README.md and CONTRIBUTING.md) are
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import importlib
 import importlib.util
@@ -227,6 +228,22 @@ def test_accumulator_table_is_the_code() -> None:
     lines = [line for line in lines if line.startswith("| `") and line.count("|") == 7]
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     assert rows == [[f"`{a.name}`", *summary(a), a.status, a.source] for a in ACCUMULATORS.values()]
+
+
+def test_requantization_tables_are_the_code() -> None:
+    """Every rule has a row, and every field one with its values in two rules."""
+    rows = [line.strip("|").split("|") for line in (TOP / "docs" / "requantize.md").read_text().splitlines()]
+    cells = [[cell.strip() for cell in row] for row in rows if len(row) == 4 and "`" in row[0]]
+    named = [name for row in cells for name in re.findall(r"`([\w-]+)`", row[0])]
+    fields = [f.name for f in dataclasses.fields(requantization.RequantizeRule) if f.name not in ("name", "source")]
+    assert {*named} == {*requantization.RULES, *fields}
+    for row in (row for row in cells if row[0].strip("`") not in requantization.RULES):
+        names = re.findall(r"`(\w+)`", row[0])
+        if not {*names} <= {*fields}:
+            continue
+        for rule, shown in zip(("single", "tflite"), row[2:], strict=True):
+            own = requantization.RULES[rule].to_dict()
+            assert shown == ", ".join(str(own[name]) for name in names), (rule, names)
 
 
 def test_function_table_is_the_code() -> None:

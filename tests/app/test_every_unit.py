@@ -88,7 +88,7 @@ REQUESTED: Final = [
     Asked("dequantize --fmt fp4_e2m1@e8m0/2"),
     Asked("dequantize --fmt qint8"),
     Asked("requantize --fmt i32 --rule tflite", {"rule": "tflite"}),
-    Asked("requantize --fmt i16 --out u4 --rule onnx --clamped", {"rule": "onnx", "clamped": True}),
+    Asked("requantize --fmt i16 --out u4 --rule onnx-reference --clamped", {"rule": "onnx-reference", "clamped": True}),
     Asked("requantize --fmt i20 --fixed zero_point=3", {"fixed": "zero_point=3"}),
     Asked("dot --fmt fp8_e4m3 --k 2", {"k": 2}),
     Asked("dot --fmt fp8_e4m3@e8m0/2 --steps", {"steps": True}),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from requantize_definition import drawn_rules
 
 import softfloat_ref as sf
 from softfloat_ref.arrays import requantize as array_requantize
@@ -104,7 +105,7 @@ def test_scales_and_ranges() -> None:
         sums, np.array([0.5, 0.25, 0.5], np.float32), None, 10, to="u8", rule="onnxruntime", axis=1
     )
     assert found.tolist() == [[60, 0, 12], [14, 255, 8]]
-    assert sf.affine.requantize(sums, 0.5, zero_point=10, to="u8", rule="onnx", low=10, high=40).max() == 40
+    assert sf.affine.requantize(sums, 0.5, zero_point=10, to="u8", rule="onnx-reference", low=10, high=40).max() == 40
     wide = sf.affine.requantize([1 << 40, -5], 1 << 30, -16, to="i32", fmt="i48", rule="tflite-int64")
     assert (wide.dtype, wide.tolist()) == (np.int32, [1 << 23, 0])
     assert sf.affine.requantize(np.int32(7984), 1583594044, -9, rule="tflite").tolist() == 12
@@ -121,8 +122,8 @@ def test_scales_and_ranges() -> None:
         (([1], 1, 31), {}, "no result is defined: rule single takes shifts from -31 to 30"),
         (([1], 1, 0, 128), {}, "zero_point must fit i8"),
         (([1], 1), {}, "rule single needs a multiplier and a shift"),
-        (([1], 0.5, 0), {"rule": "onnx"}, "rule onnx takes a scale, without a shift"),
-        (([1], -0.5), {"rule": "onnx"}, "a scale must be a positive finite number"),
+        (([1], 0.5, 0), {"rule": "onnx-reference"}, "rule onnx-reference takes a scale, without a shift"),
+        (([1], -0.5), {"rule": "onnx-reference"}, "a scale must be a positive finite number"),
         (([[1, 2]], [1, 2, 3], 0), {"axis": 1}, "give one parameter for each of the 2 channels"),
         (([1, 2], [1, 2, 3], 0), {}, "cannot be broadcast"),
         (([1], [1, 2, 3], 0), {}, "the parameters have shape"),
@@ -148,3 +149,19 @@ def test_a_large_array_is_compiled() -> None:
             assert unit.answer([int(sums[i]) % (1 << 32)]) == (int(found[i]) % 256,)
         except Undefined:
             pytest.fail("a case without a result")
+
+
+def test_drawn_rules() -> None:
+    """Every field of rules, on random codes, where a case has a result."""
+    draw, compared = random.Random(4), 0
+    for rule in drawn_rules(9, 60):
+        unit = RequantizeUnit.make(
+            draw.choice(["i8", "u8", "i11"]), draw.choice(["i6", "u6", "i13"]), rule, clamped=True
+        )
+        cases = [[draw.getrandbits(f.width) >> draw.choice([0, 0, 2]) for f in unit.inputs] for _ in range(40)]
+        rows = np.array([line for case in cases if (line := unit.line(case)) is not None], np.uint64)
+        answers = unit.answers(rows[:, :-1]) if len(rows) else None
+        if answers is not None:
+            assert answers.tolist() == rows[:, -1:].tolist(), rule
+            compared += len(rows)
+    assert compared > 200

@@ -36,7 +36,7 @@ def ruled(vectors: VectorSet, rule: str) -> Model:
         (TFLITE, "tflite,first=rdn", "first = rdn"),
         (TFLITE, "tflite,left=saturated", "left = saturated"),
         (CLAMPED, "tosa-double", "rule tosa-double"),
-        (SCALED, "onnx", "rule onnx"),
+        (SCALED, "onnx-reference", "rule onnx-reference"),
         (SCALED, "onnxruntime,rounding=rna", "rounding = rna"),
         (SCALED, "xnnpack-rndnu", "rule xnnpack-rndnu"),
     ],

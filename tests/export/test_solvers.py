@@ -28,7 +28,7 @@ def test_btor2_of_random_circuits() -> None:
 
 @pytest.mark.full
 def test_btor2_of_units() -> None:
-    for name in ("convert", "dot", "mixed"):
+    for name in ("convert", "dot", "mixed", "requantize"):
         text = btor2_text([export_circuit(SETS[name].unit)])
         for inputs, outputs in cases(SETS[name], 100):
             assert evaluated(text, inputs) == outputs

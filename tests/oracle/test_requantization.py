@@ -11,24 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from requantize_definition import halves_away, halves_up, once, saturate, tosa, twice, wrap
+from requantize_definition import ROUNDED, NoResult, by_rule, drawn_rules, halves_up, once, saturate, tosa, twice, wrap
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.requantization import RULES, RequantizeRule, define_rule, get_rule
 from softfloat_ref.oracle.rounding import Rounding, round_shift
 from softfloat_ref.units import RequantizeUnit, restored, stored
-
-ROUNDED: dict[str, Callable[[Fraction], int]] = {
-    "rne": round,
-    "rna": halves_away,
-    "rtz": int,
-    "rup": lambda x: -(-x.numerator // x.denominator),
-    "rdn": lambda x: x.numerator // x.denominator,
-    "rnu": halves_up,
-    "rhz": lambda x: -halves_up(-x) if x > 0 else halves_up(x),
-    "rto": lambda x: x.numerator // x.denominator | (x.denominator > 1),
-}
 
 
 @pytest.mark.parametrize("mode", ROUNDED)
@@ -240,13 +229,13 @@ def test_results_of_the_libraries(name: str, x: int, m: int, s: int, right: int)
 
 
 def test_every_rule_of_a_library_has_such_a_result() -> None:
-    assert {row[0] for row in MADE_ELSEWHERE} == RULES.keys() - {"single", "onnx", "onnxruntime"}
+    assert {row[0] for row in MADE_ELSEWHERE} == RULES.keys() - {"single", "onnx-reference", "onnxruntime"}
 
 
 # -- scales ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["onnxruntime", "onnx", "xnnpack-rndnu"])
+@pytest.mark.parametrize("name", ["onnxruntime", "onnx-reference", "xnnpack-rndnu"])
 def test_scales_are_the_definition(name: str) -> None:
     """numpy's float32 and float64 products; and the exact product, rounded once, halves up."""
     np = pytest.importorskip("numpy")
@@ -256,8 +245,8 @@ def test_scales_are_the_definition(name: str) -> None:
         power = 2.0 ** draw.randint(-30, -2)
         scale = np.float32(power * draw.choice([1, 1.5, 1 + draw.random()]))
         z = draw.randint(-128, 127)
-        if name == "onnx":
-            q = int(np.rint(np.float64(x) * np.float64(scale)))
+        if name == "onnx-reference":
+            q = int(np.rint(np.float64(x) * np.float64(scale) + z)) - z
         elif name == "onnxruntime":
             q = int(np.rint(np.float32(x) * scale))
         else:
@@ -277,6 +266,33 @@ def test_the_largest_scales() -> None:
     assert requantized(unit, -1 << 31, 0x7F7FFFFF, 3) == -128
     assert requantized(unit, 0, 0x7F7FFFFF, 3) == 3
     assert requantized(unit, 1 << 30, 1, 3) == 3
+
+
+# -- any rule ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drawn_rules_are_the_definition(seed: int) -> None:
+    """Of any formats, with every field: in fractions, and where there is no result."""
+    draw, results = random.Random(seed), 0
+    for rule in drawn_rules(seed, 60):
+        unit = RequantizeUnit.make(
+            draw.choice(["i8", "u8", "i11"]), draw.choice(["i6", "u6", "i13"]), rule, clamped=True
+        )
+        for _ in range(60):
+            numbers = [
+                draw.randint(-f.fmt.sign_bit, f.fmt.max_code) >> draw.choice([0, 0, 2, 4]) for f in unit.inputs if f.fmt
+            ]
+            x, m, s, z, *ends = numbers
+            try:
+                if ends[0] > ends[1]:
+                    raise NoResult
+                right: int | None = by_rule(rule, rule.register(unit.accumulator), x, m, s, z, (ends[0], ends[1]))
+                results += 1
+            except NoResult:
+                right = None
+            assert requantized(unit, *numbers) == right, (rule, numbers)
+    assert results > 300
 
 
 # -- what has no result ------------------------------------------------------------------------------------------------
@@ -312,6 +328,13 @@ def test_the_zero_point_inside_the_rounding() -> None:
         unit = RequantizeUnit.make("i32", "i8", f"single,rounding=rne,order={order}")
         assert requantized(unit, *numbers, 5) == right
         assert requantized(unit, 5, 1 << 30, 3, 5) == 25
+
+
+def test_halves_and_zero_points_in_onnx() -> None:
+    """ONNX Runtime rounds and then adds; the reference evaluator of onnx adds first."""
+    for name, right in (("onnxruntime", [1, 1, 2, 3, 3]), ("onnx-reference", [1, 2, 2, 2, 3])):
+        unit = RequantizeUnit.make("i32", "u8", name)
+        assert [requantized(unit, x, 0x3F000000, 1) for x in range(5)] == right
 
 
 def test_an_activation_range() -> None:
@@ -366,13 +389,13 @@ def test_a_rule_of_a_user(tmp_path: Path) -> None:
         ("tflite,fraction=99", "fraction = 99; it must be from 0 to 64"),
         ("tflite,rounding=sr", "unknown rounding"),
         ("tflite,multiplier=fp32", "left is for an integer multiplier, not fp32"),
-        ("onnx,reduced=3", "reduced is for an integer multiplier"),
-        ("onnx,order=inside", "order = inside needs arithmetic = exact"),
+        ("onnxruntime,reduced=3", "reduced is for an integer multiplier"),
         ("tflite,order=inside", "order = inside is for one rounding"),
         ("single,arithmetic=fp32", "arithmetic = fp32 is for a float multiplier"),
         ("single,shift=fp16", "a shift is an integer"),
         ("cmsis-nn-single-7,rounding=rne", "wrapped-early is for one rounding, rnu"),
         ("single,multiplier=u65", "at most 64 bits"),
+        ("single,range=shift", "range = shift needs shifts of at least 1"),
         ("tflite,", "nothing follows the comma"),
     ],
 )

@@ -40,6 +40,16 @@ def test_it_is_proved(multiplier: int, shift: int) -> None:
     assert proof(multiplier, shift).verdict == "proved"
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("defect", [0, 4])
+def test_every_multiplier_and_shift(defect: int) -> None:
+    table: dict[str, Any] = read_toml(str(CIRCUIT / "ports.toml"))
+    table["inputs"]["defect"]["value"] = defect
+    unit = RequantizeUnit.make("i32", "i8", "tflite")
+    rtl = read_rtl(unit, parse_ports(table), read_sources([CIRCUIT / "requantize.sv"]))
+    assert prove(Question(unit, rtl), "auto", Tactics(120)).verdict == ("counterexample" if defect else "proved")
+
+
 def test_every_planted_bug_is_listed() -> None:
     header = (CIRCUIT / "requantize.sv").read_text().partition("\nmodule")[0]
     listed = [line.split()[1] for line in header.splitlines() if line.startswith("//   ")]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from exports import SETS
 from exports import cases as lines_of
+from requantize_definition import drawn_rules
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.golden.sets import VectorSet
@@ -268,6 +269,11 @@ def test_cases_of_a_dot_product_are_read_right() -> None:
 def test_requantizers_are_read(name: str) -> None:
     fmt = "i48" if REQUANTIZE_RULES[name].accumulator_bits == 48 else "i32"
     check(make_unit("requantize", fmt, rule=name, clamped=name == "tosa"), 300)
+
+
+def test_drawn_requantizers_are_read() -> None:
+    for n, rule in enumerate(drawn_rules(5, 25)):
+        check(make_unit("requantize", ("i8", "u8", "i11")[n % 3], ("i6", "u6", "i13")[n // 3 % 3], rule=rule), 20)
 
 
 def test_matrix_products_and_conversions_of_blocks_are_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from itertools import pairwise
 
@@ -106,3 +107,25 @@ def test_equal_terms_are_one_object() -> None:
     x, y = var("x", 8), var("y", 8)
     assert make("add", 8, x, y) is make("add", 8, y, x)
     assert make("sub", 8, x, y) is not make("sub", 8, y, x)
+
+
+def test_extensions_and_shifts_are_the_same_by_another_way() -> None:
+    """A sign that is flipped and subtracted; low bits of what is shifted or extended; amounts with zeros above."""
+    x, by = var("x", 8), var("by", 6)
+    sign = const(0x80, 8)
+    pairs = [
+        (make("sub", 8, make("xor", 8, x, sign), sign), x),
+        (extract(make("sext", 20, x), 6, 2), extract(x, 6, 2)),
+        (extract(make("shl", 20, make("zext", 20, x), by), 4, 0), make("shl", 5, extract(x, 4, 0), by)),
+        (make("shl", 8, x, make("zext", 12, by)), make("shl", 8, x, by)),
+        (make("lshr", 8, x, make("zext", 12, by)), make("lshr", 8, x, by)),
+    ]
+    other = make("sub", 8, make("xor", 8, x, const(0x40, 8)), const(0x40, 8))
+    assert other.op == "sub"
+    for made, simple in pairs:
+        assert made is simple
+    for value, amount in itertools.product(range(0, 256, 5), range(64)):
+        signed = value - (value >> 7 << 8)
+        right = [value, signed >> 2 & 31, value << amount & 31, value << amount & 255, value >> amount]
+        assert evaluator([made for made, _ in pairs])({"x": value, "by": amount}) == right
+        assert evaluator([other])({"x": value}) == [(value ^ 0x40) - 0x40 & 255]

@@ -11,9 +11,12 @@ from command import here, ok, run
 from requantize_definition import once, twice, wrap
 
 import softfloat_ref as sf
+from softfloat_ref.app.verify import _options_of as options_of_changed
+from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.engine.measure import set_report
 from softfloat_ref.golden.sets import of_unit
 from softfloat_ref.golden.verify import verify
+from softfloat_ref.oracle.requantization import get_rule
 from softfloat_ref.units import RequantizeUnit
 
 UNIT = ("--fmt", "i32", "--rule", "tflite")
@@ -132,3 +135,17 @@ def test_a_definition_in_fractions_of_one_rounding() -> None:
     unit = RequantizeUnit.make("i32", "i8", "tflite-single", "zero_point=0")
     for x, m, s, q in of_unit(unit, 300, seed=2).lines():
         assert q == min(max(once(wrap(x, 32), m, wrap(s, 6), 31), -128), 127) & 0xFF
+
+
+@pytest.mark.parametrize("rule", ["tflite,first=rdn", "tflite-single", "cmsis-nn", "single,order=inside"])
+def test_a_device_by_another_rule_can_be_typed(rule: str) -> None:
+    """Where its rule has no result, it gives exact numbers; commands name it."""
+    unit = RequantizeUnit.make("i32", "i8", "tflite", "shift=-9")
+    device = unit.under(get_rule(rule))
+    assert device.fields == unit.fields
+    assert get_rule(device.rule.name) == device.rule
+    words = ("requantize", "--fmt", "i32", "--rule", "tflite", "--fixed", "shift=-9")
+    typed = options_of_changed(unit, words, device)
+    assert typed == (*words, "--rule", device.rule.name)
+    with pytest.raises(Error, match="has other operands than rule tflite"):
+        unit.under(get_rule("onnxruntime"))

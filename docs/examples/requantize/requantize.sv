@@ -28,8 +28,8 @@ module requantize (
   logic signed [ 7:0] lowest;
 
   always_comb begin
-    left    = shift > 0 && defect != 7 ? shift[4:0] : 5'd0;
-    right   = shift > 0 ? 5'd0 : 5'(-shift);
+    left    = shift < 0 || defect == 7 ? 5'd0 : shift[4:0];
+    right   = shift < 0 ? 5'(-shift) : 5'd0;
     shifted = accumulator <<< left;
     product = 64'(shifted) * 64'(multiplier);
 

@@ -32,6 +32,7 @@ _FIELDS: Final = (
     "order",
 )
 _FIRST_BITS: Final = (0, 15, 31)  # that are tried
+_SHIFT_INVARIANT: Final = ("rup", "rdn", "rnu")  # adding an integer before the rounding is the same as after it
 _UNDEFINED: Final = "undefined"
 _WORDS: Final[dict[str, dict[str, str]]] = {
     "arithmetic": {
@@ -80,7 +81,7 @@ class RequantizeSpace(ChoiceSpace[RequantizeRule]):
     words: ClassVar[Mapping[str, Mapping[str, str]]] = _WORDS
 
     @property
-    def base(self) -> RequantizeRule:  # type: ignore[override]
+    def base(self) -> RequantizeRule:
         rule: RequantizeRule = self.unit.rule
         return rule
 
@@ -111,6 +112,8 @@ class RequantizeSpace(ChoiceSpace[RequantizeRule]):
         """Its fields, without those that others make irrelevant."""
         two = (point.first, point.high) if point.first_bits else ()
         own = {k: getattr(point, k) for k in _FIELDS if k not in ("first", "high")}
+        if point.rounding in _SHIFT_INVARIANT and point.result == "exact":
+            own["order"] = ""
         return (*own.values(), *two, point.shift, point.register(self.unit.accumulator))
 
     def defects_of(self, unit: RequantizeUnit) -> Iterator[Hypothesis]:
