@@ -143,10 +143,9 @@ class VhdlUnit:
         path = folder / "responses.txt"
         responses = read_text(path, limits.SOURCE, "ascii").splitlines() if path.is_file() else []
         if len(responses) != len(stimuli):
-            printed = run.output.strip().splitlines()
+            reason = next(iter(run.output.strip().splitlines()), "it printed nothing")
             raise Error(
-                f"{self.name}: GHDL's simulation ended after {len(responses)} of {len(stimuli)} states"
-                f"{f': {printed[-1]}' if printed else ''}"
+                f"{self.name}: GHDL's simulation ended after {len(responses)} of {len(stimuli)} states: {reason}"
             )
         return responses
 
