@@ -104,11 +104,12 @@ def late_answers(report: CheckReport, comparator: Comparator) -> OrderFault | No
 
 def _late(answers: _Answers) -> OrderFault | None:
     report = answers.report
-    late = shift_of(report.vectors.unit, report.cycles, answers.expected, answers.got)
+    cycles = report.cycles()
+    late = shift_of(report.vectors.unit, cycles, answers.expected, answers.got)
     if not late:
         return None
     first = report.first
-    later = _judged(report, [(first[j][0], first[i][1]) for j, i in shifted_pairs(report.cycles, late)])
+    later = _judged(report, [(first[j][0], first[i][1]) for j, i in shifted_pairs(cycles, late)])
     unit = "cycle" if report.assumptions.pauses and report.assumptions.latency is not None else "line"
     number = f"{abs(late)} {unit}{'s' * (abs(late) > 1)}"
     way = "late: each line answers an earlier question" if late > 0 else "early: each line answers a later question"

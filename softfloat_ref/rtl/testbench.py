@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -54,8 +54,8 @@ def bench_text(
     """The text of a bench: one SystemVerilog file, for Verilator 5 and Icarus 11.
 
     controls: the properties of the vectors (units.controls); folder: the folder of the words, unless +vectors=DIR is
-    given. guesses: lines of the port map that its draft guessed, which the log of results repeats. Raises Error if
-    ports and vectors do not fit.
+    given. guesses: lines of the port map that its draft guessed, which the log of a bench that fails repeats. Raises
+    Error if ports and vectors do not fit.
     """
     bound = bind(manifest, controls, ports)
     check_ignored_operands(manifest, ports)
@@ -76,7 +76,8 @@ def bench_text(
         report=_report(bound, ports),
         waiting=_waiting(ports),
         without="; without latency, out_valid alone says when" if _may_vary(ports) else "",
-        log_header="".join(f"    {line}\n" for line in _log_header(bound, ports, guesses)),
+        log_header="".join(f"    if (results != 0) {line}\n" for line in _written(_log_notes(bound, ports))),
+        log_footer="".join(f"      {line}\n" for line in _written(PortAssumptions.of(ports, guesses).notes())),
     )
 
 
@@ -283,20 +284,20 @@ def _record(bound: Bound, ports: PortMap) -> str:
     return _indented([*lines, '  $fwrite(results, "\\n");', "endtask"], 2)
 
 
-def _log_header(bound: Bound, ports: PortMap, guesses: Iterable[str]) -> list[str]:
-    """Statements that write comments to the log of results: what a reader needs to compare them as this bench does, and
-    what to suspect first where nearly everything mismatches."""
+def _log_notes(bound: Bound, ports: PortMap) -> list[str]:
+    """The comments that the log of results begins with: what a reader needs to compare them as this bench does."""
     has_flags = any(f.role == "flags" for f in bound.fields)
     tolerance = Tolerance.of_ports(ports)
     if not _logs_flags(bound, ports):
         tolerance = replace(tolerance, flags=0, sticky=False)
-    notes = tolerance.notes(has_flags, len(bound.parts) > 1)
-    notes += PortAssumptions.of(ports, guesses).notes()
-    return [f'if (results != 0) $fwrite(results, "%0s\\n", {string_literal("// " + _ascii(note))});' for note in notes]
+    return tolerance.notes(has_flags, len(bound.parts) > 1)
 
 
-def _ascii(text: str) -> str:
-    return text.encode("ascii", "replace").decode("ascii")
+def _written(notes: Iterable[str]) -> Iterator[str]:
+    """Statements that write comments to the log of results."""
+    for note in notes:
+        text = f"// {note}".encode("ascii", "replace").decode("ascii")
+        yield f'$fwrite(results, "%0s\\n", {string_literal(text)});'
 
 
 def _logs_flags(bound: Bound, ports: PortMap) -> bool:

@@ -26,7 +26,7 @@ SCALE: Final = "scale"
 ELEMENTS: Final = "elements"
 # Of a bench, in its log of results.
 _NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan|nan_scale_elements|above_result|sticky) = ([a-z_ ]+)")
-PAUSE: Final = re.compile(r"(?://|#)\s*pause (\d{1,6})")  # of a bench: cycles without an answer before the next
+PAUSE: Final = re.compile(r"(?://|#)\s*pause (\d{1,6}) (\d{1,6})")  # a line, and cycles without an answer before it
 CLEAR: Final = re.compile(r"(?://|#)\s*clear\s*")  # of a bench, where it clears sticky flags
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -54,13 +54,13 @@ class Mismatch:
 
 @dataclass
 class CheckReport:
-    """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of
-    each kind, with the device's answers, for a diagnosis; first: the first of both, in order; cycles: when
-    these came, from the first on, as far as that is known. parts: of units with
-    several parts, a report for each, with its own cases. tolerance: what was compared, and how; assumptions: those of
-    the port map of a bench, in whose log they stand. within: the range of the operands, of the set and of this check,
-    if there is one; left_out: cases outside of it, which were not compared. whole: of a part, the unit. form: what
-    lines were read as, if not as hexadecimal digits; not_compared: how many were not compared, by their reason."""
+    """The findings of a check. failure: how the device broke the protocol, or ''. wrong, right: the first cases of each
+    kind, with the device's answers, for a diagnosis; first: the first of both, in order; numbers: theirs, among all
+    answers; pauses: cycles without an answer, before the one of a number. parts: of units with several parts, a report
+    for each, with its own cases. tolerance: what was compared, and how; assumptions: those of the port map of a bench,
+    in whose log they stand. within: the range of the operands, of the set and of this check, if there is one; left_out:
+    cases outside of it, which were not compared. whole: of a part, the unit. form: what lines were read as, if not as
+    hexadecimal digits; not_compared: how many were not compared, by their reason."""
 
     vectors: VectorSet
     compared: int = 0
@@ -73,7 +73,8 @@ class CheckReport:
     wrong: list[tuple[Line, Answer]] = field(default_factory=list)
     right: list[tuple[Line, Answer]] = field(default_factory=list)
     first: list[tuple[Line, Answer]] = field(default_factory=list)
-    cycles: list[int] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    pauses: list[tuple[int, int]] = field(default_factory=list)
     parts: dict[Unit, CheckReport] = field(default_factory=dict)
     tolerance: Tolerance = field(default_factory=Tolerance)
     assumptions: PortAssumptions = field(default_factory=PortAssumptions)
@@ -109,6 +110,15 @@ class CheckReport:
         if unit not in self.parts:
             self.parts[unit] = CheckReport(VectorSet(unit, 1), tolerance=self.tolerance, whole=self.vectors.unit)
         return self.parts[unit]
+
+    def cycles(self) -> list[int]:
+        """When the first answers came, if each came in the cycle after the one before, except for known pauses."""
+        waits, late, cycles = deque(sorted(self.pauses)), 0, []
+        for number in self.numbers:
+            while waits and waits[0][0] <= number:
+                late += waits.popleft()[1]
+            cycles.append(number + late)
+        return cycles
 
     @property
     def passed(self) -> bool:
@@ -173,14 +183,14 @@ class Judge:
         self.has_parts = len(vectors.unit.parts) > 1
         self.gathered = self.extra = 0  # sticky flags so far: those expected, and those that came besides
         self._before: tuple[Line, Answer] | None = None
-        self._cycle = 0  # of the last answer, if each came in the cycle after the one before
+        self._number = 0  # of the answers so far
 
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and what else is accepted."""
         self.report.tolerance = self.report.tolerance.noted(comment)
         self.report.assumptions = self.report.assumptions.noted(comment)
-        if pause := PAUSE.fullmatch(comment.strip()):
-            self._cycle += int(pause[1])
+        if len(self.report.pauses) < MAX_FIRST and (pause := PAUSE.fullmatch(comment.strip())):
+            self.report.pauses.append((int(pause[1]), int(pause[2])))
         if CLEAR.fullmatch(comment):
             self.gathered = self.extra = 0
         self.without_flags |= bool(NO_FLAGS.fullmatch(comment))
@@ -200,7 +210,7 @@ class Judge:
         unit = self.report.vectors.unit
         if self.leaves_out(line):
             self._before = None
-            self._cycle += 1
+            self._number += 1
             return
         results, absent = with_expected(row.results, unit, line, self.report.tolerance)
         if absent and not absent <= self.report.tolerance.absent:
@@ -210,7 +220,7 @@ class Judge:
             self.compare(line, answer)
             return
         self._before = None
-        self._cycle += 1
+        self._number += 1
         unknown = Answer((0,), 0 if row.has_flags else None)
         self.report.note(line, unknown, UNKNOWN_BITS, False)
         if self.has_parts:
@@ -228,8 +238,8 @@ class Judge:
             raise DeviceError("it gives flags with some answers only")
         if len(self.report.first) < MAX_FIRST:
             self.report.first.append((line, answer))
-            self.report.cycles.append(self._cycle)
-        self._cycle += 1
+            self.report.numbers.append(self._number)
+        self._number += 1
         expected, error, earlier = line[self.inputs :], "", False
         if tolerance.sticky and answer.flags is not None:
             answer, earlier = self._own_flags(expected[-1], answer, answer.flags)

@@ -131,9 +131,9 @@ def test_a_wrong_latency_with_pauses_between_operations(by: int) -> None:
     offered = dict(zip(cycles, lines, strict=True))
     judge = Judge(vectors, shown=0)
     judge.report.assumptions = PortAssumptions("clk", latency=4, pauses=True)
-    for line, pause, cycle in zip(lines, pauses, cycles, strict=True):
-        if pause:
-            judge.note(f"// pause {pause}")
+    for i, pause in enumerate(pauses):
+        judge.note(f"// pause {i} {pause}")
+    for line, cycle in zip(lines, cycles, strict=True):
         code, flags = model(offered.get(cycle - by, draw.choice(lines))[:2]) or (0, 0)
         judge.compare(line, Answer((code,), flags))
     text = said(judge.report)
