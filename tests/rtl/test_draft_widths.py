@@ -114,7 +114,10 @@ def test_a_mantissa_with_its_leading_one_is_refused(tmp_path: Path) -> None:
             "a has 16 bits, and no input of m is left for it (op_a has 8, op_b",
         ),
         ("input [15:0] a, b, output [16:0] y", "result has 16 bits, and no output of m is left for it (y has 17)"),
-        ("input [15:0] a, output [15:0] y", "b has 16 bits, and no input of m is left for it: set the module's width"),
+        (
+            "input [15:0] a, output [15:0] y",
+            "b has 16 bits, and no input of m is left for it: take vectors of its format",
+        ),
         ("input struct packed {logic [60:0] x; logic [59:0] y;} rec, output [15:0] y", "for it (rec has 121)"),
         (
             "input [15:0] foo, bar, baz, output [15:0] y",
@@ -127,11 +130,21 @@ def test_ports_of_other_widths_are_refused(head: str, named: str, tmp_path: Path
     assert named in refusal(head, VectorSet.make("add", "fp16", 10), tmp_path)
 
 
+def draft_of_width(tmp_path: Path, width: int) -> dict[str, Any]:
+    text = "module m #(parameter W = 32) (input [W-1:0] op_a, op_b, output [W-1:0] y); endmodule"
+    return tomllib.loads(draft(design(text, "m", tmp_path, W=str(width)), VectorSet.make("add", "fp16", 10)).text)
+
+
 def test_the_advice_of_a_refusal_works(tmp_path: Path) -> None:
     """Each way out that the message names, but for other vectors, leads to a draft."""
     head, vectors = "input [31:0] op_a, op_b, output [31:0] y", VectorSet.make("add", "fp16", 10)
     message = refusal(head, vectors, tmp_path)
     assert "--set lanes=2" in message
+    assert "-G" not in message
+    wide = draft_of_width(tmp_path, 16)
+    assert wide["inputs"] == {"op_a": "a", "op_b": "b"}
+    with pytest.raises(Error, match=r"set the module's width \(-G NAME=VALUE\), take vectors of its format, for 2 of"):
+        draft_of_width(tmp_path, 32)
     assert ports_of(head, vectors, tmp_path, "lanes=2") == {"op_a": "a", "op_b": "b", "y": "result"}
     assert """--set 'inputs.op_a={ a = "15:0", width = 32 }'""" in message
     low = [f'{port}={{ {x} = "15:0", width = 32 }}' for port, x in (("inputs.op_a", "a"), ("inputs.op_b", "b"))]
@@ -308,15 +321,20 @@ def test_parameters_of_a_requantizer_by_name_and_width(tmp_path: Path) -> None:
     )
 
 
-def test_an_accumulator_of_the_module(tmp_path: Path) -> None:
-    """The sum that an integer dot product begins with is its own; what clears it is an operand."""
+def test_an_accumulator_that_has_a_port(tmp_path: Path) -> None:
+    """By its name only: without one, it is a register of the module."""
     vectors = VectorSet.make("integer_dot", "i8", 10, clear=True)
-    head = "input clk, input clear, input [31:0] va, vb, input signed_i, output [31:0] sum"
-    done = draft(design(f"module m ({head}); endmodule", "m", tmp_path), vectors)
-    ports = tomllib.loads(done.text)
-    assert ports["inputs"] == {"va": "a", "vb": "b", "clear": "clear", "signed_i": {"value": 1}}
-    assert set(ports["ignore"]) == {"flags", "c"}
-    assert "no input carries c, so the module holds it" in done.text
+    head = "input clk, input clear, input [31:0] va, vb, {}, input signed_i, output [31:0] sum"
+    for port, is_carried in (("input [31:0] c", True), ("input [31:0] other", False)):
+        module = design(f"module m ({head.format(port)}); endmodule", "m", tmp_path)
+        if is_carried:
+            ports = draft(module, vectors).ports
+            assert ports.ignore == ("flags",)
+        else:
+            message = refusal(head.format(port), vectors, tmp_path)
+            assert message.startswith("a and b: va or vb or other, by width; say which")
+            ports = draft(module, vectors, settings=["inputs.other={ value = 0, width = 32 }"]).ports
+            assert set(ports.ignore) == {"flags", "c"}
 
 
 # -- operands that a module does not have ------------------------------------------------------------------------------

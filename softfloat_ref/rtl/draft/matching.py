@@ -9,7 +9,7 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.bundle import LineField
 from softfloat_ref.rtl.draft import names
-from softfloat_ref.rtl.draft.design import Signal
+from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.lines import Draft
 from softfloat_ref.rtl.draft.slots import Bits, Slot, lines, slots
 from softfloat_ref.rtl.draft.target import Target
@@ -28,7 +28,6 @@ def add_inputs(draft: Draft, target: Target, is_data: Callable[[Signal], bool]) 
     matching = _Matching(draft, target, "input", ("operand", "random"), is_data)
     matching.match()
     matching.add()
-    draft.ignored |= dict.fromkeys(target.unit.held, "a register of the circuit")
     for slot in matching.slots:
         own = slot.signals[0]
         if own.name in draft.left and names.position(slot.name) is not None and slot.width in matching.sizes:
@@ -60,7 +59,7 @@ class _Matching:
         self.lanes = draft.lanes
         self.unit, self.constants, self.op = target.unit, target.constants, target.op
         every = [f for f in target.fields.values() if f.role in roles]
-        self.fields = [f for f in every if f.name not in draft.carried | target.unit.held]
+        self.fields = [f for f in every if f.name not in draft.carried]
         self.sizes = {self.size(f) for f in every}
         formats = [f.fmt for f in target.unit.fields if f.fmt and f.name in {x.name for x in self.fields}]
         fitting = slots(draft.ports(direction), self.sizes, formats if self.lanes == 1 else [])
@@ -82,6 +81,9 @@ class _Matching:
         for field in self.fields:
             if named := [s for s in self._left(self.size(field)) if names.is_named(s.name, field.name)]:
                 self._choose(field, named[0], "")
+            elif field.name in self.unit.held:
+                self.draft.ignored[field.name] = "a register of the circuit"
+        self.fields = [f for f in self.fields if f.name not in self.draft.ignored]
         for field in self._unmatched():
             if field.role == "random":
                 self._one(field, [_is_random, lambda s: not _has_place(s)])
@@ -94,14 +96,9 @@ class _Matching:
             self.draft.ignored[field.name] = self._why_absent(field)
         self._mark_sums()
 
-    def _may_lack(self, field: LineField) -> bool:
-        return field.name in self.unit.held or field.name in self.constants
-
     def _why_absent(self, field: LineField) -> str:
         """Why the module may do without a field. Raises Error if it may not."""
-        if field.name in self.unit.held:
-            return f"no input carries {field.name}, so the module holds it"
-        if not self._may_lack(field):
+        if field.name not in self.constants:
             raise Error(self._missing(field))
         shown = "_".join(f"{code:x}" for code in dict.fromkeys(self.constants[field.name]))
         return f"no input carries {field.name}, which is always {shown}"
@@ -144,7 +141,7 @@ class _Matching:
         of_scale = [s for s in left if names.is_scale(s.name)]
         left = of_scale if "scale" in fields[0].name and of_scale else [s for s in left if s not in of_scale] or left
         if len(left) < len(fields):
-            fields = [f for f in fields if not self._may_lack(f)] or fields
+            fields = [f for f in fields if f.name not in self.constants] or fields
         if fields[0].role == "result" or _stem(fields[0]) not in {*LETTERS}:
             for field in fields:
                 self._one(field, [_is_operand], left)
@@ -228,14 +225,17 @@ class _Matching:
         head = (
             f"{field.name} has {size} bit{'s' if size > 1 else ''}, and no {self.direction} of {module} is left for it"
         )
-        return f"{head}{f' ({shown})' if shown else ''}: {_advice(field, self.direction, size, wide)}"
+        return (
+            f"{head}{f' ({shown})' if shown else ''}: {_advice(field, self.draft.design, self.direction, size, wide)}"
+        )
 
 
-def _advice(field: LineField, direction: str, size: int, left: Sequence[Signal]) -> str:
+def _advice(field: LineField, design: SourceModule, direction: str, size: int, left: Sequence[Signal]) -> str:
     """What to do about a field that no port is as wide as."""
     if field.name == "c":
         return "if the module has no c and starts from 0, generate the vectors with --where 'c = 0x0'"
-    advice = ["set the module's width (-G NAME=VALUE)", "take vectors of its format"]
+    advice = ["set the module's width (-G NAME=VALUE)"] if design.parameters else []
+    advice += ["take vectors of its format"]
     wider = [s for s in left if s.width > size]
     if wider:
         name, width = wider[0].name, wider[0].width
@@ -244,7 +244,7 @@ def _advice(field: LineField, direction: str, size: int, left: Sequence[Signal])
         advice += [f"say which bits carry it: --set '{direction}s.{name}={bits}'"]
     elif left and field.role == "operand":
         advice += [f"say which port carries it: --set {direction}s.PORT={field.name}"]
-    return f"{', '.join(advice[:-1])}, or {advice[-1]}"
+    return ", or ".join(filter(None, (", ".join(advice[:-1]), advice[-1])))
 
 
 # -- names -----------------------------------------------------------------------------------------------------------
