@@ -82,7 +82,7 @@ def problems(table: Mapping[str, Any], folder: Path, solver: str = "bitwuzla") -
     with _complete():
         if table["sha256"] != _hash(table):
             yield "its text was changed after it was written"
-        if not any(file["role"] == "source" for file in table["reading"]["files"]):
+        if not any(file["role"] in ("source", "VHDL") for file in table["reading"]["files"]):
             yield "it names no sources"
         other = table["simulated_text"] or {}
         read = [table["reading"], *([other["reading"]] if "reading" in other else [])]

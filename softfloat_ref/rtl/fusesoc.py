@@ -79,7 +79,10 @@ class _Cores:
         for where, fileset in filesets:
             for wanted in words_of(where, fileset.get("depend"), flags):
                 if not wanted.startswith("!"):  # a core that must not be there
-                    yield from self.entries(self._core(where, wanted), (*above, at.file))
+                    chosen, others = self._core(where, wanted)
+                    also = (f"{x.name.name}, which also is {wanted}," for x in others if x.at.file not in self.done)
+                    yield from (Entry("skipped", text, where.place) for text in also)
+                    yield from self.entries(chosen, (*above, at.file))
         for where, fileset in filesets:
             yield from self._files(where, fileset, flags)
         yield from self._parameters(core, target, flags)
@@ -134,21 +137,25 @@ class _Cores:
             kind, default = expanded(table.get("paramtype") or "", flags, at), table.get("default")
             self.parameters.add(name)
             if kind == "vlogdefine" and (equals or default is not None):
-                yield _define(name, Text(value, at.line) if equals else default, at)
+                given = Text(value, at.line, table.get("datatype") == "bool")
+                yield _define(name, given if equals else default, at)
             elif kind != "vlogdefine":
                 shown = f" = {value or default}" if equals or default is not None else ""
                 yield Entry("skipped", f"parameter {name}{shown}, a {kind},", at.place)
 
     # -- where cores are -----------------------------------------------------------------------------------------------
 
-    def _core(self, at: At, wanted: str) -> Core:
+    def _core(self, at: At, wanted: str) -> tuple[Core, list[Core]]:
+        """The core of that name with the highest version that fits, and others that stand for a virtual one; one that
+        is needed by its own name comes first. Raises Error."""
         version = CoreVersion.of(wanted, at.error)
         found = [(v, core) for v, core in self._index.get(version.name, ()) if version.fits(v)]
         if not found:
             others = ["".join(f"{'.'.join(map(str, v))}") for v, _ in self._index.get(version.name, ())]
             reason = f"only version {', '.join(others)}" if others else "no such core"
             raise at.error(f"depends on {wanted}: {reason} in {', '.join(map(str, self._folders))}")
-        return max(found, key=lambda pair: pair[0])[1]
+        chosen = max(found, key=lambda pair: (pair[1].at.file in self.done, pair[0]))[1]
+        return chosen, [core for v, core in found if not v and core.at.file != chosen.at.file]
 
     @cached_property
     def _folders(self) -> list[Path]:

@@ -60,8 +60,10 @@ def read_inputs(
             files.append(ReadFile(path, role, hashed(path), name, by))
 
     add("file list", sources.lists)
-    add("source", sources.files)
-    add("VHDL", sources.vhdl.files if sources.vhdl is not None else ())
+    vhdl = sources.vhdl
+    add("VHDL", () if vhdl is None else vhdl.files)
+    add("netlist", () if vhdl is None else sources.files[:1])
+    add("source", sources.files if vhdl is None else sources.files[1:])
     add("include", includes)
     add("library", (*sources.libraries.files, *modules))
     add("memory", (memory for memory in memories if is_file(memory.path)))

@@ -20,7 +20,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_bytes, sha256
 from softfloat_ref.rtl.sources import NO_LIBRARIES, Libraries
 
-Role = Literal["port map", "file list", "source", "include", "library", "memory", "VHDL", "build"]
+Role = Literal["port map", "file list", "source", "include", "library", "memory", "VHDL", "netlist", "build"]
 _SCRATCH: Final = ".softfloat_ref"  # in a snapshot: for files that tools write
 
 
@@ -70,13 +70,17 @@ class DesignReading:
     top: str = ""
 
     def table(self, folder: Path | None = None) -> dict[str, Any]:
-        """As JSON. Paths are relative to the folder, or absolute without one."""
+        """As JSON. Paths are relative to the folder, or absolute without one; a netlist, which is made of VHDL among
+        the files, has none."""
 
         def paths(listed: Iterable[Path]) -> list[str]:
             return [_shown(path, folder) for path in listed]
 
-        files = dict.fromkeys((_shown(file.path, folder), file.role, file.sha256) for file in self.files)
+        kept = [file for file in self.files if file.role != "netlist"]
+        files = dict.fromkeys((_shown(file.path, folder), file.role, file.sha256) for file in kept)
+        netlists = [file.sha256 for file in self.files if file.role == "netlist"]
         return {
+            **({"netlists": netlists} if netlists else {}),
             "files": [{"path": path, "role": role, "sha256": sha256} for path, role, sha256 in files],
             "absent": paths(self.absent),
             "folder": _shown(self.folder, folder),
@@ -100,8 +104,8 @@ class DesignReading:
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """The source files, in order."""
-        return tuple(file.path for file in self.files if file.role == "source")
+        """The source files, in order; the netlist of VHDL is one."""
+        return tuple(file.path for file in self.files if file.role in ("source", "netlist"))
 
     def adding(self, files: Iterable[ReadFile]) -> DesignReading:
         """With more files, those that are not yet among them."""

@@ -49,7 +49,7 @@ class Sources:
     """What a simulator compiles: source files in their order, folders of included files, macros, and libraries.
 
     All paths are absolute. skipped: the options in file lists that were passed over, as "LIST:LINE: OPTION"; lists: the
-    file lists; defined_by: -D or "LIST:LINE" for each macro; vhdl: the VhdlUnit of which a file is the netlist.
+    file lists; defined_by: -D or "LIST:LINE" for each macro; vhdl: the VhdlUnit of which the first file is the netlist.
     """
 
     files: tuple[Path, ...]

@@ -314,9 +314,11 @@ def _synthesis(ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[st
 
 def _stored(unit: VhdlUnit, top: str, netlist: str, parameters: Parameters) -> Path:
     """The netlist's file, in a folder of its own: the same for the same sources."""
-    text = _module(unit, top, parameters) + re.sub(
-        rf"^module {re.escape(unit.name)}$", f"module {top}__netlist", netlist, flags=re.MULTILINE | re.IGNORECASE
-    )
+    named = rf"^module {re.escape(unit.name)}$"
+    netlist, count = re.subn(named, f"module {top}__netlist", netlist, flags=re.MULTILINE | re.IGNORECASE)
+    if count != 1:
+        raise Error(f"entity {top}: GHDL's netlist has {count} modules of that name")
+    text = _module(unit, top, parameters) + netlist
     definition = [[file_hash(path) for path in unit.files], text]
     key = hashlib.sha256(json.dumps(definition).encode()).hexdigest()[:16]
     path = make_folder((disk_cache.folder() or Path(_of_process().name)) / f"vhdl-{key}") / f"{top}.sv"

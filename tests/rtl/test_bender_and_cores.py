@@ -261,11 +261,15 @@ targets:
     filesets_append: ["!tool_verilator? (tb)", more]
     default_tool: icarus
     flags: {fancy: true, sram: fast}
-    parameters: [WIDTH=16, DEPTH=4, trace, cells_parameter, "sram_fast? (FAST=1)"]
+    parameters: [WIDTH=16, DEPTH=4, trace, cells_parameter, DEBUG=true, NAME=true, QUIET, "sram_fast? (FAST=1)"]
 """
-TOP_CORE = TOP_CORE.replace(
-    "parameters:\n  WIDTH", "parameters:\n  FAST: {datatype: int, paramtype: vlogdefine}\n  WIDTH"
-)
+MACROS = """parameters:
+  FAST: {datatype: int, paramtype: vlogdefine}
+  DEBUG: {datatype: bool, paramtype: vlogdefine}
+  NAME: {datatype: str, paramtype: vlogdefine}
+  QUIET: {datatype: bool, default: false, paramtype: vlogdefine}
+"""
+TOP_CORE = TOP_CORE.replace("parameters:\n  WIDTH", f"{MACROS}  WIDTH")
 CELL_CORE = """CAPI=2:
 name: acme:lib:cells:%s
 filesets: {rtl: {files: [c%s.v, "is_toplevel? (top.v)"], file_type: verilogSource}}
@@ -288,6 +292,7 @@ CORES = {
     "cores/icarus.core": SMALL_CORE % ("icarus", "", "i", '"acme:lib:memory"'),
     "cores/generic.core": SMALL_CORE % ("generic:2.0-r1", "", "g", ""),
     "cores/memory.core": SMALL_CORE % ("ram", "acme:lib:memory", "ram", ""),
+    "cores/rom.core": SMALL_CORE % ("rom", "acme:lib:memory", "rom", ""),
     "cores/old.core": "CAPI=1\n[main]\nname = ::old:0\n",
 }
 RTL = ("defs.svh", "deep/x.svh", "b.sv", "old.v", "sim.sv", "synth.sv", "u.vhd", "fancy.sv")
@@ -317,6 +322,9 @@ def test_a_core(cores: Path) -> None:
     assert [path.name for path in sources.lists] == ["top.core", "c2.core", "generic.core"]
 
 
+MORE = {"FAST": "1", "DEBUG": "1", "NAME": "true", "QUIET": "0"}
+
+
 @needs_yaml
 def test_a_target_of_a_core(cores: Path) -> None:
     sources = read(cores / "top.core", "sim")
@@ -324,8 +332,9 @@ def test_a_target_of_a_core(cores: Path) -> None:
         *("cores/cells/c2.v", "cores/ram.sv", "cores/i.sv", "rtl/b.sv", "rtl/old.v", "rtl/sim.sv", "rtl/u.vhd"),
         *("rtl/fancy.sv", "tb.sv", "more.sv", "last.sv"),
     ]
-    assert sources.defines == {"cells_parameter": "x", "OLD": "1", "FANCY": "1", "WIDTH": "16", "FAST": "1"}
-    assert [line.rpartition(": ")[2] for line in sources.skipped[2:]] == [
+    assert sources.defines == {"cells_parameter": "x", "OLD": "1", "FANCY": "1", "WIDTH": "16", **MORE}
+    assert [line.rpartition(": ")[2] for line in sources.skipped if "type" not in line] == [
+        "acme:lib:rom, which also is acme:lib:memory,",
         "parameter DEPTH = 4, a vlogparam,",
         "parameter trace = true, a plusarg,",
     ]

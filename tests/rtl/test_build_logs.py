@@ -8,9 +8,11 @@ and a connection of the wrong width, of which all tools warn.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
+from benches import ONLY_ICARUS
 from click.testing import CliRunner
 
 from softfloat_ref.app.testbench import testbench as command
@@ -23,6 +25,8 @@ from softfloat_ref.rtl.build_logs import LogErrors
 from softfloat_ref.rtl.ghdl import find_ghdl
 from softfloat_ref.rtl.simulators import find
 
+NEEDS_GHDL = pytest.mark.skipif(shutil.which("ghdl") is None, reason="needs GHDL (apt-get install ghdl)")
+SIMULATORS = ("verilator", pytest.param("icarus", marks=ONLY_ICARUS))
 INNER = "module inner(input [7:0] x, output [7:0] y); assign y = x; endmodule\n"
 WARNED = "module dut(input [7:0] a, output [7:0] y); wire [3:0] n = a; assign spare = a[0];\n"
 BROKEN = {  # the second line, and what the reason of Verilator and of Icarus has
@@ -51,7 +55,7 @@ BROKEN = {  # the second line, and what the reason of Verilator and of Icarus ha
 
 @pytest.mark.sim
 @pytest.mark.parametrize("name", BROKEN)
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+@pytest.mark.parametrize("simulator", SIMULATORS)
 def test_the_reason_is_the_error(simulator: str, name: str, tmp_path: Path) -> None:
     line, *reasons = BROKEN[name]
     (tmp_path / "dut.sv").write_text(f"{WARNED}{line}\nendmodule\n{INNER}")
@@ -81,6 +85,7 @@ UNUSED = "process (all) is begin t <= a; end process;\n"  # hides a declaration:
 
 
 @pytest.mark.sim
+@NEEDS_GHDL
 @pytest.mark.parametrize("name", VHDL)
 def test_the_reason_of_ghdl(name: str, tmp_path: Path) -> None:
     line, reason = VHDL[name]
@@ -144,7 +149,7 @@ def test_the_errors_of_a_log(name: str) -> None:
 
 @pytest.mark.sim
 @pytest.mark.extra("pyslang")
-@pytest.mark.parametrize("simulator", ["verilator", "icarus"])
+@pytest.mark.parametrize("simulator", SIMULATORS)
 def test_the_command_shows_errors_only(simulator: str, tmp_path: Path) -> None:
     generate(VectorSet.make("abs", "fp8_e5m2", 10), tmp_path / "vectors")
     (tmp_path / "dut.sv").write_text(f"{WARNED}missing u(.a(a), .y(y));\nendmodule\n")
