@@ -163,21 +163,27 @@ class Judge:
         self.view = view_of(vectors.unit)
         self.view.check()
         self.measure: UlpJudge | KappaJudge | None = None
-        if kappa is not None:
-            self.measure = KappaJudge(vectors.unit, kappa, shown)
-        elif limit is not None:
-            self.measure = self.view.tolerance(limit, shown)
-        self.report.errors = None if self.measure is None else self.measure.errors
         self.inputs, self.shown = vectors.unit.input_width, shown
         self.without_flags = False  # whether a log says that its lines have none
+        self._allow(limit, kappa)
         self.has_parts = len(vectors.unit.parts) > 1
         self.gathered = self.extra = 0  # sticky flags so far: those expected, and those that came besides
         self._before: tuple[Line, Answer] | None = None
         self._cycle = 0  # of the last answer, if each came in the cycle after the one before
 
+    def _allow(self, limit: Fraction | None, kappa: Allowance | None) -> None:
+        """Allow an error. Raises Error for a unit that is compared exactly."""
+        if kappa is not None:
+            self.measure = KappaJudge(self.report.vectors.unit, kappa, self.shown)
+        elif limit is not None:
+            self.measure = self.view.tolerance(limit, self.shown)
+        self.report.errors = None if self.measure is None else self.measure.errors
+
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and what else is accepted."""
-        self.report.tolerance = self.report.tolerance.noted(comment)
+        self.report.tolerance = tolerance = self.report.tolerance.noted(comment)
+        if self.measure is None and not self.report.compared:  # else an option says it
+            self._allow(tolerance.ulp, None if tolerance.kappa is None else Allowance(tolerance.kappa))
         self.report.assumptions = self.report.assumptions.noted(comment)
         if pause := PAUSE.fullmatch(comment.strip()):
             self._cycle += int(pause[1])
