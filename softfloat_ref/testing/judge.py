@@ -11,6 +11,7 @@ from typing import Final, TypedDict
 from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.golden.readers import Row
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.within import check_runs
 from softfloat_ref.rtl.assumptions import PortAssumptions
 from softfloat_ref.rtl.tolerance import CLEAR, PAUSE, CompareNan, Tolerance
 from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
@@ -158,6 +159,8 @@ class Judge:
         texts = [text for text in dict.fromkeys((vectors.where, where)) if text.strip()]
         both = " and ".join(f"({x})" for x in texts) if len(texts) > 1 else "".join(texts)
         within = operand_range(both, vectors.unit)
+        if within is not None:
+            check_runs(vectors.unit)
         tolerance = Tolerance(nan, MAX_FLAGS if flags else 0)
         self.report = CheckReport(vectors, tolerance=tolerance, within=within)
         self.view = view_of(vectors.unit)

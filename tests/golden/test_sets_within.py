@@ -18,6 +18,7 @@ from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.golden.vector_recipes import set_of
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.oracle.approximation import define_approximation
+from softfloat_ref.testing.judge import Judge
 from softfloat_ref.units import KINDS, ApproximationUnit, make_unit
 
 E13 = "exponent(a) in 119..134 and exponent(b) in 119..134"
@@ -33,6 +34,8 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     "block_operation": ({"op": "block_add", "fmt": "mxfp4"}, "a_scale <= b_scale and every a is not zero"),
     "affine_quantize": ({"op": "quantize", "fmt": "qint8"}, "value is finite and zero_point = 0"),
     "affine_dequantize": ({"op": "dequantize", "fmt": "qint8"}, "scale in 0.5..2"),
+    "integer_dot": ({"op": "integer_dot", "fmt": "i8", "k": 2}, "every a is not zero and c in -1000..1000"),
+    "requantize": ({"op": "requantize", "fmt": "i32", "out": "i8"}, "accumulator >= 0 and shift in 2..9"),
     "roundings": ({"op": "add", "fmt": "fp16", "roundings": "rne,rtz"}, "abs(a) > abs(b)"),
 }
 MIXED = {"part": [{"op": "add", "fmt": "fp16"}, {"op": "sqrt", "fmt": "fp32"}], "where": "a is normal", "unboxed": 8}
@@ -133,6 +136,13 @@ def test_the_ends_of_a_range_are_among_the_cases() -> None:
 def test_a_range_that_few_cases_meet_ends_soon(where: str, said: str) -> None:
     with pytest.raises(Error, match=said):
         list(VectorSet.make("mul", "fp32", 100, where=where).inputs())
+
+
+def test_lines_that_follow_one_another_have_no_range() -> None:
+    with pytest.raises(Error, match="goes on from the one before"):
+        of_unit(make_unit("integer_dot", "i8", clear=True), 10, where="every a is not zero")
+    with pytest.raises(Error, match="goes on from the one before"):
+        Judge(of_unit(make_unit("integer_dot", "i8", clear=True), 10), where="every a is not zero")
 
 
 def test_random_words_have_no_range() -> None:
