@@ -201,6 +201,8 @@ def test_generate(tmp_path: Path) -> None:
     done = run(*mul, "--where", E13, "-o", folder)
     assert (done.returncode, "50 vectors of mul_fp32_rne" in done.stderr) == (0, True)
     assert run("vectors", "verify", folder).returncode == 0
+    covergroups = run("coverage", "export-sv", folder, "-o", str(tmp_path / "bins.sv"))
+    assert covergroups.returncode == 0, covergroups.stderr
     assert "only apply to -" in refused("vectors", "verify", folder, "--where", E13)
     other = str(tmp_path / "w")
     assert "leave --where out" in refused("vectors", "generate", "riscv-zfh", "--where", E13, "-o", other)

@@ -16,16 +16,8 @@ class CoverageWithin(Coverage):
     """The models of a setting, for the cases within a range. text: the range."""
 
     def __init__(self, whole: Coverage, text: str, holds: Callable[[Line], bool]) -> None:
-        self.where = whole.where
+        super().__init__(whole.where, whole.models)
         self.whole, self.text, self._holds = whole, text, holds
-
-    @property
-    def titles(self) -> Mapping[str, str]:
-        return self.whole.titles
-
-    @property
-    def listed(self) -> Mapping[str, tuple[Bin, ...]]:
-        return self.whole.listed
 
     def bins(self) -> Mapping[str, tuple[Bin, ...]]:
         return {model: tuple(map(self._judged_within, listed)) for model, listed in self.whole.bins().items()}
@@ -49,9 +41,6 @@ class CoverageWithin(Coverage):
 
     def hits_of(self, models: Collection[str], case: Line) -> set[str]:
         return self.whole.hits_of(models, case) if self._holds(case) else set()
-
-    def chooses_words(self, name: str) -> bool:
-        return self.whole.chooses_words(name)
 
     def cases(self, name: str) -> Iterator[Line]:
         return filter(self._holds, itertools.islice(self.whole.cases(name), _TRIED))
