@@ -109,9 +109,10 @@ class Tolerance:
         match = _NOTE.fullmatch(comment.strip())
         if match is None:
             return self
+        if match[3] == "ulp":
+            return replace(self, ulp=ulp_limit(match[4]))
         if match[3]:
-            allowed = ulp_limit(match[4]) if match[3] == "ulp" else int(match[4].partition("/")[0])
-            return replace(self, **{match[3]: allowed})
+            return replace(self, kappa=int(match[4].partition("/")[0]))
         key, value = match[1], match[2].strip()
         if key == "flags":
             return replace(self, flags=self.flags & sum(1 << FLAG_NAMES[n] for n in value.split() if n in FLAG_NAMES))
