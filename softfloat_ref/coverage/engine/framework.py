@@ -118,6 +118,11 @@ class Model(ABC, Generic[S, E]):
         """Why nothing hits a cell; '' if there is no proof."""
         return ""
 
+    def operand_classes(self, where: S, cell: Cell) -> Mapping[int, str]:
+        """The classes that operands of numbers have in every case that hits a cell, by their place in it; none if
+        the cell is not about them."""
+        return {}
+
     @abstractmethod
     def hits(self, e: E) -> Iterable[Cell]:
         """The cells that a case hits; cells that are not bins do not count."""
@@ -236,6 +241,11 @@ class Coverage:
             return {name for m in models for cell in m.hits(e) if (name := named[m.id].get(cell)) is not None}
         except Undefined:
             return set()
+
+    def operand_classes(self, name: str) -> Mapping[int, str]:
+        """The classes that operands have in every case that hits a bin, by their place."""
+        model, cell = self._at[name]
+        return model.operand_classes(self.where, cell)
 
     def chooses_words(self, name: str) -> bool:
         """Whether a bin's cases choose their random words."""
