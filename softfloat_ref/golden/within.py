@@ -132,7 +132,7 @@ class CasesWithin:
 
 def check_runs(unit: Unit) -> None:
     """Raise Error for a unit of which no line can be left out."""
-    if unit.in_runs:
+    if unit.held:
         raise Error(f"where: each line of {unit.name} goes on from the one before; none can be left out")
 
 

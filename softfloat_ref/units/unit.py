@@ -163,11 +163,6 @@ class Unit(ABC):
         return frozenset(f.name for f in part.inputs)
 
     @property
-    def in_runs(self) -> bool:
-        """Whether a line goes on from the one before: no line can be left out."""
-        return False
-
-    @property
     def label(self) -> str:
         """Its properties in words, to tell parts apart in tables."""
         own = self.properties()

@@ -34,7 +34,6 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     "block_operation": ({"op": "block_add", "fmt": "mxfp4"}, "a_scale <= b_scale and every a is not zero"),
     "affine_quantize": ({"op": "quantize", "fmt": "qint8"}, "value is finite and zero_point = 0"),
     "affine_dequantize": ({"op": "dequantize", "fmt": "qint8"}, "scale in 0.5..2"),
-    "integer_dot": ({"op": "integer_dot", "fmt": "i8", "k": 2}, "every a is not zero and c in -1000..1000"),
     "requantize": ({"op": "requantize", "fmt": "i32", "out": "i8"}, "accumulator >= 0 and shift in 2..9"),
     "roundings": ({"op": "add", "fmt": "fp16", "roundings": "rne,rtz"}, "abs(a) > abs(b)"),
 }
