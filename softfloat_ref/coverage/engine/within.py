@@ -25,6 +25,10 @@ class CoverageWithin(Coverage):
         self._fields = [f.name for f in within.unit.inputs for _ in range(f.lanes)]
 
     def bins(self) -> Mapping[str, tuple[Bin, ...]]:
+        return self._bins
+
+    @cached_property
+    def _bins(self) -> Mapping[str, tuple[Bin, ...]]:
         return {model: tuple(map(self._judged_within, listed)) for model, listed in self.whole.bins().items()}
 
     def _judged_within(self, b: Bin) -> Bin:
