@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from softfloat_ref.app.options import SCALAR, Choices, NameType, option_name, policy_options, ulp_limit
+from softfloat_ref.app.options import SCALAR, Choices, NameType, option_name, policy_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_folder, check_place, make_folder, write_data
 from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.literals import ulp_limit
 from softfloat_ref.oracle.operations import OPERATIONS, get_operation
 
 if TYPE_CHECKING:

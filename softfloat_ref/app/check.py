@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from softfloat_ref.app.devices import DeviceChoice, KappaChoice, device_options, kappa_options
-from softfloat_ref.app.options import ulp_limit
 from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, write_data
@@ -19,6 +18,7 @@ from softfloat_ref.golden.manifest import read_manifest
 from softfloat_ref.golden.readers import WaveSignals
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
+from softfloat_ref.oracle.literals import ulp_limit
 from softfloat_ref.testing import report as reports
 from softfloat_ref.testing.check import check_arrays, check_command, check_results
 from softfloat_ref.testing.judge import SHOWN, CheckReport

@@ -15,7 +15,7 @@ import click
 
 from softfloat_ref.app.devices import DeviceChoice, device_options
 from softfloat_ref.app.options import Seconds
-from softfloat_ref.app.requests import OP, UnitRequest, request_options
+from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis import identified
 from softfloat_ref.diagnosis.asking import Asker, ask_arrays, ask_command
@@ -46,6 +46,7 @@ _ALLOWED: Final = ("fmt", "out", "seed", "sr_bits", *(name for name in OPTIONS i
     type=click.IntRange(min=0),
     help=f"Number of cases to confirm on [{DEFAULT_COUNT}; blocks and dot: {DEFAULT_WIDE}].",
 )
+@where_option
 @click.option(
     "--prove",
     "proof_s",
@@ -63,6 +64,7 @@ def command(
     op: str | None,
     device: DeviceChoice,
     count: int | None,
+    where: str | None,
     proof_s: float,
     as_json: bool,
     itself: bool,
@@ -76,17 +78,19 @@ def command(
     """
     if itself:
         request.refuse("--selftest makes its own devices", ("fmt", "out", "k"))
+        if where is not None:
+            raise Error("--selftest makes its own devices; leave --where out")
         return _selftest(op, request.fmt, request.out, request.options.get("k"), verbose)
     if op is None:
         raise Error("give the operation and --fmt, for example: identify fma --fmt fp16 --dut CMD; or --selftest")
     request.refuse("identify finds the policy, the profile and the accumulator", _ALLOWED)
     device.require()
-    vectors = _base(request, op)
+    vectors = _base(request, op, where)
     count = (DEFAULT_WIDE if vectors.cases.wide else DEFAULT_COUNT) if count is None else count
     try:
         with _asker(vectors.unit, device) as ask:  # first, since the cases take seconds
             examining = examiner(vectors, device.nan)
-            examining.judge = _judge(vectors.unit, proof_s)
+            examining.judge = _judge(vectors, proof_s)
             result = examining.identify(ask, confirming(vectors, count, request.choices.seed or 0))
     except DeviceError as e:
         print(f"device failure: {e}")
@@ -94,25 +98,25 @@ def command(
     print(
         json.dumps(identified.as_dict(result, vectors.unit), indent=1)
         if as_json
-        else "\n".join(identified.lines(result, vectors.unit))
+        else "\n".join(identified.lines(result, vectors.unit, vectors.where))
     )
     if len(result.candidates) > 1 and proof_s and not _HAS_PROVER and not as_json:
         print("  pip install 'softfloat-ref[prove]' to prove which of these give the same for every input")
     return 0 if result.complete else 1
 
 
-def _base(request: UnitRequest, op: str) -> VectorSet:
+def _base(request: UnitRequest, op: str, where: str | None) -> VectorSet:
     """The vectors of the device's unit, with defaults for what will be identified. Raises Error."""
     if own_name(op) == "dot":
         request = replace(request, options={"k": DOT_K, **request.options})
     if (bits := request.choices.table.get("sr_bits")) is not None:
         request = replace(request, choices=replace(request.choices, table={"sr_bits": bits, "rounding": "sr"}))
-    return request.vectors(op, None, default=fewest)
+    return request.vectors(op, None, where=where, default=fewest)
 
 
-def _judge(unit: Unit, limit_s: float) -> Judge | None:
+def _judge(vectors: VectorSet, limit_s: float) -> Judge | None:
     """Proofs that take that long in all; None without a prover, or for a unit that is too wide."""
-    if not limit_s or unit.input_width > MAX_PROVED or not _HAS_PROVER:
+    if not limit_s or vectors.unit.input_width > MAX_PROVED or not _HAS_PROVER:
         return None
     from softfloat_ref.proof.equal import compare_units
 
@@ -121,7 +125,7 @@ def _judge(unit: Unit, limit_s: float) -> Judge | None:
     def judge(first: Unit, second: Unit, flags: bool) -> tuple[int, ...] | bool | None:
         end[:] = end or [time.monotonic() + limit_s]
         seconds = end[0] - time.monotonic()
-        return compare_units(first, second, flags, seconds) if seconds > 0 else None
+        return compare_units(first, second, flags, seconds, vectors.where) if seconds > 0 else None
 
     return judge
 

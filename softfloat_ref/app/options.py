@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -20,7 +18,6 @@ from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, Bl
 from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.oracle.formats import CATALOGUE, Format
-from softfloat_ref.oracle.literals import parse_number
 from softfloat_ref.oracle.policies import (
     POLICIES,
     ROUNDINGS,
@@ -137,19 +134,6 @@ def parameter(name: str) -> str:
 def option_name(name: str) -> str:
     """The option of a command's parameter, of an option of units, or of a field of policies."""
     return f"--{parameter(name).replace('_', '-')}"
-
-
-def ulp_limit(text: str) -> Fraction:
-    """The value of --ulp, the largest error allowed. Raises Error."""
-    try:
-        limit = parse_number(text)
-    except Error:
-        limit = None
-    if isinstance(limit, Fraction) and limit <= sys.float_info.max:
-        return limit
-    if limit is None or isinstance(limit, Fraction) or not limit.is_zero:
-        raise Error(f"--ulp {text[:40]}: give a number of units in the last place, such as 1 or 0.75")
-    return Fraction(0)
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[F], F]:

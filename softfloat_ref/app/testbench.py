@@ -21,11 +21,12 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import check_place, make_folder, read_text, write_data
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.literals import ulp_limit
 from softfloat_ref.rtl.assumptions import guessed_lines
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.fit import Misfit
-from softfloat_ref.rtl.port_map import read_ports
+from softfloat_ref.rtl.port_map import PortMap, read_ports
 from softfloat_ref.rtl.simulators import dump, is_fst, with_fst_advice
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.vendors import NAMES, choose_simulator
@@ -46,6 +47,8 @@ _PACKED_MISMATCH: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d
 @click.option("--run", "run", is_flag=True, help="Build the testbench with the SOURCEs and run it.")
 @click.option("--print-command", is_flag=True, help="Print the commands of --run instead of executing them.")
 @click.option("--sim", type=NameType("SIMULATOR", NAMES), help="With --run: the simulator.")
+@click.option("--ulp", metavar="N", help="Largest error allowed, in ulp, as in `check` [that of the port map].")
+@click.option("--kappa", type=click.IntRange(min=0), help="Largest kappa allowed, as in `check` [the port map's].")
 @click.option("--results", metavar="FILE", help="With --run: write a line for every vector.")
 @click.option("--wave", metavar="FILE", help="With --run: dump the cycles around the first failure (.fst or .vcd).")
 @click.option("--work", metavar="DIR", help="With --run: build in DIR, and only if something changed.")
@@ -65,6 +68,8 @@ def testbench(
     run: bool,
     print_command: bool,
     sim: str | None,
+    ulp: str | None,
+    kappa: int | None,
     results: str | None,
     wave: str | None,
     work: str | None,
@@ -99,8 +104,13 @@ def testbench(
             raise Error("--wave needs the first failure, which --print-command does not look for; use +wave=FILE")
         is_fst(wave)
         check_place(wave)
-    ports, guesses = read_ports(ports_file), guessed_lines(read_text(ports_file, limits.TOML))
-    bench = VectorBench.of(Path(folder), ports, ports_file, guesses)
+    guesses = guessed_lines(read_text(ports_file, limits.TOML))
+    bench = VectorBench.of(Path(folder), _ports(ports_file, ulp, kappa), ports_file, guesses)
+    _check_judged(bench)
+    if wave is not None and bench.ports.is_judged:
+        raise Error(
+            "--wave needs the first failure; where an error is allowed, results are judged after the simulation"
+        )
     if output is not None:
         write_data(output, bench.text)
         print(f"{output}: {bench.top}, {bench.manifest['count']} vectors for {bench.ports.module}", file=sys.stderr)
@@ -124,6 +134,27 @@ def testbench(
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
+
+
+def _ports(path: str, ulp: str | None, kappa: int | None) -> PortMap:
+    """The port map, with the error that options allow. Raises Error."""
+    ports = read_ports(path)
+    if ulp is not None and kappa is not None:
+        raise Error("--ulp and --kappa are two measures of one error; give one of them")
+    if ulp is not None:
+        ulp_limit(ulp)
+    return ports if ulp is None and kappa is None else ports.allowing(ulp, kappa)
+
+
+def _check_judged(bench: VectorBench) -> None:
+    """Raise Error for a unit whose results may have no error."""
+    from softfloat_ref.testing.judge import Judge
+    from softfloat_ref.testing.kappa import Allowance
+
+    ports, vectors = bench.ports, bench.vectors.compared()
+    if ports.is_judged:
+        kappa = None if ports.kappa is None else Allowance(ports.kappa)
+        Judge(vectors, limit=ulp_limit(ports.ulp) if ports.ulp else None, kappa=kappa)
 
 
 def _refuse_together(sources: Sources, output: str | None, run: bool, typed: list[str]) -> None:
@@ -167,10 +198,35 @@ def _simulated(bench: VectorBench, simulation: BenchSimulation, work: str | None
 
 def _verdict(bench: VectorBench, result: BenchRun, log: Path) -> int:
     """Print the bench's lines, and the diagnosis if it failed; 0 if it passed."""
+    if bench.ports.is_judged and bench.passed(result):
+        return _judged(bench, log)
     if bench.passed(result):
         print("\n".join(bench.lines(result)))
         return 0
     print_failure(bench.lines(result), bench.vectors, log)
+    return 1
+
+
+def _judged(bench: VectorBench, log: Path) -> int:
+    """Print the verdict on the results in a log, by the error that the bench allows; 0 if it is allowed."""
+    from softfloat_ref.diagnosis.parts import explanation
+    from softfloat_ref.testing import report as reports
+    from softfloat_ref.testing.check import check_results
+
+    report = check_results(bench.vectors.compared(), log, shown=_SHOWN_MISMATCHES)
+    count = bench.manifest["count"]
+    for line in reports.report_lines(report):
+        print(line)
+    errors = report.errors.summary() if report.errors is not None else ""
+    if report.passed and report.errors is not None and report.compared == count:
+        print(f"PASS: {report.compared} of {count} vectors{errors}")
+        return 0
+    kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
+    compared = f"{report.compared} of {count} vectors compared{errors}"
+    print(f"FAIL: {report.mismatched} mismatches, {compared}" + (f" ({kinds})" if kinds else ""), flush=True)
+    cause = explanation(report)
+    for text in cause.lines() if cause else ():
+        print(text)
     return 1
 
 

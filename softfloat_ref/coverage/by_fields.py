@@ -7,7 +7,7 @@ defined.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from softfloat_ref.base.errors import Undefined
@@ -142,6 +142,10 @@ class FieldModel(Model[FieldsSetting, FieldEvents]):
         for turn in range(_CELL_CANDIDATES):
             at = {p.place: codes[word(i, turn) % len(codes) if turn else 0] for i, (p, codes) in enumerate(places)}
             yield where.line(at, turn)
+
+    def operand_classes(self, where: FieldsSetting, cell: Cell) -> Mapping[int, str]:
+        by_name = {p.name: p for p in where.chosen if p.fmt is not None and not p.fmt.is_integer}
+        return {by_name[name].place: kind for name, kind in cell if name in by_name}
 
     def _named(self, where: FieldsSetting, cells: Iterable[Cell]) -> Bins:
         """The cells with a defined case, and their names."""

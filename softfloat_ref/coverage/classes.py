@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from softfloat_ref.coverage.engine.framework import grouped
+from softfloat_ref.oracle.code_sets import CodeSet, common, of_class
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
 
@@ -97,6 +98,18 @@ def coarse(name: str) -> str:
     """The class without the ends of its range: `pos.norm` for `pos.max`."""
     sign, dot, size = name.rpartition(".")
     return f"{sign}{dot}{COARSE.get(size, size)}"
+
+
+_KNOWN: Final = {"zero": "zero", "inf": "inf", "minsub": "subnormal", "maxsub": "subnormal", "sub": "subnormal"}
+
+
+def codes_among(fmt: Format, name: str) -> CodeSet:
+    """The codes among which those of a class are, coarse or not."""
+    if name in ("qnan", "snan"):
+        return of_class(fmt, name)
+    sign, _, size = name.rpartition(".")
+    signed = of_class(fmt, "negative" if sign == "neg" else "positive")
+    return common(signed, of_class(fmt, _KNOWN.get(size, "normal")))
 
 
 @lru_cache(maxsize=256)

@@ -15,16 +15,22 @@ SHOWN: Final = 6
 _SHOWN_NEAR: Final = 3
 
 
-def lines(result: Identification[Any], unit: Unit) -> list[str]:
-    """The device, the alternatives, and the evidence; or the closest models, and where they differ."""
+def lines(result: Identification[Any], unit: Unit, where: str = "") -> list[str]:
+    """The device, the alternatives, and the evidence; or the closest models, and where they differ. where: the range of
+    the operands that it was asked about."""
     asked = f"  {result.questions} question{'s' * (result.questions != 1)} chosen one by one"
     flags = "" if result.has_flags or not unit.has_flags else "; results only: the device gives no flags"
+    flags += f"; only operands where {where}" if where else ""
     title = kind_of(unit).title
     if result.candidates:
         first, *others = result.names
-        text = [f"{title}: {first}", *(_same(result.candidates[0]) if first == result.candidates[0].name else [])]
+        text = [
+            f"{title}: {first}",
+            *(_same(result.candidates[0], where) if first == result.candidates[0].name else []),
+        ]
         if result.proved:
-            text.append(f"  proved to give the same for every input: {_listed(result.proved)}")
+            every = f"every input where {where}" if where else "every input"
+            text.append(f"  proved to give the same for {every}: {_listed(result.proved)}")
         text += _others(others, ", which no question tried distinguishes from it")
         return [*text, f"{asked}, then {result.confirmed} of {result.tried} cases confirmed{flags}"]
     if result.complete:
@@ -56,10 +62,11 @@ def _closest(result: Identification[Any], unit: Unit) -> Iterator[str]:
         yield f"    {case_text(result.exception, unit).replace(': expected', ': model', 1)}"
 
 
-def _same(candidate: Candidate[Any]) -> list[str]:
+def _same(candidate: Candidate[Any], where: str) -> list[str]:
     """Its other names, which no operands distinguish for this operation and these formats."""
     rest = candidate.names[1:]
-    return [f"  identical for this operation and format: {_listed(rest)}"] if rest else []
+    what = "operation, format and range" if where else "operation and format"
+    return [f"  identical for this {what}: {_listed(rest)}"] if rest else []
 
 
 def _listed(names: Sequence[str]) -> str:

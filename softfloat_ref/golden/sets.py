@@ -108,7 +108,7 @@ class VectorSet:
         coverage = self.cases.coverage
         if self.within is None or coverage is None or isinstance(coverage, PartsCoverage):
             return coverage  # that of parts is made of theirs
-        return CoverageWithin(coverage, self.within.text, self.within.holds)
+        return CoverageWithin(coverage, self.within)
 
     @property
     def compiled(self) -> bool:

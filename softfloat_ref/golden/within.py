@@ -26,6 +26,7 @@ class CasesWithin:
     def __init__(self, unit: Unit, within: OperandRange) -> None:
         self.unit, self.within = unit, within
         self.formats = unit.input_formats
+        check_runs(unit)
         for subject in within.names:
             if any(f.name == subject and f.role == "random" for part in unit.parts for f in part.inputs):
                 raise Error(f"where: {subject} comes from the source of random words; a set has any of them")
@@ -127,6 +128,12 @@ class CasesWithin:
 
     def _sets(self, widths: Sequence[int]) -> list[CodeSet]:
         return [self.within.lanes.get(i, (CodeRange(0, (1 << width) - 1),)) for i, width in enumerate(widths)]
+
+
+def check_runs(unit: Unit) -> None:
+    """Raise Error for a unit of which no line can be left out."""
+    if unit.held:
+        raise Error(f"where: each line of {unit.name} goes on from the one before; none can be left out")
 
 
 def _among(code: int, codes: CodeSet) -> bool:

@@ -99,6 +99,21 @@ def _signed(number: Fraction, sign: str) -> Fraction | Value:
     return -number if sign == "-" else number
 
 
+def ulp_limit(text: str, where: str = "--ulp") -> Fraction:
+    """The largest error allowed, in units in the last place. Raises Error."""
+    try:
+        limit = parse_number(text)
+    except Error:
+        limit = None
+    if isinstance(limit, Fraction) and 0 <= limit <= sys.float_info.max:
+        return limit
+    if isinstance(limit, Value) and limit.kind == FINITE:
+        number = limit.as_fraction()
+        if 0 <= number <= sys.float_info.max:
+            return number
+    raise Error(f"{where} {text[:40]}: give a number of units in the last place, such as 1 or 0.75")
+
+
 def parse_code(text: str, where: str = "") -> int:
     """A code in hexadecimal, upper or lower case, with or without 0x. Raises Error."""
     digits = text.strip()  # also removes control characters, which int() does not strip

@@ -117,11 +117,13 @@ class Equality(Problem):
         return table_hash({"equal": both, "assumed": self.assumed, "flags": self.flags})
 
 
-def compare_units(first: Unit, second: Unit, flags: bool, limit_s: float) -> tuple[int, ...] | bool | None:
-    """Whether two units answer alike: True if that is proved, inputs that tell them apart, None if neither is found in
-    time."""
+def compare_units(
+    first: Unit, second: Unit, flags: bool, limit_s: float, where: str = ""
+) -> tuple[int, ...] | bool | None:
+    """Whether two units answer alike, within a range of the operands: True if that is proved, inputs that tell them
+    apart, None if neither is found in time."""
     try:
-        decided = decide(Equality(first, second, flags=flags), ALL, Tactics(limit_s, cut=False))
+        decided = decide(Equality(first, second, where, flags), ALL, Tactics(limit_s, cut=False))
     except Unsupported:
         return None
     return decided.counterexample.inputs if decided.counterexample else decided.verdict == "proved" or None

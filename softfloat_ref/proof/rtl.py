@@ -48,6 +48,8 @@ def bound(unit: Unit, ports: PortMap) -> Bound:
         raise Error("a proof about several operations needs one in_valid and in_ready for all operands")
     if ports.lanes > 1:
         raise Error(f"lanes = {ports.lanes}: a proof is about one operation at a time; bind one lane, hold the others")
+    if ports.is_judged:
+        raise Error("the port map allows an error (ulp or kappa); a proof is about exact results")
     if ports.sticky is not None:
         raise Error("[sticky]: sticky flags gather those of several operations; a proof is about one")
     return bind(manifest(unit), controls(unit), ports)

@@ -25,6 +25,7 @@ from softfloat_ref.rtl.reading import DesignReading, ReadFile, list_changes
 
 RUN_TIMEOUT_S: Final = 300  # for building a bench and running it
 _PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
+_LOGGED = re.compile(r"^LOGGED: ([1-9][0-9]*) of \1 vectors, ", re.MULTILINE)
 _FAIL = re.compile(r"^FAIL\b", re.MULTILINE)
 _SHOWN = 20  # lines of a log
 
@@ -39,7 +40,15 @@ class BenchRun:
     @property
     def passed(self) -> bool:
         """True only if the bench printed "PASS: N of N vectors" with N > 0, printed no FAIL, and ended with code 0."""
-        return self.returncode == 0 and bool(_PASS.search(self.output)) and not _FAIL.search(self.output)
+        return self._ended_with(_PASS)
+
+    @property
+    def logged(self) -> bool:
+        """The same of "LOGGED: N of N vectors", of a bench whose log of results remains to be judged."""
+        return self._ended_with(_LOGGED)
+
+    def _ended_with(self, verdict: re.Pattern[str]) -> bool:
+        return self.returncode == 0 and bool(verdict.search(self.output)) and not _FAIL.search(self.output)
 
 
 class ToolError(Error):

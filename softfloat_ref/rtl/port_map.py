@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.tables import Range, check, check_choices, choices, hints, read_toml
+from softfloat_ref.oracle.literals import ulp_limit
 from softfloat_ref.rtl.handshake import IDENTIFIER, Handshake, parse_handshake
 from softfloat_ref.rtl.module_ports import Expression, Parameters
 
@@ -126,6 +127,13 @@ class PortMap:
     ignore: tuple[str, ...] = ()
     compare_nan: Literal["exact", "quiet", "any"] = "exact"
     nan_scale_elements: Literal["exact", "any"] = "exact"
+    ulp: str = ""
+    kappa: Annotated[int | None, Range(0, 1 << 62)] = None
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether an error is allowed: then results are judged from their log, by the rule of `check`."""
+        return bool(self.ulp) or self.kappa is not None
 
     @property
     def limit(self) -> int:
@@ -137,10 +145,16 @@ class PortMap:
         """What is accepted besides the expected bits, by key."""
         return {"compare_nan": self.compare_nan, "nan_scale_elements": self.nan_scale_elements}
 
+    def allowing(self, ulp: str | None = None, kappa: int | None = None) -> PortMap:
+        """The port map with another error allowed. Raises Error."""
+        changed = replace(self, ulp="" if ulp is None else ulp, kappa=kappa)
+        _check_errors(changed, "ports")
+        return changed
+
 
 # The values of the keys; those of inputs, outputs and tag are tables that are read further down.
 _KEYS: Final = hints(PortMap) | dict.fromkeys(("inputs", "outputs", "tag", "handshake"), Mapping)
-_KEYS.update(reset=Reset, sticky=Sticky)
+_KEYS.update(reset=Reset, sticky=Sticky, ulp=int | float | str)
 _DATA_KEYS: Final = {k: v for k, v in hints(DataPort).items() if k not in ("name", "pieces")}
 _CONTROL_KEYS: Final = {"of": str, "codes": Mapping, "width": Annotated[int, Range(1, 64)], "type": str}
 _CONSTANT_KEYS: Final = {
@@ -170,7 +184,9 @@ def parse_ports(table: Mapping[str, Any], where: str = "ports") -> PortMap:
         values["tag"] = _tag(values["tag"], f"{where}: [tag]")
     if "every" in table.get("sticky", ()) and "clear" not in table["sticky"]:
         raise Error(f"{where}: [sticky] every needs clear = PORT")
+    values |= {"ulp": str(values["ulp"])} if "ulp" in values else {}
     ports = PortMap(**values)
+    _check_errors(ports, where)
     check_choices(ports, where, choices(PortMap))
     _check_style(ports, where)
     _check_names(ports, where)
@@ -218,6 +234,16 @@ def _check_style(ports: PortMap, where: str) -> None:
         raise Error(f"{where}: results of a fixed latency come in order; remove [tag] or latency")
     if ports.latency is not None and "out_ready" in shake:
         raise Error(f"{where}: with out_ready the latency varies; remove out_ready or latency")
+
+
+def _check_errors(ports: PortMap, where: str) -> None:
+    """Check the error that is allowed."""
+    if ports.ulp:
+        ulp_limit(ports.ulp, f"{where}: ulp =")
+    if ports.ulp and ports.kappa is not None:
+        raise Error(f"{where}: ulp and kappa are two measures of one error; give one of them")
+    if ports.is_judged and ports.sticky is not None:
+        raise Error(f"{where}: [sticky] flags are not in the log by which an error is judged; ignore them")
 
 
 def _check_names(ports: PortMap, where: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.rtl.assumptions import PortAssumptions
 from softfloat_ref.rtl.binding import (
     Bound,
@@ -78,7 +79,27 @@ def bench_text(
         without="; without latency, out_valid alone says when" if _may_vary(ports) else "",
         log_header="".join(f"    if (results != 0) {line}\n" for line in _written(_log_notes(bound, ports))),
         log_footer="".join(f"      {line}\n" for line in _written(PortAssumptions.of(ports, guesses).notes())),
+        **_judged(bound, ports),
     )
+
+
+def _judged(bound: Bound, ports: PortMap) -> dict[str, str]:
+    """What differs where results are judged from their log. Raises Error for flags that are not in it."""
+    if not ports.is_judged:
+        return {"judged_head": "", "unjudged": "", "needs_log": "", "verdict": "PASS: %0d of %0d vectors"}
+    if bound.got.carriers("flags") and not _logs_flags(bound, ports):
+        raise Error("an error is judged with the flags of each lane, but a port merges them; ignore = ['flags']")
+    head = '.\n// An error is allowed: without FAIL, "LOGGED" says that the results in FILE remain to be judged, by\n'
+    head += "// `softfloat-ref check --golden DIR --results FILE`"
+    needs = [
+        'if (path == "") begin',
+        '  $display("FAIL: an error is allowed, by which the log of results is judged; +results=FILE writes it");',
+        "  $fatal(0);",
+        "end",
+    ]
+    verdict = "LOGGED: %0d of %0d vectors, whose errors remain to be judged"
+    lines = "".join(f"    {line}\n" for line in needs)
+    return {"judged_head": head, "unjudged": "~JUDGED & ", "needs_log": lines, "verdict": verdict}
 
 
 def fill_template(template: str, **parts: str) -> str:
@@ -142,6 +163,9 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
     lines += [f"localparam logic [IN_WIDTH-1:0] DATA = {bit_literal(_input_width(bound), data)};"]
     lines += [f"localparam logic [CHANNELS*IN_WIDTH-1:0] OPERANDS = {_operands(bound, ports)};"]
     lines += [f"localparam logic [OUT_WIDTH-1:0] ALL = {_all(bound)};"]
+    if ports.is_judged:
+        judged = bit_literal(bound.got.width, bound.got.carriers())
+        lines += [f"localparam logic [OUT_WIDTH-1:0] JUDGED = {judged};"]
     return _indented(lines, 2)
 
 

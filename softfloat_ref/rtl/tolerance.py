@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.literals import ulp_limit
 from softfloat_ref.rtl.binding import Bound, flag_mask
 from softfloat_ref.rtl.bundle import ALL_FLAGS, FLAG_NAMES, LineField
 from softfloat_ref.rtl.port_map import PortMap
@@ -25,7 +27,10 @@ from softfloat_ref.units import Field, Unit
 SCALE: Final = "scale"
 ELEMENTS: Final = "elements"
 # Of a bench, in its log of results.
-_NOTE: Final = re.compile(r"(?://|#)\s*(flags|compare_nan|nan_scale_elements|above_result|sticky) = ([a-z_ ]+)")
+_NOTE: Final = re.compile(
+    r"(?://|#)\s*(?:(flags|compare_nan|nan_scale_elements|above_result|sticky) = ([a-z_ ]+)"
+    r"|(ulp|kappa) = (\d{1,400}(?:/\d{1,400})?))"
+)
 PAUSE: Final = re.compile(r"(?://|#)\s*pause (\d{1,6}) (\d{1,6})")  # a line, and cycles without an answer before it
 CLEAR: Final = re.compile(r"(?://|#)\s*clear\s*")  # of a bench, where it clears sticky flags
 
@@ -60,7 +65,8 @@ class Tolerance:
 
     nan: which NaNs count as equal; flags: those that are compared; any_elements: whether any elements are accepted
     where the expected scale is NaN; any_above: whether any bits are accepted above a narrower result of a mixed set;
-    absent: the results that the module does not have; sticky: whether flags are those of all operations so far.
+    absent: the results that the module does not have; sticky: whether flags are those of all operations so far; ulp,
+    kappa: the largest error allowed, None where results must be exact.
     """
 
     nan: CompareNan = CompareNan.EXACT
@@ -69,6 +75,8 @@ class Tolerance:
     any_above: bool = False
     absent: frozenset[str] = frozenset()
     sticky: bool = False
+    ulp: Fraction | None = None
+    kappa: int | None = None
 
     @staticmethod
     def of_ports(ports: PortMap) -> Tolerance:
@@ -81,6 +89,8 @@ class Tolerance:
             filled,
             frozenset(ports.ignore) - {*FLAG_NAMES, "flags"},
             ports.sticky is not None,
+            ulp_limit(ports.ulp) if ports.ulp else None,
+            ports.kappa,
         )
 
     def notes(self, has_flags: bool, has_parts: bool) -> list[str]:
@@ -89,6 +99,7 @@ class Tolerance:
         notes += ["nan_scale_elements = any"] * self.any_elements
         notes += ["above_result = any"] * (self.any_above and has_parts)
         notes += ["sticky = true"] * self.sticky
+        notes += [f"{key} = {x}" for key, x in (("ulp", self.ulp), ("kappa", self.kappa)) if x is not None]
         if has_flags and self.flags != ALL_FLAGS:
             notes += [f"flags = {' '.join(n for n in FLAG_NAMES if self.flags >> FLAG_NAMES[n] & 1) or 'none'}"]
         return notes
@@ -98,6 +109,10 @@ class Tolerance:
         match = _NOTE.fullmatch(comment.strip())
         if match is None:
             return self
+        if match[3] == "ulp":
+            return replace(self, ulp=ulp_limit(match[4]))
+        if match[3]:
+            return replace(self, kappa=int(match[4].partition("/")[0]))
         key, value = match[1], match[2].strip()
         if key == "flags":
             return replace(self, flags=self.flags & sum(1 << FLAG_NAMES[n] for n in value.split() if n in FLAG_NAMES))

@@ -11,6 +11,7 @@ from typing import Final, TypedDict
 from softfloat_ref.explanation.scalar import MAX_FLAGS
 from softfloat_ref.golden.readers import Row
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.golden.within import check_runs
 from softfloat_ref.rtl.assumptions import PortAssumptions
 from softfloat_ref.rtl.tolerance import CLEAR, PAUSE, CompareNan, Tolerance
 from softfloat_ref.testing import (  # noqa: F401  (their views enter the table)
@@ -168,26 +169,34 @@ class Judge:
         texts = [text for text in dict.fromkeys((vectors.where, where)) if text.strip()]
         both = " and ".join(f"({x})" for x in texts) if len(texts) > 1 else "".join(texts)
         within = operand_range(both, vectors.unit)
+        if within is not None:
+            check_runs(vectors.unit)
         tolerance = Tolerance(nan, MAX_FLAGS if flags else 0)
         self.report = CheckReport(vectors, tolerance=tolerance, within=within)
         self.view = view_of(vectors.unit)
         self.view.check()
         self.measure: UlpJudge | KappaJudge | None = None
-        if kappa is not None:
-            self.measure = KappaJudge(vectors.unit, kappa, shown)
-        elif limit is not None:
-            self.measure = self.view.tolerance(limit, shown)
-        self.report.errors = None if self.measure is None else self.measure.errors
         self.inputs, self.shown = vectors.unit.input_width, shown
         self.without_flags = False  # whether a log says that its lines have none
+        self._allow(limit, kappa)
         self.has_parts = len(vectors.unit.parts) > 1
         self.gathered = self.extra = 0  # sticky flags so far: those expected, and those that came besides
         self._before: tuple[Line, Answer] | None = None
         self._number = 0  # of the answers so far
 
+    def _allow(self, limit: Fraction | None, kappa: Allowance | None) -> None:
+        """Allow an error. Raises Error for a unit that is compared exactly."""
+        if kappa is not None:
+            self.measure = KappaJudge(self.report.vectors.unit, kappa, self.shown)
+        elif limit is not None:
+            self.measure = self.view.tolerance(limit, self.shown)
+        self.report.errors = None if self.measure is None else self.measure.errors
+
     def note(self, comment: str) -> None:
         """A comment of a log, which may say which flags the device has, and what else is accepted."""
-        self.report.tolerance = self.report.tolerance.noted(comment)
+        self.report.tolerance = tolerance = self.report.tolerance.noted(comment)
+        if self.measure is None and not self.report.compared:  # else an option says it
+            self._allow(tolerance.ulp, None if tolerance.kappa is None else Allowance(tolerance.kappa))
         self.report.assumptions = self.report.assumptions.noted(comment)
         if len(self.report.pauses) < MAX_FIRST and (pause := PAUSE.fullmatch(comment.strip())):
             self.report.pauses.append((int(pause[1]), int(pause[2])))

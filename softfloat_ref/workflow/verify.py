@@ -99,7 +99,8 @@ class _Look:
 
     @property
     def passed(self) -> bool:
-        return self.bench.passed(self.run)
+        judged = self.report is not None and self.report.passed
+        return self.bench.passed(self.run) and (judged or not self.bench.ports.is_judged)
 
     @property
     def unit(self) -> Unit:
@@ -284,7 +285,7 @@ class Verifier:
     def _wave(self, look: _Look) -> None:
         """A waveform of the first failure, if it is kept: of another build, which can write one."""
         request = self.request
-        if not request.shown:
+        if not request.shown or look.bench.ports.is_judged:  # then no cycle is known to be the first
             return
         with self._stage("waveform", "the first failure is simulated again") as stage:
             path = str(request.folder / WAVE)

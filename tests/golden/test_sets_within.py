@@ -18,6 +18,7 @@ from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.golden.vector_recipes import set_of
 from softfloat_ref.golden.verify import verify
 from softfloat_ref.oracle.approximation import define_approximation
+from softfloat_ref.testing.judge import Judge
 from softfloat_ref.units import KINDS, ApproximationUnit, make_unit
 
 E13 = "exponent(a) in 119..134 and exponent(b) in 119..134"
@@ -33,6 +34,7 @@ SETS: dict[str, tuple[dict[str, Any], str]] = {
     "block_operation": ({"op": "block_add", "fmt": "mxfp4"}, "a_scale <= b_scale and every a is not zero"),
     "affine_quantize": ({"op": "quantize", "fmt": "qint8"}, "value is finite and zero_point = 0"),
     "affine_dequantize": ({"op": "dequantize", "fmt": "qint8"}, "scale in 0.5..2"),
+    "requantize": ({"op": "requantize", "fmt": "i32", "out": "i8"}, "accumulator >= 0 and shift in 2..9"),
     "roundings": ({"op": "add", "fmt": "fp16", "roundings": "rne,rtz"}, "abs(a) > abs(b)"),
 }
 MIXED = {"part": [{"op": "add", "fmt": "fp16"}, {"op": "sqrt", "fmt": "fp32"}], "where": "a is normal", "unboxed": 8}
@@ -135,11 +137,18 @@ def test_a_range_that_few_cases_meet_ends_soon(where: str, said: str) -> None:
         list(VectorSet.make("mul", "fp32", 100, where=where).inputs())
 
 
+def test_lines_that_follow_one_another_have_no_range() -> None:
+    with pytest.raises(Error, match="goes on from the one before"):
+        of_unit(make_unit("integer_dot", "i8", clear=True), 10, where="every a is not zero")
+    with pytest.raises(Error, match="goes on from the one before"):
+        Judge(of_unit(make_unit("integer_dot", "i8", clear=True), 10), where="every a is not zero")
+
+
 def test_random_words_have_no_range() -> None:
     options: dict[str, Any] = {"out": "fp8_e4m3", "policy": {"rounding": "sr", "sr_bits": 8}}
     with pytest.raises(Error, match="r comes from the source of random words"):
         VectorSet.make("convert", "fp32", 10, where="r = 0x0", **options)
-    vectors = VectorSet.make("convert", "fp32", 400, where="abs(a) < 448", **options)  # near carries, too
+    vectors = VectorSet.make("convert", "fp32", 400, where="exponent(a) in 125..130", **options)  # near carries, too
     assert all(vectors.within.holds(case) for case in vectors.inputs())  # type: ignore[union-attr]
 
 
@@ -152,22 +161,31 @@ def test_bins_outside_are_not_empty() -> None:
     report = set_report(small)
     assert report is not None
     bins = {b.id: b for m in report.models for b in m.bins}
-    outside = bins["B1/pos.zero,pos.norm"]
-    assert (outside.status, outside.why) == (
-        "unreachable",
-        f"none of the 256 possible cases hits it and is within {where}",
-    )
+    assert bins["B1/pos.zero,pos.norm"].status == "unreachable"
+    assert bins["B1/pos.zero,pos.norm"].why == f"no a within the range is pos.zero: {where}"
+    whys = {b.why for b in bins.values()}
+    assert f"none of the 256 possible cases hits it and is within {where}" in whys
     report = set_report(wide)
     assert report is not None
     bins = {b.id: b for m in report.models for b in m.bins}
-    assert bins["B1/qnan,pos.norm"].status == "outside"
-    assert bins["B1/qnan,pos.norm"].why.endswith(f"cases tried is within {where}")
+    assert bins["B1/pos.norm,qnan"].status == "unreachable"
+    assert bins["B1/pos.norm,qnan"].why == f"no b within the range is qnan: {where}"
     assert all(b.status in ("hit", "unreachable") for name, b in bins.items() if name.startswith("B3/"))
-    assert report.totals["outside"] == sum(b.status == "outside" for b in bins.values())
     assert not [name for name in report.empty if name.startswith("B1/")]
+
+
+def test_bins_that_are_not_proved_to_be_outside() -> None:
+    """Results that are subnormal, or overflow, where that takes both operands."""
+    where = "exponent(a) in 14..16 and exponent(b) in 14..16"
+    report = set_report(VectorSet.make("mul", "fp16", 500, where=where))
+    assert report is not None
+    bins = [b for m in report.models for b in m.bins if b.status == "outside"]
+    assert len(bins) == report.totals["outside"] > 0
+    assert all(b.why.endswith(f"cases tried is within {where}") for b in bins)
     head, *rows = list(page.text(report))[1:]
     assert head.split()[-1] == "outside"
-    assert rows[0].split()[6] == str(report.totals["outside"])  # all of them of B1
+    total = next(row for row in rows if row.startswith("total"))
+    assert total.split()[-1] == str(len(bins))
     assert "outside" in page.html(report)
 
 
@@ -186,12 +204,19 @@ def test_small_operands_are_judged_by_every_case() -> None:
 
 
 def test_generate(tmp_path: Path) -> None:
-    folder = str(tmp_path / "v")
-    mul = ("vectors", "generate", "--op", "mul", "--fmt", "fp32", "-n", "50")
-    done = run(*mul, "--where", E13, "-o", folder)
-    assert (done.returncode, "50 vectors of mul_fp32_rne" in done.stderr) == (0, True)
+    folder, where = str(tmp_path / "v"), "exponent(a) in 12..18 and exponent(b) in 12..18"
+    mul = ("vectors", "generate", "--op", "mul", "--fmt", "fp16", "-n", "50")
+    done = run(*mul, "--where", where, "-o", folder)
+    assert (done.returncode, "50 vectors of mul_fp16_rne" in done.stderr) == (0, True)
     assert run("vectors", "verify", folder).returncode == 0
-    assert "only apply to -" in refused("vectors", "verify", folder, "--where", E13)
+    assert "only apply to -" in refused("vectors", "verify", folder, "--where", where)
     other = str(tmp_path / "w")
-    assert "leave --where out" in refused("vectors", "generate", "riscv-zfh", "--where", E13, "-o", other)
+    assert "leave --where out" in refused("vectors", "generate", "riscv-zfh", "--where", where, "-o", other)
     assert "unknown operand 'd'" in refused(*mul, "--where", "d is zero", "-o", other)
+
+
+@pytest.mark.full
+def test_covergroups(tmp_path: Path) -> None:
+    generate(VectorSet.make("sqrt", "fp32", 50, where="exponent(a) in 119..134"), tmp_path / "v")
+    done = run("coverage", "export-sv", str(tmp_path / "v"), "-o", str(tmp_path / "bins.sv"))
+    assert done.returncode == 0, done.stderr

@@ -118,6 +118,11 @@ class Model(ABC, Generic[S, E]):
         """Why nothing hits a cell; '' if there is no proof."""
         return ""
 
+    def operand_classes(self, where: S, cell: Cell) -> Mapping[int, str]:
+        """The classes that operands of numbers have in every case that hits a cell, by their place in it; none if
+        the cell is not about them."""
+        return {}
+
     @abstractmethod
     def hits(self, e: E) -> Iterable[Cell]:
         """The cells that a case hits; cells that are not bins do not count."""
@@ -172,31 +177,31 @@ class Coverage:
 
     def __init__(self, where: BaseSetting, models: Iterable[Model[Any, Any]]) -> None:
         self.where: Any = where
-        self._models = [m for m in models if m.applies(where)]
+        self.models = [m for m in models if m.applies(where)]
         self._enumerated: dict[str, dict[str, list[Line]]] = {}
         self._last: tuple[Line, Any] | None = None
 
     @property
     def titles(self) -> Mapping[str, str]:
         """The title of each model that applies, by its id, in their order."""
-        return {m.id: m.title for m in self._models}
+        return {m.id: m.title for m in self.models}
 
     @cached_property
     def _named(self) -> dict[str, dict[Cell, str]]:
         """The full names of each model's cells."""
-        return {m.id: {cell: f"{m.id}/{name}" for cell, name in m.bins(self.where).items()} for m in self._models}
+        return {m.id: {cell: f"{m.id}/{name}" for cell, name in m.bins(self.where).items()} for m in self.models}
 
     @cached_property
     def _at(self) -> dict[str, tuple[Model[Any, Any], Cell]]:
         """Model and cell by name."""
-        return {name: (m, cell) for m in self._models for cell, name in self._named[m.id].items()}
+        return {name: (m, cell) for m in self.models for cell, name in self._named[m.id].items()}
 
     @cached_property
     def listed(self) -> Mapping[str, tuple[Bin, ...]]:
         """The bins of each model, with the proofs by bounds and constructions, without enumeration."""
         return {
             m.id: tuple(Bin(name, m.never(self.where, cell)) for cell, name in self._named[m.id].items())
-            for m in self._models
+            for m in self.models
         }
 
     def cells(self, model: str) -> Mapping[Cell, Bin]:
@@ -223,11 +228,11 @@ class Coverage:
 
     def hits(self, case: Line) -> set[str]:
         """The names of the bins a case hits; none if it has no defined result."""
-        return self._hits(self._models, case)
+        return self._hits(self.models, case)
 
     def hits_of(self, models: Collection[str], case: Line) -> set[str]:
         """Those among the bins of some models."""
-        return self._hits([m for m in self._models if m.id in models], case)
+        return self._hits([m for m in self.models if m.id in models], case)
 
     def _hits(self, models: Iterable[Model[Any, Any]], case: Line) -> set[str]:
         named = self._named
@@ -236,6 +241,11 @@ class Coverage:
             return {name for m in models for cell in m.hits(e) if (name := named[m.id].get(cell)) is not None}
         except Undefined:
             return set()
+
+    def operand_classes(self, name: str) -> Mapping[int, str]:
+        """The classes that operands have in every case that hits a bin, by their place."""
+        model, cell = self._at[name]
+        return model.operand_classes(self.where, cell)
 
     def chooses_words(self, name: str) -> bool:
         """Whether a bin's cases choose their random words."""

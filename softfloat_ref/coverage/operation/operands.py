@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -81,6 +81,9 @@ class Classes(OperationModel):
             return (beside_ordinary(where, i, code, turn) for turn, code in enumerate(table[i][name]))
         listed = [t[n] for t, n in zip(table, cell, strict=True)]
         return _diagonally(listed if len(listed) == 1 else [x[:_CLASS_MEMBERS] for x in listed])
+
+    def operand_classes(self, where: OperationSetting, cell: Cell) -> Mapping[int, str]:
+        return dict(enumerate(cell)) if len(where.formats) <= 3 else dict([cell])
 
     def hits(self, e: OperationEvents) -> Iterable[Cell]:
         classes = tuple(map(coarse, e.classes)) if len(e.classes) > 2 else e.classes

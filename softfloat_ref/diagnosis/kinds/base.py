@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Any, ClassVar, Final
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.candidates import Question
 from softfloat_ref.diagnosis.conditions import Feature, of_code, of_magnitude
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Inputs, Output
@@ -171,12 +172,28 @@ def kind_of(unit: Unit) -> DiagnosedKind:
 
 def examiner(vectors: VectorSet, nan: CompareNan = CompareNan.EXACT) -> Examiner[Any]:
     """The examiner for a unit: its policy, profile, accumulator or rule is the base; the set's count is not used."""
-    return kind_of(vectors.unit).examiner(vectors, nan)
+    found = kind_of(vectors.unit).examiner(vectors, nan)
+    if (within := vectors.within) is not None:
+        found.questions, every = _within(vectors, found.questions), found.every
+        found.every = None if every is None else lambda: filter(within.holds, every())
+    return found
 
 
 def confirming(vectors: VectorSet, count: int, seed: int) -> list[Question]:
     """Cases that confirm an identification, as in a check: half directed and half random."""
-    return kind_of(vectors.unit).confirming(vectors, count, seed) if count else []
+    return _within(vectors, kind_of(vectors.unit).confirming(vectors, count, seed)) if count else []
+
+
+def _within(vectors: VectorSet, questions: Sequence[Question]) -> list[Question]:
+    """Questions within the range of the operands; those that are outside are moved there. Raises Error if none is."""
+    cases = vectors.cases.within
+    if cases is None:
+        return list(questions)
+    moved = (cases.moved(q, 2 * turn + 1) for turn, q in enumerate(questions))  # not to the ends
+    inside = [q for q in moved if q is not None]
+    if not inside:
+        raise Error(f"where: none of {len(questions)} questions is within {vectors.where}")
+    return inside
 
 
 def places(fields: Sequence[Field]) -> Iterator[tuple[int, Field]]:

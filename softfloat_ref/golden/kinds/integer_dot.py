@@ -89,7 +89,7 @@ class IntegerDotCases(Cases):
 
     def _elements(self, control: int, *sides: Any) -> Iterator[int]:
         """control: which kind of elements: any; small; ends; ends whose products have one sign."""
-        for fmt, words in zip((self.unit.a, self.unit.b), sides, strict=True):
+        for side, (fmt, words) in enumerate(zip((self.unit.a, self.unit.b), sides, strict=True)):
             mask, (low, high) = (1 << fmt.width) - 1, ends(fmt)
             for x in words:
                 match control % _KINDS:
@@ -98,7 +98,7 @@ class IntegerDotCases(Cases):
                     case 1:
                         yield (low, high, 0, 1, -1 & mask)[(x >> 8) % 5] & mask
                     case 2 | 3:
-                        positive = control % _KINDS == 2 or fmt is not self.unit.b
+                        positive = control % _KINDS == 2 or side == 0
                         yield (high if positive else low) & mask
                     case _:
                         yield x & mask
