@@ -107,7 +107,10 @@ def _base(request: UnitRequest, op: str) -> VectorSet:
         request = replace(request, options={"k": DOT_K, **request.options})
     if (bits := request.choices.table.get("sr_bits")) is not None:
         request = replace(request, choices=replace(request.choices, table={"sr_bits": bits, "rounding": "sr"}))
-    return request.vectors(op, None, default=fewest)
+    vectors = request.vectors(op, None, default=fewest)
+    for name in vectors.unit.held:
+        raise Error(f"identify asks one question at a time, and {name} is what a register of the device holds")
+    return vectors
 
 
 def _judge(unit: Unit, limit_s: float) -> Judge | None:
