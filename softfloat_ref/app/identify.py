@@ -111,7 +111,10 @@ def _base(request: UnitRequest, op: str, where: str | None) -> VectorSet:
         request = replace(request, options={"k": DOT_K, **request.options})
     if (bits := request.choices.table.get("sr_bits")) is not None:
         request = replace(request, choices=replace(request.choices, table={"sr_bits": bits, "rounding": "sr"}))
-    return request.vectors(op, None, where=where, default=fewest)
+    vectors = request.vectors(op, None, where=where, default=fewest)
+    for name in vectors.unit.held:
+        raise Error(f"identify asks one question at a time, and {name} is what a register of the device holds")
+    return vectors
 
 
 def _judge(vectors: VectorSet, limit_s: float) -> Judge | None:

@@ -236,7 +236,9 @@ def test_identify(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("softfloat_ref.app.identify.examiner", stopped)
     identified = [x for x in ("--profile", "--steps", "--rounding-input", "--policy") if x in asked.words]
     message = refused("identify", *asked.words, "--dut", "cat")
-    if identified:
+    if "--clear" in asked.words:
+        assert "c is what a register of the device holds" in message
+    elif identified:
         assert "identify finds the policy, the profile and the accumulator; leave --" in message
     else:
         assert "examined" in message

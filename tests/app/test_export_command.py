@@ -72,6 +72,7 @@ def test_the_same_request_gives_the_same_text() -> None:
         (["export", "matmul", "--fmt", "fp16", "--lang", "sv"], "give dot, which each of its results is"),
         (["export", "block_add", "--fmt", "mxfp8", "--lang", "sv"], "operations on blocks are read in part only"),
         (["export", "add", "--fmt", "fp16", "--k", "3", "--lang", "sv"], "--k is for dot"),
+        (["export", "dot", "--fmt", "fp16", "--clear", "--lang", "sv"], "--clear is for integer_dot, not for dot"),
     ],
 )
 def test_refused(args: list[str], message: str) -> None:

@@ -34,7 +34,7 @@ FULL = [
     ("add", "fp16", None, None),
     ("fma", "fp16", None, None),
     ("fmsub", "fp16", None, None),
-    ("fnmadd", "bf16", "fp32", "x86-sse"),
+    ("fnmadd", "bf16", None, "x86-sse"),
     ("power_fnmsub", "fp16", None, Policy("rup")),
     ("convert_modular", "fp64", "i32", Policy("rtz")),
     ("convert_modular", "fp16", "u8", None),
