@@ -31,9 +31,9 @@ _BULK_LEAST: Final = 64  # lines per bulk answer
 def command(request: UnitRequest, serve: bool, base: str | None, op: str | None, operands: tuple[str, ...]) -> None:
     """Evaluate OP on codes, and print result and flags. With -, read operand lines and write TestFloat lines.
 
-    OP is an operation, quantize, dequantize, dot, matmul, an operation on blocks (BlockAdd, ...), a function of vectors
-    (softmax, ...), FILE.toml[:NAME] of an approximation, or a vector recipe. The codes are those of its fields, in the
-    order of a line of its vectors; each result is printed, then the flags.
+    OP is an operation, quantize, dequantize, requantize, dot, matmul, an operation on blocks (BlockAdd, ...), a
+    function of vectors (softmax, ...), FILE.toml[:NAME] of an approximation, or a vector recipe. The codes are those of
+    its fields, in the order of a line of its vectors; each result is printed, then the flags.
 
     The number of codes tells the elements of a dot product and the lanes of a function of vectors, unless --k or
     --length gives it. For a stochastic rounding, the random bits are a line's last operand, unless a random source is

@@ -63,7 +63,7 @@ def command() -> None:
 @click.option(
     "--op",
     type=OP,
-    help="Operation, or quantize, dequantize, dot, matmul, softmax, BlockAdd, ..., or FILE.toml of an approximation.",
+    help="Operation, or quantize, requantize, dot, matmul, softmax, BlockAdd, ..., or FILE.toml of an approximation.",
 )
 @click.option(
     "-n",

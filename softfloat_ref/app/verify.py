@@ -230,7 +230,6 @@ def _typed(wanted: Callable[[str], bool]) -> Iterator[str]:
 def _options_of(asked: Unit, words: Sequence[str], unit: Unit) -> tuple[str, ...] | None:
     """The words of a command for a unit that differs from the one that was asked for; None if options cannot say it."""
     changed: list[str] = []
-    options = {"accumulator": "acc", "rule": "rule" if "rule" in options_of(asked.properties()["op"]) else "profile"}
     for name in ("profile", "accumulator", "rule", "policy"):
         ours, theirs = getattr(asked, name, None), getattr(unit, name, None)
         if ours == theirs or theirs is None:
@@ -240,12 +239,19 @@ def _options_of(asked: Unit, words: Sequence[str], unit: Unit) -> tuple[str, ...
             differing = {k: v for k, v in after.items() if v != before[k]}
             changed += [word for k, v in differing.items() for word in (option_name(k), _text(v))]
         else:
-            changed += [option_name(options.get(name, name)), str(theirs.name)]
+            changed += [option_name(_option_of(name, asked)), str(theirs.name)]
     said = (*words, *changed)
     try:
         return said if second_unit(shlex.join(said)) == unit else None
     except Error:
         return None
+
+
+def _option_of(field: str, unit: Unit) -> str:
+    """The option that gives a field of a unit."""
+    if field == "rule":
+        return field if field in options_of(unit.properties()["op"]) else "profile"
+    return "acc" if field == "accumulator" else field
 
 
 def _text(value: object) -> str:

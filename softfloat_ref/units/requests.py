@@ -192,7 +192,7 @@ def make_unit(
     spell: Callable[[str], str] = str,
     **options: Any,
 ) -> Unit:
-    """The unit for the name of an operation (or quantize, dequantize, dot, matmul, block_add, softmax, ...) and a
+    """The unit for the name of an operation (or quantize, requantize, dot, matmul, block_add, softmax, ...) and a
     format or formats; or for the FILE.toml[:NAME] of an approximation, which has its own.
 
     policy: a name, a Policy, or a table of fields (with `like`), which has the profile's rounding unless it says how to

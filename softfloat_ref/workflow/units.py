@@ -41,15 +41,16 @@ def unit(
 ) -> Unit:
     """The unit of an operation and its formats: named fields in and out, and `answer(codes)`.
 
-    op: an operation, also by P3109's name, such as "fma" or "BlockAdd"; quantize, dequantize, dot, matmul, or a
-    function of vectors such as softmax; FILE.toml[:NAME] of an approximation; or a vector recipe. fmt: one format, or
-    one for each operand, as a list or "a=fp8_e4m3,b=fp8_e5m2,c=fp32"; for quantize a block or affine format. out: the
-    format of the result; for quantize, of the values. policy: a name, a Policy or a table of its fields. roundings:
+    op: an operation, also by P3109's name, such as "fma" or "BlockAdd"; quantize, dequantize, requantize, dot, matmul,
+    or a function of vectors such as softmax; FILE.toml[:NAME] of an approximation; or a vector recipe. fmt: one format,
+    or one for each operand, as a list or "a=fp8_e4m3,b=fp8_e5m2,c=fp32"; for quantize a block or affine format. out:
+    the format of the result; for quantize, of the values. policy: a name, a Policy or a table of its fields. roundings:
     modes that an input selects, such as "rne,rtz".
 
-    options: profile (quantize, dequantize: a block profile, or an affine rule); acc, k, steps, extrapolate (dot,
-    matmul); m, n, layout, word (matmul); length, depth, epsilon, plain, masked (functions of vectors); scale_policy
-    (convert_to_block_max_abs_finite). Raises Error, also for an option that the unit does not have.
+    options: profile (quantize, dequantize: a block profile, or an affine rule); rule, fixed, clamped (requantize); acc,
+    k, steps, extrapolate (dot, matmul); m, n, layout, word (matmul); length, depth, epsilon, plain, masked (functions
+    of vectors); scale_policy (convert_to_block_max_abs_finite). Raises Error, also for an option that the unit does not
+    have.
     """
     settings = {"fmt": fmt, "out": out, "policy": policy, "roundings": roundings, **options}
     if isinstance(op, Unit):
