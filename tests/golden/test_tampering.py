@@ -169,7 +169,7 @@ def last_result(data: bytes) -> bytes:
         rb"(?<=[0-9a-fA-F]{8})[0-9a-fA-F]{4}(?=[0-9a-fA-F]{2}(?:[,;]?\n|[0-9A-F]{2}\n:00000001FF))",  # images
         rb"[0-9a-fA-F]{4}(?=" + between + rb"[0-9a-f]{2}\b)",
     )
-    match = [m for way in ways for m in list(re.finditer(way, data))[-1:]][0]
+    match = next(m for way in ways for m in list(re.finditer(way, data))[-1:])
     code = int(match[0], 16) ^ 1
     digits = b"%0*x" % (len(match[0]), code)
     return data[: match.start()] + (digits if match[0].islower() else digits.upper()) + data[match.end() :]
