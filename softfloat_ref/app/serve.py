@@ -79,7 +79,7 @@ def given_fields(unit: Unit, source: RandomSource | None) -> list[Field]:
 def answerer(unit: Unit, words: Words, echo: bool = False, base: str | None = None) -> tuple[LineReader, Answer]:
     """The reader of lines, and the function that answers one with the outputs; with `echo`, with a TestFloat line: the
     inputs first, all in upper case. It raises Error for a malformed line. base: of plain digits."""
-    reader = LineReader(unit, OPERANDS, base, given_fields(unit, words.source))
+    reader = LineReader(unit, OPERANDS, base, given_fields(unit, words.source), has_option=echo)
     fields = [f for f in (unit.fields if echo else unit.outputs) for _ in range(f.lanes)]
     widths = [column.width for column in reader.columns[: reader.width]]
     template = b" ".join(b"%%0%d%c" % (f.digits, b"X" if echo else b"x") for f in fields) + b"\n"

@@ -75,10 +75,12 @@ def _compare(
 
 def _fixed(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:
     """Lines that are all as long."""
+    end = region.stream.start + region.stream.size
     with open_file(path) as stream:
         for number in numbers:
-            stream.seek(region.stream.start + len(region.opening) + number * region.record)
-            yield stream.read(region.record)
+            at = region.stream.start + len(region.opening) + number * region.record
+            stream.seek(at)
+            yield stream.read(max(0, min(region.record, end - at)))
 
 
 def _scanned(path: Path, region: Region, numbers: Sequence[int]) -> Iterator[bytes]:

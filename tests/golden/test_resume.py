@@ -232,7 +232,7 @@ def test_killed_while_the_files_get_their_names(tmp_path: Path, monkeypatch: pyt
     """Over an older set of the same name: at no moment does a manifest vouch for files that are not its own."""
     generate(SET, tmp_path / "once", formats=LINES)
     replace = os.replace
-    for count in range(10):
+    for count in range(len(LINES) + 2):
         folder = tmp_path / str(count)
         generate(dataclasses.replace(SET, count=50), folder, formats=LINES)
         left = count
@@ -247,7 +247,7 @@ def test_killed_while_the_files_get_their_names(tmp_path: Path, monkeypatch: pyt
         with monkeypatch.context() as patch:
             patch.setattr(os, "replace", some)
             patch.setattr(Journal, "remove", Journal.close)
-            if count < 9:  # eight files and the manifest
+            if count <= len(LINES):  # the files and the manifest
                 with pytest.raises(Killed):
                     generate(SET, folder, formats=LINES, resume=True)
                 assert not (folder / "manifest.json").exists()

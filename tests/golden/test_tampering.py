@@ -164,9 +164,15 @@ def test_the_exit_code_and_the_lines_of_the_command(folder: Path) -> None:
 def last_result(data: bytes) -> bytes:
     """The last line with a result, flags included, one higher."""
     between = rb"[^0-9a-fA-F]+(?:flags[^0-9]*|5'h|0x|0x000000)?"
-    match = list(re.finditer(rb"[0-9a-fA-F]{4}(?=" + between + rb"[0-9a-f]{2}\b)", data))[-1]
+    ways = (
+        rb"(?<=-> [+-]1\.)[0-9A-F]{3}(?=P)",  # .fptest
+        rb"(?<=[0-9a-fA-F]{8})[0-9a-fA-F]{4}(?=[0-9a-fA-F]{2}(?:[,;]?\n|[0-9A-F]{2}\n:00000001FF))",  # images
+        rb"[0-9a-fA-F]{4}(?=" + between + rb"[0-9a-f]{2}\b)",
+    )
+    match = next(m for way in ways for m in list(re.finditer(way, data))[-1:])
     code = int(match[0], 16) ^ 1
-    return data[: match.start()] + (b"%04x" % code if match[0].islower() else b"%04X" % code) + data[match.end() :]
+    digits = b"%0*x" % (len(match[0]), code)
+    return data[: match.start()] + (digits if match[0].islower() else digits.upper()) + data[match.end() :]
 
 
 @pytest.mark.parametrize("key", [k for k in FILES if k not in (*HEADERS, "npz")])
@@ -247,7 +253,7 @@ def test_changes_under_the_right_hash(folder: Path, key: str, how: Change, messa
             lambda m: m["set"]["unit"]["out"].update(source="elsewhere"),
             "jsonl: the text around its lines",
         ),
-        (lambda m: m["set"]["unit"]["out"].update(bias=16), f"'{NAME}.S', '{NAME}.csv'"),
+        (lambda m: m["set"]["unit"]["out"].update(bias=16), f"'{NAME}.S', '{NAME}.coe'"),
         (lambda m: m.update(name="add"), "name does not match this set"),
         (
             lambda m: m["left_out"].update(count=1),

@@ -82,7 +82,7 @@ def test_random_words_of_blocks() -> None:
         ("open dot --fmt fp16 --profile ocp", "--profile is for quantize"),
         ("open dot rtz --fmt fp16", "an accumulator has its own roundings"),
         ("0 40200000 3f800000", "2 fields, but 3 operands are needed"),
-        ("0 40200000 3f800000 105", "105 does not fit 8 bits"),
+        ("0 40200000 3f800000 105", "'105' may be decimal or hexadecimal, of 8 bits; write 8'd105 or 0x105"),
         ("0 40200000 0 05", "a scale must be a positive finite number"),
     ],
 )

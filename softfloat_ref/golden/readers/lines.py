@@ -39,8 +39,9 @@ class WordReader:
 
     shapes: what a line may be, the likeliest first where words could be two of them. base: of plain digits, if the user
     says it. given: the inputs that lines have, by default all. missing: whether `-` may stand for a result. selective:
-    whether lines of other operations and roundings, in a file that has several, are left out. note: called with each
-    comment. left_out counts the lines that are not compared, by their reason.
+    whether lines of other operations and roundings, in a file that has several, are left out. has_option: whether the
+    user can say the base. note: called with each comment. left_out counts the lines that are not compared, by their
+    reason.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class WordReader:
         given: Sequence[Field] | None = None,
         missing: bool = False,
         selective: bool = False,
+        has_option: bool = True,
         note: Callable[[str], object] = lambda text: None,
     ) -> None:
         self.unit = unit
@@ -58,7 +60,7 @@ class WordReader:
         self.missing, self.selective, self.note = missing, selective, note
         self.flag_fields = tuple(f for f in unit.outputs if f.role == "flags")
         fields = (*self.inputs, *unit.results, *self.flag_fields)
-        own = [(Column(f, base), f.lanes) for f in fields]  # lanes of a field are in one base
+        own = [(Column(f, base, has_option), f.lanes) for f in fields]  # lanes of a field are in one base
         self.columns = [column for column, lanes in own for _ in range(lanes)]
         self.width = sum(f.lanes for f in self.inputs)  # words of the operands
         self.results = sum(f.lanes for f in unit.results)
