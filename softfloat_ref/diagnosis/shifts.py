@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from softfloat_ref.diagnosis.hypotheses import Output
@@ -47,7 +47,7 @@ def _right(pairs: Pairs, expected: Sequence[Output], got: Sequence[Output]) -> i
 
 
 def _nearly_all(
-    right: int, pairs: dict[int, Pairs], cycles: Sequence[int], expected: Sequence[Output], got: Sequence[Output]
+    right: int, pairs: Mapping[int, Pairs], cycles: Sequence[int], expected: Sequence[Output], got: Sequence[Output]
 ) -> int:
     """The shift after which nearly all answers are right, and more than the given number; 0 if there is none."""
     best = max((k for k in pairs if k), key=lambda k: _right(pairs[k], expected, got), default=0)
@@ -56,7 +56,7 @@ def _nearly_all(
     return best if best and 20 * after >= 19 * len(every) and after > right + abs(best) else 0
 
 
-def _most_bits(unit: Unit, pairs: dict[int, Pairs], expected: Sequence[Output], got: Sequence[Output]) -> int:
+def _most_bits(unit: Unit, pairs: Mapping[int, Pairs], expected: Sequence[Output], got: Sequence[Output]) -> int:
     """The shift after which less than half as many bits are wrong as after any other; 0 if there is none."""
     count = min(len(got), _SEEN)
     if count < _FEWEST or len(pairs) < 2:
