@@ -38,7 +38,7 @@ from softfloat_ref.workflow.verification import Stage, Verification, load, save,
 from softfloat_ref.workflow.verify import PORTS, Verifier, VerifyRequest
 
 _OWN: Final = (
-    *("module", "values", "settings", "protocols", "ports_file", "count", "where"),
+    *("module", "values", "settings", "protocols", "ulp", "ports_file", "count", "where"),
     *("sim", "timeout", "limit", "no_prove", "folder"),
 )
 _NO_EXTRA: Final = "Yosys and a solver are not installed: pip install 'softfloat-ref[prove]'"
@@ -53,6 +53,7 @@ _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "l
 @click.option("--ports", "ports_file", metavar="FILE.toml", help="The port map of the module [drafted].")
 @setting_option
 @protocol_option
+@click.option("--ulp", metavar="N", help="Largest error that the module may have, in ulp, such as 0.75.")
 @click.option("-n", "count", type=click.IntRange(min=1), help="Number of vectors [as `vectors generate`].")
 @where_option
 @click.option("--sim", type=NameType("SIMULATOR", ("verilator", "icarus")), help="The simulator [the first there is].")
@@ -78,6 +79,7 @@ def command(
     ports_file: str | None,
     settings: tuple[str, ...],
     protocols: tuple[str, ...],
+    ulp: str | None,
     count: int | None,
     where: str | None,
     sim: str | None,
@@ -103,6 +105,9 @@ def command(
         raise Error("--limit is for the proof; leave it or --no-prove out")
     if ports_file is not None and (settings or protocols):
         raise Error(f"--{'set' if settings else 'protocol'} is for a draft; write it into {ports_file}")
+    if ulp is not None and ports_file is not None:
+        raise Error(f"--ulp is for a draft; write it into {ports_file}")
+    allowed = () if ulp is None else (f"ulp='{ulp}'",)
     vectors = request.vectors(op, count, where=where, default=default_count)
     simulator = find(sim)
     no_proof = "--no-prove" if no_prove else "" if _has_prover() else _NO_EXTRA
@@ -117,9 +122,12 @@ def command(
             source_words=tuple(_typed(lambda n: n in SOURCE_PARAMETERS)),
             module=module,
             parameters=parameters,
-            settings=settings,
+            settings=(*settings, *allowed),
             protocols=protocols,
-            draft_words=tuple(_typed(lambda n: n in ("values", "settings", "protocols"))),
+            draft_words=(
+                *_typed(lambda n: n in ("values", "settings", "protocols")),
+                *(word for line in allowed for word in ("--set", line)),
+            ),
             ports_file=own,
             folder=place,
             shown=folder.rstrip("/") if folder else "",

@@ -29,7 +29,7 @@ module @top@;
   logic [TAG_WIDTH-1:0] tag_in = 0;
   wire  [TAG_WIDTH-1:0] tag_out;
   wire                  out_valid;
-  logic [IN_WIDTH-1:0]  stimulus = 0;  // the inputs that carry data and control, side by side
+  logic [IN_WIDTH-1:0]  stimulus;      // the inputs that carry data and control, side by side
   wire  [OUT_WIDTH-1:0] got;           // the outputs that carry results and flags
 
 @instance@
@@ -310,6 +310,7 @@ module @top@;
   endtask
 
   task run;
+    #1;  // all processes of the module wait: the first operation, if all zeros, is a change for them, too
     present(0);
     if (SPOILED) stimulus = stimulus ^ DATA;
     #1;

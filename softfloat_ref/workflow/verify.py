@@ -368,6 +368,7 @@ class Verifier:
             lines += [f"  {line}" for line in smallest_input(why)]
         if look.passed and (outcome is None or outcome.verdict in ("proved", "undecided")):
             how = "proved for every input" if is_proved else f"{look.bench.manifest['count']} vectors agree"
+            how += error_words(look.bench.ports)
             lines.append(f"{module} is {self._name(look.unit)}: {how}")
         elif look.passed:
             lines.append(f"{module} is not {self._name(look.unit)}: no vector shows it, the proof does")
@@ -488,6 +489,13 @@ def mismatches_words(look: Any) -> str:
         kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
         return f"{report.mismatched} of {count} vectors differ ({kinds})"
     return next((line for line in look.bench.lines(look.run) if line.startswith("FAIL")), "the bench did not end")
+
+
+def error_words(ports: PortMap) -> str:
+    """The error that a port map allows; '' if none."""
+    if ports.kappa is not None:
+        return f" with kappa = {ports.kappa}"
+    return f" within {ports.ulp} ulp" if ports.ulp else ""
 
 
 def of_other_unit(vectors: VectorSet, unit: Unit) -> VectorSet:

