@@ -105,7 +105,8 @@ def reading_defects(
     """
     for name, text, change in OPERAND_DEFECTS:
         if name in names:
-            yield defective(unit, name + of, text + where, *in_parts(parts, reading(change)), *more)
+            share = SHARE if "leading one" in text else 0.0
+            yield defective(unit, name + of, text + where, *in_parts(parts, reading(change)), *more, share=share)
 
 
 def narrow_defects(unit: Any, policy: Policy, *parts: object) -> Iterator[Hypothesis]:
