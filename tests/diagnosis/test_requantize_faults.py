@@ -25,6 +25,7 @@ def ruled(vectors: VectorSet, rule: str) -> Model:
     return lambda inputs: tuple(unit.answer(tuple(inputs)))
 
 
+@pytest.mark.full(keep=4)
 @pytest.mark.parametrize(
     ("vectors", "rule", "name"),
     [

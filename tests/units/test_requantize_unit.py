@@ -68,6 +68,7 @@ def test_vectors_are_generated_and_verified(folder: Path) -> None:
         assert q == min(max(right, -128), 127) & 0xFF, text
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     "words",
     [
@@ -83,6 +84,7 @@ def test_other_requantizers(words: tuple[str, ...], tmp_path: Path) -> None:
     assert report.checked > 100
 
 
+@pytest.mark.full
 def test_a_right_device_and_one_that_rounds_once(tmp_path: Path) -> None:
     words = ("check", "requantize", *UNIT, "-n", "900")
     assert run(*words, "--dut", device(tmp_path, twice=True)).returncode == 0
