@@ -75,7 +75,7 @@ def test_each_step_is_judged_by_itself(right: str, wrong: str, cause: str, folde
     if not cause:
         assert (done.returncode, "PASS: 300 of 300 vectors" in done.stdout) == (0, True)
     else:
-        assert done.returncode == 1
+        assert done.returncode == 1, done.stdout + done.stderr
         assert f"diagnosis: the device {cause}\n" in done.stdout
 
 
