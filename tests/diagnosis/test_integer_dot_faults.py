@@ -86,7 +86,7 @@ def test_other_accumulators(acc: str, device: str) -> None:
 
 
 def test_lines_of_a_register_are_not_chosen() -> None:
-    with pytest.raises(Error, match="follow one another, and cannot be chosen"):
+    with pytest.raises(Error, match="goes on from the one before; none can be left out"):
         vectors("wrap", "i8", out="i18", clear=True, where="c = 0").cases  # noqa: B018
 
 

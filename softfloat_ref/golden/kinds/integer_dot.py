@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
-from softfloat_ref.base.errors import Error
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.integer_dot import integer_dots
 from softfloat_ref.golden.cases import join_words, words_of_cases
@@ -30,13 +29,6 @@ class IntegerDotCases(Cases):
     wide: ClassVar[bool] = True
     rule: ClassVar[str] = "exact products; the sum of a step is fitted to the accumulator"
     unit: IntegerDotUnit
-
-    def check(self) -> None:
-        super().check()
-        if self.unit.clear and self.vectors.within is not None:
-            raise Error(
-                f"where: the lines of {self.unit.name} follow one another, and cannot be chosen; leave where out"
-            )
 
     @property
     def coverage(self) -> Coverage | None:
