@@ -105,7 +105,7 @@ def shifted_left(x: int, by: int, width: int, how: str) -> int:
     return fitted(x << by, width, how)
 
 
-@step("multiply", "integer")
+@step("integer product", "integer")
 def multiplied(x: int, multiplier: int) -> int:
     """The exact product."""
     return x * multiplier
