@@ -99,7 +99,7 @@ def test_json() -> None:
     [
         ("quantize --fmt qint8 40200000 3f800000", "takes 3 codes, value, scale, zero_point, not 2"),
         ("quantize --fmt qint8_sym 40200000 3f800000 05", "takes 2 codes, value, scale, not 3"),
-        ("quantize --fmt qint8 40200000 3f800000 105", "code 105 does not fit i8, which has 8 bits"),
+        ("quantize --fmt qint8 40200000 3f800000 105", "zero_point: '105' may be decimal or hexadecimal, of 8 bits"),
         ("quantize --fmt qint8 40200000 3f800000 05 --got 100", "integer has 8 bits"),
         ("quantize --fmt qint8 40200000 00000000 05", "a scale must be a positive finite number"),
         ("quantize --fmt qint8 40200000 3f800000 05 --got-flags 01", "--got-flags is for operations"),
