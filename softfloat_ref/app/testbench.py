@@ -33,7 +33,7 @@ from softfloat_ref.rtl.vendors import NAMES, choose_simulator
 from softfloat_ref.rtl.vhdl_units import with_netlist
 
 if TYPE_CHECKING:
-    from softfloat_ref.testing.judge import CheckReport
+    pass
 
 _SHOWN_MISMATCHES: Final = 3
 _PACKED_MISMATCH: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d+ more")
@@ -237,9 +237,10 @@ def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
     """
     from softfloat_ref.diagnosis.parts import explanation
     from softfloat_ref.testing import report as reports
+    from softfloat_ref.workflow.unit_simulation import results_of
 
     wide = len(vectors.unit.compared().result_formats) > 1
-    report = _compared(vectors, log, _SHOWN_MISMATCHES if wide else 0)
+    report = results_of(vectors, log, _SHOWN_MISMATCHES if wide else 0)
     if report is None:
         print("\n".join(output), flush=True)
         return
@@ -251,13 +252,3 @@ def print_failure(output: Sequence[str], vectors: VectorSet, log: Path) -> None:
     cause = explanation(report)
     for line in cause.lines() if cause else ():
         print(line)
-
-
-def _compared(vectors: VectorSet, log: Path, shown: int) -> CheckReport | None:
-    """The results in a log, compared; None without a log, and for units that only benches compare."""
-    from softfloat_ref.testing.check import check_results
-
-    try:
-        return check_results(vectors.compared(), log, shown=shown) if log.is_file() else None
-    except Error:  # such as a matrix product
-        return None

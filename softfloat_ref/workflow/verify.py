@@ -16,18 +16,16 @@ from typing import Any, Final, Literal
 
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import make_folder, write_data
-from softfloat_ref.diagnosis.findings import Finding, PeeledFault
 from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
-from softfloat_ref.diagnosis.report import case_text, sentence
 from softfloat_ref.golden.generate import generate
-from softfloat_ref.golden.sets import VectorSet, of_unit
+from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.certify import certificate
 from softfloat_ref.proof.cosimulation import Cosimulation
 from softfloat_ref.proof.engine import Decided, Tactics
 from softfloat_ref.proof.outcome import ProofOutcome, decide_circuit
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.words import outcome_lines, simulated_lines
-from softfloat_ref.rtl.bench_runs import BenchRun, Build, ToolError
+from softfloat_ref.rtl.bench_runs import ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import SourceModule, read_design
@@ -40,11 +38,19 @@ from softfloat_ref.rtl.port_map import PortMap, read_ports
 from softfloat_ref.rtl.reading import DesignReading
 from softfloat_ref.rtl.simulators import Simulator, dump
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.testing import report as reports
-from softfloat_ref.testing.check import check_results
-from softfloat_ref.testing.judge import CheckReport
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.prove import question_of
+from softfloat_ref.workflow.unit_simulation import (
+    UnitSimulation,
+    error_words,
+    explaining_unit,
+    failure_lines,
+    mismatches_words,
+    of_other_unit,
+    results_of,
+    simplest_lines,
+    smallest_input,
+)
 from softfloat_ref.workflow.units import circuit_unit
 from softfloat_ref.workflow.verification import Stage, StageVerdict, Verification, note_file
 
@@ -53,7 +59,6 @@ WRAPPER: Final = "wrapper.sv"
 CERTIFICATE: Final = "certificate.json"
 WAVE: Final = "failure.vcd"
 _MOST_UNITS: Final = 3  # that are simulated: the one that was asked for, and those that explain the module
-_SHOWN_MISMATCHES: Final = 3
 _GUESSED_LATENCY: Final = re.compile(r"^latency = \d+  # guess: .*$", re.MULTILINE)
 
 
@@ -85,26 +90,6 @@ class VerifyRequest:
     protocols: tuple[str, ...] = ()
     draft_words: tuple[str, ...] = ()
     options_of: Callable[[Unit], tuple[str, ...] | None] = lambda unit: None
-
-
-@dataclass(frozen=True)
-class _Look:
-    """A simulation of a unit's vectors: its bench, what the bench printed, and the results compared; None for a unit
-    that only benches compare."""
-
-    bench: VectorBench
-    build: Build
-    run: BenchRun
-    report: CheckReport | None
-
-    @property
-    def passed(self) -> bool:
-        judged = self.report is not None and self.report.passed
-        return self.bench.passed(self.run) and (judged or not self.bench.ports.is_judged)
-
-    @property
-    def unit(self) -> Unit:
-        return self.bench.vectors.unit
 
 
 @dataclass
@@ -209,7 +194,7 @@ class Verifier:
 
     # -- simulation ----------------------------------------------------------------------------------------------------
 
-    def _simulate(self, vectors: Path, name: str) -> _Look:
+    def _simulate(self, vectors: Path, name: str) -> UnitSimulation:
         """The bench of some vectors, built and run; a latency that is only guessed is looked for first."""
         assert self.ports is not None
         if any(guess.startswith("latency") for guess in self.guesses):
@@ -231,7 +216,7 @@ class Verifier:
         wrapped = self.sources is not self.request.sources
         return (*self.request.source_words, *((self._path(WRAPPER),) if wrapped else ()))
 
-    def _look(self, vectors: Path, ports: PortMap, place: str) -> _Look:
+    def _look(self, vectors: Path, ports: PortMap, place: str) -> UnitSimulation:
         """Raises Error."""
         request = self.request
         bench = VectorBench.of(vectors, ports, self.ports_file)
@@ -249,7 +234,7 @@ class Verifier:
         files = [file for file in read.files if file.role != "build"]  # which every run writes anew
         self.reading = dataclasses.replace(read, files=()) if self.reading is None else self.reading
         self.reading = self.reading.adding(files)
-        return _Look(bench, build, run, results_of(bench.vectors, log))
+        return UnitSimulation(bench, build, run, results_of(bench.vectors, log))
 
     def _find_latency(self, vectors: Path) -> None:
         """Find the fixed latency, and write it into the port map."""
@@ -273,7 +258,7 @@ class Verifier:
 
     # -- what a failure means ------------------------------------------------------------------------------------------
 
-    def _diagnose(self, look: _Look) -> ReportDiagnosis | None:
+    def _diagnose(self, look: UnitSimulation) -> ReportDiagnosis | None:
         if look.report is None or not look.report.mismatched:
             return None
         with self._stage("diagnosis", "the mismatches are explained") as stage:
@@ -282,7 +267,7 @@ class Verifier:
             stage.end("done", [line.removeprefix("diagnosis: ") for line in lines])
         return cause
 
-    def _wave(self, look: _Look) -> None:
+    def _wave(self, look: UnitSimulation) -> None:
         """A waveform of the first failure, if it is kept: of another build, which can write one."""
         request = self.request
         if not request.shown or look.bench.ports.is_judged:  # then no cycle is known to be the first
@@ -302,7 +287,7 @@ class Verifier:
             self.files.append(WAVE)
             stage.end("done", [text.replace(path, self._path(WAVE))])
 
-    def _compare_netlist(self, look: _Look) -> None:
+    def _compare_netlist(self, look: UnitSimulation) -> None:
         """Whether a netlist of the sources does what the simulation does; nothing without the extra `prove`."""
         if self.request.limit_s is None:
             return
@@ -326,7 +311,7 @@ class Verifier:
     def _question(self, unit: Unit) -> Any:
         return question_of(circuit_unit(unit), str(self._ports_path), self.sources, self.request.vectors.where)
 
-    def _prove(self, look: _Look) -> ProofOutcome | None:
+    def _prove(self, look: UnitSimulation) -> ProofOutcome | None:
         """The proof of a unit with which the simulation agrees; None without one."""
         limit_s = self.request.limit_s
         if limit_s is None:
@@ -353,9 +338,9 @@ class Verifier:
 
     def _verdict(
         self,
-        first: _Look,
+        first: UnitSimulation,
         why: ReportDiagnosis | None,
-        look: _Look,
+        look: UnitSimulation,
         cause: ReportDiagnosis | None,
         outcome: ProofOutcome | None,
     ) -> Verification:
@@ -384,7 +369,7 @@ class Verifier:
         )  # fmt: skip
 
     def _state(
-        self, first: _Look, look: _Look, outcome: ProofOutcome | None
+        self, first: UnitSimulation, look: UnitSimulation, outcome: ProofOutcome | None
     ) -> Literal["passed", "failed", "undecided"]:
         if look is not first or not look.passed:
             return "failed"
@@ -392,7 +377,7 @@ class Verifier:
             return "passed"
         return "undecided" if outcome.verdict == "undecided" else "failed"
 
-    def _proof_state(self, look: _Look, outcome: ProofOutcome | None) -> Iterator[str]:
+    def _proof_state(self, look: UnitSimulation, outcome: ProofOutcome | None) -> Iterator[str]:
         if outcome is not None:
             first, *rest = outcome_lines(outcome)
             yield from (first, *(rest if outcome.verdict != "proved" else ()))
@@ -461,74 +446,3 @@ class _Open:
 def command(name: str, *words: str) -> str:
     """A line of shell."""
     return f"softfloat-ref {name} {shlex.join(words)}"
-
-
-def results_of(vectors: VectorSet, log: Path) -> CheckReport | None:
-    """The results in a log, compared; None without a log, and for units that only benches compare."""
-    try:
-        return check_results(vectors.compared(), log, shown=_SHOWN_MISMATCHES) if log.is_file() else None
-    except Error:  # such as a matrix product
-        return None
-
-
-def failure_lines(look: Any) -> Iterator[str]:
-    """What failed: the first mismatches, from the log if it has any, else what the bench printed."""
-    report: CheckReport | None = look.report
-    if report is None or not report.mismatched:
-        yield from look.bench.lines(look.run)
-        return
-    yield mismatches_words(look)
-    yield from reports.report_lines(report)
-
-
-def mismatches_words(look: Any) -> str:
-    """How many vectors differ; or why the bench failed."""
-    report: CheckReport | None = look.report
-    count = look.bench.manifest["count"]
-    if report is not None and report.mismatched:
-        kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
-        return f"{report.mismatched} of {count} vectors differ ({kinds})"
-    return next((line for line in look.bench.lines(look.run) if line.startswith("FAIL")), "the bench did not end")
-
-
-def error_words(ports: PortMap) -> str:
-    """The error that a port map allows; '' if none."""
-    if ports.kappa is not None:
-        return f" with kappa = {ports.kappa}"
-    return f" within {ports.ulp} ulp" if ports.ulp else ""
-
-
-def of_other_unit(vectors: VectorSet, unit: Unit) -> VectorSet:
-    """A set of another unit, of the same size, seed and range."""
-    return of_unit(unit, vectors.count, vectors.level or None, vectors.seed, vectors.source or None, vectors.where)
-
-
-def explaining_unit(cause: ReportDiagnosis) -> tuple[Unit, str] | None:
-    """The unit of another policy, profile or accumulator that explains at least half of the mismatches, and what is
-    different; None if there is none."""
-    if cause.whole is None:
-        return None
-    several = cause.whole.several
-    findings: list[Finding | PeeledFault] = [*cause.whole.findings[:1], *(several.faults if several else ())]
-    for finding in findings:
-        known = finding.hypothesis
-        if known.unit is not None and 2 * finding.mismatches >= cause.whole.wrong:
-            return known.unit, known.name
-    return None
-
-
-def simplest_lines(cause: ReportDiagnosis | None) -> Iterator[str]:
-    """The diagnosis of what is still different, with its smallest input."""
-    if cause is None:
-        return
-    if cause.whole is None:
-        yield from cause.lines()
-        return
-    yield re.sub("^the device ", "the module ", sentence(cause.whole, cause.unit))
-    yield from smallest_input(cause)
-
-
-def smallest_input(cause: ReportDiagnosis | None) -> Iterator[str]:
-    """The smallest input of a diagnosis with both answers; nothing for a unit of several parts."""
-    if cause is not None and cause.whole is not None and cause.whole.simplest is not None:
-        yield f"smallest input: {case_text(cause.whole.simplest, cause.unit)}"
