@@ -87,13 +87,15 @@ class MatmulUnit(SteppedUnit):
             results.append(code)
         return *steps, *results
 
-    def dot_inputs(self, inputs: Sequence[int]) -> Iterator[tuple[int, int, list[int]]]:
+    def dot_inputs(self, inputs: Sequence[int]) -> list[tuple[int, int, list[int]]]:
         """The inputs of each result's dot product, with its row and column."""
         taken = self.taken(inputs)
+        products = []
         for i in range(self.m):
             for j in range(self.n):
                 sides = [_row(taken.get(name, ()), at, count) for name, at, count in self._rows(i, j)]
-                yield i, j, [x for codes in sides for x in codes] + [taken["c"][i * self.n + j]]
+                products.append((i, j, [x for codes in sides for x in codes] + [taken["c"][i * self.n + j]]))
+        return products
 
     def taken(self, inputs: Any) -> dict[str, Any]:
         """The codes of each input field."""

@@ -60,7 +60,7 @@ def test_the_way_in_bulk_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = text.split("\n")
     at = lines.index("")
     results = expected("add", "fp16", None, [*listed[:at], (0x3C00, 0x3C00), *listed[at:]])
-    assert shown.splitlines() == results
+    assert [line for line in shown.splitlines() if not line.startswith("read as")] == results
     assert counts.count(True) >= 1
     assert counts.count(False) == 1
 

@@ -42,7 +42,8 @@ MIXED = {"part": [{"op": "add", "fmt": "fp16"}, {"op": "sqrt", "fmt": "fp32"}], 
 
 def test_every_kind_of_unit_has_a_set() -> None:
     others = {"mixed", "approximation"}  # below
-    assert {make_unit(**options).kind for options, _ in SETS.values()} | others == {*KINDS}
+    own = {name for name, kind in KINDS.items() if kind.__module__.startswith("softfloat_ref.")}  # tests add kinds
+    assert {make_unit(**options).kind for options, _ in SETS.values()} | others == own
 
 
 @pytest.mark.parametrize("kind", SETS)

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from benches import ONLY_ICARUS
 
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.readers import WaveSignals
@@ -35,6 +36,7 @@ endmodule
 
 
 @pytest.mark.sim
+@ONLY_ICARUS
 @pytest.mark.parametrize(("wrong", "mismatched"), [(256, 0), (5, 1)])
 def test_results_in_a_waveform_of_icarus(wrong: int, mismatched: int, tmp_path: Path) -> None:
     vectors = VectorSet.make("neg", "fp8_e5m2", level="exhaustive")
