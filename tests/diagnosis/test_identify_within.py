@@ -46,6 +46,7 @@ def test_only_operands_within_are_asked(op: str, fmt: str) -> None:
     assert f"only operands where {vectors.where}" in identified.lines(result, vectors.unit, vectors.where)[-1]
 
 
+@pytest.mark.full
 def test_what_differs_outside_is_alike() -> None:
     """Whether subnormal operands are flushed."""
     vectors = subject("add", "bf16", None).of_range("a is normal and b is normal")
@@ -56,6 +57,7 @@ def test_what_differs_outside_is_alike() -> None:
     assert "flush_inputs = on" not in [name for c in everywhere.candidates for name in c.names]
 
 
+@pytest.mark.full
 def test_a_range_without_a_question() -> None:
     with pytest.raises(Error, match="no case is such that"):
         subject("dequantize", "mxfp4", None).of_range("scale = 0x70 and scale = 0x71")

@@ -238,6 +238,7 @@ def test_flags_that_are_not_sticky() -> None:
     assert "rounding = rtz" in text
 
 
+@pytest.mark.full
 def test_a_stale_input_is_named() -> None:
     """An answer that is not computed again while a stays: a sensitivity list without b."""
     vectors = VectorSet(OperationUnit.make("add", "fp8_e4m3"), 1200)
@@ -264,7 +265,7 @@ WITHOUT_MEMORY = [
 ]
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("vectors", WITHOUT_MEMORY)
 def test_no_listed_defect_is_taken_for_a_fault_of_the_order(vectors: VectorSet) -> None:
     space = space_of(vectors)

@@ -175,6 +175,7 @@ def test_bins_outside_are_not_empty() -> None:
     assert not [name for name in report.empty if name.startswith("B1/")]
 
 
+@pytest.mark.full
 def test_bins_that_are_not_proved_to_be_outside() -> None:
     """Results that are subnormal, or overflow, where that takes both operands."""
     where = "exponent(a) in 14..16 and exponent(b) in 14..16"

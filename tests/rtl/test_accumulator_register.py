@@ -58,6 +58,7 @@ def test_the_draft_leaves_the_register_out(folder: Path) -> None:
 
 
 @pytest.mark.sim
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("right", "wrong", "cause"),
     [

@@ -60,6 +60,7 @@ def bench(place: Path, *more: str, ports: str = PORTS) -> Any:
 
 
 @pytest.mark.sim
+@pytest.mark.full
 @pytest.mark.parametrize(("option", "key"), [("--ulp", "1"), ("--ulp", "3/4"), ("--kappa", "1")])
 def test_the_counts_are_those_of_check(place: Path, option: str, key: str) -> None:
     done = bench(place, option, key)
@@ -79,6 +80,7 @@ def test_the_counts_are_those_of_check(place: Path, option: str, key: str) -> No
 
 
 @pytest.mark.sim
+@pytest.mark.full
 def test_without_an_error_allowed_it_fails(place: Path) -> None:
     done = bench(place)
     assert done.returncode == 1
@@ -86,6 +88,7 @@ def test_without_an_error_allowed_it_fails(place: Path) -> None:
 
 
 @pytest.mark.sim
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
@@ -101,6 +104,7 @@ def test_other_faults_are_found(place: Path, parameters: str, said: str) -> None
 
 
 @pytest.mark.sim
+@pytest.mark.full
 def test_a_bench_alone_does_not_pass(place: Path) -> None:
     """It logs results for `check`, or fails without a log."""
     (place / "ports.toml").write_text(PORTS.replace("latency = 1", "latency = 1\nulp = 0.75"))

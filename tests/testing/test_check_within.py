@@ -7,6 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
+import pytest
 from command import refused, run
 
 from softfloat_ref.diagnosis.parts import explanation
@@ -112,6 +113,7 @@ def test_where_nothing_is_within(tmp_path: Path) -> None:
     assert "nothing was compared" in reports.report_lines(report)[0]
 
 
+@pytest.mark.full
 def test_the_command(tmp_path: Path) -> None:
     folder, log = str(tmp_path / "v"), tmp_path / "log"
     generate(SET, folder)
