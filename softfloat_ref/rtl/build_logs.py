@@ -56,7 +56,7 @@ def _pattern(*texts: str) -> re.Pattern[str]:
 
 
 ANY: Final = LogErrors()
-VERILATOR: Final = LogErrors((_pattern(r"%Error(?!: make |: Exiting due)"), _pattern(_C_ERROR), _pattern("%Error")))
+VERILATOR: Final = LogErrors((_pattern(r"%Error(?!: '?make |: Exiting due)"), _pattern(_C_ERROR), _pattern("%Error")))
 _LINE: Final = r"[^:]+:\d+: "
 _UNDEFINED: Final = rf"{_LINE}warning: (?:macro \S+ undefined|parameter \S+ not found)"
 ICARUS: Final = LogErrors(
