@@ -224,8 +224,8 @@ def _alone(answers: _Answers) -> OrderFault | None:
 
 
 def _repeated(answers: _Answers) -> OrderFault | None:
-    """Wrong answers that are the one before again, which is not near the right one: runs of many different ones, often
-    right where they came first, and far more than are like the one before that."""
+    """Wrong answers of which most are the one before again, which is not near the right one: runs of many different
+    ones, often right where they came first, and far more than are like the one before that."""
     expected, got, report = answers.expected, answers.got, answers.report
     if report.vectors.unit.held:  # a register that keeps what it holds may be right
         return None
@@ -233,7 +233,7 @@ def _repeated(answers: _Answers) -> OrderFault | None:
     again = [i for i in far if got[i] == got[i - 1]]
     firsts = [i - 1 for i in again if got[i - 1] != got[i - 2]]
     different = len({got[i] for i in firsts})
-    if len(again) < _FEWEST or 2 * different < max(len(firsts), _FEWEST):
+    if len(again) < _FEWEST or 2 * len(again) < len(far) or 2 * different < max(len(firsts), _FEWEST):
         return None
     if 3 * sum(got[i] == expected[i] for i in firsts) < len(firsts):
         return None

@@ -256,12 +256,12 @@ def test_a_stale_input_is_named() -> None:
 
 
 WITHOUT_MEMORY = [
-    VectorSet(MUL, 400),
-    VectorSet(make_unit("fma", "bf16"), 300),
-    VectorSet(LESS, 300),
-    VectorSet(make_unit("convert", "fp32", out="i8"), 300),
-    VectorSet(make_unit("quantize", "mxfp4"), 80),
-    VectorSet(make_unit("dot", "fp8_e4m3", k=4), 80),
+    VectorSet(MUL, 150),
+    VectorSet(make_unit("fma", "bf16"), 100),
+    VectorSet(LESS, 200),
+    VectorSet(make_unit("convert", "fp32", out="i8"), 150),
+    VectorSet(make_unit("quantize", "mxfp4"), 40),
+    VectorSet(make_unit("dot", "fp8_e4m3", k=4), 40),
 ]
 
 
