@@ -307,7 +307,7 @@ def test_in_bulk_line_by_line_and_by_workers(
                 generate(vectors, folder, (), one, formats=names)
         contents.append({p.name: p.read_bytes() for p in folder.iterdir()})
     assert contents[0] == contents[1] == contents[2]
-    assert len(contents[0]) == 8
+    assert len(contents[0]) == 11
 
 
 @pytest.mark.usefixtures("tagged")
