@@ -153,7 +153,7 @@ class Server:
         with _opened.make_context("open", arguments) as ctx:
             unit, source = _opened.invoke(ctx)
         number = b"%d" % len(self._contexts)
-        self._contexts[number] = answerer(unit, Words(unit, source), base="hex")[1]  # as the DPI side writes them
+        self._contexts[number] = answerer(unit, Words(unit, source))[1]
         fields = " ".join(map(_field, (*given_fields(unit, source), *unit.results)))
         return b"context %s %s\n" % (number, fields.encode())
 

@@ -134,7 +134,7 @@ def test_units_of_other_kinds(cases: Path) -> None:
         (5, "a name contains a line break"),
         (6, "the result has more than 128 bits"),
         (7, "1 field, but 2 operands are needed"),
-        (8, "10000 does not fit 16 bits"),
+        (8, "b: '10000' may be b"),
         (9, "invalid handle; sf_open returns one"),
         (10, "11 operands; at most 10"),
         (12, "the answer has several codes; use sf_predict_line"),
