@@ -25,6 +25,7 @@ from softfloat_ref.app.source_options import SOURCE_PARAMETERS, source_options
 from softfloat_ref.app.verify_report import write_reports
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import make_folder
+from softfloat_ref.explanation.scalar import choice_text
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S
 from softfloat_ref.rtl.draft.protocols import protocol_of
 from softfloat_ref.rtl.reading import file_hash
@@ -245,12 +246,12 @@ def _options_of(asked: Unit, words: Sequence[str], unit: Unit) -> tuple[str, ...
         if name == "policy":
             before, after = ours.to_dict(), theirs.to_dict()  # type: ignore[union-attr]
             differing = {k: v for k, v in after.items() if v != before[k]}
-            changed += [word for k, v in differing.items() for word in (option_name(k), _text(v))]
+            changed += [word for k, v in differing.items() for word in (option_name(k), choice_text(v))]
         else:
             changed += [option_name(_option_of(name, asked)), str(theirs.name)]
-    said = (*words, *changed)
+    typed = (*words, *changed)
     try:
-        return said if second_unit(shlex.join(said)) == unit else None
+        return typed if second_unit(shlex.join(typed)) == unit else None
     except Error:
         return None
 
@@ -260,7 +261,3 @@ def _option_of(field: str, unit: Unit) -> str:
     if field == "rule":
         return field if field in options_of(unit.properties()["op"]) else "profile"
     return "acc" if field == "accumulator" else field
-
-
-def _text(value: object) -> str:
-    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
