@@ -24,7 +24,7 @@ def integer_dots(s: IntegerSetting, a: Codes, b: Codes, c: Codes, clear: Any, st
     low, high = ends(s.c)
     products = _integers(a, s.a) * _integers(b, s.b)
     running = _integers(c, s.c) * (1 - np.asarray(clear, np.int64))
-    size, kept, flags = s.accumulator.step or k, [], np.zeros(len(c), np.uint64)
+    size, codes_so_far, flags = s.accumulator.step or k, [], np.zeros(len(c), np.uint64)
     for start in range(0, k, size):
         total = running + products[start : start + size].sum(axis=0)
         if s.accumulator.fit == Fit.SATURATE:
@@ -32,8 +32,8 @@ def integer_dots(s: IntegerSetting, a: Codes, b: Codes, c: Codes, clear: Any, st
         else:
             running = _integers(total.view(np.uint64) & np.uint64((1 << s.c.width) - 1), s.c)
         flags |= np.where(running != total, np.uint64(OVERFLOW), np.uint64(0))
-        kept.append(running.view(np.uint64) & np.uint64((1 << s.c.width) - 1))
-    return np.stack([*(kept if steps else ()), kept[-1], flags], axis=1)
+        codes_so_far.append(running.view(np.uint64) & np.uint64((1 << s.c.width) - 1))
+    return np.stack([*(codes_so_far if steps else ()), codes_so_far[-1], flags], axis=1)
 
 
 def _integers(codes: Codes, fmt: Format) -> NDArray[np.int64]:

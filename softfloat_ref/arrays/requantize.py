@@ -68,8 +68,10 @@ def requantize(
         raise Error(f"the parameters have shape {operands[0].shape}, the accumulators {sums.shape}")
     flat = [x.reshape(-1) for x in operands]
     try:
-        found = computed(Operands(*cast(Any, flat)), chosen, source)
-        values = np.array(list(map(_one(chosen, source), *(x.tolist() for x in flat))) if found is None else found)
+        compiled = computed(Operands(*cast(Any, flat)), chosen, source)
+        values = np.array(
+            list(map(_one(chosen, source), *(x.tolist() for x in flat))) if compiled is None else compiled
+        )
     except Undefined as e:
         raise Error(f"no result is defined: {e}") from None
     return values.astype(_dtype(out)).reshape(sums.shape)

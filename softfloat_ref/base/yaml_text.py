@@ -25,9 +25,9 @@ class Text(str):
 
     def __new__(cls, text: str, line: int, plain: bool = False) -> Text:
         """The text, with its line."""
-        made = super().__new__(cls, text)
-        made.line, made.plain = line, plain
-        return made
+        text_ = super().__new__(cls, text)
+        text_.line, text_.plain = line, plain
+        return text_
 
 
 class Table(dict[str, Any]):

@@ -44,8 +44,8 @@ class IntegerDotSetting(BaseSetting):
     def largest_factors(self, sign: int) -> tuple[int, int] | None:
         """The factors whose product is the farthest from zero, of that sign; None if none has it."""
         pairs = product(ends(self.a), ends(self.b))
-        found = max(pairs, key=lambda xy: -xy[0] * xy[1] if sign else xy[0] * xy[1])
-        return found if (found[0] * found[1] < 0) == bool(sign) and found[0] * found[1] else None
+        largest = max(pairs, key=lambda xy: -xy[0] * xy[1] if sign else xy[0] * xy[1])
+        return largest if (largest[0] * largest[1] < 0) == bool(sign) and largest[0] * largest[1] else None
 
 
 class IntegerDotEvents:

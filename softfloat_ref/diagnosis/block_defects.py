@@ -49,8 +49,8 @@ def block_defects(unit: QuantizeUnit) -> Iterator[Hypothesis]:
     yield from other_elements(unit)
     for name, text, other in others(unit.block.element):
         text = f"has the right scale, and takes the elements' format for {text}"
-        kept = within(_ELEMENTS, to_format(lambda fmt, other=other: other))  # type: ignore[misc]
-        yield defective(unit, f"elements as {name}, scale kept", text, *kept, share=SHARE)
+        read_otherwise = within(_ELEMENTS, to_format(lambda fmt, other=other: other))  # type: ignore[misc]
+        yield defective(unit, f"elements as {name}, scale kept", text, *read_otherwise, share=SHARE)
     yield from lane_defects(unit, unit.block.size)
     unflushed = replaced(flush, lambda here, right, values, profile: list(values))
     of_subnormals = [x for x in OF_SUBNORMALS if x != "subnormals flushed"]

@@ -56,11 +56,11 @@ def diagnosis_of(report: CheckReport, ask: Asker | None = None) -> Diagnosis | N
     unit = report.vectors.unit
     comparator = comparator_of(report)
     cases = cases_of(report, comparator)
-    found = _by_results(unit, comparator, cases)
-    if found is None:
+    explained = _by_results(unit, comparator, cases)
+    if explained is None:
         space, conditions_of = space_of(report.vectors, report.whole), partial(_conditions, kind_of(unit))
-        found = examined(space, comparator, cases, conditions_of)
-    diagnosis = finished(found, cases, unit, comparator)
+        explained = examined(space, comparator, cases, conditions_of)
+    diagnosis = finished(explained, cases, unit, comparator)
     if diagnosis.simplest is None or ask is None:
         return diagnosis
     try:

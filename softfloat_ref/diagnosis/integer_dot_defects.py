@@ -113,8 +113,8 @@ def _start(unit: IntegerDotUnit) -> Iterator[Hypothesis]:
     subtracted = replaced(step_sum, lambda here, right, running, p: right(running, tuple(-x for x in p)))
     yield defective(unit, "products subtracted", "subtracts the products", subtracted)
     if unit.clear:
-        kept = replaced(started, lambda here, right, clear, c: right(0, c))
-        yield defective(unit, "clear ignored", "does not clear the accumulator", kept)
+        never_cleared = replaced(started, lambda here, right, clear, c: right(0, c))
+        yield defective(unit, "clear ignored", "does not clear the accumulator", never_cleared)
         inverted = replaced(started, lambda here, right, clear, c: right(1 - clear, c))
         yield defective(unit, "clear inverted", "clears the accumulator where clear is 0", inverted)
         gone = replaced(

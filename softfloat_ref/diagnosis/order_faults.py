@@ -182,14 +182,14 @@ def _held_flags(answers: _Answers) -> OrderFault | None:
     right, came = answers.flags
     wrong = [x ^ y for x, y in zip(right[1:], came[1:], strict=True)]
     changed = list(map(xor, came[1:], came))
-    kept = [w & ~c for w, c in zip(wrong, changed, strict=True)]
+    stale = [w & ~c for w, c in zip(wrong, changed, strict=True)]
     others = sum((w & c).bit_count() for w, c in zip(wrong, changed, strict=True))
-    lines = sum(map(bool, kept))
-    if lines < _FEWEST or 20 * others > lines or _chance(right[1:], came, kept) > _CHANCE:
+    lines = sum(map(bool, stale))
+    if lines < _FEWEST or 20 * others > lines or _chance(right[1:], came, stale) > _CHANCE:
         return None
-    own = answers.with_flags([came[0], *(y ^ k for y, k in zip(came[1:], kept, strict=True))])
+    own = answers.with_flags([came[0], *(y ^ k for y, k in zip(came[1:], stale, strict=True))])
     visible = {i for i, (x, y) in enumerate(zip(right[1:], came, strict=False), 1) if x != y}
-    held = {i for i, k in enumerate(kept, 1) if k}
+    held = {i for i, k in enumerate(stale, 1) if k}
     where = _where(answers, held, visible - held)
     sentence = (
         f"{lines} answers keep flags of the answer before{where}: a latch, or a register that is not always written"
@@ -197,13 +197,13 @@ def _held_flags(answers: _Answers) -> OrderFault | None:
     return OrderFault(sentence, (), "the other answers", own)
 
 
-def _chance(right: Sequence[int], before: Sequence[int], kept: Sequence[int]) -> float:
+def _chance(right: Sequence[int], before: Sequence[int], stale: Sequence[int]) -> float:
     """How likely it is that all wrong flags are those of the answer before, if these were of no influence."""
     chance = 1.0
     for bit in range(ALL_FLAGS.bit_length()):
         for value in (0, 1):
             prior = [y >> bit & 1 for x, y in zip(right, before, strict=False) if x >> bit & 1 == value]
-            count = sum(k >> bit & 1 for x, k in zip(right, kept, strict=True) if x >> bit & 1 == value)
+            count = sum(k >> bit & 1 for x, k in zip(right, stale, strict=True) if x >> bit & 1 == value)
             chance *= (prior.count(1 - value) / len(prior)) ** count if count else 1
     return chance
 
@@ -239,13 +239,13 @@ def _repeated(answers: _Answers) -> OrderFault | None:
         return None
     if 4 * sum(got[i] == got[i - 2] != got[i - 1] for i in far) > len(again):
         return None
-    kept = {i for i in range(1, len(got)) if got[i] != expected[i] and got[i] == got[i - 1]}
-    own = _judged(report, (pair for i, pair in enumerate(report.first) if i not in kept))
+    stale = {i for i in range(1, len(got)) if got[i] != expected[i] and got[i] == got[i - 1]}
+    own = _judged(report, (pair for i, pair in enumerate(report.first) if i not in stale))
     visible = {i for i in range(1, len(got)) if expected[i] != got[i - 1]}
-    where = _where(answers, kept, visible - kept) or _unchanged(
-        report.vectors.unit, [line for line, _ in report.first], sorted(kept)
+    where = _where(answers, stale, visible - stale) or _unchanged(
+        report.vectors.unit, [line for line, _ in report.first], sorted(stale)
     )
-    sentence = f"{len(kept)} answers are the answer before again{where}"
+    sentence = f"{len(stale)} answers are the answer before again{where}"
     return OrderFault(sentence, (), "the other answers", own)
 
 

@@ -57,8 +57,8 @@ class DotProducts:
         if single.complete:
             best = [self.whole(f.hypothesis) for f in single.findings]
             findings = [finding(h, [(explains(h, c, comparator), c) for c in cases]) for h in best]
-            found = diagnosis_from(sorted(findings, key=lambda f: f.rank), comparator, cases)
-            return found if found.complete else None
+            apart = diagnosis_from(sorted(findings, key=lambda f: f.rank), comparator, cases)
+            return apart if apart.complete else None
         several = peel(self.space, own, few, single, conditions_of)
         if several is None:
             return None

@@ -104,8 +104,8 @@ class CasesWithin:
             return ends[drawn % len(ends)]
         other = _member(allowed, drawn)
         low = (1 << fmt.mantissa_bits) - 1 if fmt is not None and fmt.exponent_bits else 0
-        kept = other & ~low | code & low
-        return kept if turn % 2 and _among(kept, allowed) else other
+        mixed = other & ~low | code & low
+        return mixed if turn % 2 and _among(mixed, allowed) else other
 
     # -- every case ------------------------------------------------------------------------------------------------
 

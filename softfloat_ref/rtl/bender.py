@@ -157,14 +157,14 @@ class _Session:
         checkouts = self.root / ".bender" / "git" / "checkouts"
         url = str(source.get("Git") or table.get("git") or "")
         digest = hashlib.blake2b(f'{url}"{self.name}"'.encode()).hexdigest()[:16]  # Bender's name of the folder
-        found = [checkouts / f"{name}-{digest}"] if (checkouts / f"{name}-{digest}").is_dir() else []
-        found = found or sorted(checkouts.glob(f"{glob.escape(name)}-{'[0-9a-f]' * 16}"))
-        if len(found) == 1:
-            return str(found[0])
+        folders = [checkouts / f"{name}-{digest}"] if (checkouts / f"{name}-{digest}").is_dir() else []
+        folders = folders or sorted(checkouts.glob(f"{glob.escape(name)}-{'[0-9a-f]' * 16}"))
+        if len(folders) == 1:
+            return str(folders[0])
         where = f" ({url})" if url else ""
         raise at.error(
             f"dependency {name} is in a git repository{where} and "
-            f"{'is checked out more than once' if found else 'not checked out'}: run `bender checkout`, or give its "
+            f"{'is checked out more than once' if folders else 'not checked out'}: run `bender checkout`, or give its "
             f"path in Bender.local, as overrides: {{ {name}: {{ path: FOLDER }} }}"
         )
 

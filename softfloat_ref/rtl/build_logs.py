@@ -27,8 +27,8 @@ class LogErrors:
     def messages(self, log: str) -> list[list[str]]:
         """The lines of each error; without one, those of the log."""
         for pattern in (*self.patterns, _pattern(_ANY_ERROR)):
-            if found := list(self._messages(log, pattern)):
-                return found
+            if messages := list(self._messages(log, pattern)):
+                return messages
         return [[line] for line in log.splitlines() if line.strip()]
 
     def ignored(self, log: str) -> str | None:

@@ -9,10 +9,10 @@ def constant_operands(vectors: VectorSet) -> dict[str, tuple[int, ...]]:
     """The operands that the set's range leaves one code for each lane, with these codes; of a set of one operation."""
     if vectors.within is None or len(vectors.unit.parts) > 1:
         return {}
-    allowed, found, at = vectors.within.lanes, dict[str, tuple[int, ...]](), 0
+    allowed, constant, at = vectors.within.lanes, dict[str, tuple[int, ...]](), 0
     for field in vectors.unit.inputs:
         sets = [allowed.get(i, ()) for i in range(at, at + field.lanes)]
         if all(len(x) == 1 and x[0].low == x[0].high for x in sets):
-            found[field.name] = tuple(x[0].low for x in sets)
+            constant[field.name] = tuple(x[0].low for x in sets)
         at += field.lanes
-    return found
+    return constant

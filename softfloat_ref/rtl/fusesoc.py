@@ -137,8 +137,8 @@ class _Cores:
             kind, default = expanded(table.get("paramtype") or "", flags, at), table.get("default")
             self.parameters.add(name)
             if kind == "vlogdefine" and (equals or default is not None):
-                given = Text(value, at.line, table.get("datatype") == "bool")
-                yield _define(name, given if equals else default, at)
+                text = Text(value, at.line, table.get("datatype") == "bool")
+                yield _define(name, text if equals else default, at)
             elif kind != "vlogdefine":
                 shown = f" = {value or default}" if equals or default is not None else ""
                 yield Entry("skipped", f"parameter {name}{shown}, a {kind},", at.place)
@@ -149,13 +149,13 @@ class _Cores:
         """The core of that name with the highest version that fits, and others that stand for a virtual one; one that
         is needed by its own name comes first. Raises Error."""
         version = CoreVersion.of(wanted, at.error)
-        found = [(v, core) for v, core in self._index.get(version.name, ()) if version.fits(v)]
-        if not found:
+        fitting = [(v, core) for v, core in self._index.get(version.name, ()) if version.fits(v)]
+        if not fitting:
             others = ["".join(f"{'.'.join(map(str, v))}") for v, _ in self._index.get(version.name, ())]
             reason = f"only version {', '.join(others)}" if others else "no such core"
             raise at.error(f"depends on {wanted}: {reason} in {', '.join(map(str, self._folders))}")
-        chosen = max(found, key=lambda pair: (pair[1].at.file in self.done, pair[0]))[1]
-        return chosen, [core for v, core in found if not v and core.at.file != chosen.at.file]
+        chosen = max(fitting, key=lambda pair: (pair[1].at.file in self.done, pair[0]))[1]
+        return chosen, [core for v, core in fitting if not v and core.at.file != chosen.at.file]
 
     @cached_property
     def _folders(self) -> list[Path]:
@@ -187,8 +187,8 @@ class _Cores:
 
 
 def _define(name: str, value: object, at: At) -> Entry:
-    said = truth(value)
-    text = value if said is None else str(int(said))
+    is_true = truth(value)
+    text = value if is_true is None else str(int(is_true))
     return Entry("define", f"{name}={text}" if text else name, at.place)
 
 

@@ -76,8 +76,8 @@ class DesignReading:
         def paths(listed: Iterable[Path]) -> list[str]:
             return [_shown(path, folder) for path in listed]
 
-        kept = [file for file in self.files if file.role != "netlist"]
-        files = dict.fromkeys((_shown(file.path, folder), file.role, file.sha256) for file in kept)
+        files_ = [file for file in self.files if file.role != "netlist"]
+        files = dict.fromkeys((_shown(file.path, folder), file.role, file.sha256) for file in files_)
         netlists = [file.sha256 for file in self.files if file.role == "netlist"]
         return {
             **({"netlists": netlists} if netlists else {}),

@@ -185,11 +185,11 @@ class VhdlUnit:
         return dict(_parts(self.bits.outputs, outputs))[port][::-1][bit] == "1"
 
     def _shown(self, step: int, inputs: str, netlist: str, ghdl: str, place: int) -> VhdlDifference:
-        given, end = dict(_parts(self.bits.inputs, inputs)), 0
+        codes, end = dict(_parts(self.bits.inputs, inputs)), 0
         for name, code in _parts(self.bits.outputs, ghdl):
             begin, end = end, end + len(code)
             if place < end:
-                return VhdlDifference(name, step, netlist[begin:end], code, given)
+                return VhdlDifference(name, step, netlist[begin:end], code, codes)
         raise LookupError(place)
 
 

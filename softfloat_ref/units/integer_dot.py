@@ -65,11 +65,11 @@ class IntegerDotUnit(SteppedUnit):
         [wrap]. Raises Error."""
         names = parse_operand_formats(fmt)
         a, b = map(_scalar, names[:2])
-        given = [_scalar(x) for x in (names[2], out) if x is not None]
-        if len(set(given)) > 1:
-            raise Error(f"c and the result have one format, not {given[0].name} and {given[1].name}")
+        accumulators = [_scalar(x) for x in (names[2], out) if x is not None]
+        if len(set(accumulators)) > 1:
+            raise Error(f"c and the result have one format, not {accumulators[0].name} and {accumulators[1].name}")
         accumulator = parse_accumulator(acc or "wrap").text
-        c = given[0] if given else get_format("i32")
+        c = accumulators[0] if accumulators else get_format("i32")
         return IntegerDotUnit(a, b, c, DEFAULT_K if k is None else k, accumulator, steps, clear)
 
     @cached_property

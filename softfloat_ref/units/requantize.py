@@ -67,9 +67,9 @@ class RequantizeUnit(SteppedUnit):
         own = self.rule
         if (rule.multiplier, rule.shift) != (own.multiplier, own.shift):
             raise Error(f"rule {rule.name} has other operands than rule {own.name}")
-        kept = {k: getattr(own, k) for k in _DOMAIN}
+        domain = {k: getattr(own, k) for k in _DOMAIN}
         exact = {k: "exact" for k in ("result", "sum") if getattr(rule, k) == "undefined"}
-        device = rule.replace(**kept, **exact)
+        device = rule.replace(**domain, **exact)
         return replace(self, rule=device.replace(name=spelled(device)))
 
     @cached_property
@@ -104,8 +104,8 @@ class RequantizeUnit(SteppedUnit):
 
     def operands(self, do: Do, inputs: Sequence[int]) -> Operands:
         """The numbers of a case."""
-        given = zip(self.inputs, inputs, strict=True)
-        own, fixed = {f.name: _number(do, f, code) for f, code in given}, self.fixed_numbers
+        pairs = zip(self.inputs, inputs, strict=True)
+        own, fixed = {f.name: _number(do, f, code) for f, code in pairs}, self.fixed_numbers
         return self.of_numbers({name: own[name] if name in own else fixed[name] for name in (*own, *fixed)})
 
     def of_numbers(self, numbers: Mapping[str, Any]) -> Operands:

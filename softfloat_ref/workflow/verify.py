@@ -402,8 +402,8 @@ class Verifier:
 
     @property
     def _ports_path(self) -> Path:
-        given = self.request.ports_file
-        return self.request.folder / PORTS if given is None else Path(given)
+        own = self.request.ports_file
+        return self.request.folder / PORTS if own is None else Path(own)
 
     def _name(self, unit: Unit) -> str:
         """A unit in words: the one that was asked for, with what is different, and the range of its operands."""

@@ -172,11 +172,11 @@ def kind_of(unit: Unit) -> DiagnosedKind:
 
 def examiner(vectors: VectorSet, nan: CompareNan = CompareNan.EXACT) -> Examiner[Any]:
     """The examiner for a unit: its policy, profile, accumulator or rule is the base; the set's count is not used."""
-    found = kind_of(vectors.unit).examiner(vectors, nan)
+    asker = kind_of(vectors.unit).examiner(vectors, nan)
     if (within := vectors.within) is not None:
-        found.questions, every = _within(vectors, found.questions), found.every
-        found.every = None if every is None else lambda: filter(within.holds, every())
-    return found
+        asker.questions, every = _within(vectors, asker.questions), asker.every
+        asker.every = None if every is None else lambda: filter(within.holds, every())
+    return asker
 
 
 def confirming(vectors: VectorSet, count: int, seed: int) -> list[Question]:

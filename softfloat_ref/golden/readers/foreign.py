@@ -91,10 +91,10 @@ def _other(unit: Unit, source: str, target: str, symbol: str, rounding: str, ope
         return "of operations that are not operations here"
     if not isinstance(unit, OperationUnit) or name != unit.op:
         return f"of the operation {name}"
-    given = source, target if symbol == "cff" else source
-    if [{f.name for f in unit.formats}, unit.out.name] != [{FORMATS.get(given[0])}, FORMATS.get(given[1])]:
-        known = all(name in FORMATS for name in given)
-        return f"of {' to '.join(dict.fromkeys(given))}" if known else "of other formats"
+    formats = source, target if symbol == "cff" else source
+    if [{f.name for f in unit.formats}, unit.out.name] != [{FORMATS.get(formats[0])}, FORMATS.get(formats[1])]:
+        known = all(name in FORMATS for name in formats)
+        return f"of {' to '.join(dict.fromkeys(formats))}" if known else "of other formats"
     operation = unit.signature.operation
     if ROUNDINGS[rounding] != rounding_name(unit.policy.rounding) and (
         operation.rounds or operation.integral or operation.is_conversion

@@ -80,15 +80,15 @@ def json_rows(reader: WordReader, lines: Iterable[str]) -> Iterator[Row]:
             continue  # the header of our own files
         values = {name: [*map(_text, x)] if isinstance(x, list) else [_text(x)] for name, x in table.items()}
         names = {f.name for f in reader.fields(Shape(True, True, True))}
-        found = {
+        columns = {
             (name if len(own) == 1 else f"{name}[{i}]"): word
             for name, own in values.items()
             if name in names
             for i, word in enumerate(own)
         }
-        shape = _shape(reader, [*found])
+        shape = _shape(reader, [*columns])
         reader.kind = "objects of JSON"
-        yield _row(reader, shape, [found[name] for name in reader.names(shape)])
+        yield _row(reader, shape, [columns[name] for name in reader.names(shape)])
 
 
 def _text(value: Any) -> str:

@@ -110,10 +110,10 @@ def _protocol(draft: Draft, side: str) -> Protocol | None:
     """The protocol of which a side of the module has most signals, then both; the user's before others."""
     ranked = []
     for number, row in enumerate(draft.protocols):
-        found = {key for key in KEYS if _ports(draft, key, row)}
-        if SIDES[side][0] in found and (not row.whole or {"in_valid", "out_valid"} <= found):
+        keys = {key for key in KEYS if _ports(draft, key, row)}
+        if SIDES[side][0] in keys and (not row.whole or {"in_valid", "out_valid"} <= keys):
             own = row not in PROTOCOLS
-            ranked.append((own, len(found & {*SIDES[side]}), len(found), -number))
+            ranked.append((own, len(keys & {*SIDES[side]}), len(keys), -number))
     return draft.protocols[-max(ranked)[-1]] if ranked else None
 
 

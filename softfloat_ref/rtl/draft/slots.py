@@ -110,15 +110,15 @@ def numbers(parts: Sequence[Bits], formats: Collection[Format]) -> list[Slot]:
     for bits in parts:
         for part, stem in _readings(bits.name):
             by_stem.setdefault(stem, {}).setdefault(part, []).append(bits)
-    found, used = list[Slot](), set[tuple[str, int]]()
+    numbers_, used = list[Slot](), set[tuple[str, int]]()
     for stem, own in by_stem.items():
         for fmt in formats:
             chosen = next(filter(None, (_chosen(own, want, used) for want in _wanted(fmt))), None)
             if chosen:
-                found.append(Slot(stem, chosen, f"{', '.join(_names(own, chosen))} of a number", True))
+                numbers_.append(Slot(stem, chosen, f"{', '.join(_names(own, chosen))} of a number", True))
                 used |= {bits.place for bits in chosen}
                 break
-    return found
+    return numbers_
 
 
 def structured_number(signal: Signal, formats: Collection[Format]) -> Slot | None:
