@@ -5,7 +5,7 @@
 # ONNX Runtime rounds first. With an odd zero point, ties to even go the other way: accumulators 0 to 4, at a scale of
 # 0.5 and with zero point 1, become 1 2 2 2 3 in the one and 1 1 2 3 3 in the other.
 #
-# Specification: ONNX operator QLinearMatMul, "the quantization formula is y = saturate((x / y_scale) + y_zero_point)", and
+# Standard: ONNX operator QLinearMatMul, "the quantization formula is y = saturate((x / y_scale) + y_zero_point)", and
 # "for (x / y_scale), it is rounding to nearest ties to even": the quotient is rounded, then the zero point is added.
 #
 # Seen with onnx 1.23.2 and onnxruntime 1.32.0, on Linux x86-64.
