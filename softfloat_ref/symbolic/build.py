@@ -88,7 +88,7 @@ def _sub(width: int, args: tuple[Term, ...], value: Any) -> Term | None:
         return const(0, width)
     if a.is_const and a.value == 0:
         return make("neg", width, b)
-    if a.op == "xor" and a.args[1] is b and b.value == 1 << (width - 1):  # a sign bit that is extended
+    if a.op == "xor" and a.args[1] is b and b.is_const and b.value == 1 << (width - 1):  # a sign bit that is extended
         return a.args[0]
     return a if b.is_const and b.value == 0 else None
 

@@ -34,8 +34,8 @@ class Stage:
 @dataclass(frozen=True)
 class Verification:
     """What a module is. title: the module and the unit that was asked for; verdict: passed (nothing differs; proved, if
-    a proof was asked for), failed, or undecided (nothing differs, and the proof is open); lines: the verdict in words;
-    files: what was written, by path in the folder."""
+    a proof was asked for), failed, or undecided (nothing differs, and the proof is open or cannot be had); lines: the
+    verdict in words; files: what was written, by path in the folder."""
 
     title: str
     verdict: Literal["passed", "failed", "undecided"]

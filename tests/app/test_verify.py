@@ -157,6 +157,14 @@ def test_an_open_proof(tmp_path: Path) -> None:
     assert "UNDECIDED" in done.stdout
 
 
+def test_sources_that_cannot_be_read_for_a_proof(tmp_path: Path) -> None:
+    text = ABS.replace("output [7:0]", "output reg [7:0]").replace("assign result =", "always_latch result =")
+    done = verified(tmp_path, text)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "no proof: " in done.stdout
+    assert "latches are not supported" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("args", "said"),
     [
