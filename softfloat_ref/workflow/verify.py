@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
 import shlex
 import time
@@ -168,7 +169,8 @@ class Verifier:
             )  # fmt: skip
             if needs_wrapper:
                 self._write(WRAPPER, wrapper_text(design))
-                self.sources = dataclasses.replace(self.sources, files=(*self.sources.files, request.folder / WRAPPER))
+                wrapper = Path(os.path.abspath(request.folder / WRAPPER))
+                self.sources = dataclasses.replace(self.sources, files=(*self.sources.files, wrapper))
             self.draft_text, self.ports = drafted.text, drafted.ports
             self._write(PORTS, self.draft_text)
             self.ports_file = self._path(PORTS)

@@ -108,6 +108,7 @@ def test_unpacked_ports_get_a_wrapper(tmp_path: Path) -> None:
     done = verified(tmp_path, UNPACKED, "-o", "out", sim="verilator")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--wrapper out/wrapper.sv" in done.stdout
+    assert "proved for every input" in done.stdout
 
 
 def test_another_policy_that_explains_a_module_is_simulated_and_proved(tmp_path: Path) -> None:
