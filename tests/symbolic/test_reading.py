@@ -276,6 +276,7 @@ def test_drawn_requantizers_are_read() -> None:
         check(make_unit("requantize", ("i8", "u8", "i11")[n % 3], ("i6", "u6", "i13")[n // 3 % 3], rule=rule), 20)
 
 
+@pytest.mark.full
 def test_matrix_products_and_conversions_of_blocks_are_read() -> None:
     check(make_unit("matmul", "fp8_e5m2", m=2, n=1, k=2), 50)
     check(make_unit("convert_from_block", "fp4_e2m1@e8m0/3"), 100)
@@ -412,6 +413,7 @@ def test_a_place_that_raises_is_recorded_with_its_inputs() -> None:
     assert evaluator([result.node])({"a": 7}) == [8]
 
 
+@pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     "unit",
     [
