@@ -6,7 +6,6 @@ it; so every operand, product and result has the bits that `softfloat_ref.nn` co
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -19,9 +18,10 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import layers
 from softfloat_ref.nn.numerics import RunState
 from softfloat_ref.nn.training_recipe import Override, Recipe, load_recipe, read_recipe, recipe_files
-from softfloat_ref.torch import tensors
-from softfloat_ref.torch.calls import WatchedLayer, layer_forward, matrices
-from softfloat_ref.torch.passes import Clock, Through, array, record_forward
+from softfloat_ref.torch import layer_operators, tensors
+from softfloat_ref.torch.calls import WatchedLayer, is_recording, layer_forward, matrices
+from softfloat_ref.torch.layer_operators import check_input, layer_text, with_parameters
+from softfloat_ref.torch.passes import Clock, Through, record_forward
 from softfloat_ref.torch.watch import watch
 
 OPERAND_ROLES: Final = ("weight", "activation", "error")
@@ -44,18 +44,24 @@ class QuantizedLayer(WatchedLayer):
     def forward(self, x: Any) -> Any:
         """The layer's output, of x's type, from x and the parameters as they are, whatever autocast says."""
         weight, bias = (getattr(self, name, None) for name in ("weight", "bias"))
-        _check_input(x, self._layer, weight)
+        check_input(x, self._layer, weight)
+        if is_recording():
+            return self._recorded(x, weight, bias)
+        tensors.check(x, self._layer.name, tensors.NARROW)
         if not x.numel():
             return self._of_nothing(x, weight)
-        layer = copy.copy(self._layer)
-        layer.numerics = copy.copy(layer.numerics)
-        layer.numerics.run = self._clock.run(self.training)
-        layer.params = {k: array(p, layer) for k, p in (("weight", weight), ("bias", bias)) if p is not None}
-        if layer.kind == "linear" and bias is None:
-            layer.params["bias"] = np.full(len(layer.params["weight"]), -0.0, np.float32)  # which changes no sum
+        layer = with_parameters(self._layer, self._clock.run(self.training), weight, bias)
         if self._clock.recording is not None:
             return record_forward(layer, x, self._clock.recording)
         return Through.apply(layer, x, weight, bias)
+
+    def _recorded(self, x: Any, weight: Any, bias: Any) -> Any:
+        """The layer as a node of a graph."""
+        if self.training:
+            raise Error(
+                f"{self._layer.name}: torch.export and the like record a layer in evaluation; call eval() first"
+            )
+        return layer_operators.operator(x, weight, bias, layer_text(self._layer, self._clock.run(training=False)))
 
     def _of_nothing(self, x: Any, weight: Any) -> Any:
         """torch's own result and gradients, in which there are no values to quantize, or zeros."""
@@ -91,22 +97,6 @@ class QuantizedLayer(WatchedLayer):
 
 def _roles(layer: layers.Layer) -> tuple[str, ...]:
     return PRODUCT_ROLES if layer.products else FUNCTION_ROLES
-
-
-def _check_input(x: Any, layer: layers.Layer, weight: Any) -> None:
-    """Raise Error for a tensor that the layer does not take."""
-    tensors.check(x, layer.name, tensors.NARROW)
-    shape, wanted = tuple(x.shape), ""
-    if isinstance(layer, layers.Conv2d):
-        smallest = layer.kernel - 2 * layer.padding
-        if len(shape) != 4 or shape[1] != weight.shape[1] or min(shape[2:]) < smallest:
-            wanted = f"(batch, {weight.shape[1]}, height, width), height and width at least {max(smallest, 1)}"
-    elif weight is not None and shape[-1:] != tuple(weight.shape[1:]):
-        wanted = f"(..., {weight.shape[1]})"
-    elif weight is not None and not shape[-1]:
-        wanted = "one that has values"
-    if wanted:
-        raise Error(f"{layer.name}: an input of shape {shape}; give {wanted}")
 
 
 class QuantLinear(QuantizedLayer, torch.nn.Linear):
