@@ -7,7 +7,7 @@ it; so every operand, product and result has the bits that `softfloat_ref.nn` co
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -39,11 +39,13 @@ class QuantizedLayer(WatchedLayer):
     training: bool
     _layer: layers.Layer
     _clock: Clock
+    _transposed = False  # whether the module's weight is (inputs, outputs)
 
     @layer_forward
     def forward(self, x: Any) -> Any:
         """The layer's output, of x's type, from x and the parameters as they are, whatever autocast says."""
         weight, bias = (getattr(self, name, None) for name in ("weight", "bias"))
+        weight = weight.t() if self._transposed else weight
         check_input(x, self._layer, weight)
         if is_recording():
             return self._recorded(x, weight, bias)
@@ -139,6 +141,51 @@ QUANTIZED: Final[dict[type[Any], type[Any]]] = {
     torch.nn.Tanh: QuantTanh,
     torch.nn.Sigmoid: QuantSigmoid,
 }
+
+
+class RegisteredLinear(QuantizedLayer):
+    """A linear layer of another library, quantized; its class is derived from the plain one."""
+
+    _plain: type[Any]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        make, args, *state = super().__reduce_ex__(protocol)
+        return _restored, (make, tuple(self._plain if a is type(self) else a for a in args)), *state
+
+
+def _restored(make: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    module = make(*args)
+    module.__class__ = quantized_type(type(module)) or type(module)
+    return module
+
+
+def register_linear(plain: type[Any], *, transposed: bool = False) -> None:
+    """Say that modules of a type, of your own or of another library, are linear layers: their forward is x times
+    `weight`, plus `bias` if they have one. `quantized` then quantizes them.
+
+    transposed: the weight is (inputs, outputs), not (outputs, inputs). A subclass is a type of its own. Raises Error
+    for what is no type of modules, and for one that is registered already.
+    """
+    if not (isinstance(plain, type) and issubclass(plain, torch.nn.Module)):
+        raise Error(f"{plain!r} is not a type of torch modules")
+    if plain in QUANTIZED or issubclass(plain, QuantizedLayer):
+        raise Error(f"{plain.__name__} is quantized already")
+    space = {"_plain": plain, "_transposed": transposed, "__module__": plain.__module__, "__doc__": plain.__doc__}
+    QUANTIZED[plain] = type(f"Quant{plain.__name__}", (RegisteredLinear, plain), space)
+
+
+# Types of other libraries, which are not imported, by their full names: whether their weight is (inputs, outputs).
+_LINEAR_NAMES: Final = {"transformers.pytorch_utils.Conv1D": True}
+
+
+def quantized_type(plain: type[Any]) -> type[Any] | None:
+    """The type here of modules of a plain type; None if there is none."""
+    name = f"{plain.__module__}.{plain.__qualname__}"
+    if plain not in QUANTIZED and name in _LINEAR_NAMES:
+        register_linear(plain, transposed=_LINEAR_NAMES[name])
+    return QUANTIZED.get(plain)
+
+
 # Torch's layers with products that are not quantized here; they must be exempt.
 _UNSUPPORTED_TYPES: Final = (
     torch.nn.Linear,
@@ -173,8 +220,9 @@ def counterpart(module: Any) -> layers.Layer | None:
     without parameters of two or more dimensions."""
     if isinstance(module, QuantizedLayer) and hasattr(module, "_layer"):
         raise Error(f"a {type(module).__name__} is quantized already; give the plain model")
+    quantized_type(type(module))
     plain = next((t for t, ours in QUANTIZED.items() if type(module) in (t, ours)), None)
-    if plain is torch.nn.Linear:
+    if plain is torch.nn.Linear or (plain is not None and issubclass(QUANTIZED[plain], RegisteredLinear)):
         return layers.Linear(1, 1)
     if plain is torch.nn.Conv2d:
         why = _unsupported_conv(module)
