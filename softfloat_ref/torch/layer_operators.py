@@ -81,7 +81,7 @@ def layer_text(layer: layers.Layer, run: RunState) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _layer(text: str) -> tuple[layers.Layer, RunState]:
+def layer_of_text(text: str) -> tuple[layers.Layer, RunState]:
     """What `layer_text` wrote."""
     table = parse_json(text, NAME)
     if table["type"] not in _TYPES:
@@ -108,7 +108,7 @@ def _layer(text: str) -> tuple[layers.Layer, RunState]:
 @torch.library.custom_op(NAME, mutates_args=(), schema="(Tensor x, Tensor? weight, Tensor? bias, str layer) -> Tensor")
 def operator(x: Any, weight: Any, bias: Any, layer: str) -> Any:
     """The layer's output, in evaluation."""
-    plain, run = _layer(layer)
+    plain, run = layer_of_text(layer)
     check_input(x, plain, weight)
     if not x.numel():
         return _shape(x, weight, bias, layer)
@@ -120,7 +120,7 @@ def operator(x: Any, weight: Any, bias: Any, layer: str) -> Any:
 
 @operator.register_fake
 def _shape(x: Any, weight: Any, bias: Any, layer: str) -> Any:
-    plain, _ = _layer(layer)
+    plain, _ = layer_of_text(layer)
     check_input(x, plain, weight)
     if isinstance(plain, layers.Conv2d):
         sizes = [(n + 2 * plain.padding - plain.kernel) // plain.stride + 1 for n in x.shape[2:]]

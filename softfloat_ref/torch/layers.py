@@ -45,7 +45,7 @@ class QuantizedLayer(WatchedLayer):
     def forward(self, x: Any) -> Any:
         """The layer's output, of x's type, from x and the parameters as they are, whatever autocast says."""
         weight, bias = (getattr(self, name, None) for name in ("weight", "bias"))
-        weight = weight.t() if self._transposed else weight
+        weight = weight.t() if self._transposed and weight is not None else weight
         check_input(x, self._layer, weight)
         if is_recording():
             return self._recorded(x, weight, bias)
@@ -149,7 +149,8 @@ class RegisteredLinear(QuantizedLayer):
     _plain: type[Any]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        make, args, *state = super().__reduce_ex__(protocol)
+        reduced: Any = super().__reduce_ex__(protocol)
+        make, args, *state = reduced
         return _restored, (make, tuple(self._plain if a is type(self) else a for a in args)), *state
 
 
