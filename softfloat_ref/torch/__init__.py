@@ -12,10 +12,19 @@ except ImportError:
     raise ImportError("softfloat_ref.torch needs torch: pip install 'softfloat-ref[torch]'") from None
 
 from softfloat_ref.torch.functions import fake_quantize
-from softfloat_ref.torch.layers import QuantConv2d, QuantLinear
+from softfloat_ref.torch.layers import QuantConv2d, QuantLinear, register_linear
 from softfloat_ref.torch.models import quantized, write_trace
+from softfloat_ref.torch.onnx_translations import onnx_translations
 
-__all__ = ["QuantConv2d", "QuantLinear", "fake_quantize", "quantized", "write_trace"]
+__all__ = [
+    "QuantConv2d",
+    "QuantLinear",
+    "fake_quantize",
+    "onnx_translations",
+    "quantized",
+    "register_linear",
+    "write_trace",
+]
 
 
 def __dir__() -> list[str]:

@@ -14,8 +14,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NamedTuple
 
 import torch
+from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 from softfloat_ref.base.errors import Error
 
@@ -23,6 +24,11 @@ from softfloat_ref.base.errors import Error
 _EXITS: Final = ("numpy", "__array__", "tolist", "__dlpack__", "data_ptr", "storage", "untyped_storage")
 # Operations that ask for a tensor's shape, type or place only, or look rows up in a table that is tied to a layer.
 _METADATA_OPERATIONS: Final = ("is_pinned", "is_same_size", "is_set_to", "result_type", "embedding")
+# Functions whose results, where they are no tensors, are a tensor's shape, type or place; __get__: of attributes.
+_METADATA_FUNCTIONS: Final = (
+    *("__get__", "__len__", "__hash__", "dim", "ndimension", "numel", "nelement", "size", "stride", "storage_offset"),
+    *("element_size", "get_device", "is_contiguous", "is_floating_point", "is_complex", "is_tensor"),
+)
 QUANTIZED_MARK: Final = "_softfloat_ref_seen"  # of modules that were there when their model was quantized
 
 
@@ -37,6 +43,13 @@ class _Thread(threading.local):
 
 
 _THREAD: Final = _Thread()
+
+
+def is_recording() -> bool:
+    """Whether torch records a graph of operations instead of computing values once."""
+    modes = _get_current_dispatch_mode_stack()
+    recorded = torch.jit.is_tracing() or any(isinstance(m, ProxyTorchDispatchMode) for m in modes)
+    return recorded or torch.compiler.is_exporting()
 
 
 class WatchedLayer:
@@ -71,7 +84,10 @@ def layer_forward(forward: Callable[..., Any]) -> Any:
     def run(self: WatchedLayer, *args: Any, **options: Any) -> Any:
         _THREAD.in_layer = True
         try:
-            with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():  # which takes their time, too
+            with ExitStack() as stack:
+                if not is_recording():  # then the modes, which take their time, have nothing to see
+                    stack.enter_context(torch._C._DisableTorchDispatch())
+                    stack.enter_context(torch._C.DisableTorchFunction())
                 y = forward(self, *args, **options)
         finally:
             _THREAD.in_layer = False
@@ -175,6 +191,10 @@ class _Call:
         start, stop = _bytes(x)
         return next((e.name for e in extents if start < e.stop and e.start < stop), "")
 
+    def stand_in(self, x: Any) -> str:
+        """The parameter of a quantized layer that a tensor is, or ''."""
+        return next((e.name for extents in self._extents.values() for e in extents if e.parameter is x), "")
+
     def check(self, op: str, args: tuple[Any, ...], y: Any) -> None:
         """Note a fault, and raise it, where an operation took a parameter's values elsewhere."""
         used = next(filter(None, map(self.parameter, _tensors(_values(op, args)))), "")
@@ -243,6 +263,23 @@ class _Functions(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+class _RecordedFunctions(TorchFunctionMode):
+    """Sees every function while torch records a graph, in which tensors have no values, and parameters have stand-ins:
+    what takes one of a quantized layer, and is not the layer's own, is refused, be it a view; only shapes and types may
+    be asked for."""
+
+    def __init__(self, call: _Call) -> None:
+        super().__init__()
+        self.call = call
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        y, name = func(*args, **(kwargs or {})), getattr(func, "__name__", str(func))
+        if not _THREAD.in_layer and (_tensors([y]) or name not in _METADATA_FUNCTIONS):
+            for used in filter(None, map(self.call.stand_in, _tensors((*args, *(kwargs or {}).values())))):
+                self.call.refuse(used, func.__self__.__name__ if name == "__get__" else name)
+        return y
+
+
 class _Eager:
     """What is compiled runs as it is written while a call in any thread is watched: torch.compile would see the modes,
     and never compile the function again."""
@@ -277,7 +314,12 @@ def watching(model: Any) -> Iterator[None]:
     call = _Call(model)
     _THREAD.calls.append(call)
     try:
-        with _EAGER(), _Functions(call), _Operations(call):
+        with ExitStack() as stack:
+            if is_recording():
+                stack.enter_context(_RecordedFunctions(call))
+            else:
+                for mode in (_EAGER(), _Functions(call), _Operations(call)):
+                    stack.enter_context(mode)
             yield
     except Exception:
         if call.fault:  # torch wraps what an operation raises, in scripts

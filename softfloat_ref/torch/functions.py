@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 from softfloat_ref.arrays.exponents import find_format
@@ -14,42 +15,10 @@ from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.sources import keyed
-from softfloat_ref.torch import tensors
-from softfloat_ref.torch.tensors import QuantizedValues, values_in
-
-_FUNCTION = "fake_quantize"
+from softfloat_ref.torch import operators, tensors
+from softfloat_ref.torch.operators import FakeQuantization
 
 
-class _StraightThrough(torch.autograd.Function):
-    """x to the values of work(x). The gradient passes unchanged, or only where work(x) says inside."""
-
-    @staticmethod
-    def forward(x: Any, work: Callable[[Any], QuantizedValues]) -> tuple[Any, Any]:
-        quantized = work(tensors.exact(x, _FUNCTION))
-        inside = None if quantized.inside is None else torch.from_numpy(quantized.inside).to(x.device)
-        return tensors.like(quantized.values, x), inside
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _, inside = output
-        ctx.clips = inside is not None
-        if ctx.clips:
-            ctx.mark_non_differentiable(inside)
-            ctx.save_for_backward(inside)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Any, _: Any) -> tuple[Any, None]:
-        if ctx.clips:
-            gradient = torch.where(*ctx.saved_tensors, gradient, 0)
-        return gradient, None
-
-    @staticmethod
-    def vmap(info: Any, dims: Any, x: Any, work: Any) -> Any:
-        """Refused: axes, scales and random bits are those of the whole tensor."""
-        raise Error(f"{_FUNCTION}: torch.vmap is not supported; give the whole tensor")
-
-
-@torch.compiler.disable
 def fake_quantize(
     x: Any,
     fmt: str | torch.dtype | Format | BlockFormat | AffineFormat,
@@ -82,25 +51,40 @@ def fake_quantize(
     arXiv:1308.3432). clip: it is zero where a value was beyond the smallest or largest value of the format (under its
     block's scale; of its scale and zero point), NaN or Inf, or did not become a finite number. Raises Error.
     """
-    settings = {
-        "axis": axis,
-        "profile": profile,
-        "tensor_scale": tensor_scale,
-        "scale": scale,
-        "zero_point": zero_point,
-    }
-    options = {k: _plain(v) for k, v in settings.items() if v is not None}
-    rounding, words = _policy(policy, round, sr_bits), _random(seed, key, random_bits)
-    target = find_format(fmt)
-
-    def work(values: Any) -> QuantizedValues:
-        return values_in(target, values, rounding, words, clip, options)
-
-    return _StraightThrough.apply(x, work)[0]
+    tensors.check_layout(x, operators.FUNCTION)
+    options = {"axis": axis, "profile": profile, "tensor_scale": tensor_scale, "scale": scale, "zero_point": zero_point}
+    chosen = {name: value for name, value in (*options.items(), ("random_bits", random_bits)) if value is not None}
+    arrays = {name: _tensor(value) for name, value in chosen.items() if _is_array(value)}
+    numbers = {name: value for name, value in chosen.items() if name not in arrays}
+    text = _settings(fmt, policy, round, sr_bits, seed, key, torch.compiler.is_compiling(), **numbers)
+    return operators.StraightThrough.apply(x, text, clip, *(arrays.get(name) for name in operators.ARRAYS))[0]
 
 
-def _plain(value: Any) -> Any:
-    return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
+def _is_array(value: Any) -> bool:
+    """Whether an operator takes an option as a tensor; floats, too, which torch.compile may take for variables."""
+    return isinstance(value, (torch.Tensor, np.ndarray, list, tuple, float))
+
+
+def _tensor(value: Any) -> Any:
+    return torch.tensor(value, dtype=torch.float64) if isinstance(value, float) else torch.as_tensor(value)
+
+
+@torch.compiler.assume_constant_result
+def _settings(
+    fmt: Any,
+    policy: Any,
+    rounding: str | None,
+    sr_bits: int | None,
+    seed: int | None,
+    key: str | None,
+    recorded: bool,
+    **options: Any,
+) -> str:
+    """The options of fake_quantize but arrays, as the operator takes them."""
+    words = _random(seed, key, options.pop("random_bits", None))
+    options |= {} if words is None else {"random_bits": words}
+    quantization = FakeQuantization(find_format(fmt), _policy(policy, rounding, sr_bits), options)
+    return operators.written(quantization, recorded)
 
 
 def _policy(policy: Any, rounding: str | None, sr_bits: int | None) -> Policy | None:
@@ -112,7 +96,7 @@ def _policy(policy: Any, rounding: str | None, sr_bits: int | None) -> Policy | 
 def _random(seed: int | None, key: str | None, random_bits: Any) -> Any:
     """A source of random bits, or what else arrays take; None where none are given."""
     if seed is None and key is None:
-        return _plain(random_bits)
+        return random_bits
     if random_bits is not None:
         raise Error("give either seed and key, or random_bits")
     return keyed(seed, key)

@@ -6,9 +6,8 @@ it; so every operand, product and result has the bits that `softfloat_ref.nn` co
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -19,9 +18,10 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.nn import layers
 from softfloat_ref.nn.numerics import RunState
 from softfloat_ref.nn.training_recipe import Override, Recipe, load_recipe, read_recipe, recipe_files
-from softfloat_ref.torch import tensors
-from softfloat_ref.torch.calls import WatchedLayer, layer_forward, matrices
-from softfloat_ref.torch.passes import Clock, Through, array, record_forward
+from softfloat_ref.torch import layer_operators, tensors
+from softfloat_ref.torch.calls import WatchedLayer, is_recording, layer_forward, matrices
+from softfloat_ref.torch.layer_operators import check_input, layer_text, with_parameters
+from softfloat_ref.torch.passes import Clock, Through, record_forward
 from softfloat_ref.torch.watch import watch
 
 OPERAND_ROLES: Final = ("weight", "activation", "error")
@@ -39,23 +39,31 @@ class QuantizedLayer(WatchedLayer):
     training: bool
     _layer: layers.Layer
     _clock: Clock
+    _transposed = False  # whether the module's weight is (inputs, outputs)
 
     @layer_forward
     def forward(self, x: Any) -> Any:
         """The layer's output, of x's type, from x and the parameters as they are, whatever autocast says."""
         weight, bias = (getattr(self, name, None) for name in ("weight", "bias"))
-        _check_input(x, self._layer, weight)
+        weight = weight.t() if self._transposed and weight is not None else weight
+        check_input(x, self._layer, weight)
+        if is_recording():
+            return self._recorded(x, weight, bias)
+        tensors.check(x, self._layer.name, tensors.NARROW)
         if not x.numel():
             return self._of_nothing(x, weight)
-        layer = copy.copy(self._layer)
-        layer.numerics = copy.copy(layer.numerics)
-        layer.numerics.run = self._clock.run(self.training)
-        layer.params = {k: array(p, layer) for k, p in (("weight", weight), ("bias", bias)) if p is not None}
-        if layer.kind == "linear" and bias is None:
-            layer.params["bias"] = np.full(len(layer.params["weight"]), -0.0, np.float32)  # which changes no sum
+        layer = with_parameters(self._layer, self._clock.run(self.training), weight, bias)
         if self._clock.recording is not None:
             return record_forward(layer, x, self._clock.recording)
         return Through.apply(layer, x, weight, bias)
+
+    def _recorded(self, x: Any, weight: Any, bias: Any) -> Any:
+        """The layer as a node of a graph."""
+        if self.training:
+            raise Error(
+                f"{self._layer.name}: torch.export and the like record a layer in evaluation; call eval() first"
+            )
+        return layer_operators.operator(x, weight, bias, layer_text(self._layer, self._clock.run(training=False)))
 
     def _of_nothing(self, x: Any, weight: Any) -> Any:
         """torch's own result and gradients, in which there are no values to quantize, or zeros."""
@@ -91,22 +99,6 @@ class QuantizedLayer(WatchedLayer):
 
 def _roles(layer: layers.Layer) -> tuple[str, ...]:
     return PRODUCT_ROLES if layer.products else FUNCTION_ROLES
-
-
-def _check_input(x: Any, layer: layers.Layer, weight: Any) -> None:
-    """Raise Error for a tensor that the layer does not take."""
-    tensors.check(x, layer.name, tensors.NARROW)
-    shape, wanted = tuple(x.shape), ""
-    if isinstance(layer, layers.Conv2d):
-        smallest = layer.kernel - 2 * layer.padding
-        if len(shape) != 4 or shape[1] != weight.shape[1] or min(shape[2:]) < smallest:
-            wanted = f"(batch, {weight.shape[1]}, height, width), height and width at least {max(smallest, 1)}"
-    elif weight is not None and shape[-1:] != tuple(weight.shape[1:]):
-        wanted = f"(..., {weight.shape[1]})"
-    elif weight is not None and not shape[-1]:
-        wanted = "one that has values"
-    if wanted:
-        raise Error(f"{layer.name}: an input of shape {shape}; give {wanted}")
 
 
 class QuantLinear(QuantizedLayer, torch.nn.Linear):
@@ -149,6 +141,52 @@ QUANTIZED: Final[dict[type[Any], type[Any]]] = {
     torch.nn.Tanh: QuantTanh,
     torch.nn.Sigmoid: QuantSigmoid,
 }
+
+
+class RegisteredLinear(QuantizedLayer):
+    """A linear layer of another library, quantized; its class is derived from the plain one."""
+
+    _plain: type[Any]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        reduced: Any = super().__reduce_ex__(protocol)
+        make, args, *state = reduced
+        return _restored, (make, tuple(self._plain if a is type(self) else a for a in args)), *state
+
+
+def _restored(make: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    module = make(*args)
+    module.__class__ = quantized_type(type(module)) or type(module)
+    return module
+
+
+def register_linear(plain: type[Any], *, transposed: bool = False) -> None:
+    """Say that modules of a type, of your own or of another library, are linear layers: their forward is x times
+    `weight`, plus `bias` if they have one. `quantized` then quantizes them.
+
+    transposed: the weight is (inputs, outputs), not (outputs, inputs). A subclass is a type of its own. Raises Error
+    for what is no type of modules, and for one that is registered already.
+    """
+    if not (isinstance(plain, type) and issubclass(plain, torch.nn.Module)):
+        raise Error(f"{plain!r} is not a type of torch modules")
+    if plain in QUANTIZED or issubclass(plain, QuantizedLayer):
+        raise Error(f"{plain.__name__} is quantized already")
+    space = {"_plain": plain, "_transposed": transposed, "__module__": plain.__module__, "__doc__": plain.__doc__}
+    QUANTIZED[plain] = type(f"Quant{plain.__name__}", (RegisteredLinear, plain), space)
+
+
+# Types of other libraries, which are not imported, by their full names: whether their weight is (inputs, outputs).
+_LINEAR_NAMES: Final = {"transformers.pytorch_utils.Conv1D": True}
+
+
+def quantized_type(plain: type[Any]) -> type[Any] | None:
+    """The type here of modules of a plain type; None if there is none."""
+    name = f"{plain.__module__}.{plain.__qualname__}"
+    if plain not in QUANTIZED and name in _LINEAR_NAMES:
+        register_linear(plain, transposed=_LINEAR_NAMES[name])
+    return QUANTIZED.get(plain)
+
+
 # Torch's layers with products that are not quantized here; they must be exempt.
 _UNSUPPORTED_TYPES: Final = (
     torch.nn.Linear,
@@ -183,8 +221,9 @@ def counterpart(module: Any) -> layers.Layer | None:
     without parameters of two or more dimensions."""
     if isinstance(module, QuantizedLayer) and hasattr(module, "_layer"):
         raise Error(f"a {type(module).__name__} is quantized already; give the plain model")
+    quantized_type(type(module))
     plain = next((t for t, ours in QUANTIZED.items() if type(module) in (t, ours)), None)
-    if plain is torch.nn.Linear:
+    if plain is torch.nn.Linear or (plain is not None and issubclass(QUANTIZED[plain], RegisteredLinear)):
         return layers.Linear(1, 1)
     if plain is torch.nn.Conv2d:
         why = _unsupported_conv(module)

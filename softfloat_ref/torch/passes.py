@@ -58,7 +58,7 @@ class Through(torch.autograd.Function):
         with np.errstate(over="ignore", invalid="ignore"):
             y = layer.forward(array(x, layer))
         # Functions keep theirs; what is given may be changed.
-        return _tensor(y if layer.products else y.copy(), x, layer)
+        return tensor_of(y if layer.products else y.copy(), x, layer)
 
     @staticmethod
     @once_differentiable
@@ -68,9 +68,9 @@ class Through(torch.autograd.Function):
         layer.needs_input_gradient = ctx.needs_input_grad[1]
         with np.errstate(over="ignore", invalid="ignore"):
             dx = layer.backward(array(dy, layer))
-        gradients = [_tensor(dx, x, layer) if ctx.needs_input_grad[1] else None]
+        gradients = [tensor_of(dx, x, layer) if ctx.needs_input_grad[1] else None]
         for needed, name, p in zip(ctx.needs_input_grad[2:], ("weight", "bias"), parameters, strict=True):
-            gradients.append(_tensor(layer.grads[name], p, layer) if needed else None)
+            gradients.append(tensor_of(layer.grads[name], p, layer) if needed else None)
         return None, *gradients
 
 
@@ -89,10 +89,11 @@ def record_forward(layer: layers.Layer, x: Any, recording: ForwardRecording) -> 
     layer.params = {key: recorder.input(f"{path}/{key}", p) for key, p in layer.params.items()}
     with np.errstate(over="ignore", invalid="ignore"):
         y = layer.forward(recorder.input(f"{path}/input", array(x, layer)))
-    return _tensor(np.asarray(y).copy(), x, layer)
+    return tensor_of(np.asarray(y).copy(), x, layer)
 
 
-def _tensor(values: tensors.Array, x: Any, layer: layers.Layer) -> Any:
+def tensor_of(values: tensors.Array, x: Any, layer: layers.Layer) -> Any:
+    """A numpy layer's result as a tensor, in torch's order of axes."""
     if layer.kind != "linear" and values.ndim == 4:
         values = values.transpose(0, 3, 1, 2)
     return tensors.like(values if x.ndim else values.reshape(()), x)

@@ -13,8 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch._subclasses import FakeTensor
-from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from softfloat_ref.arrays import affine, blocks, convert
 from softfloat_ref.arrays.exponents import AnyFormat
@@ -30,22 +28,30 @@ NARROW: Final = (torch.float32, torch.bfloat16, torch.float16)  # float32 holds 
 FLOATS: Final = (*NARROW, torch.float64)
 
 
-def check(x: Any, what: str, dtypes: tuple[Any, ...] = FLOATS) -> None:
-    """Raise Error for what is not a dense tensor of such floats, with values, and where torch records operations: its
-    graph would hold the values of this one input."""
+def check_layout(x: Any, what: str) -> None:
+    """Raise Error for what is not a dense tensor."""
     if not isinstance(x, torch.Tensor):
         raise Error(f"{what}: {type(x).__name__} is not a torch tensor")
-    if torch.jit.is_tracing() or any(isinstance(m, ProxyTorchDispatchMode) for m in _get_current_dispatch_mode_stack()):
-        raise Error(f"{what}: torch.jit.trace, make_fx and export cannot record quantization; run the model itself")
+    if x.is_nested or x.layout is not torch.strided:
+        layout = "nested" if x.is_nested else x.layout
+        raise Error(f"{what}: a tensor of layout {layout}; use a dense tensor with values")
+
+
+def check(x: Any, what: str, dtypes: tuple[Any, ...] = FLOATS) -> None:
+    """Raise Error for what is not a dense tensor of such floats, with values."""
+    check_layout(x, what)
+    check_type(x, what, dtypes)
+    if isinstance(x, FakeTensor) or torch._C._functorch.is_functorch_wrapped_tensor(x):
+        raise Error(f"{what}: a tensor of torch.func or vmap, which has no values here; leave them out")
+    if x.is_meta:
+        raise Error(f"{what}: a tensor of the meta device, which has no values; use a dense tensor with values")
+
+
+def check_type(x: Any, what: str, dtypes: tuple[Any, ...] = FLOATS) -> None:
+    """Raise Error for another type of tensor."""
     if x.dtype not in dtypes:
         names = ", ".join(str(d).removeprefix("torch.") for d in dtypes)
         raise Error(f"{what}: a tensor of {str(x.dtype).removeprefix('torch.')}; use one of {names}")
-    if isinstance(x, FakeTensor) or torch._C._functorch.is_functorch_wrapped_tensor(x):
-        raise Error(f"{what}: a tensor of torch.export, torch.func or vmap, which has no values here; leave them out")
-    if x.is_meta or x.is_nested or x.layout is not torch.strided:
-        layout = "nested" if x.is_nested else x.layout
-        kind = "of the meta device, which has no values" if x.is_meta else f"of layout {layout}"
-        raise Error(f"{what}: a tensor {kind}; use a dense tensor with values")
 
 
 def _plain(x: Any) -> Any:
@@ -56,7 +62,7 @@ def _plain(x: Any) -> Any:
 def exact(x: Any, what: str) -> Any:
     """What the array layer takes: an array in the tensor's own type, which may share its memory; or, of bfloat16, the
     tensor."""
-    check(x, what)
+    check_type(x, what)
     plain = _plain(x)
     return plain if plain.dtype == torch.bfloat16 else plain.numpy()
 
