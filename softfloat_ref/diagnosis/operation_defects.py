@@ -26,6 +26,7 @@ from softfloat_ref.diagnosis.operation_models import (
 )
 from softfloat_ref.diagnosis.operation_operands import nan_operands, operand_defects, taken_defects
 from softfloat_ref.diagnosis.random_defects import random_defects
+from softfloat_ref.diagnosis.recurrence_defects import recurrence_defects
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingDefect
 from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle import exact
@@ -66,6 +67,7 @@ def operation_defects(unit: OperationUnit, source: str = "") -> Iterator[Hypothe
             yield defective(unit, "carry out of the sum lost", text, lost)
         if formula.is_multiply_add:
             yield from _fma_defects(unit, formula)
+        yield from recurrence_defects(unit, formula)
     if operation.modular:
         yield from modular_defects(unit)
     yield from function_defects(unit)
