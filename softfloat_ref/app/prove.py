@@ -36,7 +36,8 @@ from softfloat_ref.rtl.cycles import SIMULATORS
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.units import Unit
-from softfloat_ref.workflow.prove import LIMIT_S, circuit_sources, compare, question_of
+from softfloat_ref.workflow.prove import circuit_sources, compare, question_of
+from softfloat_ref.workflow.verification import LIMIT_S
 
 UNDECIDED: Final = 3
 _MODULE_PARAMETERS: Final = (

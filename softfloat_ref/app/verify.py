@@ -19,7 +19,6 @@ from softfloat_ref import __version__
 from softfloat_ref.app.options import NameType, Seconds, option_name
 from softfloat_ref.app.output import running
 from softfloat_ref.app.ports import parameter, protocol_option, setting_option
-from softfloat_ref.app.prove import second_unit
 from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.app.source_options import SOURCE_PARAMETERS, source_options
 from softfloat_ref.app.verify_report import write_reports
@@ -33,10 +32,17 @@ from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.vhdl_units import generic_values, with_netlist
 from softfloat_ref.units import Unit, options_of
-from softfloat_ref.workflow.prove import LIMIT_S
 from softfloat_ref.workflow.units import default_count
-from softfloat_ref.workflow.verification import Stage, Verification, load, save, stored_record
-from softfloat_ref.workflow.verify import PORTS, Verifier, VerifyRequest
+from softfloat_ref.workflow.verification import (
+    LIMIT_S,
+    PORTS,
+    Stage,
+    Verification,
+    VerifyRequest,
+    load,
+    save,
+    stored_record,
+)
 
 _OWN: Final = (
     *("module", "values", "settings", "protocols", "ulp", "ports_file", "count", "where"),
@@ -151,6 +157,8 @@ def _verified(asked: VerifyRequest, is_kept: bool) -> Verification:
         _print_verdict(earlier)
         print("nothing has changed: this is the result of the last run", file=sys.stderr)
         return earlier
+    from softfloat_ref.workflow.verify import Verifier  # diagnosis and proof: a stored result needs neither
+
     with _Progress() as progress:
         verifier = Verifier(asked, progress.end, progress.begin)
         verification = verifier.verify()
@@ -238,6 +246,8 @@ def _typed(wanted: Callable[[str], bool]) -> Iterator[str]:
 
 def _options_of(asked: Unit, words: Sequence[str], unit: Unit) -> tuple[str, ...] | None:
     """The words of a command for a unit that differs from the one that was asked for; None if options cannot say it."""
+    from softfloat_ref.app.prove import second_unit  # with all of proof
+
     changed: list[str] = []
     for name in ("profile", "accumulator", "rule", "policy"):
         ours, theirs = getattr(asked, name, None), getattr(unit, name, None)

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Final
-from xml.sax.saxutils import quoteattr
 
 from softfloat_ref.base.files import write_data
-from softfloat_ref.testing.report import xml_text
+from softfloat_ref.testing.report import xml_attribute, xml_text
 from softfloat_ref.workflow.verification import Stage, Verification
 
 MARKDOWN: Final = "report.md"
@@ -68,18 +67,18 @@ def junit(verification: Verification) -> str:
     shown = [stage for stage in verification.stages if stage.verdict != "done"]
     failed = sum(stage.verdict in ("failed", "undecided") for stage in shown)
     skipped = sum(stage.verdict == "left out" for stage in shown)
-    name = quoteattr(xml_text(verification.title))
+    name = xml_attribute(verification.title)
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']
     lines += [f'<testsuite name={name} tests="{len(shown)}" failures="{failed}" skipped="{skipped}">']
     for stage in shown:
-        case = f'  <testcase classname={name} name={quoteattr(stage.name)} time="{stage.seconds:.3f}"'
+        case = f'  <testcase classname={name} name={xml_attribute(stage.name)} time="{stage.seconds:.3f}"'
         lines += [f"{case}>", *_outcome(stage), "  </testcase>"] if stage.verdict != "passed" else [f"{case}/>"]
     return "\n".join([*lines, "</testsuite>"]) + "\n"
 
 
 def _outcome(stage: Stage) -> Iterator[str]:
     tag = "skipped" if stage.verdict == "left out" else "failure"
-    first = quoteattr(xml_text(stage.lines[0] if stage.lines else stage.verdict))
+    first = xml_attribute(stage.lines[0] if stage.lines else stage.verdict)
     yield f"    <{tag} message={first}>{escape(xml_text(chr(10).join(stage.lines)))}</{tag}>"
 
 

@@ -49,6 +49,11 @@ def _scaled(x: Value, places: int) -> Value:
     return x._replace(exponent=x.exponent + places) if x.significand else x
 
 
+def _normalised(code: int, x: Value, fmt: Format) -> Value:
+    """Subnormal operands whose significand is normalised, but whose exponent stays that of the field."""
+    return _scaled(x, fmt.emin - exact.top(x)) if _is_subnormal(code, fmt) and x.significand else x
+
+
 def _leading_one(exponent: int, zeros: bool) -> ValueChange:
     """Subnormal operands read with a leading one, and zeros, too. exponent: the field that they are taken to have."""
 
@@ -70,6 +75,7 @@ OPERAND_DEFECTS: Final[tuple[tuple[str, str, ValueChange], ...]] = (
         "gives subnormals a leading one, and the exponent 1",
         _leading_one(1, False),
     ),
+    ("subnormals normalised", "normalises subnormals, but leaves their exponent at 1", _normalised),
     ("leading one always", "reads every number with a leading one, subnormals and zeros too", _leading_one(0, True)),
     (
         "leading one always, exponent 1",

@@ -26,6 +26,7 @@ from softfloat_ref.diagnosis.operation_models import (
 )
 from softfloat_ref.diagnosis.operation_operands import nan_operands, operand_defects, taken_defects
 from softfloat_ref.diagnosis.random_defects import random_defects
+from softfloat_ref.diagnosis.recurrence_defects import recurrence_defects
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingDefect
 from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle import exact
@@ -61,8 +62,12 @@ def operation_defects(unit: OperationUnit, source: str = "") -> Iterator[Hypothe
             for sign, shown in ((0, "+0"), (1, "-0")):
                 cancelled = wrong_result(partial(_cancelled, formula, sign))
                 yield defective(unit, f"x - x is {shown}", f"gives {shown} where a sum cancels to zero", cancelled)
+            lost = wrong_result(partial(_carry_out_lost, formula))
+            text = "loses the carry out of the sum of two terms of one sign"
+            yield defective(unit, "carry out of the sum lost", text, lost)
         if formula.is_multiply_add:
             yield from _fma_defects(unit, formula)
+        yield from recurrence_defects(unit, formula)
     if operation.modular:
         yield from modular_defects(unit)
     yield from function_defects(unit)
@@ -121,6 +126,20 @@ def _cancelled(formula: Formula, sign: int, right: Function, op: Operation, ctx:
     if value.is_zero and len({x.sign for x in formula.values(values)}) > 1:
         return exact.zero(sign), flags
     return value, flags
+
+
+def _carry_out_lost(formula: Formula, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:
+    """A sum without its first place, if that is above those of both terms; a product has one more than its factors."""
+    value, flags = right(op, ctx, values)
+    terms = formula.values(values) if all_nonzero(values) else ()
+    if not terms or len({x.sign for x in terms}) > 1:
+        return value, flags
+    factors = (term.factors for term in formula.terms)
+    first = max(sum(exact.top(values[i]) for i in some) + len(some) - 1 for some in factors)
+    if exact.top(value) <= first:
+        return value, flags
+    rest = exact.add(value, exact.finite(1 - value.sign, 1, first + 1))
+    return rest if rest.significand else exact.zero(value.sign), flags
 
 
 def _smaller(terms: Values) -> int:

@@ -30,6 +30,7 @@ from softfloat_ref.units import RequantizeUnit
 _PRODUCT_BITS: Final = (16, 24, 31, 32, 40, 48, 56, 62, 63)  # to which a product may be cut
 _RESULT_BITS: Final = (8, 9, 16, 17, 24)  # of a register before the zero point
 _MULTIPLIER_BITS: Final = (8, 15, 16, 24)  # low bits of a multiplier that may be lost
+_EARLY_BITS: Final = 32  # of the register between two roundings
 Numbers = Callable[..., int]
 
 
@@ -136,6 +137,16 @@ def _roundings(unit: RequantizeUnit) -> Iterator[Hypothesis]:
             ("half added to magnitudes", f"adds half with the sign of the number {which}, and floors", _away_and_floor),
         ):
             yield defective(unit, f"{key}, {name}", text, replaced(step, partial(_rounded_otherwise, other)))
+
+    width = _EARLY_BITS if unit.rule.first_bits else unit.accumulator.width + unit.rule.multiplier_format.width
+    text = "shifts zeros into negative numbers"
+    yield defective(unit, "logical shift", text, replaced(last_rounded, partial(_shifted_in_zeros, width)))
+
+
+def _shifted_in_zeros(width: int, here: Traced, right: Function, x: int, bits: int, *rest: int) -> int:
+    """The last rounding of a register of some bits, of which zeros take the place of the sign bits."""
+    code: int = right(x, bits, *rest)
+    return code + (1 << width - bits) if x < 0 < bits < width else code
 
 
 def _rounded_otherwise(

@@ -19,18 +19,22 @@ from softfloat_ref.diagnosis.roundings import (
     guard_low,
     guard_low_held,
     has_another_next_code,
+    infinity_raises,
     is_narrow_integer,
+    keeps_top_tie,
     next_code,
     on_answer,
     on_bits,
     one_more_code,
     overflow_early,
+    overflow_wrapped,
     rounded_away,
     rounding,
     scaled,
     stored_normal,
     through,
     to_format,
+    top_tie_overflows,
     with_policy,
     with_zero,
     wrapped_around,
@@ -39,7 +43,7 @@ from softfloat_ref.diagnosis.roundings import (
 )
 from softfloat_ref.oracle.codec import Encoder
 from softfloat_ref.oracle.exact import Value
-from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
+from softfloat_ref.oracle.flags import INEXACT, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding_steps import (
@@ -256,6 +260,22 @@ ROUNDING_DEFECTS: Final = (
         "does not saturate: overflows get the code after the largest",
         rounding(next_code),
         has_another_next_code,
+    ),
+    _Row(
+        "overflow wraps",
+        "does not saturate: overflows get the low bits of what their exponent and fraction would be",
+        rounding(overflow_wrapped),
+        not_random,
+    ),
+    _Row(
+        "overflow of the top tie",
+        "raises overflow for the tie above the largest number, which goes to that number",
+        rounding(top_tie_overflows),
+        keeps_top_tie,
+    ),
+    *(
+        _Row(f"{names} for infinity", f"raises {names} where the exact result is infinite, too", infinity_raises(flags))
+        for names, flags in (("overflow", OVERFLOW), ("overflow and inexact", OVERFLOW | INEXACT))
     ),
     _Row(
         "NaN code a number",

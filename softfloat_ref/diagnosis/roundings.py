@@ -16,7 +16,7 @@ from softfloat_ref.oracle.exact import FINITE, INF, Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import parse_rounding
-from softfloat_ref.oracle.rounding import Target, round_to_unit
+from softfloat_ref.oracle.rounding import RHZ, RNE, Target, round_to_unit, rounds_up
 from softfloat_ref.oracle.rounding_steps import Destination, Place, destination, place, place_of, rounded
 from softfloat_ref.oracle.steps import Change, Function, Plan, Traced
 
@@ -187,6 +187,40 @@ def next_code(here: Traced, right: Function, x: Value, r: int, to: Destination) 
     if (x.kind == FINITE and flags & OVERFLOW) or (x.kind == INF and not to.fmt.infinity):
         return to.fmt.max_code + 1 | (to.fmt.sign_bit if x.sign else 0), flags
     return code, flags
+
+
+def overflow_wrapped(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """Overflows get the low bits of the code that they would have with more bits of the exponent."""
+    code, flags = right(x, r, to)
+    if x.kind != FINITE or not flags & OVERFLOW:
+        return code, flags
+    t, p = to.target, place_of(x, 0, to.target)
+    wide = (exact.top(x) - t.emin << t.mantissa_bits) + p.kept - t.code_offset
+    wide += rounds_up(t.mode, x.sign, (wide if t.code_parity else p.kept) & 1, p.below, p.rest, 0, 0)
+    return wide & to.fmt.magnitude_mask | (to.fmt.sign_bit if x.sign else 0), flags
+
+
+def top_tie_overflows(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """The tie above the largest number raises overflow where it does not go up."""
+    code, flags = right(x, r, to)
+    if x.kind != FINITE or not x.significand or flags & OVERFLOW:
+        return code, flags
+    p = place_of(x, 0, to.target)
+    is_top_tie = p.code == to.target.max_code and p.guard and not p.sticky
+    return code, flags | OVERFLOW if is_top_tie else flags
+
+
+def keeps_top_tie(to: Destination) -> bool:
+    """Whether the tie above the largest number goes to that number."""
+    p = Place(to.target.max_code, to.target.max_code + to.target.code_offset, 1, 0, 0)
+    odd = (p.code if to.target.code_parity else p.kept) & 1
+    nearest = to.target.mode in (RNE, RHZ)
+    return nearest and not rounds_up(to.target.mode, 0, odd, p.below, p.rest, 0, 0)
+
+
+def infinity_raises(raised: int) -> tuple[Change, ...]:
+    """Flags for infinite results, too, which are no overflows."""
+    return on_answer(lambda x, code, flags, fmt: (code, flags | raised if x.kind == INF else flags))
 
 
 def has_another_next_code(to: Destination) -> bool:

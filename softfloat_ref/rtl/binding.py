@@ -13,6 +13,7 @@ from typing import Any
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.oracle.sources import Lfsr, parse_source
 from softfloat_ref.rtl.bundle import FLAG_NAMES, Bundle, LineField, Wire, ones, piece_range
 from softfloat_ref.rtl.constants import constant_operands
 from softfloat_ref.rtl.handshake import PARTNERS, HandshakeSignal
@@ -186,17 +187,26 @@ def _check_ignored(ports: PortMap, fields: Sequence[LineField]) -> None:
 
 def check_ignored_operands(manifest: Mapping[str, Any], ports: PortMap) -> None:
     """Raise Error for an operand that a port map ignores, though it differs among the vectors and the circuit does not
-    hold it itself."""
-    ignored = {f.name for f in line_fields(manifest) if f.role in ("operand", "random")}.intersection(ports.ignore)
-    if ignored:
+    hold it itself, or random words that it does not make itself."""
+    roles = {f.name: f.role for f in line_fields(manifest) if f.role in ("operand", "random")}
+    if ignored := roles.keys() & set(ports.ignore):
         vectors = VectorSet.from_dict(manifest["set"])
         for name in sorted(ignored - constant_operands(vectors).keys() - vectors.unit.held):
-            raise Error(f"ignore = [{name!r}]: these vectors have many values of {name}; {_without(name)}")
+            if roles[name] == "operand" or not _has_register(vectors):
+                raise Error(
+                    f"ignore = [{name!r}]: these vectors have many values of {name}; {_without(name, roles[name])}"
+                )
 
 
-def _without(name: str) -> str:
-    """What to do for a module without an operand."""
-    return f"if the module takes it as 0, generate vectors with --where '{name} = 0x0'"
+def _has_register(vectors: VectorSet) -> bool:
+    """Whether the random words are those of shift registers, which a circuit can have."""
+    return all(isinstance(parse_source(text), Lfsr) for text in vectors.sources if text) and any(vectors.sources)
+
+
+def _without(name: str, role: str = "operand") -> str:
+    """What to do for a module without an operand, or random words."""
+    own = "for those of a register in the module, --random-source lfsr:...; " if role == "random" else ""
+    return f"{own}if the module takes it as 0, generate vectors with --where '{name} = 0x0'"
 
 
 def _check_valids(ports: PortMap, fields: Sequence[LineField], stimulus: Bundle) -> None:

@@ -27,8 +27,8 @@ from softfloat_ref.testing import judge  # noqa: F401  (the views of all kinds o
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.units import circuit_unit
 from softfloat_ref.workflow.units import unit as unit_of
+from softfloat_ref.workflow.verification import LIMIT_S
 
-LIMIT_S: Final = 60.0
 _VECTORS_S: Final = 2.0
 Prover = Callable[[Problem], Proof]
 

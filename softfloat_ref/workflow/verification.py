@@ -1,10 +1,10 @@
-"""What `verify` finds, stage by stage, and the record of it that a later run begins with."""
+"""What `verify` is asked, what it finds, stage by stage, and the record that a later run begins with."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -13,11 +13,48 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_data
 from softfloat_ref.base.trees import read_json
+from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.rtl.module_ports import Parameters
 from softfloat_ref.rtl.reading import DesignReading, file_hash, list_changes
+from softfloat_ref.rtl.simulators import Simulator
+from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.units import Unit
 
+LIMIT_S: Final = 60.0  # of a question to the solver
+PORTS: Final = "ports.toml"
 RECORD: Final = "verify.json"
 StageVerdict = Literal["done", "passed", "failed", "undecided", "left out"]
 _CODES: Final = {"passed": 0, "failed": 1, "undecided": 3}
+
+
+@dataclass(frozen=True)
+class VerifyRequest:
+    """What is verified, and how.
+
+    vectors: of the unit that is asked for; words: its operation and options, as a command takes them; source_words: the
+    sources and their options, too. module, parameters: what is read of the sources; ports_file: its port map, drafted
+    if None; folder: for all files; shown: that folder as commands name it, '' if it is not kept. limit_s: of each
+    question to the solver; None: no proof, and no_proof says why. settings, protocols: as of a draft; draft_words: the
+    options that say so, and the parameters. options_of: the words for another unit, if options can say it.
+    """
+
+    vectors: VectorSet
+    words: tuple[str, ...]
+    sources: Sources
+    source_words: tuple[str, ...]
+    module: str
+    parameters: Parameters
+    ports_file: str | None
+    folder: Path
+    shown: str
+    simulator: Simulator
+    timeout_s: float
+    limit_s: float | None
+    no_proof: str = ""
+    settings: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
+    draft_words: tuple[str, ...] = ()
+    options_of: Callable[[Unit], tuple[str, ...] | None] = lambda unit: None
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,11 @@ from softfloat_ref.rtl.draft.vhdl import with_vhdl_codes
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.latency import MOST, find_latency, trial
-from softfloat_ref.rtl.module_ports import Parameters, elaborate
+from softfloat_ref.rtl.module_ports import elaborate
 from softfloat_ref.rtl.port_map import PortMap, read_ports
+from softfloat_ref.rtl.quick_verilator import SHORT_RUN, for_short_runs
 from softfloat_ref.rtl.reading import DesignReading
-from softfloat_ref.rtl.simulators import Simulator, dump
+from softfloat_ref.rtl.simulators import dump
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.prove import question_of
@@ -53,44 +54,20 @@ from softfloat_ref.workflow.unit_simulation import (
     smallest_input,
 )
 from softfloat_ref.workflow.units import circuit_unit
-from softfloat_ref.workflow.verification import Stage, StageVerdict, Verification, note_file
+from softfloat_ref.workflow.verification import (
+    PORTS,
+    Stage,
+    StageVerdict,
+    Verification,
+    VerifyRequest,
+    note_file,
+)
 
-PORTS: Final = "ports.toml"
 WRAPPER: Final = "wrapper.sv"
 CERTIFICATE: Final = "certificate.json"
 WAVE: Final = "failure.vcd"
 _MOST_UNITS: Final = 3  # that are simulated: the one that was asked for, and those that explain the module
 _GUESSED_LATENCY: Final = re.compile(r"^latency = \d+  # guess: .*$", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class VerifyRequest:
-    """What is verified, and how.
-
-    vectors: of the unit that is asked for; words: its operation and options, as a command takes them; source_words: the
-    sources and their options, too. module, parameters: what is read of the sources; ports_file: its port map, drafted
-    if None; folder: for all files; shown: that folder as commands name it, '' if it is not kept. limit_s: of each
-    question to the solver; None: no proof, and no_proof says why. settings, protocols: as of a draft; draft_words: the
-    options that say so, and the parameters. options_of: the words for another unit, if options can say it.
-    """
-
-    vectors: VectorSet
-    words: tuple[str, ...]
-    sources: Sources
-    source_words: tuple[str, ...]
-    module: str
-    parameters: Parameters
-    ports_file: str | None
-    folder: Path
-    shown: str
-    simulator: Simulator
-    timeout_s: float
-    limit_s: float | None
-    no_proof: str = ""
-    settings: tuple[str, ...] = ()
-    protocols: tuple[str, ...] = ()
-    draft_words: tuple[str, ...] = ()
-    options_of: Callable[[Unit], tuple[str, ...] | None] = lambda unit: None
 
 
 @dataclass
@@ -104,6 +81,7 @@ class Verifier:
     files: list[str] = field(default_factory=list)
     guesses: list[str] = field(default_factory=list)
     differences: list[str] = field(default_factory=list)
+    diagnoses: list[ReportDiagnosis] = field(default_factory=list)
     reading: DesignReading | None = None
     ports: PortMap | None = None
     ports_file: str = ""
@@ -223,7 +201,9 @@ class Verifier:
         request = self.request
         bench = VectorBench.of(vectors, ports, self.ports_file)
         work = make_folder(request.folder / place)
-        simulation = BenchSimulation(self.sources, request.simulator, request.timeout_s)
+        is_short = bench.manifest["count"] <= SHORT_RUN
+        simulator = for_short_runs(request.simulator) if is_short else request.simulator
+        simulation = BenchSimulation(self.sources, simulator, request.timeout_s)
         build = simulation.build(bench.write(work), bench.top, work)
         log = request.folder / f"{vectors.name}_results.txt"
         try:
@@ -265,6 +245,7 @@ class Verifier:
             return None
         with self._stage("diagnosis", "the mismatches are explained") as stage:
             cause = explanation(look.report)
+            self.diagnoses += [] if cause is None else [cause]
             lines = cause.lines() if cause else ["no diagnosis"]
             stage.end("done", [line.removeprefix("diagnosis: ") for line in lines])
         return cause

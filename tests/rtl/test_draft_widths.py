@@ -379,6 +379,21 @@ def test_operands_of_one_value(op: str, where: str, absent: str, tmp_path: Path)
     assert absent in draft(module, vectors).ports.ignore
 
 
+LFSR = "lfsr:width=16,taps=16.14.13.11,seed=1,bits=15:0"
+
+
+def test_random_words_of_a_register_in_the_module(tmp_path: Path) -> None:
+    """They may be left out; those of a generator that no circuit has may not."""
+    module = design("module m (input [31:0] a, output [15:0] y); endmodule", "m", tmp_path)
+    own, other = (
+        VectorSet.make("convert", "fp32", 10, out="bf16", policy={"rounding": "sr", "sr_bits": 16}, source=source)
+        for source in (LFSR, None)
+    )
+    assert draft(module, own, settings=['ignore=["r"]']).ports.ignore == ("r", "flags")
+    with pytest.raises(Error, match=r"many values of r; for those of a register in the module, --random-source lfsr:"):
+        draft(module, other, settings=['ignore=["r"]'])
+
+
 def test_the_bench_refuses_what_differs(tmp_path: Path) -> None:
     generate(VectorSet.make("fma", "fp16", 10), tmp_path / "v")
     ports = PORTS.replace('c = "c"\n', "").replace("]  #", ', "c"]  #')

@@ -14,7 +14,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.vector_recipes import load_recipe
 from softfloat_ref.rtl.bench_runs import BenchRun
-from softfloat_ref.rtl.simulators import Simulator, find
+from softfloat_ref.rtl.quick_verilator import ShortVerilator, for_short_runs
+from softfloat_ref.rtl.simulators import Simulator, Verilator, find
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "fp32_to_fp8_e4m3"
 CIRCUIT = (EXAMPLE / "fp32_to_fp8_e4m3.sv").read_text()
@@ -84,6 +85,24 @@ def test_planted_bugs_are_caught(bug: str, vectors: Path, tmp_path: Path) -> Non
     # The line number leads to the vector in the file.
     line = (vectors / f"{NAME}.memh").read_text().splitlines()[int(reported[1]) - 1]
     assert line == "_".join(reported.group(2, 3, 4))
+
+
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize("bug", ["no saturation", ""])
+def test_a_build_for_a_short_run_prints_the_same(bug: str, vectors: Path, tmp_path: Path) -> None:
+    circuit = CIRCUIT.replace(*BUGS[bug]) if bug else CIRCUIT
+    short = for_short_runs(find("verilator"))
+    assert isinstance(short, ShortVerilator)
+    runs = [simulate(s, vectors, tmp_path / s.name, circuit) for s in (short, find(CHEAP))]
+    lines = [[x for x in run.output.splitlines() if x.startswith((NAME, "PASS", "FAIL"))] for run in runs]
+    assert lines[0] == lines[1]
+    assert runs[0].passed == runs[1].passed == (not bug)
+
+
+def test_without_a_runtime_a_short_run_is_any_other(tmp_path: Path) -> None:
+    """Such as with a Verilator whose files have other names."""
+    verilator = Verilator(tmp_path / "verilator_bin", root=tmp_path)
+    assert for_short_runs(verilator) is verilator
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "one word more", "no file"])
