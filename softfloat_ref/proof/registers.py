@@ -106,7 +106,7 @@ def _pieces(contents: Term, influence: int) -> Iterator[tuple[int, int]]:
     """A register's bits in runs of those that count and those that do not, the highest first; not cut where its next
     contents are a number that is computed in one."""
     high = contents.width - 1
-    for counts, run in groupby(range(contents.width - 1, -1, -1), lambda i: influence >> i & 1):
+    for _, run in groupby(range(contents.width - 1, -1, -1), lambda i: influence >> i & 1):
         low = min(run)
         if low == 0 or _is_seam(contents, low):
             yield high, low

@@ -201,7 +201,9 @@ NEEDS_GHDL: Final = pytest.mark.skipif(shutil.which("ghdl") is None, reason="nee
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [pytest.param("unit.vhd", RECORDS, marks=NEEDS_GHDL), ("unit.sv", STRUCTURE)], ids=["a record of VHDL", "a packed structure"]
+    ("name", "text"),
+    [pytest.param("unit.vhd", RECORDS, marks=NEEDS_GHDL), ("unit.sv", STRUCTURE)],
+    ids=["a record of VHDL", "a packed structure"],
 )
 @pytest.mark.full(keep=1)
 def test_valid_and_data_in_one_register(name: str, text: str, tmp_path: Path) -> None:
