@@ -69,6 +69,8 @@ class BenchRun:
                 return said[-1]
         if self.returncode < 0:
             return f"it was ended by {signal.Signals(-self.returncode).name}"
+        if self.returncode == 0:
+            return "it ended by itself, as by $finish"
         return lines[-1] if lines else f"it ended with code {self.returncode}"
 
     def _ended_with(self, verdict: re.Pattern[str]) -> bool:

@@ -23,11 +23,12 @@ from softfloat_ref.rtl.simulators import FIND, Simulator, dump, is_fst
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
 from softfloat_ref.rtl.vhdl_live import Device, live_unit
-from softfloat_ref.rtl.vhdl_units import PLUSARG, TRACE, EndedError, simulated_by_ghdl
+from softfloat_ref.rtl.vhdl_units import PLUSARG, TRACE, EndedError, NetlistError, simulated_by_ghdl
 from softfloat_ref.units import controls
 
 _VERDICTS: Final = ("PASS", "FAIL", "LOGGED")
 _SHOWN_LANES: Final = 4  # of an input
+_SHOWN_VECTORS: Final = 8  # in flight
 
 
 @dataclass(frozen=True)
@@ -84,21 +85,23 @@ class VectorBench:
             at = f"after vector {min(first - 1, count)}" if done else "before the first vector"
             return [f"FAIL: the simulation ended {at} of {count}: {run.ended}"]
         at = f"at vector {first}" if first == last else f"with vectors {first} to {last} in flight,"
-        return [f"FAIL: the simulation ended {at} of {count}: {run.ended}", f"vector {first}: {self._operands(first)}"]
+        shown = range(first, min(last, first + _SHOWN_VECTORS - 1) + 1)
+        operands = [f"vector {number}: {text}" for number, text in zip(shown, self._operands(shown), strict=True)]
+        return [f"FAIL: the simulation ended {at} of {count}: {run.ended}", *operands]
 
-    def _operands(self, number: int) -> str:
-        """The inputs of a vector, from its file."""
+    def _operands(self, numbers: Iterable[int]) -> Iterator[str]:
+        """The inputs of some vectors, from their file."""
         name = find_first(f["name"] for f in self.manifest["files"] if f["name"].endswith(".memh"))
         lines = read_text(self.folder / name, limits.SOURCE).splitlines()
         words = [line for line in lines if line and not line.startswith("/")]
-        codes = iter(words[number - 1].split("_"))
-        shown = []
-        for f in self.manifest["fields"]:
-            lanes = [next(codes) for _ in range(f["lanes"])][::-1]
-            if f["role"] not in ("result", "flags", "intermediate"):
-                more = f" and {len(lanes) - _SHOWN_LANES} more" if len(lanes) > _SHOWN_LANES else ""
-                shown.append(f"{f['name']} = {' '.join(lanes[:_SHOWN_LANES])}{more}")
-        return ", ".join(shown)
+        for number in numbers:
+            codes, shown = iter(words[number - 1].split("_")), list[str]()
+            for f in self.manifest["fields"]:
+                lanes = [next(codes) for _ in range(f["lanes"])][::-1]
+                if f["role"] not in ("result", "flags", "intermediate"):
+                    more = f" and {len(lanes) - _SHOWN_LANES} more" if len(lanes) > _SHOWN_LANES else ""
+                    shown.append(f"{f['name']} = {' '.join(lanes[:_SHOWN_LANES])}{more}")
+            yield ", ".join(shown)
 
     def passed(self, run: BenchRun) -> bool:
         """Whether a run compared all vectors, and all agreed; where an error is allowed, whether it logged all."""
@@ -151,30 +154,38 @@ class BenchSimulation:
         plusargs = [*self.runtime(bench), f"+results={log}", *([FIND] if self.wave else [])]
         try:
             run = self._run_once(bench, build, plusargs)
-        except EndedError as e:  # the netlist does not end: where GHDL does is seen beside the bench
-            return self._ended_by_ghdl(bench, build, log, e)
+        except EndedError as e:  # the netlist goes on
+            return self._by_ghdl(bench, build, log) or BenchRun(1, "", e.line)
         if not run.ended:
             return run
+        if self._is_netlist:
+            if (by_ghdl := self._by_ghdl(bench, build, log)) is None:
+                raise NetlistError(f"the netlist of {bench.ports.module} ends ({run.ended}), and GHDL's simulation not")
+            return by_ghdl
         progress = build.folder / f"{build.top}.progress.txt"
         progress.unlink(missing_ok=True)
         self._run_once(bench, build, [*plusargs, f"+progress={progress}"])
         return replace(run, flying=_flying(progress))
 
+    @property
+    def _is_netlist(self) -> bool:
+        return self.sources.vhdl is not None and not self.sources.vhdl.live
+
     def _run_once(self, bench: VectorBench, build: Build, plusargs: Sequence[str]) -> BenchRun:
-        vhdl, trace = self.sources.vhdl, build.folder / f"{build.top}.trace.txt"
-        is_netlist = vhdl is not None and not vhdl.live
+        trace = build.folder / f"{build.top}.trace.txt"
+        traced = [f"+{PLUSARG}={trace}"] if self._is_netlist else []
         with self._device(bench, build) as device:
-            run = _run(build, [*plusargs, *device, *([f"+{PLUSARG}={trace}"] if is_netlist else [])], self.timeout_s)
-        if is_netlist and not run.ended:
-            vhdl.with_ports(bench.ports).check(trace)
+            run = _run(build, [*plusargs, *device, *traced], self.timeout_s)
+        if self._is_netlist and not run.ended:
+            self.sources.vhdl.with_ports(bench.ports).check(trace)
         return replace(run, ended=device.line or run.ended) if run.ended else run
 
-    def _ended_by_ghdl(self, bench: VectorBench, build: Build, log: Path, ended: EndedError) -> BenchRun:
-        """The run of a bench beside GHDL's simulation, which ends."""
+    def _by_ghdl(self, bench: VectorBench, build: Build, log: Path) -> BenchRun | None:
+        """The run of a bench beside GHDL's simulation, to see where that ends; None if it does not."""
         sources = simulated_by_ghdl(self.sources, bench.ports.module, bench.ports.parameters)
         beside, folder = replace(self, sources=sources, wave=None), make_folder(build.folder / "ghdl")
         run = beside.run(bench, beside.build(bench.write(folder), bench.top, folder), log)
-        return run if run.ended else BenchRun(1, "", ended.line)
+        return run if run.ended else None
 
     @contextmanager
     def _device(self, bench: VectorBench, build: Build) -> Iterator[Device]:

@@ -22,7 +22,7 @@ from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import make_folder, read_text, write_data
 from softfloat_ref.base.systemverilog import KEYWORDS
-from softfloat_ref.rtl.bench_runs import Build
+from softfloat_ref.rtl.bench_runs import Build, ToolError
 from softfloat_ref.rtl.build_logs import GHDL
 from softfloat_ref.rtl.ghdl import Ghdl, find_ghdl
 from softfloat_ref.rtl.module_ports import Expression, Parameters, parameter_text, string_literal
@@ -320,12 +320,16 @@ def _synthesized(ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[
 def _entity_alone(
     ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[str, str], problem: SynthesisError
 ) -> EntityText:
-    """The entity, with nothing in it. Raises the problem if the sources have others."""
+    """The entity, with nothing in it. Raises Error for sources that do not compile, and the problem if there are
+    others."""
     with tempfile.TemporaryDirectory(prefix="softfloat_ref_") as folder:
         path = Path(folder, f"{_EMPTY}.vhd")
         write_data(path, f"architecture {_EMPTY} of {top} is begin end architecture;\n")
         try:
+            ghdl.build(files, top, folder, generics, _OPTIONS[1:]).make()
             return read_entity(_synthesis(ghdl, top, [*files, path], generics, "vhdl", _EMPTY), top)
+        except ToolError as e:
+            raise Error(e.reason) from None
         except SynthesisError:
             raise problem from None
 

@@ -115,9 +115,9 @@ def simplest_lines(cause: ReportDiagnosis | None) -> Iterator[str]:
 
 
 def ended_input(look: UnitSimulation) -> Iterator[str]:
-    """The smallest known input of a simulation that ended."""
-    if look.run.ended:
-        yield from (f"smallest known input, {line}" for line in look.bench.ended_lines(look.run)[1:])
+    """The smallest known input of a simulation that ended, or what was in flight."""
+    lines = look.bench.ended_lines(look.run)[1:] if look.run.ended else []
+    yield from (f"{'in flight' if len(lines) > 1 else 'smallest known input'}, {line}" for line in lines)
 
 
 def smallest_input(cause: ReportDiagnosis | None) -> Iterator[str]:

@@ -274,7 +274,7 @@ def test_without_ghdl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 WRONG_SOURCES: dict[str, tuple[str, dict[str, Any], str]] = {
     "another entity": (RIGHT.replace("unit", "other"), {}, "no VHDL source has an entity unit; the entities are other"),
-    "the grammar": (RIGHT.replace("y <=", "y <"), {}, r"cannot make a netlist of unit: .*unit\.vhd:9:"),
+    "the grammar": (RIGHT.replace("y <=", "y <"), {}, r"ghdl cannot build unit: .*unit\.vhd:9:"),
     "a generic": (RIGHT, {"WIDTH": 8}, "WIDTH|width"),
     "inout": (
         RIGHT.replace("y : out", "y : inout"),
