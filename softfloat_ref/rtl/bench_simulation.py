@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,24 +34,26 @@ _SHOWN_VECTORS: Final = 8  # in flight
 
 @dataclass(frozen=True)
 class VectorBench:
-    """A bench, and what it is for."""
+    """A bench, and what it is for. timed: whether the latency is known, if it is fixed."""
 
     folder: Path
     manifest: dict[str, Any]
     vectors: VectorSet
     ports: PortMap
     text: str
+    timed: bool = True
 
     @staticmethod
     def of(folder: Path, ports: PortMap, ports_name: str, guesses: Iterable[str] = ()) -> VectorBench:
         """The bench of a folder of vectors and a port map. ports_name: of the port map, in the bench; guesses: the
         lines of it that its draft guessed. Raises Error."""
-        manifest = read_manifest(folder)
+        guesses, manifest = tuple(guesses), read_manifest(folder)
         vectors = check_hashes(folder, manifest)
         require_file(folder, manifest, "memh")
         where = f"{folder} and {ports_name}"
         text = bench_text(manifest, controls(vectors.unit), ports, str(folder), where, guesses)
-        return VectorBench(folder, manifest, vectors, ports, text)
+        timed = not any(line.startswith("latency") for line in guesses)
+        return VectorBench(folder, manifest, vectors, ports, text, timed)
 
     @property
     def top(self) -> str:
@@ -85,6 +88,8 @@ class VectorBench:
             at = f"after vector {min(first - 1, count)}" if done else "before the first vector"
             return [f"FAIL: the simulation ended {at} of {count}: {run.ended}"]
         at = f"at vector {first}" if first == last else f"with vectors {first} to {last} in flight,"
+        if not self.timed:
+            first, at = max(1, last - _SHOWN_VECTORS + 1), f"at or before vector {last}"
         shown = range(first, min(last, first + _SHOWN_VECTORS - 1) + 1)
         operands = [f"vector {number}: {text}" for number, text in zip(shown, self._operands(shown), strict=True)]
         return [f"FAIL: the simulation ended {at} of {count}: {run.ended}", *operands]
@@ -97,7 +102,7 @@ class VectorBench:
         for number in numbers:
             codes, shown = iter(words[number - 1].split("_")), list[str]()
             for f in self.manifest["fields"]:
-                lanes = [next(codes) for _ in range(f["lanes"])][::-1]
+                lanes = list(islice(codes, f["lanes"]))[::-1]
                 if f["role"] not in ("result", "flags", "intermediate"):
                     more = f" and {len(lanes) - _SHOWN_LANES} more" if len(lanes) > _SHOWN_LANES else ""
                     shown.append(f"{f['name']} = {' '.join(lanes[:_SHOWN_LANES])}{more}")

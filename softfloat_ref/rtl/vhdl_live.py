@@ -18,7 +18,7 @@ from typing import IO, Final
 
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import read_text
+from softfloat_ref.base.files import make_pipe, pipe_end, read_text
 from softfloat_ref.rtl.bench_runs import Build
 from softfloat_ref.rtl.vhdl_ports import REPLAY, RESPONSES, STIMULI
 
@@ -91,8 +91,7 @@ def live_unit(build: Build) -> Iterator[Device]:
     Error."""
     folder = build.folder
     for name in (STIMULI, RESPONSES):
-        (folder / name).unlink(missing_ok=True)
-        os.mkfifo(folder / name)
+        make_pipe(folder / name)
     log, over = folder / f"{REPLAY}.run.log", threading.Event()
     with log.open("wb") as sink:
         process = _started(build, sink)
@@ -133,10 +132,7 @@ def _release(process: subprocess.Popen[bytes], folder: Path, over: threading.Eve
     while process.poll() is None:
         if over.wait(0.05):
             return
-    reader = os.open(folder / STIMULI, os.O_RDONLY | os.O_NONBLOCK)
-    try:
+    with pipe_end(folder / STIMULI, os.O_RDONLY):
         while not over.wait(0.05):
-            with suppress(OSError):  # nobody reads
-                os.close(os.open(folder / RESPONSES, os.O_WRONLY | os.O_NONBLOCK))
-    finally:
-        os.close(reader)
+            with suppress(OSError), pipe_end(folder / RESPONSES, os.O_WRONLY):  # if the other side waits
+                pass

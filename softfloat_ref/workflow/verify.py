@@ -223,10 +223,12 @@ class Verifier:
         """Raises Error."""
         request = self.request
         bench = VectorBench.of(vectors, ports, self.ports_file)
+        timed = not any(guess.removeprefix("a ").startswith("latency") for guess in self.guesses)
+        bench = dataclasses.replace(bench, timed=timed)
         work = make_folder(request.folder / place)
         simulation = BenchSimulation(self.sources, request.simulator, request.timeout_s)
         build = simulation.build(bench.write(work), bench.top, work)
-        log = request.folder / f"{vectors.name}_results.txt"
+        log = self._log(vectors)
         try:
             read = simulation.reading(bench, build)
             run = simulation.run(bench, build, log, read)
@@ -239,12 +241,17 @@ class Verifier:
         self.reading = self.reading.adding(files)
         return UnitSimulation(bench, build, run, None if run.ended else results_of(bench.vectors, log))
 
+    def _log(self, vectors: Path) -> Path:
+        """The results of some vectors."""
+        return self.request.folder / f"{vectors.name}_results.txt"
+
     def _find_latency(self, vectors: Path) -> None:
         """Find the fixed latency, and write it into the port map."""
         assert self.ports is not None
         with self._stage("latency", "the latency is looked for") as stage:
             look = self._look(vectors, trial(self.ports), "latency")
-            answers = () if look.report is None else look.report.first
+            report = look.report or results_of(look.bench.vectors, self._log(vectors))  # as far as it went
+            answers = () if report is None else report.first
             width = look.unit.compared().input_width
             latency = find_latency(
                 [line[width : width + len(answer.codes)] for line, answer in answers],
