@@ -35,7 +35,7 @@ module {name}{parameters} (
   wire [{inputs_high}:0] {own}inputs = {{{inputs}}};  // Icarus writes no expressions
   reg [{outputs_high}:0] {own}outputs;
   assign {{{outputs}}} = {own}outputs;
-  always @({own}inputs) begin
+  always @({own}inputs) if ({own}to != 0 || ^{own}inputs !== 1'bx) begin  // none is defined before the first operation
     if ({own}to == 0) begin
       if (!$value$plusargs("{pipes}=%s", {own}folder)) {own}folder = ".";
       {own}to = $fopen({{{own}folder, "/{stimuli}"}}, "w");

@@ -157,13 +157,22 @@ class EntityBits:
             generics=entity.generics,
             generic_map=f"generic map ({names}) " if names else "",
             port_map=",\n    ".join(f"{name} => {name}" for name in entity.ports),
-            signals="\n".join(f"  signal {name} : {kind};" for name, (_, kind) in entity.ports.items()),
-            declarations=self.declarations,
+            signals="\n".join(f"  signal {name} : {kind}{_zero(kind)};" for name, (_, kind) in entity.ports.items()),
+            declarations=re.sub(r"(signal wrap_\w+: ([^;\n]*));", lambda x: f"{x[1]}{_zero(x[2])};", self.declarations),
             statements=self.statements,
             width=max(width, 1),
             assigned="\n".join(lines),
             written=" & ".join(f"to_string(std_logic_vector'({_slice(v, self)}))" for v in self.outputs) or '""',
         )
+
+
+def _zero(kind: str) -> str:
+    """The initial value of a signal, so that nothing is undefined before the first inputs; none for types whose
+    zero is not known."""
+    if re.fullmatch(r"(?:std_u?logic|bit)", kind, re.IGNORECASE):
+        return " := '0'"
+    vector = r"(?:typwrap_\w+|(?:u_)?(?:std_u?logic_vector|bit_vector|unsigned|signed))"
+    return " := (others => '0')" if re.fullmatch(rf"{vector} *(?:\(.*\))?", kind, re.IGNORECASE) else ""
 
 
 def _is_vector(vector: Vector, bits: EntityBits) -> bool:

@@ -56,6 +56,7 @@ _CODE: Final = re.compile(r"[01]+")
 _SIGNAL: Final = re.compile(
     r"^  always @\*\n    (\w+) = (\w+); // \(isignal\)\n(?:  initial\n    \1 <= [^;]*;\n)?", re.MULTILINE
 )
+_ABS: Final = re.compile(r"^  (\w+) <= std_logic_vector\(abs \$signed\((\w+)\)\);", re.MULTILINE)
 _INITIAL: Final = re.compile(r"^(  initial\n    \w+) <= ", re.MULTILINE)
 _OFF: Final = re.compile(r"--\s*\w+\s+(?:translate|synthesis)_off\b", re.IGNORECASE)
 _MODULE: Final = """\
@@ -152,7 +153,7 @@ class VhdlUnit:
     def compare(self, trace: Path) -> tuple[VhdlDifference | None, int]:
         """The first difference in a trace, and the number of its states. Raises Error."""
         with tempfile.TemporaryDirectory(prefix="softfloat_ref_") as name:
-            states = list(_states(trace))
+            states = _defined(list(_states(trace)))
             if not states:
                 raise Error(
                     f"{self.name}: the simulation of the netlist wrote no trace, so that GHDL cannot compare it"
@@ -240,6 +241,13 @@ def _states(trace: Path) -> Iterator[tuple[str, str]]:
         if line != before:
             yield inputs, outputs
         before = line
+
+
+def _defined(states: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The states from the first one on whose inputs are all defined: none is before the first operation. All of them,
+    if none is."""
+    first = next((i for i, (inputs, _) in enumerate(states) if not inputs.strip("01")), 0)
+    return states[first:]
 
 
 # -- the netlist -------------------------------------------------------------------------------------------------------
@@ -344,12 +352,13 @@ def _check_names(top: str, bits: EntityBits) -> None:
 
 
 def _plain(netlist: str) -> str:
-    """The netlist with an assignment for each signal with an initial value, which has that before all else, and initial
-    values of registers as Yosys reads them."""
+    """The netlist with an assignment for each signal with an initial value, which has that before all else, with
+    initial values of registers as Yosys reads them, and with absolute values, which GHDL 2.0 writes as VHDL."""
     modules = []
     for module in netlist.split("endmodule"):
         for name, _ in _SIGNAL.findall(module):
             module = re.sub(rf"^  reg ((?:\[\d+:\d+\] )?{name};)$", r"  wire \1", module, flags=re.MULTILINE)
+        module = _ABS.sub(r"  assign \1 = $signed(\2) < 0 ? -\2 : \2;", module)
         modules.append(_INITIAL.sub(r"\1 = ", _SIGNAL.sub(r"  assign \1 = \2;\n", module)))
     return "endmodule".join(modules)
 
