@@ -52,7 +52,7 @@ endmodule
 """
 _EDGE: Final = re.compile(r"\b(?:(rising|falling)_edge\s*\(\s*(\w+)\s*\)|(\w+)\s*'\s*event\b)", re.IGNORECASE)
 _TEST: Final = re.compile(r"\bif\s*\(?\s*(\w+)\s*=\s*'([01])'", re.IGNORECASE)
-_PATIENCE_S: Final = 5.0
+_PATIENCE_S: Final = 2.0
 _FAILURE: Final = re.compile(r"failure\)|:error: (?!simulation failed|assertion failed)", re.IGNORECASE)
 
 

