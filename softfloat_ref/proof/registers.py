@@ -31,12 +31,13 @@ class _Bits(NamedTuple):
 
 def taken_apart(machine: Machine, control: Iterable[str], whole: Collection[str] = ()) -> Machine:
     """The same circuit, with registers cut between bits that some outputs rest on, sooner or later, and bits that these
-    do not. control: the names of the outputs; whole: registers that stay in one piece."""
+    do not. control: the names of the outputs; whole: registers that stay in one piece, as those that never change do.
+    """
     influence = _influence(machine, control)
     pieces = {
         name: list(_pieces(machine.nexts[name], influence.get(v, 0)))
         for name, v in machine.registers.items()
-        if name not in whole
+        if name not in whole and machine.nexts[name] is not v
     }
     pieces = {name: spans for name, spans in pieces.items() if len(spans) > 1}
     return _cut(machine, pieces) if pieces else machine
