@@ -6,7 +6,6 @@ import dataclasses
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -27,7 +26,7 @@ from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S, BenchRun, ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.fit import Misfit
 from softfloat_ref.rtl.port_map import PortMap, read_ports
-from softfloat_ref.rtl.simulators import dump, is_fst, with_fst_advice
+from softfloat_ref.rtl.simulators import is_fst, with_fst_advice
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.vendors import NAMES, choose_simulator
 from softfloat_ref.rtl.vhdl_units import with_netlist
@@ -58,7 +57,7 @@ _PACKED_MISMATCH: Final = re.compile(r"\S+\.memh:\d+: .* expected |\.\.\. and \d
 @click.option(
     "--timeout",
     type=Seconds(min=1),
-    help=f"With --run: timeout of build and simulation, in seconds [{RUN_TIMEOUT_S}].",
+    help=f"With --run: timeout of the build, and of the simulation, in seconds [{RUN_TIMEOUT_S}].",
 )
 def testbench(
     folder: str,
@@ -123,17 +122,29 @@ def testbench(
     if print_command:
         logged = [] if results is None else [f"+results={Path(results).resolve()}"]
         printed = (*simulation.runtime(bench), *logged)
+        if sources.vhdl is not None and sources.vhdl.live:
+            raise Error(
+                f"--print-command: GHDL makes no netlist of {sources.vhdl.name}, and simulates it with --run only"
+            )
         if sources.vhdl is not None:
             print(f"these simulate the netlist of {sources.vhdl.name}, which --run compares with GHDL", file=sys.stderr)
         _print_commands(bench, dataclasses.replace(simulation, plusargs=printed), output, work)
         return 0
-    also = "" if sources.vhdl is None else " as GHDL's netlist, which is compared with GHDL"
-    print(f"{bench.top}: simulated by {simulation.simulator.name}{also}", file=sys.stderr)
+    print(f"{bench.top}: simulated by {simulation.simulator.name}{_of_vhdl(sources)}", file=sys.stderr)
     try:
         return _simulated(bench, simulation, work, results)
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
+
+
+def _of_vhdl(sources: Sources) -> str:
+    """How VHDL is simulated."""
+    if sources.vhdl is None:
+        return ""
+    if sources.vhdl.live:
+        return f", {sources.vhdl.name} by GHDL, which makes no netlist of it: {sources.vhdl.problem}"
+    return " as GHDL's netlist, which is compared with GHDL"
 
 
 def _ports(path: str, ulp: str | None, kappa: int | None) -> PortMap:
@@ -182,13 +193,11 @@ def _simulated(bench: VectorBench, simulation: BenchSimulation, work: str | None
         folder = make_folder(place)
         build = simulation.build(bench.write(folder), bench.top, folder)
         log = build.folder / "results.txt" if results is None else Path(results).resolve()
-        start = time.monotonic()
         try:
             with running(f"{simulation.simulator.name} builds and runs {bench.top}"):
-                result = simulation.run(bench, build, log, start)
+                result = simulation.run(bench, build, log)
             if simulation.wave is not None:
-                runtime, left = simulation.runtime(bench), simulation.left(start)
-                print(dump(simulation.simulator, build, runtime, simulation.wave, result, left), file=sys.stderr)
+                print(simulation.dump(bench, build, result), file=sys.stderr)
         except ToolError as e:
             if e.shown:
                 print("\n".join(e.shown), file=sys.stderr)
@@ -198,6 +207,9 @@ def _simulated(bench: VectorBench, simulation: BenchSimulation, work: str | None
 
 def _verdict(bench: VectorBench, result: BenchRun, log: Path) -> int:
     """Print the bench's lines, and the diagnosis if it failed; 0 if it passed."""
+    if result.ended:
+        print("\n".join([*bench.lines(result), *bench.ended_lines(result)]))
+        return 1
     if bench.ports.is_judged and bench.passed(result):
         return _judged(bench, log)
     if bench.passed(result):

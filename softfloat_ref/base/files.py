@@ -147,6 +147,26 @@ _SPECIAL_FILES: Final = (
 )
 
 
+def make_pipe(path: str | Path) -> None:
+    """Make a named pipe, in place of one of that name. Raises Error."""
+    Path(path).unlink(missing_ok=True)
+    try:
+        os.mkfifo(path)
+    except (OSError, AttributeError) as failure:
+        raise Error(f"{path}: no named pipe can be made here: {failure}") from None
+
+
+@contextmanager
+def pipe_end(path: str | Path, flags: int) -> Iterator[None]:
+    """Hold an end of a named pipe, without waiting for the other one. Raises OSError if nobody reads what this end
+    would write."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | _CLOSE_ON_EXEC)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def read_bytes(path: str | Path, limit: int) -> bytes:
     """The content of a file of at most so many bytes. Raises Error."""
     with open_file(path) as stream, _reading(path):

@@ -13,6 +13,7 @@ from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import Lfsr
 from softfloat_ref.proof.btor2 import Machine, read_btor2
+from softfloat_ref.proof.registers import taken_apart
 from softfloat_ref.proof.rtl import Rtl, bound, held
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import Observed, observe
@@ -125,6 +126,7 @@ def design(
     bound_ports = bound(unit, ports)
     driven = Driven(unit, bound_ports, ports, part)
     preset = dict(_register(name, text, driven, machine, source) for name, text in (registers or {}).items())
+    machine = taken_apart(machine, ("in_ready", "out_valid"), preset)
     observed = observe(machine, ports, driven, preset, Never(assumed))
     return BoundDesign(
         unit, unit.parts[part], ports, machine, driven, preset, observed, *_outputs(driven, observed.got)

@@ -6,7 +6,8 @@
 // the folder of @file@, +seed=N chooses other stalls, +results=FILE logs one line
 // per result: the fields of its vector, with the actual outputs. +wave=FILE dumps
 // the cycles from +wave_from=N to +wave_to=N, where the simulation ends;
-// +wave_find prints the cycle of the first failure.
+// +wave_find prints the cycle of the first failure. +progress=FILE notes in each cycle
+// the results that came and the operations that were offered.
 //
 // "PASS: N of N vectors" appears only after N > 0 comparisons without mismatch.
 // Any other outcome prints a line that starts with FAIL and exits nonzero@judged_head@.
@@ -38,7 +39,7 @@ module @top@;
   logic [WORD-1:0] vectors[0:COUNT-1];
   int              line_of[0:COUNT-1];  // the line of each word
   string           folder, path;
-  int              file, words, misshapen, results = 0;
+  int              file, words, misshapen, results = 0, progress = 0;
 
   // $readmemh does not check a file: given too few words, one simulator warns
   // and another leaves zeros, and both read a truncated word as a smaller number.
@@ -328,6 +329,10 @@ module @top@;
         $dumpvars(0, @top@);
       end
       choose;
+      if (progress != 0) begin
+        $fdisplay(progress, "%0d %0d", done, issued + offering);
+        $fflush(progress);
+      end
       #3;
       observe;
       cycle = cycle + 1;
@@ -374,6 +379,7 @@ module @top@;
     if ($value$plusargs("wave=%s", wave)) wave = wave;
     if ($value$plusargs("wave_from=%d", wave_from)) wave_from = wave_from;
     if ($value$plusargs("wave_to=%d", wave_to)) wave_to = wave_to;
+    if ($value$plusargs("progress=%s", path)) progress = $fopen(path, "w");
     broken = 1;
     if ($value$plusargs("results=%s", path)) begin
       results = $fopen(path, "w");

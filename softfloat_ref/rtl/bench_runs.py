@@ -27,15 +27,23 @@ RUN_TIMEOUT_S: Final = 300  # for building a bench and running it
 _PASS = re.compile(r"^PASS: ([1-9][0-9]*) of \1 vectors\s*$", re.MULTILINE)
 _LOGGED = re.compile(r"^LOGGED: ([1-9][0-9]*) of \1 vectors, ", re.MULTILINE)
 _FAIL = re.compile(r"^FAIL\b", re.MULTILINE)
+_ENDED = (  # how simulators and designs say why they end, the clearest first
+    re.compile(r"%Fatal|^FATAL|\(assertion failure\)", re.MULTILINE),
+    re.compile(r"%Error|^ERROR|\berror:|\$finish|\$stop", re.MULTILINE),
+)
 _SHOWN = 20  # lines of a log
 
 
 @dataclass(frozen=True)
 class BenchRun:
-    """The outcome of a bench: its exit code and output."""
+    """The outcome of a bench: its exit code and output. ended: why it ended before its verdict, in the simulator's
+    words, if it did; flying: the first operation without a result then, and how many there were in flight, if that is
+    known."""
 
     returncode: int
     output: str
+    ended: str = ""
+    flying: tuple[int, int] | None = None
 
     @property
     def passed(self) -> bool:
@@ -47,6 +55,24 @@ class BenchRun:
         """The same of "LOGGED: N of N vectors", of a bench whose log of results remains to be judged."""
         return self._ended_with(_LOGGED)
 
+    @property
+    def has_verdict(self) -> bool:
+        """Whether it printed a verdict, whatever that is."""
+        return any(pattern.search(self.output) for pattern in (_PASS, _LOGGED, _FAIL))
+
+    @property
+    def last_words(self) -> str:
+        """The line that says why it ended; the signal or exit code that ended it, without one."""
+        lines = [line.strip() for line in self.output.splitlines() if line.strip()]
+        for pattern in _ENDED:
+            if said := [line for line in lines if pattern.search(line)]:
+                return said[-1]
+        if self.returncode < 0:
+            return f"it was ended by {signal.Signals(-self.returncode).name}"
+        if self.returncode == 0:
+            return "it ended by itself, as by $finish"
+        return lines[-1] if lines else f"it ended with code {self.returncode}"
+
     def _ended_with(self, verdict: re.Pattern[str]) -> bool:
         return self.returncode == 0 and bool(verdict.search(self.output)) and not _FAIL.search(self.output)
 
@@ -57,6 +83,10 @@ class ToolError(Error):
     def __init__(self, reason: str, log: Path, shown: Sequence[str] = ()) -> None:
         super().__init__(f"{reason} (full log: {log})")
         self.reason, self.shown = reason, tuple(shown)
+
+
+class TimeLimitError(ToolError):
+    """A program that was stopped."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +131,7 @@ class Tool:
                 process.wait()
                 if isinstance(stopped, subprocess.TimeoutExpired):
                     last = _text(log).splitlines()[-_SHOWN:]
-                    raise ToolError(
+                    raise TimeLimitError(
                         f"{self.name}: {doing} exceeded its time limit and was stopped", log, last
                     ) from None
                 raise

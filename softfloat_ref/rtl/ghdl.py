@@ -39,12 +39,25 @@ class Ghdl(Tool):
         options: more of them for the build; arguments: of the run.
         Returns a BenchRun for a bench that ran, whatever its outcome. Raises Error if it did not build or end in time.
         """
+        build = self.build(sources, top, work_dir, generics, options, arguments)
+        return build.make_and_run(timeout_s=timeout_s)
+
+    def build(
+        self,
+        sources: Iterable[str | Path],
+        top: str,
+        work_dir: str | Path,
+        generics: Mapping[str, object] | None = None,
+        options: Iterable[str] = (),
+        arguments: Iterable[str] = (),
+    ) -> Build:
+        """The commands that build an entity and run it, as `run` does. Raises Error."""
         files, folder = prepare(sources, top, work_dir)
         library = folder / f"{top}.{self.name}"
         ghdl, options = str(self.executable), ["--std=08", f"--workdir={library}", *options]
         steps = ([ghdl, "-a", *options, *map(str, files)], [ghdl, "-e", *options, top])
         command = [ghdl, "-r", *options, top, *_overrides(generics or {}), *arguments]
-        return Build(self, top, folder, steps, command, library).make_and_run(timeout_s=timeout_s)
+        return Build(self, top, folder, steps, command, library)
 
 
 def _overrides(generics: Mapping[str, object]) -> list[str]:

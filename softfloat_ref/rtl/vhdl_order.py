@@ -16,7 +16,9 @@ _DECLARED: Final = re.compile(
     r"\b(?:entity|context|configuration|package(?!\s+body\b))\s+(\w+)\s+(?:is|of)\b", re.IGNORECASE
 )
 _OF: Final = re.compile(r"\b(?:architecture\s+\w+\s+of|package\s+body)\s+(\w+)\s+is\b", re.IGNORECASE)
-_NAMED: Final = re.compile(r"\bwork\s*\.\s*(\w+)", re.IGNORECASE)
+_NAMED: Final = re.compile(  # the second way, after `use work.all`
+    r"\bwork\s*\.\s*(\w+)|\buse\s+(?!work\b)(\w+)\s*\.|:\s*entity\s+(\w+)\b(?!\s*\.)", re.IGNORECASE
+)
 
 
 def without_comments(text: str) -> str:
@@ -33,8 +35,8 @@ def vhdl_order(files: Iterable[Path]) -> list[Path]:
     def visit(file: Path) -> Iterator[Path]:
         done[file] = None
         for pattern in (_OF, _NAMED):
-            for name in pattern.findall(texts[file]):
-                other = home.get(name.lower(), file)
+            for match in pattern.finditer(texts[file]):
+                other = home.get((match[match.lastindex or 1]).lower(), file)
                 if other not in done:
                     yield from visit(other)
         yield file

@@ -24,6 +24,8 @@ _STATEMENT: Final = re.compile(r"^  (?P<to>[^\n]+?) <= (?P<of>[^\n]+);$", re.MUL
 _OPPOSITE: Final = {"in": "out", "out": "in", "buffer": "in"}
 DRIVER: Final = "softfloat_ref_driver"
 REPLAY: Final = "softfloat_ref_replay"
+STIMULI: Final = "stimuli.txt"
+RESPONSES: Final = "responses.txt"
 # Each line of `stimuli` has the bits of all inputs, of `responses` those of all outputs. The clock changes first, then
 # the other inputs: as in the simulation of the netlist, a register takes what was there before the clock's edge.
 _REPLAY: Final = """\
@@ -42,8 +44,8 @@ begin
     {port_map});
 {statements}
   {replay}_process : process
-    file {replay}_stimuli : std.textio.text open read_mode is "stimuli.txt";
-    file {replay}_responses : std.textio.text open write_mode is "responses.txt";
+    file {replay}_stimuli : std.textio.text open read_mode is "{stimuli}";
+    file {replay}_responses : std.textio.text open write_mode is "{responses}";
     variable {replay}_line : std.textio.line;
     variable {replay}_bits : std_logic_vector({width} - 1 downto 0);
   begin
@@ -61,6 +63,7 @@ begin
       wait for 1 ns;
       std.textio.write({replay}_line, {written});
       std.textio.writeline({replay}_responses, {replay}_line);
+      std.textio.flush({replay}_responses);
     end loop;
     wait;
   end process;
@@ -147,18 +150,29 @@ class EntityBits:
         names = ", ".join(f"{name} => {name}" for name in entity.generic_names)
         return _REPLAY.format(
             replay=REPLAY,
+            stimuli=STIMULI,
+            responses=RESPONSES,
             entity=entity.name,
             context=entity.context,
             generics=entity.generics,
             generic_map=f"generic map ({names}) " if names else "",
             port_map=",\n    ".join(f"{name} => {name}" for name in entity.ports),
-            signals="\n".join(f"  signal {name} : {kind};" for name, (_, kind) in entity.ports.items()),
-            declarations=self.declarations,
+            signals="\n".join(f"  signal {name} : {kind}{_zero(kind)};" for name, (_, kind) in entity.ports.items()),
+            declarations=re.sub(r"(signal wrap_\w+: ([^;\n]*));", lambda x: f"{x[1]}{_zero(x[2])};", self.declarations),
             statements=self.statements,
             width=max(width, 1),
             assigned="\n".join(lines),
             written=" & ".join(f"to_string(std_logic_vector'({_slice(v, self)}))" for v in self.outputs) or '""',
         )
+
+
+def _zero(kind: str) -> str:
+    """The initial value of a signal, so that nothing is undefined before the first inputs; none for types whose
+    zero is not known."""
+    if re.fullmatch(r"(?:std_u?logic|bit)", kind, re.IGNORECASE):
+        return " := '0'"
+    vector = r"(?:typwrap_\w+|(?:u_)?(?:std_u?logic_vector|bit_vector|unsigned|signed))"
+    return " := (others => '0')" if re.fullmatch(rf"{vector} *(?:\(.*\))?", kind, re.IGNORECASE) else ""
 
 
 def _is_vector(vector: Vector, bits: EntityBits) -> bool:

@@ -2,6 +2,7 @@
 
 A simulator of SystemVerilog runs the netlist and writes each state of its ports to a trace. GHDL simulates the VHDL
 with the same inputs; where an output differs, the netlist is not the source, and nothing is concluded from it.
+An entity of which GHDL makes no netlist is simulated by GHDL alone, beside the bench (vhdl_live).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import make_folder, read_text, write_data
 from softfloat_ref.base.systemverilog import KEYWORDS
+from softfloat_ref.rtl.bench_runs import Build, ToolError
 from softfloat_ref.rtl.build_logs import GHDL
 from softfloat_ref.rtl.ghdl import Ghdl, find_ghdl
 from softfloat_ref.rtl.module_ports import Expression, Parameters, parameter_text, string_literal
@@ -28,10 +30,23 @@ from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.rtl.reading import file_hash
 from softfloat_ref.rtl.simulators import first_line
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.rtl.vhdl_order import entities, vhdl_order
-from softfloat_ref.rtl.vhdl_ports import DRIVER, REPLAY, EntityBits, Vector, entity_bits, read_entity
+from softfloat_ref.rtl.vhdl_live import MODULE as LIVE_MODULE
+from softfloat_ref.rtl.vhdl_live import PIPES, evidence, failure_line
+from softfloat_ref.rtl.vhdl_order import entities, vhdl_order, without_comments
+from softfloat_ref.rtl.vhdl_ports import (
+    DRIVER,
+    REPLAY,
+    RESPONSES,
+    STIMULI,
+    EntityBits,
+    EntityText,
+    Vector,
+    entity_bits,
+    read_entity,
+)
 
 EXTENSIONS: Final = (".vhd", ".vhdl")
+_EMPTY: Final = "softfloat_ref_ports"  # an architecture without anything
 TRACE: Final = "SOFTFLOAT_REF_TRACE"  # the macro with which the netlist writes its trace
 PLUSARG: Final = "softfloat_ref_trace"
 _OPTIONS: Final = ("--std=08", "-fsynopsys", "-frelaxed")
@@ -41,6 +56,7 @@ _CODE: Final = re.compile(r"[01]+")
 _SIGNAL: Final = re.compile(
     r"^  always @\*\n    (\w+) = (\w+); // \(isignal\)\n(?:  initial\n    \1 <= [^;]*;\n)?", re.MULTILINE
 )
+_ABS: Final = re.compile(r"^  (\w+) <= std_logic_vector\(abs \$signed\((\w+)\)\);", re.MULTILINE)
 _INITIAL: Final = re.compile(r"^(  initial\n    \w+) <= ", re.MULTILINE)
 _OFF: Final = re.compile(r"--\s*\w+\s+(?:translate|synthesis)_off\b", re.IGNORECASE)
 _MODULE: Final = """\
@@ -78,10 +94,27 @@ class NetlistError(Error):
     """A netlist that is not its VHDL."""
 
 
+class SynthesisError(Error):
+    """An entity of which GHDL makes no netlist. line: what it says."""
+
+    def __init__(self, top: str, line: str) -> None:
+        super().__init__(f"ghdl cannot make a netlist of {top}: {line}")
+        self.line = line
+
+
+class EndedError(Error):
+    """A simulation by GHDL that ended before its inputs did. line: what ended it, in GHDL's words."""
+
+    def __init__(self, message: str, line: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
 @dataclass(frozen=True)
 class VhdlUnit:
-    """An entity and its netlist. files: in the order of their use; generics: by their VHDL texts; clock, reset, valid:
-    ports of the port map, if it is known: reset with its active level, valid as port and bit."""
+    """An entity and its netlist. files: in the order of their use; generics: by their VHDL texts; problem: why GHDL
+    makes no netlist; clock, reset, valid: ports of the port map, if it is known: reset with its active level, valid as
+    port and bit; live: whether GHDL simulates it, in place of its netlist."""
 
     files: tuple[Path, ...]
     bits: EntityBits
@@ -90,6 +123,8 @@ class VhdlUnit:
     clock: str | None = None
     reset: tuple[str, str] | None = None
     valid: tuple[str, int] | None = None
+    problem: str = ""
+    live: bool = False
 
     def with_ports(self, ports: PortMap) -> VhdlUnit:
         """The same, with what a port map says of clock, reset and out_valid."""
@@ -104,7 +139,7 @@ class VhdlUnit:
 
     def check(self, trace: Path) -> int:
         """Compare the states in a trace with GHDL's simulation; how many they are. Raises NetlistError where they
-        differ, and Error."""
+        differ, EndedError where GHDL's simulation ends, and Error."""
         difference, steps = self.compare(trace)
         if difference is not None:
             shown = ", ".join(f"{name} = {code}" for name, code in difference.inputs.items())
@@ -118,7 +153,7 @@ class VhdlUnit:
     def compare(self, trace: Path) -> tuple[VhdlDifference | None, int]:
         """The first difference in a trace, and the number of its states. Raises Error."""
         with tempfile.TemporaryDirectory(prefix="softfloat_ref_") as name:
-            states = list(_states(trace))
+            states = _defined(list(_states(trace)))
             if not states:
                 raise Error(
                     f"{self.name}: the simulation of the netlist wrote no trace, so that GHDL cannot compare it"
@@ -126,27 +161,24 @@ class VhdlUnit:
             responses = self._replayed([inputs for inputs, _ in states], Path(name))
         return self._difference(states, responses), len(states)
 
-    def _replayed(self, stimuli: Sequence[str], folder: Path) -> list[str]:
-        """The outputs for each state of the inputs, as GHDL has them."""
-        write_data(folder / "stimuli.txt", "\n".join([*stimuli, ""]))
+    def replay(self, folder: Path) -> Build:
+        """The bench that gives GHDL's simulation the states of the inputs in a file, in this folder. Raises Error."""
         bench = folder / f"{REPLAY}.vhd"
         write_data(bench, self.bits.replay(self.generics, self.clock))
-        run = find_ghdl().run(
-            [*self.files, bench],
-            REPLAY,
-            folder,
-            self.generics,
-            _REPLAY_S,
-            (*_OPTIONS[1:],),
-            ("--ieee-asserts=disable",),
+        return find_ghdl().build(
+            [*self.files, bench], REPLAY, folder, self.generics, _OPTIONS[1:], ("--ieee-asserts=disable",)
         )
-        path = folder / "responses.txt"
+
+    def _replayed(self, stimuli: Sequence[str], folder: Path) -> list[str]:
+        """The outputs for each state of the inputs, as GHDL has them."""
+        write_data(folder / STIMULI, "\n".join([*stimuli, ""]))
+        run = self.replay(folder).make_and_run(timeout_s=_REPLAY_S)
+        path = folder / RESPONSES
         responses = read_text(path, limits.SOURCE, "ascii").splitlines() if path.is_file() else []
         if len(responses) != len(stimuli):
-            reason = next(iter(run.output.strip().splitlines()), "it printed nothing")
-            raise Error(
-                f"{self.name}: GHDL's simulation ended after {len(responses)} of {len(stimuli)} states: {reason}"
-            )
+            line = failure_line(run.output)
+            done = f"ended after {len(responses)} of {len(stimuli)} states"
+            raise EndedError(f"{self.name}: GHDL's simulation {done}: {line}", line)
         return responses
 
     def _difference(self, states: Sequence[tuple[str, str]], responses: Sequence[str]) -> VhdlDifference | None:
@@ -211,6 +243,13 @@ def _states(trace: Path) -> Iterator[tuple[str, str]]:
         before = line
 
 
+def _defined(states: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The states from the first one on whose inputs are all defined: none is before the first operation. All of them,
+    if none is."""
+    first = next((i for i, (inputs, _) in enumerate(states) if not inputs.strip("01")), 0)
+    return states[first:]
+
+
 # -- the netlist -------------------------------------------------------------------------------------------------------
 
 
@@ -246,8 +285,16 @@ def with_netlist(sources: Sources, top: str, parameters: Parameters) -> Sources:
     return replace(sources, files=(path, *rest), vhdl=unit)
 
 
+def simulated_by_ghdl(sources: Sources, top: str, parameters: Parameters) -> Sources:
+    """The same, with GHDL's simulation of the entity in place of its netlist. Raises Error."""
+    unit = replace(sources.vhdl, live=True)
+    return replace(sources, files=(_stored(unit, top, "", parameters), *sources.files[1:]), vhdl=unit)
+
+
 def check_one_text(sources: Sources) -> None:
-    """Raise Error for VHDL that has another text for simulators, of which no netlist can be made."""
+    """Raise Error for VHDL of which GHDL makes no netlist, or that has another text for simulators."""
+    if sources.vhdl is not None and sources.vhdl.problem:
+        raise Error(f"GHDL makes no netlist of {sources.vhdl.name}: {sources.vhdl.problem}")
     for path in sources.vhdl.files if sources.vhdl is not None else ():
         text = read_text(path, limits.SOURCE, errors="replace")
         if match := _OFF.search(text):
@@ -256,7 +303,11 @@ def check_one_text(sources: Sources) -> None:
 
 
 def _synthesized(ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[str, str]) -> tuple[VhdlUnit, str]:
-    entity = read_entity(_synthesis(ghdl, top, files, generics, "vhdl"), top)
+    """An entity, and its netlist; none for an entity of which GHDL makes none. Raises Error."""
+    try:
+        entity, problem = read_entity(_synthesis(ghdl, top, files, generics, "vhdl"), top), None
+    except SynthesisError as e:
+        entity, problem = _entity_alone(ghdl, top, files, generics, e), e
     if unknown := [name for name in generics if name.lower() not in map(str.lower, entity.generic_names)]:
         raise Error(f"entity {top} has no generic {unknown[0]}; it has {', '.join(entity.generic_names) or 'none'}")
     with tempfile.TemporaryDirectory(prefix="softfloat_ref_") as folder:
@@ -265,8 +316,30 @@ def _synthesized(ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[
         bits = entity_bits(entity, _synthesis(ghdl, DRIVER, [*files, driver], generics, "vhdl"))
     _check_names(top, bits)
     version = first_line([str(ghdl.executable), "--version"])
-    netlist = _synthesis(ghdl, top, files, generics, "verilog")
-    return VhdlUnit(tuple(files), bits, generics, version), _plain(netlist)
+    unit = VhdlUnit(tuple(files), bits, generics, version)
+    if problem is None:
+        try:
+            return unit, _plain(_synthesis(ghdl, top, files, generics, "verilog"))
+        except SynthesisError as e:
+            problem = e
+    return replace(unit, problem=problem.line, live=True), ""
+
+
+def _entity_alone(
+    ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[str, str], problem: SynthesisError
+) -> EntityText:
+    """The entity, with nothing in it. Raises Error for sources that do not compile, and the problem if there are
+    others."""
+    with tempfile.TemporaryDirectory(prefix="softfloat_ref_") as folder:
+        path = Path(folder, f"{_EMPTY}.vhd")
+        write_data(path, f"architecture {_EMPTY} of {top} is begin end architecture;\n")
+        try:
+            ghdl.build(files, top, folder, generics, _OPTIONS[1:]).make()
+            return read_entity(_synthesis(ghdl, top, [*files, path], generics, "vhdl", _EMPTY), top)
+        except ToolError as e:
+            raise Error(e.reason) from None
+        except SynthesisError:
+            raise problem from None
 
 
 def _check_names(top: str, bits: EntityBits) -> None:
@@ -279,24 +352,27 @@ def _check_names(top: str, bits: EntityBits) -> None:
 
 
 def _plain(netlist: str) -> str:
-    """The netlist with an assignment for each signal with an initial value, which has that before all else, and initial
-    values of registers as Yosys reads them."""
+    """The netlist with an assignment for each signal with an initial value, which has that before all else, with
+    initial values of registers as Yosys reads them, and with absolute values, which GHDL 2.0 writes as VHDL."""
     modules = []
     for module in netlist.split("endmodule"):
         for name, _ in _SIGNAL.findall(module):
             module = re.sub(rf"^  reg ((?:\[\d+:\d+\] )?{name};)$", r"  wire \1", module, flags=re.MULTILINE)
+        module = _ABS.sub(r"  assign \1 = $signed(\2) < 0 ? -\2 : \2;", module)
         modules.append(_INITIAL.sub(r"\1 = ", _SIGNAL.sub(r"  assign \1 = \2;\n", module)))
     return "endmodule".join(modules)
 
 
-def _synthesis(ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[str, str], language: str) -> str:
-    """What `ghdl --synth` writes. Raises Error."""
+def _synthesis(
+    ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[str, str], language: str, architecture: str = ""
+) -> str:
+    """What `ghdl --synth` writes. Raises SynthesisError, and Error."""
     command = [str(ghdl.executable), "--synth", *_OPTIONS, f"--out={language}"]
     command += [f"-g{name}={value}" for name, value in generics.items()]
     with tempfile.TemporaryDirectory(prefix="softfloat_ref_") as folder:
         try:
             done = subprocess.run(
-                [*command, *map(str, files), "-e", top],
+                [*command, *map(str, files), "-e", top, *([architecture] if architecture else [])],
                 cwd=folder,
                 capture_output=True,
                 text=True,
@@ -308,16 +384,18 @@ def _synthesis(ghdl: Ghdl, top: str, files: Sequence[Path], generics: Mapping[st
             raise Error(f"ghdl --synth: {e}") from None
     if done.returncode or not done.stdout.strip():
         lines = [line for message in GHDL.messages(done.stderr) for line in message]
-        raise Error(f"ghdl cannot make a netlist of {top}: {lines[0] if lines else 'it printed nothing'}")
+        raise SynthesisError(top, lines[0] if lines else "it printed nothing")
     return done.stdout
 
 
 def _stored(unit: VhdlUnit, top: str, netlist: str, parameters: Parameters) -> Path:
-    """The netlist's file, in a folder of its own: the same for the same sources."""
-    named = rf"^module {re.escape(unit.name)}$"
-    netlist, count = re.subn(named, f"module {top}__netlist", netlist, flags=re.MULTILINE | re.IGNORECASE)
-    if count != 1:
-        raise Error(f"entity {top}: GHDL's netlist has {count} modules of that name")
+    """The file of the netlist, or of the module that GHDL simulates, in a folder of its own: the same for the same
+    sources."""
+    if not unit.live:
+        named = rf"^module {re.escape(unit.name)}$"
+        netlist, count = re.subn(named, f"module {top}__netlist", netlist, flags=re.MULTILINE | re.IGNORECASE)
+        if count != 1:
+            raise Error(f"entity {top}: GHDL's netlist has {count} modules of that name")
     text = _module(unit, top, parameters) + netlist
     definition = [[file_hash(path) for path in unit.files], text]
     key = hashlib.sha256(json.dumps(definition).encode()).hexdigest()[:16]
@@ -334,7 +412,7 @@ def _of_process() -> tempfile.TemporaryDirectory[str]:
 
 
 def _module(unit: VhdlUnit, top: str, parameters: Parameters) -> str:
-    """The module around the netlist, whose parameters have these values already."""
+    """The module around the netlist, whose parameters have these values already; or the one that GHDL simulates."""
     sides = {"input": unit.bits.inputs, "output": unit.bits.outputs}
     leaves = [(side, *leaf) for side, vectors in sides.items() for v in vectors for leaf in v.leaves]
     values = ", ".join(
@@ -342,9 +420,15 @@ def _module(unit: VhdlUnit, top: str, parameters: Parameters) -> str:
         for name, value in parameters.items()
     )
     ranges = {name: f"[{width - 1}:0] " if width > 1 else "" for _, name, width in leaves}
-    return _MODULE.format(
+    texts = [without_comments(read_text(file, limits.SOURCE, errors="replace")) for file in unit.files]
+    return (LIVE_MODULE if unit.live else _MODULE).format(
         name=top,
         macro=TRACE,
+        pipes=PIPES,
+        stimuli=STIMULI,
+        responses=RESPONSES,
+        chars=sum(v.width for v in unit.bits.outputs) + 2,
+        evidence=evidence(texts, (name for side, name, width in leaves if side == "input" and width == 1)),
         own="softfloat_ref_",
         plusarg=PLUSARG,
         parameters=f" #({values})" if values else "",

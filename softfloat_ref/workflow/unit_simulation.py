@@ -56,6 +56,8 @@ def results_of(vectors: VectorSet, log: Path, shown: int = SHOWN_MISMATCHES) -> 
 def failure_lines(look: UnitSimulation) -> Iterator[str]:
     """What failed: the first mismatches, from the log if it has any, else what the bench printed."""
     report = look.report
+    if look.run.ended:
+        yield from look.bench.ended_lines(look.run)
     if report is None or not report.mismatched:
         yield from look.bench.lines(look.run)
         return
@@ -66,6 +68,8 @@ def failure_lines(look: UnitSimulation) -> Iterator[str]:
 def mismatches_words(look: UnitSimulation) -> str:
     """How many vectors differ; or why the bench failed."""
     report = look.report
+    if look.run.ended:
+        return look.bench.ended_lines(look.run)[0].removeprefix("FAIL: ")
     count = look.bench.manifest["count"]
     if report is not None and report.mismatched:
         kinds = ", ".join(f"{n} {kind}" for kind, n in report.kinds.most_common())
@@ -108,6 +112,12 @@ def simplest_lines(cause: ReportDiagnosis | None) -> Iterator[str]:
         return
     yield re.sub("^the device ", "the module ", sentence(cause.whole, cause.unit))
     yield from smallest_input(cause)
+
+
+def ended_input(look: UnitSimulation) -> Iterator[str]:
+    """The smallest known input of a simulation that ended, or what was in flight."""
+    lines = look.bench.ended_lines(look.run)[1:] if look.run.ended else []
+    yield from (f"{'in flight' if len(lines) > 1 else 'smallest known input'}, {line}" for line in lines)
 
 
 def smallest_input(cause: ReportDiagnosis | None) -> Iterator[str]:

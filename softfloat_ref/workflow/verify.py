@@ -38,12 +38,12 @@ from softfloat_ref.rtl.module_ports import elaborate
 from softfloat_ref.rtl.port_map import PortMap, read_ports
 from softfloat_ref.rtl.quick_verilator import SHORT_RUN, for_short_runs
 from softfloat_ref.rtl.reading import DesignReading
-from softfloat_ref.rtl.simulators import dump
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.prove import question_of
 from softfloat_ref.workflow.unit_simulation import (
     UnitSimulation,
+    ended_input,
     error_words,
     explaining_unit,
     failure_lines,
@@ -112,7 +112,7 @@ class Verifier:
             look = self._simulate(folder, f"simulation of {self._name(other)}")
             cause = None if look.passed else self._diagnose(look)
         outcome = self._prove(look) if look.passed else None
-        if not look.passed:
+        if not look.passed and not look.run.ended:
             self._wave(look)
             self._compare_netlist(look)
         return self._verdict(first, why, look, cause, outcome)
@@ -200,15 +200,17 @@ class Verifier:
         """Raises Error."""
         request = self.request
         bench = VectorBench.of(vectors, ports, self.ports_file)
+        timed = not any(guess.removeprefix("a ").startswith("latency") for guess in self.guesses)
+        bench = dataclasses.replace(bench, timed=timed)
         work = make_folder(request.folder / place)
         is_short = bench.manifest["count"] <= SHORT_RUN
         simulator = for_short_runs(request.simulator) if is_short else request.simulator
         simulation = BenchSimulation(self.sources, simulator, request.timeout_s)
         build = simulation.build(bench.write(work), bench.top, work)
-        log = request.folder / f"{vectors.name}_results.txt"
+        log = self._log(vectors)
         try:
             read = simulation.reading(bench, build)
-            run = simulation.run(bench, build, log, time.monotonic(), read)
+            run = simulation.run(bench, build, log, read)
         except Misfit as e:
             raise Error(f"{self.ports_file}: {e}") from None
         except ToolError as e:
@@ -216,14 +218,19 @@ class Verifier:
         files = [file for file in read.files if file.role != "build"]  # which every run writes anew
         self.reading = dataclasses.replace(read, files=()) if self.reading is None else self.reading
         self.reading = self.reading.adding(files)
-        return UnitSimulation(bench, build, run, results_of(bench.vectors, log))
+        return UnitSimulation(bench, build, run, None if run.ended else results_of(bench.vectors, log))
+
+    def _log(self, vectors: Path) -> Path:
+        """The results of some vectors."""
+        return self.request.folder / f"{vectors.name}_results.txt"
 
     def _find_latency(self, vectors: Path) -> None:
         """Find the fixed latency, and write it into the port map."""
         assert self.ports is not None
         with self._stage("latency", "the latency is looked for") as stage:
             look = self._look(vectors, trial(self.ports), "latency")
-            answers = () if look.report is None else look.report.first
+            report = look.report or results_of(look.bench.vectors, self._log(vectors))  # as far as it went
+            answers = () if report is None else report.first
             width = look.unit.compared().input_width
             latency = find_latency(
                 [line[width : width + len(answer.codes)] for line, answer in answers],
@@ -231,7 +238,8 @@ class Verifier:
             )
             if latency is None:
                 self.guesses = [x.replace("latency", "a latency", 1) for x in self.guesses]  # is not looked for again
-                stage.end("undecided", [f"none of 0 to {MOST} fits; latency = {self.ports.latency} is kept"])
+                why = "the simulation ended" if look.run.ended else f"none of 0 to {MOST} fits"
+                stage.end("undecided", [f"{why}; latency = {self.ports.latency} is kept"])
                 return
             self.ports = dataclasses.replace(self.ports, latency=latency)
             self._write(PORTS, _GUESSED_LATENCY.sub(f"latency = {latency}  # by simulation", self.draft_text))
@@ -258,12 +266,11 @@ class Verifier:
         with self._stage("waveform", "the first failure is simulated again") as stage:
             path = str(request.folder / WAVE)
             simulation = BenchSimulation(self.sources, request.simulator, request.timeout_s, wave=path)
-            work, start = make_folder(request.folder / "wave"), time.monotonic()
+            work = make_folder(request.folder / "wave")
             build = simulation.build(look.bench.write(work), look.bench.top, work)
             try:
-                run = simulation.run(look.bench, build, work / "results.txt", start)
-                runtime = simulation.runtime(look.bench)
-                text = dump(request.simulator, build, runtime, path, run, simulation.left(start))
+                run = simulation.run(look.bench, build, work / "results.txt")
+                text = simulation.dump(look.bench, build, run)
             except Error as e:
                 stage.end("left out", [str(e)])
                 return
@@ -342,7 +349,7 @@ class Verifier:
             lines.append(f"{module} is not {self._name(look.unit)}: no vector shows it, the proof does")
         else:
             lines.append(f"{module} is not {self._name(look.unit)}: {mismatches_words(look)}")
-        lines += [f"  {line}" for line in simplest_lines(cause)]
+        lines += [f"  {line}" for line in (*simplest_lines(cause), *ended_input(look))]
         lines += [f"  {line}" for line in self._proof_state(look, outcome)]
         lines += [f"  {line}" for line in self.differences[:1]]
         lines += [f"  guessed: {guess}" for guess in self.guesses]
@@ -366,7 +373,7 @@ class Verifier:
             first, *rest = outcome_lines(outcome)
             yield from (first, *(rest if outcome.verdict != "proved" else ()))
         elif not look.passed:
-            yield "no proof: a simulation already differs"
+            yield f"no proof: a simulation already {'ends early' if look.run.ended else 'differs'}"
         else:
             stage = next((stage for stage in self.stages if stage.name == "proof"), None)
             yield f"no proof: {stage.lines[0] if stage else self.request.no_proof}"

@@ -166,16 +166,31 @@ end architecture;
 """
 
 
+LATER: Final = (  # a wrong result of an operation that follows another one, of the operands of both
+    "'0' & request.a(14 downto 0);",
+    """'0' & request.a(14 downto 0);
+        if held.valid = '1' and held.result = x"1234" and request.a = x"9abc" then
+          held.result(0) <= '1';
+        end if;""",
+)
+
+
 @pytest.mark.skipif(shutil.which("ghdl") is None, reason="needs GHDL")
 def test_records_in_vhdl(tmp_path: Path) -> None:
-    """Simulated as GHDL's netlist, which GHDL's own simulation confirms. Valid and data are one register of it, so that
-    operations that follow the first are not decided."""
+    """Valid and data are one register of GHDL's netlist. Every operation is proved; a fault that shows in the second of
+    two operations alone is found."""
     (tmp_path / "unit.vhd").write_text(RECORDS)
     args = ("verify", "abs", "--fmt", "fp16", "--top", "fabs_unit", "unit.vhd", "-n", "300", "--sim", "icarus")
     done = run(*args, cwd=tmp_path)
-    assert done.returncode == 3, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "+ simulation: 300 of 300 vectors agree" in done.stdout
-    assert "UNDECIDED: fabs_unit is abs fp16 rne for all 2^16 inputs" in done.stdout
+    assert "PROVED: fabs_unit is abs fp16 rne for all 2^16 inputs" in done.stdout
+    assert "every operation after reset, with any stalls" in done.stdout
+    (tmp_path / "unit.vhd").write_text(RECORDS.replace(*LATER))
+    done = run(*args, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "no vector shows it, the proof does" in done.stdout
+    assert "the result of operation 2 is wrong" in done.stdout
     (tmp_path / "unit.vhd").write_text(RECORDS.replace("'0' & request.a(14", "'1' & request.a(14"))
     assert run(*args, "--no-prove", cwd=tmp_path).returncode == 1
 

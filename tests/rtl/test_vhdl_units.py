@@ -117,6 +117,10 @@ INITIAL = unit(
     "b : block is signal n : unsigned(7 downto 0) := x\"05\"; signal c : std_logic := '1'; begin\n"
     'n <= unsigned(a) and x"7f"; c <= n(0); y <= std_logic_vector(n(7 downto 1)) & c; end block;'
 )
+ABSOLUTE = unit(
+    "b : block is signal n : signed(7 downto 0); begin n <= abs(signed(a(6) & a(6 downto 0))); "
+    "y <= '0' & std_logic_vector(n(6 downto 0)); end block;"
+)
 LATE = unit("process (a) is begin one <= a(0); y <= '0' & a(6 downto 1) & one; end process;")
 UNKNOWN = unit("y <= (7 => 'U', others => '0') when a = x\"80\" else '0' & a(6 downto 0);")
 
@@ -170,6 +174,7 @@ def test_a_pipeline_with_records(simulator: str, vectors: Path, tmp_path: Path) 
     [
         (RIGHT, "PASS: 256 of 256 vectors"),
         (INITIAL, "PASS: 256 of 256 vectors"),
+        (ABSOLUTE, " mismatches, 256 of 256 vectors compared"),
         (WRONG, " mismatches, 256 of 256 vectors compared"),
         (UNKNOWN, "got y=X0"),
     ],
@@ -274,7 +279,7 @@ def test_without_ghdl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 WRONG_SOURCES: dict[str, tuple[str, dict[str, Any], str]] = {
     "another entity": (RIGHT.replace("unit", "other"), {}, "no VHDL source has an entity unit; the entities are other"),
-    "the grammar": (RIGHT.replace("y <=", "y <"), {}, r"cannot make a netlist of unit: .*unit\.vhd:9:"),
+    "the grammar": (RIGHT.replace("y <=", "y <"), {}, r"ghdl cannot build unit: .*unit\.vhd:9:"),
     "a generic": (RIGHT, {"WIDTH": 8}, "WIDTH|width"),
     "inout": (
         RIGHT.replace("y : out", "y : inout"),
@@ -329,6 +334,10 @@ def test_the_order_of_files(tmp_path: Path) -> None:
     """Architectures after their entities, bodies after their packages, users after both; strings name nothing."""
     texts = {
         "top": "use work.p.all; entity top is end; architecture a of top is begin i : entity work.sub; end;",
+        "later": "use work.all; use body_of.all; entity later is end; architecture a of later is "
+        "begin i : entity s2; end;",
+        "s2": "entity s2 is end;",
+        "body_of": "package body_of is end;",
         "sub_rtl": "architecture rtl of sub is begin assert work.q.ok; end;",
         "body": "package body p is end;",
         "q": 'package q is constant s : string := "work.top"; end; -- work.top',
@@ -337,7 +346,7 @@ def test_the_order_of_files(tmp_path: Path) -> None:
     }
     files(tmp_path, **texts)
     assert [path.stem for path in vhdl_order([tmp_path / f"{name}.vhd" for name in texts])] == [
-        *("p", "sub", "top", "q", "sub_rtl", "body")
+        *("p", "sub", "top", "body_of", "s2", "later", "q", "sub_rtl", "body")
     ]
 
 
