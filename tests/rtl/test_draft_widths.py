@@ -337,6 +337,26 @@ def test_an_accumulator_that_has_a_port(tmp_path: Path) -> None:
             assert set(ports.ignore) == {"flags", "c"}
 
 
+@pytest.mark.parametrize(("count", "more"), [(3, ""), (6, ""), (16, " or 10 more")])
+@pytest.mark.parametrize("field", ["accumulator", "result"])
+def test_elements_of_an_array_that_may_carry_a_field(field: str, count: int, more: str, tmp_path: Path) -> None:
+    """Each is named, and both ways out that the message names are taken."""
+    vectors = VectorSet.make("requantize", "i32", 10, fixed="multiplier=5,shift=-3,zero_point=0")
+    width, side = (32, "inputs") if field == "accumulator" else (8, "outputs")
+    array = f"[{count - 1}:0][{width - 1}:0] w"
+    head = f"input {array}, output [7:0] y" if side == "inputs" else f"input [31:0] x, output {array}"
+    message = refusal(head, vectors, tmp_path)
+    shown = " or ".join(f"w[{i}]" for i in range(min(count, 6)))
+    setting = f'{side}.w={{ {field} = "{width - 1}:0", width = {width * count} }}'
+    assert message == (
+        f"{field}: {shown}{more}, by width; say which, such as --set '{setting}', or, for {count} of them side by side, "
+        f"--set lanes={count}"
+    )
+    assert ports_of(head, vectors, tmp_path, setting)["w"] == {field: f"{width - 1}:0", "width": width * count}
+    wide = head.replace("[7:0] y", f"[{8 * count - 1}:0] y").replace("[31:0] x", f"[{32 * count - 1}:0] x")
+    assert ports_of(wide, vectors, tmp_path, f"lanes={count}")["w"] == field
+
+
 # -- operands that a module does not have ------------------------------------------------------------------------------
 
 DOT = "input [7:0] xa, xb, input [255:0] va, vb, output [31:0] y"
@@ -345,7 +365,7 @@ DOT = "input [7:0] xa, xb, input [255:0] va, vb, output [31:0] y"
 def test_a_dot_product_without_c(tmp_path: Path) -> None:
     """The advice of the refusal works: with vectors whose c is 0, and only with these, c is ignored."""
     message = refusal(DOT, VectorSet.make("dot", "mxfp8", 10), tmp_path)
-    assert message.endswith("if the module has no c and starts from 0, generate the vectors with --where 'c = 0x0'")
+    assert message.endswith("starts from 0, give --where 'c = 0x0' to vectors generate, or to verify")
     module = design(f"module m ({DOT}); endmodule", "m", tmp_path)
     done = draft(module, VectorSet.make("dot", "mxfp8", 10, where="c = 0x0"))
     assert 'ignore = ["flags", "c"]  # guess: no output has the name of a flag; no input carries c, which' in done.text
