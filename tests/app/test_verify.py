@@ -136,6 +136,20 @@ endmodule
     assert f"prove convert --fmt fp16 --out fp8_e5m2 --round rtz {option}--ports ports.toml unit.sv" in done.stdout
 
 
+def test_the_verdict_has_what_is_known_of_mismatches_that_nothing_explains(tmp_path: Path) -> None:
+    text = ABS.replace("] result", "] result, output nv").replace("endmodule", "assign nv = a == 8'h41 || a == 8'hb6;")
+    done = verified(tmp_path, f"{text}endmodule\n", "--no-prove")
+    assert done.returncode == 1, done.stdout + done.stderr
+    verdict = done.stdout.partition("\n\n")[2]
+    assert "    every result is right, only flags are wrong\n    invalid is raised wrongly in " in verdict
+
+
+def test_a_value_of_no_parameter(tmp_path: Path) -> None:
+    done = verified(tmp_path, ABS.replace("unit(", "unit #(parameter W = 8, localparam N = 3) ("), "-G", "N=4")
+    assert done.returncode == 2
+    assert "unit has no parameter N (-G N); its parameters are W" in done.stderr
+
+
 def test_what_a_simulation_misses_and_a_proof_finds(tmp_path: Path) -> None:
     done = verified(tmp_path, RARE, fmt="fp32")
     assert done.returncode == 1

@@ -134,6 +134,10 @@ def test_parameters_that_are_given(tmp_path: Path) -> None:
     with pytest.raises(Error, match="parameter W of m has no default; give -G W=VALUE"):
         drafted(text, "m", tmp_path)
     assert drafted(text, "m", tmp_path, W="8")[0]["parameters"] == {"W": 8}
+    with pytest.raises(Error, match=r"m has no parameter V \(-G V\); its parameters are W"):
+        drafted(text, "m", tmp_path, W="8", V="3")
+    with pytest.raises(Error, match=r"m has no parameter W \(-G W\); its parameters are none"):
+        drafted("module m (input a, output y); endmodule", "m", tmp_path, W="8")
 
 
 def test_values_of_parameters() -> None:

@@ -307,6 +307,33 @@ def test_signs_of_integers_of_any_unit(name: str, ones: str, fmt: str, tmp_path:
     assert ports[name] == {"value": int(fmt[0] == ones)}
 
 
+@pytest.mark.parametrize(
+    ("op", "options", "outputs", "flag"),
+    [
+        ("convert", {"out": "i16"}, "overflow", "invalid"),
+        ("convert", {"out": "u16"}, "ovf_o", "invalid"),
+        ("convert_modular", {"out": "i16"}, "of", "invalid"),
+        ("convert", {"out": "i16"}, "overflow, invalid", "overflow"),
+        ("convert", {"out": "i16"}, "nv, overflow", "overflow"),
+        ("convert", {"out": "bf16"}, "overflow", "overflow"),
+        ("add", {}, "overflow", "overflow"),
+    ],
+)
+def test_overflow_of_a_conversion_to_integers_is_invalid(
+    op: str, options: dict[str, str], outputs: str, flag: str, tmp_path: Path
+) -> None:
+    """It raises no overflow, so that an output of this name means a number out of range, unless another one does."""
+    vectors = VectorSet.make(op, "fp16", 10, **options)
+    head = f"input [15:0] a{', b' if op == 'add' else ''}, output [15:0] y, output {outputs}"
+    port = next(name for name in outputs.split(", ") if name.startswith(("o", "ov")))
+    assert ports_of(head, vectors, tmp_path)[port] == flag
+
+
+def test_overflow_of_a_dot_product_of_integers_is_its_own(tmp_path: Path) -> None:
+    head = "input [31:0] a, b, c, output [31:0] y, output overflow"
+    assert ports_of(head, VectorSet.make("integer_dot", "i8", 10), tmp_path)["overflow"] == "overflow"
+
+
 REQUANTIZER = "input [31:0] acc_i, mult_i, input [5:0] shift_i, input [7:0] zp_i, input signed_i, output [7:0] q_o"
 
 
@@ -349,8 +376,8 @@ def test_elements_of_an_array_that_may_carry_a_field(field: str, count: int, mor
     shown = " or ".join(f"w[{i}]" for i in range(min(count, 6)))
     setting = f'{side}.w={{ {field} = "{width - 1}:0", width = {width * count} }}'
     assert message == (
-        f"{field}: {shown}{more}, by width; say which, such as --set '{setting}', or, for {count} of them side by side, "
-        f"--set lanes={count}"
+        f"{field}: {shown}{more}, by width; say which, such as --set '{setting}', or, "
+        f"for {count} of them side by side, --set lanes={count}"
     )
     assert ports_of(head, vectors, tmp_path, setting)["w"] == {field: f"{width - 1}:0", "width": width * count}
     wide = head.replace("[7:0] y", f"[{8 * count - 1}:0] y").replace("[31:0] x", f"[{32 * count - 1}:0] x")

@@ -92,9 +92,12 @@ class SourceModule:
 
 
 def read_design(elaborated: Elaborated, name: str, values: Parameters) -> SourceModule:
-    """The module that slang elaborated, with the values given for its parameters. Raises Error for ports that neither a
-    port map nor a wrapper can connect."""
+    """The module that slang elaborated, with the values given for its parameters. Raises Error for a value of no
+    parameter, and for ports that neither a port map nor a wrapper can connect."""
     parameters = tuple(_parameters(elaborated.body))
+    own = [parameter.name for parameter in parameters]
+    for unknown in (x for x in values if x not in own):
+        raise Error(f"{name} has no parameter {unknown} (-G {unknown}); its parameters are {', '.join(own) or 'none'}")
     for parameter in parameters:
         if parameter.default is None and parameter.name not in values:
             raise Error(f"parameter {parameter.name} of {name} has no default; give -G {parameter.name}=VALUE")
