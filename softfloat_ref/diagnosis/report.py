@@ -42,6 +42,11 @@ def sentence(d: Diagnosis, unit: Unit) -> str:
     return f"the device {_perhaps(d)}{', '.join(first)}, and {last}{_rest(d.examined - d.several.explained)}"
 
 
+def shared_facts(d: Diagnosis) -> list[str]:
+    """What is known of mismatches that nothing explains, in lines."""
+    return [] if d.findings or d.several else [line.strip() for line in (*_shared(d), *d.facts)]
+
+
 def _several(d: Diagnosis, peeled: Peeled, unit: Unit) -> list[str]:
     """Several faults, each with the mismatches that it explains and those before it do not."""
     left, text = d.wrong, _share(Finding(peeled.faults[0].hypothesis, peeled.explained), d)

@@ -36,35 +36,35 @@ _SIMPLER_S: Final = 10.0  # for a simpler input, at most
 _NO_RESULT: Final = "no defined result"
 
 
-def outcome_lines(outcome: ProofOutcome) -> Iterator[str]:
-    """What came of a circuit."""
+def outcome_lines(outcome: ProofOutcome, title: str = "") -> Iterator[str]:
+    """What came of a circuit. title: of the unit, by default its label."""
     if outcome.opinion.difference is not None:
         yield from simulated_lines(outcome.question, outcome.opinion.difference)
         return
     question, proof = outcome.deciding
-    unit, module = question.unit, question.rtl.ports.module
+    title, module = title or question.unit.label, question.rtl.ports.module
     if question is not outcome.question:
-        yield f"with SYNTHESIS defined, {module} is {unit.label}; as simulators compile it:"
+        yield f"with SYNTHESIS defined, {module} is {title}; as simulators compile it:"
     if proof.counterexample is not None:
-        yield f"COUNTEREXAMPLE: {module} is not {unit.label}"
+        yield f"COUNTEREXAMPLE: {module} is not {title}"
         yield from _counterexample(question, proof.counterexample)
         if (latency := other_latency(question)) is not None:
             yield f"  with latency = {latency}, most inputs that were tried have the right result"
     elif outcome.is_text_unseen and outcome.text is not None:
-        yield f"UNDECIDED: {module} is {unit.label} with SYNTHESIS defined; simulators compile another text"
+        yield f"UNDECIDED: {module} is {title} with SYNTHESIS defined; simulators compile another text"
         yield f"  that is not simulated: {'; '.join(outcome.opinion.absent.values())}"
         yield f"  and not proved, since Yosys does not read it: {outcome.text.unread}"
     elif proof.verdict == "proved":
-        yield f"PROVED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
+        yield f"PROVED: {module} is {title} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
         yield from (f"  {line}" for line in _looks(outcome))
     elif proof.later is not None:
         of, hint = _OPEN_PARTS[question.source is None or bool(proof.later.order)]
-        yield f"UNDECIDED: {module} is {unit.label} for {_inputs(question, proof)}{cases_words(proof)}"
+        yield f"UNDECIDED: {module} is {title} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, None), *_accepted(question, None)])}"
         yield f"  {of} not decided: {proof.later.message}; {hint}"
     else:
-        yield from undecided_lines(f"{module} and {unit.label}", proof)
+        yield from undecided_lines(f"{module} and {title}", proof)
 
 
 def _inputs(question: Question, proof: Proof) -> str:

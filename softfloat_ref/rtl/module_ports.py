@@ -194,4 +194,12 @@ def _port(port: Any) -> ModulePort:
     if not hasattr(port, "direction"):
         return ModulePort(port.name, "interface", "interface", None)
     width = None if port.type.isError else port.type.bitWidth if port.type.isIntegral else 0
-    return ModulePort(port.name, _DIRECTIONS[port.direction.name], str(port.type), width)
+    return ModulePort(port.name, _DIRECTIONS[port.direction.name], type_text(port.type), width)
+
+
+def type_text(declared: Any) -> str:
+    """A type in SystemVerilog; slang cannot write an enumeration whose values need a package that no source defines."""
+    try:
+        return str(declared)
+    except RuntimeError:
+        return "enum"

@@ -11,7 +11,7 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.findings import Finding, PeeledFault
 from softfloat_ref.diagnosis.parts import ReportDiagnosis
-from softfloat_ref.diagnosis.report import case_text, sentence
+from softfloat_ref.diagnosis.report import case_text, sentence, shared_facts
 from softfloat_ref.golden.sets import VectorSet, of_unit
 from softfloat_ref.rtl.bench_runs import BenchRun, Build
 from softfloat_ref.rtl.bench_simulation import VectorBench
@@ -111,6 +111,7 @@ def simplest_lines(cause: ReportDiagnosis | None) -> Iterator[str]:
         yield from cause.lines()
         return
     yield re.sub("^the device ", "the module ", sentence(cause.whole, cause.unit))
+    yield from (f"  {line}" for line in shared_facts(cause.whole))
     yield from smallest_input(cause)
 
 

@@ -316,7 +316,7 @@ class Verifier:
                 return None
             self._write(CERTIFICATE, json.dumps(certificate(outcome, "auto", tactics, self.request.folder), indent=1))
             verdicts: dict[str, StageVerdict] = {"proved": "passed", "undecided": "undecided"}
-            stage.end(verdicts.get(outcome.verdict, "failed"), list(outcome_lines(outcome)))
+            stage.end(verdicts.get(outcome.verdict, "failed"), list(outcome_lines(outcome, self._title(look.unit))))
             if (words := self._words(look.unit)) is not None:
                 stage.command = command("prove", *words, "--ports", self.ports_file, *self._source_words)
         return outcome
@@ -370,7 +370,7 @@ class Verifier:
 
     def _proof_state(self, look: UnitSimulation, outcome: ProofOutcome | None) -> Iterator[str]:
         if outcome is not None:
-            first, *rest = outcome_lines(outcome)
+            first, *rest = outcome_lines(outcome, self._title(look.unit))
             yield from (first, *(rest if outcome.verdict != "proved" else ()))
         elif not look.passed:
             yield f"no proof: a simulation already {'ends early' if look.run.ended else 'differs'}"
@@ -397,10 +397,14 @@ class Verifier:
         return self.request.folder / PORTS if own is None else Path(own)
 
     def _name(self, unit: Unit) -> str:
-        """A unit in words: the one that was asked for, with what is different, and the range of its operands."""
-        asked, where = self.request.vectors.unit, self.request.vectors.where
-        name = unit.label if unit == asked else f"{asked.label} with {self.names[unit]}"
-        return f"{name} where {where}" if where else name
+        """A unit in words, and the range of its operands."""
+        where = self.request.vectors.where
+        return f"{self._title(unit)} where {where}" if where else self._title(unit)
+
+    def _title(self, unit: Unit) -> str:
+        """A unit in words, with what is different from the one that was asked for; its label has the rounding."""
+        changes = [x for x in self.names.get(unit, "").split(", ") if x and not x.startswith("rounding = ")]
+        return f"{unit.label} with {', '.join(changes)}" if changes else unit.label
 
     def _path(self, name: str) -> str:
         """A file of the folder, as commands name it."""

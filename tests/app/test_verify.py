@@ -122,19 +122,43 @@ def test_unpacked_ports_get_a_wrapper(tmp_path: Path) -> None:
     assert "proved for every input" in done.stdout
 
 
-def test_another_policy_that_explains_a_module_is_simulated_and_proved(tmp_path: Path) -> None:
-    text = """
+@pytest.mark.parametrize(
+    ("tiny", "title", "option"),
+    [
+        ("a[15:8]", "convert fp16 to fp8_e5m2 rtz", ""),
+        ("{a[15], 7'd0}", "convert fp16 to fp8_e5m2 rtz with flush_inputs = on", "--flush-inputs on "),
+    ],
+)
+def test_another_policy_that_explains_a_module_is_simulated_and_proved(
+    tiny: str, title: str, option: str, tmp_path: Path
+) -> None:
+    """What is proved is named with its whole policy."""
+    text = f"""
 module unit(input [15:0] a, output [7:0] result);
-  assign result = a[14:0] > 15'h7c00 ? 8'h7e : a[15:8];
+  assign result = a[14:0] > 15'h7c00 ? 8'h7e : a[14:10] == 0 ? {tiny} : a[15:8];
 endmodule
 """
     done = verified(tmp_path, text, "--out", "fp8_e5m2", op="convert", fmt="fp16")
     assert done.returncode == 1
-    truncated = "convert fp16 to fp8_e5m2 rne with rounding = rtz"
     assert "unit is not convert fp16 to fp8_e5m2 rne: " in done.stdout
-    assert f"+ simulation of {truncated}: 300 of 300 vectors agree" in done.stdout
-    assert f"unit is {truncated}: proved for every input" in done.stdout
-    assert "prove convert --fmt fp16 --out fp8_e5m2 --round rtz --ports ports.toml unit.sv" in done.stdout
+    assert f"+ simulation of {title}: 300 of 300 vectors agree" in done.stdout
+    assert f"unit is {title}: proved for every input" in done.stdout
+    assert f"  PROVED: unit is {title} for all 2^16 inputs\n" in done.stdout
+    assert f"prove convert --fmt fp16 --out fp8_e5m2 --round rtz {option}--ports ports.toml unit.sv" in done.stdout
+
+
+def test_the_verdict_has_what_is_known_of_mismatches_that_nothing_explains(tmp_path: Path) -> None:
+    text = ABS.replace("] result", "] result, output nv").replace("endmodule", "assign nv = a == 8'h41 || a == 8'hb6;")
+    done = verified(tmp_path, f"{text}endmodule\n", "--no-prove")
+    assert done.returncode == 1, done.stdout + done.stderr
+    verdict = done.stdout.partition("\n\n")[2]
+    assert "    every result is right, only flags are wrong\n    invalid is raised wrongly in " in verdict
+
+
+def test_a_value_of_no_parameter(tmp_path: Path) -> None:
+    done = verified(tmp_path, ABS.replace("unit(", "unit #(parameter W = 8, localparam N = 3) ("), "-G", "N=4")
+    assert done.returncode == 2
+    assert "unit has no parameter N (-G N); its parameters are W" in done.stderr
 
 
 def test_what_a_simulation_misses_and_a_proof_finds(tmp_path: Path) -> None:

@@ -55,6 +55,24 @@ def design(text: str, name: str, tmp_path: Path, **values: str) -> Any:
     return read_design(elaborate([source], name, parameters), name, parameters)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "module m (input [7:0] a, output [7:0] y); localparam int W = none::W; endmodule",
+        "package p; parameter int W = none::f(3); parameter R = none::R; endpackage\n"
+        "module m import p::*; (input [7:0] a, output [7:0] y); endmodule",
+        "module m (input enum logic [7:0] {A = none::A, B = 8'dx, C = 3} a, output [7:0] y); endmodule",
+    ],
+)
+def test_constants_of_a_package_that_no_source_defines(text: str, tmp_path: Path) -> None:
+    """They are no codes; which package is missing, the simulator says."""
+    module = design(text, "m", tmp_path)
+    assert not {"W", "R"} & {*module.constants}
+    assert [signal.width for signal in module.signals] == [8, 8]
+    assert {port.width for port in elaborate([tmp_path / "source.sv"], "m").ports.values()} == {8}
+    assert not {"A", "B"} & {*module.signals[0].leaves[0].codes}
+
+
 def drafted(text: str, name: str, tmp_path: Path, **parameters: str) -> tuple[dict[str, Any], str]:
     """The port map of a draft, and its text."""
     port_map = draft(design(text, name, tmp_path, **parameters)).text
@@ -116,6 +134,10 @@ def test_parameters_that_are_given(tmp_path: Path) -> None:
     with pytest.raises(Error, match="parameter W of m has no default; give -G W=VALUE"):
         drafted(text, "m", tmp_path)
     assert drafted(text, "m", tmp_path, W="8")[0]["parameters"] == {"W": 8}
+    with pytest.raises(Error, match=r"m has no parameter V \(-G V\); its parameters are W"):
+        drafted(text, "m", tmp_path, W="8", V="3")
+    with pytest.raises(Error, match=r"m has no parameter W \(-G W\); its parameters are none"):
+        drafted("module m (input a, output y); endmodule", "m", tmp_path, W="8")
 
 
 def test_values_of_parameters() -> None:

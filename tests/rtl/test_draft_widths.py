@@ -307,6 +307,33 @@ def test_signs_of_integers_of_any_unit(name: str, ones: str, fmt: str, tmp_path:
     assert ports[name] == {"value": int(fmt[0] == ones)}
 
 
+@pytest.mark.parametrize(
+    ("op", "options", "outputs", "flag"),
+    [
+        ("convert", {"out": "i16"}, "overflow", "invalid"),
+        ("convert", {"out": "u16"}, "ovf_o", "invalid"),
+        ("convert_modular", {"out": "i16"}, "of", "invalid"),
+        ("convert", {"out": "i16"}, "overflow, invalid", "overflow"),
+        ("convert", {"out": "i16"}, "nv, overflow", "overflow"),
+        ("convert", {"out": "bf16"}, "overflow", "overflow"),
+        ("add", {}, "overflow", "overflow"),
+    ],
+)
+def test_overflow_of_a_conversion_to_integers_is_invalid(
+    op: str, options: dict[str, str], outputs: str, flag: str, tmp_path: Path
+) -> None:
+    """It raises no overflow, so that an output of this name means a number out of range, unless another one does."""
+    vectors = VectorSet.make(op, "fp16", 10, **options)
+    head = f"input [15:0] a{', b' if op == 'add' else ''}, output [15:0] y, output {outputs}"
+    port = next(name for name in outputs.split(", ") if name.startswith(("o", "ov")))
+    assert ports_of(head, vectors, tmp_path)[port] == flag
+
+
+def test_overflow_of_a_dot_product_of_integers_is_its_own(tmp_path: Path) -> None:
+    head = "input [31:0] a, b, c, output [31:0] y, output overflow"
+    assert ports_of(head, VectorSet.make("integer_dot", "i8", 10), tmp_path)["overflow"] == "overflow"
+
+
 REQUANTIZER = "input [31:0] acc_i, mult_i, input [5:0] shift_i, input [7:0] zp_i, input signed_i, output [7:0] q_o"
 
 
@@ -337,6 +364,26 @@ def test_an_accumulator_that_has_a_port(tmp_path: Path) -> None:
             assert set(ports.ignore) == {"flags", "c"}
 
 
+@pytest.mark.parametrize(("count", "more"), [(3, ""), (6, ""), (16, " or 10 more")])
+@pytest.mark.parametrize("field", ["accumulator", "result"])
+def test_elements_of_an_array_that_may_carry_a_field(field: str, count: int, more: str, tmp_path: Path) -> None:
+    """Each is named, and both ways out that the message names are taken."""
+    vectors = VectorSet.make("requantize", "i32", 10, fixed="multiplier=5,shift=-3,zero_point=0")
+    width, side = (32, "inputs") if field == "accumulator" else (8, "outputs")
+    array = f"[{count - 1}:0][{width - 1}:0] w"
+    head = f"input {array}, output [7:0] y" if side == "inputs" else f"input [31:0] x, output {array}"
+    message = refusal(head, vectors, tmp_path)
+    shown = " or ".join(f"w[{i}]" for i in range(min(count, 6)))
+    setting = f'{side}.w={{ {field} = "{width - 1}:0", width = {width * count} }}'
+    assert message == (
+        f"{field}: {shown}{more}, by width; say which, such as --set '{setting}', or, "
+        f"for {count} of them side by side, --set lanes={count}"
+    )
+    assert ports_of(head, vectors, tmp_path, setting)["w"] == {field: f"{width - 1}:0", "width": width * count}
+    wide = head.replace("[7:0] y", f"[{8 * count - 1}:0] y").replace("[31:0] x", f"[{32 * count - 1}:0] x")
+    assert ports_of(wide, vectors, tmp_path, f"lanes={count}")["w"] == field
+
+
 # -- operands that a module does not have ------------------------------------------------------------------------------
 
 DOT = "input [7:0] xa, xb, input [255:0] va, vb, output [31:0] y"
@@ -345,7 +392,7 @@ DOT = "input [7:0] xa, xb, input [255:0] va, vb, output [31:0] y"
 def test_a_dot_product_without_c(tmp_path: Path) -> None:
     """The advice of the refusal works: with vectors whose c is 0, and only with these, c is ignored."""
     message = refusal(DOT, VectorSet.make("dot", "mxfp8", 10), tmp_path)
-    assert message.endswith("if the module has no c and starts from 0, generate the vectors with --where 'c = 0x0'")
+    assert message.endswith("starts from 0, give --where 'c = 0x0' to vectors generate, or to verify")
     module = design(f"module m ({DOT}); endmodule", "m", tmp_path)
     done = draft(module, VectorSet.make("dot", "mxfp8", 10, where="c = 0x0"))
     assert 'ignore = ["flags", "c"]  # guess: no output has the name of a flag; no input carries c, which' in done.text

@@ -13,7 +13,7 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
 from softfloat_ref.rtl.draft.uses import Evidence, read_uses
-from softfloat_ref.rtl.module_ports import Elaborated, Parameters
+from softfloat_ref.rtl.module_ports import Elaborated, Parameters, type_text
 
 _IN_PACKAGE: Final = re.compile(r"\w+::\w+")
 _MAX_CODE: Final = 64  # bits; larger constants encode nothing
@@ -92,9 +92,12 @@ class SourceModule:
 
 
 def read_design(elaborated: Elaborated, name: str, values: Parameters) -> SourceModule:
-    """The module that slang elaborated, with the values given for its parameters. Raises Error for ports that neither a
-    port map nor a wrapper can connect."""
+    """The module that slang elaborated, with the values given for its parameters. Raises Error for a value of no
+    parameter, and for ports that neither a port map nor a wrapper can connect."""
     parameters = tuple(_parameters(elaborated.body))
+    own = [parameter.name for parameter in parameters]
+    for unknown in (x for x in values if x not in own):
+        raise Error(f"{name} has no parameter {unknown} (-G {unknown}); its parameters are {', '.join(own) or 'none'}")
     for parameter in parameters:
         if parameter.default is None and parameter.name not in values:
             raise Error(f"parameter {parameter.name} of {name} has no default; give -G {parameter.name}=VALUE")
@@ -133,7 +136,12 @@ def _macros(files: Iterable[Path]) -> Iterator[tuple[str, int]]:
 
 def _is_code(symbol: Any) -> bool:
     kind = symbol.type
-    return kind.isIntegral and kind.bitWidth <= _MAX_CODE and not kind.isStruct and not symbol.value.hasUnknown()
+    return kind.isIntegral and kind.bitWidth <= _MAX_CODE and not kind.isStruct and _is_known(symbol)
+
+
+def _is_known(symbol: Any) -> bool:
+    """Whether a constant has a value, without X: it has none if it needs a package that no source defines."""
+    return symbol.value.value is not None and not symbol.value.hasUnknown()
 
 
 # -- ports ---------------------------------------------------------------------------------------------------------
@@ -167,7 +175,7 @@ def _fits_net(ast: Any, kind: Any) -> bool:
 
 def _named(declared: Any) -> str:
     """The text of a type; of one that the module declares for itself, what it stands for."""
-    text, kind = str(declared), declared.canonicalType
+    text, kind = type_text(declared), declared.canonicalType
     if "." not in text or kind.isIntegral or not hasattr(kind, "elementType"):
         return text if "." not in text else str(kind)
     inner, _, dimensions = _named(kind.elementType).partition("$")
@@ -194,7 +202,7 @@ def _leaves(ast: Any, name: str, declared: Any, path: str, lsb: int) -> Iterator
             yield from _leaves(ast, name, member.type, f"{path}.{member.name}", lsb)
             lsb += _width(member.type)
     elif kind.isIntegral:
-        codes = {m.name: int(m.value.value) for m in kind if not m.value.hasUnknown()} if kind.isEnum else {}
+        codes = {m.name: int(m.value.value) for m in kind if _is_known(m)} if kind.isEnum else {}
         yield Leaf(path, lsb, kind.bitWidth, codes, _named(declared))
     else:
         raise Error(f"port {name}{path} is of type {declared}, which no vector carries; write a module around it")

@@ -43,8 +43,10 @@ def add_flags(draft: Draft) -> None:
             draft.use("outputs", signal, pieces_value(pieces, signal.width), _members(signal, others | own))
             ports |= dict.fromkeys(own, signal.name)
         elif len(signal.leaves) == 1 and own:
-            flag = find_first(own)
-            draft.use("outputs", signal, toml_string(flag), "by its name", True)
+            flag, why = find_first(own), "by its name"
+            if flag == "overflow" and "invalid" not in ports and _is_invalid_out_of_range(draft):
+                flag, why = "invalid", "a number out of the range of integers is invalid, and no overflow"
+            draft.use("outputs", signal, toml_string(flag), why, True)
             ports[flag] = signal.name
     if not ports and (vector := _vector(draft)):
         why = "invalid, divide by zero, overflow, underflow, inexact from bit 4 on, as in RISC-V's fflags"
@@ -53,6 +55,15 @@ def add_flags(draft: Draft) -> None:
         draft.ignored.setdefault("flags", "no output has the name of a flag")
     elif missing := [name for name in FLAG_NAMES if ports and name not in ports]:
         draft.ignored |= dict.fromkeys(missing, "no output has the name of these flags")
+
+
+def _is_invalid_out_of_range(draft: Draft) -> bool:
+    """Whether the vectors are of conversions to integers, which never overflow, and no output is named invalid."""
+    unit = draft.target.unit if draft.target else None
+    to_integers = (
+        unit is not None and unit.kind == "operation" and all(f.fmt and f.fmt.is_integer for f in unit.results)
+    )
+    return to_integers and not any(_flag(s.name) == "invalid" for s in draft.design.signals if s.direction == "output")
 
 
 def _of_blocks(draft: Draft) -> bool:

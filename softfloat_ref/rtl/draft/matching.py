@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.search import find_first
 from softfloat_ref.rtl.bundle import LineField
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Signal, SourceModule
@@ -210,9 +211,13 @@ class _Matching:
 
     def _ambiguous(self, fields: Sequence[LineField], left: Sequence[Slot]) -> None:
         which = " or ".join(s.name for s in left[:_MAX_SHOWN])
+        which += f" or {len(left) - _MAX_SHOWN} more" if len(left) > _MAX_SHOWN else ""
+        signal = left[0].signals[0]
+        alike = {s.name for slot in left for s in slot.signals} == {signal.name} and signal.array
+        many = f", or, for {len(left)} of them side by side, --set lanes={len(left)}" if alike else ""
         raise Error(
             f"{' and '.join(f.name for f in fields)}: {which}, by width; say which, such as "
-            f"--set {self.direction}s.{left[0].signals[0].name}={fields[0].name}"
+            f"{_setting(self.direction, fields[0], left[0])}{many}"
         )
 
     def _missing(self, field: LineField) -> str:
@@ -233,7 +238,7 @@ class _Matching:
 def _advice(field: LineField, design: SourceModule, direction: str, size: int, left: Sequence[Signal]) -> str:
     """What to do about a field that no port is as wide as."""
     if field.name == "c":
-        return "if the module has no c and starts from 0, generate the vectors with --where 'c = 0x0'"
+        return "if the module has no c and starts from 0, give --where 'c = 0x0' to vectors generate, or to verify"
     advice = ["set the module's width (-G NAME=VALUE)"] if design.parameters else []
     advice += ["take vectors of its format"]
     wider = [s for s in left if s.width > size]
@@ -245,6 +250,13 @@ def _advice(field: LineField, design: SourceModule, direction: str, size: int, l
     elif left and field.role == "operand":
         advice += [f"say which port carries it: --set {direction}s.PORT={field.name}"]
     return ", or ".join(filter(None, (", ".join(advice[:-1]), advice[-1])))
+
+
+def _setting(direction: str, field: LineField, slot: Slot) -> str:
+    """The option that says which bits carry a field."""
+    port, value = find_first(lines({field.name: slot}).items())
+    text = f"{direction}s.{port}=" + value.strip('"')
+    return f"--set '{text}'" if " " in text else f"--set {text}"
 
 
 # -- names -----------------------------------------------------------------------------------------------------------

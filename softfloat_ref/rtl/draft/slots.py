@@ -170,9 +170,9 @@ def elements(signal: Signal) -> list[Leaf]:
     """The elements of an array, by index, each as one number."""
     parts: dict[str, list[Leaf]] = {}
     for leaf in signal.leaves:
-        parts.setdefault(leaf.path.partition("]")[0], []).append(leaf)
+        parts.setdefault("".join(leaf.path.partition("]")[:2]), []).append(leaf)
     whole = [Leaf(path, min(x.lsb for x in part), sum(x.width for x in part)) for path, part in parts.items()]
-    return sorted(whole, key=lambda leaf: int(leaf.path.strip("[.") or 0))
+    return sorted(whole, key=lambda leaf: int(leaf.path.strip("[].") or 0))
 
 
 # -- lines of ports ----------------------------------------------------------------------------------------------------
