@@ -166,7 +166,8 @@ BROKEN = {
     "text.safetensors": (b"hello, world", "damaged safetensors"),
     "huge.safetensors": (header('{"w":{"dtype":"F32","shape":[99],"data_offsets":[0,396]}}'), "damaged safetensors"),
     "text.onnx": (b"hello", "not a readable ONNX"),
-    "a.gguf": (b"", "unknown kind of model 'a.gguf'"),
+    "a.gguf": (b"", "ends in its header"),
+    "a.tflite": (b"", "unknown kind of model .a.tflite."),
     "none.npz": (None, "No such file"),
 }
 
