@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, NameType, policy_options, profile_option
+from softfloat_ref.app.unpack import model_options
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
 
@@ -42,6 +43,7 @@ _BINS: Final = 192  # of blocks in a picture
 )
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the first N rows; files have all.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=f"{', '.join(OUTPUTS)}; several times.")
+@model_options
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster; its workers open the same files.")
 @profile_option
@@ -59,11 +61,14 @@ def command(
     jobs: int | None,
     scheduler: str | None,
     profile: str | None,
+    layouts: tuple[str, ...],
+    stored: tuple[str, ...],
 ) -> None:
     """Measure the error of formats on every tensor of a model: signal to quantization noise, largest errors, counts.
 
-    A model is one or several files: .safetensors, .npz, .npy, .onnx, or a PyTorch state dict (.pt, .pth, .bin, .ckpt).
-    Nothing is unpickled. Tensors are read in slabs, so that they may be larger than memory.
+    A model is one or several files, a folder, or an index of shards: .safetensors, .gguf, .npz, .npy, .onnx, or PyTorch
+    (.pt, .pth, .bin, .ckpt). Quantized weights are read with their scales. Nothing is unpickled. Tensors are read in
+    slabs, so that they may be larger than memory.
     """
     from softfloat_ref.app import report_rows
     from softfloat_ref.base.files import check_place
@@ -75,7 +80,7 @@ def command(
     for path in outputs:
         check_place(path)
     measures = _measures(formats, choices, axis, profile)
-    measured_tensors, skipped = _chosen(models, include, exclude)
+    measured_tensors, skipped = _chosen(models, include, exclude, layouts, stored)
     rows = _rows(measured_tensors, measures, outputs, jobs, scheduler)
     names = [m.fmt.name for m in measures]
     report = report_rows.ModelReport([Path(x).name for x in models], names, rows, skipped)
@@ -121,12 +126,16 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
 
 
 def _chosen(
-    models: Sequence[str], include: Sequence[str], exclude: Sequence[str]
+    models: Sequence[str],
+    include: Sequence[str],
+    exclude: Sequence[str],
+    layouts: Sequence[str],
+    stored: Sequence[str],
 ) -> tuple[list[ModelTensor], list[tuple[str, str]]]:
     """The tensors to be measured, and the names of the others with the reason. Raises Error if there are none."""
-    from softfloat_ref.nn.model_files import tensors
+    from softfloat_ref.nn.model_files import model_tensors
 
-    all_tensors = list(_named([(x, tensors(x)) for x in models]))
+    all_tensors = model_tensors(models, layouts, stored)
     for pattern in (*include, *exclude):
         if not any(matches(t.name, pattern) for t in all_tensors):
             raise unknown("tensor", pattern, [t.name for t in all_tensors])
@@ -139,15 +148,6 @@ def _chosen(
         name, why = skipped[0]
         raise Error(f"{', '.join(models)}: nothing to measure: {len(selected)} tensors, such as {name} ({why})")
     return [t for t in selected if not t.skipped], skipped
-
-
-def _named(files: Sequence[tuple[str, list[ModelTensor]]]) -> Iterator[ModelTensor]:
-    """All tensors; where two files have one of the same name, every name begins with its file."""
-    from dataclasses import replace
-
-    names = [t.name for _, tensors in files for t in tensors]
-    for file, tensors in files:
-        yield from tensors if len(set(names)) == len(names) else (replace(t, name=f"{file}:{t.name}") for t in tensors)
 
 
 def _rows(

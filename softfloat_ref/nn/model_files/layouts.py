@@ -69,6 +69,7 @@ class Layout:
     block: the shape of a block along the last axes; 0: what the shapes of values and scales give.
     arithmetic: how the producer computes a value: its exact product, rounded once ("exact"); or the scale times the
         tensor scale rounded to FP32, then the product with the element rounded to FP32 ("scale-first").
+    negative_zero: whether the producer keeps or drops the sign of a zero element.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Layout:
     zero_point: int = 0
     block: tuple[int, ...] = (0, 0)
     arithmetic: Literal["exact", "scale-first"] = "exact"
+    negative_zero: Literal["keep", "drop"] = "keep"
     source: str = dataclasses.field(default="user definition", compare=False)
     checked: str = dataclasses.field(default="not checked: a user definition", compare=False)
 

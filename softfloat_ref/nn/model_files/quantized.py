@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays import convert, packing
 from softfloat_ref.arrays.kernels import dispatch, nibbles
 from softfloat_ref.arrays.scaled import Scales, scaled_values
-from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.model_files.layouts import NO_ROLE, Layout
 from softfloat_ref.nn.model_files.tensors import ModelTensor, numbers
 from softfloat_ref.oracle.formats import get_format
 
 Array = NDArray[Any]
-ARITHMETIC: Final = ("exact", "producer")
 _ALIGNED: Final = 8  # values that occupy whole bytes, whatever their width
 
 
@@ -36,6 +34,23 @@ class Span(NamedTuple):
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return self.bottom - self.top, self.right - self.left
+
+
+class Steps(NamedTuple):
+    """How values are computed. scale_first: the scale times the second-level scale is rounded to FP32; drops_sign: a
+    zero element has no sign."""
+
+    scale_first: bool = False
+    drops_sign: bool = False
+
+
+EXACT: Final = Steps()
+
+
+def rounded(elements: NDArray[np.float64], scales: Scales, steps: Steps) -> NDArray[np.float32]:
+    """The values of elements in FP32."""
+    elements = elements + 0.0 if steps.drops_sign else elements
+    return convert.round_to_fp32(scaled_values(elements, scales._replace(in_steps=steps.scale_first)))
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,11 @@ class QuantizedTensor(ModelTensor):
     def bits_per_value(self) -> float:
         """Bits of codes and scales for each value."""
         return 8 * self.stored / self.size if self.size else 0.0
+
+    @property
+    def code_bytes(self) -> int:
+        """The bytes of an unpacked code."""
+        return convert.code_dtype(get_format(self.element)).itemsize
 
     def check(self) -> ModelTensor:
         return self
@@ -95,11 +115,12 @@ class QuantizedTensor(ModelTensor):
         return Span(top, bottom, left // self.unit * self.unit, min(-(-right // self.unit) * self.unit, length))
 
     def _short(self, span: Span, arithmetic: str) -> NDArray[np.float32]:
-        elements, scales = self._scaled(span)
-        return convert.round_to_fp32(scaled_values(elements, scales._replace(in_steps=self._in_steps(arithmetic))))
+        return rounded(*self._scaled(span), self._steps if arithmetic == "producer" else EXACT)
 
-    def _in_steps(self, arithmetic: str) -> bool:
-        return False
+    @property
+    def _steps(self) -> Steps:
+        """How the producer computes values."""
+        return EXACT
 
     def _scaled(self, span: Span) -> tuple[NDArray[np.float64], Scales]:
         return numbers(self.elements(span), get_format(self.element)), self.scales_of(span)
@@ -209,8 +230,9 @@ class LayoutTensor(QuantizedTensor):
     def stored_scales(self) -> dict[str, Array]:
         return {name: part.tensor.codes(0, part.tensor.size).reshape(part.tensor.shape) for name, part in self.parts}
 
-    def _in_steps(self, arithmetic: str) -> bool:
-        return arithmetic == "producer" and self.layout.arithmetic == "scale-first"
+    @property
+    def _steps(self) -> Steps:
+        return Steps(self.layout.arithmetic == "scale-first", self.layout.negative_zero == "drop")
 
     # -- the usual ones: four bits, scales of at most eight ------------------------------------------------------------
 
@@ -221,7 +243,8 @@ class LayoutTensor(QuantizedTensor):
         second = self.part("tensor_scale")
         number = float(numbers(second.tensor.codes(0, 1), get_format(second.fmt))[0]) if second else 1.0
         divide = self.layout.tensor_scale_use == "divide"
-        table = _values(self.element, scales.fmt, number, divide, self._in_steps(arithmetic))
+        steps = self._steps if arithmetic == "producer" else EXACT
+        table = _values(self.element, scales.fmt, number, divide, steps)
         data, factors = self._bytes(span), scales.codes(span, self.shape)
         return nibbles.values(data, factors, scales.block[-1], table, span.shape)
 
@@ -239,18 +262,11 @@ class LayoutTensor(QuantizedTensor):
 
 
 @lru_cache(maxsize=32)
-def _values(element: str, scale: str, number: float, divide: bool, in_steps: bool) -> Array:
+def _values(element: str, scale: str, number: float, divide: bool, steps: Steps) -> Array:
     """The values of every scale code and element code, computed as all others are."""
     element_fmt, scale_fmt = get_format(element), get_format(scale)
     codes = np.arange(1 << element_fmt.width, dtype=np.uint8)
     factors = np.arange(1 << scale_fmt.width, dtype=np.uint8)
     key = "divisor" if divide else "factor"
-    scales = Scales(numbers(factors, scale_fmt)[:, np.newaxis], in_steps=in_steps, **{key: number})
-    return convert.round_to_fp32(scaled_values(numbers(codes, element_fmt)[np.newaxis], scales))
-
-
-def require_arithmetic(name: str) -> str:
-    """The name of an arithmetic. Raises Error."""
-    if name not in ARITHMETIC:
-        raise Error(f"arithmetic {name!r}: exact, or producer")
-    return name
+    scales = Scales(numbers(factors, scale_fmt)[:, np.newaxis], **{key: number})
+    return rounded(numbers(codes, element_fmt)[np.newaxis], scales, steps)

@@ -12,7 +12,7 @@ from softfloat_ref.base.files import open_file
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.nn.model_files.tensors import ModelTensor, require_package
 
-_FORMATS: Final = {
+FORMATS: Final = {
     "F64": "fp64",
     "F32": "fp32",
     "F16": "fp16",
@@ -58,4 +58,4 @@ def read(path: Path) -> Iterator[ModelTensor]:
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         kind, shape = entry["dtype"], tuple(entry["shape"])
         start, packed = 8 + size + entry["data_offsets"][0], _PACKED.get(kind, "")
-        yield ModelTensor(name, shape, kind, _FORMATS.get(kind, ""), str(path), start, packing=packed)
+        yield ModelTensor(name, shape, kind, FORMATS.get(kind, ""), str(path), start, packing=packed)
