@@ -1,5 +1,5 @@
-"""The tensors of models' files: safetensors, GGUF, ONNX, .npz and .npy, and PyTorch's state dicts and TorchScript, whole
-or in shards. Quantized weights are joined with their scales. Nothing is unpickled."""
+"""The tensors of models' files: safetensors, GGUF, ONNX, .npz and .npy, PyTorch's state dicts and TorchScript, whole or
+in shards. Quantized weights are joined with their scales. Nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def model_tensors(
     layouts: TOML files with rows of a user's own. stored: FORMAT or PATTERN=FORMAT of tensors that a file has as bytes
     without a type. Raises Error."""
     table, formats = layout_table(layouts), StoredFormats.parsed(stored)
-    listed = [(x, [formats.named(t) for file in files_of(x, KINDS) for t in _listed(file)]) for x in paths]
+    listed = [(x, [formats.named(t) for t in _members(x)]) for x in paths]
     if sum(len(of) for _, of in listed) > limits.TENSORS:
         raise Error(f"{', '.join(map(str, paths))}: more than {limits.TENSORS} tensors")
     formats.check_used()
@@ -57,6 +57,14 @@ def model_tensors(
     if len(set(names)) == len(names):
         return weights([t for _, of in listed for t in of], table)
     return [replace(t, name=f"{path}:{t.name}") for path, of in listed for t in weights(of, table)]
+
+
+def _members(path: str | Path) -> list[ModelTensor]:
+    """The tensors of a file, or of all shards. Raises Error."""
+    model = files_of(path, KINDS)
+    members = [t for file in model.files for t in _listed(file)]
+    model.check({t.name for t in members})
+    return members
 
 
 def _listed(path: Path) -> Iterator[ModelTensor]:

@@ -160,8 +160,10 @@ class GgufTensor(QuantizedTensor):
 
     def _scaled(self, span: Span) -> tuple[Array, Scales]:
         own, blocks = self._type, self._blocks(span)
-        elements = numbers(blocks.codes, get_format(own.elements)) + 0.0 if own.drops_sign else numbers(
-            np.ascontiguousarray(blocks.codes), get_format(own.elements)
+        elements = (
+            numbers(blocks.codes, get_format(own.elements)) + 0.0
+            if own.drops_sign
+            else numbers(np.ascontiguousarray(blocks.codes), get_format(own.elements))
         )
         spread = own.values // blocks.scales.shape[1]
 

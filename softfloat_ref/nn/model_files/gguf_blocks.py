@@ -126,7 +126,9 @@ def _nvfp4(data: Array) -> Blocks:
     magnitudes = scales & np.uint8(0x7F)
     exponents = np.maximum(magnitudes >> 3, 1).astype(np.int64) - 10
     units = np.where(magnitudes >> 3, 8, 0) + (magnitudes & 7)
-    return Blocks(_halves(data[:, 4:], 16), np.where(scales == 0x7F, 0.0, np.ldexp(units.astype(np.float64), exponents)))
+    return Blocks(
+        _halves(data[:, 4:], 16), np.where(scales == 0x7F, 0.0, np.ldexp(units.astype(np.float64), exponents))
+    )
 
 
 BLOCK_TYPES: Final[dict[int, BlockType]] = {

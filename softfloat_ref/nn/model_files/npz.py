@@ -17,7 +17,9 @@ from softfloat_ref.base.files import open_file
 from softfloat_ref.nn.model_files.tensors import UNTYPED, ModelTensor, problem_of
 
 _FORMATS: Final = {
-    **{"float64": "fp64", "float32": "fp32", "float16": "fp16"},
+    "float64": "fp64",
+    "float32": "fp32",
+    "float16": "fp16",
     **{f"{word}{bits}": f"{word[0]}{bits}" for word in ("int", "uint") for bits in (8, 16, 32, 64)},
     **{f"{UNTYPED}{size}": f"u{8 * size}" for size in (1, 2)},
 }
@@ -63,7 +65,9 @@ def _member(path: Path, members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Mod
     if tensor.problem or not tensor.fmt:
         return tensor
     if head[1] or entry.compress_type != zipfile.ZIP_STORED:
-        return _described(path, name, head, data=npz.read_array(members, entry, fortran=True, kinds=npz.NUMBERS + UNTYPED))
+        return _described(
+            path, name, head, data=npz.read_array(members, entry, fortran=True, kinds=npz.NUMBERS + UNTYPED)
+        )
     if tensor.size * tensor.itemsize != entry.file_size - begin:
         raise Error(f"{escaped(name)}: {entry.file_size - begin} bytes of data do not fit shape {tensor.shape}")
     return _described(path, name, head, data_offset(members, entry) + begin)

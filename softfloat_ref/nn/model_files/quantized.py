@@ -19,7 +19,7 @@ from softfloat_ref.nn.model_files.tensors import ModelTensor, numbers
 from softfloat_ref.oracle.formats import get_format
 
 Array = NDArray[Any]
-_ALIGNED: Final = 8  # values that occupy whole bytes, whatever their width
+ALIGNED: Final = 8  # values that occupy whole bytes, whatever their width
 
 
 class Span(NamedTuple):
@@ -59,7 +59,7 @@ class QuantizedTensor(ModelTensor):
     the format of elements; unit: values of a row that can only be read together; stored: bytes of codes and scales."""
 
     element: str = ""
-    unit: int = _ALIGNED
+    unit: int = ALIGNED
     stored: int = 0
 
     @property
@@ -145,15 +145,10 @@ class Part(NamedTuple):
     fmt: str
     block: tuple[int, ...]
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The tensor's shape, with as many axes as the values."""
-        shape = self.tensor.shape if self.tensor.size > 1 else ()
-        return (*shape, *(1,) * (len(self.block) - len(shape)))
-
     def codes(self, span: Span, shape: tuple[int, ...]) -> Array:
         """The code for each row of a span of values, and for each of its blocks in that row."""
-        own, rows = self.shape, np.arange(span.top, span.bottom)
+        own = [-(-n // b) for n, b in zip(shape, self.block, strict=True)]  # its shape, with the axes of the values
+        rows = np.arange(span.top, span.bottom)
         if len(shape) > 1:
             places = np.unravel_index(rows, shape[:-1])
             within = [p // b for p, b in zip(places, self.block[:-1], strict=True)]
@@ -202,9 +197,11 @@ class LayoutTensor(QuantizedTensor):
         width, data = get_format(self.element).width, self._bytes(span)
         size = self._blocked(span)
         blocks = data.reshape(span.shape[0], -1, size * width // 8)
-        return packing.ELEMENT_LAYOUTS[self.layout.packing].unpack(blocks, size, width).reshape(span.shape[0], -1)[
-            :, : span.shape[1]
-        ]
+        return (
+            packing.ELEMENT_LAYOUTS[self.layout.packing]
+            .unpack(blocks, size, width)
+            .reshape(span.shape[0], -1)[:, : span.shape[1]]
+        )
 
     def _blocked(self, span: Span) -> int:
         """The values whose bytes are packed together: a block, where it fits, or all of a row."""

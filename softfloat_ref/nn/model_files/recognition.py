@@ -8,7 +8,7 @@ from math import prod
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.nn.model_files.layouts import Layout, LayoutTable
-from softfloat_ref.nn.model_files.quantized import LayoutTensor, Part, QuantizedTensor
+from softfloat_ref.nn.model_files.quantized import ALIGNED, LayoutTensor, Part, QuantizedTensor
 from softfloat_ref.nn.model_files.tensors import ModelTensor, problem_of
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, MAX_BLOCK
 from softfloat_ref.oracle.formats import get_format
@@ -92,7 +92,9 @@ def _joined(layout: Layout, stem: str, members: Mapping[str, ModelTensor]) -> La
 
 def unit_of(block: int, length: int) -> int:
     """The values of a row that are read together: whole blocks of whole bytes; all of them, if that is impossible."""
-    return block if block % 8 == 0 and block < length else length if block < length else 8
+    if block >= length or ALIGNED % block == 0:
+        return ALIGNED
+    return block if block % ALIGNED == 0 else length
 
 
 def _value_shape(layout: Layout, codes: ModelTensor, width: int, shape: ModelTensor | None) -> tuple[int, ...] | None:
@@ -129,7 +131,8 @@ def _part(layout: Layout, role: str, tensor: ModelTensor, shape: tuple[int, ...]
 def blocks_of(shape: tuple[int, ...], scales: tuple[int, ...], block: Sequence[int]) -> tuple[int, ...] | None:
     """The lengths of blocks on each axis of the values; None if the scales have another shape. block: the lengths on
     the last axes, 0 for any that divides the axis."""
-    wanted = ((1,) * len(shape) + tuple(block))[-len(shape) :]
+    lead = 1 if any(block) else 0
+    wanted = ((lead,) * len(shape) + tuple(block))[-len(shape) :]
     if prod(scales) == 1 and all(not b or b >= n for b, n in zip(wanted, shape, strict=True)):
         return shape
     if 0 in wanted and len(scales) == 1 < len(shape) and scales[0] == shape[0]:

@@ -58,13 +58,17 @@ class ModelTensor:
         if self.fmt == SCALES_ONLY:
             return f"{self.type}: scales of blocks, of a tensor that no layout knows (--layouts)"
         if self.type.startswith(UNTYPED):
-            return f"{self.type}: bytes without a type, as ml_dtypes and JAX save theirs; name their format with --stored"
+            return (
+                f"{self.type}: bytes without a type, as ml_dtypes and JAX save theirs; name their format with --stored"
+            )
         return "" if self.fmt and not get_format(self.fmt).is_integer else f"{self.type} is not a float type"
 
     @property
     def skipped(self) -> str:
         """Why it is not measured; '' if it is."""
-        return self.problem or self.unmeasurable or ("0-dimensional" if not self.shape else "" if self.size else "empty")
+        return (
+            self.problem or self.unmeasurable or ("0-dimensional" if not self.shape else "" if self.size else "empty")
+        )
 
     @property
     def itemsize(self) -> int:
