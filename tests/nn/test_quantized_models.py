@@ -3,8 +3,10 @@ something else; folders, index files and arrays without a type."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+import re
 import struct
 from fractions import Fraction
 from pathlib import Path
@@ -227,6 +229,19 @@ def test_a_layout_of_ones_own(tmp_path: Path) -> None:
     (t,) = tensors(path, [own])
     assert (t.name, t.fmt) == ("m.kernel", "nvfp4")
     assert "nvfp4   mine" in ok("unpack", str(path), "--layouts", str(own))
+
+
+def test_the_table_of_layouts_is_the_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "checkpoints.md").read_text()
+    rows = [f"| `{x.name}` | {x.source} | {x.checked} |" for x in LAYOUTS.values()]
+    assert [line for line in page.splitlines() if line in rows] == rows
+    keys = {
+        key
+        for line in page.splitlines()
+        if line.startswith("| `")
+        for key in re.findall(r"`(\w+)`", line.split("|")[1])
+    }
+    assert {x.name for x in dataclasses.fields(Layout)} - {"name", "source", "checked"} <= keys
 
 
 @pytest.mark.parametrize(

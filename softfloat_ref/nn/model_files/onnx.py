@@ -164,7 +164,7 @@ def _weight(codes: ModelTensor, parts: Mapping[str, ModelTensor], node: Any) -> 
     stored = codes.nbytes + sum(x.nbytes for x in parts.values())
     return LayoutTensor(
         codes.name, codes.shape, codes.type, fmt, element=codes.fmt, unit=unit, stored=stored, source=codes,
-        parts=tuple(members.items()), layout=LAYOUT,
+        members=tuple(members.items()), layout=LAYOUT,
     )  # fmt: skip
 
 

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from softfloat_ref.arrays import convert, packing
 from softfloat_ref.arrays.kernels import dispatch, nibbles
 from softfloat_ref.arrays.scaled import Scales, scaled_values
+from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.model_files.layouts import NO_ROLE, Layout
 from softfloat_ref.nn.model_files.tensors import ModelTensor, numbers
 from softfloat_ref.oracle.formats import get_format
 
 Array = NDArray[Any]
+ARITHMETIC: Final = ("exact", "producer")
 ALIGNED: Final = 8  # values that occupy whole bytes, whatever their width
 
 
@@ -95,6 +97,22 @@ class QuantizedTensor(ModelTensor):
     def read_exactly(self, first: int, count: int) -> NDArray[np.float64]:
         """`count` values from a position on, exactly; quotients by a second-level scale are rounded once."""
         return self._flat(first, count, lambda span: scaled_values(*self._scaled(span)))
+
+    def values(self, *, exactly: bool = False, arithmetic: str = "exact") -> Array:
+        """All values in the tensor's shape: in FP32, or exactly in FP64. arithmetic: "exact", or with the roundings of
+        the "producer". Raises Error."""
+        if self.problem or arithmetic not in ARITHMETIC or (exactly and arithmetic != "exact"):
+            raise Error(
+                f"{self.name}: {self.problem or 'arithmetic is exact or producer, and exactly has no roundings'}"
+            )
+        flat = self.read_exactly(0, self.size) if exactly else self.read(0, self.size, arithmetic=arithmetic)
+        return flat.reshape(self.shape)
+
+    def parts(self) -> dict[str, Array]:
+        """Codes, one each, and scales, as the file has them, by name. Raises Error for a tensor that has none."""
+        if self.problem:
+            raise Error(f"{self.name}: {self.problem}")
+        return {"codes": self.codes(0, self.size).reshape(self.shape), **self.stored_scales()}
 
     def codes(self, first: int, count: int) -> Array:
         return self._flat(first, count, self.elements)
@@ -174,10 +192,10 @@ def spread(values: Array, size: int, span: Span) -> Array:
 
 @dataclass(frozen=True)
 class LayoutTensor(QuantizedTensor):
-    """A tensor of a known layout. parts: its tensors besides the codes, by role."""
+    """A tensor of a known layout. members: its tensors besides the codes, by role."""
 
     source: ModelTensor = field(default_factory=lambda: ModelTensor("", (), ""))
-    parts: tuple[tuple[str, Part], ...] = ()
+    members: tuple[tuple[str, Part], ...] = ()
     layout: Layout = field(default_factory=lambda: Layout("", NO_ROLE, NO_ROLE))
 
     @property
@@ -187,7 +205,7 @@ class LayoutTensor(QuantizedTensor):
 
     def part(self, role: str) -> Part | None:
         """The tensor of a role; None if the layout has none."""
-        return dict(self.parts).get(role)
+        return dict(self.members).get(role)
 
     def elements(self, span: Span) -> Array:
         if not self.layout.packing or self.source.packing:  # the file's own type
@@ -218,14 +236,14 @@ class LayoutTensor(QuantizedTensor):
         return self.source.raw(span.top * row + begin, end - begin).reshape(1, -1)
 
     def scales_of(self, span: Span) -> Scales:
-        values = {name: part.numbers(span, self.shape) for name, part in self.parts}
+        values = {name: part.numbers(span, self.shape) for name, part in self.members}
         second = values.get("tensor_scale")
         key = "divisor" if self.layout.tensor_scale_use == "divide" else "factor"
         zero = values.get("zero_points", self.layout.zero_point or None)
         return Scales(values["scales"], zero=zero, **({} if second is None else {key: second}))
 
     def stored_scales(self) -> dict[str, Array]:
-        return {name: part.tensor.codes(0, part.tensor.size).reshape(part.tensor.shape) for name, part in self.parts}
+        return {name: part.tensor.codes(0, part.tensor.size).reshape(part.tensor.shape) for name, part in self.members}
 
     @property
     def _steps(self) -> Steps:
@@ -234,7 +252,7 @@ class LayoutTensor(QuantizedTensor):
     # -- the usual ones: four bits, scales of at most eight ------------------------------------------------------------
 
     def _short(self, span: Span, arithmetic: str) -> NDArray[np.float32]:
-        scales = dict(self.parts)["scales"]
+        scales = dict(self.members)["scales"]
         if not self._by_table(span, scales):
             return super()._short(span, arithmetic)
         second = self.part("tensor_scale")

@@ -85,7 +85,7 @@ def _joined(layout: Layout, stem: str, members: Mapping[str, ModelTensor]) -> La
         unit=unit_of(block[-1], shape[-1]),
         stored=sum(members[name].nbytes for name in members if name != "shape"),
         source=codes,
-        parts=tuple(fitting.items()),
+        members=tuple(fitting.items()),
         layout=layout,
     )
 

@@ -99,6 +99,15 @@ class ModelTensor:
             return (codes.astype(np.uint32) << np.uint32(16)).view(np.float32)
         return convert.decode(codes, self.fmt)
 
+    def values(self) -> Array:
+        """All values in the tensor's shape; integers in their own type. Raises Error for a tensor that has none."""
+        if self.problem or not self.fmt:
+            raise Error(f"{self.name}: {self.skipped}")
+        fmt = get_format(self.fmt)
+        if not fmt.is_integer or fmt.width < 8:
+            return self.read(0, self.size).reshape(self.shape)
+        return self.codes(0, self.size).view(f"{'i' if fmt.signed else 'u'}{fmt.width // 8}").reshape(self.shape)
+
     def codes(self, first: int, count: int) -> Array:
         """The unsigned codes of `count` values from a position on."""
         stored = self._stored(first, count)
