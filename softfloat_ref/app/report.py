@@ -30,11 +30,11 @@ _BINS: Final = 192  # of blocks in a picture
     "--fmt",
     "formats",
     multiple=True,
-    required=True,
     type=ANY,
     metavar="FORMAT",
     help="A format to measure; several times.",
 )
+@click.option("--against", metavar="MODEL", help="Compare with this model, in place of formats.")
 @click.option("--include", multiple=True, metavar="PATTERN", help="Only these tensors, such as layers.0.*.weight.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these tensors.")
 @click.option("--axis", type=click.INT, help="Axis of blocks [the last]; qint: of channels [one scale].")
@@ -52,6 +52,7 @@ def command(
     choices: Choices,
     models: tuple[str, ...],
     formats: tuple[str, ...],
+    against: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     axis: int | None,
@@ -65,20 +66,34 @@ def command(
     stored: tuple[str, ...],
 ) -> None:
     """Measure the error of formats on every tensor of a model: signal to quantization noise, largest errors, counts.
+    Or, with --against, compare a model with another one: its original, or that of another producer.
 
     A model is one or several files, a folder, or an index of shards: .safetensors, .gguf, .npz, .npy, .onnx, or PyTorch
     (.pt, .pth, .bin, .ckpt). Quantized weights are read with their scales. Nothing is unpickled. Tensors are read in
     slabs, so that they may be larger than memory.
     """
-    from softfloat_ref.app import report_rows
+    from softfloat_ref.app import report_against, report_rows
     from softfloat_ref.base.files import check_place
 
     for paths in (models, outputs):
         if twice := [x for i, x in enumerate(paths) if x in paths[:i]]:
             raise Error(f"{twice[0]} is given twice")
-    _check(sort, outputs, choices)
+    if bool(formats) == (against is not None):
+        raise Error("give --fmt FORMAT, several times, or --against MODEL" + "; not both" * bool(formats))
+    if against is None:
+        _check(sort, outputs, choices)
+    else:
+        report_against.check(sort, outputs)
+        _refuse_options_of_formats(axis, profile, jobs, scheduler)
     for path in outputs:
         check_place(path)
+    if against is not None:
+        from softfloat_ref.nn.model_files import model_tensors
+
+        mine = _selected(models, include, exclude, layouts, stored)
+        for line in report_against.compare(mine, model_tensors([against], layouts), sort, top, outputs):
+            print(line)
+        return
     measures = _measures(formats, choices, axis, profile)
     measured_tensors, skipped = _chosen(models, include, exclude, layouts, stored)
     rows = _rows(measured_tensors, measures, outputs, jobs, scheduler)
@@ -88,6 +103,13 @@ def command(
     _write(report, outputs)
     for line in report_rows.table(report, top):
         print(line)
+
+
+def _refuse_options_of_formats(axis: int | None, profile: str | None, jobs: int | None, scheduler: str | None) -> None:
+    """Raise Error for options that a comparison of two models does not have."""
+    for option, value in (("--axis", axis), ("--profile", profile), ("--jobs", jobs), ("--scheduler", scheduler)):
+        if value is not None:
+            raise Error(f"{option} is for --fmt; --against has no such option")
 
 
 def _check(sort: str, outputs: Sequence[str], choices: Choices) -> None:
@@ -133,6 +155,22 @@ def _chosen(
     stored: Sequence[str],
 ) -> tuple[list[ModelTensor], list[tuple[str, str]]]:
     """The tensors to be measured, and the names of the others with the reason. Raises Error if there are none."""
+    selected = _selected(models, include, exclude, layouts, stored)
+    skipped = [(t.name, t.skipped) for t in selected if t.skipped]
+    if len(skipped) == len(selected):
+        name, why = skipped[0]
+        raise Error(f"{', '.join(models)}: nothing to measure: {len(selected)} tensors, such as {name} ({why})")
+    return [t for t in selected if not t.skipped], skipped
+
+
+def _selected(
+    models: Sequence[str],
+    include: Sequence[str],
+    exclude: Sequence[str],
+    layouts: Sequence[str],
+    stored: Sequence[str],
+) -> list[ModelTensor]:
+    """The tensors of the models that the patterns select. Raises Error if there are none."""
     from softfloat_ref.nn.model_files import model_tensors
 
     all_tensors = model_tensors(models, layouts, stored)
@@ -143,11 +181,7 @@ def _chosen(
     selected = [t for t in selected if not any(matches(t.name, p) for p in exclude)]
     if not selected:
         raise Error(f"--exclude {' '.join(exclude)} leaves no tensor")
-    skipped = [(t.name, t.skipped) for t in selected if t.skipped]
-    if len(skipped) == len(selected):
-        name, why = skipped[0]
-        raise Error(f"{', '.join(models)}: nothing to measure: {len(selected)} tensors, such as {name} ({why})")
-    return [t for t in selected if not t.skipped], skipped
+    return selected
 
 
 def _rows(
