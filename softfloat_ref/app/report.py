@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from softfloat_ref.app.model_input import model_options
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, NameType, policy_options, profile_option
-from softfloat_ref.app.unpack import model_options
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
 

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from softfloat_ref.base.errors import counted, refuse, unknown
-from softfloat_ref.base.names import matches
+from softfloat_ref.app.model_input import chosen, model_options
+from softfloat_ref.base.errors import counted, refuse
 
 if TYPE_CHECKING:
     from softfloat_ref.nn.model_files import ModelTensor
-
-
-def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every command that reads models: --layouts and --stored."""
-    layouts = click.option(
-        "--layouts", multiple=True, metavar="FILE", help="A TOML file of layouts of your own, tried first."
-    )
-    stored = click.option(
-        "--stored",
-        multiple=True,
-        metavar="[PATTERN=]FORMAT",
-        help="The format of arrays whose file does not say it (.npy of ml_dtypes, JAX).",
-    )
-    return layouts(stored(function))
 
 
 @click.command("unpack")
@@ -36,6 +22,7 @@ def model_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("-o", "--output", metavar="FILE", help=".safetensors, .npz, or .npy for one tensor.")
 @click.option("--tensor", "patterns", multiple=True, metavar="PATTERN", help="Only these tensors.")
 @click.option("--parts", is_flag=True, help="Write codes and scales, not values.")
+@click.option("--lines", type=click.IntRange(1, 4096), metavar="N", help="Print N values a line, in hexadecimal.")
 @click.option("--exact", "exactly", is_flag=True, help="Write FP64, which has every product exactly; not FP32.")
 @click.option(
     "--arithmetic",
@@ -50,6 +37,7 @@ def command(
     output: str | None,
     patterns: tuple[str, ...],
     parts: bool,
+    lines: int | None,
     exactly: bool,
     arithmetic: str,
     layouts: tuple[str, ...],
@@ -61,16 +49,24 @@ def command(
     (.pt, .pth, .bin, .ckpt). Tensors that are not quantized are written as they are stored.
     """
     from softfloat_ref.base.files import check_place
-    from softfloat_ref.nn.model_files import model_tensors, unpacking
+    from softfloat_ref.nn.model_files import model_tensors, unpacked_lines, unpacking
 
     refuse(
         "unpack",
-        ("--parts, --exact and --arithmetic are about the file: give -o FILE", output is None and (parts or exactly)),
+        ("--lines prints to stdout: leave out -o, --exact", lines is not None and (output is not None or exactly)),
+        (
+            "--parts, --exact and --arithmetic are about the file: give -o FILE",
+            output is None and lines is None and (parts or exactly),
+        ),
         ("--exact and --arithmetic are for values, not for --parts", parts and (exactly or arithmetic != "exact")),
         ("--exact has no roundings: leave out --arithmetic producer", exactly and arithmetic == "producer"),
-        ("--arithmetic is about values: give -o FILE", output is None and arithmetic != "exact"),
+        ("--arithmetic is about values: give -o FILE", output is None and lines is None and arithmetic != "exact"),
     )
     tensors = chosen(model_tensors(models, layouts, stored), patterns)
+    if lines is not None:
+        for line in unpacked_lines.lines(tensors, lines, parts, arithmetic):
+            print(line)
+        return
     if output is None:
         _print(tensors)
         return
@@ -86,14 +82,6 @@ def command(
             print(f"skipped {t.name}: {t.skipped}", file=sys.stderr)
     size = sum(prod(x.shape) for x in arrays)
     print(f"{output}: {counted(len(arrays), 'array')} of {counted(size, 'value')}", file=sys.stderr)
-
-
-def chosen(tensors: Sequence[ModelTensor], patterns: Sequence[str]) -> list[ModelTensor]:
-    """The tensors that match any pattern, or all. Raises Error for a pattern that matches none."""
-    for pattern in patterns:
-        if not any(matches(t.name, pattern) for t in tensors):
-            raise unknown("tensor", pattern, [t.name for t in tensors])
-    return [t for t in tensors if not patterns or any(matches(t.name, p) for p in patterns)]
 
 
 def _print(tensors: Sequence[ModelTensor]) -> None:

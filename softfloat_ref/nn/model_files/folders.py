@@ -19,14 +19,14 @@ class ModelFiles(NamedTuple):
     """The files of a model, and the tensors that its index says they have."""
 
     files: list[Path]
-    index: str = ""
+    index_file: str = ""
     names: Collection[str] = ()
 
     def check(self, names: Collection[str]) -> None:
         """Raise Error if a tensor of the index is in no file."""
         missing = [x for x in self.names if escaped(x) not in names]
         if missing:
-            raise Error(f"{self.index}: the index has {escaped(missing[0][:80])}, which is in no file")
+            raise Error(f"{self.index_file}: the index has {escaped(missing[0][:80])}, which is in no file")
 
 
 def files_of(path: str | Path, kinds: Collection[str]) -> ModelFiles:
