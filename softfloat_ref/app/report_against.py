@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,7 +54,10 @@ def compare(
             bar.advance(row.tensor.name, row.tensor.size)
     rows = _sorted(rows, sort)
     entries = [entry(x) for x in rows]
-    makers = {".csv": _csv, ".json": lambda x: json.dumps(x, indent=1, default=str) + "\n"}
+    makers: dict[str, Callable[[Sequence[dict[str, Any]]], str]] = {
+        ".csv": _csv,
+        ".json": lambda x: json.dumps(x, indent=1, default=str) + "\n",
+    }
     for path in outputs:
         write_data(path, makers[Path(path).suffix](entries))
     yield from _table(rows[:top])

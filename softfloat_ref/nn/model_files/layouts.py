@@ -162,7 +162,7 @@ def _read(path: str, tables: Mapping[str, Any]) -> LayoutTable:
     for name, table in checked.get("layouts", {}).items():
         values, like = split_like(table, f"layout {name!r}")
         known_rows = rows if path == str(TABLE) else {**{x.name: x for x in _own().layouts}, **rows}
-        if like is not None and like not in known_rows:
+        if like is not None and (not isinstance(like, str) or like not in known_rows):
             raise unknown(f"layout in like of {name!r}:", str(like), known_rows)
         base = known_rows.get(str(like))
         rows[name] = from_table(Layout, {**values, "name": name}, f"layout {name!r}", base, also=LIKE)

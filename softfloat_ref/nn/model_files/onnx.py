@@ -99,7 +99,7 @@ class _Model:
                     self._add(str(node.output[0]), attribute.t, names, prefix)
                 graphs = [attribute.g] if attribute.HasField("g") else list(attribute.graphs)
                 for i, inner in enumerate(graphs):
-                    place = attribute.name + (f"_{i}" if attribute.graphs else "")
+                    place = str(attribute.name) + (f"_{i}" if attribute.graphs else "")
                     self.graph(inner, inner.initializer, names, f"{prefix}{name}.{place}.")
         for sparse in getattr(graph, "sparse_initializer", ()):
             self.listed.append(ModelTensor(prefix + str(sparse.values.name), (), "sparse", problem="a sparse tensor"))

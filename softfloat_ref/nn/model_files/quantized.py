@@ -237,10 +237,8 @@ class LayoutTensor(QuantizedTensor):
 
     def scales_of(self, span: Span) -> Scales:
         values = {name: part.numbers(span, self.shape) for name, part in self.members}
-        second = values.get("tensor_scale")
-        key = "divisor" if self.layout.tensor_scale_use == "divide" else "factor"
         zero = values.get("zero_points", self.layout.zero_point or None)
-        return Scales(values["scales"], zero=zero, **({} if second is None else {key: second}))
+        return _with_second(Scales(values["scales"], zero=zero), values.get("tensor_scale"), self.layout)
 
     def stored_scales(self) -> dict[str, Array]:
         return {name: part.tensor.codes(0, part.tensor.size).reshape(part.tensor.shape) for name, part in self.members}
@@ -256,10 +254,9 @@ class LayoutTensor(QuantizedTensor):
         if not self._by_table(span, scales):
             return super()._short(span, arithmetic)
         second = self.part("tensor_scale")
-        number = float(numbers(second.tensor.codes(0, 1), get_format(second.fmt))[0]) if second else 1.0
-        divide = self.layout.tensor_scale_use == "divide"
+        number = float(numbers(second.tensor.codes(0, 1), get_format(second.fmt))[0]) if second else None
         steps = self._steps if arithmetic == "producer" else EXACT
-        table = _values(self.element, scales.fmt, number, divide, steps)
+        table = _values(self.element, scales.fmt, number, self.layout, steps)
         data, factors = self._bytes(span), scales.codes(span, self.shape)
         return nibbles.values(data, factors, scales.block[-1], table, span.shape)
 
@@ -276,12 +273,16 @@ class LayoutTensor(QuantizedTensor):
         )
 
 
+def _with_second(scales: Scales, second: Array | float | None, layout: Layout) -> Scales:
+    """The scales with a second-level scale."""
+    return scales._replace(divisor=second) if layout.tensor_scale_use == "divide" else scales._replace(factor=second)
+
+
 @lru_cache(maxsize=32)
-def _values(element: str, scale: str, number: float, divide: bool, steps: Steps) -> Array:
+def _values(element: str, scale: str, number: float | None, layout: Layout, steps: Steps) -> Array:
     """The values of every scale code and element code, computed as all others are."""
     element_fmt, scale_fmt = get_format(element), get_format(scale)
     codes = np.arange(1 << element_fmt.width, dtype=np.uint8)
     factors = np.arange(1 << scale_fmt.width, dtype=np.uint8)
-    key = "divisor" if divide else "factor"
-    scales = Scales(numbers(factors, scale_fmt)[:, np.newaxis], **{key: number})
+    scales = _with_second(Scales(numbers(factors, scale_fmt)[:, np.newaxis]), number, layout)
     return rounded(numbers(codes, element_fmt)[np.newaxis], scales, steps)

@@ -6,6 +6,7 @@ import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import IO, Any, Final
@@ -60,7 +61,7 @@ def value_arrays(
             reader = _exact_reader(t) if exactly else _reader(t, arithmetic)
             yield PlainArray(t.name, t.shape, "fp64" if exactly else "fp32", _slabs(t, reader))
         elif numpy_only and t.unmeasurable == "" and t.fmt not in _NUMPY:
-            yield PlainArray(t.name, t.shape, "fp32", _slabs(t, lambda i, n, t=t: np.asarray(t.read(i, n), np.float32)))
+            yield PlainArray(t.name, t.shape, "fp32", _slabs(t, _single_reader(t)))
         elif t.packing:
             yield PlainArray(t.name, t.shape, "fp32", _slabs(t, t.read))
         else:
@@ -74,7 +75,7 @@ def part_arrays(tensors: Iterable[ModelTensor]) -> Iterator[PlainArray]:
             yield PlainArray(f"{t.name}.codes", t.shape, "u8" if t.code_bytes == 1 else "u32", _slabs(t, t.codes))
             for role, array in t.stored_scales().items():
                 fmt = f"u{8 * array.itemsize}" if array.dtype.kind == "u" else "fp64"
-                yield PlainArray(f"{t.name}.{role}", array.shape, fmt, lambda array=array: iter([array]))
+                yield PlainArray(f"{t.name}.{role}", array.shape, fmt, partial(iter, [array]))
 
 
 def _reader(t: QuantizedTensor, arithmetic: str) -> Callable[[int, int], Array]:
@@ -83,6 +84,10 @@ def _reader(t: QuantizedTensor, arithmetic: str) -> Callable[[int, int], Array]:
 
 def _exact_reader(t: QuantizedTensor) -> Callable[[int, int], Array]:
     return t.read_exactly
+
+
+def _single_reader(t: ModelTensor) -> Callable[[int, int], Array]:
+    return lambda first, count: np.asarray(t.read(first, count), np.float32)
 
 
 def _slabs(t: ModelTensor, read: Callable[[int, int], Array]) -> Callable[[], Iterator[Array]]:
@@ -97,7 +102,11 @@ def write_arrays(path: str | Path, arrays: Sequence[PlainArray]) -> None:
     suffix = Path(path).suffix
     if suffix == ".npy" and len(arrays) != 1:
         raise Error(f"{path}: a .npy file holds one array, not {len(arrays)}; choose one with --tensor, or write .npz")
-    writers = {".safetensors": _write_safetensors, ".npz": _write_npz, ".npy": lambda s, a: _write_npy(s, a[0])}
+    writers: dict[str, Callable[[IO[bytes], Sequence[PlainArray]], None]] = {
+        ".safetensors": _write_safetensors,
+        ".npz": _write_npz,
+        ".npy": lambda s, a: _write_npy(s, a[0]),
+    }
     if suffix not in writers:
         raise unknown(f"kind of file {Path(path).name!r}:", suffix, SUFFIXES)
     if not arrays:
@@ -105,12 +114,12 @@ def write_arrays(path: str | Path, arrays: Sequence[PlainArray]) -> None:
     write_file(path, lambda stream: writers[suffix](stream, arrays))
 
 
-def _bytes(array: PlainArray) -> Iterator[memoryview]:
+def _bytes(array: PlainArray) -> Iterator[Array]:
     count = 0
     for piece in array.pieces():
         data = np.ascontiguousarray(piece, piece.dtype.newbyteorder("<"))
         count += data.nbytes
-        yield memoryview(data.reshape(-1).view(np.uint8))
+        yield data.reshape(-1).view(np.uint8)
     if count != array.nbytes:
         raise Error(f"{array.name}: {counted(count, 'byte')} where {array.nbytes} are expected")
 
@@ -126,7 +135,7 @@ def _write_safetensors(stream: IO[bytes], arrays: Sequence[PlainArray]) -> None:
     stream.write(len(text).to_bytes(8, "little") + text)
     for x in arrays:
         for data in _bytes(x):
-            stream.write(data)
+            stream.write(data.data)
 
 
 def _write_npz(stream: IO[bytes], arrays: Sequence[PlainArray]) -> None:
@@ -140,4 +149,4 @@ def _write_npy(stream: IO[bytes], array: PlainArray) -> None:
     head = {"descr": array.dtype.str, "fortran_order": False, "shape": array.shape}
     np.lib.format.write_array_header_1_0(stream, head)
     for data in _bytes(array):
-        stream.write(data)
+        stream.write(data.data)
