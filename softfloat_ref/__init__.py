@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from softfloat_ref.golden.trace.loader import load_trace
     from softfloat_ref.golden.trace.step import write_step
     from softfloat_ref.golden.verify import verify
+    from softfloat_ref.nn.model_files.model import read_model
     from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
     from softfloat_ref.oracle.formats import meta as p3109
     from softfloat_ref.rtl.simulators import find as find_simulator
@@ -77,6 +78,7 @@ __all__ = [
     "prove",
     "quantization_error",
     "quantize",
+    "read_model",
     "unit",
     "vectors",
     "verify",
@@ -99,6 +101,7 @@ _LAZY_NAMES: Final = {  # imported on first use: arrays (numpy), accumulators, t
     **{name: ("workflow.check", name) for name in ("check", "diagnose")},
     **{name: (f"workflow.{name}", name) for name in ("explain", "prove")},
     **{name: (f"golden.{name}", name) for name in ("cases", "generate", "verify")},
+    "read_model": ("nn.model_files.model", "read_model"),
     "load_trace": ("golden.trace.loader", "load_trace"),
     "write_step": ("golden.trace.step", "write_step"),
     "find_simulator": ("rtl.simulators", "find"),

@@ -39,6 +39,7 @@ COMMANDS: Final = {
     "train": ("train", "Train small networks with every tensor in the format under study."),
     "plot": ("plot", "Plot exponents, errors, number lines, blocks and training curves."),
     "report": ("report", "Report what formats do to every tensor of a model: SQNR, errors, counts."),
+    "unpack": ("unpack", "List the tensors of a quantized model, or write their values, or codes and scales."),
     "selftest": ("selftest", "Check this installation against exact rationals."),
 }
 

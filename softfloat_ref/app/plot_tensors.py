@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from softfloat_ref.app.model_input import one_tensor
 from softfloat_ref.app.options import ANY, Choices, policy_options, profile_option
 from softfloat_ref.base.errors import Error, one_line, unknown
 from softfloat_ref.base.names import matches
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from softfloat_ref.arrays.exponents import AnyFormat, ExponentCounts, Shares
-    from softfloat_ref.nn.model_files import ModelTensor
 
 TITLE: Final = click.option("--title", default="", help="Title of the picture.")
 OUTPUT: Final = click.option("-o", "--output", metavar="FILE.png|.svg|.pdf", help="The picture [only the table].")
@@ -238,7 +238,7 @@ def blocks(
     choices = choices.of(block_format, profile)
     choices.check_seed()
     measure = ErrorMeasure.make(block_format, choices.typed_policy, choices.source, axis, profile)
-    model_tensor = _one(model, tensor)
+    model_tensor = one_tensor(model, tensor, "plot")
     (row,) = Work([model_tensor], [measure], _BINS).rows(Workers())
     if row.problem:
         raise Error(f"{model_tensor.name}: {row.problem}")
@@ -246,22 +246,3 @@ def blocks(
     plots.draw(picture, plots_formats.blocks, row.measured.bins, limit, model_tensor.name, title)
     for text in table(ModelReport([], [block_format.name], [row], [])):
         print(text)
-
-
-def _one(model: str, name: str | None) -> ModelTensor:
-    """The tensor of that name. Raises Error if it is not there, not one of floats, or not the only one."""
-    from softfloat_ref.nn.model_files import tensors
-
-    all_tensors = tensors(model)
-    candidates = [t for t in all_tensors if t.name == name] if name else [t for t in all_tensors if not t.skipped]
-    if name and not candidates:
-        raise unknown(f"tensor in {model}:", name, [t.name for t in all_tensors])
-    if candidates and candidates[0].skipped:
-        raise Error(f"{model}: {name}: {candidates[0].skipped}")
-    if len(candidates) != 1:
-        raise Error(f"{model}: has {_listed([t.name for t in candidates])} to plot; choose one with --tensor")
-    return candidates[0]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{len(names)} tensors" + (f", such as {names[0]}," if names else "")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from softfloat_ref.app.model_input import is_model, one_tensor
 from softfloat_ref.app.options import ANY, Choices, NumbersCommand, policy_options, profile_option, unmark
 from softfloat_ref.app.quantize_kinds import Kind, kind_of
 from softfloat_ref.app.quantize_output import ArraySummary, QuantizeResult, deliver, summary_of_rows
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 @click.command("quantize", cls=NumbersCommand)
 @click.option("--fmt", required=True, type=ANY, help="A scalar or block format.")
-@click.option("-i", "--input", "source", metavar="FILE", help=".npy, .csv, text, or - for stdin.")
+@click.option("-i", "--input", "source", metavar="FILE", help=".npy, .csv, text, - for stdin, or a model.")
+@click.option("--tensor", metavar="NAME", help="Of a model: the tensor [its only one].")
 @click.option("-o", "--output", metavar="FILE", help=".npy, .npz (codes, scales, values), .csv, .json.")
 @click.option("--as", "form", type=click.Choice(["value", "hex", "json"]), help="Form of the output.")
 @click.option(
@@ -40,6 +42,7 @@ def command(
     choices: Choices,
     fmt: str,
     source: str | None,
+    tensor: str | None,
     output: str | None,
     form: str | None,
     axis: int,
@@ -49,14 +52,18 @@ def command(
     """Quantize VALUES, or an input file, to a format.
 
     Values are decimal, C99 hexadecimal (0x1.8p-3), ratios (1/3), inf or nan, and are read exactly. Each line of a
-    text file is a row. Array input (.npy) is float16, float32, float64 or integers of any shape, never unpickled.
+    text file is a row. Array input (.npy) is float16, float32, float64 or integers of any shape, never unpickled. Of a
+    model (see `unpack`) one tensor is read, of a quantized one its values.
     """
     if bool(values) == (source is not None):
         raise Error("give either values or -i FILE" if values else "nothing to quantize: give values, or -i FILE")
     kind, along = kind_of(fmt, profile, choices), _typed(axis)
-    is_array = source is not None and is_npy(source)
+    of_model = source is not None and (tensor is not None or is_model(source))
+    is_array = source is not None and (of_model or is_npy(source))
     kind.check(output, form, is_array, along)
-    if is_array:
+    if of_model:
+        result: QuantizeResult | None = _from_model(str(source), tensor, kind, along)
+    elif is_array:
         result = _from_npy(str(source), kind, along, output, form)
     else:
         rows = [[unmark(v) for v in values]] if values else read_rows(str(source))
@@ -79,7 +86,16 @@ def _from_npy(source: str, kind: Kind, axis: int | None, output: str | None, for
     mapped = read_npy(source)
     if output is not None and stream(NpyStream(source, mapped, kind, axis), output, form):
         return None
-    array, tally = np.asarray(mapped), ArraySummary(kind.fmt)
+    return _from_array(source, np.asarray(mapped), kind, axis)
+
+
+def _from_model(source: str, tensor: str | None, kind: Kind, axis: int | None) -> QuantizeResult:
+    x = one_tensor(source, tensor, "quantize")
+    return _from_array(f"{source}: {x.name}", x.values(), kind, axis)
+
+
+def _from_array(source: str, array: NDArray[Any], kind: Kind, axis: int | None) -> QuantizeResult:
+    tally = ArraySummary(kind.fmt)
     with errors_of(source):
         arrays = kind.array(array, _words(kind.choices, array), axis)
     tally.add(array, arrays.values, arrays.blocks)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from softfloat_ref.app.model_input import model_options
 from softfloat_ref.app.options import ANY, SCHEDULERS, Choices, NameType, policy_options, profile_option
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
@@ -29,11 +30,11 @@ _BINS: Final = 192  # of blocks in a picture
     "--fmt",
     "formats",
     multiple=True,
-    required=True,
     type=ANY,
     metavar="FORMAT",
     help="A format to measure; several times.",
 )
+@click.option("--against", metavar="MODEL", help="Compare with this model, in place of formats.")
 @click.option("--include", multiple=True, metavar="PATTERN", help="Only these tensors, such as layers.0.*.weight.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these tensors.")
 @click.option("--axis", type=click.INT, help="Axis of blocks [the last]; qint: of channels [one scale].")
@@ -42,6 +43,7 @@ _BINS: Final = 192  # of blocks in a picture
 )
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the first N rows; files have all.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=f"{', '.join(OUTPUTS)}; several times.")
+@model_options
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster; its workers open the same files.")
 @profile_option
@@ -50,6 +52,7 @@ def command(
     choices: Choices,
     models: tuple[str, ...],
     formats: tuple[str, ...],
+    against: str | None,
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     axis: int | None,
@@ -59,23 +62,40 @@ def command(
     jobs: int | None,
     scheduler: str | None,
     profile: str | None,
+    layouts: tuple[str, ...],
+    stored: tuple[str, ...],
 ) -> None:
     """Measure the error of formats on every tensor of a model: signal to quantization noise, largest errors, counts.
+    Or, with --against, compare a model with another one: its original, or that of another producer.
 
-    A model is one or several files: .safetensors, .npz, .npy, .onnx, or a PyTorch state dict (.pt, .pth, .bin, .ckpt).
-    Nothing is unpickled. Tensors are read in slabs, so that they may be larger than memory.
+    A model is one or several files, a folder, or an index of shards: .safetensors, .gguf, .npz, .npy, .onnx, or PyTorch
+    (.pt, .pth, .bin, .ckpt). Quantized weights are read with their scales. Nothing is unpickled. Tensors are read in
+    slabs, so that they may be larger than memory.
     """
-    from softfloat_ref.app import report_rows
+    from softfloat_ref.app import report_against, report_rows
     from softfloat_ref.base.files import check_place
 
     for paths in (models, outputs):
         if twice := [x for i, x in enumerate(paths) if x in paths[:i]]:
             raise Error(f"{twice[0]} is given twice")
-    _check(sort, outputs, choices)
+    if bool(formats) == (against is not None):
+        raise Error("give --fmt FORMAT, several times, or --against MODEL" + "; not both" * bool(formats))
+    if against is None:
+        _check(sort, outputs, choices)
+    else:
+        report_against.check(sort, outputs)
+        _refuse_options_of_formats(axis, profile, jobs, scheduler)
     for path in outputs:
         check_place(path)
+    if against is not None:
+        from softfloat_ref.nn.model_files import model_tensors
+
+        mine = _selected(models, include, exclude, layouts, stored)
+        for line in report_against.compare(mine, model_tensors([against], layouts), sort, top, outputs):
+            print(line)
+        return
     measures = _measures(formats, choices, axis, profile)
-    measured_tensors, skipped = _chosen(models, include, exclude)
+    measured_tensors, skipped = _chosen(models, include, exclude, layouts, stored)
     rows = _rows(measured_tensors, measures, outputs, jobs, scheduler)
     names = [m.fmt.name for m in measures]
     report = report_rows.ModelReport([Path(x).name for x in models], names, rows, skipped)
@@ -83,6 +103,13 @@ def command(
     _write(report, outputs)
     for line in report_rows.table(report, top):
         print(line)
+
+
+def _refuse_options_of_formats(axis: int | None, profile: str | None, jobs: int | None, scheduler: str | None) -> None:
+    """Raise Error for options that a comparison of two models does not have."""
+    for option, value in (("--axis", axis), ("--profile", profile), ("--jobs", jobs), ("--scheduler", scheduler)):
+        if value is not None:
+            raise Error(f"{option} is for --fmt; --against has no such option")
 
 
 def _check(sort: str, outputs: Sequence[str], choices: Choices) -> None:
@@ -121,19 +148,14 @@ def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profil
 
 
 def _chosen(
-    models: Sequence[str], include: Sequence[str], exclude: Sequence[str]
+    models: Sequence[str],
+    include: Sequence[str],
+    exclude: Sequence[str],
+    layouts: Sequence[str],
+    stored: Sequence[str],
 ) -> tuple[list[ModelTensor], list[tuple[str, str]]]:
     """The tensors to be measured, and the names of the others with the reason. Raises Error if there are none."""
-    from softfloat_ref.nn.model_files import tensors
-
-    all_tensors = list(_named([(x, tensors(x)) for x in models]))
-    for pattern in (*include, *exclude):
-        if not any(matches(t.name, pattern) for t in all_tensors):
-            raise unknown("tensor", pattern, [t.name for t in all_tensors])
-    selected = [t for t in all_tensors if not include or any(matches(t.name, p) for p in include)]
-    selected = [t for t in selected if not any(matches(t.name, p) for p in exclude)]
-    if not selected:
-        raise Error(f"--exclude {' '.join(exclude)} leaves no tensor")
+    selected = _selected(models, include, exclude, layouts, stored)
     skipped = [(t.name, t.skipped) for t in selected if t.skipped]
     if len(skipped) == len(selected):
         name, why = skipped[0]
@@ -141,13 +163,25 @@ def _chosen(
     return [t for t in selected if not t.skipped], skipped
 
 
-def _named(files: Sequence[tuple[str, list[ModelTensor]]]) -> Iterator[ModelTensor]:
-    """All tensors; where two files have one of the same name, every name begins with its file."""
-    from dataclasses import replace
+def _selected(
+    models: Sequence[str],
+    include: Sequence[str],
+    exclude: Sequence[str],
+    layouts: Sequence[str],
+    stored: Sequence[str],
+) -> list[ModelTensor]:
+    """The tensors of the models that the patterns select. Raises Error if there are none."""
+    from softfloat_ref.nn.model_files import model_tensors
 
-    names = [t.name for _, tensors in files for t in tensors]
-    for file, tensors in files:
-        yield from tensors if len(set(names)) == len(names) else (replace(t, name=f"{file}:{t.name}") for t in tensors)
+    all_tensors = model_tensors(models, layouts, stored)
+    for pattern in (*include, *exclude):
+        if not any(matches(t.name, pattern) for t in all_tensors):
+            raise unknown("tensor", pattern, [t.name for t in all_tensors])
+    selected = [t for t in all_tensors if not include or any(matches(t.name, p) for p in include)]
+    selected = [t for t in selected if not any(matches(t.name, p) for p in exclude)]
+    if not selected:
+        raise Error(f"--exclude {' '.join(exclude)} leaves no tensor")
+    return selected
 
 
 def _rows(

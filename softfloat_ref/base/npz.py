@@ -93,7 +93,8 @@ def header(member: IO[bytes], name: str) -> Header:
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy warns about odd headers; wrong ones are rejected anyway
-        shape, by_columns, dtype = read(io.BytesIO(length + member.read(size)), max_header_size=limits.ARRAY_HEADER)
+        text = member.read(size).replace(b"'<f1'", b"'|V1'")  # ml_dtypes' E5M2, a type that numpy does not know
+        shape, by_columns, dtype = read(io.BytesIO(length + text), max_header_size=limits.ARRAY_HEADER)
     if len(shape) > _MAX_DIMENSIONS or any(type(n) is not int or not 0 <= n < 1 << 62 for n in shape):
         raise Error(f"{where}shape {str(shape)[:60]}")
     return shape, by_columns, dtype

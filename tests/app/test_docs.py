@@ -28,7 +28,9 @@ from pages import blocks
 
 import softfloat_ref
 from softfloat_ref.app.main import COMMANDS, cli
+from softfloat_ref.base.tables import from_table
 from softfloat_ref.golden.suites import read_suite
+from softfloat_ref.nn.model_files.layouts import Layout
 from softfloat_ref.oracle import requantization
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, define_accumulator
 from softfloat_ref.oracle.accumulate.model import summary
@@ -158,7 +160,10 @@ def test_toml(page: Path) -> None:
             "waive",
             "approximations",
             "requantize_rules",
+            "layouts",
         }
+        for name, table in tables.get("layouts", {}).items():
+            assert from_table(Layout, {**table, "name": name}, name)
         for name, table in tables.get("formats", {}).items():
             assert define_format(table, name)
         for name, table in tables.get("approximations", {}).items():

@@ -190,7 +190,7 @@ def test_a_tensor_that_a_format_refuses(tmp_path: Path) -> None:
         ("none.npz --fmt fp16", "none.npz: No such file"),
         ("bad.npz --fmt fp16", "bad.npz: not a readable .npz"),
         ("ints.npz --fmt fp16", "nothing to measure: 1 tensors, such as n (int64 is not a float type)"),
-        ("m.npz", "Missing option '--fmt'"),
+        ("m.npz", "give --fmt FORMAT, several times, or --against MODEL"),
         ("m.npz --fmt fp9", "unknown format 'fp9'"),
         ("m.npz --fmt fp16 --axis 0", "--axis is for block formats"),
         ("m.npz --fmt fp16 --profile nvidia", "--profile is for block formats"),

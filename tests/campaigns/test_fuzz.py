@@ -22,7 +22,13 @@ pytestmark = pytest.mark.usefixtures("nothing_kept")  # the inputs may open no f
 COUNT = int(os.environ.get("FUZZ_COUNT", "100"))
 OUTSIDE = "../outside.toml:a"
 PLAIN = "exponent_bits = 4\nmantissa_bits = 3\nbias = 7\n"
-EXTRA = {"safetensors", "model_safetensors", "model_onnx"}  # readers of an extra's files
+EXTRA = {
+    "safetensors",
+    "model_safetensors",
+    "model_quantized",
+    "model_onnx",
+    "model_dequantized",
+}  # readers of an extra's files
 
 
 @pytest.fixture(scope="module")

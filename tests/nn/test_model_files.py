@@ -6,8 +6,10 @@ import json
 import os
 import pickle
 import struct
+import warnings
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,6 +134,50 @@ def test_what_torch_writes(tmp_path: Path) -> None:
             tensors(tmp_path / file)
 
 
+@pytest.mark.extra("torch")
+def test_torchscript(tmp_path: Path) -> None:
+    import torch
+
+    class Inner(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 3)
+            self.register_buffer("steps", torch.arange(3))
+            self.short = torch.nn.Parameter(torch.ones(2, 2, dtype=torch.float16))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.linear(x) + self.short.float().sum()
+
+    model = torch.nn.Sequential(Inner(), torch.nn.ReLU())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # TorchScript is deprecated
+        torch.jit.save(torch.jit.script(model), tmp_path / "m.pt")
+    by_name = {t.name: t for t in tensors(tmp_path / "m.pt")}
+    for name, tensor in model.state_dict().items():
+        assert np.array_equal(by_name[name].codes(0, tensor.numel()).reshape(tensor.shape), codes_of(tensor)), name
+    assert by_name["0.steps"].skipped == "long is not a float type"
+
+
+def codes_of(tensor: Any) -> np.ndarray:
+    array = tensor.detach().numpy()
+    return array.view(f"u{array.itemsize}")
+
+
+@pytest.mark.extra("torch")
+def test_types_of_torch_for_elements_and_scales(tmp_path: Path) -> None:
+    import torch
+
+    data = torch.arange(32, dtype=torch.uint8).reshape(2, 16)
+    state = {"e": data.view(torch.float8_e8m0fnu), "p": data.view(torch.float4_e2m1fn_x2), "u": data, "i": data.int()}
+    torch.save(state, tmp_path / "m.pt")
+    by_name = {t.name: t for t in tensors(tmp_path / "m.pt")}
+    assert by_name["p"].shape == (2, 32)
+    assert by_name["p"].codes(0, 64).tolist() == [x for b in range(32) for x in (b & 15, b >> 4)]
+    assert by_name["e"].codes(0, 32).tolist() == list(range(32))
+    assert by_name["e"].skipped.startswith("float8_e8m0fnu: scales of blocks")
+    assert [by_name[x].skipped for x in "ui"] == ["byte is not a float type", "int is not a float type"]
+
+
 @pytest.mark.extra("onnx")
 def test_onnx(tmp_path: Path) -> None:
     import onnx
@@ -166,7 +212,8 @@ BROKEN = {
     "text.safetensors": (b"hello, world", "damaged safetensors"),
     "huge.safetensors": (header('{"w":{"dtype":"F32","shape":[99],"data_offsets":[0,396]}}'), "damaged safetensors"),
     "text.onnx": (b"hello", "not a readable ONNX"),
-    "a.gguf": (b"", "unknown kind of model 'a.gguf'"),
+    "a.gguf": (b"", "ends in its header"),
+    "a.tflite": (b"", "unknown kind of model .a.tflite."),
     "none.npz": (None, "No such file"),
 }
 

@@ -14,9 +14,15 @@ from softfloat_ref.base import npz
 from softfloat_ref.base.archives import archive, data_offset
 from softfloat_ref.base.errors import Error, errors_of, escaped
 from softfloat_ref.base.files import open_file
-from softfloat_ref.nn.model_files.tensors import ModelTensor, problem_of
+from softfloat_ref.nn.model_files.tensors import UNTYPED, ModelTensor, problem_of
 
-_FORMATS: Final = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}
+_FORMATS: Final = {
+    "float64": "fp64",
+    "float32": "fp32",
+    "float16": "fp16",
+    **{f"{word}{bits}": f"{word[0]}{bits}" for word in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{f"{UNTYPED}{size}": f"u{8 * size}" for size in (1, 2)},
+}
 
 
 def read(path: Path) -> Iterator[ModelTensor]:
@@ -41,7 +47,7 @@ def _single(path: Path) -> ModelTensor:
         offset = stream.tell()
         tensor = _described(path, path.stem, head, offset)
         shape, by_columns, dtype = head
-        if tensor.skipped or not by_columns:
+        if tensor.problem or not tensor.fmt or not by_columns:
             return tensor
         tensor.check()
         values = np.fromfile(stream, dtype, prod(shape))
@@ -56,10 +62,12 @@ def _member(path: Path, members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Mod
         head = npz.header(member, escaped(name))
         begin = member.tell()
     tensor = _described(path, name, head)
-    if tensor.skipped:
+    if tensor.problem or not tensor.fmt:
         return tensor
     if head[1] or entry.compress_type != zipfile.ZIP_STORED:
-        return _described(path, name, head, data=npz.read_array(members, entry, fortran=True, kinds=npz.NUMBERS))
+        return _described(
+            path, name, head, data=npz.read_array(members, entry, fortran=True, kinds=npz.NUMBERS + UNTYPED)
+        )
     if tensor.size * tensor.itemsize != entry.file_size - begin:
         raise Error(f"{escaped(name)}: {entry.file_size - begin} bytes of data do not fit shape {tensor.shape}")
     return _described(path, name, head, data_offset(members, entry) + begin)
@@ -69,6 +77,8 @@ def _described(path: Path, name: str, head: npz.Header, offset: int = 0, data: A
     shape, _, dtype = head
     order = ">" if dtype.byteorder == ">" else "<"
     problem = problem_of(shape) or ("Python objects, which are never unpickled" if dtype.hasobject else "")
-    kind = str(dtype.newbyteorder("="))[:60]
+    kind = str(dtype.newbyteorder("=")).lstrip("|")[:60]
+    if data is not None and dtype.kind == UNTYPED:
+        data = data.view(f"u{dtype.itemsize}")
     place = (str(path), offset) if data is None else ("", 0)
     return ModelTensor(name, tuple(shape), kind, _FORMATS.get(kind, ""), *place, order, data, problem)

@@ -29,12 +29,13 @@ class PickledName:
     name: str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class PickledCall:
-    """A call that the pickle asks for, or an object of another kind; nothing is called."""
+    """A call that the pickle asks for, or an object of another kind; nothing is called. state: what it is given."""
 
     name: str
     arguments: Any
+    state: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,9 @@ def _call_with_keywords(reader: Any) -> None:
 
 def _build(reader: Any) -> None:
     """The state of an object; that of a table is only its metadata."""
-    reader.stack.pop()
+    state = reader.stack.pop()
+    if isinstance(reader.stack[-1], PickledCall):
+        reader.stack[-1].state = state
 
 
 def _bytearray(reader: Any) -> None:

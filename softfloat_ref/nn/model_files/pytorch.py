@@ -1,4 +1,4 @@
-"""Tensors of a PyTorch state dict, or of a checkpoint that holds some, without PyTorch.
+"""Tensors of a PyTorch state dict, of a checkpoint that holds some, or of a TorchScript archive, without PyTorch.
 
 The file is a zip archive: a pickle that describes the tensors, and their values. The pickle is not unpickled: see
 `pickles`.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +21,8 @@ from softfloat_ref.base.errors import Error, errors_of, escaped
 from softfloat_ref.nn.model_files.pickles import Persistent, PickledCall, PickledName, key_text, load_pickle
 from softfloat_ref.nn.model_files.tensors import ModelTensor, problem_of
 
+_FP4_PAIRS: Final = "float4_e2m1fn_x2"
+_INTEGERS: Final = {"Char": "i8", "Byte": "u8", "Short": "i16", "Int": "i32", "Long": "i64"}
 _FORMATS: Final = {
     "DoubleStorage": "fp64",
     "FloatStorage": "fp32",
@@ -34,8 +36,13 @@ _FORMATS: Final = {
     "float8_e4m3fnuz": "fp8_e4m3fnuz",
     "float8_e5m2": "fp8_e5m2",
     "float8_e5m2fnuz": "fp8_e5m2fnuz",
+    "float8_e8m0fnu": "e8m0",
+    _FP4_PAIRS: "fp4_e2m1",
+    **{f"{word}Storage": fmt for word, fmt in _INTEGERS.items()},
+    **{f"{word}{bits}": f"{word[0]}{bits}" for word in ("int", "uint") for bits in (8, 16, 32, 64)},
 }
 _TENSORS: Final = ("torch._utils _rebuild_tensor_v2", "torch._utils _rebuild_tensor_v3")
+_SCRIPTED: Final = "__torch__"  # of classes of TorchScript, whose state is a table
 _PARAMETERS: Final = ("torch._utils _rebuild_parameter", "torch._utils _rebuild_parameter_with_state")
 _SIZES: Final = {  # bytes of a value
     **dict.fromkeys(("DoubleStorage", "LongStorage", "ComplexFloatStorage"), 8),
@@ -75,6 +82,8 @@ class _Walk:
             x = x.arguments[0]
         if isinstance(x, PickledCall) and x.name in _TENSORS:
             yield name or "tensor", x
+        elif isinstance(x, PickledCall) and x.name.startswith(_SCRIPTED) and isinstance(x.state, dict):
+            yield from self.named(x.state, name, depth)
         elif isinstance(x, (dict, list, tuple)) and x:
             if depth == limits.TABLES:
                 raise Error(f"tables nested more than {limits.TABLES} deep")
@@ -138,12 +147,14 @@ class _File:
         fmt = _FORMATS.get(word, "")
         kind = escaped(word.removesuffix("Storage").lower()[:40]) or "?"
         described = ModelTensor(name, tuple(shape) if not problem_of(shape) else (), kind, fmt, problem=problem)
-        if described.skipped:
+        if described.problem or not fmt or not described.size:
             return described
         if first < 0 or (last + 1) * described.itemsize > entry.file_size or entry.compress_type != zipfile.ZIP_STORED:
             raise Error(f"the values of {_quoted(name)} are not in the file")
         start = data_offset(self.archive, entry) + first * described.itemsize
         place = ModelTensor(name, described.shape, described.type, fmt, str(self.path), start, self.order)
+        if word == _FP4_PAIRS:
+            return _pairs(place, _is_contiguous(shape, strides))
         return place if _is_contiguous(shape, strides) else self._copied(place, last + 1 - first, strides)
 
     def _storage(self, name: str, storage: Any) -> tuple[str, zipfile.ZipInfo]:
@@ -165,12 +176,18 @@ class _File:
         self.copied += 2 * size * flat.itemsize
         if self.copied > max(limits.UNPACKED, limits.EXPANSION * self.path.stat().st_size):
             raise Error(f"tensors that share values, of {self.copied} bytes; save contiguous ones")
-        values = flat.read(0, size)
+        values = flat.codes(0, size)
         view = np.lib.stride_tricks.as_strided(
             values, place.shape, [s * values.itemsize for s in strides], writeable=False
         )
-        fmt = {"float64": "fp64", "float32": "fp32", "float16": "fp16"}[values.dtype.name]
-        return ModelTensor(place.name, place.shape, place.type, fmt, data=np.ascontiguousarray(view))
+        return ModelTensor(place.name, place.shape, place.type, place.fmt, data=np.ascontiguousarray(view))
+
+
+def _pairs(place: ModelTensor, contiguous: bool) -> ModelTensor:
+    """A tensor of bytes that have two codes each."""
+    if not contiguous or not place.shape:
+        return replace(place, fmt="", problem="a view of pairs of codes; save a contiguous tensor")
+    return replace(place, shape=(*place.shape[:-1], 2 * place.shape[-1]), packing="low-first")
 
 
 def _word(x: Any) -> str:

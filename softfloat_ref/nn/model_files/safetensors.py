@@ -12,7 +12,7 @@ from softfloat_ref.base.files import open_file
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.nn.model_files.tensors import ModelTensor, require_package
 
-_FORMATS: Final = {
+FORMATS: Final = {
     "F64": "fp64",
     "F32": "fp32",
     "F16": "fp16",
@@ -21,8 +21,13 @@ _FORMATS: Final = {
     "F8_E5M2": "fp8_e5m2",
     "F8_E4M3FNUZ": "fp8_e4m3fnuz",
     "F8_E5M2FNUZ": "fp8_e5m2fnuz",
+    "F8_E8M0": "e8m0",
+    "F6_E3M2": "fp6_e3m2",
+    "F6_E2M3": "fp6_e2m3",
+    "F4": "fp4_e2m1",
+    **{f"{kind}{bits}": f"{kind.lower()}{bits}" for kind in "IU" for bits in (8, 16, 32, 64)},
 }
-_PACKED: Final = ("F4", "F6_E2M3", "F6_E3M2")
+_PACKED: Final = {"F4": "low-first", "F6_E2M3": "dense", "F6_E3M2": "dense"}
 
 
 def read_header(path: Path) -> tuple[int, dict[str, Any]]:
@@ -52,6 +57,5 @@ def read(path: Path) -> Iterator[ModelTensor]:
     header.pop("__metadata__", None)
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         kind, shape = entry["dtype"], tuple(entry["shape"])
-        problem = f"{kind}: packed codes" if kind in _PACKED else "E8M0: scales of blocks" if kind == "F8_E8M0" else ""
-        start = 8 + size + entry["data_offsets"][0]
-        yield ModelTensor(name, shape, kind, _FORMATS.get(kind, ""), str(path), start, problem=problem)
+        start, packed = 8 + size + entry["data_offsets"][0], _PACKED.get(kind, "")
+        yield ModelTensor(name, shape, kind, FORMATS.get(kind, ""), str(path), start, packing=packed)

@@ -24,6 +24,7 @@ from softfloat_ref.base import disk_cache
 from softfloat_ref.base.disk_cache import stamp
 from softfloat_ref.base.errors import HIDDEN, Error
 from softfloat_ref.nn.model_files import tensors
+from softfloat_ref.nn.model_files.layouts import layout_table
 from softfloat_ref.proof import certificate, prove
 from softfloat_ref.proof.engine import Tactics
 from softfloat_ref.proof.outcome import macro_lines
@@ -122,6 +123,82 @@ def _onnx() -> bytes:
     return data
 
 
+def _tensors_of(members: dict[str, tuple[str, list[int], int]]) -> bytes:
+    """A safetensors file: type, shape, bytes of each tensor."""
+    table, end = {}, 0
+    for name, (kind, shape, size) in members.items():
+        table[name] = {"dtype": kind, "shape": shape, "data_offsets": [end, end + size]}
+        end += size
+    head = json.dumps(table).encode()
+    return struct.pack("<Q", len(head)) + head + bytes(range(1, 120)) * (end // 100 + 1)
+
+
+def _quantized() -> list[bytes]:
+    """Weights of several layouts."""
+    files = (
+        {
+            "a.weight": ("U8", [2, 16], 32),
+            "a.weight_scale": ("F8_E4M3", [2, 2], 4),
+            "a.weight_scale_2": ("F32", [], 4),
+        },
+        {
+            "b.weight_packed": ("I32", [2, 4], 32),
+            "b.weight_scale": ("BF16", [2, 1], 4),
+            "b.weight_shape": ("I64", [2], 16),
+        },
+        {"c_blocks": ("U8", [2, 3, 1, 16], 96), "c_scales": ("U8", [2, 3, 1], 6), "c_bias": ("BF16", [3], 6)},
+        {"d.weight": ("F8_E4M3", [4, 6], 24), "d.weight_scale_inv": ("F32", [1, 1], 4), "d": ("F4", [2, 4], 4)},
+    )
+    whole = [_tensors_of(x) for x in files]
+    size = [8 + int.from_bytes(x[:8], "little") for x in whole]
+    ends = [max(t["data_offsets"][1] for t in json.loads(x[8:n]).values()) for x, n in zip(whole, size, strict=True)]
+    return [x[: n + end] for x, n, end in zip(whole, size, ends, strict=True)]
+
+
+def _gguf() -> bytes:
+    def text(x: str) -> bytes:
+        return struct.pack("<Q", len(x)) + x.encode()
+
+    entries = text("general.alignment") + struct.pack("<II", 4, 32)
+    entries += text("tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("bb")
+    infos = text("w") + struct.pack("<IQQIQ", 2, 32, 2, 39, 0) + text("f") + struct.pack("<IQIQ", 1, 4, 0, 64)
+    head = b"GGUF" + struct.pack("<IQQ", 3, 2, 2) + entries + infos
+    return head + bytes(-len(head) % 32) + bytes(range(34)) + bytes(30) + bytes(16)
+
+
+def _dequantized() -> bytes:
+    from onnx import TensorProto, helper
+
+    parts = [
+        TensorProto(name="q", data_type=TensorProto.FLOAT4E2M1, dims=(2, 32), raw_data=bytes(32)),
+        TensorProto(name="s", data_type=TensorProto.FLOAT8E4M3FN, dims=(2, 2), raw_data=bytes((56, 57, 58, 59))),
+        helper.make_tensor("t", TensorProto.FLOAT, [], [0.5]),
+    ]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["s", "t"], ["d"]),
+        helper.make_node("DequantizeLinear", ["q", "d"], ["y"], axis=1, block_size=16),
+        helper.make_node("Constant", [], ["k"], value=helper.make_tensor("", TensorProto.FLOAT, [2], [1.0, 2.0])),
+    ]
+    inner = helper.make_graph(nodes, "then", [], [], parts)
+    choice = helper.make_node("If", ["c"], ["z"], then_branch=inner, else_branch=helper.make_graph([], "else", [], []))
+    data: bytes = helper.make_model(helper.make_graph([choice], "g", [], [], parts)).SerializeToString()
+    return data
+
+
+LAYOUTS: Final = b"""[layouts.mine]
+codes = { name = "kernel", formats = ["u8"] }
+scales = { name = "*_scale", formats = ["fp8_e4m3"] }
+elements = "fp4_e2m1"
+packing = "low-first"
+block = [1, 16]
+[layouts.other]
+like = "fp8"
+zero_point = 3
+[companions]
+names = ["x"]
+"""
+
+
 def _certificate(path: str, folder: Path) -> None:
     """Neither the files that it names are read, nor a solver asked."""
     asked = (certificate, "answer_text", lambda *_: SimpleNamespace(result="unsat"))
@@ -212,12 +289,36 @@ def readers(folder: Path) -> list[Reader]:
             "file_lists", [LIST], in_file("x.f", _in_list), ("-f", "-F", "x.f", "+define+"), structure=structures.text
         ),
     ]
+    np.savez(folder / "shard.npz", w=ONES)
+    index = {"metadata": {"total_size": 4}, "weight_map": {"w": "shard.npz"}}
+    readers += [
+        Reader("model_gguf", [_gguf()], in_file("m.gguf", _use), ("GGUF", "w", "tokens"), structure=structures.gguf),
+        Reader(
+            "model_index",
+            [json.dumps(index).encode()],
+            in_file("m.index.json", _use),
+            mutator=json_tree,
+            structure=structures.json_text,
+        ),
+        Reader(
+            "layouts",
+            [LAYOUTS],
+            in_file("x.toml", lambda path, _: layout_table([path])),
+            ("codes", "name", "formats", "like", "block"),
+            others=True,
+            structure=structures.toml,
+        ),
+    ]
     if importlib.util.find_spec("safetensors"):
+        readers.append(
+            Reader("model_quantized", _quantized(), in_file("q.safetensors", _use), structure=structures.safetensors)
+        )
         readers.append(
             Reader(
                 "model_safetensors", [_safetensors()], in_file("m.safetensors", _use), structure=structures.safetensors
             )
         )
     if importlib.util.find_spec("onnx"):
+        readers.append(Reader("model_dequantized", [_dequantized()], in_file("d.onnx", _use)))
         readers.append(Reader("model_onnx", [_onnx()], in_file("m.onnx", _use), structure=structures.onnx))
     return readers

@@ -390,6 +390,28 @@ def safetensors(rng: random.Random, example: bytes) -> bytes:
     return len(head).to_bytes(8, "little") + head + rest
 
 
+def gguf(rng: random.Random, example: bytes) -> bytes:
+    """A header whose counts, lengths and types claim something."""
+    count = rng.choice((*SIZES, 1 << 40, (1 << 64) - 1)).to_bytes(8, "little")
+    kind, other = (rng.choice((0, 1, 2, 4, 8, 9, 10, 12, 14, 39, 40, 99)).to_bytes(4, "little") for _ in range(2))
+    name, n = (1).to_bytes(8, "little") + b"x", _count(rng, 3000)
+    entries = _picked(
+        rng,
+        (
+            lambda: name + (8).to_bytes(4, "little") + count,
+            lambda: name + (9).to_bytes(4, "little") + kind + count + bytes(n),
+            lambda: name + ((9).to_bytes(4, "little") + (1).to_bytes(8, "little")) * n,
+            lambda: name + kind + bytes(n),
+            lambda: count + bytes(n),
+        ),
+    )
+    info = name + (2).to_bytes(4, "little") + count + (32).to_bytes(8, "little") + other + count
+    sizes = ((1, 1), (0, 1), (1, 0), (n, 0), (0, n))
+    tensors, metadata = rng.choice(sizes)
+    head = b"GGUF" + (3).to_bytes(4, "little") + tensors.to_bytes(8, "little") + metadata.to_bytes(8, "little")
+    return head + entries * bool(metadata) + info * min(tensors, 9) + bytes(n)
+
+
 def _varint(x: int) -> bytes:
     out = b""
     while x > 127:
