@@ -187,7 +187,7 @@ def _largest(fmt: Format, policy: Policy) -> tuple[int, int]:
 
 
 def _negative(fmt: Format, policy: Policy, positive: int) -> int:
-    """The code for an overflow of a negative value in a format without zero and sign. positive: that of its magnitude."""
+    """The code for a negative value in a format without zero and sign. positive: for an overflow of its magnitude."""
     lacking = policy.lacking_for(fmt)
     if lacking == "nan" and fmt.has_nan:
         return fmt.canonical_nan

@@ -67,9 +67,9 @@ class E8M0Rule:
     """How a format without zero and sign, such as E8M0, takes what it lacks, as words joined by commas:
 
     auto: zero and negative values give NaN under sat-none; else zero gives the smallest code, a negative value its
-    magnitude's. magnitude: the latter under every overflow rule; nan, smallest: zero and negative values give that code.
-    field: below the second code a value is rounded like FP32's subnormals, to that code or the smallest, which counts as
-    zero. even-code: ties go to the even code, not to the even significand.
+    magnitude's. magnitude: the latter under every overflow rule. nan, smallest: that code for zero and negative values.
+    field: below the second code a value is rounded as FP32's exponent field is, and the smallest code counts as zero.
+    even-code: ties go to the even code, not to the even significand.
     """
 
     lacking: Literal["auto", "magnitude", "nan", "smallest"] = "auto"
@@ -139,8 +139,9 @@ class NanRule:
     canonical (the format's own), ones (all mantissa bits set), negative (canonical, sign set), a hexadecimal code,
     FORMAT=CODE for one format, even if operands are NaN; propagate (the first NaN operand, quieted) or
     propagate-signaling (the first signalling one, else the first); addend-first (an fma checks its addend first);
-    first-last (the first operand is checked last); no-payload (a propagated NaN keeps only its sign); overflow-signed (a
-    NaN that stands for an overflow or an Inf has the operand's sign, where the format has such a NaN). For fma(0, Inf, qNaN): fma-generated (the generated NaN, not the
+    first-last (the first operand is checked last); no-payload (a propagated NaN keeps only its sign); overflow-signed
+    (a NaN that stands for an overflow or an Inf has the operand's sign, where the format has such a NaN).
+    For fma(0, Inf, qNaN): fma-generated (the generated NaN, not the
     operand); fma-quiet (without raising invalid).
     """
 
@@ -224,7 +225,8 @@ class Policy:
     sat-finite for the others. sr_bits is the number of random bits for stochastic rounding. flush_rule: whether
     flush_outputs decides after rounding, raising underflow and inexact (x86), or before, raising underflow only (Arm).
     bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting); the
-    name of a format: only conversions from that one. e8m0: how formats without zero and sign take these. Raises Error for a value that is not valid for its field.
+    name of a format: only conversions from that one. e8m0: how formats without zero and sign take these.
+    Raises Error for a value that is not valid for its field.
     """
 
     rounding: Rounding = Rounding.RNE

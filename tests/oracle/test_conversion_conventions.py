@@ -1,4 +1,4 @@
-"""Conversions to E8M0 by the conventions of CUDA, torch, ml_dtypes, ONNX and OpenVINO, and the sign of an overflow's NaN.
+"""Conversions to E8M0 by the conventions of CUDA, torch, ml_dtypes, ONNX and OpenVINO; the sign of an overflow's NaN.
 
 The bytes of ROWS were computed by these: the host code of CUDA 13.5.37's cuda_fp8.hpp, torch 2.13.0, ml_dtypes 0.6.0,
 onnx 1.23.2 (to_float8e8m0), OpenVINO 2026.4.1 (a constant converted to f8e8m0). Each was compared with its policy on
@@ -124,7 +124,7 @@ def test_a_nan_keeps_its_sign_without_payload() -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "magnitude,,nan", "FIELDS", 3, None])
 def test_bad_rules(text: object) -> None:
-    with pytest.raises(ValueError, match="E8M0 rule|word"):
+    with pytest.raises(ValueError, match="E8M0 rule"):
         Policy(e8m0=text)  # type: ignore[arg-type]
 
 
