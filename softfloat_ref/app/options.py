@@ -19,6 +19,7 @@ from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import (
+    E8M0_WORDS,
     POLICIES,
     ROUNDINGS,
     Integers,
@@ -113,6 +114,7 @@ _POLICY_OPTIONS: Final = (
     ("--tininess", NameType("WHEN", Tininess), "Detect tininess before or after rounding."),
     ("--nan", NameType("RULE", ("canonical", "ones", "negative", "propagate")), "NaN result: a rule, or a code."),
     ("--nan-missing", NameType("RULE", NanMissing), f"NaN to a format without NaN: {' '.join(NanMissing)}."),
+    ("--e8m0", NameType("RULE", E8M0_WORDS), f"Zero and negative values to E8M0: {' '.join(E8M0_WORDS)}."),
     ("--integers", NameType("RULE", Integers), f"Conversions to integers out of range: {' '.join(Integers)}."),
     ("--specials", NameType("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
     ("--sr-bits", click.INT, "Number of random bits of a stochastic rounding."),

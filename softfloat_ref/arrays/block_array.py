@@ -137,6 +137,8 @@ class BlockArray(QuantizedArray):
         """The values, in `place` or in a new array."""
         element, scale = self.fmt.element, self.fmt.scale
         bits = FP64.precision - element.precision - scale.precision  # of a factor that leaves products exact
+        if self.profile.divides_in_fp32:
+            return self._decoded_in_fp32()
         if bits < FP32.precision and self.factor.significand.bit_length() > bits:
             return self._decoded_by_oracle(self.spread_scales(), self.factor)
         factor = 1.0 if self.tensor_scale is None else _float32(tensor_scale_bits(self.tensor_scale))
@@ -152,6 +154,19 @@ class BlockArray(QuantizedArray):
             over = np.isinf(values) & np.isfinite(elements) & np.isfinite(scales)
             values.view(np.uint32)[over] -= np.uint32(1)
         return values
+
+    def _decoded_in_fp32(self) -> NDArray[np.float32]:
+        """The values where both scales make one number in FP32, which multiplies the elements."""
+        element, spread = self.fmt.element, self.spread_scales()
+        exactly = element.precision + FP32.precision <= FP64.precision
+        if self.profile.dequantize_overflow == "saturate" or not (exactly and self.fmt.scale.width <= FP32.width):
+            return self._decoded_by_oracle(spread, self.factor)
+        with np.errstate(all="ignore"):
+            single = convert.decode_float64(spread, self.fmt.scale).astype(np.float32)
+            second = np.float32(float(self.factor))
+            factors = single / second if self.profile.arithmetic == "fp32-inverse" else single * second
+            product = convert.decode_float64(self.codes, element) * factors.astype(np.float64)
+        return convert.round_to_fp32(np.where(np.isnan(product), np.nan, product))
 
     def _is_compiled(self) -> bool:
         contiguous = self.codes.flags.c_contiguous and self.codes.dtype == self.scales.dtype == np.uint8

@@ -33,9 +33,11 @@ from softfloat_ref.oracle.blocks.quantize import (
     fp32_quotient,
     quantize_block,
     scale_of,
+    scale_of_steps,
     special_element,
     tensor_scale_of,
 )
+from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import decode, decoder, to_value
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
@@ -43,6 +45,7 @@ from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.sources import RandomSource, is_source
 
 Places = tuple[Codes | None, Codes | None]
+_ZEROS: Final = {"drop-given": 0.0, "set-given": -0.0}
 _INF64: Final = np.int64(FP64.inf_code)
 _SIGN64: Final = np.int64(FP64.magnitude_mask)
 
@@ -224,8 +227,8 @@ class _BlockJob:
     def run(self, blocks: NDArray[np.float64], words: NDArray[Any] | None) -> tuple[Codes, Codes]:
         """Scales (..., blocks) and codes (..., blocks, size)."""
         blocks = self._flush(blocks)
-        if self.profile.negative_zero == "drop-given":
-            blocks = np.where(blocks == 0, 0.0, blocks)
+        if self.profile.negative_zero in _ZEROS:
+            blocks = np.where(blocks == 0, _ZEROS[self.profile.negative_zero], blocks)
         amax = (blocks.view(np.int64) & _SIGN64).max(axis=-1, initial=0)
         special = amax >= _INF64
         scales = self._scales(np.where(special, 0, amax))
@@ -243,7 +246,7 @@ class _BlockJob:
             by_oracle = special & (not divided.marks_blocks(self.profile)) | ~special & odd
         simple = special & ~by_oracle
         scales[simple] = max(self.fmt.scale.canonical_nan, 0)
-        codes[simple] = special_element(self.fmt, self.policy)
+        codes[simple] = special_element(self.fmt, self.policy, self.profile)
         for where in np.argwhere(by_oracle):
             at = tuple(where.tolist())
             part = slice(self.tail if at[-1] == special.shape[-1] - 1 else None)
@@ -268,7 +271,7 @@ class _BlockJob:
         """Whether inexact quotients would have too few bits for the elements."""
         if self._exact_quotients():
             return False
-        if self.profile.arithmetic == "fp32-reciprocal":
+        if self.profile.arithmetic != "exact":
             return self.source.width > FP32.width
         if not divided.is_moderate(self.fmt.element, self.fmt.scale):
             return True
@@ -291,12 +294,25 @@ class _BlockJob:
             with np.errstate(invalid="ignore"):  # 0 * Inf, where 1 / tensor scale is beyond FP32
                 products = blocks * self._reciprocals(scales)[..., np.newaxis]
             return convert.through_fp32(products)
+        if self.profile.divides_in_fp32:
+            return self._divided_in_fp32(blocks, scales)
         divisors = self._decoded(scales)[..., np.newaxis]
         divisors = np.where(np.isfinite(divisors), divisors, 1.0)  # Inf and NaN scales are handled in `run`
         zero = divisors == 0
         divisors = np.where(zero, 1.0, divisors * float(self.factor))
         quotients = blocks / divisors if self._exact_quotients() else odd_quotient(blocks, divisors)
         return np.where(zero, np.copysign(0.0, blocks), quotients)
+
+    def _divided_in_fp32(self, blocks: NDArray[np.float64], scales: Codes) -> NDArray[np.float64]:
+        """FP32 values divided in FP32 by the scales' product or quotient, which is rounded to FP32 before."""
+        single, second = self._decoded(scales).astype(np.float32), np.float32(float(self.factor))
+        with np.errstate(all="ignore"):
+            by = single / second if self.profile.arithmetic == "fp32-inverse" else single * second
+            quotients = blocks.astype(np.float32) / by[..., np.newaxis]
+        quotients = np.where(single[..., np.newaxis] == 0, np.copysign(np.float32(0), blocks), quotients)
+        if self.profile.negative_zero in _ZEROS:
+            quotients = np.where(quotients == 0, np.float32(_ZEROS[self.profile.negative_zero]), quotients)
+        return quotients.astype(np.float64)
 
     def _decoded(self, scales: Codes) -> NDArray[np.float64]:
         return convert.decode_float64(scales, self.fmt.scale)
@@ -311,12 +327,25 @@ class _BlockJob:
 
     def _scales(self, amax: NDArray[np.int64]) -> Codes:
         """The codes of the scales for largest magnitudes, which are given as float64 bits."""
-        if self.fmt.scale.width <= 8 and amax.size >= 256:
+        if self.profile.divides_in_fp32 and self.profile.scale_rule == "rne" and self.source.width <= FP32.width:
+            return self._scales_in_fp32(amax)
+        if self.fmt.scale.width <= 8 and amax.size >= 256 and self.profile.scale_low != "eighth":
             starts, codes = _thresholds(self.fmt, self.profile, self.tensor_scale)
             return codes[np.searchsorted(starts, amax, "right")]
         patterns, inverse = np.unique(amax, return_inverse=True)
         distinct = [_scale(int(p), self.fmt, self.profile, self.factor) for p in patterns]
         return np.array(distinct, convert.code_dtype(self.fmt.scale))[inverse].reshape(amax.shape)
+
+    def _scales_in_fp32(self, amax: NDArray[np.int64]) -> Codes:
+        """The same where FP32 steps find the number that is rounded to a scale."""
+        top, second = np.float32(float(largest(self.fmt.element))), np.float32(float(self.factor))
+        with np.errstate(all="ignore"):
+            single = amax.view(np.float64).astype(np.float32)
+            inverse = self.profile.arithmetic == "fp32-inverse"
+            wanted = single / top * second if inverse else single / (top * second)
+        distinct, back = np.unique(wanted, return_inverse=True)
+        codes = [scale_of_steps(to_value(x, 0), self.fmt.scale, self.profile) for x in distinct.tolist()]
+        return np.array(codes, convert.code_dtype(self.fmt.scale))[back].reshape(amax.shape)
 
 
 def _scale(bits: int, fmt: BlockFormat, profile: Profile, factor: Value) -> int:

@@ -76,7 +76,8 @@ class BlockSetting:
         value = float(np.uint32(amax).view(np.float32))
         if self.policy.flush_inputs and value < _MIN_NORMAL:
             value = 0.0
-        if value >= self._reach * _MIN_NORMAL > 0.0:  # FP32 by a divisor of few bits: float64 is on the quotient's side
+        quick = self.profile.arithmetic != "fp32-inverse" and value >= self._reach * _MIN_NORMAL > 0.0
+        if quick:  # FP32 by a divisor of few bits: float64 is on the quotient's side
             return int(np.float32(value / self._reach).view(np.uint32))
         return tensor_scale_of(to_value(value, 0) if value else None, self.fmt, self.profile)
 

@@ -48,6 +48,11 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "arm": "converts to integers like Arm",
         "ptx": "converts to integers like PTX",
     },
+    "e8m0": {
+        "magnitude": "takes negative values by magnitude, and zero as the smallest code",
+        "nan": "gives NaN for zero and negative values",
+        "smallest": "gives the smallest code for zero and negative values",
+    },
     "specials": {"ieee": "has IEEE 754's special cases", "p3109": "has P3109's special cases"},
     "bare_widening": {"on": "widens only by appending zeros"},
     "nan": {"": "gives NaNs by the rule {v}"},
@@ -58,7 +63,7 @@ _PROPAGATE: Final[dict[Literal["no", "first", "signaling"], str]] = {
     "first": "propagate",
     "signaling": "propagate-signaling",
 }
-_SWITCHES: Final = ("addend_first", "first_last", "fma_generated", "fma_quiet")
+_SWITCHES: Final = ("addend_first", "first_last", "fma_generated", "fma_quiet", "no_payload", "overflow_signed")
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ class PolicySpace(ChoiceSpace[Policy]):
 
     kind: ClassVar[str] = "policy"
     catalogue: ClassVar[Mapping[str, Policy]] = POLICIES
-    fields: ClassVar[Sequence[str]] = tuple(Policy().to_dict())
+    fields: ClassVar[Sequence[str]] = (*Policy().to_dict(), "e8m0")
     words: ClassVar[Mapping[str, Mapping[str, str]]] = _WORDS
     names_first: bool = False
 

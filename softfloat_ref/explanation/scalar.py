@@ -282,6 +282,7 @@ _ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
     ("nan", ("canonical", "ones", "negative", "propagate", "propagate-signaling", "propagate,fma-generated",
              "propagate,fma-quiet")),
     ("nan_missing", (NanMissing.MAX, NanMissing.ZERO)),
+    ("e8m0", ("auto", "magnitude", "nan", "smallest")),
     ("integers", tuple(Integers)),
     ("specials", (Specials.IEEE, Specials.P3109)),
 )  # fmt: skip

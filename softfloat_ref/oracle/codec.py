@@ -125,22 +125,22 @@ def target(fmt: Format, policy: Policy) -> Target:
     """The Target of `round_pack` for a format under a policy."""
     beyond = _beyond(fmt, policy)
     largest = _largest(fmt, policy)
-    drop_sign = not fmt.zero and policy.overflow_for(fmt) != Overflow.SAT_NONE
+    field = int(not fmt.zero and policy.e8m0_rule.field)  # the lowest binade is like FP32's subnormals
     return Target(
         mode=int(policy.rounding),
         random_count=policy.random_count,
         mantissa_bits=fmt.mantissa_bits,
-        emin=fmt.emin,
+        emin=fmt.emin + field,
         emax=max(fmt.emax, fmt.emin),  # up to emin, the code decides whether a value fits
-        code_offset=fmt.code_offset,
-        code_parity=int(fmt.p3109),
+        code_offset=fmt.code_offset - (field << fmt.mantissa_bits),
+        code_parity=int(fmt.p3109 or (not fmt.zero and policy.e8m0_rule.even_code)),
         gap=int(fmt.gap),
         least=0 if fmt.twos_complement else _least_normal(fmt),
         min_code=fmt.min_code,
         zero=int(fmt.zero),
         max_code=fmt.max_code,
         max_negative_code=fmt.max_negative_code if fmt.zero else -2,  # without a zero, no negative value fits
-        drop_sign=int(drop_sign),
+        drop_sign=int(not fmt.zero and policy.lacking_for(fmt) == "magnitude"),
         negate_from=1 << fmt.width if fmt.twos_complement and fmt.signed else 0,
         sign_bit=fmt.sign_bit,
         negative_zero=int(fmt.negative_zero and policy.specials != Specials.P3109),  # which has one zero
@@ -177,11 +177,21 @@ def _largest(fmt: Format, policy: Policy) -> tuple[int, int]:
     """Complete codes of the largest finite value of each sign; for integers, of the overflow result."""
     if fmt.is_integer:
         return _integer_overflow(fmt, policy)
-    if not fmt.zero and policy.overflow_for(fmt) == Overflow.SAT_NONE:
-        return fmt.canonical_nan, fmt.canonical_nan
+    if not fmt.zero:
+        beyond = fmt.has_nan and policy.overflow_for(fmt) == Overflow.SAT_NONE
+        top = fmt.canonical_nan if beyond else fmt.max_code
+        return top, _negative(fmt, policy, top)
     if fmt.twos_complement:
         return fmt.max_code, (1 << fmt.width) - fmt.max_negative_code
     return fmt.max_code, fmt.max_code | fmt.sign_bit if fmt.signed else 0
+
+
+def _negative(fmt: Format, policy: Policy, positive: int) -> int:
+    """The code for a negative value in a format without zero and sign. positive: for an overflow of its magnitude."""
+    lacking = policy.lacking_for(fmt)
+    if lacking == "nan" and fmt.has_nan:
+        return fmt.canonical_nan
+    return positive if lacking == "magnitude" else fmt.min_code
 
 
 def _beyond(fmt: Format, policy: Policy) -> tuple[int, int]:
@@ -194,11 +204,12 @@ def _unsaturated(fmt: Format, policy: Policy) -> tuple[int, int]:
     largest = _largest(fmt, policy)
     if not fmt.signed and not fmt.twos_complement:  # negative values cannot be represented: NaN (P3109 4.7.5)
         nan = policy.nan_rule.code(fmt) if fmt.has_nan else 0
-        return {"inf": fmt.inf_code, "nan": nan}.get(fmt.overflow, largest[0]), nan
+        plus = {"inf": fmt.inf_code, "nan": nan}.get(fmt.overflow, largest[0])
+        return plus, nan if fmt.zero else _negative(fmt, policy, plus)
     if fmt.overflow == "inf":
         return fmt.inf_code, fmt.inf_code | fmt.sign_bit
     if fmt.overflow == "nan":
-        return (policy.nan_rule.code(fmt),) * 2
+        return policy.nan_rule.of_overflow(fmt)
     return largest
 
 
@@ -317,7 +328,7 @@ def encoder(fmt: Format, policy: Policy) -> Encoder:
 def _encode_zero(fmt: Format, policy: Policy, t: Target) -> tuple[tuple[int, int], tuple[int, int]]:
     if fmt.zero:
         return (0, 0), (with_sign(1, 0, t), 0)
-    lowest = t.beyond_positive if policy.overflow_for(fmt) == Overflow.SAT_NONE else fmt.min_code
+    lowest = fmt.canonical_nan if fmt.has_nan and policy.lacking_for(fmt) == "nan" else fmt.min_code
     return ((lowest, UNDERFLOW | INEXACT),) * 2
 
 
@@ -326,8 +337,6 @@ def _encode_infinities(fmt: Format, policy: Policy) -> tuple[tuple[int, int], tu
     plus, minus = _largest(fmt, policy) if saturate else _unsaturated(fmt, policy)
     if policy.overflow_for(fmt) == Overflow.SAT_PROPAGATE and not fmt.signed and fmt.overflow != "nan":
         minus = _largest(fmt, policy)[1]  # P3109 4.7.5: there is no -Inf to propagate
-    if not fmt.zero and saturate:  # the sign is dropped
-        minus = plus
     flags = INVALID if fmt.is_integer else 0
     return (plus, flags), (minus, flags)
 
@@ -343,6 +352,8 @@ def encode_nan(x: Value, fmt: Format, policy: Policy) -> tuple[int, int]:
     if fmt.nan == "negative-zero":
         return fmt.canonical_nan, flags
     sign = fmt.sign_bit if x.sign else 0
+    if rule.no_payload:
+        return rule.code(fmt) | sign, flags
     if fmt.nan == "top":
         return fmt.magnitude_mask | sign, flags
     room = fmt.mantissa_bits - 1

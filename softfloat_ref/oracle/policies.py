@@ -62,6 +62,38 @@ class Integers(StrEnum):
     PTX = "ptx"
 
 
+@dataclass(frozen=True)
+class E8M0Rule:
+    """How a format without zero and sign, such as E8M0, takes what it lacks, as words joined by commas:
+
+    auto: zero and negative values give NaN under sat-none; else zero gives the smallest code, a negative value its
+    magnitude's. magnitude: the latter under every overflow rule. nan, smallest: that code for zero and negative values.
+    field: below the second code a value is rounded as FP32's exponent field is, and the smallest code counts as zero.
+    even-code: ties go to the even code, not to the even significand.
+    """
+
+    lacking: Literal["auto", "magnitude", "nan", "smallest"] = "auto"
+    field: bool = False
+    even_code: bool = False
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def parse(text: str) -> E8M0Rule:
+        rule = E8M0Rule()
+        for word in (word.strip() for word in text.lower().split(",")):
+            match word:
+                case "auto" | "magnitude" | "nan" | "smallest":
+                    rule = dataclasses.replace(rule, lacking=word)  # type: ignore[arg-type]
+                case "field" | "even-code":
+                    rule = dataclasses.replace(rule, **{word.replace("-", "_"): True})
+                case _:
+                    raise unknown("word of an E8M0 rule", word, E8M0_WORDS)
+        return rule
+
+
+E8M0_WORDS: Final = ("auto", "magnitude", "nan", "smallest", "field", "even-code")
+
+
 class Specials(StrEnum):
     """The special cases of operations. auto: P3109's where the result is a P3109 format, else IEEE 754's."""
 
@@ -107,7 +139,9 @@ class NanRule:
     canonical (the format's own), ones (all mantissa bits set), negative (canonical, sign set), a hexadecimal code,
     FORMAT=CODE for one format, even if operands are NaN; propagate (the first NaN operand, quieted) or
     propagate-signaling (the first signalling one, else the first); addend-first (an fma checks its addend first);
-    first-last (the first operand is checked last). For fma(0, Inf, qNaN): fma-generated (the generated NaN, not the
+    first-last (the first operand is checked last); no-payload (a propagated NaN keeps only its sign); overflow-signed
+    (a NaN that stands for an overflow or an Inf has the operand's sign, where the format has such a NaN).
+    For fma(0, Inf, qNaN): fma-generated (the generated NaN, not the
     operand); fma-quiet (without raising invalid).
     """
 
@@ -116,6 +150,8 @@ class NanRule:
     codes: tuple[tuple[str, int], ...] = ()
     addend_first: bool = False
     first_last: bool = False
+    no_payload: bool = False
+    overflow_signed: bool = False
     fma_generated: bool = False
     fma_quiet: bool = False
 
@@ -136,7 +172,7 @@ class NanRule:
                     rule["propagate"] = "first"
                 case "propagate-signaling":
                     rule["propagate"] = "signaling"
-                case "addend-first" | "first-last" | "fma-generated" | "fma-quiet":
+                case "addend-first" | "first-last" | "fma-generated" | "fma-quiet" | "no-payload" | "overflow-signed":
                     rule[word.replace("-", "_")] = True
                 case _:
                     rule["generated"] = _nan_code(word, text)
@@ -145,6 +181,11 @@ class NanRule:
     def has_code(self, fmt: Format) -> bool:
         """Whether the rule has a code for this format, which then replaces NaN operands too."""
         return any(name == fmt.name for name, _ in self.codes)
+
+    def of_overflow(self, fmt: Format) -> tuple[int, int]:
+        """The NaNs that stand for an overflow or Inf of each sign."""
+        code = self.code(fmt)
+        return code, code | (fmt.sign_bit if self.overflow_signed and fmt.nan in ("ieee", "top") else 0)
 
     def code(self, fmt: Format) -> int:
         """The NaN that an operation generates in this format, which must have one."""
@@ -165,7 +206,7 @@ def _nan_code(text: str, rule: str) -> int:
         raise Error(
             f"NaN rule {rule!r}: {text!r} is neither a known word nor a hexadecimal code; "
             "words: canonical, ones, negative, propagate, propagate-signaling, addend-first, "
-            "first-last, fma-generated, fma-quiet"
+            "first-last, fma-generated, fma-quiet, no-payload, overflow-signed"
         )
     return int(text, 16)
 
@@ -184,7 +225,8 @@ class Policy:
     sat-finite for the others. sr_bits is the number of random bits for stochastic rounding. flush_rule: whether
     flush_outputs decides after rounding, raising underflow and inexact (x86), or before, raising underflow only (Arm).
     bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting); the
-    name of a format: only conversions from that one. Raises Error for a value that is not valid for its field.
+    name of a format: only conversions from that one. e8m0: how formats without zero and sign take these.
+    Raises Error for a value that is not valid for its field.
     """
 
     rounding: Rounding = Rounding.RNE
@@ -199,6 +241,7 @@ class Policy:
     integers: Integers = Integers.RISCV
     specials: Specials = Specials.AUTO
     bare_widening: bool | str = False
+    e8m0: str = "auto"
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -214,6 +257,7 @@ class Policy:
         put(self, "specials", _parse(Specials, "family of special cases", self.specials))
         put(self, "bare_widening", _parse_widening(self.bare_widening))
         put(self, "nan", _nan_text(self.nan))
+        put(self, "e8m0", _e8m0_text(self.e8m0))
         self.nan_rule  # noqa: B018  (parsed now, so that a bad rule raises here)
         if self.sr_bits is not None:
             settle(self, "sr_bits", 1, 64)
@@ -221,6 +265,16 @@ class Policy:
     @cached_property
     def nan_rule(self) -> NanRule:
         return NanRule.parse(self.nan)
+
+    @cached_property
+    def e8m0_rule(self) -> E8M0Rule:
+        return E8M0Rule.parse(self.e8m0)
+
+    def lacking_for(self, fmt: Format) -> str:
+        """What zero and negative values give in a format without zero and sign: nan, magnitude or smallest."""
+        if self.e8m0_rule.lacking != "auto":
+            return self.e8m0_rule.lacking
+        return "nan" if self.overflow_for(fmt) == Overflow.SAT_NONE else "magnitude"
 
     def widens_bare(self, source: Format) -> bool:
         """Whether a conversion from that format that only appends zero bits does nothing else."""
@@ -253,13 +307,20 @@ class Policy:
         return dataclasses.replace(self, **fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition, as manifests store it."""
-        values = {name: getattr(self, name) for name in _FIELDS}
+        """The full definition, as manifests store it; the E8M0 rule only where it is not the default."""
+        values = {name: getattr(self, name) for name in _FIELDS if name != "e8m0" or self.e8m0 != "auto"}
         values["rounding"] = rounding_name(self.rounding)
         return {k: str(v) if isinstance(v, StrEnum) else v for k, v in values.items()}
 
 
 _FIELDS: Final = tuple(f.name for f in dataclasses.fields(Policy))
+
+
+def _e8m0_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise Error(f"e8m0 = {value!r}: an E8M0 rule is words joined by commas: {', '.join(E8M0_WORDS)}")
+    E8M0Rule.parse(value)
+    return value
 
 
 def _nan_text(value: object) -> str:
@@ -302,6 +363,11 @@ POLICIES: Final[dict[str, Policy]] = {
     "tpu-bf16": Policy(flush_inputs=True, flush_outputs=True, nan="propagate", bare_widening=True),
     "p3109": Policy(specials=Specials.P3109),
     "dlfloat": Policy(rounding=Rounding.RNA, overflow=Overflow.SAT_NONE, flush_outputs=True),
+    "cuda-nosat": Policy(overflow=Overflow.SAT_NONE, nan="ones,overflow-signed", e8m0="magnitude"),
+    "ml-dtypes": Policy(overflow=Overflow.SAT_NONE, nan="propagate,no-payload,overflow-signed", e8m0="nan,field"),
+    "torch-e8m0": Policy(overflow=Overflow.SAT_NONE, e8m0="magnitude,field"),
+    "onnx-e8m0": Policy(rounding=Rounding.RUP, overflow=Overflow.SAT_PROPAGATE, e8m0="magnitude,field"),
+    "openvino-e8m0": Policy(overflow=Overflow.SAT_FINITE, e8m0="smallest,even-code"),
 }
 
 

@@ -50,7 +50,7 @@ def _tried(sig: Signature, policy: Policy, inputs: tuple[int, ...]) -> PolicySea
 
 def policy_options(policy: Policy, rounding: str = "rne") -> list[str]:
     """The command-line options that change the default policy, with this rounding, to the given one."""
-    fields, default = policy.to_dict(), {**Policy().to_dict(), "rounding": rounding}
+    fields, default = policy.to_dict(), {"e8m0": Policy().e8m0, **Policy().to_dict(), "rounding": rounding}
     names = {"rounding": "round"}
     shown = {True: "on", False: "off"}
     return [

@@ -51,6 +51,8 @@ def test_every_code_survives(fmt: Format) -> None:
                 assert encode_value(value, 0) == (0, 0)
             elif value.is_finite and policy.flush_outputs and 0 < abs(value.as_fraction()) < Fraction(2) ** fmt.emin:
                 continue  # a subnormal, flushed
+            elif code == 0 and not fmt.zero and policy.e8m0_rule.field:
+                continue  # which counts as half a step there
             else:
                 assert encode_value(value, 15 if policy.sr_bits else 0) == (code, 0), policy
 

@@ -73,6 +73,8 @@ class Definition:
                 *_, below, top, _ = line(self.fmt.element, False).values
                 half_ulp = (top - below) / 2 / power(self.emax)
                 return (e + 1 if amax >= (2 - half_ulp) * power(e) else e) - self.emax
+            case "even-e2m1":
+                return (e + 1 if amax >= mpq(7, 4) * power(e) else e) - self.emax
             case "nearest":
                 square = (amax / self.largest) ** 2
                 around = floor_log2(amax / self.largest)
@@ -88,13 +90,26 @@ class Definition:
         if amax == 0:
             if profile.zero_block == "one":
                 return rounded(mpq(1), scale)
+            if profile.zero_block == "eighth":
+                return rounded(mpq(1, 8), scale)
             return 0 if profile.zero_block == "zero" and scale.zero else self.lowest
         if profile.arithmetic == "fp32-reciprocal":
             with np.errstate(all="ignore"):
                 step = np.float32(float(amax)) / np.float32(float(self.largest)) / np.float32(float(self.tensor_scale))
             code = codes[-1] if np.isinf(step) else rounded(mpq(float(step)), scale)
             return self.limited(UNBOUNDED if np.isinf(step) else code)
-        amax /= self.tensor_scale
+        if profile.arithmetic in ("fp32-division", "fp32-inverse") and profile.scale_rule == "rne":
+            top, second = np.float32(float(self.largest)), np.float32(float(self.tensor_scale))
+            with np.errstate(all="ignore"):
+                a = np.float32(float(amax))
+                step = a / (top * second) if profile.arithmetic == "fp32-division" else a / top * second
+            if step == 0:
+                return self.scale(mpq(0))
+            return self.limited(UNBOUNDED if np.isinf(step) else rounded(mpq(float(step)), scale))
+        if profile.arithmetic == "fp32-inverse":
+            amax *= self.tensor_scale
+        else:
+            amax /= self.tensor_scale
         k = self.power_wanted(amax)
         if k is not None:
             top = floor_log2(values[-1])
@@ -114,6 +129,8 @@ class Definition:
             if profile.scale_high == "format" and scale.overflow == "inf":
                 return scale.inf_code
             return line(scale, False).codes[-2]
+        if profile.scale_low == "eighth" and scale.zero and code == 0:
+            return rounded(mpq(1, 8), scale)
         return code if profile.scale_low == "zero" and scale.zero else max(code, self.lowest)
 
     @cached_property
@@ -155,6 +172,8 @@ class Definition:
         fmt = self.fmt.element
         if x.is_nan:
             return (fmt.canonical_nan, 0) if fmt.has_nan else (line(fmt, False).codes[-2], 0x10)
+        if self.profile.arithmetic in ("fp32-division", "fp32-inverse") and not scale.is_zero:
+            return self.by_division(x, scale, policy)
         if scale.is_inf:  # IEEE P3109 5.1.2: sgn(X) sgn(S)
             if x.is_zero:
                 return self.signed_zero(x), 0
@@ -184,6 +203,22 @@ class Definition:
             return self.signed_zero(x), 0
         return self.project(mpq(abs(float(product))), bool(x.sign), policy)
 
+    def by_division(self, x: Value, scale: Value, policy: Policy) -> tuple[int, int]:
+        """As float32 arithmetic has it: one divisor of both scales, and one quotient."""
+        with np.errstate(all="ignore"):
+            second, s = np.float32(float(self.tensor_scale)), np.float32(float(scale))
+            by = s * second if self.profile.arithmetic == "fp32-division" or np.isinf(s) else s / second
+            quotient = np.float32(float(x)) / by
+        if np.isnan(quotient):
+            return self.element(Value(2, 0), scale, policy)
+        if np.isinf(quotient):
+            return self.infinity(bool(x.sign))
+        if quotient == 0:
+            keeps = self.profile.negative_zero == "keep"
+            negative = self.profile.negative_zero == "set-given" or (keeps and x.sign)
+            return self.fmt.element.sign_bit if negative and self.fmt.element.negative_zero else 0, 0
+        return self.project(mpq(abs(float(quotient))), bool(x.sign), policy)
+
     def project(self, x: mpq, negative: bool, policy: Policy) -> tuple[int, int]:
         fmt, mode = self.fmt.element, policy.rounding.name.lower()
         code, flags = expected(x, negative, line(fmt, negative), fmt, mode)
@@ -203,15 +238,21 @@ class Definition:
         return (fmt.canonical_nan if fmt.overflow == "nan" else fmt.inf_code | fmt.sign_bit * negative), 0
 
     def signed_zero(self, x: Value) -> int:
-        keeps = self.profile.negative_zero == "keep" or (self.profile.negative_zero == "drop-given" and not x.is_zero)
+        if self.profile.negative_zero == "set-given" and x.is_zero:
+            return self.fmt.element.sign_bit if self.fmt.element.negative_zero else 0
+        keeps = self.profile.negative_zero in ("keep", "set-given") or (
+            self.profile.negative_zero == "drop-given" and not x.is_zero
+        )
         return self.fmt.element.sign_bit if x.sign and self.fmt.element.negative_zero and keeps else 0
 
     def quantize(self, values: list[Value]) -> QuantizedBlock:
         policy = Policy(rounding=self.profile.rounding)
         code = self.block_scale(values)
         scale = decode(code, self.fmt.scale)
-        if scale.is_nan and self.profile.special_codes == "nan":
+        if scale.is_nan and self.profile.special_codes != "quantized":
             nan = max(self.fmt.element.canonical_nan, 0)
+            if self.profile.special_codes == "encoded" and not self.fmt.element.has_nan:
+                nan = line(self.fmt.element, False).codes[-2]
             return QuantizedBlock(code, (nan,) * len(values), (0,) * len(values))
         if scale.is_nan:
             numbers = Definition(self.fmt, self.profile.replace(scale_high="largest"), self.tensor_scale)
@@ -297,7 +338,7 @@ def shuffled(rng: np.random.Generator) -> Profile:
     if drawn["rounding"].startswith("sr"):
         drawn["rounding"] = "rto"
     if drawn["arithmetic"] != "exact":
-        drawn["arithmetic"] = "exact" if rng.integers(4) else "fp32-reciprocal"
+        drawn["arithmetic"] = "exact" if rng.integers(4) else drawn["arithmetic"]
     if "error" in (drawn["nan"], drawn["inf"]) and rng.integers(3):
         drawn["nan"] = drawn["inf"] = "element"
     return Profile("drawn", flush_below=int(rng.integers(-130, 3)), **drawn)

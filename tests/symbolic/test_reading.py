@@ -149,6 +149,14 @@ def test_conversions_of_named_policies_are_read(fmt: str, out: str, policy: str)
     check(OperationUnit.make("convert", fmt, out, policy), 400)
 
 
+@pytest.mark.full(keep=4)
+@pytest.mark.parametrize("out", ["e8m0", "fp8_e4m3"])
+@pytest.mark.parametrize("policy", ["cuda-nosat", "ml-dtypes", "torch-e8m0", "onnx-e8m0", "openvino-e8m0"])
+def test_conventions_of_narrow_formats_are_read(policy: str, out: str) -> None:
+    check(OperationUnit.make("convert", "fp32", out, policy), 400)
+    check(OperationUnit.make("convert", "fp16", out, policy), 400)
+
+
 @pytest.mark.parametrize("op", ["add", "fma", "div", "sqrt"])
 def test_formats_whose_infinities_have_one_sign(op: str) -> None:
     check(OperationUnit.make(op, "binary8p3ue"), 400)

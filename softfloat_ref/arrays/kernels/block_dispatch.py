@@ -60,7 +60,7 @@ def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> 
     table = _scales(fmt, profile) if supported else None
     if table is None:
         return None
-    rules = [scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy)]
+    rules = [scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy, profile)]
     numbers = plans.plain_numbers(fmt.element, policy, FP32)
     numbers[3] = int(policy.flush_inputs or profile.flush == "element")
     highest = fmt.element.emin + (int(table.max()) >> plans.SCALE_AT) + 1  # at least the lowest binade of any block

@@ -150,6 +150,8 @@ def _near(fmt: Format, policy: Policy) -> list[int]:
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
     """How the loops find the scale; None if they cannot."""
     scale = fmt.scale
+    if profile.divides_in_fp32 or profile.scale_low == "eighth" or profile.negative_zero not in _ZERO_SIGNS:
+        return None
     if profile.arithmetic == "fp32-reciprocal" or (scale.mantissa_bits and profile.scale_rule in _ROUNDINGS):
         plain = plans.is_plain(scale, scale_policy(Rounding.RNE, True), FP64) and not scale.twos_complement
         fits = plain and profile.scale_high != "nan"
@@ -159,7 +161,7 @@ def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
 
 def marks_blocks(profile: Profile) -> bool:
     """Whether a NaN or Inf makes its whole block NaN."""
-    return profile.nan == profile.inf == "block" and profile.special_codes == "nan"
+    return profile.nan == profile.inf == "block" and profile.special_codes != "quantized"
 
 
 def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Array:
@@ -171,7 +173,7 @@ def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Arr
     zero = profile.scale_low == "zero" and fmt.scale.zero
     rules[plans.LOWEST] = 0 if zero or kind == plans.POWER else lowest_scale(fmt.scale, profile)
     rules[plans.KIND], rules[plans.DROP] = kind, _ZERO_SIGNS[profile.negative_zero]
-    rules[plans.NAN_CODE] = special_element(fmt, policy) if simple else 0
+    rules[plans.NAN_CODE] = special_element(fmt, policy, profile) if simple else 0
     rules[plans.NEGATE] = fmt.element.twos_complement and fmt.element.signed
     rules[plans.SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
     return rules

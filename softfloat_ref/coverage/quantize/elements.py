@@ -288,7 +288,7 @@ def _special_codes(where: BlockSetting) -> set[int]:
         with suppress(Undefined):
             codes.update(BlockEvents(where, where.line(line)).result[1])
     if where.scale.has_nan and where.profile.scale_high == "nan":
-        codes.add(special_element(where.fmt, where.policy))
+        codes.add(special_element(where.fmt, where.policy, where.profile))
     return codes
 
 

@@ -238,4 +238,10 @@ def _nan_key(unit: OperationUnit, floats: list[Format]) -> tuple[Any, ...]:
     if not carried:
         return tuple(codes), switches if out.is_integer else switches[:1], False, (False, False), False
     order = rule.propagate == "signaling" and several and any(f.signaling for f in with_nan)
-    return tuple(codes), switches, order, (rule.addend_first and fused, rule.first_last and several), True
+    return (
+        tuple(codes),
+        switches,
+        order,
+        (rule.addend_first and fused, rule.first_last and several),
+        not rule.no_payload,
+    )

@@ -82,6 +82,8 @@ class ProfileSpace(ChoiceSpace[Profile]):
             fields["scale_low"] = "smallest" if fields["scale_low"] == "smallest-normal" else fields["scale_low"]
         if not block.element.negative_zero:
             fields["negative_zero"] = ""
+        if block.element.has_nan and fields["special_codes"] == "encoded":
+            fields["special_codes"] = "nan"
         if self.unit.policy.random_count == 0 and fields["arithmetic"] == "fp32-reciprocal":
             fields["scale_rule"] = ""
         return tuple(fields.values())

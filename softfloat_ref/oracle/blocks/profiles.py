@@ -1,97 +1,18 @@
-"""Block profiles: named sets of choices for everything that a block format leaves open about quantization."""
+"""The named block profiles, and profiles by name, by changed fields and from TOML."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, unknown
-from softfloat_ref.base.tables import LIKE, check, check_choices, choices, hints, load_definition, split_like
-from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES
-from softfloat_ref.oracle.policies import ROUNDINGS, Overflow
+from softfloat_ref.base.tables import LIKE, check, hints, load_definition, split_like
+from softfloat_ref.oracle.blocks.producers import PRODUCERS
+from softfloat_ref.oracle.blocks.profile import CHOICES, FIELDS, OCP, Profile
 
-MAX_FLUSH: Final = 1000
-
-
-@dataclass(frozen=True)
-class Profile:
-    """Everything that a block format leaves open about quantization; docs/blocks.md describes the choices.
-
-    scale_rule: how the scale follows from the largest magnitude (scale_rules.py).
-    rounding: the default rounding of elements. overflow: of elements.
-    flush: magnitudes below 2^flush_below become zero: each "element" by itself, before amax; the whole "block" if its
-        largest is below; "never".
-    nan, inf: a NaN (an Inf) makes the scale NaN ("block"); stays in its "element" without affecting the scale; or is an
-        "error". inf also: makes the scale its "largest"; or counts as 2^128, as in FP32's exponent field ("binade").
-    special_codes: the elements under a NaN scale are the element's "nan" (0 if it has none), or "quantized" as if there
-        were no specials.
-    no_finite: if specials stay in their elements and the block has no finite value: it counts as a "zero" block, or its
-        scale is that "special" value (IEEE P3109).
-    zero_block: the scale of a block of zeros is the "smallest", "one", or "zero".
-    scale_low: a scale below the format's smallest becomes the "smallest", the "smallest-normal", or "zero".
-    scale_high: a scale above the largest becomes the "largest", "nan", or follows the format's own overflow ("format").
-    negative_zero: "keep" or "drop" the sign of zero elements; "drop-given" drops that of zero inputs, but not of values
-        that underflow.
-    integers: two's complement elements are "symmetric" (-128 is never produced), or "full".
-    tail: an axis that is not a multiple of the block size ends in a short block ("pad", with zeros), is an error
-        ("refuse"), or blocks continue across rows ("flatten").
-    dequantize_overflow: a value beyond FP32 becomes "inf", or the largest FP32 ("saturate").
-    tensor_scale: "none", or an FP32 scale for the whole tensor, computed from its "amax".
-    arithmetic: "exact" (one rounding), or FP32 steps with reciprocals ("fp32-reciprocal", as in torchao's NVFP4).
-    """
-
-    name: str = "ocp"
-    scale_rule: str = "floor"
-    rounding: str = "rne"
-    overflow: str = "sat-finite"
-    flush: Literal["element", "block", "never"] = "element"
-    flush_below: int = -126
-    nan: Literal["block", "element", "error"] = "block"
-    inf: Literal["block", "largest", "binade", "element", "error"] = "block"
-    special_codes: Literal["nan", "quantized"] = "nan"
-    no_finite: Literal["zero", "special"] = "zero"
-    zero_block: Literal["smallest", "one", "zero"] = "smallest"
-    scale_low: Literal["smallest", "smallest-normal", "zero"] = "smallest"
-    scale_high: Literal["largest", "nan", "format"] = "largest"
-    negative_zero: Literal["keep", "drop", "drop-given"] = "keep"
-    integers: Literal["symmetric", "full"] = "symmetric"
-    tail: Literal["pad", "refuse", "flatten"] = "pad"
-    dequantize_overflow: Literal["inf", "saturate"] = "inf"
-    tensor_scale: Literal["none", "amax"] = "none"
-    arithmetic: Literal["exact", "fp32-reciprocal"] = "exact"
-    source: str = dataclasses.field(default="user definition", compare=False)
-    checked: str = dataclasses.field(default="not checked: a user definition", compare=False)
-
-    def __post_init__(self) -> None:
-        check_choices(self, f"block profile {self.name!r}", CHOICES)
-        if type(self.flush_below) is not int or abs(self.flush_below) > MAX_FLUSH:
-            raise Error(f"block profile {self.name!r}: flush_below = {self.flush_below!r} is not an exponent of two")
-
-    @property
-    def two_levels(self) -> bool:
-        """Whether a tensor has a second-level scale."""
-        return self.tensor_scale != "none"
-
-    def replace(self, **fields: Any) -> Profile:
-        """This profile with some fields replaced. Raises Error."""
-        return dataclasses.replace(self, **fields)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The full definition, as files store it and `define_profile` reads it."""
-        return dataclasses.asdict(self)
-
-
-CHOICES: Final = choices(Profile, scale_rule=tuple(SCALE_RULES), rounding=ROUNDINGS, overflow=tuple(map(str, Overflow)))
-_FIELDS: Final = (*CHOICES, "flush_below")
-
-OCP: Final = Profile(
-    source="OCP Microscaling Formats (MX) 1.0, 6.3; Rouhani et al., arXiv 2310.10537, algorithm 1",
-    checked="against its definition in rationals; there is no reference implementation",
-)
+__all__ = ["CHOICES", "OCP", "PROFILES", "Profile", "define_profile", "get_profile"]
 
 
 def _torchao(rule: str, name: str) -> Profile:
@@ -196,6 +117,7 @@ PROFILES: Final[dict[str, Profile]] = {
             source="FlexFP's dynamic shared exponent bias: the smallest bias under which the tensor does not overflow",
             checked="against its definition in rationals; the paper does not say how to choose it",
         ),
+        *PRODUCERS,
     )
 }
 
@@ -206,7 +128,7 @@ def get_profile(profile: Profile | str) -> Profile:
         return profile
     if not isinstance(profile, str):
         raise Error(f"a block profile must be a name, not {profile!r}")
-    base, changes = assignments.parse_named(profile, "block profile", _FIELDS)
+    base, changes = assignments.parse_named(profile, "block profile", FIELDS)
     if ".toml" in base:
         chosen = load_definition(base, "profiles", define_profile)
     elif base in PROFILES:

@@ -25,6 +25,7 @@ from softfloat_ref.oracle.steps import PLAIN, Do, step
 
 FP32_ONE: Final = FP32.bias << FP32.mantissa_bits  # a tensor scale of 1
 _ONE: Final = exact.finite(0, 1, 0)
+_INSTEAD_OF_ZERO: Final = {"one": _ONE, "eighth": exact.finite(0, 1, -3)}
 _NEAREST: Final = Policy()
 _SATURATING: Final = Policy(overflow=Overflow.SAT_FINITE)
 _BINADE: Final = exact.finite(0, 1, FP32.emax + 1)  # the value of Inf according to FP32's exponent field
@@ -83,8 +84,10 @@ def tensor_scale_code(scale: Any, name: str = "a tensor scale") -> int:
     return code
 
 
-def special_element(fmt: BlockFormat, policy: Policy) -> int:
+def special_element(fmt: BlockFormat, policy: Policy, profile: Profile) -> int:
     """The code of all elements of a block whose scale is NaN."""
+    if profile.special_codes == "encoded":
+        return encoder(fmt.element, policy)(exact.GENERATED, 0)[0]
     return policy.nan_rule.code(fmt.element) if fmt.element.has_nan else 0
 
 
@@ -171,6 +174,14 @@ def wanted_scale(amax: Value, fmt: BlockFormat, profile: Profile, tensor_scale: 
     if profile.arithmetic == "fp32-reciprocal":
         steps = fp32_quotient(fp32_quotient(amax, largest(fmt.element)), tensor_scale)
         return WantedScale(steps, Rounding.RNE, False)
+    if profile.divides_in_fp32 and profile.scale_rule == "rne":
+        if profile.arithmetic == "fp32-inverse":
+            steps = fp32_product(fp32_quotient(amax, largest(fmt.element)), tensor_scale)
+        else:
+            steps = fp32_divided(amax, fp32_product(largest(fmt.element), tensor_scale))
+        return WantedScale(steps, Rounding.RNE, False)
+    if profile.arithmetic == "fp32-inverse":
+        amax, tensor_scale = exact.multiply(amax, tensor_scale)._replace(sticky=amax.sticky), _ONE
     if tensor_scale != _ONE:
         length = amax.significand.bit_length()
         amax = quotient(amax, tensor_scale, length - 2 * FP32.precision if amax.sticky else length + SCALE_BITS)
@@ -186,6 +197,8 @@ def limited_scale(code: int, flags: int, infinite: bool, scale: Format, profile:
         return code
     if profile.scale_low == "zero" and scale.zero:
         return code
+    if profile.scale_low == "eighth" and scale.zero and not code:
+        return scale_code(_INSTEAD_OF_ZERO[profile.scale_low], scale)
     return max(code, lowest_scale(scale, profile))
 
 
@@ -195,13 +208,27 @@ def scale_of_in_steps(
     """`scale_of`, step by step."""
     if amax is None:
         return _zero_scale(fmt.scale, profile)
-    value, mode, power = do(wanted_scale, amax, fmt, profile, tensor_scale)
-    if power and exact.top(value) > fmt.scale.emax:
+    wanted = do(wanted_scale, amax, fmt, profile, tensor_scale)
+    return rounded_scale(do, wanted, fmt.scale, profile)
+
+
+@lru_cache(maxsize=1 << 14)
+def scale_of_steps(value: Value, scale: Format, profile: Profile) -> int:
+    """The code of the scale that FP32 steps ask for."""
+    return rounded_scale(PLAIN, WantedScale(value, Rounding.RNE, False), scale, profile)
+
+
+def rounded_scale(do: Do, wanted: WantedScale, scale: Format, profile: Profile) -> int:
+    """The code of a wanted scale."""
+    value, mode, power = wanted
+    if profile.divides_in_fp32 and value.is_zero:
+        return _zero_scale(scale, profile)
+    if power and exact.top(value) > scale.emax:
         if profile.scale_high == "nan":
-            return fmt.scale.canonical_nan
-        value = exact.finite(0, 1, fmt.scale.emax)
-    code, flags = do(rounded, value, 0, _to_scale(fmt.scale, mode, profile.scale_high == "format"))
-    return do(limited_scale, code, flags, value.kind == INF, fmt.scale, profile)
+            return scale.canonical_nan
+        value = exact.finite(0, 1, scale.emax)
+    code, flags = do(rounded, value, 0, _to_scale(scale, mode, profile.scale_high == "format"))
+    return do(limited_scale, code, flags, value.kind == INF, scale, profile)
 
 
 @step("scale of amax", "scale code", scale_of_in_steps, (wanted_scale, rounded, limited_scale))
@@ -227,6 +254,15 @@ def fp32_quotient(a: Value, b: Value) -> Value:
     return fp32(quotient(a, b, SCALE_BITS)) if a.kind == FINITE else a
 
 
+def fp32_divided(a: Value, b: Value) -> Value:
+    """a / b in FP32's arithmetic; a is finite or Inf, b is not negative."""
+    if b.kind != FINITE:
+        return exact.GENERATED if a.kind != FINITE or b.kind == NAN else exact.zero(a.sign)
+    if not b.significand:
+        return exact.GENERATED if a.is_zero else exact.inf(a.sign)
+    return fp32_quotient(a, b) if a.significand else a
+
+
 def fp32_product(a: Value, b: Value) -> Value:
     """a * b rounded to FP32; a is finite."""
     if b.kind == INF:
@@ -235,11 +271,16 @@ def fp32_product(a: Value, b: Value) -> Value:
 
 
 def _zero_scale(scale: Format, profile: Profile) -> int:
-    if profile.zero_block == "one":
-        return encoder(scale, _NEAREST)(_ONE, 0)[0]
+    if profile.zero_block in _INSTEAD_OF_ZERO:
+        return scale_code(_INSTEAD_OF_ZERO[profile.zero_block], scale)
     if profile.zero_block == "zero" and scale.zero:
         return 0
     return lowest_scale(scale, profile)
+
+
+def scale_code(value: Value, scale: Format) -> int:
+    """The code of a scale given as its value."""
+    return encoder(scale, _NEAREST)(value, 0)[0]
 
 
 def lowest_scale(scale: Format, profile: Profile) -> int:
@@ -263,12 +304,13 @@ def scale_policy(rounding: Rounding, format_rule: bool) -> Policy:
 
 class Division(NamedTuple):
     """How values are divided by a scale that is not NaN. reciprocal: of profiles that multiply by one, in FP32.
-    drop_zeros: zeros lose their sign."""
+    zeros: keep, drop-given or set-given. in_fp32: whether the quotient is rounded to FP32."""
 
     divisor: Value
     reciprocal: Value | None
     bits: int
-    drop_zeros: bool
+    zeros: str
+    in_fp32: bool = False
 
 
 @step("scale used", "scale code")
@@ -283,17 +325,21 @@ def division(code: int, scale: Format, profile: Profile, tensor_scale: Value, bi
     factor, reciprocal = decoder(scale)(code), None
     if profile.arithmetic == "fp32-reciprocal" and factor.significand:
         reciprocal = fp32_quotient(fp32_quotient(_ONE, tensor_scale), factor)
-    divisor = exact.multiply(factor, tensor_scale) if factor.kind == FINITE else factor
-    return Division(divisor, reciprocal, bits, profile.negative_zero == "drop-given")
+    divisor = scale_product(factor, profile, tensor_scale)
+    in_fp32 = profile.divides_in_fp32 and not factor.is_zero
+    return Division(divisor, reciprocal, bits, profile.negative_zero, in_fp32)
 
 
 @step("quotient", "value")
 def divided(x: Value, by: Division) -> Value:
     """A value divided by the scale."""
-    if by.drop_zeros and x.is_zero:
-        x = exact.zero(0)
+    if x.is_zero:
+        x = signed_zero(x, by.zeros)
     if x.kind == NAN:
         return x
+    if by.in_fp32:
+        quotient = fp32_divided(x, by.divisor)
+        return signed_zero(quotient, by.zeros) if quotient.is_zero else quotient
     if by.divisor.kind == INF:  # IEEE P3109, BlockProject: under an Inf scale, values keep only their sign
         return x if x.is_zero else exact.finite(x.sign, 1, 0)
     if not by.divisor.significand:
@@ -303,6 +349,24 @@ def divided(x: Value, by: Division) -> Value:
     if by.reciprocal is not None:
         return fp32_product(x, by.reciprocal)
     return divide(x, by.divisor, by.bits) if x.significand else x
+
+
+def signed_zero(x: Value, zeros: str) -> Value:
+    """A zero with the sign that elements get from it."""
+    if zeros == "set-given":
+        return exact.zero(1)
+    return exact.zero(0) if zeros == "drop-given" else x
+
+
+def scale_product(scale: Value, profile: Profile, tensor_scale: Value) -> Value:
+    """What elements are multiplied by: a block's scale and the tensor's. scale: finite, or the result."""
+    if scale.kind != FINITE:
+        return scale
+    if profile.arithmetic == "fp32-division":
+        return fp32_product(scale, tensor_scale)
+    if profile.arithmetic == "fp32-inverse":
+        return fp32_divided(scale, tensor_scale)
+    return exact.multiply(scale, tensor_scale)
 
 
 @step("element", "code")
@@ -334,19 +398,20 @@ def quantized(
     scale = do(block_scale, values, fmt, profile, tensor_scale)
     used = do(used_scale, scale, fmt.scale)
     if decoder(fmt.scale)(used).kind == NAN:
-        if profile.special_codes == "nan":
-            return QuantizedBlock(scale, do(lanes, (special_element(fmt, policy),) * len(values)), (0,) * len(values))
+        if profile.special_codes != "quantized":
+            codes = (special_element(fmt, policy, profile),) * len(values)
+            return QuantizedBlock(scale, do(lanes, codes), (0,) * len(values))
         finite = [x for x in values if x.kind == FINITE]
         used = do.at("finite")(block_scale, finite, fmt, profile.replace(scale_high="largest"), tensor_scale)
     bits = needed_bits(fmt.element, policy) + more_bits
     by, to = do(division, used, fmt.scale, profile, tensor_scale, bits), destination(fmt.element, policy)
-    codes, flags = [], []
+    elements, flags = [], []
     for k, (x, r) in enumerate(zip(do(flush, values, profile), words, strict=True)):
         lane = do.at("elements", k)
         code, raised = lane(rounded, lane(divided, x, by), r, to)
-        codes.append(lane(element, code, fmt.element, profile))
+        elements.append(lane(element, code, fmt.element, profile))
         flags.append(raised)
-    return QuantizedBlock(scale, do(lanes, tuple(codes)), tuple(flags))
+    return QuantizedBlock(scale, do(lanes, tuple(elements)), tuple(flags))
 
 
 def divide(x: Value, divisor: Value, bits: int) -> Value:
@@ -364,6 +429,10 @@ def tensor_scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile) -> i
     if not profile.two_levels or amax is None:
         return encoder(FP32, _NEAREST)(_ONE, 0)[0]
     reach = exact.multiply(largest(fmt.scale), largest(fmt.element))
+    if profile.arithmetic == "fp32-inverse":
+        inverse = fp32_quotient(_ONE, amax)  # as torch divides a number by a tensor
+        code = 0 if inverse.kind == INF else encoder(FP32, _NEAREST)(exact.multiply(inverse, reach), 0)[0]
+        return FP32_ONE if code in (0, FP32.inf_code) else code
     encode = encoder(FP32, _SATURATING)
     return encode(quotient(amax, reach, SCALE_BITS), 0)[0] or encode(_ONE, 0)[0]
 
@@ -418,7 +487,7 @@ def dequantized(
     """The FP32 codes of a block, step by step."""
     decode, to = decoder(fmt.element), to_fp32(profile.dequantize_overflow == "saturate")
     read_scale = do.at("scale")(read, check_code(scale, fmt.scale), decoder(fmt.scale), fmt.scale)
-    factor = _factor(read_scale, tensor_scale)
+    factor = scale_product(read_scale, profile, tensor_scale)
     results = []
     for k, code in enumerate(codes):
         lane = do.at("elements", k)

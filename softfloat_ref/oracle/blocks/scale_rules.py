@@ -44,6 +44,13 @@ def even_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     return _power(top + kept.bit_length() - 1 - m - element.emax)
 
 
+def even_e2m1_rule(amax: Value, element: Format, bits: int) -> WantedScale:
+    """even with E2M1's precision, whatever the element: from 1.75 * 2^e up one more (compressed-tensors, MXFP8)."""
+    kept, _ = round_to_unit(0, amax.significand, 1 - amax.significand.bit_length() + 1, amax.significand.bit_length(),
+                            Rounding.RNA, 0, 0)  # fmt: skip
+    return _power(exact.top(amax) + kept.bit_length() - 2 - element.emax)
+
+
 def nearest_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """2^k, k the integer nearest to log2(amax / largest element) (MLX before 4353)."""
     limit = largest(element)
@@ -74,6 +81,7 @@ SCALE_RULES: Final[dict[str, ScaleRule]] = {
     "ceil": ceil_rule,
     "rceil": rceil_rule,
     "even": even_rule,
+    "even-e2m1": even_e2m1_rule,
     "nearest": nearest_rule,
     "rne": rne_rule,
     "amax": amax_rule,

@@ -1,0 +1,123 @@
+"""Block profiles of packages that quantize models, each compared with its package (docs/producers.md)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from softfloat_ref.oracle.blocks.profile import OCP, Profile
+
+_MODELOPT: Final = "NVIDIA modelopt (nvidia-modelopt), torch/quantization/qtensor"
+_COMPRESSED: Final = "compressed-tensors (vLLM, llm-compressor), quantization/utils and lifecycle/forward.py"
+_BY_MODELOPT: Final = "against nvidia-modelopt 0.47.0, except for the blocks listed in docs/producers.md"
+_BY_COMPRESSED: Final = "against compressed-tensors 0.20.0, except for the blocks listed in docs/producers.md"
+_BY_MLX: Final = "against mlx 0.32.4 on a CPU, except for the blocks listed in docs/producers.md"
+_BY_QUARK: Final = "against amd-quark 0.13, except for the blocks listed in docs/producers.md"
+
+_NEVER: Final = OCP.replace(flush="never")
+_IN_FP32: Final = _NEVER.replace(arithmetic="fp32-division")
+_NVFP4: Final = _IN_FP32.replace(scale_rule="rne", inf="largest", tensor_scale="amax")
+
+PRODUCERS: Final[tuple[Profile, ...]] = (
+    _NVFP4.replace(
+        name="modelopt-nvfp4",
+        special_codes="encoded",
+        zero_block="one",
+        negative_zero="drop-given",
+        source=f"{_MODELOPT}/nvfp4_tensor.py",
+        checked=_BY_MODELOPT,
+    ),
+    _IN_FP32.replace(
+        name="modelopt-mxfp4",
+        scale_rule="rceil",
+        rounding="rhz",
+        negative_zero="set-given",
+        source=f"{_MODELOPT}/mxfp4_tensor.py",
+        checked=_BY_MODELOPT,
+    ),
+    _IN_FP32.replace(
+        name="modelopt-mxfp8",
+        scale_rule="rceil",
+        inf="largest",
+        source=f"{_MODELOPT}/mxfp8_tensor.py",
+        checked=_BY_MODELOPT,
+    ),
+    _NVFP4.replace(
+        name="compressed-tensors-nvfp4",
+        arithmetic="fp32-inverse",
+        zero_block="eighth",
+        scale_low="eighth",
+        negative_zero="drop-given",
+        source=_COMPRESSED,
+        checked=_BY_COMPRESSED,
+    ),
+    _IN_FP32.replace(
+        name="compressed-tensors-mx",
+        scale_rule="even",
+        negative_zero="drop-given",
+        source=f"{_COMPRESSED}: MXFP4 and MXFP6",
+        checked=_BY_COMPRESSED,
+    ),
+    _IN_FP32.replace(
+        name="compressed-tensors-mxfp8",
+        scale_rule="even-e2m1",
+        negative_zero="drop-given",
+        source=f"{_COMPRESSED}: MXFP8",
+        checked=_BY_COMPRESSED,
+    ),
+    _NEVER.replace(
+        name="gguf-mxfp4",
+        rounding="rhz",
+        negative_zero="drop",
+        source="gguf (llama.cpp), gguf/quants.py: MXFP4",
+        checked="against gguf 0.19.0, except for the blocks listed in docs/producers.md",
+    ),
+    _IN_FP32.replace(
+        name="mlx-cpu-mxfp4",
+        scale_rule="rceil",
+        rounding="rhz",
+        zero_block="one",
+        negative_zero="drop",
+        source="mlx.core.quantize on a CPU, mode mxfp4",
+        checked=_BY_MLX,
+    ),
+    _IN_FP32.replace(
+        name="mlx-cpu-mxfp8",
+        scale_rule="rceil",
+        zero_block="one",
+        source="mlx.core.quantize on a CPU, mode mxfp8",
+        checked=_BY_MLX,
+    ),
+    _IN_FP32.replace(
+        name="mlx-cpu-nvfp4",
+        scale_rule="rne",
+        rounding="rhz",
+        zero_block="zero",
+        scale_low="zero",
+        negative_zero="drop",
+        source="mlx.core.quantize on a CPU, mode nvfp4, without a global scale",
+        checked=_BY_MLX,
+    ),
+    _IN_FP32.replace(
+        name="quark-mx",
+        scale_rule="even",
+        inf="largest",
+        negative_zero="drop",
+        source="AMD Quark (amd-quark), fake_quantize_mx, even scales: MXFP4 and MXFP6",
+        checked=_BY_QUARK,
+    ),
+    _IN_FP32.replace(
+        name="quark-mxfp8",
+        scale_rule="even",
+        inf="largest",
+        source="AMD Quark (amd-quark), fake_quantize_mx, even scales: MXFP8",
+        checked=_BY_QUARK,
+    ),
+    _IN_FP32.replace(
+        name="deepseek-fp8",
+        scale_rule="rne",
+        zero_block="zero",
+        scale_low="zero",
+        source="DeepSeek-V3, inference/kernel.py: act_quant (1 x 128) and the weights (128 x 128), FP32 scales",
+        checked="against the method restated in torch 2.13.0: the code is not on PyPI",
+    ),
+)
