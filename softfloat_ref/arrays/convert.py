@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import exchange, slabs
 from softfloat_ref.arrays.kernels import dispatch, prefixes
+from softfloat_ref.arrays.kernels.plans import KEEP_NAN
 from softfloat_ref.arrays.random_bits import RandomBits, random_words, resolve_bits, shape_of
 from softfloat_ref.arrays.slabs import run_slices, thread_count
 from softfloat_ref.base.errors import Error
@@ -34,7 +35,6 @@ _FP32: Final = CATALOGUE["fp32"]
 _FP64: Final = CATALOGUE["fp64"]
 _BY_DTYPE: Final = {"f4": _FP32, "f8": _FP64}
 _FLOAT_NAMES: Final = ("float16", "float32", "float64", "bfloat16", "float8", "float6", "float4")
-_KEEP_NAN: Final = Policy(nan="propagate")
 MAX_INTEGER: Final = 1 << 53
 
 
@@ -317,7 +317,7 @@ def decode(codes: ArrayLike, fmt: str | Format, *, out: Floats | None = None, th
     elif fmt.width <= 16 and array.dtype.kind == "u" and dispatch.use_compiled(array.size):
         table = _value_table(fmt, _BY_DTYPE[dtype.str[1:]], False)
         dispatch.gather(np.ravel(array), table, buffer.reshape(-1), threads)
-    else:
+    elif not (fmt.width > 16 and _decode_compiled(array, fmt, buffer, threads)):
         buffer[...] = _values(array, fmt, _BY_DTYPE[dtype.str[1:]])
     return store(buffer, out)
 
@@ -326,8 +326,20 @@ def decode_float64(codes: ArrayLike, fmt: str | Format) -> NDArray[np.float64]:
     """The values of an array of codes as float64. Raises Error as `decode` does."""
     fmt = get_format(fmt)
     value_dtype(fmt)
-    values: NDArray[np.float64] = _values(checked_codes(codes, fmt), fmt, _FP64)
+    array = checked_codes(codes, fmt)
+    buffer = np.empty(array.shape)
+    if fmt.width > 16 and _decode_compiled(array, fmt, buffer):
+        return buffer
+    values: NDArray[np.float64] = _values(array, fmt, _FP64)
     return values
+
+
+def _decode_compiled(codes: NDArray[Any], fmt: Format, buffer: Floats, threads: int = 1) -> bool:
+    """Write the values of codes of more than 16 bits to a contiguous buffer by a compiled loop, if that pays."""
+    if not dispatch.use_compiled(codes.size, dispatch.ONE_BY_ONE):
+        return False
+    wide = _BY_DTYPE[buffer.dtype.str[1:]]
+    return dispatch.decode(np.ravel(codes), fmt, wide, buffer.reshape(-1), threads)
 
 
 def checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
@@ -358,7 +370,7 @@ def _value_table(fmt: Format, wide: Format, flush: bool) -> Any:
 
 def _by_oracle(codes: Iterable[int], fmt: Format, wide: Format, flush: bool) -> Any:
     """An exact conversion to FP32 or FP64; a NaN keeps its sign and payload and becomes quiet."""
-    decode_value, encode_value = decoder(fmt, flush), encoder(wide, _KEEP_NAN)
+    decode_value, encode_value = decoder(fmt, flush), encoder(wide, KEEP_NAN)
     patterns = [encode_value(decode_value(code), 0)[0] for code in codes]
     return np.array(patterns, f"u{wide.width // 8}").view(f"f{wide.width // 8}")
 

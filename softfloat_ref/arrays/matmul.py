@@ -1,8 +1,8 @@
 """Matrix products, bit-identical to the scalar oracle's dot products, for every accumulator.
 
-mx-fp32 uses exact float64 matrix products one block wide, so BLAS may add in any order. Trees of one sum and one
-rounding, and other trees, run in the compiled loops of kernels/. The oracle computes what neither supports, and every
-result with an Inf operand.
+mx-fp32 uses exact float64 matrix products one block wide, so BLAS may add in any order. Trees of products and
+sums of two, each rounded, are the processor's own operations (native_products). Trees of one sum and one rounding, and
+other trees, run in the compiled loops of kernels/. The oracle computes what none of these supports.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.block_array import BlockArray
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels.program import NoProgram, Program, compile_tree
+from softfloat_ref.arrays.native_products import NotNative, native_type
+from softfloat_ref.arrays.native_products import multiply as native_multiply
 from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate.dots import Accumulation, Operand, run
@@ -149,6 +151,9 @@ class _ProductJob:
         panels = self._panels()
         if panels is not None:
             return self._repaired(panels)
+        native = self._native()
+        if native is not None:
+            return native
         compiled = self._compiled()
         if compiled is not None:
             return compiled
@@ -207,6 +212,26 @@ class _ProductJob:
         codes: Codes = out.view(np.uint32)
         codes[np.isnan(out)] = FP32.canonical_nan
         return self._by_oracle(codes, infinite) if infinite.any() else codes
+
+    # -- the processor's own operations --------------------------------------------------------------------------------
+
+    def _native(self) -> Codes | None:
+        """By additions and multiplications of the processor; None if the unit does others."""
+        dtype = None if self.a.factors or self.b.factors else native_type(self.setting)
+        if dtype is None:
+            return None
+        convert_to = convert.decode if dtype == np.float32 else convert.decode_float64
+        left, right = convert_to(self.a.codes, self.a.fmt), convert_to(self.b.codes, self.b.fmt)
+        try:
+            out = native_multiply(self.setting, left, np.ascontiguousarray(right.T), self.c.view(dtype))
+        except NotNative:
+            return None
+        codes, nan = out.view(self.c.dtype), np.isnan(out)
+        rule, result = self.setting.accumulator.nan_rule, self.setting.result
+        if rule.propagate == "no":
+            codes[nan] = rule.code(result)
+            nan[...] = False
+        return self._by_oracle(_widened(codes, result, self.setting), nan)
 
     # -- the compiled loop ---------------------------------------------------------------------------------------
 

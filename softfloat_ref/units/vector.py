@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.base.numbers import settle
@@ -31,6 +31,9 @@ from softfloat_ref.oracle.vector_functions import (
 )
 from softfloat_ref.units.operation import format_words, properties
 from softfloat_ref.units.unit import FLAGS, Field, Line, SteppedUnit, file_name, operand, random_words, result, split
+
+if TYPE_CHECKING:
+    from softfloat_ref.units.unit import Rows
 
 MAX_LENGTH: Final = 4096
 MAX_DEPTH: Final = 1024
@@ -172,9 +175,42 @@ class VectorUnit(SteppedUnit):
         visible = inputs[self.operand_width - 1] if self.masked else self.length
         if visible > self.length:
             raise Undefined(f"the number of visible keys is {visible}, of {self.length}")
+        return do(exact_lanes, self.function, self._setting(visible, more_bits), operands)
+
+    def _setting(self, visible: int, more_bits: int = 0) -> FunctionSetting:
+        policy = self.policy
         bits = needed_bits(self.out, policy) + more_bits
-        setting = FunctionSetting(bits, zero_sign(policy), policy.nan_rule, self.exact_epsilon, visible)
-        return do(exact_lanes, self.function, setting, operands)
+        return FunctionSetting(bits, zero_sign(policy), policy.nan_rule, self.exact_epsilon, visible)
+
+    def answers(self, inputs: Rows) -> Rows | None:
+        """By arrays, and what they leave open one by one."""
+        from softfloat_ref.arrays import vector_functions as arrays
+
+        if not arrays.is_fit(self.function, self.formats, self.out, self.policy):
+            return None
+        import numpy as np
+
+        columns = dict(zip((f.name for f in self.inputs), self._columns(inputs), strict=True))
+        visible = columns.pop("visible")[:, 0].astype(np.int64) if self.masked else np.full(len(inputs), self.length)
+        words, formats = columns.pop("r", None), dict(zip(columns, self.formats, strict=True))
+        if len(visible) and int(visible.max()) > self.length:
+            return None
+        setting = self._setting(self.length)
+        codes, flags, left = arrays.evaluate(
+            self.function, columns, formats, self.out, self.policy, setting, visible, words
+        )
+        outputs = np.hstack([codes, flags[:, np.newaxis].astype(np.uint64)])
+        try:
+            for row in np.flatnonzero(left).tolist():
+                outputs[row] = self.answer(inputs[row].tolist())
+        except Undefined:
+            return None
+        return outputs
+
+    def _columns(self, inputs: Rows) -> list[Rows]:
+        """The codes of each input field, a row a case."""
+        ends = [*itertools.accumulate((f.lanes for f in self.inputs), initial=0)]
+        return [inputs[:, first:end] for first, end in itertools.pairwise(ends)]
 
     def properties(self) -> dict[str, str]:
         more = {f"fmt_{p.name}": f.name for p, f in zip(self.own[1:], self.formats[1:], strict=True)}

@@ -10,6 +10,7 @@ import pytest
 from volume import cases
 
 from softfloat_ref import arrays, blocks
+from softfloat_ref.arrays import convert as convert_arrays
 from softfloat_ref.arrays import slabs
 from softfloat_ref.arrays.kernels import convert, dispatch, jit, nearest, plans
 from softfloat_ref.arrays.kernels.random_words import words
@@ -373,3 +374,90 @@ def test_the_processor_s_conversion_to_fp16_is_the_loop_s() -> None:
         np.testing.assert_array_equal(codes, known)
     for other in (Policy(rounding="rtz"), Policy(overflow="sat-finite")):  # type: ignore[arg-type]
         assert (dispatch._nearest(fmt, other, False) or (None,))[0] is not loop
+
+
+WIDE = (
+    "fp64",
+    "tf32",
+    "fp32",
+    "s1e11m20",
+    "s1e9m30",
+    "s1e8m15",
+    "s1e6m15",
+    "s1e8m16fn",
+    "s1e7m11finite",
+    "s1e11m52finite",
+)
+WIDE_INTEGERS = ("i32", "u32", "i17", "u52", "i53")
+
+
+def edge_codes(fmt: Format, seed: int, count: int = 1500) -> list[int]:
+    """Codes beside the ends of each kind of number, of either sign, and any."""
+    ends = [
+        0,
+        fmt.min_normal_code,
+        fmt.max_code,
+        fmt.magnitude_mask,
+        fmt.quiet_bit,
+        *(1 << k for k in range(fmt.width)),
+    ]
+    near = {(x + d) & fmt.magnitude_mask for x in ends for d in range(-2, 3)}
+    drawn = np.random.default_rng(seed).integers(0, (1 << fmt.width) - 1, count, np.uint64, endpoint=True).tolist()
+    return [x | sign for x in sorted(near) for sign in {0, fmt.sign_bit}] + drawn
+
+
+@pytest.mark.parametrize("name", [*WIDE[:-1], *WIDE_INTEGERS, "s0e8m12"])
+def test_values_of_wide_codes(name: str) -> None:
+    """Of formats of more than 16 bits: each is the scalar oracle's, NaNs with their payloads."""
+    fmt = get_format(name)
+    codes = np.array(edge_codes(fmt, 1), np.uint64)
+    keep = Policy(nan="propagate")
+    own = [] if name in ("fp32", "fp64") else [arrays.decode(codes, fmt)]  # which are kept bit by bit
+    for got in (*own, convert_arrays.decode_float64(codes, fmt)):
+        wide = CATALOGUE[f"fp{8 * got.itemsize}"]
+        wanted = [encoder(wide, keep)(decoder(fmt)(code), 0)[0] for code in codes.tolist()]
+        assert got.view(f"u{got.itemsize}").tolist() == wanted
+
+
+@pytest.mark.full(keep=5)
+@pytest.mark.parametrize("name", [*WIDE, "s1e11m40", "s1e10m40", "s1e11m23", "i63", "u63", "u62", "i33"])
+def test_codes_of_wider_formats(name: str) -> None:
+    """From all kinds of values: nothing, or only NaNs, Inf and -0, may change."""
+    fmt = get_format(name)
+    for source, dtype in (("fp32", np.float32), ("fp64", np.float64), ("bf16", np.uint16)):
+        x = np.array(edge_codes(get_format(source), 2, 100), f"u{get_format(source).width // 8}")
+        values = arrays.from_codes(x, source).decode() if dtype is np.uint16 else x.view(dtype)
+        for more in (
+            {},
+            {"flush_inputs": True},
+            {"flush_outputs": True},
+            {"nan": "propagate"},
+            {"overflow": "sat-finite"},
+        ):
+            policy = Policy("rto", **more)  # type: ignore[arg-type]
+            try:
+                known = wanted(values, fmt, policy, None)
+            except Error:
+                with pytest.raises(Error):
+                    arrays.encode(values, fmt, policy)
+                continue
+            assert arrays.encode(values, fmt, policy).tolist() == known, more
+            codes, _ = arrays.encode_flags(values, fmt, policy)
+            assert codes.tolist() == known
+
+
+def test_the_ways_that_round_nothing() -> None:
+    """From float32, and to values: by the loop of numbers that keep their bits, where it applies."""
+    for fmt, source in (
+        ("fp64", "fp32"),
+        ("fp32", "fp32"),
+        ("fp32", "tf32"),
+        ("fp64", "s1e11m20"),
+        ("s1e11m52finite", "fp32"),
+    ):
+        assert plans.widening_numbers(get_format(fmt), Policy(), get_format(source)), (fmt, source)
+    for fmt, source in (("tf32", "fp32"), ("fp32", "fp64"), ("i32", "fp32"), ("s1e8m22", "fp32"), ("s1e7m30", "fp32")):
+        assert plans.widening_numbers(get_format(fmt), Policy(), get_format(source)) is None, (fmt, source)
+    loop = dispatch.conversion_loop(FP32, get_format("i32"), Policy())
+    assert loop.kernel is dispatch._codes_by_fp64
+    assert dispatch._decoding_loop(get_format("u32"), CATALOGUE["fp64"]).kernel is convert.decoded_integers

@@ -9,11 +9,12 @@ import pytest
 from volume import FULL
 
 from softfloat_ref import arrays, blocks
+from softfloat_ref.arrays import native_products
 from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.convert import code_dtype, decode
 from softfloat_ref.arrays.kernels import fused, program
 from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
-from softfloat_ref.arrays.matmul import _ends, _ProductJob, operand_matrix
+from softfloat_ref.arrays.matmul import _ends, _ProductJob, operand_matrix, product
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
@@ -322,3 +323,61 @@ def test_sums_that_no_alignment_holds_are_the_oracles() -> None:
 def test_a_running_result_without_a_sign() -> None:
     a, b = (np.array([x], np.uint8) for x in ([0x3E, 0x39], [0x3B, 0x37]))  # 1.75, 1.125; 1.375, 0.9375
     assert matmul(a, b.T, "fma-chain", fmt="fp8_e4m3", to="s0e4m4b7").tolist() == [[3.375]]
+
+
+NATIVE = [
+    ("fp32-sequential", "bf16", "fp32"),
+    ("fp32-sequential", "fp32", "fp16"),
+    ("fp32-pairwise", "fp32", "fp32"),
+    ("fuse(chain(p->out:rne)->out:rne+c)->out:rne", "fp16", "fp64"),
+    ("fuse(c+p->fp64:rne)->fp64:rne", "fp64", "fp64"),
+    ("fuse(p[3]->fp32:rne+fuse(p[0]->fp32:rne+c)->fp32:rne)->fp32:rne", "fp8_e4m3", "fp32"),
+    ("fuse(c+pairs(p[:5]->fp32:rne)->fp32:rne)->fp32:rne;nan=propagate", "fp8_e5m2", "fp32"),
+]
+
+
+@pytest.mark.parametrize(("acc", "fmt", "to"), NATIVE)
+@pytest.mark.parametrize("kind", ["any", "close", "tiny"])
+def test_units_of_the_processors_operations(acc: str, fmt: str, to: str, kind: str) -> None:
+    """Products and sums of two, each rounded: every kind of number, more products than a step takes, and a last step
+    with missing ones."""
+    source, out, unit = get_format(fmt), get_format(to), get_accumulator(acc)
+    a, b = codes(source, (3, 23), 1, kind), codes(source, (23, 5), 2, kind)
+    a[0, ::2], b[:, 0] = source.sign_bit, 0
+    c = decode(codes(out, (3, 5), 3, kind), out)
+    x, y = (operand_matrix(arrays.from_codes(m, source), axis, "") for m, axis in ((a, 1), (b, 0)))
+    s = setting(x.vector(0), y.vector(0), unit, out)
+    native = native_products.native_type(s)
+    assert native == (None if s.c != s.result else decode(np.zeros(1, np.uint64), s.result).dtype)
+    start = arrays.encode(c, out)
+    wanted = [[run(s, x.vector(i), y.vector(j), int(start[i, j])).bits for j in range(5)] for i in range(3)]
+    got = product(x, y, s, start)
+    np.testing.assert_array_equal(got, np.array(wanted, got.dtype))
+
+
+@pytest.mark.parametrize(
+    "acc",
+    [
+        "fma-chain",
+        "nvidia-h100",
+        "amd-cdna2",
+        "fp16-sequential",
+        "fuse(c+p->fp32:rtz)->fp32:rne;step=1",
+        "fuse(c+p->fp32:rne,F=30,rz)->fp32:rne;step=1",
+        "fuse(c+p->fp32:rne:20)->fp32:rne;step=1",
+        "fuse(c+p->fp32:rne)->fp32:rne;step=1;zero=positive",
+        "fuse(c+p->fp32:rne)->fp32:rne;step=2",
+    ],
+)
+def test_units_that_do_something_else(acc: str) -> None:
+    """A fused sum, another rounding, flushes, an aligned sum, fewer bits, a sum of three."""
+    x = operand_matrix(arrays.from_codes(np.ones((2, 4), np.uint16), "fp16"), 1, "a")
+    s = setting(x.vector(0), x.vector(0), get_accumulator(acc), FP32)
+    if native_products.native_type(s) is not None:
+        with pytest.raises(native_products.NotNative):
+            native_products.program_of(s.accumulator.root, s.accumulator.step_for(s.formats, s.result, 32, 4))
+
+
+def test_a_long_chain_has_a_program() -> None:
+    unit = get_accumulator("fuse(chain(p->fp32:rne)->fp32:rne+c)->fp32:rne")
+    assert len(native_products.program_of(unit.root, 5000)) == 10_000

@@ -261,6 +261,8 @@ def _codes(unit: OperationUnit, symbols: _Given) -> Call:
     if policy.rounding.stochastic and not plans.is_stochastic(fmt, policy, source):
         return _codes_and_flags(unit, symbols)
     loop = (dispatch.words_loop if policy.rounding.stochastic else dispatch.conversion_loop)(source, fmt, policy)
+    if loop.kernel is dispatch._codes_by_fp64:
+        raise Unsupported("two loops, one after the other")
     if loop.kernel is nearest.half_codes32:  # the processor's own conversion, which takes the place of this loop
         loop = loop._replace(kernel=nearest.nearest_codes32)
     count = _COUNTS.get(loop.kernel.__name__, _LANES)
@@ -270,7 +272,7 @@ def _codes(unit: OperationUnit, symbols: _Given) -> Call:
     return Call(loop.kernel, (x, out, *loop.rest), (1,))
 
 
-_COUNTS: Final = {"wide_codes32": _FEW, "rounded_codes": 1, "table_codes": 1, "table_values": 1}
+_COUNTS: Final = {"wide_codes32": _FEW, "widened_codes": _FEW, "rounded_codes": 1, "table_codes": 1, "table_values": 1}
 
 
 def _codes_and_flags(unit: OperationUnit, symbols: _Given) -> Call:

@@ -32,6 +32,7 @@ CONVERSIONS: list[tuple[str, Kind, str, str, dict[str, Any]]] = [
     ("near_codes32", "codes", "fp32", "bf16", {"rounding": "rup"}),
     ("plain_codes32", "codes", "fp32", "fp6_e3m2", {"rounding": "rdn"}),
     ("plain_codes64", "codes", "fp64", "fp16", {"rounding": "rto"}),
+    ("widened_codes", "codes", "fp32", "fp64", {"flush_inputs": True}),
     ("table_codes", "codes", "fp32", "fp8_e5m2", {"flush_outputs": True}),
     ("table_values", "codes", "fp8_e5m2", "fp8_e4m3", {}),
     ("rounded_codes", "codes", "fp32", "fp32", {"flush_outputs": True}),

@@ -1,8 +1,8 @@
 """The compiled loops of conversions: floats of 32 or 64 bits to codes, or to the values of those codes.
 
-There are three kinds, and all their tables come from the scalar oracle: a table of codes indexed by the upper half of a
-float32; branch-free integer arithmetic, which vectorises, with a truth table of `rounding.rounds_up`; and
-`rounding.round_pack` itself for the rest (stochastic roundings, flushing, flags).
+There are four kinds, and all their tables come from the scalar oracle: a table of codes indexed by the upper half of a
+float32; branch-free integer arithmetic, which vectorises, with a truth table of `rounding.rounds_up`, or without any
+rounding; and `rounding.round_pack` itself for the rest (stochastic roundings, flushing, flags).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ U32: Final = np.uint32
 U64: Final = np.uint64
 I32: Final = np.int32
 rounds_up: Any = rounding.rounds_up
+_PART: Final = 1024  # values at a time that may have something in common
 _SOME: Final = 256  # values between two looks at what they have in common
 
 
@@ -236,6 +237,77 @@ def plain_values32(x: Any, out: Any, p: Any) -> None:
         full = beyond if value > limit else full
         full = special if magnitude == U32(0x7F800000) else full
         out[i] = p.nan if magnitude > U32(0x7F800000) else full
+
+
+class Widening(NamedTuple):
+    """The numbers of the loop of conversions that round nothing, of type uint64: from codes of floats with gradual
+    subnormals, whose numbers are all in the target.
+
+    magnitude: all bits but the sign. hidden: the lowest code that does not become subnormal as it is. Such a code is
+    magnitude << shift, plus normal; a lower one's leading bit is moved to bit `place`, and subnormal, and its length in
+    the field above that, added. largest: the largest finite magnitude; inf: that of Inf, if there is one. The others
+    are complete codes of the target, or its sign bit.
+    """
+
+    magnitude: Any
+    hidden: Any
+    shift: Any
+    normal: Any
+    place: Any
+    subnormal: Any
+    flush: Any
+    largest: Any
+    inf: Any
+    sign: Any
+    zero_positive: Any
+    zero_negative: Any
+    inf_positive: Any
+    inf_negative: Any
+    nan: Any
+
+
+@compiled(forceinline=True)
+def _all_widened(x: Any, out: Any, p: Any) -> bool:
+    """Codes to the codes of the same numbers; False if some are neither normal numbers nor zeros."""
+    special = U64(0)
+    for i in range(x.size):
+        bits = U64(x[i])
+        magnitude = bits & p.magnitude
+        special |= U64((magnitude < p.hidden) & (magnitude != U64(0))) | U64(magnitude > p.largest)
+        code = ((magnitude << p.shift) + p.normal) | (p.sign if bits > p.magnitude else U64(0))
+        zero = p.zero_negative if bits > p.magnitude else p.zero_positive
+        out[i] = zero if magnitude == U64(0) else code
+    return special == U64(0)
+
+
+@compiled(nogil=True)
+def widened_codes(x: Any, out: Any, n: Any) -> None:
+    """Codes to the codes of the same numbers in a wider format."""
+    p = Widening(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14])
+    for start in range(0, x.size, _PART):
+        values, codes = x[start : start + _PART], out[start : start + _PART]
+        if _all_widened(values, codes, p):
+            continue
+        for i in range(values.size):
+            bits = U64(values[i])
+            magnitude = bits & p.magnitude
+            negative = bits > p.magnitude
+            size = U64(length(np.int64(magnitude)))
+            small = (magnitude << ((p.place + U64(1) - size) & U64(63))) + (size << p.place) + p.subnormal
+            code = small if magnitude < p.hidden else (magnitude << p.shift) + p.normal
+            code = code | (p.sign if negative else U64(0))
+            zero = (magnitude == U64(0)) | ((p.flush != U64(0)) & (magnitude < p.hidden))
+            code = (p.zero_negative if negative else p.zero_positive) if zero else code
+            special = p.inf_negative if negative else p.inf_positive
+            code = code if magnitude <= p.largest else (special if magnitude == p.inf else p.nan)
+            codes[i] = code
+
+
+@compiled(nogil=True)
+def decoded_integers(x: Any, out: Any, drop: int, unit: float) -> None:
+    """Codes of integers in two's complement to values. drop: the bits that 64 has more; unit: the value of 1."""
+    for i in range(x.size):
+        out[i] = np.float64(np.int64(U64(x[i]) << U64(drop)) >> drop) * unit
 
 
 @compiled(forceinline=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays.kernels import plans
 from softfloat_ref.arrays.slabs import run_slices
+from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import NanMissing, Policy
@@ -158,24 +159,48 @@ def conversion_loop(source: Format, fmt: Format, policy: Policy) -> ConversionLo
     nearest = _nearest(fmt, policy, False) if source is FP32 else None
     if nearest is not None:
         return nearest
+    widening = plans.widening_numbers(fmt, policy, source)
+    if widening is not None:
+        return ConversionLoop(convert.widened_codes, (np.array(widening, np.uint64),))
     if source is FP32 and plans.is_near(fmt, policy):
         return ConversionLoop(convert.near_codes32, (_near(fmt, policy, False),))
     if source in (FP32, FP64) and plans.is_plain(fmt, policy, source):
         kernel = convert.plain_codes32 if source is FP32 else convert.plain_codes64
         return ConversionLoop(kernel, (_plain(fmt, policy, source),))
+    if source is FP32 and plans.is_plain(fmt, policy, FP64):
+        return ConversionLoop(
+            _codes_by_fp64, (conversion_loop(FP32, FP64, _exactly(policy)), _plain(fmt, policy, FP64))
+        )
     if source is FP32 and plans.fits_table(fmt, policy):
         return ConversionLoop(convert.table_codes, (_upper_table(fmt, policy),))
     any_format = generic_loop(source, fmt, policy)
     return ConversionLoop(any_format.kernel, (_NO_FLAGS, _NO_WORDS, *any_format.rest))
 
 
+def _exactly(policy: Policy) -> Policy:
+    """The policy of a conversion that rounds nothing, before one by the policy."""
+    return Policy(flush_inputs=policy.flush_inputs)
+
+
+def _codes_by_fp64(x: Array, out: Array, widen: ConversionLoop, plain: Any) -> None:
+    """float32 bits to codes that the loop from float64 knows."""
+    from softfloat_ref.arrays.kernels.convert import plain_codes64
+
+    wide = np.empty(min(x.size, CHUNK), np.uint64)
+    for start in range(0, x.size, CHUNK):
+        part = slice(start, min(start + CHUNK, x.size))
+        own = wide[: part.stop - part.start]
+        widen.kernel(x[part], own, *widen.rest)
+        plain_codes64(read_only(own), out[part], plain)
+
+
 def _patch_nans(x: Array, source: Format, fmt: Format, policy: Policy, out: Array) -> None:
     """Convert NaNs one by one with the oracle, since their payload matters or they are errors."""
     decode, code = decoder(source), encoder(fmt, policy)
-    mask, inf = x.dtype.type(source.magnitude_mask), x.dtype.type(source.inf_code)
+    mask, last = x.dtype.type(source.magnitude_mask), x.dtype.type(source.max_code + source.infinity)
     for start in range(0, x.size, CHUNK):
         part = x[start : start + CHUNK]
-        for at in np.flatnonzero((part & mask) > inf).tolist():
+        for at in np.flatnonzero((part & mask) > last).tolist():
             out[start + at] = code(decode(int(part[at])), 0)[0]
 
 
@@ -302,6 +327,36 @@ def stochastic_loop(fmt: Format, policy: Policy) -> Callable[[Array, Philox, Arr
         stochastic_values32(read_only(x), seed, stream, drop, numbers, mode, n, values, out)
 
     return loop
+
+
+def decode(codes: Array, fmt: Format, wide: Format, out: Array, threads: int = 1) -> bool:
+    """Write the values of codes of a format of more than 16 bits to floats, which hold them all; does nothing and
+    returns False if no loop does it. wide: FP32 or FP64, the type of `out`."""
+    loop = _decoding_loop(fmt, wide)
+    if loop is None:
+        return False
+    codes = read_only(codes)
+    places = out if fmt.twos_complement else out.view(f"u{out.itemsize}")
+
+    def work(part: slice) -> None:
+        loop.kernel(codes[part], places[part], *loop.rest)
+        if fmt.has_nan:
+            _patch_nans(codes[part], fmt, wide, plans.KEEP_NAN, places[part])
+
+    run_slices(codes.size, 1, threads, work)
+    return True
+
+
+@lru_cache(maxsize=64)
+def _decoding_loop(fmt: Format, wide: Format) -> ConversionLoop | None:
+    from softfloat_ref.arrays.kernels import convert
+
+    if fmt.twos_complement:
+        least = exact.top(decoder(fmt)(1))
+        drop = 64 - fmt.width if fmt.signed else 0
+        return ConversionLoop(convert.decoded_integers, (drop, 2.0**least)) if least >= wide.emin else None
+    numbers = plans.widening_numbers(wide, plans.KEEP_NAN, fmt)
+    return None if numbers is None else ConversionLoop(convert.widened_codes, (np.array(numbers, np.uint64),))
 
 
 def gather(codes: Array, table: Array, out: Array, threads: int = 1) -> None:

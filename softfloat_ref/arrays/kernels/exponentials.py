@@ -47,7 +47,8 @@ def _power(x: Any) -> Any:
 
 
 @compiled(forceinline=True)
-def _exp(x: Any) -> Any:
+def bounded_exp(x: Any) -> Any:
+    """e^x, for |x| below 700, with a relative error below 2^-48."""
     power, rest = _power(x)
     return power + power * rest
 
@@ -64,14 +65,14 @@ def _decided(x: Any, y: Any) -> Any:
 def quick_exp(value: Any) -> Any:
     """e^x, or UNDECIDED, as for the other functions here."""
     x = F64(value)
-    return F32(0.0) if x < -_FAR else _decided(x, _exp(x))
+    return F32(0.0) if x < -_FAR else _decided(x, bounded_exp(x))
 
 
 @compiled(forceinline=True)
 def quick_sigmoid(value: Any) -> Any:
     """1 / (1 + e^-x)."""
     x = F64(value)
-    return _decided(x, 1.0 / (1.0 + _exp(-x)))
+    return _decided(x, 1.0 / (1.0 + bounded_exp(-x)))
 
 
 @compiled(forceinline=True)

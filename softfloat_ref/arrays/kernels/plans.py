@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softfloat_ref.arrays.kernels.op_plans import signed_word
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder, target
 from softfloat_ref.oracle.exact import NAN, Value
@@ -31,7 +32,7 @@ FLUSH, ZERO_SCALE, NAN_SCALE, LOWEST, KIND, DROP, NAN_CODE, DIVIDE, SHIFT, NEGAT
 # multiplied; mantissa bits that FP32 has and the scale lacks; whether -x is ~x + 1
 QUOTIENT, POWER, RECIPROCAL = range(3)  # kinds of scales
 KEEP, DROP_GIVEN, DROP_ALL = range(3)  # signs of zeros: all kept; those of input zeros dropped; all dropped
-_KEEP_NAN: Final = Policy(nan="propagate")
+KEEP_NAN: Final = Policy(nan="propagate")
 
 
 def decisions(t: Target) -> int:
@@ -189,7 +190,7 @@ def value_numbers(fmt: Format, policy: Policy) -> list[int]:
     """The fields of convert.Plain from float32 to the bits of float32 values."""
     codes = plain_numbers(fmt, policy, FP32)
     t = target(fmt, policy)
-    decode, encode = decoder(fmt), encoder(FP32, _KEEP_NAN)
+    decode, encode = decoder(fmt), encoder(FP32, KEEP_NAN)
 
     def bits(code: int) -> int:
         return encode(decode(code), 0)[0]
@@ -232,7 +233,8 @@ class Generic(NamedTuple):
 def is_generic(fmt: Format, policy: Policy) -> bool:
     """Whether round_pack converts to the format within 64-bit integers."""
     n = policy.random_count
-    fits = fmt.mantissa_bits + n + 3 <= 62 and fmt.width <= 63 and abs(fmt.emin) < 1 << 20
+    whole = fmt.max_code + 2 < 1 << 63 and (fmt.width < 64 or not fmt.twos_complement)
+    fits = fmt.mantissa_bits + n + 3 <= 62 and fmt.width <= 64 and whole and abs(fmt.emin) < 1 << 20
     return fits and not (fmt.gap and fmt.mantissa_bits > 9)
 
 
@@ -242,11 +244,15 @@ def generic(fmt: Format, policy: Policy) -> Generic:
     encode = encoder(fmt, policy)
     quiet, signaling = _pair(encode, Value(NAN, 0)), _pair(encode, Value(NAN, 0, signaling=True))
     return Generic(
-        np.array([[int(x) for x in target(fmt, policy)]], np.int64),
-        np.array([encode(exact.zero(s), 0) for s in (0, 1)], np.int64),
-        np.array([encode(exact.inf(s), 0) for s in (0, 1)], np.int64),
-        np.array([*quiet, signaling[1]], np.int64),
+        np.array([[signed_word(int(x)) for x in target(fmt, policy)]], np.int64),
+        np.array([_signed_pair(encode(exact.zero(s), 0)) for s in (0, 1)], np.int64),
+        np.array([_signed_pair(encode(exact.inf(s), 0)) for s in (0, 1)], np.int64),
+        np.array([*_signed_pair(quiet), signaling[1]], np.int64),
     )
+
+
+def _signed_pair(encoded: Sequence[int]) -> Sequence[int]:
+    return signed_word(encoded[0]), encoded[1]
 
 
 def _pair(encode: Any, x: Value) -> Sequence[int]:
@@ -254,3 +260,41 @@ def _pair(encode: Any, x: Value) -> Sequence[int]:
         return encode(x, 0)  # type: ignore[no-any-return]
     except ValueError:
         return 0, 0
+
+
+# -- conversions that round nothing ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def widening_numbers(fmt: Format, policy: Policy, source: Format) -> tuple[int, ...] | None:
+    """The fields of convert.Widening; None if some number of the source is none of the target, or its loop does not
+    apply."""
+    floats = not (source.twos_complement or fmt.twos_complement) and fmt.signed >= source.signed
+    gradual = source.subnormals == fmt.subnormals == "gradual" and source.mantissa_bits > 0
+    same = fmt.emin == source.emin  # subnormals remain subnormals; or all become normal
+    low = same or fmt.emin <= source.emin - source.mantissa_bits
+    narrow = source.mantissa_bits <= fmt.mantissa_bits and max(fmt.width, source.width) <= 64
+    if not (floats and gradual and low and narrow) or fmt.emax < source.emax:
+        return None
+    flushed = policy.flush_outputs and same
+    encode, decode = encoder(fmt, policy), decoder(source)
+    if flushed or policy.random_count or encode(decode(source.max_code), 0)[1]:
+        return None
+    m, hidden = fmt.mantissa_bits, 1 if same else source.min_normal_code
+    numbers = [
+        source.magnitude_mask,
+        max(hidden, policy.flush_inputs * source.min_normal_code),
+        m - source.mantissa_bits,
+        source.emin - fmt.emin << m,
+        m,
+        (source.emin - source.mantissa_bits) - fmt.emin - 1 << m,
+        policy.flush_inputs,
+        source.max_code,
+        source.inf_code,
+        fmt.sign_bit,
+        encode(exact.zero(0), 0)[0],
+        _pair(encode, decode(source.sign_bit))[0],
+        *[encode(exact.inf(s), 0)[0] if source.infinity else 0 for s in (0, 1)],
+        _nan_code(fmt, policy),
+    ]
+    return tuple(int(x) % (1 << 64) for x in numbers)

@@ -1,0 +1,131 @@
+"""Functions of many vectors at once: every code and flag is the scalar oracle's, and few vectors are left to it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from volume import cases
+
+from softfloat_ref import arrays
+from softfloat_ref.arrays import vector_functions
+from softfloat_ref.golden.sets import of_unit
+from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
+from softfloat_ref.units import VectorUnit
+
+ROUNDINGS = ("rne", "rup", "rdn", "rtz", "rto", "rna", "sr")
+SETTINGS: list[tuple[str, Any, str, dict[str, Any]]] = [
+    ("softmax", "bf16", "bf16", {}),
+    ("softmax", "fp32", "fp32", {"policy": {"nan": "propagate"}}),
+    ("softmax", "fp8_e4m3", "fp8_e5m2", {"policy": {"overflow": "sat-finite", "flush_outputs": True}}),
+    ("softmax", "i8", "u8", {"length": 5}),
+    ("log_softmax", "bf16", "fp32", {}),
+    ("log_softmax", "fp16", "fp8_e4m3", {"policy": {"flush_inputs": True}}),
+    ("log_softmax", "fp4_e2m1", "tf32", {"length": 2}),
+    ("attention_scores", "fp8_e4m3,scale=fp32", "bf16", {"depth": 3, "masked": True}),
+    ("attention_scores", "bf16", "fp16", {"depth": 4, "length": 3}),
+    ("rms_norm", "bf16", "bf16", {"plain": True}),
+    ("rms_norm", "fp32", "fp32", {"epsilon": "0"}),
+    ("rms_norm", "x=fp8_e5m2,gain=fp32", "i16", {"length": 3}),
+    ("layer_norm", "bf16", "bf16", {"plain": True, "epsilon": "0x1p-10"}),
+    ("layer_norm", "fp16", "fp32", {"length": 2}),
+    ("layer_norm", "x=fp32,gain=bf16,bias=bf16", "fp8_e4m3", {"policy": {"flush_inputs": True}}),
+]
+
+
+def unit_of(op: str, fmt: str, out: str, options: dict[str, Any], rounding: str = "rne") -> VectorUnit:
+    own = {"length": 7, **options}
+    policy = Policy(rounding, sr_bits=8 if rounding == "sr" else None, **own.pop("policy", {}))  # type: ignore[arg-type]
+    if op == "attention_scores" and "," in fmt:
+        first, _, rest = fmt.partition(",")
+        fmt = f"q={first},k={first},{rest}"
+    return VectorUnit.make(op, fmt, out, policy, **own)
+
+
+def same(unit: VectorUnit, rows: np.ndarray) -> None:
+    got = unit.answers(rows)
+    lines = [unit.line(row) for row in rows.tolist()]
+    if None in lines:
+        assert got is None
+        rows = rows[[line is not None for line in lines]]
+        got, lines = unit.answers(rows), [line for line in lines if line is not None]
+    assert got is not None
+    np.testing.assert_array_equal(np.hstack([rows, got]), np.array(lines, np.uint64))
+
+
+@pytest.mark.full(keep=8)
+@pytest.mark.parametrize("rounding", ROUNDINGS)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda x: "-".join(map(str, x[:3])))
+def test_every_lane_is_the_oracles(setting: tuple[str, Any, str, dict[str, Any]], rounding: str) -> None:
+    """The directed cases of a set, of all classes of operands and results, and random ones."""
+    unit = unit_of(*setting, rounding)
+    assert vector_functions.is_fit(unit.function, unit.formats, unit.out, unit.policy)
+    same(unit, np.array([*of_unit(unit, cases(60, 400), seed=len(rounding)).inputs()], np.uint64))
+
+
+@pytest.mark.full(keep=4)
+@pytest.mark.parametrize("op", ["softmax", "log_softmax", "rms_norm", "layer_norm"])
+@pytest.mark.parametrize(("fmt", "length"), [("fp4_e2m1", 2), ("fp6_e3m2", 2), ("fp4_e2m1", 3)])
+def test_every_vector_of_small_formats(op: str, fmt: str, length: int) -> None:
+    options = {"plain": True} if op.endswith("norm") else {}
+    for rounding, out in (("rne", "bf16"), ("rto", "fp8_e4m3")):
+        unit = VectorUnit.make(op, fmt, out, Policy(rounding), length=length, **options)  # type: ignore[arg-type]
+        codes = range(1 << get_format(fmt).width)
+        same(unit, np.array([*itertools.product(codes, repeat=length)], np.uint64))
+
+
+@pytest.mark.parametrize("distance", [20, 45, 200, 800, 1e30])
+def test_lanes_that_all_but_vanish(distance: float) -> None:
+    """Softmax just below 1 and 1/2, its logarithm just beyond a number, at every distance from it: all decided."""
+    for x in ([5, 5 - distance, -distance], [3, 3, -distance, -2 * distance], [0, -distance]):
+        for op, rounding in itertools.product(("softmax", "log_softmax"), ("rne", "rtz", "rup", "rdn")):
+            unit = VectorUnit.make(op, "fp32", "bf16", Policy(rounding), length=len(x))  # type: ignore[arg-type]
+            same(unit, arrays.encode(np.array([x], np.float32), "fp32").astype(np.uint64))
+
+
+EXACT: list[tuple[str, list[float], list[float], dict[str, Any]]] = [
+    ("softmax", [2, 2], [0.5, 0.5], {}),
+    ("softmax", [1, 1, 1, 1, -np.inf], [0.25, 0.25, 0.25, 0.25, 0], {}),
+    ("rms_norm", [3, -3, 3], [1, -1, 1], {"plain": True, "epsilon": "0"}),
+    ("rms_norm", [3, 0, -0.0, 0], [2, 0, -0.0, 0], {"plain": True, "epsilon": "0"}),
+    ("layer_norm", [1, 3], [-1, 1], {"plain": True, "epsilon": "0"}),
+]
+
+
+@pytest.mark.parametrize(("op", "x", "y", "options"), EXACT, ids=str)
+def test_exact_results(op: str, x: list[float], y: list[float], options: dict[str, Any]) -> None:
+    """No bound may take them for numbers beside them."""
+    unit = VectorUnit.make(op, "bf16", length=len(x), **options)
+    rows = arrays.encode(np.array([x]), "bf16").astype(np.uint64)
+    assert unit.answers(rows).tolist() == [[*arrays.encode(np.array(y), "bf16").tolist(), 0]]  # type: ignore[union-attr]
+    same(unit, rows)
+
+
+@pytest.mark.parametrize("op", sorted(VECTOR_FUNCTIONS))
+def test_few_vectors_are_left_to_the_oracle(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of numbers of ordinary size: none to BF16, one lane in 2^16 to FP32."""
+    left, evaluate = [], vector_functions.evaluate
+    rng = np.random.default_rng(1)
+    for out, most in (("bf16", 2), ("fp32", 20)):
+        unit = VectorUnit.make(op, "bf16", out, length=64)
+        parts = [arrays.encode(rng.standard_normal((1000, f.lanes)) * 2, "bf16") for f in unit.inputs]
+
+        def counted(*arguments: Any) -> Any:
+            results = evaluate(*arguments)
+            left.append(int(results.left.sum()))
+            return results._replace(left=np.zeros(len(results.left), bool))
+
+        monkeypatch.setattr(vector_functions, "evaluate", counted)
+        assert unit.answers(np.hstack(parts).astype(np.uint64)) is not None
+        assert left.pop() <= most
+
+
+def test_what_the_loops_do_not_compute() -> None:
+    for op, fmt, out in (("softmax", "fp64", "bf16"), ("softmax", "bf16", "fp64"), ("rms_norm", "i32", "bf16")):
+        assert VectorUnit.make(op, fmt, out, length=2).answers(np.zeros((1, 4), np.uint64)[:, :2]) is None
+    unit = VectorUnit.make("attention_scores", "bf16", length=2, depth=1, masked=True)
+    assert unit.answers(np.array([[0, 0, 0, 0, 3]], np.uint64)) is None  # more visible keys than there are
