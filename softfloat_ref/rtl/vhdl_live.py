@@ -29,7 +29,7 @@ MODULE: Final = """\
 module {name}{parameters} (
 {ports}
 );
-  integer {own}to = 0, {own}from, {own}length;
+  integer {own}to = 0, {own}from, {own}length, {own}i;
   string {own}folder;
   reg [8*{chars}-1:0] {own}line;
   wire [{inputs_high}:0] {own}inputs = {{{inputs}}};  // Icarus writes no expressions
@@ -45,7 +45,16 @@ module {name}{parameters} (
     $fflush({own}to);
     {own}length = $fgets({own}line, {own}from);
     if ({own}length == 0) $finish;
-    else {own}length = $sscanf({own}line, "%b", {own}outputs);
+    for ({own}i = 0; {own}i <= {outputs_high}; {own}i = {own}i + 1)
+      case ({own}line[8*({own}i+1)+:8])  // after the end of the line
+        "0": {own}outputs[{own}i] = 1'b0;
+        "1": {own}outputs[{own}i] = 1'b1;
+`ifdef VERILATOR
+        default: {own}outputs[{own}i] = 1'($urandom);  // which has no X
+`else
+        default: {own}outputs[{own}i] = 1'bx;
+`endif
+      endcase
   end
 {evidence}
 endmodule

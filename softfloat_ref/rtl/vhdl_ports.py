@@ -26,8 +26,9 @@ DRIVER: Final = "softfloat_ref_driver"
 REPLAY: Final = "softfloat_ref_replay"
 STIMULI: Final = "stimuli.txt"
 RESPONSES: Final = "responses.txt"
-# Each line of `stimuli` has the bits of all inputs, of `responses` those of all outputs. The clock changes first, then
-# the other inputs: as in the simulation of the netlist, a register takes what was there before the clock's edge.
+# Each line of `stimuli` has the bits of all inputs, of `responses` those of all outputs: 0, 1 or X. The clock changes
+# first, then the other inputs: as in the simulation of the netlist, a register takes what was there before the clock's
+# edge.
 _REPLAY: Final = """\
 {context}library ieee;
 use ieee.std_logic_1164.all;
@@ -162,8 +163,11 @@ class EntityBits:
             statements=self.statements,
             width=max(width, 1),
             assigned="\n".join(lines),
-            written=" & ".join(f"to_string(std_logic_vector'({_slice(v, self)}))" for v in self.outputs) or '""',
+            written=" & ".join(map(self._written, self.outputs)) or '""',
         )
+
+    def _written(self, vector: Vector) -> str:
+        return f"to_string(to_x01(std_logic_vector'({_slice(vector, self)})))"
 
 
 def _zero(kind: str) -> str:

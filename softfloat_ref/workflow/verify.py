@@ -29,7 +29,7 @@ from softfloat_ref.proof.words import outcome_lines, simulated_lines
 from softfloat_ref.rtl.bench_runs import ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.draft import draft
-from softfloat_ref.rtl.draft.design import SourceModule, read_design
+from softfloat_ref.rtl.draft.design import SourceModule, WrapperError, read_design
 from softfloat_ref.rtl.draft.vhdl import with_vhdl_codes
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
 from softfloat_ref.rtl.fit import Misfit
@@ -140,11 +140,12 @@ class Verifier:
                 stage.end("done", [f"{request.ports_file}: as it was given"])
                 return
             design = self._design()
-            needs_wrapper = any(not signal.packed for signal in design.signals)
-            drafted = draft(
-                wrapper_module(design) if needs_wrapper else design, vectors,
-                settings=request.settings, protocols=request.protocols,
-            )  # fmt: skip
+            options: dict[str, Any] = {"settings": request.settings, "protocols": request.protocols}
+            needs_wrapper = False
+            try:
+                drafted = draft(design, vectors, **options)
+            except WrapperError:
+                needs_wrapper, drafted = True, draft(wrapper_module(design), vectors, **options)
             if needs_wrapper:
                 self._write(WRAPPER, wrapper_text(design))
                 wrapper = Path(os.path.abspath(request.folder / WRAPPER))

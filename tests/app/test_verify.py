@@ -23,6 +23,15 @@ module unit(input clk, input [7:0] a, output reg [7:0] result);
 endmodule
 """
 UNPACKED = "module unit(input [7:0] a [1], output [7:0] result); assign result = {1'b0, a[0][6:0]}; endmodule\n"
+STRUCTURES = """
+package p;
+  typedef struct packed { logic valid; logic [7:0] a; } request_t;
+  typedef struct packed { logic valid; logic [7:0] result; } answer_t;
+endpackage
+module unit import p::*; (input clk, input rst, input request_t request, output answer_t answer);
+  always @(posedge clk) answer <= rst ? 0 : {request.valid, 1'b0, request.a[6:0]};
+endmodule
+"""
 RARE = """
 module unit(input [31:0] a, output [31:0] result);
   assign result = {1'b0, a[30:0]} ^ (a == 32'h3a5b7c9d);
@@ -115,8 +124,10 @@ def test_the_latency_is_found_and_a_changed_port_map_stays(tmp_path: Path) -> No
     assert "latency = 3" in ports.read_text()
 
 
-def test_unpacked_ports_get_a_wrapper(tmp_path: Path) -> None:
-    done = verified(tmp_path, UNPACKED, "-o", "out", sim="verilator")
+@pytest.mark.parametrize(("text", "sim"), [(UNPACKED, "verilator"), (STRUCTURES, "icarus")])
+def test_other_ports_get_a_wrapper(text: str, sim: str, tmp_path: Path) -> None:
+    """Unpacked arrays, and structures of more than operands and results."""
+    done = verified(tmp_path, text, "-o", "out", sim=sim)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "--wrapper out/wrapper.sv" in done.stdout
     assert "proved for every input" in done.stdout

@@ -93,6 +93,19 @@ def test_it_is_simulated_by_ghdl(name: str, vectors: Path, tmp_path: Path) -> No
     assert " mismatches, 256 of 256 vectors compared" in done.stdout
 
 
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize("simulator", ["icarus", "verilator"])
+def test_what_is_undefined_is_a_mismatch(simulator: str, vectors: Path, tmp_path: Path) -> None:
+    """Also for a simulator that has no X; bits that are weak are defined."""
+    (tmp_path / "ports.toml").write_text(PORTS)
+    call = ["vectors", "testbench", str(vectors), "--ports", "ports.toml", "--sim", simulator, "--run", "unit.vhd"]
+    for body, code in (("y <= 'U' & a(6 downto 0);", 1), ("y <= 'L' & a(6 downto 0);", 0)):
+        (tmp_path / "unit.vhd").write_text(entity(CASES["lines of text"], body))
+        done = run(*call, cwd=tmp_path)
+        assert done.returncode == code, done.stdout + done.stderr
+        assert (" mismatches, 256 of 256 vectors compared" in done.stdout) == code
+
+
 PIPELINE = f"""{HEAD}
 package num_pkg is
   type op_t is (OP_ABS, OP_NEG);

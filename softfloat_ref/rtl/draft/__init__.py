@@ -9,7 +9,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.tables import toml_string, with_settings
 from softfloat_ref.base.trees import parse_toml
 from softfloat_ref.rtl.draft import codes, fields, names, protocol
-from softfloat_ref.rtl.draft.design import Signal, SourceModule
+from softfloat_ref.rtl.draft.design import Signal, SourceModule, WrapperError
 from softfloat_ref.rtl.draft.lines import Draft, Guess, draft_text
 from softfloat_ref.rtl.draft.protocols import Protocol, all_protocols
 from softfloat_ref.rtl.draft.target import Vectors, target_of
@@ -88,4 +88,4 @@ def _refuse(signal: Signal) -> None:
         why = f"is a structure of more than results ({signal.type}), which a port map cannot take apart"
     else:
         return
-    raise Error(f"port {signal.name} {why}: give --wrapper FILE")
+    raise WrapperError(f"port {signal.name} {why}: give --wrapper FILE")

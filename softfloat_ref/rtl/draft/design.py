@@ -24,6 +24,10 @@ _MACRO: Final = re.compile(
 _BASES: Final = {"b": 2, "d": 10, "o": 8, "h": 16}
 
 
+class WrapperError(Error):
+    """A port that a port map cannot connect by itself, but through a wrapper."""
+
+
 @dataclass(frozen=True)
 class Leaf:
     """A part of a port that is a number. path: as "", ".NV" or "[2]"; codes: the names of an enumeration; type: in

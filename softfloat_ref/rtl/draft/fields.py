@@ -11,7 +11,7 @@ from softfloat_ref.base.tables import toml_string
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.rtl.bundle import FLAG_NAMES
 from softfloat_ref.rtl.draft import matching, names
-from softfloat_ref.rtl.draft.design import Leaf, Signal
+from softfloat_ref.rtl.draft.design import Leaf, Signal, WrapperError
 from softfloat_ref.rtl.draft.lines import Draft, toml_bits
 from softfloat_ref.rtl.draft.slots import Bits, elements, lines, numbers, pieces_value, structured_number
 
@@ -187,7 +187,7 @@ def _members_of(draft: Draft, signal: Signal) -> dict[str, str]:
     """The operands in a structure that carries nothing else."""
     data = [leaf for leaf in signal.leaves if leaf.width > 1 and not leaf.codes]
     if len(data) != len(signal.leaves):
-        raise Error(
+        raise WrapperError(
             f"port {signal.name} is a structure of more than operands ({signal.type}), which a port map cannot take "
             "apart: give --wrapper FILE"
         )
