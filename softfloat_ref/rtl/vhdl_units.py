@@ -368,6 +368,7 @@ def _synthesis(
 ) -> str:
     """What `ghdl --synth` writes. Raises SynthesisError, and Error."""
     command = [str(ghdl.executable), "--synth", *_OPTIONS, f"--out={language}"]
+    command += ["--no-formal"]  # assertions, which would be fatal of any severity; GHDL's simulation has them
     command += [f"-g{name}={value}" for name, value in generics.items()]
     with tempfile.TemporaryDirectory(prefix="softfloat_ref_") as folder:
         try:

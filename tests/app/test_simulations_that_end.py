@@ -122,3 +122,11 @@ def test_it_fails_with_the_operands(name: str, tmp_path: Path) -> None:
     assert f"FAIL: {at}" in bench.stdout
     assert said in bench.stdout
     assert f"\nvector {number}: a = fc\n" in bench.stdout
+
+
+@NEEDS_GHDL
+def test_an_assertion_of_less_severity_ends_nothing(tmp_path: Path) -> None:
+    (tmp_path / "unit.vhd").write_text(VHDL.format("", 'assert a /= x"fc" report "no fc" severity error;'))
+    call = ("abs", "--fmt", "fp8_e5m2", "--top", "unit", "unit.vhd", "-n", "300", "--no-prove", "--sim", "icarus")
+    done = run("verify", *call, cwd=tmp_path)
+    assert "unit is abs fp8_e5m2 rne: 300 vectors agree" in done.stdout, done.stderr
