@@ -85,6 +85,14 @@ class ToolError(Error):
         self.reason, self.shown = reason, tuple(shown)
 
 
+class EndedError(Error):
+    """A simulation that ended before its inputs did. line: what ended it, in the simulator's words."""
+
+    def __init__(self, message: str, line: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
 class TimeLimitError(ToolError):
     """A program that was stopped."""
 

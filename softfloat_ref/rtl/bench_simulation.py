@@ -15,7 +15,7 @@ from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.manifest import read_manifest, require_file
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.verify import check_hashes
-from softfloat_ref.rtl.bench_runs import BenchRun, Build, TimeLimitError
+from softfloat_ref.rtl.bench_runs import BenchRun, Build, EndedError, TimeLimitError
 from softfloat_ref.rtl.fit import check_fit
 from softfloat_ref.rtl.inputs import read_inputs
 from softfloat_ref.rtl.port_map import PortMap
@@ -24,7 +24,7 @@ from softfloat_ref.rtl.simulators import FIND, Simulator, dump, is_fst
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.rtl.testbench import bench_text, top_name, tops_text
 from softfloat_ref.rtl.vhdl_live import Device, live_unit
-from softfloat_ref.rtl.vhdl_units import PLUSARG, TRACE, EndedError, NetlistError, simulated_by_ghdl
+from softfloat_ref.rtl.vhdl_units import PLUSARG, TRACE, NetlistError, simulated_by_ghdl
 from softfloat_ref.units import controls
 
 _VERDICTS: Final = ("PASS", "FAIL", "LOGGED")

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from softfloat_ref.base import limits
-from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
-from softfloat_ref.rtl.bench_runs import Build
+from softfloat_ref.rtl.bench_runs import Build, EndedError
 from softfloat_ref.rtl.module_ports import string_literal
 from softfloat_ref.rtl.quick_verilator import QuickVerilator
 from softfloat_ref.rtl.simulators import Simulator, Verilator, find
@@ -75,7 +74,7 @@ class CycleBench:
 
     def run(self, cycles: Iterable[Sequence[int]], plusargs: Iterable[str] = ()) -> list[list[str]]:
         """The outputs of each cycle before clk rises, in binary digits, x and z. Raises Error if the simulation ends
-        early."""
+        early, as EndedError."""
         lines = [" ".join(f"{code:x}" for code in codes) for codes in cycles]
         folder = self.build.folder
         (folder / _OUTPUTS_FILE).unlink(missing_ok=True)
@@ -87,11 +86,9 @@ class CycleBench:
             else []
         )
         if len(seen) != len(lines):
-            printed = done.output.strip().splitlines()
-            raise Error(
-                f"{self.build.tool.name}: the simulation ended after {len(seen)} of {len(lines)} cycles"
-                f"{f': {printed[-1]}' if printed else ''}"
-            )
+            name = self.build.tool.name
+            after = f"{name}: the simulation ended after {len(seen)} of {len(lines)} cycles"
+            raise EndedError(f"{after}: {done.last_words}", done.last_words)
         return [line.split() for line in seen]
 
 

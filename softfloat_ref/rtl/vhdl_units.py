@@ -22,7 +22,7 @@ from softfloat_ref.base import disk_cache, limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import make_folder, read_text, write_data
 from softfloat_ref.base.systemverilog import KEYWORDS
-from softfloat_ref.rtl.bench_runs import Build, ToolError
+from softfloat_ref.rtl.bench_runs import Build, EndedError, ToolError
 from softfloat_ref.rtl.build_logs import GHDL
 from softfloat_ref.rtl.ghdl import Ghdl, find_ghdl
 from softfloat_ref.rtl.module_ports import Expression, Parameters, parameter_text, string_literal
@@ -102,14 +102,6 @@ class SynthesisError(Error):
         self.line = line
 
 
-class EndedError(Error):
-    """A simulation by GHDL that ended before its inputs did. line: what ended it, in GHDL's words."""
-
-    def __init__(self, message: str, line: str) -> None:
-        super().__init__(message)
-        self.line = line
-
-
 @dataclass(frozen=True)
 class VhdlUnit:
     """An entity and its netlist. files: in the order of their use; generics: by their VHDL texts; problem: why GHDL
@@ -177,8 +169,9 @@ class VhdlUnit:
         responses = read_text(path, limits.SOURCE, "ascii").splitlines() if path.is_file() else []
         if len(responses) != len(stimuli):
             line = failure_line(run.output)
-            done = f"ended after {len(responses)} of {len(stimuli)} states"
-            raise EndedError(f"{self.name}: GHDL's simulation {done}: {line}", line)
+            at = min(len(responses), len(stimuli) - 1)
+            codes = ", ".join(f"{name} = {code}" for name, code in _parts(self.bits.inputs, stimuli[at]))
+            raise EndedError(f"GHDL's simulation of {self.name} ended with {codes}: {line}", line)
         return responses
 
     def _difference(self, states: Sequence[tuple[str, str]], responses: Sequence[str]) -> VhdlDifference | None:

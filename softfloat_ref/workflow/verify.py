@@ -26,7 +26,7 @@ from softfloat_ref.proof.engine import Decided, Tactics
 from softfloat_ref.proof.outcome import ProofOutcome, decide_circuit
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.words import outcome_lines, simulated_lines
-from softfloat_ref.rtl.bench_runs import ToolError
+from softfloat_ref.rtl.bench_runs import EndedError, ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.draft import draft
 from softfloat_ref.rtl.draft.design import SourceModule, WrapperError, read_design
@@ -72,7 +72,8 @@ _GUESSED_LATENCY: Final = re.compile(r"^latency = \d+  # guess: .*$", re.MULTILI
 
 @dataclass
 class Verifier:
-    """A verification, stage by stage. note: called with each stage as it ends; begin: with what begins, in words."""
+    """A verification, stage by stage. note: called with each stage as it ends; begin: with what begins, in words;
+    ended: how a simulation ended that a proof asks for."""
 
     request: VerifyRequest
     note: Callable[[Stage], None]
@@ -85,6 +86,7 @@ class Verifier:
     reading: DesignReading | None = None
     ports: PortMap | None = None
     ports_file: str = ""
+    ended: str = ""
     draft_text: str = ""
     names: dict[Unit, str] = field(default_factory=dict)
     sources: Sources = field(init=False)
@@ -312,6 +314,10 @@ class Verifier:
             try:
                 prover = partial(prove, strategy="auto", tactics=tactics, note=self._note_case)
                 outcome = decide_circuit(self._question(look.unit), self.sources, prover)
+            except EndedError as e:
+                self.ended = str(e)
+                stage.end("failed", [self.ended])
+                return None
             except Error as e:
                 stage.end("left out", [str(e)])
                 return None
@@ -342,7 +348,9 @@ class Verifier:
         if look is not first:
             lines.append(f"{module} is not {self._name(asked)}: {mismatches_words(first)}")
             lines += [f"  {line}" for line in smallest_input(why)]
-        if look.passed and (outcome is None or outcome.verdict in ("proved", "undecided")):
+        if self.ended:
+            lines.append(f"{module} is not {self._name(look.unit)}: no vector shows it, another simulation does")
+        elif look.passed and (outcome is None or outcome.verdict in ("proved", "undecided")):
             how = "proved for every input" if is_proved else f"{look.bench.manifest['count']} vectors agree"
             how += error_words(look.bench.ports)
             lines.append(f"{module} is {self._name(look.unit)}: {how}")
@@ -362,7 +370,7 @@ class Verifier:
     def _state(
         self, first: UnitSimulation, look: UnitSimulation, outcome: ProofOutcome | None
     ) -> Literal["passed", "failed", "undecided"]:
-        if look is not first or not look.passed:
+        if look is not first or not look.passed or self.ended:
             return "failed"
         if outcome is None:  # a proof that was asked for, and is not there, is open
             wanted = self.request.limit_s is not None and not look.bench.ports.is_judged

