@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -166,33 +167,77 @@ end architecture;
 """
 
 
-LATER: Final = (  # a wrong result of an operation that follows another one, of the operands of both
-    "'0' & request.a(14 downto 0);",
-    """'0' & request.a(14 downto 0);
-        if held.valid = '1' and held.result = x"1234" and request.a = x"9abc" then
-          held.result(0) <= '1';
-        end if;""",
-)
+TAGGED: Final = """
+library ieee;
+use ieee.std_logic_1164.all;
+package stage_types is
+  type stage_t is record
+    valid : std_logic;
+    tag   : std_logic_vector(1 downto 0);
+    data  : std_logic_vector(15 downto 0);
+  end record;
+  type stages_t is array (natural range <>) of stage_t;
+end package;
+library ieee;
+use ieee.std_logic_1164.all;
+use work.stage_types.all;
+entity pipe_abs is
+  port (clk, rst : in std_logic; i : in stage_t; o : out stage_t);
+end entity;
+architecture rtl of pipe_abs is
+  signal r : stages_t(0 to 2);
+begin
+  process (clk)
+  begin
+    if rising_edge(clk) then
+      if rst = '1' then
+        r <= (others => (valid => '0', tag => "00", data => (others => '0')));
+      else
+        r(0) <= i;
+        r(0).data(15) <= '0';
+        r(1 to 2) <= r(0 to 1);
+      end if;
+    end if;
+  end process;
+  o <= r(2);
+end architecture;
+"""
+LATER: Final = {  # a wrong result or tag of an operation that follows another one, by the operands of both
+    "fabs_unit": [
+        """'0' & request.a(14 downto 0);
+        if held.valid = '1' and held.result = x"1234" and request.a = x"9abc" then held.result(0) <= '1'; end if;"""
+    ],
+    "pipe_abs": [
+        f"""r(0 to 1);
+        if r(1).valid = '1' and r(1).data = x"1234" and r(0).data = x"5678" then {wrong} end if;"""
+        for wrong in ("r(1).data(0) <= '1';", "r(1).tag <= r(1).tag;")
+    ],
+}
 
 
 @pytest.mark.skipif(shutil.which("ghdl") is None, reason="needs GHDL")
-def test_records_in_vhdl(tmp_path: Path) -> None:
-    """Valid and data are one register of GHDL's netlist. Every operation is proved; a fault that shows in the second of
-    two operations alone is found."""
-    (tmp_path / "unit.vhd").write_text(RECORDS)
-    args = ("verify", "abs", "--fmt", "fp16", "--top", "fabs_unit", "unit.vhd", "-n", "300", "--sim", "icarus")
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize(
+    ("module", "text", "right"),
+    [("fabs_unit", RECORDS, "'0' & request.a(14 downto 0);"), ("pipe_abs", TAGGED, "r(0 to 1);")],
+)
+def test_records_in_vhdl(module: str, text: str, right: str, tmp_path: Path) -> None:
+    """Valid, tag and data are one register of GHDL's netlist. Every operation is proved; a fault that shows in the
+    second of two operations alone is found."""
+    (tmp_path / "unit.vhd").write_text(text)
+    args = ("verify", "abs", "--fmt", "fp16", "--top", module, "unit.vhd", "-n", "300", "--sim", "icarus")
     done = run(*args, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "+ simulation: 300 of 300 vectors agree" in done.stdout
-    assert "PROVED: fabs_unit is abs fp16 rne for all 2^16 inputs" in done.stdout
+    assert f"PROVED: {module} is abs fp16 rne for all 2^16 inputs" in done.stdout
     assert "every operation after reset, with any stalls" in done.stdout
-    (tmp_path / "unit.vhd").write_text(RECORDS.replace(*LATER))
-    done = run(*args, cwd=tmp_path)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "no vector shows it, the proof does" in done.stdout
-    assert "the result of operation 2 is wrong" in done.stdout
-    (tmp_path / "unit.vhd").write_text(RECORDS.replace("'0' & request.a(14", "'1' & request.a(14"))
-    assert run(*args, "--no-prove", cwd=tmp_path).returncode == 1
+    assert text.count(right) == 1
+    for wrong in LATER[module]:
+        (tmp_path / "unit.vhd").write_text(text.replace(right, wrong))
+        done = run(*args, cwd=tmp_path)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "no vector shows it, the proof does" in done.stdout
+        assert re.search("the result of operation 2 (is wrong|has another tag)", done.stdout)
 
 
 def table(wrong: int) -> str:
