@@ -85,6 +85,21 @@ def test_every_type_of_blocks(kind: int, tmp_path: Path) -> None:
     assert int(t.codes(0, t.size).max()) < 1 << get_format(own.elements).width
 
 
+@pytest.mark.parametrize("kind", [k for k, x in BLOCK_TYPES.items() if x.scale_bytes])
+def test_the_compiled_look_up(kind: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every scale with every element, against the products."""
+    own = BLOCK_TYPES[kind]
+    data = np.random.default_rng(kind).integers(0, 256, (1024, 8 * own.size), dtype=np.uint8)
+    blocks = data.reshape(-1, own.size)
+    blocks[:, : own.scale_bytes] = (np.arange(len(blocks)) % 256)[:, np.newaxis]
+    (t,) = tensors(gguf_file(tmp_path / "m.gguf", {"w": (kind, (1024, 8 * own.values), data.tobytes())}))
+    results = {}
+    for compiled in (True, False):
+        monkeypatch.setattr("softfloat_ref.arrays.kernels.dispatch.use_compiled", lambda *_, x=compiled: x)
+        results[compiled] = t.read(0, t.size).view(np.uint32)
+    assert np.array_equal(results[True], results[False])
+
+
 @pytest.mark.extra("gguf")
 @pytest.mark.parametrize("kind", BLOCK_TYPES)
 def test_what_gguf_itself_gives(kind: int, tmp_path: Path) -> None:
