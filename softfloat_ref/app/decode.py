@@ -71,8 +71,10 @@ def _decode_tensor(tensor: ModelTensor, count: int, form: str) -> None:
 
     count = min(count, tensor.size)
     quantized = isinstance(tensor, QuantizedTensor)
-    values = tensor.read_exactly(0, count) if quantized else tensor.read(0, count)
-    element = scalar_format(tensor.element if quantized else tensor.fmt)
+    if isinstance(tensor, QuantizedTensor):
+        values, element = tensor.read_exactly(0, count), scalar_format(tensor.element)
+    else:
+        values, element = tensor.read(0, count), scalar_format(tensor.fmt)
     codes = tensor.codes(0, count).tolist()
     texts = [repr(x) for x in values.tolist()]
     if form == "value":
