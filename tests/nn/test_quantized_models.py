@@ -166,17 +166,22 @@ def test_every_layout_by_its_definition(
 
 
 @needs_safetensors
-@pytest.mark.parametrize("name", ["nvfp4-modelopt", "mxfp4-gpt-oss", "nvfp4-compressed-tensors"])
+@pytest.mark.parametrize("name", [x for x in LAYOUTS if LAYOUTS[x].shape.name == "" or "int4" in x or "int3" in x])
 def test_large_weights_are_the_small_ones(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiled look-up, against the products of elements and scales."""
+    """The compiled look-up and the loop of block formats, against the products of elements and scales."""
     layout = LAYOUTS[name]
     shape = (3, 700, 96) if layout.merge else (700, 320)
-    weight = Weight(layout, shape, (*shape[:-1], shape[-1] // layout.block[-1]))
+    blocks = [b or 32 for b in layout.block]
+    weight = Weight(layout, shape, (*shape[:-2], -(-shape[-2] // max(blocks[-2], 1)), -(-shape[-1] // blocks[-1])))
+    if layout.block == (0, 0):
+        weight = Weight(layout, shape, (shape[0], shape[1] // 32))
     (t,) = tensors(save(tmp_path / "m.safetensors", weight.members))
+    monkeypatch.setattr("softfloat_ref.arrays.kernels.dispatch.use_compiled", lambda *_: True)
     for arithmetic in ("exact", "producer"):
         fast = t.read(0, t.size, arithmetic=arithmetic)
         with monkeypatch.context() as patch:
             patch.setattr("softfloat_ref.nn.model_files.quantized.LayoutTensor._by_table", lambda *_: False)
+            patch.setattr("softfloat_ref.nn.model_files.quantized.LayoutTensor._by_loop", lambda *_: None)
             slow = t.read(0, t.size, arithmetic=arithmetic)
         assert np.array_equal(fast.view(np.uint32), slow.view(np.uint32))
 
