@@ -14,7 +14,8 @@ from typing import IO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from softfloat_ref.arrays.kernels import dispatch, nibbles
+from softfloat_ref.arrays import convert
+from softfloat_ref.arrays.kernels import block_dispatch, dispatch, nibbles
 from softfloat_ref.arrays.scaled import Scales
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, errors_of, escaped
@@ -173,10 +174,24 @@ class GgufTensor(QuantizedTensor):
 
     def _short(self, span: Span, arithmetic: str) -> NDArray[np.float32]:
         own = self._type
-        if not own.scale_bytes or not dispatch.use_compiled(prod(span.shape)):
+        if not dispatch.use_compiled(prod(span.shape)) or convert.flushes_subnormals():
             return super()._short(span, arithmetic)
+        if not own.scale_bytes:
+            return self._by_loop(span)
         group, table = own.values // own.scale_bytes, _value_table(self.kind)
         return nibbles.values_of_halves(self._data(span), own.scale_bytes, group, table).reshape(span.shape)
+
+    def _by_loop(self, span: Span) -> NDArray[np.float32]:
+        """The values by the loop of block formats, where a value is a product."""
+        own, blocks = self._type, self._blocks(span)
+        if blocks.minima is not None:
+            elements, scales = scaled_blocks(own, blocks)
+            return rounded(elements, scales, EXACT).reshape(span.shape)
+        fmt, out = get_format(own.elements), np.empty(blocks.codes.shape, np.float32)
+        table = numbers(np.arange(1 << fmt.width, dtype=np.uint8), fmt) - own.zero
+        codes, size = np.ascontiguousarray(blocks.codes), own.values // blocks.scales.shape[1]
+        block_dispatch.scale_rows(codes, blocks.scales, size, table, out)
+        return out.reshape(span.shape)
 
     def elements(self, span: Span) -> Array:
         return self._blocks(span).codes.reshape(span.shape)
