@@ -68,9 +68,9 @@ def command(
     """Measure the error of formats on every tensor of a model: signal to quantization noise, largest errors, counts.
     Or, with --against, compare a model with another one: its original, or that of another producer.
 
-    A model is one or several files, a folder, or an index of shards: .safetensors, .gguf, .npz, .npy, .onnx, or PyTorch
-    (.pt, .pth, .bin, .ckpt). Quantized weights are read with their scales. Nothing is unpickled. Tensors are read in
-    slabs, so that they may be larger than memory.
+    A model is one or several files, a folder, or an index of shards: .safetensors, .gguf, .npz, .npy, .onnx, .msgpack
+    (Flax), or PyTorch (.pt, .pth, .bin, .ckpt). Quantized weights are read with their scales. Nothing is unpickled.
+    Tensors are read in slabs, so that they may be larger than memory.
     """
     from softfloat_ref.app import report_against, report_rows
     from softfloat_ref.base.files import check_place

@@ -45,8 +45,8 @@ def command(
 ) -> None:
     """List the tensors of a MODEL with their layouts, or write what its quantized tensors stand for.
 
-    A model is one or several files, a folder, or an index of shards: .safetensors, .gguf, .onnx, .npz, .npy, PyTorch
-    (.pt, .pth, .bin, .ckpt). Tensors that are not quantized are written as they are stored.
+    A model is one or several files, a folder, or an index of shards: .safetensors, .gguf, .onnx, .npz, .npy, .msgpack
+    (Flax), PyTorch (.pt, .pth, .bin, .ckpt). Tensors that are not quantized are written as they are stored.
     """
     from softfloat_ref.base.files import check_place
     from softfloat_ref.nn.model_files import model_tensors, unpacked_lines, unpacking

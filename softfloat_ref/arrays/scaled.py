@@ -28,19 +28,19 @@ class Scales(NamedTuple):
 
 def scaled_values(elements: Array, scales: Scales) -> NDArray[np.float64]:
     """The values of elements, given as float64; every NaN becomes the same one."""
-    scale, factor, divisor, zero, minimum, in_steps = scales
     with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):  # invalid: 0 * Inf
-        values = elements if zero is None else elements - zero
-        if in_steps:
-            scale = convert.through_fp32(_times(scale, factor, divisor))
-            values = convert.through_fp32(values * scale)
+        values = elements if scales.zero is None else elements - scales.zero
+        if scales.in_steps:
+            values = convert.through_fp32(values * convert.through_fp32(product_of(scales)))
         else:
-            values = _times(values * scale, factor, divisor)
-        if minimum is not None:
-            values = values - minimum
+            values = product_of(scales._replace(scale=values * scales.scale))
+        if scales.minimum is not None:
+            values = values - scales.minimum
     return np.where(np.isnan(values), np.nan, values)
 
 
-def _times(values: Array, factor: Array | float | None, divisor: Array | float | None) -> Array:
-    values = values if factor is None else values * factor
-    return values if divisor is None else values / divisor
+def product_of(scales: Scales) -> NDArray[np.float64]:
+    """The scale times the factor, over the divisor."""
+    with np.errstate(invalid="ignore", over="ignore", under="ignore", divide="ignore"):
+        product = scales.scale if scales.factor is None else scales.scale * scales.factor
+        return product if scales.divisor is None else product / scales.divisor

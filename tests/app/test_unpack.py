@@ -124,6 +124,20 @@ def test_quantize_takes_a_tensor_of_a_model(folder: Path) -> None:
     assert "unknown tensor in m.npz: 'v'" in refused("quantize", "-i", "m.npz", "--tensor", "v", "--fmt", "fp16")
 
 
+def test_decode_shows_codes_of_a_model(folder: Path) -> None:
+    q = checkpoint(folder / "m.npz", norm=np.float16([1, 2]))
+    lines = ok("decode", "-i", "m.npz", "--tensor", "w", "-n", "40").splitlines()
+    assert lines[0] == "w  24x96  mxfp4_e2m1"
+    assert [x.split()[0] for x in lines[1:]] == [f"{c:x}" for c in q.codes[0, :40]]
+    assert [float(x.split()[-1]) for x in lines[1:]] == q.decode()[0, :40].tolist()
+    shown = json.loads(ok("decode", "-i", "m.npz", "--tensor", "norm", "--as", "json"))
+    assert [x["value"] for x in shown["codes"]] == ["1.0", "2.0"]
+    assert ok("decode", "-i", "m.npz", "--tensor", "norm", "--as", "value") == "1.0\n2.0\n"
+    assert "leave out CODES" in refused("decode", "-i", "m.npz", "--tensor", "w", "7c")
+    assert "give -i MODEL" in refused("decode", "--fmt", "fp16", "-n", "3", "7c")
+    assert "give --fmt FORMAT and CODES" in refused("decode")
+
+
 # -- comparisons -------------------------------------------------------------------------------------------------------
 
 

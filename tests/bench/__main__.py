@@ -127,6 +127,11 @@ for _name, _text, _run in (
         _module("arrays"),
     ),
     (
+        "checkpoints",
+        "Quantized checkpoints: the values of a weight, from its file, one thread, against a copy of the values.",
+        _module("checkpoints"),
+    ),
+    (
         "functions",
         "Elementary functions: the scalar oracle, and arrays, one thread, beside numpy, torch and MPFR (gmpy2).",
         _module("functions"),

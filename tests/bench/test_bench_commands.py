@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TOP = Path(__file__).parents[2]
-NAMES = ["arrays", "dot", "export", "functions", "quantize", "scalar", "serve", "train"]
+NAMES = ["arrays", "checkpoints", "dot", "export", "functions", "quantize", "scalar", "serve", "train"]
 
 
 def run(*args: str, path: str = "") -> subprocess.CompletedProcess[str]:

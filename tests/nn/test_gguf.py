@@ -85,6 +85,22 @@ def test_every_type_of_blocks(kind: int, tmp_path: Path) -> None:
     assert int(t.codes(0, t.size).max()) < 1 << get_format(own.elements).width
 
 
+@pytest.mark.parametrize("kind", BLOCK_TYPES)
+def test_compiled_loops(kind: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against the products: where scales are bytes, every one with every element."""
+    own = BLOCK_TYPES[kind]
+    rows = 1024 if own.scale_bytes else 64
+    data = np.random.default_rng(kind).integers(0, 256, (rows, 8 * own.size), dtype=np.uint8)
+    blocks = data.reshape(-1, own.size)
+    blocks[:, : own.scale_bytes] = (np.arange(len(blocks)) % 256)[:, np.newaxis]
+    (t,) = tensors(gguf_file(tmp_path / "m.gguf", {"w": (kind, (rows, 8 * own.values), data.tobytes())}))
+    results = {}
+    for compiled in (True, False):
+        monkeypatch.setattr("softfloat_ref.arrays.kernels.dispatch.use_compiled", lambda *_, x=compiled: x)
+        results[compiled] = t.read(0, t.size).view(np.uint32)
+    assert np.array_equal(results[True], results[False])
+
+
 @pytest.mark.extra("gguf")
 @pytest.mark.parametrize("kind", BLOCK_TYPES)
 def test_what_gguf_itself_gives(kind: int, tmp_path: Path) -> None:

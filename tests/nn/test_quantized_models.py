@@ -21,7 +21,7 @@ import softfloat_ref as sf
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.model_files import tensors
 from softfloat_ref.nn.model_files.layouts import Layout, layout_table
-from softfloat_ref.nn.model_files.quantized import QuantizedTensor
+from softfloat_ref.nn.model_files.quantized import LayoutTensor, QuantizedTensor
 from softfloat_ref.nn.model_files.safetensors import FORMATS
 
 TYPES = {fmt: kind for kind, fmt in FORMATS.items()}
@@ -64,6 +64,9 @@ class Weight:
         )  # fmt: skip
         if layout.tensor_scale.name:
             self.members[layout.tensor_scale.named("m.")] = ("fp32", (1,), struct.pack("<f", self.second))
+        self.zeros = rng.integers(-128, 128, scales) if layout.zero_points.name else np.full(scales, layout.zero_point)
+        if layout.zero_points.name:
+            self.members[layout.zero_points.named("m.")] = ("i8", scales, self.zeros.astype(np.int8).tobytes())
         if layout.shape.name:
             self.members[layout.shape.named("m.")] = ("i64", (2,), struct.pack("<2q", *shape))
 
@@ -93,10 +96,9 @@ class Weight:
         blocks = [-(-n // s) for n, s in zip(self.shape, self._scale_shape(), strict=True)]
         for i, b in enumerate(((1,) * 9 + self.layout.block)[-len(self.shape) :]):
             blocks[i] = b or blocks[i]
-        scale = sf.decode(
-            int(self.scales.reshape(self._scale_shape())[tuple(p // b for p, b in zip(place, blocks, strict=True))]),
-            self.scale,
-        )
+        own = tuple(p // b for p, b in zip(place, blocks, strict=True))
+        scale = sf.decode(int(self.scales.reshape(self._scale_shape())[own]), self.scale)
+        zero = int(self.zeros.reshape(self._scale_shape())[own])
         element = sf.decode(int(self.codes[place]), self.element)
         if element.is_nan or scale.is_nan or not (element.is_finite and scale.is_finite):
             return (
@@ -104,7 +106,7 @@ class Weight:
                 if element.is_nan or scale.is_nan or float(scale) == 0
                 else math.copysign(math.inf, float(element) * float(scale))
             )
-        value = (element.as_fraction() - self.layout.zero_point) * scale.as_fraction()
+        value = (element.as_fraction() - zero) * scale.as_fraction()
         if not self.layout.tensor_scale.name:
             return value
         second = Fraction(self.second)
@@ -129,6 +131,7 @@ def cases() -> list[Any]:
             places = places[:1] + places[3:4] if x.shape.name else [*places, ((6, 96), ())]
         else:
             places = [((5, 4 * last), (5, 4)), ((2, 3, last), (2, 3, 1))]
+            places += [((3, 2 * last + 8), (3, 3))] * x.short_blocks
         out += [pytest.param(name, *place, id=f"{name}-{'x'.join(map(str, place[1])) or 'one'}") for place in places]
     return out
 
@@ -163,17 +166,22 @@ def test_every_layout_by_its_definition(
 
 
 @needs_safetensors
-@pytest.mark.parametrize("name", ["nvfp4-modelopt", "mxfp4-gpt-oss", "nvfp4-compressed-tensors"])
+@pytest.mark.parametrize("name", [x for x in LAYOUTS if LAYOUTS[x].shape.name == "" or "int4" in x or "int3" in x])
 def test_large_weights_are_the_small_ones(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiled look-up, against the products of elements and scales."""
+    """The compiled look-up and the loop of block formats, against the products of elements and scales."""
     layout = LAYOUTS[name]
     shape = (3, 700, 96) if layout.merge else (700, 320)
-    weight = Weight(layout, shape, (*shape[:-1], shape[-1] // layout.block[-1]))
+    blocks = [b or 32 for b in layout.block]
+    weight = Weight(layout, shape, (*shape[:-2], -(-shape[-2] // max(blocks[-2], 1)), -(-shape[-1] // blocks[-1])))
+    if layout.block == (0, 0):
+        weight = Weight(layout, shape, (shape[0], shape[1] // 32))
     (t,) = tensors(save(tmp_path / "m.safetensors", weight.members))
+    monkeypatch.setattr("softfloat_ref.arrays.kernels.dispatch.use_compiled", lambda *_: True)
     for arithmetic in ("exact", "producer"):
         fast = t.read(0, t.size, arithmetic=arithmetic)
         with monkeypatch.context() as patch:
             patch.setattr("softfloat_ref.nn.model_files.quantized.LayoutTensor._by_table", lambda *_: False)
+            patch.setattr("softfloat_ref.nn.model_files.quantized.LayoutTensor._by_loop", lambda *_: None)
             slow = t.read(0, t.size, arithmetic=arithmetic)
         assert np.array_equal(fast.view(np.uint32), slow.view(np.uint32))
 
@@ -195,6 +203,25 @@ def test_scales_that_fit_no_layout_are_a_problem(tmp_path: Path) -> None:
 
 
 @needs_safetensors
+def test_short_blocks_fit_only_where_a_layout_has_them(tmp_path: Path) -> None:
+    """Words of MLX's NVFP4 with one block a row would be MXFP4 with half a block."""
+    members = {"m.weight": ("u32", (3, 2), bytes(24)), "m.scales": ("u8", (3, 1), bytes(3))}
+    (t,) = tensors(save(tmp_path / "m.safetensors", members))
+    assert isinstance(t, LayoutTensor)
+    assert (t.shape, t.layout.name) == ((3, 16), "nvfp4-mlx")
+    members = {"m.weight_packed": ("u8", (3, 12), bytes(36)), "m.weight_scale": ("u8", (3, 1), bytes(3))}
+    assert "no layout fits" in tensors(save(tmp_path / "m.safetensors", members))[0].skipped
+    for length, fits in ((8, False), (32, True)):  # in a word of 32 bits, 8 values may have 2, 3 or 4
+        members = {
+            "m.weight_packed": ("i32", (2, length // 8), bytes(length)),
+            "m.weight_scale": ("fp32", (2, 1), bytes(8)),
+            "m.weight_shape": ("i64", (2,), struct.pack("<2q", 2, length)),
+        }
+        (t, *_) = tensors(save(tmp_path / "m.safetensors", members))
+        assert isinstance(t, QuantizedTensor) == fits
+
+
+@needs_safetensors
 def test_what_no_layout_knows(tmp_path: Path) -> None:
     members = {
         "a": ("e8m0", (4,), bytes(4)),
@@ -213,6 +240,25 @@ def test_what_no_layout_knows(tmp_path: Path) -> None:
     assert by_name["c"].read(1, 2).tolist() == [1.0, 1.5]
     assert by_name["d"].read(0, 4).tolist() == [0.0625, 0.0, -0.0625, 0.125]
     assert by_name["m.weight_packed"].skipped  # zero points that the layout does not read
+
+
+@needs_safetensors
+def test_swizzled_scales_are_not_read_as_others(tmp_path: Path) -> None:
+    """Their shape may be that of scales in order; only the metadata tell."""
+    weight = Weight(LAYOUTS["nvfp4-torchao"], (128, 64), (128, 4))
+    path = save(tmp_path / "m.safetensors", weight.members)
+    assert isinstance(tensors(path)[0], QuantizedTensor)
+    for swizzled in (False, True):
+        note = json.dumps({"_type": "NVFP4Tensor", "_data": {"is_swizzled_scales": swizzled}})
+        data = path.read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        table = {**json.loads(data[8 : 8 + size]), "__metadata__": {"m.weight": note}}
+        text = json.dumps(table).encode()
+        (tmp_path / "s.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+        listed = {t.name: t for t in tensors(tmp_path / "s.safetensors")}
+        assert isinstance(listed.get("m.weight"), QuantizedTensor) == (not swizzled)
+    assert "no layout fits" in listed["m._weight_qdata"].skipped
+    assert listed["m._weight_scale"].skipped == "swizzled scales, which are not read"
 
 
 @needs_safetensors

@@ -3,7 +3,8 @@
 
 Needs packages that a venv of their own can have (torch for a CPU is enough):
 
-    pip install torch safetensors gguf==0.19.0 compressed-tensors==0.20.0 nvidia-modelopt==0.47.0 transformers==5.24.0
+    pip install torch safetensors gguf==0.19.0 compressed-tensors==0.20.0 nvidia-modelopt==0.47.0
+    pip install transformers==5.24.0 torchao==0.18.0 mlx==0.32.4 mlx-cpu==0.32.4
 
 Each weight has a million values: trained ones of vectors/tensors, scaled row by row, with rows of zeros, of tiny and of
 large values. A second kind has random codes and scales, which no quantizer would write.
@@ -134,6 +135,41 @@ def transformers() -> Iterator[Sample]:
     yield Sample("gpt-oss", members, values.transpose(1, 2).contiguous())
 
 
+def torchao() -> Iterator[Sample]:
+    import torch
+    from torchao.prototype.mx_formats.mx_tensor import MXTensor
+    from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor, per_tensor_amax_to_scale
+    from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
+    from torchao.quantization import Float8WeightOnlyConfig, Int8WeightOnlyConfig, quantize_
+
+    w = torch.from_numpy(weights())
+    kinds = {
+        "NVFP4": NVFP4Tensor.to_nvfp4(w, per_tensor_scale=per_tensor_amax_to_scale(w.abs().max())),
+        "MXFP4": MXTensor.to_mx(w, torch.float4_e2m1fn_x2, 32),
+        "MXFP8": MXTensor.to_mx(w, torch.float8_e4m3fn, 32),
+    }
+    for name, config in (("FP8", Float8WeightOnlyConfig()), ("INT8", Int8WeightOnlyConfig(version=2))):
+        linear = torch.nn.Linear(SHAPE[1], SHAPE[0], bias=False)
+        linear.weight.data.copy_(w)
+        quantize_(linear, config)
+        kinds[name] = linear.weight
+    for name, tensor in kinds.items():
+        members, _ = flatten_tensor_state_dict({"m.weight": tensor})
+        yield Sample(name, {k.removeprefix("m."): v for k, v in members.items()}, tensor.dequantize().detach())
+
+
+def mlx() -> Iterator[Sample]:
+    import mlx.core as mx
+    import torch
+
+    w = mx.array(weights())
+    for mode, size, bits in (("mxfp4", 32, 4), ("mxfp8", 32, 8), ("nvfp4", 16, 4)):
+        parts = mx.quantize(w, group_size=size, bits=bits, mode=mode)
+        values = mx.dequantize(*parts, group_size=size, bits=bits, mode=mode)
+        members = {k: torch.from_numpy(np.array(x)) for k, x in zip(("weight", "scales"), parts, strict=True)}
+        yield Sample(mode, members, torch.from_numpy(np.array(values.astype(mx.float32))).bfloat16())
+
+
 def safetensors_values(sample: Sample, folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """Ours, and the package's, in the package's type as float32."""
     import torch
@@ -177,16 +213,20 @@ def gguf_values(sample: Sample, folder: Path) -> tuple[np.ndarray, np.ndarray]:
     return t.values(), sample.values.astype(np.float32)
 
 
-def main() -> int:
-    """Compare every sample."""
+def main(chosen: list[str]) -> int:
+    """Compare every sample, or those of some packages."""
     total = different = 0
     producers: list[tuple[str, Callable[[], Iterator[Sample]], Callable[..., Any]]] = [
         ("nvidia-modelopt", modelopt, safetensors_values),
         ("compressed-tensors", compressed_tensors, safetensors_values),
         ("transformers", transformers, safetensors_values),
+        ("torchao", torchao, safetensors_values),
+        ("mlx", mlx, safetensors_values),
         ("gguf", ggml, gguf_values),
     ]
     for package, samples, read in producers:
+        if chosen and package not in chosen:
+            continue
         print(f"{package} {version(package)}")
         for sample in samples():
             with tempfile.TemporaryDirectory() as folder:
@@ -200,4 +240,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -230,6 +230,17 @@ def dequantize(codes: Array, scales: Array, axis: int, fmt: BlockFormat, tables:
     _padded(lines, blocks.shape[1] * fmt.size, values, lambda x, y, some: rows(x, y, blocks[some].reshape(1, -1)))
 
 
+def scale_rows(codes: Array, factors: Array, size: int, table: Array, out: Array) -> None:
+    """table[codes] times the factor of their block, rounded to float32 once, for contiguous codes (rows, length) of
+    blocks of `size` along the rows. factors: float64 (rows, blocks); table: float64, by code; their products must be
+    exact in float64."""
+    from softfloat_ref.arrays.kernels.block_loops import dequantize_rows
+
+    places = np.arange(factors.size, dtype=np.uint32).reshape(factors.shape)
+    inexact, short = np.zeros(factors.size, np.float32), np.zeros(table.size, np.float32)
+    dequantize_rows(read_only(codes), places, size, table, factors.reshape(-1), short, inexact, out)
+
+
 def _decoded(fmt: Format) -> Any:
     """The blocks32.Decoded of a format; None if `values_of` would not decode every code like the oracle."""
     from softfloat_ref.arrays.kernels.blocks32 import Decoded

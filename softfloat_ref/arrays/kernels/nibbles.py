@@ -41,3 +41,29 @@ def look_up(data: Any, scales: Any, size: int, table: Any, out: Any) -> None:
                 values[i + i] = table[base | (byte & U64(15))]
                 values[i + i + U64(1)] = table[base | (byte >> U64(4))]
             begin = end
+
+
+def values_of_halves(data: Array, scales: int, group: int, table: Array) -> NDArray[np.float32]:
+    """The values of blocks (blocks, bytes) that begin with a number of scales, each a byte, followed by the elements of
+    each scale's group, its first half in the low halves of bytes. table: as of `values`."""
+    out = np.empty((len(data), scales * group), np.float32)
+    look_up_halves(data, scales, group // 2, table.reshape(-1), out)
+    return out
+
+
+@compiled(nogil=True)
+def look_up_halves(data: Any, scales: int, half: int, table: Any, out: Any) -> None:
+    """out = table[scale, element] for blocks, one a row."""
+    length = U64(half)
+    for row in range(data.shape[0]):
+        codes, values = data[row], out[row]
+        byte, low = U64(scales), U64(0)
+        for group in range(scales):
+            base = U64(codes[group]) << U64(4)
+            for _ in range(half):
+                pair = U64(codes[byte])
+                values[low] = table[base | (pair & U64(15))]
+                values[low + length] = table[base | (pair >> U64(4))]
+                byte += U64(1)
+                low += U64(1)
+            low += length

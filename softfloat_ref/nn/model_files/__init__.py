@@ -1,5 +1,5 @@
-"""The tensors of models' files: safetensors, GGUF, ONNX, .npz and .npy, PyTorch's state dicts and TorchScript, whole or
-in shards. Quantized weights are joined with their scales. Nothing is unpickled."""
+"""The tensors of models' files: safetensors, GGUF, ONNX, Flax, .npz and .npy, PyTorch's state dicts and TorchScript,
+whole or in shards. Quantized weights are joined with their scales. Nothing is unpickled."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ KINDS: Final = {
     ".npz": "npz",
     ".npy": "npz",
     ".onnx": "onnx",
+    ".msgpack": "flax",
     ".pt": "pytorch",
     ".pth": "pytorch",
     ".bin": "pytorch",

@@ -6,18 +6,22 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from softfloat_ref.arrays import convert
+from softfloat_ref.arrays.kernels import block_dispatch, dispatch, nibbles
 from softfloat_ref.arrays.scaled import Scales
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, errors_of, escaped
 from softfloat_ref.base.files import open_file
 from softfloat_ref.nn.model_files.gguf_blocks import BLOCK_TYPES, OTHER_TYPES, PLAIN_TYPES, Array, Blocks, BlockType
-from softfloat_ref.nn.model_files.quantized import QuantizedTensor, Span
+from softfloat_ref.nn.model_files.quantized import EXACT, QuantizedTensor, Span, rounded
 from softfloat_ref.nn.model_files.tensors import ModelTensor, numbers, problem_of
 from softfloat_ref.oracle.formats import get_format
 
@@ -152,26 +156,42 @@ class GgufTensor(QuantizedTensor):
     def _type(self) -> BlockType:
         return BLOCK_TYPES[self.kind]
 
-    def _blocks(self, span: Span) -> Blocks:
+    def _data(self, span: Span) -> Array:
+        """The blocks of a span, one a row, as bytes."""
         own, row = self._type, self.shape[-1]
         begin = (span.top * row + span.left) // own.values
         count = (span.shape[0] * span.shape[1]) // own.values
-        return own.split(self.source.raw(begin * own.size, count * own.size).reshape(count, own.size))
+        return self.source.raw(begin * own.size, count * own.size).reshape(count, own.size)
+
+    def _blocks(self, span: Span) -> Blocks:
+        return self._type.split(self._data(span))
 
     def _scaled(self, span: Span) -> tuple[Array, Scales]:
+        elements, scales = scaled_blocks(self._type, self._blocks(span))
+        minimum = None if scales.minimum is None else np.reshape(scales.minimum, span.shape)
+        own = scales._replace(scale=scales.scale.reshape(span.shape), minimum=minimum)
+        return elements.reshape(span.shape), own
+
+    def _short(self, span: Span, arithmetic: str) -> NDArray[np.float32]:
+        own = self._type
+        if not dispatch.use_compiled(prod(span.shape)) or convert.flushes_subnormals():
+            return super()._short(span, arithmetic)
+        if not own.scale_bytes:
+            return self._by_loop(span)
+        group, table = own.values // own.scale_bytes, _value_table(self.kind)
+        return nibbles.values_of_halves(self._data(span), own.scale_bytes, group, table).reshape(span.shape)
+
+    def _by_loop(self, span: Span) -> NDArray[np.float32]:
+        """The values by the loop of block formats, where a value is a product."""
         own, blocks = self._type, self._blocks(span)
-        elements = (
-            numbers(blocks.codes, get_format(own.elements)) + 0.0
-            if own.drops_sign
-            else numbers(np.ascontiguousarray(blocks.codes), get_format(own.elements))
-        )
-        spread = own.values // blocks.scales.shape[1]
-
-        def each(values: Any) -> Any:
-            return None if values is None else np.repeat(values, spread, axis=1).reshape(span.shape)
-
-        scales = Scales(each(blocks.scales), zero=own.zero or None, minimum=each(blocks.minima))
-        return elements.reshape(span.shape), scales
+        if blocks.minima is not None:
+            elements, scales = scaled_blocks(own, blocks)
+            return rounded(elements, scales, EXACT).reshape(span.shape)
+        fmt, out = get_format(own.elements), np.empty(blocks.codes.shape, np.float32)
+        table = numbers(np.arange(1 << fmt.width, dtype=np.uint8), fmt) - own.zero
+        codes, size = np.ascontiguousarray(blocks.codes), own.values // blocks.scales.shape[1]
+        block_dispatch.scale_rows(codes, blocks.scales, size, table, out)
+        return out.reshape(span.shape)
 
     def elements(self, span: Span) -> Array:
         return self._blocks(span).codes.reshape(span.shape)
@@ -185,3 +205,25 @@ class GgufTensor(QuantizedTensor):
         shape = (*self.shape[:-1], -1)
         parts = {"scales": blocks.scales.reshape(shape)}
         return parts if blocks.minima is None else {**parts, "minima": blocks.minima.reshape(shape)}
+
+
+def scaled_blocks(own: BlockType, blocks: Blocks) -> tuple[Array, Scales]:
+    """The elements of blocks, one block a row, as float64, and the scale of each."""
+    elements = numbers(np.ascontiguousarray(blocks.codes), get_format(own.elements))
+    each = own.values // blocks.scales.shape[1]
+    minimum = None if blocks.minima is None else np.repeat(blocks.minima, each, axis=1)
+    scales = Scales(np.repeat(blocks.scales, each, axis=1), zero=own.zero or None, minimum=minimum)
+    return elements + 0.0 if own.drops_sign else elements, scales
+
+
+@lru_cache(maxsize=4)
+def _value_table(kind: int) -> Array:
+    """The value of every scale with every element, of a type whose scales are bytes: those of blocks that have them."""
+    own = BLOCK_TYPES[kind]
+    half = np.arange(own.values // own.scale_bytes // 2, dtype=np.uint8)
+    data = np.zeros((256, own.size), np.uint8)
+    data[:, : own.scale_bytes] = np.arange(256)[:, np.newaxis]
+    data[:, own.scale_bytes :][:, : half.size] = (
+        half | (half + half.size & 15) << 4
+    )  # so the first elements are 0 to 15
+    return np.ascontiguousarray(rounded(*scaled_blocks(own, own.split(data)), EXACT)[:, :16])

@@ -26,7 +26,8 @@ class Blocks(NamedTuple):
 
 class BlockType(NamedTuple):
     """A type of ggml. values, size: elements and bytes of a block; elements: their format; split: bytes (blocks, size)
-    to Blocks; zero: what is subtracted from every element; drops_sign: whether a zero element has none."""
+    to Blocks; zero: what is subtracted from every element; drops_sign: whether a zero element has none; scale_bytes:
+    the number of scales, each a byte, that precede four-bit elements in halves; 0 of other blocks."""
 
     name: str
     values: int
@@ -35,6 +36,7 @@ class BlockType(NamedTuple):
     split: Callable[[Array], Blocks]
     zero: int = 0
     drops_sign: bool = False
+    scale_bytes: int = 0
 
 
 def _half(data: Array) -> Array:
@@ -142,8 +144,8 @@ BLOCK_TYPES: Final[dict[int, BlockType]] = {
     12: BlockType("Q4_K", 256, 144, "u4", _q4_k),
     13: BlockType("Q5_K", 256, 176, "u5", _q5_k),
     14: BlockType("Q6_K", 256, 210, "u6", _q6_k, 32),
-    39: BlockType("MXFP4", 32, 17, "fp4_e2m1", _mxfp4, drops_sign=True),
-    40: BlockType("NVFP4", 64, 36, "fp4_e2m1", _nvfp4, drops_sign=True),
+    39: BlockType("MXFP4", 32, 17, "fp4_e2m1", _mxfp4, drops_sign=True, scale_bytes=1),
+    40: BlockType("NVFP4", 64, 36, "fp4_e2m1", _nvfp4, drops_sign=True, scale_bytes=4),
 }
 # Types without blocks, by our names of formats.
 PLAIN_TYPES: Final = {

@@ -67,6 +67,7 @@ class Layout:
     tensor_scale_use: whether values are multiplied or divided by the second-level scale.
     zero_point: what is subtracted from every element, where no tensor has zero points.
     block: the shape of a block along the last axes; 0: what the shapes of values and scales give.
+    short_blocks: whether the last block of an axis may be short; without it, such shapes are not of this layout.
     arithmetic: how the producer computes a value: its exact product, rounded once ("exact"); or the scale times the
         tensor scale rounded to FP32, then the product with the element rounded to FP32 ("scale-first").
     negative_zero: whether the producer keeps or drops the sign of a zero element.
@@ -87,6 +88,7 @@ class Layout:
     tensor_scale_use: Literal["multiply", "divide"] = "multiply"
     zero_point: int = 0
     block: tuple[int, ...] = (0, 0)
+    short_blocks: bool = False
     arithmetic: Literal["exact", "scale-first"] = "exact"
     negative_zero: Literal["keep", "drop"] = "keep"
     source: str = dataclasses.field(default="user definition", compare=False)

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert, packing
-from softfloat_ref.arrays.kernels import dispatch, nibbles
-from softfloat_ref.arrays.scaled import Scales, scaled_values
+from softfloat_ref.arrays.kernels import block_dispatch, dispatch, nibbles
+from softfloat_ref.arrays.scaled import Scales, product_of, scaled_values
 from softfloat_ref.base.errors import Error
 from softfloat_ref.nn.model_files.layouts import NO_ROLE, Layout
 from softfloat_ref.nn.model_files.tensors import ModelTensor, numbers
@@ -21,6 +21,7 @@ from softfloat_ref.oracle.formats import get_format
 
 Array = NDArray[Any]
 ARITHMETIC: Final = ("exact", "producer")
+_BYTE: Final = 8
 ALIGNED: Final = 8  # values that occupy whole bytes, whatever their width
 
 
@@ -180,9 +181,12 @@ class Part(NamedTuple):
 
     def numbers(self, span: Span, shape: tuple[int, ...]) -> NDArray[np.float64]:
         """The value for each element of a span, as an array that broadcasts to its shape."""
-        codes = self.codes(span, shape)
-        values = numbers(np.ascontiguousarray(codes), get_format(self.fmt))
+        values = self.block_numbers(span, shape)
         return values if values.shape[1] == 1 else spread(values, self.block[-1], span)
+
+    def block_numbers(self, span: Span, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """The value for each row of a span, and for each of its blocks in that row."""
+        return numbers(np.ascontiguousarray(self.codes(span, shape)), get_format(self.fmt))
 
 
 def spread(values: Array, size: int, span: Span) -> Array:
@@ -252,13 +256,35 @@ class LayoutTensor(QuantizedTensor):
     def _short(self, span: Span, arithmetic: str) -> NDArray[np.float32]:
         scales = dict(self.members)["scales"]
         if not self._by_table(span, scales):
-            return super()._short(span, arithmetic)
+            by_loop = self._by_loop(span, self._steps if arithmetic == "producer" else EXACT)
+            return super()._short(span, arithmetic) if by_loop is None else by_loop
         second = self.part("tensor_scale")
         number = float(numbers(second.tensor.codes(0, 1), get_format(second.fmt))[0]) if second else None
         steps = self._steps if arithmetic == "producer" else EXACT
         table = _values(self.element, scales.fmt, number, self.layout, steps)
         data, factors = self._bytes(span), scales.codes(span, self.shape)
         return nibbles.values(data, factors, scales.block[-1], table, span.shape)
+
+    def _by_loop(self, span: Span, steps: Steps) -> NDArray[np.float32] | None:
+        """The values of elements of at most eight bits by the loop of block formats; None if it does not apply: where
+        the product of an element and its scale is not what is rounded."""
+        scales, second, fmt = dict(self.members)["scales"], self.part("tensor_scale"), get_format(self.element)
+        whole = second is None or second.tensor.size == 1
+        exact = self.layout.tensor_scale_use == "multiply" or steps.scale_first or second is None
+        if not (fmt.width <= _BYTE and whole and exact and not self.part("zero_points")):
+            return None
+        if not dispatch.use_compiled(prod(span.shape)) or convert.flushes_subnormals():
+            return None
+        number = None if second is None else second.block_numbers(span, self.shape)[:1, :1]
+        factors = product_of(_with_second(Scales(scales.block_numbers(span, self.shape)), number, self.layout))
+        factors = convert.through_fp32(factors) if steps.scale_first else factors
+        table = numbers(np.arange(1 << fmt.width, dtype=np.uint8), fmt) - self.layout.zero_point
+        codes, out = np.ascontiguousarray(self.elements(span)), np.empty(span.shape, np.float32)
+        if fmt.width < _BYTE:
+            convert.checked_codes(codes, fmt)
+        size = max(min(scales.block[-1], span.shape[1]), 1)
+        block_dispatch.scale_rows(codes, factors, size, table + 0.0 if steps.drops_sign else table, out)
+        return out
 
     def _by_table(self, span: Span, scales: Part) -> bool:
         second, width = self.part("tensor_scale"), get_format(self.element).width

@@ -116,7 +116,9 @@ def _value_shape(layout: Layout, codes: ModelTensor, width: int, shape: ModelTen
         return None
     own = tuple(int(n) for n in shape.numbers(0, shape.size))
     full = own[:-1] == axes[:-1] and 0 < own[-1] <= axes[-1]
-    return own if full and -(-own[-1] * width // (8 * codes.itemsize)) == codes.shape[-1] else None
+    words = [-(-own[-1] * w // (8 * codes.itemsize)) for w in (width - 1, width, width + 1)]
+    fitting = [n == codes.shape[-1] for n in words]  # of rows so short that another width fits, the width is unknown
+    return own if full and fitting == [False, True, False] else None
 
 
 def _part(layout: Layout, role: str, tensor: ModelTensor, shape: tuple[int, ...]) -> Part | None:
@@ -125,7 +127,8 @@ def _part(layout: Layout, role: str, tensor: ModelTensor, shape: tuple[int, ...]
     if convert.code_dtype(get_format(fmt)).itemsize != tensor.itemsize or tensor.packing:
         return None
     block = blocks_of(shape, tensor.shape, (0, 0) if role == "tensor_scale" else layout.block)
-    return None if block is None else Part(tensor, fmt, block)
+    short = block is not None and any(n % b for n, b in zip(shape, block, strict=True))
+    return None if block is None or (short and not layout.short_blocks) else Part(tensor, fmt, block)
 
 
 def blocks_of(shape: tuple[int, ...], scales: tuple[int, ...], block: Sequence[int]) -> tuple[int, ...] | None:

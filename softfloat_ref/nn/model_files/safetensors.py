@@ -27,6 +27,7 @@ FORMATS: Final = {
     "F4": "fp4_e2m1",
     **{f"{kind}{bits}": f"{kind.lower()}{bits}" for kind in "IU" for bits in (8, 16, 32, 64)},
 }
+_SWIZZLED: Final = '"is_swizzled_scales": true'
 _PACKED: Final = {"F4": "low-first", "F6_E2M3": "dense", "F6_E3M2": "dense"}
 
 
@@ -54,8 +55,16 @@ def read(path: Path) -> Iterator[ModelTensor]:
         raise
     except (library.SafetensorError, ValueError, RecursionError, KeyError) as e:
         raise Error(f"{path}: incomplete or damaged safetensors file: {str(e)[:80]}") from None
-    header.pop("__metadata__", None)
+    swizzled = _swizzled(header.pop("__metadata__", None))
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         kind, shape = entry["dtype"], tuple(entry["shape"])
         start, packed = 8 + size + entry["data_offsets"][0], _PACKED.get(kind, "")
-        yield ModelTensor(name, shape, kind, FORMATS.get(kind, ""), str(path), start, packing=packed)
+        problem = "swizzled scales, which are not read" if name in swizzled else ""
+        yield ModelTensor(name, shape, kind, FORMATS.get(kind, ""), str(path), start, problem=problem, packing=packed)
+
+
+def _swizzled(metadata: Any) -> set[str]:
+    """The names of the scales that torchao says are in the order of NVIDIA's tiles."""
+    entries = metadata.items() if isinstance(metadata, dict) else ()
+    words = {str(k).rpartition(".") for k, v in entries if isinstance(v, str) and _SWIZZLED in v}
+    return {f"{module}{dot}_{name}_scale" for module, dot, name in words}

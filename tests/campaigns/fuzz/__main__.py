@@ -30,6 +30,7 @@ NAMES = (  # of all readers
     *("training_recipes", "checkpoints", "safetensors", "run_logs", "outcomes", "drawn_arrays"),
     *("mnist", "mnist_packed", "cifar10", "titanic", "penn_treebank", "text", "schedulers"),
     *("model_npz", "model_npy", "model_pt", "model_safetensors", "model_onnx", "model_gguf", "model_index"),
+    "model_flax",
     *("model_quantized", "model_dequantized", "layouts"),
     *("certificates", "proof_results", "report_json", "kept_results", "sources", "file_lists"),
     *(

@@ -166,6 +166,12 @@ def _gguf() -> bytes:
     return head + bytes(-len(head) % 32) + bytes(range(34)) + bytes(30) + bytes(16)
 
 
+def _flax() -> bytes:
+    body = b"\x93\x92\x02\x03\xa7float32\xc4\x18" + ONES[:2, :3].tobytes()
+    inner = b"\x82\xa1w\xc7" + bytes([len(body)]) + b"\x01" + body + b"\xa1b\xc7" + bytes([len(body)]) + b"\x01" + body
+    return b"\x83\xa6params" + inner + b"\xa4step\xcd\x01\x00\xa4rate\xcb" + bytes(8)
+
+
 def _dequantized() -> bytes:
     from onnx import TensorProto, helper
 
@@ -293,6 +299,7 @@ def readers(folder: Path) -> list[Reader]:
     index = {"metadata": {"total_size": 4}, "weight_map": {"w": "shard.npz"}}
     readers += [
         Reader("model_gguf", [_gguf()], in_file("m.gguf", _use), ("GGUF", "w", "tokens"), structure=structures.gguf),
+        Reader("model_flax", [_flax()], in_file("m.msgpack", _use), ("float32", "w")),
         Reader(
             "model_index",
             [json.dumps(index).encode()],
