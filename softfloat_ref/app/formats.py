@@ -66,12 +66,12 @@ def show(names: tuple[str, ...], as_json: bool) -> None:
 def _definition(f: Format | BlockFormat) -> dict[str, Any]:
     if isinstance(f, Format):
         return f.to_dict()
-    return {"name": f.name, "element": f.element.to_dict(), "scale": f.scale.to_dict(), "size": f.size}
+    return {"name": f.name, "element": f.element.to_dict(), "scale": f.scale.to_dict(), "size": f.to_dict()["size"]}
 
 
 def _show_block(b: BlockFormat) -> str:
     source = one_line(b.source)
-    rows = (("element", b.element.name), ("scale", b.scale.name), ("block", str(b.size)), ("source", source))
+    rows = (("element", b.element.name), ("scale", b.scale.name), ("block", b.size_name), ("source", source))
     return "\n".join([b.name, *(f"  {label:14}{text}" for label, text in rows)])
 
 

@@ -207,6 +207,8 @@ class BlockKind(Kind):
     def rows(self, texts: Texts, numbers: Numbers, words: list[int]) -> list[QuantizedRow]:
         if self.profile.tail == "flatten":
             raise Error(f"profile {self.profile.name} has blocks that span rows; give .npy input")
+        if self.fmt.rows > 1:
+            raise Error(f"{self.fmt.name} has blocks of {self.fmt.size_name}; give .npy input")
         values = [[to_value(x, VALUE_BITS) for x in row] for row in numbers]
         every = [x for row in values for x in row]
         if self.fmt.size == TENSOR:
@@ -223,7 +225,7 @@ class BlockKind(Kind):
         return rows
 
     def _size(self, length: int) -> int:
-        return self.fmt.size if self.fmt.size > 0 else max(length, 1)
+        return self.fmt.columns if self.fmt.size > 0 else max(length, 1)
 
     def _row(self, texts: list[str], values: list[Value], tensor_scale: int, words: list[int]) -> QuantizedRow:
         factor, size, decode = decoder(FP32)(tensor_scale), self._size(len(values)), decoder(FP32)
@@ -255,11 +257,11 @@ class BlockKind(Kind):
         return Arrays(parts["codes"], parts["values"], parts, block_array)
 
     def pieces(self, x: Array, axis: int | None) -> Pieces | None:
-        from softfloat_ref.arrays.block_layout import BlockLayout, check_axis
+        from softfloat_ref.arrays.block_layout import block_layout, check_axis
 
         along = check_axis(x, -1 if axis is None else axis)
-        BlockLayout(x.shape, along, self.fmt, self.profile)  # refuses an axis by its length
-        if along != x.ndim - 1 or self.fmt.size == TENSOR:
+        block_layout(x.shape, along, self.fmt, self.profile)  # refuses an axis by its length
+        if along != x.ndim - 1 or self.fmt.size == TENSOR or self.fmt.rows > 1:
             return None
         length = x.size if self.profile.tail == "flatten" and self.fmt.size != AXIS else x.shape[-1]
         return Pieces(x.size // length, length, None if self.fmt.size == AXIS else self.fmt.size)
@@ -274,7 +276,7 @@ class BlockKind(Kind):
         from softfloat_ref.arrays import blocks
 
         assert arrays.blocks is not None
-        scales = blocks.scale_rows(arrays.codes, arrays.blocks.scales)
+        scales = blocks.scale_rows(arrays.codes, arrays.blocks.in_rows().scales)
         if scales[0] is None and form != "value":
             raise Error("blocks along another axis than the last cannot be printed as rows; use -o FILE.npz")
         size = self._size(arrays.codes.size if self.fmt.size == TENSOR else arrays.codes.shape[arrays.blocks.axis])

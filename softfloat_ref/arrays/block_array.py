@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert, exchange, packing
-from softfloat_ref.arrays.block_layout import BlockLayout, check_axis
+from softfloat_ref.arrays.block_layout import BlockLayout, TileLayout, block_layout, check_axis
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch
 from softfloat_ref.arrays.quantized import AxisIndex, QuantizedArray, axis_after
@@ -58,13 +58,23 @@ class BlockArray(QuantizedArray):
 
     @property
     def _layout(self) -> BlockLayout:
-        return BlockLayout(self.shape, self.axis, self.fmt, self.profile)
+        return block_layout(self.shape, self.axis, self.fmt, self.profile)
+
+    def in_rows(self) -> BlockArray:
+        """The same values in blocks of one row, each with the scale of its block: for products along `axis`."""
+        layout = self._layout
+        if not isinstance(layout, TileLayout):
+            return self
+        scales = np.repeat(self.scales, self.fmt.rows, axis=layout.across)
+        scales = np.take(scales, range(self.shape[layout.across]), axis=layout.across)
+        fmt = replace(self.fmt, size=self.fmt.columns, rows=1)
+        return replace(self, scales=scales, fmt=fmt)
 
     @property
     def T(self) -> BlockArray:  # noqa: N802
         """The array with its axes in reverse order; the blocks run along the same values. Raises Error for blocks that
         span rows of an array of more than two axes, which would then be in another order."""
-        if self._spans_rows and self.ndim > 2:
+        if (self._spans_rows or self.fmt.rows > 1) and self.ndim > 2:
             raise Error(f"blocks that span rows follow the order of {self.ndim} axes: decode before you transpose")
         return replace(self, codes=self.codes.T, scales=self.scales.T, axis=self.ndim - 1 - self.axis)
 
@@ -83,20 +93,27 @@ class BlockArray(QuantizedArray):
             raise Error(
                 f"an index of axis {self.axis} would cut its blocks: give a slice, or index .codes or .decode()"
             )
-        cut = (*parts[: self.axis], self._blocks_of(along), *parts[self.axis + 1 :])
-        return replace(self, codes=codes, scales=self.scales[cut], axis=axis)
+        cut = [*parts]
+        cut[self.axis] = self._blocks_of(along)
+        layout = self._layout
+        if isinstance(layout, TileLayout):
+            if not isinstance(rows := parts[layout.across], slice) or codes.ndim < self.ndim:
+                raise Error(f"an index of axis {layout.across} would cut its blocks: give a slice, or index .codes")
+            cut[layout.across] = self._blocks_of(rows, layout.across, self.fmt.rows)
+        return replace(self, codes=codes, scales=self.scales[tuple(cut)], axis=axis)
 
-    def _blocks_of(self, along: slice) -> slice:
-        """The blocks of a slice of their axis. Raises Error if it cuts a block."""
-        length = self.shape[self.axis]
+    def _blocks_of(self, along: slice, axis: int | None = None, size: int | None = None) -> slice:
+        """The blocks of a slice of their axis, or of another. Raises Error if it cuts a block."""
+        axis = self.axis if axis is None else axis
+        length = self.shape[axis]
         start, stop, step = along.indices(length)
         if self.fmt.size == AXIS:
             return slice(0, min(len(range(start, stop, step)), 1))
-        size = self.fmt.size
+        size = self.fmt.columns if size is None else size
         if start >= stop:
             return slice(0, 0)
         if step != 1 or start % size or (stop % size and stop != length):
-            raise Error(f"a slice of axis {self.axis} starts and ends at multiples of {size}, as its blocks do")
+            raise Error(f"a slice of axis {axis} starts and ends at multiples of {size}, as its blocks do")
         return slice(start // size, -(-stop // size))
 
     def pack(self, layout: str = "dense") -> packing.Packed:
@@ -124,6 +141,8 @@ class BlockArray(QuantizedArray):
             moved = np.moveaxis(self.codes, self.axis, -1).shape
             flat = np.repeat(self.scales, self.fmt.size)[: self.codes.size].reshape(moved)
             return np.moveaxis(flat, -1, self.axis)
+        if self.fmt.rows > 1:
+            return self.in_rows().spread_scales()
         scales = np.repeat(self.scales, self.fmt.size, axis=self.axis)
         return np.take(scales, range(self.codes.shape[self.axis]), axis=self.axis)
 
@@ -135,6 +154,11 @@ class BlockArray(QuantizedArray):
 
     def _decoded(self, place: NDArray[np.float32]) -> NDArray[np.float32]:
         """The values, in `place` or in a new array."""
+        layout = self._layout
+        if isinstance(layout, TileLayout):
+            scales = np.ascontiguousarray(layout.scales_to_rows(self.scales))[..., np.newaxis]
+            row = replace(self, codes=layout.split(self.codes), scales=scales, fmt=self.fmt.in_one_row)
+            return layout.join(replace(row, axis=row.codes.ndim - 1).decode())  # type: ignore[return-value,arg-type]
         element, scale = self.fmt.element, self.fmt.scale
         bits = FP64.precision - element.precision - scale.precision  # of a factor that leaves products exact
         if self.profile.divides_in_fp32:
@@ -242,7 +266,7 @@ def from_codes(
     fmt, profile = resolve(get_block_format(fmt), profile)
     codes, scales = convert.checked_codes(codes, fmt.element), convert.checked_codes(scales, fmt.scale)
     axis = check_axis(codes, axis)
-    shape = BlockLayout(codes.shape, axis, fmt, profile).scales_shape
+    shape = block_layout(codes.shape, axis, fmt, profile).scales_shape
     if scales.shape != shape:
         raise Error(f"scales of shape {scales.shape}; codes of shape {codes.shape} have scales of shape {shape}")
     second = checked_tensor_scale(tensor_scale, fmt, profile)
@@ -280,10 +304,9 @@ def unpack(
     if len(shape) > MAX_DIMENSIONS or math.prod(shape) > 8 * whole.size:
         raise impossible
     axis = check_axis(np.broadcast_to(np.uint8(0), shape), axis)
-    blocks = BlockLayout(shape, axis, fmt, profile)
-    lead = () if blocks.flat else blocks.moved[:-1]
+    blocks = block_layout(shape, axis, fmt, profile)
     widths = fmt.element.width, fmt.scale.width
-    codes, block_scales = packing.unpack(whole, apart, (*lead, blocks.count, blocks.size), *widths, layout)
+    codes, block_scales = packing.unpack(whole, apart, (*blocks.lead, blocks.count, blocks.size), *widths, layout)
     elements, own = blocks.join(codes), blocks.rows_to_scales(block_scales)
     return from_codes(elements, own, fmt, axis=axis, profile=profile, tensor_scale=tensor_scale)
 

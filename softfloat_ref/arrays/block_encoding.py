@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.block_array import FP32, FP64, BlockArray, tensor_scale_bits, tensor_scale_value
-from softfloat_ref.arrays.block_layout import BlockLayout, check_axis
-from softfloat_ref.arrays.block_setting import BlockSetting, setting
+from softfloat_ref.arrays.block_layout import BlockLayout, TileLayout, block_layout, check_axis
+from softfloat_ref.arrays.block_setting import BlockSetting, in_one_row, setting
 from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch, divided
 from softfloat_ref.arrays.odd import QUOTIENT_BITS, odd_quotient
@@ -100,7 +100,7 @@ def encode(
 
 def encode_by(
     chosen: BlockSetting,
-    x: ArrayLike,
+    x: ArrayLike | convert.Source,
     random_bits: ArrayLike | RandomSource | None = None,
     *,
     axis: int = -1,
@@ -112,8 +112,10 @@ def encode_by(
     fmt, profile, policy = chosen.fmt, chosen.profile, chosen.policy
     source = convert.as_source(x)
     axis = check_axis(source.codes, axis)
-    layout = BlockLayout(source.codes.shape, axis, fmt, profile)
+    layout = block_layout(source.codes.shape, axis, fmt, profile)
     places = _places(out, layout, fmt)
+    if isinstance(layout, TileLayout) and profile.no_finite != "special":  # for which padding counts
+        return _store_blocks(_tiled(source, layout, chosen, random_bits, tensor_scale, threads), out)
     drawn = policy.random_count > 0 and is_source(random_bits)  # by _divided, a slab at a time
     words = None if drawn else random_words(policy, random_bits, source.codes.shape)
     compiled = dispatch.use_compiled_soon(source.codes.size) and source.fmt is FP32 and not convert.flushes_subnormals()
@@ -126,10 +128,24 @@ def encode_by(
     if drawn:
         words = random_words(policy, random_bits, source.codes.shape)
     values = convert.to_float64(source, flush=policy.flush_inputs)
-    job = _BlockJob(fmt, profile, policy, factor, source.fmt, layout.tail)
+    job = _BlockJob(fmt, profile, policy, factor, source.fmt, layout)
     scales, codes = job.run(layout.split(values), None if words is None else layout.split(words))
     second = tensor_scale_value(factor, profile)
     return _store_blocks(BlockArray(layout.join(codes), layout.rows_to_scales(scales), fmt, axis, profile, second), out)
+
+
+def _tiled(
+    source: convert.Source, layout: TileLayout, chosen: BlockSetting, random_bits: ArrayLike | RandomSource | None,
+    tensor_scale: float | None, threads: int,
+) -> BlockArray:  # fmt: skip
+    """Quantize blocks of several rows: each as a row of its own, padded with zeros, which change nothing."""
+    words = random_words(chosen.policy, random_bits, source.codes.shape)
+    rows = source._replace(codes=layout.split(source.codes))
+    drawn = None if words is None else layout.split(words)
+    flat = encode_by(in_one_row(chosen), rows, drawn, tensor_scale=tensor_scale, threads=threads)
+    scales = layout.rows_to_scales(flat.scales[..., 0])
+    fmt, profile = chosen.fmt, chosen.profile
+    return BlockArray(layout.join(flat.codes), scales, fmt, layout.axis, profile, flat.tensor_scale)
 
 
 def _places(out: BlockArray | None, layout: BlockLayout, fmt: BlockFormat) -> Places:
@@ -218,7 +234,7 @@ class _BlockJob:
     policy: Policy
     tensor_scale: int  # the FP32 code
     source: Format  # the format of the input before its conversion to float64
-    tail: int  # values in the last block of each row
+    layout: BlockLayout
 
     @cached_property
     def factor(self) -> Value:
@@ -249,7 +265,7 @@ class _BlockJob:
         codes[simple] = special_element(self.fmt, self.policy, self.profile)
         for where in np.argwhere(by_oracle):
             at = tuple(where.tolist())
-            part = slice(self.tail if at[-1] == special.shape[-1] - 1 else None)
+            part = self.layout.lanes(at)
             scales[at], codes[at][part] = self._one(blocks[at][part], None if words is None else words[at][part])
         return scales, codes
 

@@ -105,6 +105,11 @@ def _found(fmt: str | BlockFormat, profile: str | Profile | None, policy: Policy
     return _one(resolved, chosen, element_policy(policy, chosen))
 
 
+def in_one_row(chosen: BlockSetting) -> BlockSetting:
+    """The setting of the format whose blocks have the same elements in one row."""
+    return _one(chosen.fmt.in_one_row, chosen.profile, chosen.policy)
+
+
 @lru_cache(maxsize=256)
 def _one(fmt: BlockFormat, profile: Profile, policy: Policy) -> BlockSetting:
     return BlockSetting(fmt, profile, policy)

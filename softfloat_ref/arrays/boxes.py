@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final, NamedTuple
 
-from softfloat_ref.arrays.block_layout import BlockLayout
+from softfloat_ref.arrays.block_layout import TileLayout, block_layout
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat
 from softfloat_ref.oracle.blocks.profiles import Profile
@@ -80,7 +80,9 @@ def plan(
             return BoxPlan(uncut, 0, cuts_inner=False, shape=shape)
         return BoxPlan(view, 1, cuts_inner=False)
     assert profile is not None
-    layout, two_levels = BlockLayout(shape, along, fmt, profile), profile.two_levels
+    layout, two_levels = block_layout(shape, along, fmt, profile), profile.two_levels
+    if isinstance(layout, TileLayout):
+        return BoxPlan(uncut, 0, two_levels, prod(layout.lead) * layout.count, cuts_inner=False, shape=shape)
     if fmt.size == TENSOR or (fmt.size == AXIS and view.outer == view.inner == 1):
         return BoxPlan(ArrayView(1, size, 1), 1, True, 1)
     if layout.flat and along < len(shape) - 1:  # blocks that span rows of another axis

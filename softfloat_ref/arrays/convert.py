@@ -53,7 +53,7 @@ class Source(NamedTuple):
     fmt: Format
 
 
-def as_source(x: ArrayLike) -> Source:
+def as_source(x: ArrayLike | Source) -> Source:
     """The codes of an array of floats (float16, float32, float64, bfloat16 or another ml_dtypes type) or of a torch
     tensor of floats; integers become exact float64.
 
@@ -61,6 +61,8 @@ def as_source(x: ArrayLike) -> Source:
     """
     if type(x) is np.ndarray and x.dtype.char in "fd" and x.dtype.isnative and x.flags.c_contiguous:
         return Source(x.view(np.uint32), _FP32) if x.dtype.char == "f" else Source(x.view(np.uint64), _FP64)
+    if isinstance(x, Source):
+        return x
     if isinstance(x, np.ma.MaskedArray):
         raise Error("a masked array may have missing values; call .filled()")
     if exchange.is_torch(x) and x.is_floating_point():  # type: ignore[union-attr]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.block_array import BlockArray
-from softfloat_ref.arrays.block_layout import BlockLayout
+from softfloat_ref.arrays.block_layout import BlockLayout, block_layout
 from softfloat_ref.arrays.boxes import Box, BoxPlan
 from softfloat_ref.arrays.error_counts import Errors
 
@@ -69,12 +69,12 @@ def measure_blocks(
 
     values: of the box, in its shape; over: which of them are beyond the largest of their block.
     """
-    layout, plan = BlockLayout(q.shape, q.axis, q.fmt, q.profile), part.plan
+    layout, plan = block_layout(q.shape, q.axis, q.fmt, q.profile), part.plan
     magnitude = np.where(np.isfinite(values), np.abs(values), 0.0)
     amax = layout.split(magnitude).max(axis=-1, initial=0.0)
     if part.amax is not None:
         amax = np.full_like(amax, part.amax)
-    factor = float(q.factor)
+    factor = 1 / float(q.factor) if q.profile.arithmetic == "fp32-inverse" else float(q.factor)
     codes = layout.scales_to_rows(q.scales).reshape(amax.shape)
     scales = convert.decode_float64(codes, q.fmt.scale) * factor
     live = (amax > 0) & ~np.isnan(scales)

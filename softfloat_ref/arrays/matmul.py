@@ -122,6 +122,9 @@ def operand_matrix(x: BlockArray | ScalarArray, axis: int, name: str) -> Matrix:
             f"{name}: one scale for a whole {x.fmt.size_name}, or for blocks that span rows, is not supported; "
             "decode, or use blocks"
         )
+    if x.profile.arithmetic == "fp32-inverse":
+        raise Error(f"{name}: profile {x.profile.name} divides by the tensor's scale; decode, or use another profile")
+    x = x.in_rows()
     codes, scales = (np.ascontiguousarray(np.moveaxis(m, axis, 1)) for m in (x.codes, x.scales))
     second = FP32_ONE if x.tensor_scale is None else encode(x.tensor_scale, FP32).bits
     return Matrix(x.fmt.element, codes, x.fmt.scale, scales, x.fmt.size, second)

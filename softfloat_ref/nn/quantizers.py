@@ -81,6 +81,10 @@ def quantizer(spec: TensorFormat) -> Quantizer | None:
     if isinstance(fmt, AffineFormat):
         return AffineQuantizer(fmt, spec)
     if isinstance(fmt, BlockFormat):
+        if fmt.rows > 1:
+            raise Error(f"{fmt.name}: training takes blocks of one row, not of {fmt.size_name}")
+        if resolve(fmt, spec.profile)[1].arithmetic == "fp32-inverse":
+            raise Error(f"{fmt.name}: training takes tensor scales that multiply; another profile than {spec.profile}")
         return SharedQuantizer(fmt, spec) if fmt.size == TENSOR else BlockQuantizer(fmt, spec)
     if fmt == FP32 and not spec.resolved_policy().flush_inputs:
         return None

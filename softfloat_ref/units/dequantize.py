@@ -83,7 +83,7 @@ class DequantizeUnit(SteppedUnit):
         scales = inputs[:, :1].astype(code_dtype(self.block.scale))
         codes = inputs[:, 1:].astype(code_dtype(self.block.element))
         try:
-            values = BlockArray(codes, scales, self.block, 1, self.profile).decode()
+            values = BlockArray(codes, scales, self.block.in_one_row, 1, self.profile).decode()
         except Error:  # of one block; which, the oracle says
             return None
         return values.view(np.uint32).astype(np.uint64)

@@ -113,7 +113,9 @@ class QuantizeUnit(SteppedUnit):
         words = inputs[:, size:] if self.policy.random_count else None
         x = bits.astype(f"u{width // 8}").view(f"f{width // 8}")
         try:
-            array = blocks.encode(x, self.block, axis=1, profile=self.profile, policy=self.policy, random_bits=words)
+            array = blocks.encode(
+                x, self.block.in_one_row, axis=1, profile=self.profile, policy=self.policy, random_bits=words
+            )
         except Error:  # of one block; which, the oracle says
             return None
         return np.hstack([array.scales.astype(np.uint64), array.codes.astype(np.uint64)])

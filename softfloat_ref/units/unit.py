@@ -16,7 +16,7 @@ from softfloat_ref.base.tables import hints
 from softfloat_ref.oracle import rounding_steps
 from softfloat_ref.oracle.affine import AffineFormat, Rule
 from softfloat_ref.oracle.approximation import Approximation, define_approximation
-from softfloat_ref.oracle.blocks.formats import BlockFormat
+from softfloat_ref.oracle.blocks.formats import BlockFormat, define_block_format
 from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
 from softfloat_ref.oracle.formats import Format, define_format
 from softfloat_ref.oracle.policies import Policy
@@ -255,9 +255,7 @@ class SteppedUnit(Unit):
 KINDS: Final[dict[str, type[Unit]]] = {}
 _DEFINED: Final[dict[Any, Callable[[Any], Any]]] = {
     Format: define_format,
-    BlockFormat: lambda table: BlockFormat(
-        str(table["name"]), define_format(table["element"]), define_format(table["scale"]), table["size"]
-    ),
+    BlockFormat: lambda table: define_block_format({k: table[k] for k in ("name", "element", "scale", "size")}),
     Profile: define_profile,
     Policy: lambda table: Policy(**table),
     AffineFormat: lambda table: AffineFormat(**table),

@@ -309,7 +309,7 @@ def test_bad_profiles(name: str) -> None:
     "name",
     ["fp4_e2m1@e8m0/0", "fp4_e2m1@e8m0/4097", "fp4_e2m1@e8m0/-1", "fp4_e2m1@e8m0/１６", "fp4_e2m1@e8m0", "@e8m0/32",
      "i8@e8m0/32", "fp4_e2m1@u8/32", "mxfp8@e8m0/32", "flexfp_e0m3", "flexfp_e99m999", "fp4_e2m1@e8m0/rows",
-     "fp4_e2m1@e8m0/128x128"],
+     "fp4_e2m1@e8m0/128x129", "fp4_e2m1@e8m0/1x16", "fp4_e2m1@e8m0/16x0", "fp4_e2m1@e8m0/x16", "fp4_e2m1@e8m0/2x2x2"],
 )  # fmt: skip
 def test_bad_block_formats(name: str) -> None:
     with pytest.raises(Error):
@@ -322,7 +322,7 @@ def test_bad_sizes(size: Any) -> None:
         define_block_format({"element": "fp4_e2m1", "scale": "e8m0", "size": size}, "bad")
 
 
-@pytest.mark.parametrize("name", [*NAMES, "fp8_e4m3@fp32/axis", "fp8_e4m3@fp32/TENSOR"])
+@pytest.mark.parametrize("name", [*NAMES, "fp8_e4m3@fp32/axis", "fp8_e4m3@fp32/TENSOR", "fp8_e4m3@fp32/128X128"])
 def test_definitions_come_back(name: str) -> None:
     fmt = get_block_format(name)
     assert define_block_format(fmt.to_dict()) == fmt

@@ -78,6 +78,7 @@ class ProfileSpace(ChoiceSpace[Profile]):
         if not block.scale.zero:
             low = {"scale_low": point.scale_low, "zero_block": point.zero_block}
             fields |= {k: "smallest" if v == "zero" else v for k, v in low.items()}
+            fields["scale_low"] = "smallest" if fields["scale_low"] == "eighth" else fields["scale_low"]
         if not block.scale.has_normals or block.scale.min_normal_code == block.scale.min_code:
             fields["scale_low"] = "smallest" if fields["scale_low"] == "smallest-normal" else fields["scale_low"]
         if not block.element.negative_zero:
@@ -86,6 +87,8 @@ class ProfileSpace(ChoiceSpace[Profile]):
             fields["special_codes"] = "nan"
         if self.unit.policy.random_count == 0 and fields["arithmetic"] == "fp32-reciprocal":
             fields["scale_rule"] = ""
+        if not self.unit.two_levels and fields["arithmetic"] == "fp32-inverse":  # divided by a tensor scale of 1
+            fields["arithmetic"] = "fp32-division"
         return tuple(fields.values())
 
     def description(self, point: Profile) -> str:

@@ -23,6 +23,7 @@ from softfloat_ref.oracle.formats.families import finite
 
 FP32: Final = CATALOGUE["fp32"]
 MAX_BLOCK: Final = 4096
+MAX_TILE: Final = 1 << 14  # elements of a block of several rows
 AXIS: Final = 0  # as a block size: the whole axis (one scale per row or channel)
 TENSOR: Final = -1  # the whole tensor
 _SIZES: Final = {"axis": AXIS, "tensor": TENSOR}
@@ -33,7 +34,8 @@ MX_TABLE: Final = "OCP Microscaling Formats (MX) 1.0, table 1"
 class BlockFormat:
     """Elements of one format that share a scale: value = scale * element.
 
-    size: number of elements that share a scale, along one axis; AXIS: the whole axis; TENSOR: the whole tensor.
+    size: number of elements that share a scale, along one axis; AXIS: the whole axis; TENSOR: the whole tensor. rows:
+        blocks of two dimensions have that many rows, along the axis before (or, of the first axis, the one behind it).
     profile: the default profile, which defines how values become blocks.
     """
 
@@ -43,27 +45,39 @@ class BlockFormat:
     size: int
     profile: str = "ocp"
     source: str = dataclasses.field(default="user definition", compare=False)
+    rows: int = 1
 
     def __post_init__(self) -> None:
-        if type(self.size) is not int or not TENSOR <= self.size <= MAX_BLOCK:
-            raise Error(
-                f"block format {self.name!r}: a block has 1 to {MAX_BLOCK} elements, or is axis or tensor,"
-                f" not {self.size!r}"
-            )
+        if type(self.size) is not int or not TENSOR <= self.size <= MAX_TILE:
+            raise _bad_size(self.size, self.name)
+        if type(self.rows) is not int or self.rows < 1 or (self.rows > 1 and self.size % self.rows):
+            raise _bad_size(f"{self.size} in {self.rows!r} rows", self.name)
         for what, fmt in (("element", self.element), ("scale", self.scale)):
             if fmt.is_integer:
                 raise Error(f"block format {self.name!r}: the {what} {fmt.name} is an integer; int8 is the MX element")
         get_profile(self.profile)
 
     @property
+    def columns(self) -> int:
+        """The number of elements of a row of a block."""
+        return self.size // self.rows
+
+    @property
+    def in_one_row(self) -> BlockFormat:
+        """The format whose blocks have the same elements in one row."""
+        return self if self.rows == 1 else dataclasses.replace(self, rows=1)
+
+    @property
     def size_name(self) -> str:
         """The size as written in names."""
+        if self.rows > 1:
+            return f"{self.rows}x{self.columns}"
         return next((word for word, size in _SIZES.items() if size == self.size), str(self.size))
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as manifests store it; `define_block_format` reads it."""
         element, scale = self.element.to_dict(), self.scale.to_dict()
-        size = self.size if self.size > 0 else self.size_name
+        size = self.size if self.size > 0 and self.rows == 1 else self.size_name
         return {"name": self.name, "element": element, "scale": scale, "size": size, "profile": self.profile}
 
 
@@ -92,8 +106,11 @@ BLOCK_FORMATS: Final[dict[str, BlockFormat]] = {
 }
 BLOCK_ALIASES: Final[dict[str, str]] = {"mxfp8": "mxfp8_e4m3", "mxfp6": "mxfp6_e3m2", "mxfp4": "mxfp4_e2m1"}
 _INLINE: Final = re.compile(r"([^@/]+)@([^@/]+)/(\w+)", re.ASCII)
+_TILE: Final = re.compile(r"([0-9]{1,4})x([0-9]{1,4})")
 _FLEXFP: Final = re.compile(r"flexfp_e([0-9]{1,2})m([0-9]{1,3})")
-GRAMMAR: Final = "or ELEMENT@SCALE/SIZE, such as fp4_e2m1@ue5m3/16 (SIZE: a number, axis, tensor), or flexfp_eXmY"
+GRAMMAR: Final = (
+    "or ELEMENT@SCALE/SIZE, such as fp4_e2m1@ue5m3/16 (SIZE: a number, ROWSxCOLUMNS, axis, tensor), or flexfp_eXmY"
+)
 
 
 def get_block_format(name: str | BlockFormat) -> BlockFormat:
@@ -126,8 +143,9 @@ def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
     if key in BLOCK_FORMATS:
         return BLOCK_FORMATS[key]
     if match := _INLINE.fullmatch(name.strip()):
-        size = _size(int(match[3]) if match[3].isdecimal() else match[3], key)
-        return BlockFormat(key, get_format(match[1]), get_format(match[2]), size, _default_profile(match[2]))
+        size, rows = _size(int(match[3]) if match[3].isdecimal() else match[3], key)
+        element, scale, profile = get_format(match[1]), get_format(match[2]), _default_profile(match[2])
+        return BlockFormat(key, element, scale, size, profile, rows=rows)
     if match := _FLEXFP.fullmatch(key):
         element = get_format(f"s1e{match[1]}m{match[2]}")
         return BlockFormat(key, element, CATALOGUE["e8m0"], TENSOR, "dse", PROFILES["dse"].source)
@@ -138,14 +156,25 @@ def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
     return get_format(name)
 
 
-def _size(size: Any, where: str) -> int:
-    """A size from text: a positive number, `axis` or `tensor`. Raises Error."""
-    number = _SIZES.get(size.lower()) if isinstance(size, str) else size if type(size) is int and size > 0 else None
-    if number is None:
-        raise Error(
-            f"block format {where!r}: a block has 1 to {MAX_BLOCK} elements, or is axis or tensor, not {size!r}"
-        )
-    return number
+def _size(size: Any, where: str) -> tuple[int, int]:
+    """A size and a number of rows from text: a positive number, ROWSxCOLUMNS, `axis` or `tensor`. Raises Error."""
+    if isinstance(size, str):
+        if match := _TILE.fullmatch(size.lower()):
+            rows, columns = int(match[1]), int(match[2])
+            if 1 < rows and 0 < columns and rows * columns <= MAX_TILE:
+                return rows * columns, rows
+        elif size.lower() in _SIZES:
+            return _SIZES[size.lower()], 1
+    elif type(size) is int and 0 < size <= MAX_BLOCK:
+        return size, 1
+    raise _bad_size(size, where)
+
+
+def _bad_size(size: Any, where: str) -> Error:
+    return Error(
+        f"block format {where!r}: a block has 1 to {MAX_BLOCK} elements, or 2 rows or more with up to {MAX_TILE}"
+        f" (16x16), or is axis or tensor, not {size!r}"
+    )
 
 
 def _default_profile(scale: str) -> str:
@@ -173,7 +202,8 @@ def define_block_format(table: object, name: str | None = None) -> BlockFormat:
     where = name or str(table.get("name", "?") if isinstance(table, Mapping) else "?")
     values = check(table, f"block format {where!r}", {"name": str, **_KEYS}, ("element", "scale", "size"), "field")
     parts = {key: _part(values[key]) for key in ("element", "scale")}
-    return BlockFormat(**values | parts | {"name": where, "size": _size(values["size"], where)})
+    size, rows = _size(values["size"], where)
+    return BlockFormat(**values | parts | {"name": where, "size": size, "rows": rows})
 
 
 def _part(fmt: object) -> Format:

@@ -1,1 +1,1 @@
-"""Producers of quantized models, run beside the profiles that have their names: `python -m tests.campaigns.producers`."""
+"""Producers of quantized models, run beside the profiles of their names: `python -m tests.campaigns.producers`."""

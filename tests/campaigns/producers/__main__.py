@@ -1,5 +1,5 @@
-"""`python -m tests.campaigns.producers [--model FILE] [--count N] [NAME ...]`: what producers' packages make of weights, of
-blocks at the thresholds of scales and of blocks of specials, beside our profiles of their names.
+"""`python -m tests.campaigns.producers [--model FILE] [--count N] [NAME ...]`: what producers' packages make of weights,
+of blocks at the thresholds of scales and of blocks of specials, beside our profiles of their names.
 
 Prints, for each producer and kind of values, how many values there were, and how many scales and codes differ. Packages
 that are not installed are named. --blocks shows the first blocks that differ.
@@ -76,8 +76,10 @@ def compare(name: str, kind: str, row: Row, x: Array, show: int) -> None:
     for r, c in np.argwhere(by_block)[:show].tolist():
         part = slice(c * size, c * size + size)
         values = [float(v) for v in x[r, part] if v != 0 or np.signbit(v)][:4]
-        print(f"    {values}: scale {theirs.scales[r, c]:02x} {theirs.codes[r, part][:6].tobytes().hex(' ')}, ours"
-              f" {ours.scales.reshape(scales.shape)[r, c]:02x} {ours.codes[r, part][:6].tobytes().hex(' ')}")  # fmt: skip
+        mine = ours.scales.reshape(scales.shape)[r, c], ours.codes[r, part]
+        both = (theirs.scales[r, c], theirs.codes[r, part]), mine
+        texts = [f"{scale:02x} {own[:6].tobytes().hex(' ')}" for scale, own in both]
+        print(f"    {values}: scale and codes {texts[0]}, ours {texts[1]}")
 
 
 def run(name: str, row: Row, model: Array, show: int) -> None:

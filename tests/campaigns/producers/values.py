@@ -15,8 +15,8 @@ OWN: Final = Path(__file__).parents[3] / "vectors" / "tensors" / "char_weights.n
 
 
 def weights(model: Path | None, count: int) -> Array:
-    """About `count` weights in rows of 512: of the matrices of an .onnx or .safetensors file, or of our small model, whose
-    98,304 weights are repeated, each time times another power of two and with other last bits."""
+    """About `count` weights in rows of 512: of the matrices of an .onnx or .safetensors file, or of our small model,
+    whose 98,304 weights are repeated, each time times another power of two and with other last bits."""
     flat = _own(count) if model is None else _of_file(model)
     rows = flat[:count].size // COLUMNS
     return np.ascontiguousarray(flat[: rows * COLUMNS].reshape(rows, COLUMNS), np.float32)
