@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import ANY, NameType, NumbersCommand, scalar_format, unmark
+from softfloat_ref.app.options import ANY, NameType, NumbersCommand, printed_option, scalar_format, unmark
 from softfloat_ref.app.output import print_table
 from softfloat_ref.arrays.captures import Capture, capture_of, code_rows, replay
 from softfloat_ref.base.errors import Error, counted, one_line
@@ -29,11 +29,23 @@ from softfloat_ref.oracle.blocks.quantize import VALUE_BITS
 from softfloat_ref.oracle.codec import check_code, decoder, encode, to_value
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.literals import parse_code, parse_number
+from softfloat_ref.oracle.printed import read_number
 
 _SHOWN_MISMATCHES: Final = 10
 _ACC: Final = NameType("NAME", ACCUMULATORS)
 _TENSOR_SCALES: Final = ("tensor_scale_a", "tensor_scale_b")
-_PRODUCT_OPTIONS: Final = ("fmt", "acc", "out", "c", "scales_a", "scales_b", *_TENSOR_SCALES, "values", "extrapolate")
+_PRODUCT_OPTIONS: Final = (
+    "fmt",
+    "acc",
+    "out",
+    "c",
+    "scales_a",
+    "scales_b",
+    *_TENSOR_SCALES,
+    "values",
+    "printed_from",
+    "extrapolate",
+)
 # The modes that do something other than one product, and the options allowed with each, besides --json.
 _MODES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "traced": ("--trace", _PRODUCT_OPTIONS),
@@ -63,6 +75,7 @@ _OPTION_NAMES: Final = {"source": "-i"}
 @click.option("--tensor-scale-b", metavar="NUMBER", help="With NVFP4: B's second-level scale.")
 @click.option("-i", "source", metavar="FILE.npz", help="Codes a, b [n, K]; c [n], scales_a, scales_b [n, blocks].")
 @click.option("--values", is_flag=True, help="A, B and c are numbers, rounded to their formats (rne), not codes.")
+@printed_option
 @click.option("--extrapolate", is_flag=True, help="Apply a unit's model to formats that the unit does not support.")
 @click.option("--trace", "traced", is_flag=True, help="Show each stage.")
 @click.option(
@@ -125,10 +138,11 @@ def _operands(operands: tuple[str, ...], options: dict[str, Any]) -> tuple[Opera
     if len(operands) != 2 or options["fmt"] is None:
         raise Error("dot needs --fmt FORMAT and two lists of codes, for example: dot --fmt fp16 3c00,4000 3c00,3c00")
     fmts, c_format, out = _formats(options)
-    numbers = options["values"]
+    if options["printed_from"] is not None and not options["values"]:
+        raise Error("--printed-from goes with --values: A, B and c are codes without it")
     a, b = (
         operand(
-            _codes(text, any_format(fmt), numbers, name),
+            _codes(text, any_format(fmt), options, name),
             fmt,
             _scales(options[f"scales_{name}"], name),
             name,
@@ -136,7 +150,7 @@ def _operands(operands: tuple[str, ...], options: dict[str, Any]) -> tuple[Opera
         )
         for text, fmt, name in zip(operands, fmts, "ab", strict=True)
     )
-    c = 0 if options["c"] is None else _code(options["c"], c_format, numbers, "c")
+    c = 0 if options["c"] is None else _code(options["c"], c_format, options, "c")
     return a, b, c_format, out, check_code(c, c_format)
 
 
@@ -146,19 +160,23 @@ def _formats(options: dict[str, Any]) -> tuple[tuple[str, str], Format, Format]:
     return (str(a), str(b)), out if c is None else scalar_format(str(c)), out
 
 
-def _codes(text: str, fmt: Format | BlockFormat, numbers: bool, name: str) -> list[int]:
-    if numbers and isinstance(fmt, BlockFormat):
+def _codes(text: str, fmt: Format | BlockFormat, options: dict[str, Any], name: str) -> list[int]:
+    if options["values"] and isinstance(fmt, BlockFormat):
         raise Error(f"{name}: --values takes scalar formats; quantize to {fmt.name} first, and give codes and scales")
     element = fmt.element if isinstance(fmt, BlockFormat) else fmt
-    return [_code(word, element, numbers, f"{name}[{i}]") for i, word in enumerate(_words(text))]
+    return [_code(word, element, options, f"{name}[{i}]") for i, word in enumerate(_words(text))]
 
 
 def _words(text: str) -> list[str]:
     return text.replace(",", " ").split()
 
 
-def _code(text: str, fmt: Format, number: bool, where: str) -> int:
-    return encode(parse_number(text, where), fmt).bits if number else parse_code(text, where)
+def _code(text: str, fmt: Format, options: dict[str, Any], where: str) -> int:
+    if not options["values"]:
+        return parse_code(text, where)
+    printed_from = options["printed_from"]
+    number = read_number(text, where, None if printed_from is None else scalar_format(printed_from))
+    return encode(number, fmt).bits
 
 
 def _scales(text: str | None, name: str) -> list[int] | None:

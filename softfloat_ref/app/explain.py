@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import click
 
-from softfloat_ref.app.options import NumbersCommand, option_name, scalar_format, unmark
+from softfloat_ref.app.options import NumbersCommand, option_name, printed_option, scalar_format, unmark
 from softfloat_ref.app.requests import UnitRequest, request_options
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format
 from softfloat_ref.oracle.blocks.quantize import VALUE_BITS
 from softfloat_ref.oracle.codec import to_value
-from softfloat_ref.oracle.literals import parse_code, parse_number
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.literals import parse_code
+from softfloat_ref.oracle.printed import read_number
 from softfloat_ref.workflow.explain import Explained, block_of, explain_block, explain_case, explain_number
 from softfloat_ref.workflow.units import is_name_of_recipe, is_operation
 
@@ -24,6 +28,7 @@ from softfloat_ref.workflow.units import is_name_of_recipe, is_operation
 @click.option("--json", "as_json", is_flag=True, help="Print the steps as JSON.")
 @click.option("--lane", type=click.IntRange(min=0), help="softmax, norms, attention: the lane to explain [0].")
 @click.argument("words", nargs=-1, required=True)
+@printed_option
 @request_options
 def command(
     request: UnitRequest,
@@ -32,6 +37,7 @@ def command(
     as_json: bool,
     lane: int | None,
     words: tuple[str, ...],
+    printed_from: str | None,
 ) -> None:
     """Explain WORDS: a number to convert (`--fmt fp8_e4m3 0.3`), a block of numbers (`--fmt mxfp8 1 2.5 449`), or an
     operation and the codes of its operands (`fma --fmt fp16 3c00 0400 8001`): of any unit that `eval` takes, such as an
@@ -41,18 +47,23 @@ def command(
     answer."""
     first, *rest = (unmark(w) for w in words)
     flags = None if got_flags is None else parse_code(got_flags, "--got-flags")
+    printed = None if printed_from is None else scalar_format(printed_from)
     if is_operation(first) or is_name_of_recipe(first):
+        if printed is not None:
+            raise Error(f"--printed-from is for numbers; {first} takes codes")
         unit, inputs = request.case(first, rest)
         code = None if got is None else parse_code(got, "--got")
         explained = explain_case(unit, inputs, lane, code, flags, option_name)
     elif lane is not None:
         raise Error(f"--lane is for functions of vectors, such as softmax, not for {first}")
     else:
-        explained = _of_numbers(request, [first, *rest], got, flags)
+        explained = _of_numbers(request, [first, *rest], got, flags, printed)
     print(json.dumps(explained.to_dict(), indent=1) if as_json else "\n".join(explained.lines()))
 
 
-def _of_numbers(request: UnitRequest, texts: list[str], got: str | None, flags: int | None) -> Explained:
+def _of_numbers(
+    request: UnitRequest, texts: list[str], got: str | None, flags: int | None, printed: Format | None
+) -> Explained:
     """The explanation of a conversion or of a block. Raises Error."""
     if request.fmt is None:
         raise Error("explain needs --fmt FORMAT")
@@ -63,7 +74,7 @@ def _of_numbers(request: UnitRequest, texts: list[str], got: str | None, flags: 
         raise Error("--out is for operations; a number is converted to --fmt")
     fmt = None if "=" in request.fmt else any_format(request.fmt)
     if isinstance(fmt, BlockFormat):
-        block = _block(request, texts, fmt, profile)
+        block = _block(request, [read_number(t, "", printed) for t in texts], fmt, profile)
         return explain_block(block, None if got is None else _got_block(got, block), flags, option_name)
     if profile is not None:
         raise Error(f"--profile is for block formats, such as mxfp8; {request.fmt} is a scalar format")
@@ -72,14 +83,17 @@ def _of_numbers(request: UnitRequest, texts: list[str], got: str | None, flags: 
     target, choices = scalar_format(request.fmt), request.choices
     choices.check_seed()
     code = None if got is None else parse_code(got, "--got")
-    return explain_number(parse_number(texts[0]), target, choices.policy, choices.one_word(), code, flags, option_name)
+    number = read_number(texts[0], "", printed)
+    return explain_number(number, target, choices.policy, choices.one_word(), code, flags, option_name)
 
 
-def _block(request: UnitRequest, texts: list[str], fmt: BlockFormat, profile: str | None) -> BlockExplanation:
+def _block(
+    request: UnitRequest, numbers: list[Fraction | Value], fmt: BlockFormat, profile: str | None
+) -> BlockExplanation:
     choices = request.choices.of(fmt, profile)
     choices.check_seed()
-    values = [to_value(parse_number(t), VALUE_BITS) for t in texts]
-    return block_of(values, fmt, choices.words(len(texts)), profile, choices.typed_policy)
+    values = [to_value(x, VALUE_BITS) for x in numbers]
+    return block_of(values, fmt, choices.words(len(numbers)), profile, choices.typed_policy)
 
 
 def _got_block(text: str, block: BlockExplanation) -> tuple[int, list[int]]:

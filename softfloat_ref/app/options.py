@@ -273,6 +273,12 @@ POLICY_OPTIONS: Final = (
     click.option("--seed", type=click.IntRange(min=0), help="Seed of random cases, and of random bits [philox]."),
 )
 policy_options: Final = bundled(policy_values, *POLICY_OPTIONS)
+printed_option: Final = click.option(
+    "--printed-from",
+    type=SCALAR,
+    metavar="FORMAT",
+    help="The numbers are printed values of this format: the nearest one is meant [exactly what is written].",
+)
 profile_option: Final = click.option(
     "--profile",
     type=NameType("PROFILE", PROFILES),

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from softfloat_ref.app.model_input import is_model, one_tensor
-from softfloat_ref.app.options import ANY, Choices, NumbersCommand, policy_options, profile_option, unmark
+from softfloat_ref.app.options import (
+    ANY,
+    Choices,
+    NumbersCommand,
+    policy_options,
+    printed_option,
+    profile_option,
+    scalar_format,
+    unmark,
+)
 from softfloat_ref.app.quantize_kinds import Kind, kind_of
 from softfloat_ref.app.quantize_output import ArraySummary, QuantizeResult, deliver, summary_of_rows
 from softfloat_ref.app.quantize_stream import NpyStream, stream
@@ -19,7 +28,8 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, errors_of, refuse
 from softfloat_ref.base.files import open_file, read_bytes
 from softfloat_ref.oracle.codec import check_random
-from softfloat_ref.oracle.literals import parse_number
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.printed import read_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +46,7 @@ if TYPE_CHECKING:
     "--axis", type=click.INT, default=-1, show_default=True, help="Axis of blocks in a .npy array (qint: of channels)."
 )
 @click.argument("values", nargs=-1, metavar="[VALUE...]")
+@printed_option
 @profile_option
 @policy_options
 def command(
@@ -47,13 +58,15 @@ def command(
     form: str | None,
     axis: int,
     values: tuple[str, ...],
+    printed_from: str | None,
     profile: str | None,
 ) -> None:
     """Quantize VALUES, or an input file, to a format.
 
-    Values are decimal, C99 hexadecimal (0x1.8p-3), ratios (1/3), inf or nan, and are read exactly. Each line of a
-    text file is a row. Array input (.npy) is float16, float32, float64 or integers of any shape, never unpickled. Of a
-    model (see `unpack`) one tensor is read, of a quantized one its values.
+    Values are decimal, C99 hexadecimal (0x1.8p-3), ratios (1/3), inf or nan, and are read exactly, or as values of the
+    format that they were printed from. Each line of a text file is a row. Array input (.npy) is float16, float32,
+    float64 or integers of any shape, never unpickled. Of a model (see `unpack`) one tensor is read, of a quantized one
+    its values.
     """
     if bool(values) == (source is not None):
         raise Error("give either values or -i FILE" if values else "nothing to quantize: give values, or -i FILE")
@@ -61,6 +74,8 @@ def command(
     of_model = source is not None and (tensor is not None or is_model(source))
     is_array = source is not None and (of_model or is_npy(source))
     kind.check(output, form, is_array, along)
+    if printed_from is not None and (of_model or is_array):
+        raise Error(f"--printed-from is for numbers as text; {source} has values")
     if of_model:
         result: QuantizeResult | None = _from_model(str(source), tensor, kind, along)
     elif is_array:
@@ -68,7 +83,7 @@ def command(
     else:
         rows = [[unmark(v) for v in values]] if values else read_rows(str(source))
         names = ["" for _ in rows] if values else [f"{source_name(source)}:{n}" for n, _ in enumerate(rows, 1)]
-        result = _from_rows(rows, names, kind)
+        result = _from_rows(rows, names, kind, None if printed_from is None else scalar_format(printed_from))
     if result is not None:
         deliver(result, output, form)
 
@@ -111,8 +126,8 @@ def _words(choices: Choices, array: NDArray[Any]) -> Any:
     return np.array(choices.words(array.size), dtype=np.uint64).reshape(array.shape)
 
 
-def _from_rows(rows: list[list[str]], names: list[str], kind: Kind) -> QuantizeResult:
-    numbers = [[parse_number(text, name) for text in row] for row, name in zip(rows, names, strict=True)]
+def _from_rows(rows: list[list[str]], names: list[str], kind: Kind, printed_from: Format | None) -> QuantizeResult:
+    numbers = [[read_number(text, name, printed_from) for text in row] for row, name in zip(rows, names, strict=True)]
     count = sum(map(len, numbers))
     words = kind.choices.words(count)
     for word in [None] if words is None else words:

@@ -171,15 +171,15 @@ def checked_parameters(
     scale: ArrayLike, zero_point: ArrayLike | None, fmt: AffineFormat, shape: tuple[int, ...]
 ) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
     """Scales (FP32 codes) and zero points that a caller gives, in the shape of the channels, or () without an axis.
-    Raises Error."""
+    Scales in float64, as Python's, are rounded to FP32 once, to nearest even. Raises Error."""
     wide, zeros = convert.to_float64(scale), np.asarray(zero_point)
     if zeros.dtype.kind not in "iu" or (zeros.size and not fmt.lowest <= zeros.min() <= zeros.max() <= fmt.highest):
         raise Error(f"zero points of {fmt.name} are integers from {fmt.lowest} to {fmt.highest}")
     if not {wide.shape, zeros.shape} <= {(), shape}:
         raise Error(f"scale and zero_point have shape () or {shape}, not {wide.shape} and {zeros.shape}")
-    codes = convert.encode(wide, FP32).astype(np.uint32)
-    if (convert.decode_float64(codes, FP32) != wide).any() or (codes == 0).any() or (codes >= FP32.inf_code).any():
-        raise Error("a scale must be a positive finite FP32 number; round it first")
+    codes = convert.encode(wide, FP32).astype(np.uint32)  # rounded once
+    if (codes == 0).any() or (codes >= FP32.inf_code).any():
+        raise Error("a scale must be a positive finite number in FP32")
     return np.broadcast_to(codes, shape).copy(), np.broadcast_to(zeros.astype(np.int32), shape).copy()
 
 
@@ -194,10 +194,13 @@ def unpack(
     zero_points: ArrayLike | None = None,
     profile: str | Rule = "exact",
 ) -> AffineArray:
-    """The inverse of AffineArray.pack. data: a Packed, or bytes (uint8) of any shape with scales and zero_points as
-    `from_codes` takes them; shape: of the values. Raises Error for a size that does not match the layout."""
-    fmt = get_affine_format(fmt)
-    if isinstance(data, packing.Packed):
+    """The inverse of AffineArray.pack. data: a Packed, or bytes (of Python, or uint8 of any shape) with scales and
+    zero_points as `from_codes` takes them, or a tuple of all of these; shape: of the values. Raises Error for a size
+    that does not match the layout."""
+    fmt, shape = get_affine_format(fmt), packing.checked_shape(shape)
+    if not isinstance(data, packing.Packed):
+        data, scales, zero_points = packing.split_parts(data, (scales, zero_points), "scales, zero_points")
+    else:
         if scales is not None or zero_points is not None:
             raise Error("a Packed has its own scales and zero points; leave out scales and zero_points")
         packing.check_parts(data, fmt.name, "scales", "zero_points")

@@ -17,7 +17,6 @@ from softfloat_ref.arrays.convert import Codes
 from softfloat_ref.arrays.kernels import block_dispatch, dispatch
 from softfloat_ref.arrays.quantized import AxisIndex, QuantizedArray, axis_after
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.numbers import integer
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profiles import OCP, Profile
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE, dequantize_to_fp32, resolve, tensor_scale_code
@@ -285,24 +284,22 @@ def unpack(
     profile: str | Profile | None = None,
     tensor_scale: float | None = None,
 ) -> BlockArray:
-    """The inverse of BlockArray.pack. data: a Packed, or bytes (uint8) of any shape, with scales and tensor_scale where
-    the layout and the format have them; shape: of the values. Raises Error for a size that does not match the layout,
-    for bytes that are not codes, and for a second-level scale that is missing."""
+    """The inverse of BlockArray.pack. data: a Packed, or bytes (of Python, or uint8 of any shape), with scales and
+    tensor_scale where the layout and the format have them, or a tuple of all of these; shape: of the values. Raises
+    Error for a size that does not match the layout, for bytes that are not codes, and for a second-level scale that is
+    missing."""
     if isinstance(data, packing.Packed):
         if scales is not None or tensor_scale is not None:
             raise Error("a Packed has its own scales; leave out scales and tensor_scale")
         packing.check_parts(data, str(getattr(fmt, "name", fmt)), "scales", "tensor_scale")
         whole, apart, tensor_scale = data.data, data.scales, data.tensor_scale
     else:
-        whole, apart = np.asarray(data), scales  # type: ignore[assignment]
+        parts = packing.split_parts(data, (scales, tensor_scale), "scales, tensor_scale")
+        whole, apart, tensor_scale = packing.as_bytes(parts[0]), *parts[1:]
     fmt, profile = resolve(get_block_format(fmt), profile)
-    impossible = Error(f"{whole.size} bytes of packed data cannot hold an array of shape {tuple(shape)}")
-    try:
-        shape = tuple(integer(n, "a dimension", 0, (1 << 62) - 1) for n in shape)
-    except Error:
-        raise impossible from None
-    if len(shape) > MAX_DIMENSIONS or math.prod(shape) > 8 * whole.size:
-        raise impossible
+    shape = packing.checked_shape(shape)
+    if len(shape) > MAX_DIMENSIONS or not all(0 <= n < 1 << 62 for n in shape) or math.prod(shape) > 8 * whole.size:
+        raise Error(f"{whole.size} bytes of packed data cannot hold an array of shape {shape}")
     axis = check_axis(np.broadcast_to(np.uint8(0), shape), axis)
     blocks = block_layout(shape, axis, fmt, profile)
     widths = fmt.element.width, fmt.scale.width

@@ -65,8 +65,10 @@ def as_source(x: ArrayLike | Source) -> Source:
         return x
     if isinstance(x, np.ma.MaskedArray):
         raise Error("a masked array may have missing values; call .filled()")
-    if exchange.is_torch(x) and x.is_floating_point():  # type: ignore[union-attr]
-        return Source(*exchange.from_torch(x))
+    if exchange.is_torch(x):
+        if x.is_floating_point():  # type: ignore[union-attr]
+            return Source(*exchange.from_torch(x))
+        x = exchange.array_from_torch(x)
     try:
         array = np.asarray(x)
     except ValueError:
@@ -346,8 +348,9 @@ def _decode_compiled(codes: NDArray[Any], fmt: Format, buffer: Floats, threads: 
 
 def checked_codes(codes: ArrayLike, fmt: Format) -> NDArray[Any]:
     """The codes as an array of integers. Raises Error for anything that is not a code of the format."""
-    shape_of(codes)  # refuses rows of different lengths
-    array = np.asarray(codes)
+    if not exchange.is_torch(codes):
+        shape_of(codes)  # refuses rows of different lengths
+    array = exchange.as_codes(codes, fmt)
     if array.size == 0:
         return array.astype(code_dtype(fmt))
     if array.dtype.kind not in "iu":

@@ -140,12 +140,37 @@ def from_torch(tensor: Any, fmt: str | Format | None = None) -> tuple[Codes, For
         raise Error(f"tensor of {name}: use one of {', '.join(_TORCH_TYPES)}, {_FP4_PAIRS}")
     size = tensor.element_size()
     signed = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
-    whole = tensor.detach().cpu().contiguous().view(signed).numpy()
+    whole = _dense(tensor).contiguous().view(signed).numpy()
     codes: Codes = whole.view(f"u{size}").copy()
     if name == _FP4_PAIRS:
         codes = packing.ELEMENT_LAYOUTS["low-first"].unpack(codes, 2 * codes.shape[-1], 4)
         return _as_format(codes, CATALOGUE["fp4_e2m1"], fmt)
     return _as_format(codes, get_format(name), fmt)
+
+
+def _dense(tensor: Any) -> Any:
+    """A tensor's numbers in this machine's memory. Raises Error for a tensor that is not an array of numbers."""
+    wrong = {
+        "a meta tensor has no values": tensor.is_meta,
+        "a nested tensor; call .to_padded_tensor(), or take its parts": tensor.is_nested,
+        "a quantized tensor; call .dequantize(), or .int_repr() for its integers": tensor.is_quantized,
+        "a sparse tensor; call .to_dense()": str(tensor.layout) != "torch.strided",
+    }
+    for problem, found in wrong.items():
+        if found:
+            raise Error(problem)
+    return tensor.detach().resolve_conj().resolve_neg().cpu()
+
+
+def as_codes(x: Any, fmt: Format) -> NDArray[Any]:
+    """An array of codes as it is given: integers of numpy or torch, or a type of ml_dtypes or torch that holds codes of
+    the format. Raises Error for a type of another format."""
+    if is_torch(x):
+        name = str(x.dtype).removeprefix("torch.")
+        held = x.is_floating_point() and not x.is_quantized and name not in _NUMPY_TYPES
+        return from_torch(x, fmt)[0] if held else array_from_torch(x)
+    array = np.asarray(x)
+    return from_ml_dtypes(array, fmt)[0] if array.dtype.name in _ML_DTYPES_TYPES else array
 
 
 class Tensors(NamedTuple):
@@ -194,7 +219,7 @@ def array_from_torch(tensor: Any) -> NDArray[Any]:
     if not isinstance(tensor, torch.Tensor):
         raise Error(f"{type(tensor).__name__} is not a torch tensor")
     try:
-        return np.array(tensor.detach().cpu().numpy())
+        return np.array(_dense(tensor).numpy())
     except TypeError:
         raise Error(f"a tensor of {tensor.dtype}; use a type that numpy has, too") from None
 

@@ -261,6 +261,9 @@ class _ProductJob:
         rows = np.array([result.mantissa_bits, result.emin, result.inf_code], np.int64)
         left, right = (_integers(x, unit.decoder(x.fmt)) for x in (self.a, self.b))
         unfit = left[1][:, np.newaxis] | right[1]
+        if unit.product_limit != "":
+            limit = int(unit.product_limit) - unit.product_exponent
+            unfit |= _tops(left[0])[:, np.newaxis] + _tops(right[0]) > limit
         if positive and unit.flush_inputs == "off" and program.is_fused(left[0], right[0]):
             from softfloat_ref.arrays.kernels import fused
 
@@ -310,6 +313,12 @@ def _integers(x: Matrix, decode: Callable[[int], Value]) -> tuple[NDArray[np.int
         integers[2] += second.exponent
         integers[3] += second.exponent + FP32.mantissa_bits
     return integers, rows
+
+
+def _tops(x: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The least power of two, of each row of numbers as of `_integers`, that is above all of them."""
+    sizes = np.frexp(x[0].astype(np.float64))[1]  # of what float64 rounds to a power of two, one more
+    return np.max(np.where(x[0] != 0, sizes + x[2], -(1 << 40)), axis=1, initial=-(1 << 40))
 
 
 def _table(codes: NDArray[Any], fmt: Format, decode: Callable[[int], Value]) -> NDArray[np.int64]:

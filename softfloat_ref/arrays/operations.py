@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays.convert import Codes, check_buffer, code_dtype, store
+from softfloat_ref.arrays.exchange import as_codes
 from softfloat_ref.arrays.kernels.function_plans import function_plan
 from softfloat_ref.arrays.kernels.op_plans import plan
 from softfloat_ref.arrays.kernels.opcodes import UNKNOWN
@@ -158,7 +159,7 @@ def _common(sig: Signature, operands: Sequence[ArrayLike]) -> list[NDArray[Any]]
     if len(operands) != sig.operation.arity:
         raise Error(f"{sig.operation.name} takes {counted(sig.operation.arity, 'operand')}, not {len(operands)}")
     try:
-        arrays = [np.asarray(x) for x in operands]
+        arrays = [as_codes(x, f) for x, f in zip(operands, sig.formats, strict=True)]
     except ValueError:
         raise Error("rows of different lengths do not form an array") from None
     for x, f in zip(arrays, sig.formats, strict=True):

@@ -6,7 +6,7 @@ block occupies whole bytes; unused bits are zero when packed and ignored when un
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.base.numbers import integer
 from softfloat_ref.base.search import find_first
 
 Bytes = NDArray[np.uint8]
@@ -42,6 +43,31 @@ def check_parts(packed: Packed, name: str, *parts: str) -> None:
     spare = [k for k, v in packed._asdict().items() if v is not None and k not in ("data", *parts)]
     if spare:
         raise Error(f"this Packed has {' and '.join(spare)}, which {name} does not have")
+
+
+def as_bytes(data: Any) -> NDArray[Any]:
+    """What a caller may give as bytes: an array, or bytes of Python."""
+    return np.frombuffer(data, np.uint8) if isinstance(data, bytes | bytearray | memoryview) else np.asarray(data)
+
+
+def checked_shape(shape: Any) -> tuple[int, ...]:
+    """A shape as a caller gives it: integers, or one. Raises Error."""
+    try:
+        return tuple(integer(n, "a dimension") for n in ([shape] if np.ndim(shape) == 0 else shape))
+    except TypeError:
+        raise Error(f"shape = {shape!r}: give the integers of a shape") from None
+
+
+def split_parts(data: Any, given: Sequence[Any], names: str) -> tuple[Any, ...]:
+    """The bytes, and the other parts of packed data, in the order of `names`: a tuple has them all, if none of them is
+    given besides. Raises Error for too many."""
+    if not isinstance(data, tuple):
+        return data, *given
+    if any(x is not None for x in given):
+        raise Error(f"a tuple has its own {names}; leave them out, or give the bytes alone")
+    if not 1 <= len(data) <= 1 + len(given):
+        raise Error(f"a tuple of {len(data)} parts; packed data are bytes, {names}")
+    return (*data, *[None] * (1 + len(given) - len(data)))
 
 
 @dataclass(frozen=True)
@@ -309,7 +335,7 @@ def _check_shape(shape: tuple[int, ...]) -> None:
 
 
 def _checked(data: ArrayLike | None, size: int, what: str) -> Bytes:
-    array = np.asarray(data)
+    array = as_bytes(data)
     if array.dtype != np.uint8:
         raise Error(f"packed {what} are bytes (uint8), not {array.dtype}")
     if array.size != size:

@@ -64,13 +64,13 @@ def from_codes(codes: ArrayLike, fmt: str | Format) -> ScalarArray:
 def unpack(
     data: ArrayLike | packing.Packed, fmt: str | Format, shape: tuple[int, ...], layout: str = "dense"
 ) -> ScalarArray:
-    """The inverse of ScalarArray.pack. data: a Packed, or bytes (uint8) of any shape; shape: of the values. Raises
-    Error for a size that does not match the layout, and for bytes that are not codes."""
+    """The inverse of ScalarArray.pack. data: a Packed, or bytes (of Python, or uint8 of any shape); shape: of values.
+    Raises Error for a size that does not match the layout, and for bytes that are not codes."""
     fmt = get_format(fmt)
     if isinstance(data, packing.Packed):
         packing.check_parts(data, fmt.name)
         data = data.data
-    return from_codes(packing.unpack_rows(data, tuple(shape), fmt.width, layout, fmt.name), fmt)
+    return from_codes(packing.unpack_rows(data, packing.checked_shape(shape), fmt.width, layout, fmt.name), fmt)
 
 
 def from_torch(tensors: exchange.Tensors | Sequence[Any] | Any, fmt: str | Format | None = None) -> ScalarArray:

@@ -431,3 +431,22 @@ def test_the_help_of_train_names_the_options_of_a_run() -> None:
     shown = " ".join(ok("train", "-h").split())
     assert "`train run -h` lists the options" in shown
     assert all(any(x in shown for x in p.opts if x.startswith("--")) for p in train.run.params if p.name != "recipe")
+
+
+def test_numbers_that_were_printed_from_a_format(tmp_path: Path) -> None:
+    both = ("1.0039062", "1.0039063")  # FP32 has one number there, a tie between two of BF16
+    assert ok("quantize", "--fmt", "bf16", "--as", "hex", *both) == "3f80 3f81\n"
+    assert ok("quantize", "--fmt", "bf16", "--as", "hex", "--printed-from", "fp32", *both) == "3f80 3f80\n"
+    path = tmp_path / "x.csv"
+    path.write_text(",".join(both))
+    assert ok("quantize", "--fmt", "bf16", "--as", "hex", "--printed-from", "fp32", "-i", str(path)) == "3f80 3f80\n"
+    assert "result     3f80" in ok("explain", "--fmt", "bf16", "--printed-from", "fp32", both[1])
+    assert ok("dot", "--fmt", "bf16", "--values", "--printed-from", "fp32", both[1], "1") == "3f800000 00\n"
+    np.save(tmp_path / "x.npy", np.ones(3, np.float32))
+    for args, message in (
+        (("quantize", "--fmt", "bf16", "-i", str(tmp_path / "x.npy")), "is for numbers as text"),
+        (("quantize", "--fmt", "bf16", "1e39"), "'1e39' is beyond fp32"),
+        (("explain", "add", "--fmt", "bf16", "1", "1"), "add takes codes"),
+        (("dot", "--fmt", "bf16", "3f80", "3f80"), "goes with --values"),
+    ):
+        assert message in refused(*args[:1], "--printed-from", "fp32", *args[1:])

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command import ok, refused, run
 
+from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.codec import decode, encode
-from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.formats import CATALOGUE, get_format
 from softfloat_ref.oracle.literals import parse_number, writer
+from softfloat_ref.oracle.printed import read_number
 
 
 @pytest.mark.parametrize(
@@ -112,3 +116,25 @@ def test_explanations_of_signs_and_flushes(args: str, lines: list[str]) -> None:
     done = run("explain", "--fmt", *args.split())
     assert all(line in done.stdout for line in lines)
     assert "largest" not in done.stdout
+
+
+@pytest.mark.parametrize(("fmt", "step"), [("fp16", 23), ("bf16", 17)])
+def test_printed_digits_stand_for_the_value_that_was_printed(fmt: str, step: int) -> None:
+    """The shortest digits that numpy, and the nine that C, print of each value, whose last one is rounded."""
+    wide, exact = CATALOGUE[fmt], 0
+    for code in range(1, wide.inf_code, step):
+        value = decode(code, wide)
+        for text in (f"{float(value):.9g}", f"{-float(value):.5g}"):
+            number = read_number(text, printed_from=wide)
+            assert isinstance(number, Value)
+            assert encode(number, wide).bits & wide.magnitude_mask == code
+            exact += parse_number(text) == value.as_fraction()
+    assert 0 < exact < wide.inf_code // step
+
+
+def test_what_was_not_printed_from_a_format() -> None:
+    for text in ("65520", "-1e9"):
+        with pytest.raises(Error, match="is beyond fp16"):
+            read_number(text, "line 3", CATALOGUE["fp16"])
+    assert read_number("-inf", printed_from=CATALOGUE["fp16"]) == parse_number("-inf")
+    assert read_number("1/3") == Fraction(1, 3)

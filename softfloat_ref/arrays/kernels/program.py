@@ -40,6 +40,7 @@ MAX_BITS: Final = 44  # bits of an alignment: with four integer bits of a produc
 _INTEGER_BITS: Final = 4  # of a product of two numbers and two scales, over its exponent
 _SUM_BITS: Final = 62
 MAX_PRODUCT_BITS: Final = 60
+_MAX_WIDTH: Final = 48  # bits of a rounded sum
 MIN_COLUMNS: Final = 16  # columns for which computing many at once pays
 _PRODUCT_LIMIT: Final = 1 << 31  # a product's significand is below, in kernels/fused.py
 _EXPONENT_LIMIT: Final = 400  # exponents of operands, for which sums are normal numbers of float64
@@ -193,7 +194,7 @@ class _Builder:
             self.known[to] = len(self.targets)
             fmt, rules = self._format(to), self.setting.accumulator
             usual = fmt.signed and fmt.has_nan and fmt.nan == "ieee"
-            if fmt.subnormals != "gradual" or not usual or fmt.width > 32:
+            if fmt.subnormals != "gradual" or not usual or fmt.width > _MAX_WIDTH:
                 raise NoProgram(f"results of {fmt.name}")
             self.targets.append(unit_target(fmt, rules.policy(to.rounding), rules.overflow))
             self.formats.append((fmt.mantissa_bits, fmt.emin, fmt.inf_code))
@@ -211,7 +212,7 @@ def compile_tree(setting: Accumulation, count: int, product_bits: int) -> Progra
     unit, result = setting.accumulator, setting.result
     if product_bits > MAX_PRODUCT_BITS:
         raise NoProgram("products too wide")
-    if unit.product_limit != "" or (unit.c == "own" and setting.c != result):
+    if unit.c == "own" and setting.c != result:
         raise NoProgram("a rule of the unit's own")
     step = unit.step_for(setting.formats, result, setting.block, count)
     builder = _Builder(setting, step, product_bits - sum(f.precision for f in setting.formats))

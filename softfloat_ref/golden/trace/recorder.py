@@ -18,6 +18,7 @@ from softfloat_ref.oracle.sources import RandomSource
 
 Array = NDArray[Any]
 UNSIGNED: Final = get_format("u32")
+_SIZES: Final = (np.shape, np.ndim, np.size)
 
 
 class RecordedArray(np.ndarray[Any, np.dtype[Any]]):
@@ -34,13 +35,24 @@ class RecordedArray(np.ndarray[Any, np.dtype[Any]]):
         return as_recorded(np.asarray(self).reshape(*shape), self.name)
 
     def __array_ufunc__(self, ufunc: Any, *_: Any, **__: Any) -> Any:
-        raise TypeError(f"{ufunc.__name__} of {self.name}, which is being recorded: use an operation of Numerics")
+        raise self._unrecorded(f"numpy's {ufunc.__name__}")
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function in _SIZES:
+            return function(np.asarray(args[0]), *args[1:], **kwargs)
+        raise self._unrecorded(f"numpy's {function.__name__}")
 
     def __getitem__(self, key: Any) -> Any:
-        raise TypeError(f"a slice of {self.name}, which is being recorded: use an operation of Numerics")
+        raise self._unrecorded("a slice")
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        raise TypeError(f"{self.name} is being recorded and cannot be modified")
+        raise Error(f"a layer or an optimizer changes {self.name}, which is being recorded, in place")
+
+    def _unrecorded(self, operation: str) -> Error:
+        return Error(
+            f"a layer or an optimizer computes {operation} of {self.name or 'a tensor'}, which no trace records: "
+            "use an operation of its numerics"
+        )
 
 
 def as_recorded(values: Array, name: str) -> RecordedArray:
@@ -87,7 +99,10 @@ class Recorder:
     def view(self, x: Array) -> TensorView:
         """A tensor as an input of a node."""
         if not isinstance(x, RecordedArray) or not x.name:
-            raise TypeError("a tensor that was not recorded; this is a bug in softfloat-ref")
+            raise Error(
+                "a layer or an optimizer gives an operation a tensor that no operation of its numerics made, which no "
+                "trace records"
+            )
         return TensorView(x.name, x.shape)
 
     def tensor(self, view: TensorView) -> RecordedArray:

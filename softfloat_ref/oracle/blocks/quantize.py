@@ -14,7 +14,7 @@ from softfloat_ref.oracle.blocks.profiles import Profile, get_profile
 from softfloat_ref.oracle.blocks.scale_rules import WantedScale, get_scale_rule, largest, quotient
 from softfloat_ref.oracle.codec import check_code, decoder, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
-from softfloat_ref.oracle.flags import OVERFLOW
+from softfloat_ref.oracle.flags import INEXACT, OVERFLOW
 from softfloat_ref.oracle.formats import (
     Format,
 )
@@ -72,14 +72,16 @@ def element_policy(policy: Policy | str | None, profile: Profile) -> Policy:
 
 
 def tensor_scale_code(scale: Any, name: str = "a tensor scale") -> int:
-    """The FP32 code of a second-level scale that is given as its value: a float or an exact number.
+    """The FP32 code of a second-level scale that is given as its value: a float, which is rounded once, to nearest
+    even, or an exact number.
 
-    Raises Error for a number that FP32 does not hold, and for integers, which could be meant as codes."""
+    Raises Error for an exact number that FP32 does not hold, for a float that it holds only as zero, subnormal or Inf,
+    and for integers, which could be meant as codes."""
     number = scale.item() if getattr(scale, "shape", None) == () else scale
     if isinstance(number, int):
         raise Error(f"{name} is a value, not a code: write {number}.0 if {number} is its value")
     code, flags = encoder(FP32, _NEAREST)(to_value(number, VALUE_BITS), 0)
-    if flags:
+    if flags and not (isinstance(number, float) and flags == INEXACT):
         raise Error(f"{name} must be an FP32 number, not {str(number)[:60]}")
     return code
 
