@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.base.files import make_folder, write_data
+from softfloat_ref.base.files import make_folder, read_text, write_data
 from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
@@ -26,6 +27,7 @@ from softfloat_ref.proof.engine import Decided, Tactics
 from softfloat_ref.proof.outcome import ProofOutcome, decide_circuit
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.words import outcome_lines, simulated_lines
+from softfloat_ref.rtl.assumptions import guessed_lines
 from softfloat_ref.rtl.bench_runs import ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.draft import draft
@@ -80,6 +82,7 @@ class Verifier:
     stages: list[Stage] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     guesses: list[str] = field(default_factory=list)
+    not_compared: str = ""
     differences: list[str] = field(default_factory=list)
     diagnoses: list[ReportDiagnosis] = field(default_factory=list)
     reading: DesignReading | None = None
@@ -153,7 +156,8 @@ class Verifier:
             self._write(PORTS, self.draft_text)
             self.ports_file = self._path(PORTS)
             self.guesses = [str(guess) for guess in drafted.guesses]
-            stage.end("done", [f"{len(drafted.design.signals)} ports", *(f"guessed: {x}" for x in self.guesses)])
+            self.not_compared = ", ".join(drafted.not_compared)
+            stage.end("done", [f"{len(drafted.design.signals)} ports", *self._assumed()])
             wrapped = ("--wrapper", self._path(WRAPPER)) if needs_wrapper else ()
             stage.command = command(
                 "vectors ports", "--top", request.module, *request.source_words, "--vectors", self._path("vectors"),
@@ -199,7 +203,8 @@ class Verifier:
     def _look(self, vectors: Path, ports: PortMap, place: str) -> UnitSimulation:
         """Raises Error."""
         request = self.request
-        bench = VectorBench.of(vectors, ports, self.ports_file)
+        guesses = guessed_lines(read_text(self._ports_path, limits.TOML))
+        bench = VectorBench.of(vectors, ports, self.ports_file, guesses)
         timed = not any(guess.removeprefix("a ").startswith("latency") for guess in self.guesses)
         bench = dataclasses.replace(bench, timed=timed)
         work = make_folder(request.folder / place)
@@ -352,7 +357,7 @@ class Verifier:
         lines += [f"  {line}" for line in (*simplest_lines(cause), *ended_input(look))]
         lines += [f"  {line}" for line in self._proof_state(look, outcome)]
         lines += [f"  {line}" for line in self.differences[:1]]
-        lines += [f"  guessed: {guess}" for guess in self.guesses]
+        lines += [f"  {line}" for line in self._assumed()]
         return Verification(
             f"{module}: {asked.label}", self._state(first, look, outcome), tuple(lines), tuple(self.stages),
             tuple(self.files),
@@ -377,6 +382,12 @@ class Verifier:
         else:
             stage = next((stage for stage in self.stages if stage.name == "proof"), None)
             yield f"no proof: {stage.lines[0] if stage else self.request.no_proof}"
+
+    def _assumed(self) -> Iterator[str]:
+        """What is only guessed of the module's ports, and which of its outputs are left out."""
+        yield from (f"guessed: {guess}" for guess in self.guesses)
+        if self.not_compared:
+            yield f"not compared: {self.not_compared}"
 
     # -- small things --------------------------------------------------------------------------------------------------
 
