@@ -69,6 +69,7 @@ WRAPPER: Final = "wrapper.sv"
 CERTIFICATE: Final = "certificate.json"
 WAVE: Final = "failure.vcd"
 _MOST_UNITS: Final = 3  # that are simulated: the one that was asked for, and those that explain the module
+_IN_LABELS: Final = re.compile("^(rounding = |rule )")  # changes of a unit that its label has
 _GUESSED_LATENCY: Final = re.compile(r"^latency = \d+  # guess: .*$", re.MULTILINE)
 
 
@@ -413,8 +414,9 @@ class Verifier:
         return f"{self._title(unit)} where {where}" if where else self._title(unit)
 
     def _title(self, unit: Unit) -> str:
-        """A unit in words, with what is different from the one that was asked for; its label has the rounding."""
-        changes = [x for x in self.names.get(unit, "").split(", ") if x and not x.startswith("rounding = ")]
+        """A unit in words, with what is different from the one that was asked for and is not in its label."""
+        words = unit.label.split()
+        changes = [x for x in self.names.get(unit, "").split(", ") if x and _IN_LABELS.sub("", x, 1) not in words]
         return f"{unit.label} with {', '.join(changes)}" if changes else unit.label
 
     def _path(self, name: str) -> str:
