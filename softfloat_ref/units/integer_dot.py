@@ -87,6 +87,11 @@ class IntegerDotUnit(SteppedUnit):
         formats = "_".join(dict.fromkeys((self.a.name, self.b.name)))
         return file_name(self.op, formats, "to", self.c.name, self.accumulator, *(["clear"] if self.clear else []))
 
+    @property
+    def label(self) -> str:
+        formats = " x ".join(dict.fromkeys((self.a.name, self.b.name)))
+        return f"{self.op} {formats} to {self.c.name} {self.accumulator}"
+
     @cached_property
     def fields(self) -> tuple[Field, ...]:
         clear = [operand("clear", _ONE_BIT)] if self.clear else []

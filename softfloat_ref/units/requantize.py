@@ -78,6 +78,11 @@ class RequantizeUnit(SteppedUnit):
         words = ("requantize", self.accumulator.name, "to", self.out.name, self.rule.name, constants)
         return file_name(*filter(None, (*words, "clamped" if self.clamped else "")))
 
+    @property
+    def label(self) -> str:
+        rule = f"{super().label} {self.rule.name}"
+        return f"{rule} with {self.fixed.replace(',', ', ')}" if self.fixed else rule
+
     @cached_property
     def parameters(self) -> dict[str, Format]:
         """The formats of everything but the accumulator, by name."""

@@ -110,7 +110,9 @@ def simplest_lines(cause: ReportDiagnosis | None) -> Iterator[str]:
     if cause.whole is None:
         yield from cause.lines()
         return
-    yield re.sub("^the device ", "the module ", sentence(cause.whole, cause.unit))
+    yield from (line.removeprefix("diagnosis: ") for line in cause.suspected)
+    condition = "if the connection is right, " if cause.suspected else ""
+    yield condition + re.sub("^the device ", "the module ", sentence(cause.whole, cause.unit))
     yield from (f"  {line}" for line in shared_facts(cause.whole))
     yield from smallest_input(cause)
 

@@ -15,8 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, counted
-from softfloat_ref.base.files import make_folder, write_data
+from softfloat_ref.base.files import make_folder, read_text, write_data
 from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
@@ -26,6 +27,7 @@ from softfloat_ref.proof.engine import Decided, Tactics
 from softfloat_ref.proof.outcome import ProofOutcome, decide_circuit
 from softfloat_ref.proof.prove import prove
 from softfloat_ref.proof.words import outcome_lines, simulated_lines
+from softfloat_ref.rtl.assumptions import guessed_lines
 from softfloat_ref.rtl.bench_runs import EndedError, ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
 from softfloat_ref.rtl.draft import draft
@@ -67,6 +69,7 @@ WRAPPER: Final = "wrapper.sv"
 CERTIFICATE: Final = "certificate.json"
 WAVE: Final = "failure.vcd"
 _MOST_UNITS: Final = 3  # that are simulated: the one that was asked for, and those that explain the module
+_IN_LABELS: Final = re.compile("^(rounding = |rule )")  # changes of a unit that its label has
 _GUESSED_LATENCY: Final = re.compile(r"^latency = \d+  # guess: .*$", re.MULTILINE)
 
 
@@ -81,6 +84,7 @@ class Verifier:
     stages: list[Stage] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     guesses: list[str] = field(default_factory=list)
+    not_compared: str = ""
     differences: list[str] = field(default_factory=list)
     diagnoses: list[ReportDiagnosis] = field(default_factory=list)
     reading: DesignReading | None = None
@@ -156,7 +160,8 @@ class Verifier:
             self._write(PORTS, self.draft_text)
             self.ports_file = self._path(PORTS)
             self.guesses = [str(guess) for guess in drafted.guesses]
-            stage.end("done", [f"{len(drafted.design.signals)} ports", *(f"guessed: {x}" for x in self.guesses)])
+            self.not_compared = ", ".join(drafted.not_compared)
+            stage.end("done", [f"{len(drafted.design.signals)} ports", *self._assumed()])
             wrapped = ("--wrapper", self._path(WRAPPER)) if needs_wrapper else ()
             stage.command = command(
                 "vectors ports", "--top", request.module, *request.source_words, "--vectors", self._path("vectors"),
@@ -202,7 +207,8 @@ class Verifier:
     def _look(self, vectors: Path, ports: PortMap, place: str) -> UnitSimulation:
         """Raises Error."""
         request = self.request
-        bench = VectorBench.of(vectors, ports, self.ports_file)
+        guesses = guessed_lines(read_text(self._ports_path, limits.TOML))
+        bench = VectorBench.of(vectors, ports, self.ports_file, guesses)
         timed = not any(guess.removeprefix("a ").startswith("latency") for guess in self.guesses)
         bench = dataclasses.replace(bench, timed=timed)
         work = make_folder(request.folder / place)
@@ -361,7 +367,7 @@ class Verifier:
         lines += [f"  {line}" for line in (*simplest_lines(cause), *ended_input(look))]
         lines += [f"  {line}" for line in self._proof_state(look, outcome)]
         lines += [f"  {line}" for line in self.differences[:1]]
-        lines += [f"  guessed: {guess}" for guess in self.guesses]
+        lines += [f"  {line}" for line in self._assumed()]
         return Verification(
             f"{module}: {asked.label}", self._state(first, look, outcome), tuple(lines), tuple(self.stages),
             tuple(self.files),
@@ -387,6 +393,12 @@ class Verifier:
             stage = next((stage for stage in self.stages if stage.name == "proof"), None)
             yield f"no proof: {stage.lines[0] if stage else self.request.no_proof}"
 
+    def _assumed(self) -> Iterator[str]:
+        """What is only guessed of the module's ports, and which of its outputs are left out."""
+        yield from (f"guessed: {guess}" for guess in self.guesses)
+        if self.not_compared:
+            yield f"not compared: {self.not_compared}"
+
     # -- small things --------------------------------------------------------------------------------------------------
 
     def _words(self, unit: Unit) -> tuple[str, ...] | None:
@@ -411,8 +423,9 @@ class Verifier:
         return f"{self._title(unit)} where {where}" if where else self._title(unit)
 
     def _title(self, unit: Unit) -> str:
-        """A unit in words, with what is different from the one that was asked for; its label has the rounding."""
-        changes = [x for x in self.names.get(unit, "").split(", ") if x and not x.startswith("rounding = ")]
+        """A unit in words, with what is different from the one that was asked for and is not in its label."""
+        words = unit.label.split()
+        changes = [x for x in self.names.get(unit, "").split(", ") if x and _IN_LABELS.sub("", x, 1) not in words]
         return f"{unit.label} with {', '.join(changes)}" if changes else unit.label
 
     def _path(self, name: str) -> str:

@@ -166,6 +166,31 @@ def test_the_verdict_has_what_is_known_of_mismatches_that_nothing_explains(tmp_p
     assert "    every result is right, only flags are wrong\n    invalid is raised wrongly in " in verdict
 
 
+def test_a_wrong_connection_is_suspected_first(tmp_path: Path) -> None:
+    """In the verdict, too, with what is held, guessed and left out."""
+    text = "module unit(input [7:0] a, input [1:0] way, output [7:0] y, output [3:0] up);\n"
+    text += "assign y = way == 0 ? ~a : {1'b0, a[6:0]}; assign up = a[7:4]; endmodule\n"
+    done = verified(tmp_path, text, "--no-prove", fmt="s1e4m3")
+    assert done.returncode == 1, done.stdout + done.stderr
+    verdict = done.stdout.partition("\n\n")[2].splitlines()
+    suspect = verdict.index("  300 of 300 cases mismatch: suspect the connection of the module before its arithmetic")
+    assert verdict[suspect + 1] == "    held at a constant: way = 0 (a guess)"
+    assert [line.partition(", ")[0] for line in verdict if "if the connection" in line] == [
+        "  if the connection is right"
+    ]
+    assert "  guessed: way = { value = 0, width = 2 }: nothing is known of it; 0" in verdict
+    assert "  not compared: up" in verdict
+    right = again(tmp_path, "--no-prove", "--set", "inputs.way={ value = 1, width = 2 }", fmt="s1e4m3")
+    assert right.returncode == 0, right.stdout
+
+
+def test_guesses_of_codes_name_their_port(tmp_path: Path) -> None:
+    text = "module unit(input [7:0] a, input [1:0] mode_op, output [7:0] y);\n localparam OP_ABS = 1, OP_NEG = 2;\n"
+    done = verified(tmp_path, f"{text}assign y = mode_op == OP_ABS ? {{1'b0, a[6:0]}} : ~a; endmodule\n", "--no-prove")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '  guessed: mode_op.of = "op": constants of the source' in done.stdout
+
+
 def test_a_value_of_no_parameter(tmp_path: Path) -> None:
     done = verified(tmp_path, ABS.replace("unit(", "unit #(parameter W = 8, localparam N = 3) ("), "-G", "N=4")
     assert done.returncode == 2

@@ -95,3 +95,14 @@ def test_what_is_refused(fmt: str, options: dict[str, object], message: str) -> 
 def test_dot_says_what_adds_integers() -> None:
     with pytest.raises(Error, match="not i32; integer_dot adds integers"):
         make_unit("dot", "a=i8,b=i8,c=i32")
+
+
+@pytest.mark.parametrize(
+    ("fmt", "options", "label"),
+    [
+        ("i8", {}, "integer_dot i8 to i32 wrap"),
+        ("a=i9,b=u8", {"out": "i26", "acc": "saturate"}, "integer_dot i9 x u8 to i26 saturate"),
+    ],
+)
+def test_a_label_has_both_formats_and_the_accumulator(fmt: str, options: dict[str, str], label: str) -> None:
+    assert make_unit("integer_dot", fmt, **options).label == label

@@ -307,6 +307,22 @@ def test_signs_of_integers_of_any_unit(name: str, ones: str, fmt: str, tmp_path:
     assert ports[name] == {"value": int(fmt[0] == ones)}
 
 
+@pytest.mark.parametrize(("ports", "of"), [("format_a, format_b", ("fmt", "fmt_b")), ("fmtA, fmtB", ("fmt", "fmt_b"))])
+@pytest.mark.parametrize("fmt", ["a=fp8_e4m3,b=fp8_e5m2", "fp8_e5m2"])
+def test_the_format_of_each_operand(fmt: str, ports: str, of: tuple[str, str], tmp_path: Path) -> None:
+    text = f"input [7:0] a, b, input [1:0] {ports}, output [15:0] y); localparam FMT_E4M3 = 1, FMT_E5M2 = 2; if (1"
+    drafted = ports_of(text, VectorSet.make("mul", fmt, 10, out="bf16"), tmp_path)
+    for port, field in zip(ports.split(", "), of, strict=True):
+        assert drafted[port]["of"] == field
+        assert drafted[port]["codes"].items() >= {"fp8_e4m3": 1, "fp8_e5m2": 2}.items()
+
+
+def test_the_format_of_a_result_and_of_an_only_operand(tmp_path: Path) -> None:
+    """A unit of one operand has no format of b."""
+    text = "input [7:0] b, input [1:0] format_b, output [15:0] y); localparam FMT_E4M3 = 1, FMT_E5M2 = 2; if (1"
+    assert ports_of(text, VectorSet.make("convert", "fp8_e5m2", 10, out="bf16"), tmp_path)["format_b"]["of"] == "fmt"
+
+
 @pytest.mark.parametrize(
     ("op", "options", "outputs", "flag"),
     [

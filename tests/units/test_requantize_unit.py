@@ -151,3 +151,18 @@ def test_a_device_by_another_rule_can_be_typed(rule: str) -> None:
     assert typed == (*words, "--rule", device.rule.name)
     with pytest.raises(Error, match="has other operands than rule tflite"):
         unit.under(get_rule("onnxruntime"))
+
+
+@pytest.mark.parametrize(
+    ("options", "label"),
+    [
+        ({}, "requantize i32 to i8 single"),
+        ({"rule": "tflite", "out": "u8"}, "requantize i32 to u8 tflite"),
+        (
+            {"rule": "tflite", "fixed": "shift=-5,zero_point=0"},
+            "requantize i32 to i8 tflite with shift=-5, zero_point=0",
+        ),
+    ],
+)
+def test_a_label_has_the_rule(options: dict[str, str], label: str) -> None:
+    assert RequantizeUnit.make("i32", **options).label == label

@@ -234,7 +234,11 @@ def _formats(draft: Draft, signal: Signal, operations: bool) -> None:
 
 
 def _side(draft: Draft, words: set[str], formats: list[str], operations: bool) -> tuple[str, str]:
-    """Whether a format is that of the operands or of the result, and by what: its name, or the widths of ports."""
+    """Whether a format is that of the operands, of one of them, or of the result, and by what: its name, or the widths
+    of ports."""
+    own = [f"fmt_{letter}" for letter in names.LETTERS[1:] if letter in words]
+    if own and not operations and (draft.target is None or own[0] in draft.target.controls[0]):
+        return own[0], "its name"
     if words & (names.SOURCE - {"in"}):
         return "fmt", "its name"
     if words & (names.TARGET - {"out"}):

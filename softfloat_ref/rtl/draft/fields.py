@@ -243,6 +243,7 @@ def add_results(draft: Draft, operands: Mapping[str, str]) -> None:
         _results_by_name(draft, operands)
     for signal in draft.ports("output"):
         draft.add("outputs", "", f"not compared: {signal.name}, {signal.width} bit{'s' if signal.width > 1 else ''}")
+        draft.not_compared.append(signal.name)
         draft.take(signal)
 
 
