@@ -286,6 +286,19 @@ def scaled(places: int, only_tiny: bool = False) -> tuple[Change, ...]:
     return rounding(shifted)
 
 
+def cut_if_tiny(places: int) -> tuple[Change, ...]:
+    """Numbers below the smallest normal one without what lies some places below the last bit of a subnormal."""
+
+    def cut(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        unit = to.fmt.emin - to.fmt.mantissa_bits - places
+        if _is_tiny(x, to.fmt) and (x.exponent < unit or x.sticky):
+            kept = x.significand >> unit - x.exponent if x.exponent < unit else x.significand
+            x = x._replace(significand=kept, exponent=max(unit, x.exponent), sticky=0)
+        return right(x, r, to)  # type: ignore[no-any-return]
+
+    return rounding(cut)
+
+
 def zeroed(x: Value, code: int, flags: int, fmt: Format) -> Coded:
     """Results below the smallest normal number become zero, with unchanged flags."""
     return code & fmt.sign_bit if _is_tiny(x, fmt) else code, flags

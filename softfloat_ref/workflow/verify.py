@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import make_folder, write_data
 from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
+from softfloat_ref.diagnosis.suspicion import unknown_answers
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.certify import certificate
@@ -47,6 +48,7 @@ from softfloat_ref.workflow.unit_simulation import (
     error_words,
     explaining_unit,
     failure_lines,
+    first_shown,
     mismatches_words,
     of_other_unit,
     results_of,
@@ -80,6 +82,7 @@ class Verifier:
     stages: list[Stage] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     guesses: list[str] = field(default_factory=list)
+    not_compared: tuple[str, ...] = ()
     differences: list[str] = field(default_factory=list)
     diagnoses: list[ReportDiagnosis] = field(default_factory=list)
     reading: DesignReading | None = None
@@ -153,7 +156,9 @@ class Verifier:
             self._write(PORTS, self.draft_text)
             self.ports_file = self._path(PORTS)
             self.guesses = [str(guess) for guess in drafted.guesses]
-            stage.end("done", [f"{len(drafted.design.signals)} ports", *(f"guessed: {x}" for x in self.guesses)])
+            self.not_compared = tuple(f"not compared: {output}" for output in drafted.not_compared)
+            guessed = (f"guessed: {guess}" for guess in self.guesses)
+            stage.end("done", [f"{len(drafted.design.signals)} ports", *guessed, *self.not_compared])
             wrapped = ("--wrapper", self._path(WRAPPER)) if needs_wrapper else ()
             stage.command = command(
                 "vectors ports", "--top", request.module, *request.source_words, "--vectors", self._path("vectors"),
@@ -254,7 +259,7 @@ class Verifier:
         with self._stage("diagnosis", "the mismatches are explained") as stage:
             cause = explanation(look.report)
             self.diagnoses += [] if cause is None else [cause]
-            lines = cause.lines() if cause else ["no diagnosis"]
+            lines = cause.lines() if cause else [unknown_answers(look.report) or "no diagnosis"]
             stage.end("done", [line.removeprefix("diagnosis: ") for line in lines])
         return cause
 
@@ -349,10 +354,12 @@ class Verifier:
             lines.append(f"{module} is not {self._name(look.unit)}: no vector shows it, the proof does")
         else:
             lines.append(f"{module} is not {self._name(look.unit)}: {mismatches_words(look)}")
-        lines += [f"  {line}" for line in (*simplest_lines(cause), *ended_input(look))]
+        shown = (*simplest_lines(cause), *ended_input(look))
+        lines += [f"  {line}" for line in (shown if cause or look.passed or shown else first_shown(look))]
         lines += [f"  {line}" for line in self._proof_state(look, outcome)]
         lines += [f"  {line}" for line in self.differences[:1]]
         lines += [f"  guessed: {guess}" for guess in self.guesses]
+        lines += [f"  {line}" for line in self.not_compared]
         return Verification(
             f"{module}: {asked.label}", self._state(first, look, outcome), tuple(lines), tuple(self.stages),
             tuple(self.files),

@@ -20,12 +20,13 @@ from softfloat_ref.rtl.port_map import PortMap, parse_ports
 @dataclass(frozen=True)
 class DraftedPortMap:
     """A draft of the port map of a module. text: as TOML, with what each line was read from; guesses: the lines that
-    the source does not say."""
+    the source does not say; not_compared: the outputs that carry no field, in words."""
 
     design: SourceModule
     text: str
     ports: PortMap
     guesses: tuple[Guess, ...]
+    not_compared: tuple[str, ...] = ()
 
     @property
     def held(self) -> tuple[Guess, ...]:
@@ -60,7 +61,7 @@ def draft(
             target.bind(ports, {s.name: ModulePort(s.name, s.direction, s.type, s.width) for s in design.signals})
         except Error as e:
             raise Error(f"{design.name}: {e}; --set KEY=VALUE gives a line of the port map") from None
-    return DraftedPortMap(design, text, ports, port_map.guesses)
+    return DraftedPortMap(design, text, ports, port_map.guesses, tuple(port_map.not_compared))
 
 
 def _drafted(port_map: Draft) -> Draft:

@@ -51,7 +51,7 @@ class Draft:
     """A port map in the making. target: the vectors that it is for, if they are known; protocols: conventions of names
     for the handshake; settings: what the user says of the port map. tables: its lines by table, of which the first has
     no name; left: the ports without a line, by name; carried: the fields that have a port;
-    ignored: those that the module does not have, and why."""
+    ignored: those that the module does not have, and why; not_compared: the outputs that carry none of them."""
 
     design: SourceModule
     target: Target | None = None
@@ -61,6 +61,7 @@ class Draft:
     left: dict[str, Signal] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
     ignored: dict[str, str] = field(default_factory=dict)
+    not_compared: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.left = {signal.name: signal for signal in self.design.signals}
