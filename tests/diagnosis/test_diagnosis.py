@@ -55,6 +55,8 @@ SMALL_DOTS = VectorSet.make("dot", "fp8_e4m3@e8m0/4", 120)
         (VectorSet.make("convert", "fp32", 1200, out="fp16"), "overflow and inexact for infinity"),
         (FMA, "subnormals normalised of c"),
         (FMA, "carry out of the sum lost"),
+        (FMA, "Inf * 0 is Inf"),
+        (VectorSet.make("mul", "fp16", 1200), "Inf * 0 is Inf"),
         (VectorSet.make("sub", "bf16", 1200), "carry out of the sum lost"),
         (TO_E4M3, "exponent +1"),
         (TO_E4M3, "FTZ, flags kept"),
