@@ -355,7 +355,9 @@ class Verifier:
         else:
             lines.append(f"{module} is not {self._name(look.unit)}: {mismatches_words(look)}")
         shown = (*simplest_lines(cause), *ended_input(look))
-        lines += [f"  {line}" for line in (shown if cause or look.passed or shown else first_shown(look))]
+        if cause is None and not look.passed and not shown:
+            shown = tuple(first_shown(look))
+        lines += [f"  {line}" for line in shown]
         lines += [f"  {line}" for line in self._proof_state(look, outcome)]
         lines += [f"  {line}" for line in self.differences[:1]]
         lines += [f"  guessed: {guess}" for guess in self.guesses]
