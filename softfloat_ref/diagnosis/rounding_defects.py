@@ -275,7 +275,7 @@ ROUNDING_DEFECTS: Final = (
         "overflow wraps",
         "does not saturate: overflows get the low bits of what their exponent and fraction would be",
         rounding(overflow_wrapped),
-        not_random,
+        lambda to: plain(to) and to.fmt.has_normals and to.fmt.mantissa_bits > 0,
     ),
     _Row(
         "overflow of the top tie",
