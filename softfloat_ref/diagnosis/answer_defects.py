@@ -129,6 +129,7 @@ def _of_nans(unit: OperationUnit) -> Iterator[Row]:
             lambda codes, c, f: (_signed(out, c, x[0].sign) if (x := first(codes)) else c, f),
         )
         yield from _product_sign(unit)
+        yield from _infinite_product(unit)
     elif not out.has_nan and out.negative_zero:
         zero = out.sign_bit
         yield "NaN becomes -0", "gives -0 for a NaN", lambda codes, c, f: (zero if first(codes) else c, f)
@@ -174,6 +175,24 @@ def _product_sign(unit: OperationUnit) -> Iterator[Row]:
 
     what = "product" if formula.divisor is None else "quotient"
     yield f"NaN with the sign of the {what}", f"gives its NaN the sign of the {what}", signed
+
+
+def _infinite_product(unit: OperationUnit) -> Iterator[Row]:
+    """Infinity times zero is infinity."""
+    out, formula = unit.out, unit.signature.operation.formula
+    factors = formula.terms[0].factors if formula is not None else ()
+    if len(factors) < 2 or not out.infinity:
+        return
+
+    def infinite(codes: Sequence[int], code: int, flags: int) -> tuple[int, int]:
+        values = [decoder(unit.formats[i])(codes[i]) for i in factors]
+        if not (out.is_nan(code) and any(x.is_inf for x in values) and any(x.is_zero for x in values)):
+            return code, flags
+        if _first_nan(unit.formats, codes):
+            return code, flags
+        return _signed(out, out.inf_code, sum(x.sign for x in values) % 2), flags & ~INVALID
+
+    yield "Inf * 0 is Inf", "gives infinity for infinity times zero, without invalid", infinite
 
 
 def _signed(fmt: Format, code: int, sign: int) -> int:

@@ -28,13 +28,15 @@ _CHANCE: Final = 1e-4  # of what is taken for a latch
 class OrderFault(NamedTuple):
     """A fault of the order of answers. sentence: what is wrong; advice: on the port map; others: a name of the answers
     without it, which report compares; late: by how many lines all answers are late (early: less than 0); in_order: the
-    number of answers that are right without it."""
+    number of answers that are right without it. by_chance: whether some faults of the arithmetic look like it in some
+    orders of the cases."""
 
     sentence: str
     advice: tuple[str, ...]
     others: str
     report: CheckReport
     late: int = 0
+    by_chance: bool = False
 
     @property
     def in_order(self) -> int:
@@ -194,7 +196,7 @@ def _held_flags(answers: _Answers) -> OrderFault | None:
     sentence = (
         f"{lines} answers keep flags of the answer before{where}: a latch, or a register that is not always written"
     )
-    return OrderFault(sentence, (), "the other answers", own)
+    return OrderFault(sentence, (), "the other answers", own, by_chance=True)
 
 
 def _chance(right: Sequence[int], before: Sequence[int], stale: Sequence[int]) -> float:

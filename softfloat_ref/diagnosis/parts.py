@@ -99,11 +99,13 @@ def explanation(
     if not report.mismatched:
         suspected = suspicions(report, None)
         return ReportDiagnosis(unit, None, [], suspected) if suspected else None
-    if depth and (fault := order_fault(report, comparator_of(report))):
+    fault = order_fault(report, comparator_of(report)) if depth else None
+    is_one = list(report.parts) in ([], [unit])
+    whole = diagnosis_of(report, ask) if is_one and (fault is None or fault.by_chance) else None
+    if fault is not None and not (whole is not None and whole.complete):
         return ReportDiagnosis(unit, None, [], (), fault, explanation(fault.report, None, depth - 1))
     held = report.assumptions.marked_held
-    if list(report.parts) in ([], [unit]):
-        whole = diagnosis_of(report, ask)
+    if is_one:
         suspected = suspicions(report, whole)
         return ReportDiagnosis(unit, whole, [], suspected, held=held) if whole or suspected else None
     order = {part: i for i, part in enumerate(unit.parts)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -39,13 +39,27 @@ def _places(unit: OperationUnit, formula: Formula) -> Iterator[Hypothesis]:
     what = "root" if formula.root else "quotient"
     for more in _GUARDS:
         places = unit.out.precision + more
-        for has_sticky, name, text in (
-            (False, "", ", and forgets what remains"),
-            (True, ", sticky kept", ", with a sticky bit"),
+        for name, text, end in (
+            ("", ", and forgets what remains", _forgotten),
+            (", sticky kept", ", with a sticky bit", _remaining),
+            (", low if exact", ", with the last one too low where nothing should remain", _low_if_exact),
         ):
-            cut = wrong_result(partial(_cut, formula, places, has_sticky))
+            cut = wrong_result(partial(_cut, formula, places, end))
             of = f"{what} of p+{more} bits"
             yield defective(unit, of + name, f"computes {places} bits of the {what}{text}", cut)
+
+
+def _forgotten(kept: int, remains: bool) -> tuple[int, int]:
+    return kept, 0
+
+
+def _remaining(kept: int, remains: bool) -> tuple[int, int]:
+    return kept, int(remains)
+
+
+def _low_if_exact(kept: int, remains: bool) -> tuple[int, int]:
+    """A remainder that is equal to the divisor is left."""
+    return (kept, 1) if remains else (kept - 1, 1)
 
 
 def _first(formula: Formula, values: Values) -> int:
@@ -59,7 +73,7 @@ def _first(formula: Formula, values: Values) -> int:
 def _cut(
     formula: Formula,
     places: int,
-    has_sticky: bool,
+    end: Callable[[int, bool], tuple[int, int]],
     right: Function,
     op: Operation,
     ctx: Context,
@@ -69,11 +83,10 @@ def _cut(
     if not all_nonzero([*values, value]):
         return value, flags
     drop = _first(formula, values) - places + 1 - value.exponent
-    if drop <= 0:
-        return (value if has_sticky else value._replace(sticky=0)), flags
-    kept = value.significand >> drop
-    lost = int(has_sticky and (kept << drop != value.significand or value.sticky != 0))
-    return Value(value.kind, value.sign, kept << _ROOM, value.exponent + drop - _ROOM, lost), flags
+    whole = value.significand << _ROOM + max(0, -drop)
+    shift = _ROOM + max(0, drop)
+    kept, sticky = end(whole >> shift, bool(whole & (1 << shift) - 1 or value.sticky))
+    return Value(value.kind, value.sign, kept << _ROOM, value.exponent + drop - _ROOM, sticky), flags
 
 
 def _below_one(formula: Formula, right: Function, op: Operation, ctx: Context, values: Values) -> Outcome:

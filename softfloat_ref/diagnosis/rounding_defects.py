@@ -14,6 +14,7 @@ from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.roundings import (
     Coded,
     carry_lost,
+    cut_if_tiny,
     exact_underflow,
     first_bits,
     guard_low,
@@ -233,6 +234,15 @@ ROUNDING_DEFECTS: Final = (
         )
         for name, word, places in (("x2", "few", 1), ("/2", "many", -1))
     ),
+    *(
+        _Row(
+            f"subnormal results cut {n} places below",
+            f"forgets what it moves more than {n} places below the last bit of subnormal results",
+            cut_if_tiny(n),
+            lambda to: plain(to) and to.fmt.has_normals,
+        )
+        for n in range(2, 6)
+    ),
     _Row("FTZ, flags kept", "gives zero for subnormal results", on_answer(zeroed, flush_outputs=False)),
     _Row(
         "FTZ after rounding, flags kept",
@@ -265,7 +275,7 @@ ROUNDING_DEFECTS: Final = (
         "overflow wraps",
         "does not saturate: overflows get the low bits of what their exponent and fraction would be",
         rounding(overflow_wrapped),
-        not_random,
+        lambda to: plain(to) and to.fmt.has_normals and to.fmt.mantissa_bits > 0,
     ),
     _Row(
         "overflow of the top tie",

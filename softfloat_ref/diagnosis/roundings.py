@@ -16,7 +16,7 @@ from softfloat_ref.oracle.exact import FINITE, INF, Value
 from softfloat_ref.oracle.flags import INEXACT, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import parse_rounding
-from softfloat_ref.oracle.rounding import RHZ, RNE, Target, round_to_unit, rounds_up
+from softfloat_ref.oracle.rounding import Target, round_to_unit
 from softfloat_ref.oracle.rounding_steps import Destination, Place, destination, place, place_of, rounded
 from softfloat_ref.oracle.steps import Change, Function, Plan, Traced
 
@@ -194,10 +194,10 @@ def overflow_wrapped(here: Traced, right: Function, x: Value, r: int, to: Destin
     code, flags = right(x, r, to)
     if x.kind != FINITE or not flags & OVERFLOW:
         return code, flags
-    t, p = to.target, place_of(x, 0, to.target)
-    wide = (exact.top(x) - t.emin << t.mantissa_bits) + p.kept - t.code_offset
-    wide += rounds_up(t.mode, x.sign, (wide if t.code_parity else p.kept) & 1, p.below, p.rest, 0, 0)
-    return wide & to.fmt.magnitude_mask | (to.fmt.sign_bit if x.sign else 0), flags
+    shift = exact.top(x) - to.fmt.emin  # to the smallest normal binade, where it is rounded as anywhere above
+    low, _ = right(x._replace(exponent=x.exponent - shift), r, to)
+    wide = (low & to.fmt.magnitude_mask) + (shift << to.fmt.mantissa_bits)
+    return wide & to.fmt.magnitude_mask | low & to.fmt.sign_bit, flags
 
 
 def top_tie_overflows(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
@@ -211,11 +211,13 @@ def top_tie_overflows(here: Traced, right: Function, x: Value, r: int, to: Desti
 
 
 def keeps_top_tie(to: Destination) -> bool:
-    """Whether the tie above the largest number goes to that number."""
-    p = Place(to.target.max_code, to.target.max_code + to.target.code_offset, 1, 0, 0)
-    odd = (p.code if to.target.code_parity else p.kept) & 1
-    nearest = to.target.mode in (RNE, RHZ)
-    return nearest and not rounds_up(to.target.mode, 0, odd, p.below, p.rest, 0, 0)
+    """Whether the tie above the largest number goes to that number, and what is above the tie does not."""
+    fmt = to.fmt
+    if not fmt.mantissa_bits or fmt.twos_complement:
+        return False
+    largest, unit = decoder(fmt)(fmt.max_code), fmt.emax - fmt.mantissa_bits - 2
+    whole = largest.significand << largest.exponent - unit
+    return [to.encode(exact.finite(0, whole + more, unit), 0)[1] & OVERFLOW for more in (2, 3)] == [0, OVERFLOW]
 
 
 def infinity_raises(raised: int) -> tuple[Change, ...]:
@@ -284,6 +286,19 @@ def scaled(places: int, only_tiny: bool = False) -> tuple[Change, ...]:
         return right(x, r, to)  # type: ignore[no-any-return]
 
     return rounding(shifted)
+
+
+def cut_if_tiny(places: int) -> tuple[Change, ...]:
+    """Numbers below the smallest normal one without what lies some places below the last bit of a subnormal."""
+
+    def cut(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        unit = to.fmt.emin - to.fmt.mantissa_bits - places
+        if _is_tiny(x, to.fmt) and (x.exponent < unit or x.sticky):
+            kept = x.significand >> unit - x.exponent if x.exponent < unit else x.significand
+            x = x._replace(significand=kept, exponent=max(unit, x.exponent), sticky=0)
+        return right(x, r, to)  # type: ignore[no-any-return]
+
+    return rounding(cut)
 
 
 def zeroed(x: Value, code: int, flags: int, fmt: Format) -> Coded:

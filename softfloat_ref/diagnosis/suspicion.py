@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from softfloat_ref.base.errors import counted
 from softfloat_ref.diagnosis.findings import Diagnosis
 from softfloat_ref.testing.compare import code_texts
 from softfloat_ref.testing.judge import UNKNOWN_BITS, CheckReport
@@ -27,9 +28,9 @@ def suspicions(report: CheckReport, diagnosis: Diagnosis | None) -> tuple[str, .
     one = diagnosis is not None and diagnosis.complete and diagnosis.several is None
     if (one and not constant) or not (constant or report.assumptions.clock):
         return ()
-    counted = f"{report.mismatched} of {report.compared} cases mismatch"
+    share = f"{report.mismatched} of {report.compared} cases mismatch"
     return (
-        f"diagnosis: {counted}: suspect the connection of the module before its arithmetic",
+        f"diagnosis: {share}: suspect the connection of the module before its arithmetic",
         *_indented([*_seen(report, constant), *report.assumptions.lines()]),
     )
 
@@ -40,11 +41,16 @@ def _indented(lines: Iterable[str]) -> Iterator[str]:
 
 def _seen(report: CheckReport, constant: str) -> Iterator[str]:
     """What the answers show of it."""
-    unknown = report.kinds[UNKNOWN_BITS]
     if constant:
         yield f"nearly every answer is {constant}: is the module held in reset, disabled, or without a clock?"
-    if unknown:
-        yield f"{unknown} answers have X or Z bits: an input or a register without a value"
+    if unknown := unknown_answers(report):
+        yield unknown
+
+
+def unknown_answers(report: CheckReport) -> str:
+    """That answers have X or Z bits, which no hypothesis gives; '' if none has."""
+    count = report.kinds[UNKNOWN_BITS]
+    return f"{counted(count, 'answer')} with X or Z bits: an input or a register without a value" if count else ""
 
 
 def _constant(report: CheckReport) -> str:

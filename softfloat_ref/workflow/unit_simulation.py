@@ -62,7 +62,14 @@ def failure_lines(look: UnitSimulation) -> Iterator[str]:
         yield from look.bench.lines(look.run)
         return
     yield mismatches_words(look)
-    yield from reports.report_lines(report)
+    # Answers with X or Z bits are no codes: only the bench shows them.
+    yield from reports.report_lines(report) if report.mismatches else look.bench.lines(look.run)
+
+
+def first_shown(look: UnitSimulation) -> Iterator[str]:
+    """The first mismatch that the bench printed."""
+    name = look.bench.vectors.name
+    yield from [line for line in look.bench.lines(look.run) if line.startswith(f"{name}.")][:1]
 
 
 def mismatches_words(look: UnitSimulation) -> str:

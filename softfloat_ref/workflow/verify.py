@@ -19,6 +19,7 @@ from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import make_folder, read_text, write_data
 from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
+from softfloat_ref.diagnosis.suspicion import unknown_answers
 from softfloat_ref.golden.generate import generate
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.proof.certify import certificate
@@ -49,6 +50,7 @@ from softfloat_ref.workflow.unit_simulation import (
     error_words,
     explaining_unit,
     failure_lines,
+    first_shown,
     mismatches_words,
     of_other_unit,
     results_of,
@@ -263,7 +265,7 @@ class Verifier:
         with self._stage("diagnosis", "the mismatches are explained") as stage:
             cause = explanation(look.report)
             self.diagnoses += [] if cause is None else [cause]
-            lines = cause.lines() if cause else ["no diagnosis"]
+            lines = cause.lines() if cause else [unknown_answers(look.report) or "no diagnosis"]
             stage.end("done", [line.removeprefix("diagnosis: ") for line in lines])
         return cause
 
@@ -364,7 +366,10 @@ class Verifier:
             lines.append(f"{module} is not {self._name(look.unit)}: no vector shows it, the proof does")
         else:
             lines.append(f"{module} is not {self._name(look.unit)}: {mismatches_words(look)}")
-        lines += [f"  {line}" for line in (*simplest_lines(cause), *ended_input(look))]
+        shown = (*simplest_lines(cause), *ended_input(look))
+        if cause is None and not look.passed and not shown:
+            shown = tuple(first_shown(look))
+        lines += [f"  {line}" for line in shown]
         lines += [f"  {line}" for line in self._proof_state(look, outcome)]
         lines += [f"  {line}" for line in self.differences[:1]]
         lines += [f"  {line}" for line in self._assumed()]

@@ -214,6 +214,21 @@ def test_a_netlist_that_is_not_what_is_simulated(tmp_path: Path) -> None:
     assert "SYNTHESIS" in done.stdout
 
 
+def test_outputs_that_carry_no_field_are_in_the_verdict(tmp_path: Path) -> None:
+    text = ABS.replace("output [7:0] result)", "output [7:0] result, output [3:0] exceptions)")
+    done = verified(tmp_path, text.replace("endmodule", "assign exceptions = 0; endmodule"), "--no-prove")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("not compared: exceptions (4 bits)") == 2  # of the port map, and of the verdict
+
+
+def test_answers_without_a_value_are_shown(tmp_path: Path) -> None:
+    """They are no codes: neither a diagnosis nor a report has them."""
+    done = verified(tmp_path, ABS.replace("{1'b0, a[6:0]}", "a == 8'h35 ? 8'bx : {1'b0, a[6:0]}"), "--no-prove")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "with X or Z bits: an input or a register without a value" in done.stdout
+    assert done.stdout.count("a=35 expected result=35 got result=xx") == 2  # of the simulation, and of the verdict
+
+
 def test_without_a_proof(tmp_path: Path) -> None:
     done = verified(tmp_path, ABS, "--no-prove")
     assert done.returncode == 0

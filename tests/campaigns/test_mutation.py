@@ -17,6 +17,8 @@ from mutation import campaign, report, selector, stimuli, testfloat
 from mutation.bench import Bench
 from mutation.bugs import Bug, bugs, module
 from mutation.circuits import CIRCUITS, ONE, Circuit, Size
+from mutation.planted import circuits as planted_circuits
+from mutation.verified import NAMED, verified
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.golden.generate import generate
@@ -133,6 +135,33 @@ def test_bugs_behind_the_input_defect(simulator: Simulator, tmp_path: Path) -> N
     for number, passes in ((0, True), (1, False), (16, False), (17, True)):
         shown = subprocess.run([*command, f"+defect={number}"], capture_output=True, text=True, check=False)
         assert ("PASS: 1000 of 1000 vectors" in shown.stdout) == passes, shown.stdout
+
+
+# ------------------------------------------------------------ through verify
+
+
+def test_every_example_with_planted_bugs_is_verified(tmp_path: Path) -> None:
+    sources = [f for f in sorted((TOP / "docs" / "examples").glob("*/*.*v*")) if f.suffix in (".sv", ".vhd")]
+    planted = {f for f in sources if re.search("plants a bug|Planted bugs", f.read_text())}
+    known = planted_circuits()
+    assert {c.source for c in known.values()} == planted | {CONVERTER.source}
+    assert sum(len(c.bugs) for c in known.values()) == 216
+    for circuit in known.values():
+        texts = [circuit.sources(bug, tmp_path)[-1].read_text() for bug in circuit.bugs]
+        assert len(set(texts)) == (1 if circuit.source.suffix == ".vhd" else len(texts)), circuit.name
+
+
+@pytest.mark.sim
+@pytest.mark.extra("pyslang")
+@pytest.mark.parametrize(
+    ("name", "number", "says"), [("fp_convert_injected", 6, "tininess = before"), ("tanh_bf16", 10, "c2")]
+)
+def test_a_planted_bug_is_verified(name: str, number: int, says: str, simulator: Simulator, tmp_path: Path) -> None:
+    circuit = planted_circuits()[name]
+    (bug,) = (b for b in circuit.bugs if b.number == number)
+    row = verified(circuit, bug, tmp_path, 400, None, simulator)
+    assert row.verdict == NAMED, row
+    assert says in row.says
 
 
 # ------------------------------------------------------ cases, tables, errors

@@ -107,6 +107,21 @@ SECOND: dict[str, tuple[Model, str]] = {
 }
 
 
+def test_flags_that_are_those_of_the_answer_before_by_chance() -> None:
+    """Each overflow follows an exact result: one that lacks inexact has the flag of the answer before."""
+    vectors = VectorSet(MUL, 1000)
+    model = defect(vectors, "overflow without inexact")
+    lines = [line for inputs in vectors.inputs() if (line := vectors.line(inputs)) is not None]
+    exact, overflows = ([x for x in lines if x[-1] == flags] for flags in (0, 5))
+    ordered = [x for pair in zip(exact, overflows[:10], strict=False) for x in pair] + [x for x in lines if x[-1] == 1]
+    judge = Judge(vectors, shown=0)
+    for line in ordered:
+        *codes, flags = model(line[:2]) or ()
+        judge.compare(line, Answer(tuple(codes), flags))
+    assert order_fault(judge.report, comparator_of(judge.report)) is not None
+    assert "does not raise inexact with overflow" in said(judge.report)
+
+
 @pytest.mark.full(keep=2)
 @pytest.mark.parametrize("by", [1, 2, -1, 5, 19])
 @pytest.mark.parametrize("second", SECOND)

@@ -102,7 +102,7 @@ def test_the_arithmetic_is_suspected(model: Model, assumed: PortAssumptions) -> 
 @pytest.mark.parametrize(
     ("bits", "sign"),
     [
-        with_icarus(lambda line: {"result": "x" * 16, "flags": "x" * 5}, "  200 answers have X or Z bits"),
+        with_icarus(lambda line: {"result": "x" * 16, "flags": "x" * 5}, "  200 answers with X or Z bits"),
         (lambda line: {"result": "0" * 16, "flags": "0" * 5}, "  nearly every answer is 0000: is the module held in"),
     ],
 )

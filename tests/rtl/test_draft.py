@@ -116,7 +116,7 @@ def test_a_unit_with_enumerations(tmp_path: Path) -> None:
         "# fp::FP16ALT",
         "not used: SGNJ = 8",
         "not used: DYN = 7",
-        "# not compared: busy_o, 1 bit\n",
+        "# not compared: busy_o (1 bit)\n",
         '# C = { expr = "fp::SMALL" }  # the default',
         '# tag_t = { expr = "logic" }  # the default',
         "# DEPTH = 2  # the default",

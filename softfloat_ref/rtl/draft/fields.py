@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from softfloat_ref.base.errors import Error
+from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import toml_string
 from softfloat_ref.oracle.formats import get_format
@@ -242,8 +242,8 @@ def add_results(draft: Draft, operands: Mapping[str, str]) -> None:
     else:
         _results_by_name(draft, operands)
     for signal in draft.ports("output"):
-        draft.add("outputs", "", f"not compared: {signal.name}, {signal.width} bit{'s' if signal.width > 1 else ''}")
-        draft.not_compared.append(signal.name)
+        draft.not_compared.append(f"{signal.name} ({counted(signal.width, 'bit')})")
+        draft.add("outputs", "", f"not compared: {draft.not_compared[-1]}")
         draft.take(signal)
 
 

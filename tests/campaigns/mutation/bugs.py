@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from softfloat_ref.base.errors import Error
 from .circuits import Circuit
 
 TABLES = Path(__file__).parent / "tables"
+CORRECT = "the correct circuit"  # that has number 0 in some headers
 FIRST = 16  # below it are the numbers of the circuits' input `defect`
 _KEYS = {"bug", "edits", "equivalent", "witness", "needs"}
 
@@ -37,12 +38,16 @@ def bugs(circuit: Circuit) -> list[Bug]:
 
 
 def _own(circuit: Circuit) -> Iterable[Bug]:
-    """Those of the source's header: a number and what it does, maybe on several lines."""
-    if not circuit.selects_bugs:
-        return
-    header = circuit.source.read_text().split("\nmodule")[0].split("defect plants a bug")[1]
-    for number, text in re.findall(r"^// {3,4}(\d+)  (.*(?:\n// {7}\S.*)*)", header, re.M):
-        yield Bug(int(number), re.sub(r"\n//\s+", " ", text))
+    return own_bugs(circuit.source) if circuit.selects_bugs else ()
+
+
+def own_bugs(source: Path) -> Iterator[Bug]:
+    """Those of a source's header, SystemVerilog or VHDL: a number and what it does, maybe on several lines."""
+    header = re.split(r"\n(?:module|library)\b", source.read_text())[0]
+    listed = re.split(r"plants? a bug|Planted bugs", header)[1]
+    for number, text in re.findall(r"^(?://|--) +(\d+)  (.*(?:\n// {7}\S.*)*)", listed, re.M):
+        if text != CORRECT:
+            yield Bug(int(number), re.sub(r"\n//\s+", " ", text))
 
 
 def _listed(circuit: Circuit) -> Iterable[Bug]:
