@@ -179,7 +179,7 @@ def test_a_wrong_connection_is_suspected_first(tmp_path: Path) -> None:
         "  if the connection is right"
     ]
     assert "  guessed: way = { value = 0, width = 2 }: nothing is known of it; 0" in verdict
-    assert "  not compared: up" in verdict
+    assert "  not compared: up (4 bits)" in verdict
     right = again(tmp_path, "--no-prove", "--set", "inputs.way={ value = 1, width = 2 }", fmt="s1e4m3")
     assert right.returncode == 0, right.stdout
 
