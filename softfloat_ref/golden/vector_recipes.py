@@ -10,9 +10,9 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.tables import check, read_file
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations import get_operation
-from softfloat_ref.oracle.policies import get_policy
 from softfloat_ref.oracle.sources import parse_source
 from softfloat_ref.units import OPTIONS, MixedUnit, OperationUnit, options_of
+from softfloat_ref.units.several import operations
 
 # In a wheel beside this file; in a checkout at the top.
 _RECIPE_FOLDERS: Final = (Path(__file__).parent / "recipes", Path(__file__).parents[2] / "vectors" / "recipes")
@@ -140,10 +140,9 @@ def _expanded(part: Mapping[str, Any], policy: object, seed: int) -> Iterator[tu
     rules: Any = part.get("policy", policy)
     for op in _several(part["op"]):
         get_operation(op)
-        for mode in _several(part.get("rounding", "")):
-            chosen = get_policy(rules, **({"rounding": mode} if mode else {}))
-            unit = OperationUnit.make(op, part["fmt"], part.get("out"), chosen)
-            source = parse_source(part.get("source") or "philox", seed).spec() if chosen.random_count else ""
+        for unit in operations(op, part["fmt"], part.get("out"), rules, _several(part.get("rounding", ""))):
+            random = unit.policy.random_count
+            source = parse_source(part.get("source") or "philox", seed).spec() if random else ""
             yield unit, str(part.get("place", "")), source
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
@@ -22,6 +23,7 @@ _VALUE: Final = re.compile(
     r"""-?\d+'s?[bodh][0-9a-fA-FxzXZ_]+|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|"(?:[^"\\]|\\.)*"|[^\s,'{}\[\]]+"""
 )
 _LITERAL: Final = re.compile(r"(-?)(\d+)'s?([bodh])([0-9a-fA-FxzXZ_]+)")
+_DECIMAL_BITS: Final = 64  # of numbers that are shown in decimal
 _ADDRESS: Final = re.compile(r"^\d+ ")  # before a type's name, in a dump
 _SIGN_DEPENDENT: Final = (  # operators whose result depends on the sign of a number
     *("LessThan", "LessThanEqual", "GreaterThan", "GreaterThanEqual", "Divide", "Mod", "ArithmeticShiftRight"),
@@ -112,9 +114,18 @@ def _values(value: Any) -> Iterator[str]:
             yield from _values(item.value)
     elif hasattr(value, "bitWidth"):
         bits = "".join(str(value[i]) for i in reversed(range(value.bitWidth)))
-        yield str(int(value)) if set(bits) <= {"0", "1"} else bits
+        yield _number(int(bits, 2) - (value.isSigned and bits[0] == "1") * (1 << len(bits))) if _known(bits) else bits
     else:
         yield f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+
+def _known(bits: str) -> bool:
+    return set(bits) <= {"0", "1"}
+
+
+def _number(value: int) -> str:
+    """A number as text; in hexadecimal where Python refuses others."""
+    return str(value) if value.bit_length() <= _DECIMAL_BITS else hex(value)
 
 
 def _plain(text: str) -> str:
@@ -128,7 +139,9 @@ def _plain(text: str) -> str:
         each = {"b": 1, "o": 3, "h": 4}.get(base, int(width))
         bits = "".join(d * each if d in "xz" else f"{int(d, 16):0{each}b}" for d in digits.replace("_", "").lower())
         return bits[-int(width) :].rjust(int(width), bits[0] if bits[0] in "xz" else "0")
-    return f"{sign}{int(digits.replace('_', ''), {'b': 2, 'o': 8, 'd': 10, 'h': 16}[base])}"
+    digits = digits.replace("_", "")
+    value = int(Decimal(digits)) if base == "d" else int(digits, {"b": 2, "o": 8, "h": 16}[base])
+    return _number(-value if sign else value)
 
 
 def check_facts(ours: Sequence[ElaboratedFact], theirs: Sequence[ElaboratedFact]) -> None:

@@ -52,6 +52,11 @@ def bound(unit: Unit, ports: PortMap) -> Bound:
         raise Error("the port map allows an error (ulp or kappa); a proof is about exact results")
     if ports.sticky is not None:
         raise Error("[sticky]: sticky flags gather those of several operations; a proof is about one")
+    if ports.enable is not None:
+        raise Error(
+            f"enable: a proof has the clock in every cycle; prove with inputs.{ports.enable.port} held at its level "
+            "instead"
+        )
     return bind(manifest(unit), controls(unit), ports)
 
 

@@ -14,6 +14,7 @@ from softfloat_ref.symbolic.smtlib import script
 from softfloat_ref.symbolic.terms import Term, subterms
 
 Result = Literal["unsat", "sat", "unknown"]
+_DECIMAL_BITS: Final = 14_000  # of constants; Python refuses to write longer ones in decimal
 _COMMUTING: Final = ("and", "or", "xor", "add", "mul", "eq")
 
 
@@ -152,7 +153,8 @@ def query_hash(assertions: Sequence[Term]) -> str:
     for term in subterms(assertions):
         args = [known[a] for a in term.args]
         args = sorted(args) if term.op in _COMMUTING else args
-        head = f"{term.op} {term.width} {term.value} ".encode()
+        value = f"{term.value:#x}" if term.is_const and term.width > _DECIMAL_BITS else term.value
+        head = f"{term.op} {term.width} {value} ".encode()
         known[term] = hashlib.sha256(head + b"".join(args)).digest()
     return hashlib.sha256(b"".join(sorted(known[a] for a in assertions))).hexdigest()
 

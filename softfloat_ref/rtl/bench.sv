@@ -26,7 +26,7 @@ module @top@;
   logic                 clk = 0, reset = !RESET_ACTIVE;
   logic [CHANNELS-1:0]  in_valid = 0;  // one for all operands, or one for each
   wire  [CHANNELS-1:0]  in_ready;
-  logic                 out_ready = 0, clear = 0;
+  logic                 out_ready = 0, clear = 0, enable = 1;
   logic [TAG_WIDTH-1:0] tag_in = 0;
   wire  [TAG_WIDTH-1:0] tag_out;
   wire                  out_valid;
@@ -109,7 +109,9 @@ module @top@;
   logic [CHANNELS-1:0]  given = 0, taken;    // operands of the offered operation that the module took
   logic [CHANNELS-1:0]  awaited = {CHANNELS{1'b1}};  // operands that the offered operation has
   logic [IN_WIDTH-1:0]  other;
-  logic [31:0]          random, draw_in, draw_out, draw_each;
+  logic [IN_WIDTH-1:0]  kept;                // inputs, while the clock enable is off
+  logic [CHANNELS-1:0]  kept_valid;
+  logic [31:0]          draw_gate, random, draw_in, draw_out, draw_each;
   int                   seed, in_rate = 0, out_rate = 0;
   int                   first_bad = -1, wave_from = 0, wave_to = 2147483647;
   string                wave = "";
@@ -301,6 +303,26 @@ module @top@;
     else if (!broken) observe_valid;
   endtask
 
+  // Cycles without the clock enable, which count for nothing: whatever the inputs are, nothing may change.
+  task pause;
+    kept       = stimulus;
+    kept_valid = in_valid;
+    draw_gate  = shuffled(draw_gate);
+    while (draw_gate[31:8] % 100 < PAUSES) begin
+      enable = 0;
+      present(draw_gate[30:0] % BEATS);
+      if (BEATS == 1) stimulus = stimulus ^ DATA;
+      in_valid  = {CHANNELS{HAS_IN_VALID}};
+      out_ready = 1;
+      #3;
+      tick;
+      draw_gate = shuffled(draw_gate);
+    end
+    enable   = 1;
+    stimulus = kept;
+    in_valid = kept_valid;
+  endtask
+
   // All in one process: inputs change after the falling edge, outputs are read before the rising one.
   task tick;
     #1;
@@ -328,6 +350,7 @@ module @top@;
         $dumpfile(wave);
         $dumpvars(0, @top@);
       end
+      if (PAUSES > 0) pause;
       choose;
       if (progress != 0) begin
         $fdisplay(progress, "%0d %0d", done, issued + offering);
@@ -376,6 +399,8 @@ module @top@;
     if ($value$plusargs("seed=%d", seed)) $display("seed %0d", seed);
     random = (seed * 32'h9e3779b1) ^ 32'h85ebca6b;
     if (random == 0) random = 1;
+    draw_gate = random ^ 32'h2545f491;
+    if (draw_gate == 0) draw_gate = 1;
     if ($value$plusargs("wave=%s", wave)) wave = wave;
     if ($value$plusargs("wave_from=%d", wave_from)) wave_from = wave_from;
     if ($value$plusargs("wave_to=%d", wave_to)) wave_to = wave_to;

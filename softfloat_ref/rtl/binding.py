@@ -96,6 +96,8 @@ def connections(bound: Bound, ports: PortMap) -> tuple[Connection, ...]:
     wires += [Connection(s.port, signal_text(s, ports), 1, s.drives) for s in ports.handshake.signals if s.whole]
     wires += [Connection(ports.clock, "clk", 1, True)] if ports.clock else []
     wires += [Connection(ports.reset.port, "reset", 1, True)] if ports.reset else []
+    if ports.enable:
+        wires += [Connection(ports.enable.port, "enable" if ports.enable.active == "high" else "~enable", 1, True)]
     if tag:
         wires += [Connection(tag.into, "tag_in", tag.width, True), Connection(tag.out, "tag_out", tag.width, False)]
     wires += [Connection(sticky.clear, "clear", 1, True)] if sticky and sticky.clear else []

@@ -27,6 +27,8 @@ _SIGNAL_KEYS: Final = {
     "active": str,
     "waits": bool,
     "idle": Annotated[int, Range(0, (1 << 63) - 1)],
+    "code": Annotated[int, Range(0, (1 << 63) - 1)],
+    "width": Annotated[int, Range(1, 63)],
 }
 
 
@@ -36,7 +38,8 @@ class HandshakeSignal:
 
     key: its key in the port map; number: of the operands that it is for, in the order of the port map. active: its
     level, high or low. waits: it is raised only while its partner is, a valid while ready, or a ready while valid.
-    idle: the code of the port, a control port, that means no operation; None if the signal is a bit.
+    idle: the code of the port, a control port, that means no operation; code, width: that of a valid of results, and
+    its bits, the lowest of the port; None if the signal is a bit.
     """
 
     key: str
@@ -46,11 +49,13 @@ class HandshakeSignal:
     active: str = "high"
     waits: bool = False
     idle: int | None = None
+    code: int | None = None
+    width: int | None = None
 
     @property
     def whole(self) -> bool:
         """Whether it is a port of its own."""
-        return self.bit is None and self.idle is None
+        return self.bit is None and self.idle is None and self.code is None
 
     @property
     def drives(self) -> bool:
@@ -97,9 +102,10 @@ class Handshake:
         """The bits of wider ports that are signals, by port, of those that the bench drives or reads."""
         ports: dict[str, dict[int, HandshakeSignal]] = {}
         for signal in self.signals:
-            if signal.bit is not None and signal.drives == drives:
-                ports.setdefault(signal.port, {})[signal.bit] = signal
-        return ports
+            if signal.drives == drives:
+                own = range(signal.width or 0) if signal.bit is None else [signal.bit]
+                ports.setdefault(signal.port, {}).update(dict.fromkeys(own, signal))
+        return {port: bits for port, bits in ports.items() if bits}
 
 
 def parse_handshake(table: object, where: str) -> Handshake:
@@ -156,6 +162,12 @@ def _signal(key: str, value: object, where: str) -> HandshakeSignal:
         raise Error(f"{where}: waits is for {' and '.join(PARTNERS)}, which a bench drives")
     if signal.idle is not None and (key != "in_valid" or bit is not None or signal.active != "high"):
         raise Error(f"{where}: idle is a code of a whole port, and for in_valid only")
+    if (signal.code is None) != (signal.width is None):
+        raise Error(f"{where}: code and width go together: the code of a port that means a result, and its bits")
+    if signal.code is not None and (key != "out_valid" or bit is not None or signal.active != "high"):
+        raise Error(f"{where}: code is one of a whole port, and for out_valid only")
+    if signal.code is not None and signal.code >> (signal.width or 0):
+        raise Error(f"{where}: code = {signal.code} does not fit {signal.width} bits")
     return signal
 
 

@@ -86,6 +86,16 @@ class Reset:
 
 
 @dataclass(frozen=True)
+class ClockEnable:
+    """An input without which nothing in the module changes: its port, its active level, and in how many of a hundred
+    cycles a bench takes it away."""
+
+    port: str
+    active: str = "high"
+    pauses: Annotated[int, Range(1, 95)] = 30
+
+
+@dataclass(frozen=True)
 class Tag:
     """A number that accompanies each operation and returns with its result."""
 
@@ -116,6 +126,7 @@ class PortMap:
     parameters: Parameters = field(default_factory=dict)
     clock: str | None = None
     reset: Reset | None = None
+    enable: ClockEnable | None = None
     latency: Annotated[int | None, Range(0, 1 << 20)] = None
     handshake: Handshake = field(default_factory=Handshake)
     outstanding: Annotated[int | None, Range(1, 1 << 20)] = None
@@ -154,7 +165,7 @@ class PortMap:
 
 # The values of the keys; those of inputs, outputs and tag are tables that are read further down.
 _KEYS: Final = hints(PortMap) | dict.fromkeys(("inputs", "outputs", "tag", "handshake"), Mapping)
-_KEYS.update(reset=Reset, sticky=Sticky, ulp=int | float | str)
+_KEYS.update(reset=Reset, enable=ClockEnable, sticky=Sticky, ulp=int | float | str)
 _DATA_KEYS: Final = {k: v for k, v in hints(DataPort).items() if k not in ("name", "pieces")}
 _CONTROL_KEYS: Final = {"of": str, "codes": Mapping, "width": Annotated[int, Range(1, 64)], "type": str}
 _CONSTANT_KEYS: Final = {
@@ -216,9 +227,11 @@ def _require(values: Mapping[str, Any], keys: Iterable[str], where: str) -> None
 def _check_style(ports: PortMap, where: str) -> None:
     """Check that clock, latency and handshake are consistent."""
     shake = ports.handshake
-    if ports.reset and ports.reset.active not in ("high", "low"):
-        raise Error(f"{where}: reset: active = {ports.reset.active!r}; it must be high or low")
-    for name, value in (("reset", ports.reset), ("latency", ports.latency), ("sticky", ports.sticky)):
+    for name, port in (("reset", ports.reset), ("enable", ports.enable)):
+        if port and port.active not in ("high", "low"):
+            raise Error(f"{where}: {name}: active = {port.active!r}; it must be high or low")
+    for name in ("reset", "enable", "latency", "sticky"):
+        value = getattr(ports, name)
         if value is not None and not ports.clock:
             raise Error(f"{where}: {name} needs clock = PORT")
     if shake.signals and not ports.clock:
@@ -249,6 +262,7 @@ def _check_errors(ports: PortMap, where: str) -> None:
 def _check_names(ports: PortMap, where: str) -> None:
     names = [p.name for p in (*ports.inputs, *ports.outputs)]
     names += [n for n in (ports.clock, ports.reset and ports.reset.port, *ports.handshake.ports) if n]
+    names += [ports.enable.port] if ports.enable else []
     names += [ports.tag.into, ports.tag.out] if ports.tag else []
     names += [ports.sticky.clear] if ports.sticky and ports.sticky.clear else []
     signals = {drives: set(ports.handshake.bits(drives=drives)) for drives in (True, False)}

@@ -137,6 +137,7 @@ def _constants(bound: Bound, ports: PortMap, folder: str) -> str:
         "CLEAR_EVERY": ports.sticky.every if ports.sticky and ports.sticky.clear else 0,
         "TIMEOUT": ports.drain_timeout,
         "RESET_CYCLES": ports.reset.cycles if ports.reset else 0,
+        "PAUSES": ports.enable.pauses if ports.enable else 0,
     }
     bits = {
         "CLOCKED": ports.clock is not None,
@@ -197,6 +198,10 @@ def instance_text(bound: Bound, ports: PortMap) -> str:
     lines += ["`undef SFR_CAST"] if casts else []
     for wire in bound.got.wires:
         for bit, signal in wire.signals.items():
+            if signal.code is not None:
+                test = f"got[{wire.lsb}+:{signal.width}] == {bit_literal(signal.width or 1, signal.code)}"
+                lines += [f"assign {signal_name(signal, ports)} = {test};"] if bit == 0 else []
+                continue
             inverted = "~" if signal.active == "low" else ""
             lines += [f"assign {signal_name(signal, ports)} = {inverted}got[{wire.lsb + bit}];"]
     lines += [] if "in_ready" in shake else ["assign in_ready = {CHANNELS{1'b1}};"]

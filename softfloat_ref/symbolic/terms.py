@@ -153,14 +153,14 @@ def evaluator(roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]
 
 def _compiled(order: Sequence[Term], roots: Sequence[Term]) -> Callable[[Mapping[str, int]], list[int]]:
     """The same as one function of Python, which is ten times as fast."""
-    names = {t: str(t.value) if t.is_const else f"t{t.number}" for t in order}
+    names = {t: hex(t.value) if t.is_const else f"t{t.number}" for t in order}
     lines = ["def run(values):"]
     for t in order:
         if t.op == "var":
             lines.append(f" {names[t]} = values[{t.value!r}]")
         elif not t.is_const:
             args = [names[a] for a in t.args]
-            places = dict(zip(_LETTERS, (*args, *("",) * (3 - len(args)), *_sizes(t)), strict=True))
+            places = dict(zip(_LETTERS, (*args, *("",) * (3 - len(args)), *map(hex, _sizes(t))), strict=True))
             lines.append(f" {names[t]} = {_MEANING_TEXTS[t.op].format(**places)}")
     lines.append(f" return [{', '.join(names[t] for t in roots)}]")
     scope: dict[str, Any] = {}

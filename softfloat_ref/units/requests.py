@@ -24,10 +24,12 @@ from softfloat_ref.units.dot import DEFAULT_K, DotUnit
 from softfloat_ref.units.integer_dot import DEFAULT_K as INTEGER_K
 from softfloat_ref.units.integer_dot import IntegerDotUnit
 from softfloat_ref.units.matmul import MatmulUnit
+from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.requantize import DEFAULT_RULE, RequantizeUnit
 from softfloat_ref.units.roundings import RoundingsUnit
+from softfloat_ref.units.several import SEVERAL, are_several, make_several
 from softfloat_ref.units.unit import Unit
 from softfloat_ref.units.vector import DEFAULT_DEPTH, DEFAULT_LENGTH, EPSILON, VectorUnit
 
@@ -130,6 +132,9 @@ OPTIONS: Final[dict[str, Option]] = {
     ),
     "fixed": Option(str, ("requantize",), "requantize", "requantize: constants: multiplier=N,shift=N,..."),
     "clamped": Option(bool, ("requantize",), "requantize", "requantize: the range has inputs, min and max."),
+    "padding": Option(
+        str, (SEVERAL,), SEVERAL, "Several operations: above narrower operands and results: box or zeros [box]."
+    ),
     "scale_policy": Option(
         None, _FINDING_SCALES, " and ".join(_FINDING_SCALES), "ConvertToBlockMaxAbsFinite: of the scale."
     ),
@@ -152,8 +157,8 @@ def options_of(op: str) -> frozenset[str]:
     """The options that an operation takes, besides its formats. Raises Error for an unknown one."""
     if is_definition(op):
         return frozenset()
-    name = own_name(op)
-    if name not in REQUESTS:
+    name = SEVERAL if are_several(op) else own_name(op)
+    if name not in (*REQUESTS, SEVERAL):
         find_operation(op)
     policy = () if name in _OWN_ROUNDING else ("policy",)
     return frozenset((*policy, *(option for option, row in OPTIONS.items() if name in row.ops)))
@@ -161,7 +166,7 @@ def options_of(op: str) -> frozenset[str]:
 
 def _refuse(op: str, options: Mapping[str, Any], spell: Callable[[str], str]) -> None:
     """Raise Error for an option that the operation does not take."""
-    name, taken = own_name(op), options_of(op)
+    name, taken = SEVERAL if are_several(op) else own_name(op), options_of(op)
     for option in options:
         if option in taken:
             continue
@@ -193,7 +198,8 @@ def make_unit(
     **options: Any,
 ) -> Unit:
     """The unit for the name of an operation (or quantize, requantize, dot, matmul, block_add, softmax, ...) and a
-    format or formats; or for the FILE.toml[:NAME] of an approximation, which has its own.
+    format or formats; for the names of several operations, as in "add,sub@bc,convert:fp16:i32"; or for the
+    FILE.toml[:NAME] of an approximation, which has its own.
 
     policy: a name, a Policy, or a table of fields (with `like`), which has the profile's rounding unless it says how to
     round. roundings: modes that an input selects, in a list or separated by commas. options: those of `OPTIONS`;
@@ -205,8 +211,11 @@ def make_unit(
         chosen["policy"] = policy
     if isinstance(scale := chosen.get("scale_policy"), Mapping) and policy is not None:
         chosen["scale_policy"] = {**scale, "sr_bits": scale.get("sr_bits", get_policy(policy).sr_bits)}
+    modes = [mode.strip() for mode in roundings.split(",")] if isinstance(roundings, str) else list(roundings or ())
+    if are_several(op):
+        _refuse(op, chosen, spell)
+        return _checked(make_several(op, fmt, out, roundings=modes, **chosen), policy, spell)
     if roundings is not None:
-        modes = [mode.strip() for mode in roundings.split(",")] if isinstance(roundings, str) else list(roundings)
         return _selected(op, fmt, out, chosen, modes, spell)
     _refuse(op, chosen, spell)
     if is_definition(op):
@@ -217,8 +226,7 @@ def make_unit(
     if out is not None:
         chosen["out"] = out
     unit = REQUESTS[name](fmt, **chosen) if name in REQUESTS else OperationUnit.make(name, fmt, **chosen)
-    _check_policy(unit, policy, spell)
-    return unit
+    return _checked(unit, policy, spell)
 
 
 def _selected(
@@ -238,6 +246,13 @@ def _selected(
         return RoundingsUnit.of(unit, roundings)
     except Error as e:
         raise Error(f"{written}: {e}") from None
+
+
+def _checked(unit: Unit, policy: Any, spell: Callable[[str], str]) -> Unit:
+    """The unit, if its policy fits each of its operations. Raises Error."""
+    for part in unit.parts if isinstance(unit, MixedUnit) else (unit,):
+        _check_policy(part, policy, spell)
+    return unit
 
 
 def _check_policy(unit: Any, policy: Any, spell: Callable[[str], str]) -> None:

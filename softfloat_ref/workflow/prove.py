@@ -96,8 +96,8 @@ def question_of(
     check_one_text(sources)
     port_map = ReadFile.of(ports, "port map")  # first: who changes it during the proof fails the check
     connected = read_ports(ports)
-    for name in unit.held.intersection(connected.ignore):
-        more = "prove a module with a port for it"
+    for name in unit.held.intersection(connected.ignore).difference((held or {}).values()):
+        more = f"prove a module with a port for it, or one step of it: --register REGISTER={name} --first-operation"
         raise Error(f"{name} is a register of the circuit, which proofs do not follow; {more}")
     rtl = read_rtl(unit, connected, sources, frontend)
     rtl = dataclasses.replace(rtl, reading=rtl.reading.adding([port_map]))

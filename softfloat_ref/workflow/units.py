@@ -22,6 +22,7 @@ from softfloat_ref.units import (
     is_definition,
     make_unit,
 )
+from softfloat_ref.units.several import are_several
 
 DEFAULT_CASES: Final = 100_000  # cases of a check,
 DEFAULT_BLOCKS: Final = 10_000  # of blocks, dot products and affine integers,
@@ -30,7 +31,7 @@ DEFAULT_PRODUCTS: Final = 4  # of matrix products
 
 
 def unit(
-    op: str | Unit,
+    op: str | Sequence[str] | Unit,
     fmt: Any = None,
     out: Any = None,
     *,
@@ -42,20 +43,22 @@ def unit(
     """The unit of an operation and its formats: named fields in and out, and `answer(codes)`.
 
     op: an operation, also by P3109's name, such as "fma" or "BlockAdd"; quantize, dequantize, requantize, dot, matmul,
-    or a function of vectors such as softmax; FILE.toml[:NAME] of an approximation; or a vector recipe. fmt: one format,
-    or one for each operand, as a list or "a=fp8_e4m3,b=fp8_e5m2,c=fp32"; for quantize a block or affine format. out:
-    the format of the result; for quantize, of the values. policy: a name, a Policy or a table of its fields. roundings:
-    modes that an input selects, such as "rne,rtz".
+    or a function of vectors such as softmax; FILE.toml[:NAME] of an approximation; a vector recipe; or several
+    operations, as a list or "add,sub@bc,convert:fp16:i32". fmt: one format, or one for each operand, as a list or
+    "a=fp8_e4m3,b=fp8_e5m2,c=fp32"; for quantize a block or affine format. out: the format of the result; for quantize,
+    of the values. policy: a name, a Policy or a table of its fields. roundings: modes that an input selects, such as
+    "rne,rtz".
 
     options: profile (quantize, dequantize: a block profile, or an affine rule); rule, fixed, clamped (requantize); acc,
     k, steps, extrapolate (dot, matmul); m, n, layout, word (matmul); length, depth, epsilon, plain, masked (functions
-    of vectors); scale_policy (convert_to_block_max_abs_finite). Raises Error, also for an option that the unit does not
-    have.
+    of vectors); padding (several operations: box or zeros); scale_policy (convert_to_block_max_abs_finite). Raises
+    Error, also for an option that the unit does not have.
     """
     settings = {"fmt": fmt, "out": out, "policy": policy, "roundings": roundings, **options}
     if isinstance(op, Unit):
         _refuse("a unit", settings, spell)
         return op
+    op = joined(op)
     if is_name_of_recipe(op):
         _refuse("a vector recipe", settings, spell)
         return load_recipe(op).unit
@@ -65,7 +68,7 @@ def unit(
 
 
 def vectors(
-    op: str | Unit | VectorSet,
+    op: str | Sequence[str] | Unit | VectorSet,
     fmt: Any = None,
     count: int | None = None,
     *,
@@ -84,6 +87,7 @@ def vectors(
     of a stochastic rounding, such as "philox:seed=3". where: the range of the operands, such as "a is normal and
     abs(b) < 2"; a set or recipe keeps its own unless one is given. Raises Error.
     """
+    op = op if isinstance(op, VectorSet | Unit) else joined(op)
     if isinstance(op, VectorSet) or (isinstance(op, str) and is_name_of_recipe(op)):
         what = "a vector recipe" if isinstance(op, str) else "a set"
         _refuse(what, {"fmt": fmt, "random_source": source, **options}, spell)
@@ -96,6 +100,14 @@ def vectors(
     subject = unit(op, fmt, spell=spell, **options)
     number = (default or default_count)(subject) if count is None and level is None else count
     return of_unit(subject, number, level, seed or 0, source, where or "")
+
+
+def joined(op: str | Sequence[str]) -> str:
+    """Several operations as one text. Raises Error for what is not text."""
+    words = [op] if isinstance(op, str) else list(op)
+    if not words or not all(isinstance(word, str) for word in words):
+        raise Error(f"an operation is a text, or a list of texts, not {op!r}")
+    return ",".join(words)
 
 
 def circuit_unit(unit: Unit) -> Unit:
@@ -112,9 +124,9 @@ def is_name_of_recipe(op: str) -> bool:
 
 
 def is_operation(op: str, files: bool = True) -> bool:
-    """Whether a name is that of an operation or of another unit. files: or of an approximation's file."""
+    """Whether a name is that of an operation, of several, or of another unit. files: or of an approximation's file."""
     name = own_name(op)
-    return name in OPERATIONS or name in REQUESTS or (files and is_definition(op))
+    return name in OPERATIONS or name in REQUESTS or are_several(op) or (files and is_definition(op))
 
 
 def _refuse(what: str, settings: Mapping[str, Any], spell: Callable[[str], str]) -> None:

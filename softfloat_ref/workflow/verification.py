@@ -14,6 +14,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import write_data
 from softfloat_ref.base.trees import read_json
 from softfloat_ref.golden.sets import VectorSet
+from softfloat_ref.rtl.draft.protocols import Protocol
 from softfloat_ref.rtl.module_ports import Parameters
 from softfloat_ref.rtl.reading import DesignReading, file_hash, list_changes
 from softfloat_ref.rtl.simulators import Simulator
@@ -35,7 +36,8 @@ class VerifyRequest:
     sources and their options, too. module, parameters: what is read of the sources; ports_file: its port map, drafted
     if None; folder: for all files; shown: that folder as commands name it, '' if it is not kept. limit_s: of each
     question to the solver; None: no proof, and no_proof says why. settings, protocols: as of a draft; draft_words: the
-    options that say so, and the parameters. options_of: the words for another unit, if options can say it.
+    options that say so, and the parameters. has_commands: whether stages have commands that repeat them. options_of:
+    the words for another unit, if options can say it.
     """
 
     vectors: VectorSet
@@ -52,8 +54,9 @@ class VerifyRequest:
     limit_s: float | None
     no_proof: str = ""
     settings: tuple[str, ...] = ()
-    protocols: tuple[str, ...] = ()
+    protocols: tuple[Protocol | str, ...] = ()
     draft_words: tuple[str, ...] = ()
+    has_commands: bool = True
     options_of: Callable[[Unit], tuple[str, ...] | None] = lambda unit: None
 
 
@@ -72,13 +75,16 @@ class Stage:
 class Verification:
     """What a module is. title: the module and the unit that was asked for; verdict: passed (nothing differs; proved, if
     a proof was asked for), failed, or undecided (nothing differs, and the proof is open or cannot be had); lines: the
-    verdict in words; files: what was written, by path in the folder."""
+    verdict in words; files: what was written, by path in the folder; guesses: lines of the port map that the sources do
+    not say; is_stored: whether this is the result of an earlier run."""
 
     title: str
     verdict: Literal["passed", "failed", "undecided"]
     lines: tuple[str, ...]
     stages: tuple[Stage, ...]
     files: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()
+    is_stored: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -114,9 +120,8 @@ def load(folder: Path, key: Mapping[str, Any]) -> Verification | None:
             return None
         result = table["result"]
         stages = tuple(Stage(**{**stage, "lines": tuple(stage["lines"])}) for stage in result["stages"])
-        return Verification(
-            **{**result, "lines": tuple(result["lines"]), "stages": stages, "files": tuple(table["files"])}
-        )
+        own = {name: tuple(result[name]) for name in ("lines", "guesses")}
+        return Verification(**{**result, **own, "stages": stages, "files": tuple(table["files"]), "is_stored": True})
     except (Error, LookupError, TypeError, AttributeError):
         return None
 

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import make_folder, read_text, write_data
+from softfloat_ref.base.search import find_first
 from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
 from softfloat_ref.diagnosis.suspicion import unknown_answers
 from softfloat_ref.golden.generate import generate
@@ -31,7 +32,7 @@ from softfloat_ref.proof.words import outcome_lines, simulated_lines
 from softfloat_ref.rtl.assumptions import guessed_lines
 from softfloat_ref.rtl.bench_runs import EndedError, ToolError
 from softfloat_ref.rtl.bench_simulation import BenchSimulation, VectorBench
-from softfloat_ref.rtl.draft import draft
+from softfloat_ref.rtl.draft import DraftedPortMap, draft
 from softfloat_ref.rtl.draft.design import SourceModule, WrapperError, read_design
 from softfloat_ref.rtl.draft.vhdl import with_vhdl_codes
 from softfloat_ref.rtl.draft.wrapper import wrapper_module, wrapper_text
@@ -43,6 +44,14 @@ from softfloat_ref.rtl.quick_verilator import SHORT_RUN, for_short_runs
 from softfloat_ref.rtl.reading import DesignReading
 from softfloat_ref.rtl.sources import Sources
 from softfloat_ref.units import Unit
+from softfloat_ref.workflow.operand_places import (
+    OTHER_PLACES,
+    are_clearly_better,
+    are_mostly_wrong,
+    input_settings,
+    movable_sums,
+    with_sums,
+)
 from softfloat_ref.workflow.prove import question_of
 from softfloat_ref.workflow.unit_simulation import (
     UnitSimulation,
@@ -94,6 +103,10 @@ class Verifier:
     ports_file: str = ""
     ended: str = ""
     draft_text: str = ""
+    design: SourceModule | None = None
+    guesses_sums: bool = False
+    found: list[str] = field(default_factory=list)
+    learned: str = ""
     names: dict[Unit, str] = field(default_factory=dict)
     sources: Sources = field(init=False)
 
@@ -106,6 +119,9 @@ class Verifier:
         folder = self._vectors(asked, "vectors")
         self._port_map(folder)
         look = first = self._simulate(folder, "simulation")
+        if not look.passed and (moved := self._other_sums(folder, look)) is not None:
+            look = first = moved
+            asked = self.request.vectors
         units = [asked.unit]
         cause = why = None if look.passed else self._diagnose(look)
         while not look.passed and len(units) < _MOST_UNITS:
@@ -130,15 +146,19 @@ class Verifier:
     def _vectors(self, vectors: VectorSet, name: str) -> Path:
         """The vectors in a folder of this name."""
         folder = self.request.folder / name
-        words = self._words(vectors.unit)
         with self._stage("vectors", f"{counted(vectors.count, 'vector')} of {vectors.unit.label}") as stage:
             typed = ("softfloat-ref", "verify", *self.request.words, *self._range)
             manifest = generate(vectors, folder, typed, resume=True)
             stage.end("done", [f"{manifest['count']} {vectors.cases.noun} of {vectors.name}"])
-            if words is not None:
-                size = ("-n", str(vectors.count)) if not vectors.level else ("--level", vectors.level)
-                stage.command = command("vectors generate", *words, *size, "-o", self._path(name))
+            stage.command = self._vectors_command(vectors, name)
         return folder
+
+    def _vectors_command(self, vectors: VectorSet, name: str) -> str:
+        """The command that makes vectors; '' if options cannot say it."""
+        if (words := self._words(vectors.unit)) is None:
+            return ""
+        size = ("-n", str(vectors.count)) if not vectors.level else ("--level", vectors.level)
+        return self._command("vectors generate", *words, *size, "-o", self._path(name))
 
     def _port_map(self, vectors: Path) -> None:
         request = self.request
@@ -148,12 +168,13 @@ class Verifier:
                 stage.end("done", [f"{request.ports_file}: as it was given"])
                 return
             design = self._design()
-            options: dict[str, Any] = {"settings": request.settings, "protocols": request.protocols}
-            needs_wrapper = False
+            needs_wrapper, self.design = False, design
             try:
-                drafted = draft(design, vectors, **options)
+                drafted = self._drafted(vectors)
             except WrapperError:
-                needs_wrapper, drafted = True, draft(wrapper_module(design), vectors, **options)
+                needs_wrapper, self.design = True, wrapper_module(design)
+                drafted = self._drafted(vectors)
+            self.guesses_sums = drafted.guesses_sums
             if needs_wrapper:
                 self._write(WRAPPER, wrapper_text(design))
                 wrapper = Path(os.path.abspath(request.folder / WRAPPER))
@@ -164,11 +185,32 @@ class Verifier:
             self.guesses = [str(guess) for guess in drafted.guesses]
             self.not_compared = ", ".join(drafted.not_compared)
             stage.end("done", [f"{len(drafted.design.signals)} ports", *self._assumed()])
-            wrapped = ("--wrapper", self._path(WRAPPER)) if needs_wrapper else ()
-            stage.command = command(
-                "vectors ports", "--top", request.module, *request.source_words, "--vectors", self._path("vectors"),
-                *request.draft_words, *wrapped, "-o", self.ports_file,
-            )  # fmt: skip
+            stage.command = self._ports_command()
+
+    def _ports_command(self, settings: Iterable[str] = ()) -> str:
+        """The command that drafts the port map. settings: what simulations found out."""
+        request = self.request
+        wrapped = ("--wrapper", self._path(WRAPPER)) if self.sources is not request.sources else ()
+        found = [word for line in settings for word in ("--set", line)]
+        return self._command(
+            "vectors ports", "--top", request.module, *request.source_words, "--vectors", self._path("vectors"),
+            *request.draft_words, *found, *wrapped, "-o", self.ports_file,
+        )  # fmt: skip
+
+    def _settle(self, *settings: str) -> None:
+        """Give the command that drafts the port map what a simulation found out."""
+        self.found += settings
+        self._recommand("port map", self._ports_command(self.found))
+
+    def _recommand(self, name: str, text: str) -> None:
+        """Give a stage another command."""
+        at = find_first(i for i, stage in enumerate(self.stages) if stage.name == name)
+        self.stages[at] = dataclasses.replace(self.stages[at], command=text)
+
+    def _drafted(self, vectors: Path, sums: str = "") -> DraftedPortMap:
+        request = self.request
+        assert self.design is not None
+        return draft(self.design, vectors, settings=request.settings, protocols=request.protocols, sums=sums)
 
     def _design(self) -> SourceModule:
         request, sources = self.request, self.request.sources
@@ -196,7 +238,7 @@ class Verifier:
                 stage.end("passed", [f"{count} of {count} vectors agree"])
             else:
                 stage.end("failed", list(failure_lines(look)))
-            stage.command = command(
+            stage.command = self._command(
                 "vectors testbench", self._path(vectors.name), "--ports", self.ports_file, "--run", *self._source_words
             )
         return look
@@ -239,14 +281,7 @@ class Verifier:
         """Find the fixed latency, and write it into the port map."""
         assert self.ports is not None
         with self._stage("latency", "the latency is looked for") as stage:
-            look = self._look(vectors, trial(self.ports), "latency")
-            report = look.report or results_of(look.bench.vectors, self._log(vectors))  # as far as it went
-            answers = () if report is None else report.first
-            width = look.unit.compared().input_width
-            latency = find_latency(
-                [line[width : width + len(answer.codes)] for line, answer in answers],
-                [tuple(answer.codes) for _, answer in answers],
-            )
+            latency, look = self._latency(vectors, self.ports)
             if latency is None:
                 self.guesses = [x.replace("latency", "a latency", 1) for x in self.guesses]  # is not looked for again
                 why = "the simulation ended" if look.run.ended else f"none of 0 to {MOST} fits"
@@ -255,7 +290,71 @@ class Verifier:
             self.ports = dataclasses.replace(self.ports, latency=latency)
             self._write(PORTS, _GUESSED_LATENCY.sub(f"latency = {latency}  # by simulation", self.draft_text))
             self.guesses = [x for x in self.guesses if not x.startswith("latency")]
+            self._settle(f"latency={latency}")
             stage.end("done", [f"results come {counted(latency, 'rising edge')} after their operands"])
+
+    def _latency(self, vectors: Path, ports: PortMap) -> tuple[int | None, UnitSimulation]:
+        """The latency at which results are right, and the simulation that shows it."""
+        look = self._look(vectors, trial(ports), "latency")
+        report = look.report or results_of(look.bench.vectors, self._log(vectors))  # as far as it went
+        answers = () if report is None else report.first
+        width = look.unit.compared().input_width
+        latency = find_latency(
+            [line[width : width + len(answer.codes)] for line, answer in answers],
+            [tuple(answer.codes) for _, answer in answers],
+        )
+        return latency, look
+
+    # -- which operands are added --------------------------------------------------------------------------------------
+
+    def _other_sums(self, folder: Path, look: UnitSimulation) -> UnitSimulation | None:
+        """The simulation of sums of other operands, of a unit of three, where that is clearly what the unit adds."""
+        ops = movable_sums(self.request.vectors)
+        if not (ops or self.guesses_sums) or not are_mostly_wrong(look.report):
+            return None
+        with self._stage("operands", "the operands of sums are looked for") as stage:
+            tries = map(partial(self._moved, folder), OTHER_PLACES)
+            trial_ = next((x for x in tries if are_clearly_better(look.report, x.look.report)), None)
+            if trial_ is None:
+                stage.end(
+                    "undecided", [f"sums of a and b, or of {' or '.join(OTHER_PLACES)}, are wrong; a and b are kept"]
+                )
+                return None
+            self.learned = f"{' and '.join(ops or ('the sum',))} of operands {' and '.join(trial_.place)}"
+            stage.end("done", [f"{self.learned}, by simulation"])
+        self._take(trial_)
+        return self._simulate(trial_.folder, "simulation")
+
+    def _moved(self, folder: Path, place: str) -> SumTrial:
+        """The simulation of sums of other operands."""
+        assert self.ports is not None
+        vectors, ports, drafted = self.request.vectors, self.ports, None
+        if movable_sums(vectors):
+            vectors = with_sums(vectors, place)
+            folder = self.request.folder / f"{folder.name}_{place}"
+            generate(vectors, folder, ("softfloat-ref", "verify", *self.request.words, *self._range), resume=True)
+        else:
+            drafted = self._drafted(folder, place)
+            ports = drafted.ports
+            latency = None if ports.latency is None else self._latency(folder, ports)[0]
+            if latency is not None:
+                ports = dataclasses.replace(ports, latency=latency)
+        return SumTrial(place, vectors, folder, ports, drafted, self._look(folder, ports, "operands"))
+
+    def _take(self, chosen: SumTrial) -> None:
+        """Go on with the operands of a trial."""
+        earlier = self.stages[-2]
+        earlier = dataclasses.replace(earlier, name="simulation of sums of a and b", verdict="done", command="")
+        self.stages[-2] = earlier  # its failure was the draft's, not the module's
+        if chosen.drafted is None:
+            words = self.request.options_of(chosen.vectors.unit) or self.request.words
+            self.request = dataclasses.replace(self.request, vectors=chosen.vectors, words=words)
+            self._recommand("vectors", self._vectors_command(chosen.vectors, chosen.folder.name))
+            return
+        self._settle(*input_settings(self.draft_text, chosen.drafted.text))
+        self.draft_text = chosen.drafted.text
+        self._write(PORTS, self.draft_text)
+        self.ports, self.guesses = chosen.drafted.ports, [str(guess) for guess in chosen.drafted.guesses]
 
     # -- what a failure means ------------------------------------------------------------------------------------------
 
@@ -333,7 +432,7 @@ class Verifier:
             verdicts: dict[str, StageVerdict] = {"proved": "passed", "undecided": "undecided"}
             stage.end(verdicts.get(outcome.verdict, "failed"), list(outcome_lines(outcome, self._title(look.unit))))
             if (words := self._words(look.unit)) is not None:
-                stage.command = command("prove", *words, "--ports", self.ports_file, *self._source_words)
+                stage.command = self._command("prove", *words, "--ports", self.ports_file, *self._source_words)
         return outcome
 
     def _note_case(self, decided: Decided, done: int, of: int) -> None:
@@ -372,10 +471,11 @@ class Verifier:
         lines += [f"  {line}" for line in shown]
         lines += [f"  {line}" for line in self._proof_state(look, outcome)]
         lines += [f"  {line}" for line in self.differences[:1]]
+        lines += [f"  by simulation: {self.learned}"] if self.learned else []
         lines += [f"  {line}" for line in self._assumed()]
         return Verification(
             f"{module}: {asked.label}", self._state(first, look, outcome), tuple(lines), tuple(self.stages),
-            tuple(self.files),
+            tuple(self.files), tuple(self.guesses),
         )  # fmt: skip
 
     def _state(
@@ -443,6 +543,10 @@ class Verifier:
         if name == PORTS:
             note_file(self.request.folder, name)
 
+    def _command(self, name: str, *words: str) -> str:
+        """A command that repeats something, if a command asked."""
+        return command(name, *words) if self.request.has_commands else ""
+
     @contextmanager
     def _stage(self, name: str, words: str) -> Iterator[_Open]:
         self.begin(words)
@@ -451,6 +555,18 @@ class Verifier:
         done = Stage(name, stage.verdict, tuple(stage.lines), stage.command, time.monotonic() - start)
         self.stages.append(done)
         self.note(done)
+
+
+@dataclass(frozen=True)
+class SumTrial:
+    """A simulation of sums of other operands than a and b. drafted: another draft, of a set of one operation."""
+
+    place: str
+    vectors: VectorSet
+    folder: Path
+    ports: PortMap
+    drafted: DraftedPortMap | None
+    look: UnitSimulation
 
 
 @dataclass

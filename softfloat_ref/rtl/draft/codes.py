@@ -11,9 +11,11 @@ from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.bits import add_bit
 from softfloat_ref.rtl.draft.design import Signal
 from softfloat_ref.rtl.draft.lines import Draft, toml_table
+from softfloat_ref.rtl.draft.selected_codes import selected_codes
 
 _MAX_WIDTH: Final = 8  # of a code
 _MAX_ROUNDING: Final = 4  # bits of the code of a rounding
+_SHOWN_CODES: Final = 6  # in a list of guesses
 _MAX_MASK: Final = 64  # bits of a constant in a port map
 _RISCV: Final = {"rne": 0, "rtz": 1, "rdn": 2, "rup": 3, "rna": 4}
 _TWO_BITS: Final = {"rne": 0, "rtz": 1, "rup": 2, "rdn": 3}
@@ -85,7 +87,9 @@ def _add_codes(
     """Add a control port with a line for each code, of codes of the same words the first."""
     _check_properties(draft, signal, of)
     draft.take(signal)
-    draft.add(f"inputs.{toml_key(signal.name)}", f"of = {toml_string(of)}", why, guess)
+    some = ", ".join(f"{words} = {value}" for words, value, _ in codes[:_SHOWN_CODES])
+    shown = f"{signal.name}: {some}{', ...' * (len(codes) > _SHOWN_CODES)}"
+    draft.add(f"inputs.{toml_key(signal.name)}", f"of = {toml_string(of)}", why, guess, signal.name, shown)
     draft.add(f"inputs.{toml_key(signal.name)}", f"width = {signal.width}")
     if signal.enumeration:
         draft.add(f"inputs.{toml_key(signal.name)}", f"type = {toml_string(signal.enumeration)}")
@@ -106,8 +110,9 @@ def _check_properties(draft: Draft, signal: Signal, of: str) -> None:
 
 
 def _unknown(draft: Draft, signal: Signal, what: str) -> None:
-    draft.ask(signal, f"encodes the {what.rpartition(' ')[2]}, by its name, and the source names no codes")
-    why = f"{what}: the source names no codes; set {{ of = {toml_string(what.partition(' ')[0])}, codes = {{ ... }} }}"
+    of = what.partition(" ")[0]
+    draft.ask(signal, f"encodes the {what.rpartition(' ')[2]}, by its name, and the source names no codes", of)
+    why = f"{what}: the source names no codes; set {{ of = {toml_string(of)}, codes = {{ ... }} }}"
     draft.use("inputs", signal, _constant(signal, 0), why, True)
 
 
@@ -131,6 +136,8 @@ def _not_used(codes: Mapping[str, int], used: set[str]) -> str:
 def _operation(draft: Draft, signal: Signal, modified: bool) -> dict[str, int]:
     """Add the port of the operation; its codes. modified: whether another port makes additions subtractions."""
     codes, origin = _codes(draft, signal, names.OPERATIONS, names.OP_WORD)
+    if not names.meanings(codes, names.OPERATIONS) and not signal.leaves[0].codes:
+        codes, origin = selected_codes(draft, signal)
     operations = {name: value.split("|") for name, value in names.meanings(codes, names.OPERATIONS).items()}
     for name in codes:
         joined = _joined(name)
@@ -140,7 +147,8 @@ def _operation(draft: Draft, signal: Signal, modified: bool) -> dict[str, int]:
             operations[name] = ["min * *", "max * *"]
     own = {words[0] for words in operations.values() if len(words) == 1}
     operations = {name: [w for w in words if len(words) == 1 or w not in own] for name, words in operations.items()}
-    if not operations and signal.width == 1:
+    ops = {own["op"] for own in draft.target.controls} if draft.target else set()
+    if not operations and signal.width == 1 and ops <= {"add", "sub"}:
         value = '{ of = "op", codes = { add = 0, sub = 1 } }'
         draft.use("inputs", signal, value, "one bit: addition or subtraction", True)
     elif not operations:
@@ -278,6 +286,7 @@ def add_constants(draft: Draft) -> None:
             value, why = 0, f"always on, {low}"
         elif signal.width <= _MAX_MASK and words & {*names.ENABLE, *names.MASK, *names.VALID, *names.READY}:
             value, why = (1 << signal.width) - 1, "always on, by its name"
+            why += f"; enable = {{ port = {toml_string(signal.name)} }} toggles it" * bool(words & names.CLOCK_ENABLE)
         else:
             held = True
         draft.use("inputs", signal, _constant(signal, value), why, True, held)

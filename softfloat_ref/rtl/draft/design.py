@@ -12,7 +12,8 @@ from typing import Any, Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text
-from softfloat_ref.rtl.draft.uses import Evidence, read_uses
+from softfloat_ref.rtl.draft.selections import Selection, read_selections
+from softfloat_ref.rtl.draft.uses import Evidence, UsesReader
 from softfloat_ref.rtl.module_ports import Elaborated, Parameters, type_text
 
 _IN_PACKAGE: Final = re.compile(r"\w+::\w+")
@@ -84,7 +85,7 @@ class ModuleParameter:
 @dataclass(frozen=True)
 class SourceModule:
     """A module. source: its file and line; values: given for its
-    parameters; constants: the integers named in it and in packages; uses: by port."""
+    parameters; constants: the integers named in it and in packages; uses, selections: by port."""
 
     name: str
     source: str
@@ -93,6 +94,7 @@ class SourceModule:
     values: Parameters
     constants: Mapping[str, int]
     uses: Mapping[str, Evidence]
+    selections: Mapping[str, tuple[Selection, ...]] = field(default_factory=dict)
 
 
 def read_design(elaborated: Elaborated, name: str, values: Parameters) -> SourceModule:
@@ -107,7 +109,9 @@ def read_design(elaborated: Elaborated, name: str, values: Parameters) -> Source
             raise Error(f"parameter {parameter.name} of {name} has no default; give -G {parameter.name}=VALUE")
     signals = tuple(_signal(elaborated.slang.ast, port) for port in elaborated.body.portList if port.name)
     source = Path(elaborated.place(elaborated.body.definition.location)).name
-    return SourceModule(name, source, signals, parameters, values, dict(_constants(elaborated)), read_uses(elaborated))
+    reader = UsesReader(elaborated)
+    uses, constants = reader.all(), dict(_constants(elaborated))
+    return SourceModule(name, source, signals, parameters, values, constants, uses, read_selections(reader))
 
 
 def _parameters(body: Any) -> Iterator[ModuleParameter]:

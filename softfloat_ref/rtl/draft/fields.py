@@ -31,10 +31,12 @@ def add_flags(draft: Draft) -> None:
         return
     ports: dict[str, str] = dict.fromkeys(draft.carried & FLAG_NAMES.keys(), "")
     op = draft.target.op if draft.target else ""
-    for signal in sorted(draft.ports("output"), key=lambda s: not names.says_operation(s.name, op)):
+    outputs = draft.ports("output")
+    flags = names.flags(_leaf_name(s, leaf) for s in outputs for leaf in s.leaves if leaf.width == 1)
+    for signal in sorted(outputs, key=lambda s: not names.says_operation(s.name, op)):
         own = {}
         for leaf in signal.leaves:
-            flag = _flag(leaf.path.rpartition(".")[2] or signal.name) if leaf.width == 1 else None
+            flag = flags.get(_leaf_name(signal, leaf)) if leaf.width == 1 else None
             if flag and flag not in ports and flag not in own:
                 own[flag] = leaf
         if len(signal.leaves) > 1 and len(own) > 1:
@@ -63,7 +65,8 @@ def _is_invalid_out_of_range(draft: Draft) -> bool:
     to_integers = (
         unit is not None and unit.kind == "operation" and all(f.fmt and f.fmt.is_integer for f in unit.results)
     )
-    return to_integers and not any(_flag(s.name) == "invalid" for s in draft.design.signals if s.direction == "output")
+    outputs = (s.name for s in draft.design.signals if s.direction == "output")
+    return to_integers and "invalid" not in names.flags(outputs).values()
 
 
 def _of_blocks(draft: Draft) -> bool:
@@ -72,8 +75,8 @@ def _of_blocks(draft: Draft) -> bool:
     return len(scales) == 1 and names.position(scales[0].name) is None
 
 
-def _flag(name: str) -> str | None:
-    return next(iter(names.meanings(["_".join(names.core(name))], names.FLAGS).values()), None)
+def _leaf_name(signal: Signal, leaf: Leaf) -> str:
+    return leaf.path.rpartition(".")[2] or signal.name
 
 
 def _vector(draft: Draft) -> Signal | None:

@@ -21,20 +21,22 @@ _ORDER: Final = ("", "parameters", "handshake", "tag", "inputs", "outputs")
 @dataclass(frozen=True)
 class Line:
     """A line of a port map, or without `text` a comment of its own. why: what it was read from; for a guess, why it was
-    guessed. port: the port that it is about, if it is about one; held: whether this is an input of unknown meaning."""
+    guessed. port: the port that it is about, if it is about one; held: whether this is an input of unknown meaning;
+    shown: what a list of guesses has instead of the text."""
 
     text: str
     why: str = ""
     guess: bool = False
     port: str = ""
     held: bool = False
+    shown: str = ""
 
 
 @dataclass(frozen=True)
 class Guess:
     """A line of a draft that the source does not say. table: of the port map, "" for its head; text: the line, as in
-    TOML; why: what it was guessed from; port: its port, if it is about one; held: whether this is an input of which
-    nothing is known, held at a constant."""
+    TOML, or in words; why: what it was guessed from; port: its port, if it is about one; held: whether this is an input
+    of which nothing is known, held at a constant."""
 
     table: str
     text: str
@@ -50,7 +52,8 @@ class Guess:
 @dataclass
 class Draft:
     """A port map in the making. target: the vectors that it is for, if they are known; protocols: conventions of names
-    for the handshake; settings: what the user says of the port map. tables: its lines by table, of which the first has
+    for the handshake; settings: what the user says of the port map; sums: which of three operands a sum takes, such
+    as "bc", if it is known. tables: its lines by table, of which the first has
     no name; left: the ports without a line, by name; carried: the fields that have a port;
     ignored: those that the module does not have, and why; not_compared: the outputs of which nothing is known."""
 
@@ -58,6 +61,7 @@ class Draft:
     target: Target | None = None
     protocols: Sequence[Protocol] = PROTOCOLS
     settings: Mapping[str, Any] = field(default_factory=dict)
+    sums: str = ""
     tables: dict[str, list[Line]] = field(default_factory=dict)
     left: dict[str, Signal] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
@@ -87,9 +91,9 @@ class Draft:
         for value in values.values() if isinstance(values, Mapping) else [values]:
             yield from value if isinstance(value, (Mapping, list)) else [str(value)]
 
-    def add(self, table: str, text: str, why: str = "", guess: bool = False, port: str = "") -> None:
+    def add(self, table: str, text: str, why: str = "", guess: bool = False, port: str = "", shown: str = "") -> None:
         """Add a line to a table, unless the user says otherwise."""
-        self._add(table, Line(text, why, guess, port))
+        self._add(table, Line(text, why, guess, port, shown=shown))
 
     def _add(self, table: str, line: Line) -> None:
         key, where = line.text.partition(" = ")[0], self.settings.get(table, {}) if table else self.settings
@@ -103,11 +107,17 @@ class Draft:
             line = Line(f"ignore = [{names}]", "; ".join(reasons), {*reasons} != {"as given"})
             self.tables.setdefault("", []).append(line)
 
-    def ask(self, signal: Signal, what: str) -> None:
-        """Raise Error for an input that the user must set, in a draft for vectors."""
-        if self.target is not None:
-            width = f", width = {signal.width}" if signal.width > 1 else ""
-            raise Error(f"port {signal.name} {what}: give --set 'inputs.{signal.name}={{ value = N{width} }}'")
+    def ask(self, signal: Signal, what: str, of: str = "") -> None:
+        """Raise Error for an input that the user must set, in a draft for vectors. of: what it encodes."""
+        if self.target is None:
+            return
+        width = f", width = {signal.width}" if signal.width > 1 else ""
+        kinds = dict.fromkeys(own.get(of, "-") for own in self.target.controls)
+        value = f"value = N{width}"
+        if len(kinds) > 1:
+            codes = ", ".join(f"{toml_key(kind)} = N" for kind in kinds)
+            value = f"of = {toml_string(of)}{width}, codes = {{ {codes} }}"
+        raise Error(f"port {signal.name} {what}: give --set 'inputs.{signal.name}={{ {value} }}'")
 
     def take(self, *signals: Signal) -> None:
         """Count these ports among those that have a line."""
@@ -143,7 +153,7 @@ class Draft:
     def guesses(self) -> tuple[Guess, ...]:
         """The lines that were guessed, in the order of the port map."""
         return tuple(
-            Guess(table, line.text, line.why, line.port, line.held)
+            Guess(table, line.shown or line.text, line.why, line.port, line.held)
             for table in sorted(self.tables, key=_place)
             for line in self.tables[table]
             if line.guess

@@ -19,6 +19,7 @@ LETTERS: Final = names.LETTERS
 _BYTE: Final = 8
 _MIN_START: Final = 2  # letters of a word that is more than the start of a name by chance
 _SUMS: Final = ("add", "sub")  # for which units of three operands take a and b, or b and c
+OF_THREE: Final = "of three operands; some units add the last two"  # why which two operands are added is a guess
 _MAX_SHOWN: Final = 6  # ports that an error names
 Filter = Callable[[Slot], bool]
 
@@ -105,12 +106,17 @@ class _Matching:
         return f"no input carries {field.name}, which is always {shown}"
 
     def _mark_sums(self) -> None:
-        """On a unit of three operands, it is a guess which two it adds."""
-        left = {s.width for width in self.sizes for s in self._left(width) if _has_place(s)}
-        if self.direction == "input" and self.op in _SUMS and left:
-            for name, (slot, why, _) in self.chosen.items():
-                reason = f"{why}{', ' * bool(why)}of three operands; some units add the last two"
-                self.chosen[name] = slot, reason, True
+        """On a unit of three operands, it is a guess which two it adds, unless that is known."""
+        left = [s for width in self.sizes for s in self._left(width) if _has_place(s)]
+        if self.direction != "input" or self.op not in _SUMS or not left:
+            return
+        if self.draft.sums and len(left) == 1 and {*"ab"} <= {*self.chosen}:
+            three = dict(zip(LETTERS, [self.chosen["a"][0], self.chosen["b"][0], left[0]], strict=True))
+            for name, place in zip("ab", self.draft.sums, strict=True):
+                self.chosen[name] = three[place], f"operands {' and '.join(self.draft.sums)} of three", False
+            return
+        for name, (slot, why, _) in self.chosen.items():
+            self.chosen[name] = slot, f"{why}{', ' * bool(why)}{OF_THREE}", True
 
     def add(self) -> None:
         """Add the lines of the ports."""

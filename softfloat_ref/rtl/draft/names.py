@@ -38,6 +38,7 @@ START: Final = ("start", "go", "req", "request", "load", "push", "begin", "nd", 
 READY: Final = ("ready", "rdy", "tready", "ack", "gnt", "grant", "accept", "rfd")
 DONE: Final = ("done", "finish", "finished", "complete", "completed")
 ENABLE: Final = ("en", "enable", "ena", "ce", "clken", "clkena", "aclken", "oe", "run")
+CLOCK_ENABLE: Final = {"ce", "clken", "clkena", "aclken"}
 NO_OPERATION: Final = {"nop", "none", "noop", "null", "idle"}
 DATA: Final = {"data", "dat", "tdata", "bits", "payload", "din", "dout"}  # which say nothing of a port
 MASK: Final = {"mask", "strb", "keep", "tkeep", "boxed"}
@@ -61,13 +62,28 @@ RESULT: Final = (
     *("diff", "out", "dout", "data", "tdata", "value", "val", "rd", "r", "p", "s", "c", "o"),
 )
 FLAG_WORD: Final = {"flags", "flag", "fflags", "status", "exc", "exception", "exceptions", "excepts"}
+# Words beside the name of a flag that say no more than that it is one, as in overflow_flag and is_invalid.
+FLAG_DECORATION: Final = {
+    *("flag", "flags", "f", "is", "exc", "exception", "fp", "fpu", "err", "error", "has", "detected", "occurred"),
+    *("result", "res", "sig", "raised", "status", "fflag", "fflags", "reg", "q", "r"),
+}
 FLAGS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("invalid", "nv", "ieeeinvalid", "inv", "invop", "invalidop", "invalidoperation"), "invalid"),
+    **dict.fromkeys(("invld", "ivo", "ivop", "ioc", "nvc"), "invalid"),
     **dict.fromkeys(("dividebyzero", "dz", "divbyzero", "divzero", "dbz", "zerodivide", "infinite"), "divide_by_zero"),
-    **dict.fromkeys(("overflow", "of", "ovf", "ofl"), "overflow"),
-    **dict.fromkeys(("underflow", "uf", "unf", "udf", "ufl"), "underflow"),
-    **dict.fromkeys(("inexact", "nx", "ine", "inx", "ix"), "inexact"),
+    **dict.fromkeys(("divisionbyzero", "divby0", "div0", "zerodiv", "zerodivision", "dividezero"), "divide_by_zero"),
+    **dict.fromkeys(("divbz", "dzc", "dbyz"), "divide_by_zero"),
+    **dict.fromkeys(("overflow", "of", "ovf", "ofl", "ovfl", "ovrf", "overfl", "ofc"), "overflow"),
+    **dict.fromkeys(("underflow", "uf", "unf", "udf", "ufl", "unfl", "undf", "udrf", "underfl", "udfl"), "underflow"),
+    "ufc": "underflow",
+    **dict.fromkeys(("inexact", "nx", "ine", "inx", "ix", "inex", "inxct", "ixc", "nxc"), "inexact"),
 }
+# Names of two letters that mean flags only where at least three of a row are there: x86's, Power's.
+FLAG_ROWS: Final[tuple[Mapping[str, str], ...]] = tuple(
+    dict(zip(row, ("invalid", "divide_by_zero", "overflow", "underflow", "inexact"), strict=True))
+    for row in (("ie", "ze", "oe", "ue", "pe"), ("vx", "zx", "ox", "ux", "xx"))
+)
+_FEWEST_OF_ROW: Final = 3
 ROUNDING_WORD: Final = {"rm", "rnd", "round", "rounding", "frm", "rmode", "roundmode", "roundingmode", "rndmode"}
 ROUNDINGS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("rne", "ne", "nearest", "nearesteven", "neareven", "tonearest", "even", "tiestoeven"), "rne"),
@@ -174,6 +190,17 @@ def position(name: str) -> tuple[bool, int] | None:
             if not base or base in OPERANDS | BEFORE_LETTER:
                 return (match[1] in LETTERS, "abcxyz".index(match[1])) if match[1] else (False, int(match[2]))
     return None
+
+
+def flags(port_names: Iterable[str]) -> dict[str, str]:
+    """The flag that each name means, of those that mean one."""
+    plain = {name: [w for w in core(name) if w not in FLAG_DECORATION] for name in port_names}
+    known = {name: meanings(["_".join(own)], FLAGS) for name, own in plain.items() if own}
+    found = {name: next(iter(own.values())) for name, own in known.items() if own}
+    for row in FLAG_ROWS:
+        own = {name: row[words_[-1]] for name, words_ in plain.items() if words_ and words_[-1] in row}
+        found |= own if len({*own.values()}) >= _FEWEST_OF_ROW else {}
+    return found
 
 
 def letters(port_names: list[str]) -> list[str]:

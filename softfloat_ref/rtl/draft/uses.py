@@ -63,26 +63,27 @@ class Meaning:
 _UNKNOWN: Final = Meaning()
 
 
-def read_uses(design: Elaborated) -> Mapping[str, Evidence]:
-    """How a module uses its inputs, by port."""
-    return _Uses(design).all()
+class UsesReader:
+    """What a module does with its inputs. cases: its case statements; tests: its conditions."""
 
-
-class _Uses:
     def __init__(self, design: Elaborated) -> None:
         self.design, self.ast = design, design.slang.ast
         self.drivers: dict[str, list[Any]] = {}  # the expressions, or other signals, that a signal gets
         self.gates: dict[str, list[tuple[str, Any]]] = {}
         self.events: list[Any] = []
         self.tests: list[Any] = []
+        self.cases: list[Any] = []
         self.assigned: list[Any] = []
         self.instances = 0
         self.known: dict[str, Meaning] = {}
+        plain = filter(_is_plain, design.body.portList)
+        self.inputs: dict[str, str] = {p.internalSymbol.hierarchicalPath: p.name for p in plain}
 
     def all(self) -> Mapping[str, Evidence]:
-        """By port."""
-        ports = {p.internalSymbol.hierarchicalPath: p.name for p in self.design.body.portList if _is_plain(p)}
-        self.known = {x: Meaning(frozenset({Level(p, True)}), frozenset({Level(p, False)})) for x, p in ports.items()}
+        """How the module uses its inputs, by port."""
+        self.known = {
+            x: Meaning(frozenset({Level(p, True)}), frozenset({Level(p, False)})) for x, p in self.inputs.items()
+        }
         self.design.body.visit(self._visit)
         edges: dict[str, set[str]] = {}
         tested: dict[str, str] = {}
@@ -91,7 +92,7 @@ class _Uses:
             for level in self._of(event.expr).high:
                 name = event.edge.name if level.high else _OPPOSITE.get(event.edge.name, event.edge.name)
                 edges.setdefault(level.port, set()).add(name)
-                places.setdefault(level.port, self._place(event))
+                places.setdefault(level.port, self.place(event))
         clears: dict[str, str] = {}
         for found, expressions in (
             (tested, [(test, self._of(test.conditions[0].expr).high) for test in self.tests]),
@@ -100,7 +101,7 @@ class _Uses:
             for node, levels in expressions:
                 for level in (x for x in levels if x.alone):
                     found.setdefault(level.port, "high" if level.high else "low")
-                    places.setdefault(level.port, self._place(node))
+                    places.setdefault(level.port, self.place(node))
         return {
             x: Evidence(frozenset(edges.get(x, ())), tested.get(x, ""), place, clears.get(x, ""))
             for x, place in places.items()
@@ -121,11 +122,14 @@ class _Uses:
             self.events.append(node)
         elif isinstance(node, ast.ConditionalStatement):
             self.tests.append(node)
+        elif isinstance(node, ast.CaseStatement):
+            self.cases.append(node)
         elif isinstance(node, ast.PrimitiveInstanceSymbol):
             self._gate(node)
         elif isinstance(node, ast.NetSymbol | ast.VariableSymbol):
             if isinstance(node, ast.NetSymbol) and node.initializer is not None:
                 self.drivers.setdefault(node.hierarchicalPath, []).append(node.initializer)
+                self._choices(node.initializer)
             return skip
         elif isinstance(node, ast.Expression):
             if isinstance(node, ast.AssignmentExpression):
@@ -147,10 +151,14 @@ class _Uses:
         if node.right.kind.name != "EmptyArgument" and (path := self._path(node.left)):
             self.drivers.setdefault(path, []).append(node.right)
             self.assigned.append(node)
-            value = self._inside(node.right)
-            while isinstance(value, self.ast.ConditionalExpression):
-                self.tests.append(value)
-                value = self._inside(value.right)
+            self._choices(node.right)
+
+    def _choices(self, expression: Any) -> None:
+        """Note the conditions of an expression of the form a ? b : c ? d : ..."""
+        value = self.inside(expression)
+        while isinstance(value, self.ast.ConditionalExpression):
+            self.tests.append(value)
+            value = self.inside(value.right)
 
     def _gate(self, gate: Any) -> None:
         output, *inputs = gate.portConnections
@@ -158,7 +166,7 @@ class _Uses:
         if path and gate.primitiveType.name in _GATES:
             self.gates.setdefault(path, []).append((gate.primitiveType.name, inputs))
 
-    def _inside(self, expression: Any) -> Any:
+    def inside(self, expression: Any) -> Any:
         """An expression without conversions around it."""
         while isinstance(expression, self.ast.ConversionExpression):
             expression = expression.operand
@@ -166,9 +174,27 @@ class _Uses:
 
     def _path(self, expression: Any) -> str:
         """The signal that an expression names; '' if it is another."""
-        expression = self._inside(expression)
+        expression = self.inside(expression)
         named = isinstance(expression, self.ast.ValueExpressionBase)
         return str(expression.symbol.hierarchicalPath) if named else ""
+
+    def port_of(self, expression: Any) -> str:
+        """The input of the module that an expression is, through wires, registers and instances; '' for another."""
+        path = self._path(expression)
+        for _ in range(_DEPTH):
+            if path in self.inputs:
+                return self.inputs[path]
+            drivers = {self._path_of(x) for x in self.drivers.get(path, []) if self.constant(x) is None}
+            if len(drivers) != 1:
+                break
+            path = drivers.pop()
+        return ""
+
+    def _path_of(self, driver: Any) -> str:
+        """The signal that a driver is, an expression or a signal of an instance; '' for another."""
+        if isinstance(driver, self.ast.ValueSymbol):
+            return str(driver.hierarchicalPath)
+        return self._path(driver)
 
     # -- what it means -------------------------------------------------------------------------------------------------
 
@@ -178,14 +204,14 @@ class _Uses:
         if path not in self.known:
             self.known[path] = _UNKNOWN  # for what rests on itself
             drivers, gates = self.drivers.get(path, []), self.gates.get(path, [])
-            meanings = [self._of(x, depth + 1) for x in drivers if self._constant(x) is None]
+            meanings = [self._of(x, depth + 1) for x in drivers if self.constant(x) is None]
             meanings += [self._of_gate(name, inputs, depth + 1) for name, inputs in gates]
             self.known[path] = meanings[0] if len(set(meanings)) == 1 else _UNKNOWN
         return self.known[path]
 
     def _of(self, node: Any, depth: int = 0) -> Meaning:
         """The meaning of an expression, or of a signal."""
-        ast, node = self.ast, self._inside(node)
+        ast, node = self.ast, self.inside(node)
         if depth > _DEPTH:
             return _UNKNOWN
         if isinstance(node, ast.ValueSymbol):
@@ -197,7 +223,7 @@ class _Uses:
         if isinstance(node, ast.BinaryExpression):
             return self._of_binary(node, depth + 1)
         if isinstance(node, ast.ConditionalExpression) and len(node.conditions) == 1:
-            chosen, ways = self._constant(node.conditions[0].expr), (node.right, node.left)
+            chosen, ways = self.constant(node.conditions[0].expr), (node.right, node.left)
             if chosen is not None:
                 return self._of(ways[bool(chosen)], depth + 1)
             return _joined((self._of(way, depth + 1) for way in ways), "")
@@ -209,7 +235,7 @@ class _Uses:
             return _joined((self._of(x, depth) for x in (node.left, node.right)), "or" if op in _OR else "and")
         if op in _XOR or op in _XNOR:
             for side, other in ((node.left, node.right), (node.right, node.left)):
-                if (value := self._constant(other)) in (0, 1):
+                if (value := self.constant(other)) in (0, 1):
                     meaning = self._of(side, depth)
                     return meaning.inverted() if (value == 1) == (op in _XOR) else meaning
         return _UNKNOWN
@@ -219,7 +245,7 @@ class _Uses:
         meaning = _joined((self._of(x, depth) for x in inputs), kind)
         return meaning.inverted() if inverts else meaning
 
-    def _constant(self, node: Any) -> int | None:
+    def constant(self, node: Any) -> int | None:
         """The value of a constant expression of known bits."""
         if not isinstance(node, self.ast.Expression):
             return None
@@ -228,7 +254,7 @@ class _Uses:
             return None if value.hasUnknown() else int(value.value)
         return None
 
-    def _place(self, node: Any) -> str:
+    def place(self, node: Any) -> str:
         """The name of the file, and the line: the folder is the user's own."""
         return Path(self.design.place(node.sourceRange.start)).name
 
