@@ -6,6 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
+from softfloat_ref.base.search import find_first
+
 LETTERS: Final = "abc"  # of operands
 _LETTER_OR_NUMBER: Final = re.compile(r"[a-z]*?([a-c]|[x-z])|\D*(\d+)")
 _MIN_LETTERS: Final = 3  # letters of a constant's name that is clear by itself
@@ -196,7 +198,7 @@ def flags(port_names: Iterable[str]) -> dict[str, str]:
     """The flag that each name means, of those that mean one."""
     plain = {name: [w for w in core(name) if w not in FLAG_DECORATION] for name in port_names}
     known = {name: meanings(["_".join(own)], FLAGS) for name, own in plain.items() if own}
-    found = {name: next(iter(own.values())) for name, own in known.items() if own}
+    found = {name: find_first(own.values()) for name, own in known.items() if own}
     for row in FLAG_ROWS:
         own = {name: row[words_[-1]] for name, words_ in plain.items() if words_ and words_[-1] in row}
         found |= own if len({*own.values()}) >= _FEWEST_OF_ROW else {}
