@@ -130,3 +130,26 @@ def test_which_operands_the_sums_of_several_operations_take(pair: str, tmp_path:
         assert "vectors generate add@bc,fma --fmt fp4_e2m1 -n 300 -o vectors_bc" in said
     for word, right in (("add@bc", pair == "bc"), ("add@ac", False)):
         assert verified(tmp_path, summing(*pair), word, *args)[0] == (0 if right else 1)
+
+
+LEGAL_CODES = """
+module unit(input clk, input rst, input in_valid, input [2:0] rm, input [7:0] a,
+            output reg [7:0] result, output reg out_valid);
+  reg broken;
+  always @(posedge clk)
+    if (rst) begin broken <= 0; out_valid <= 0; end
+    else begin
+      if (rm > 4) broken <= 1;
+      out_valid <= in_valid;
+      result <= {broken, a[6:0]};
+    end
+endmodule
+"""
+
+
+@pytest.mark.parametrize("roundings", [("--round", "rdn"), ("--rounding-input", "rne,rtz,rdn,rup,rna")])
+def test_codes_of_no_meaning_are_never_driven(roundings: tuple[str, str], tmp_path: Path) -> None:
+    """Of three bits, five codes are modes: no other one appears, also not between two operations."""
+    code, said = verified(tmp_path, LEGAL_CODES, "abs", "--fmt", "fp8_e5m2", *roundings, "--no-prove")
+    assert code == 0, said
+    assert "rne = 0, rtz = 1, rdn = 2, rup = 3, rna = 4" in said
