@@ -191,12 +191,13 @@ def _verified(asked: VerifyRequest, watcher: Watcher, is_kept: bool) -> Verifica
 
 def _key(asked: VerifyRequest) -> dict[str, Any]:
     """What the result depends on beside the sources and what they include."""
-    program = asked.simulator.executable.stat()
+    program, sources = asked.simulator.executable.stat(), asked.sources
+    read = [*map(str, (*sources.files, *sources.searched)), *(f"{k}={v}" for k, v in sources.defines.items())]
     return {
         "version": __version__,
         "set": asked.vectors.to_dict(),
         "words": [asked.words, asked.source_words, asked.module, asked.shown],
-        "sources": [str(file) for file in asked.sources.files] if not asked.has_commands else [],
+        "sources": [] if asked.has_commands else [*read, str(sources.libraries)],
         "parameters": {name: str(value) for name, value in asked.parameters.items()},
         "draft": [asked.settings, [str(protocol_of(name)) for name in asked.protocols]],
         "ports": asked.ports_file and file_hash(asked.ports_file),
