@@ -188,7 +188,7 @@ def test_guesses_of_codes_name_their_port(tmp_path: Path) -> None:
     text = "module unit(input [7:0] a, input [1:0] mode_op, output [7:0] y);\n localparam OP_ABS = 1, OP_NEG = 2;\n"
     done = verified(tmp_path, f"{text}assign y = mode_op == OP_ABS ? {{1'b0, a[6:0]}} : ~a; endmodule\n", "--no-prove")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert '  guessed: mode_op.of = "op": constants of the source' in done.stdout
+    assert "  guessed: mode_op: abs = 1, neg = 2: constants of the source" in done.stdout
 
 
 def test_a_value_of_no_parameter(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ class Guess:
     held: bool = False
 
     def __str__(self) -> str:
-        of_port = self.table.partition(".")[2]
+        of_port = "" if self.text.startswith(f"{self.port}: ") else self.table.partition(".")[2]
         return f"{of_port}{'.' * bool(of_port)}{self.text}: {self.why}"
 
 
