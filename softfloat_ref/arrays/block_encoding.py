@@ -27,7 +27,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import changes
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import (
     FP32_ONE,
     fp32_quotient,

@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.profiles import Profile, get_profile
+from softfloat_ref.oracle.blocks.profile import Profile
+from softfloat_ref.oracle.blocks.profiles import get_profile
 from softfloat_ref.oracle.blocks.scale_rules import WantedScale, get_scale_rule, largest, quotient
 from softfloat_ref.oracle.codec import check_code, decoder, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
