@@ -24,7 +24,7 @@ from softfloat_ref.oracle.affine import (
     quantize_value,
 )
 from softfloat_ref.oracle.blocks.formats import AXIS, FP32, TENSOR, BlockFormat, any_format
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import (
     VALUE_BITS,
     dequantize_to_fp32,

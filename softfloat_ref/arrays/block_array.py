@@ -18,7 +18,7 @@ from softfloat_ref.arrays.kernels import block_dispatch, dispatch
 from softfloat_ref.arrays.quantized import AxisIndex, QuantizedArray, axis_after
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.profiles import OCP, Profile
+from softfloat_ref.oracle.blocks.profile import OCP, Profile
 from softfloat_ref.oracle.blocks.quantize import FP32_ONE, dequantize_to_fp32, resolve, tensor_scale_code
 from softfloat_ref.oracle.codec import decode
 from softfloat_ref.oracle.exact import Value
@@ -153,14 +153,11 @@ class BlockArray(QuantizedArray):
 
     def _decoded(self, place: NDArray[np.float32]) -> NDArray[np.float32]:
         """The values, in `place` or in a new array."""
-        layout = self._layout
-        if isinstance(layout, TileLayout):
-            scales = np.ascontiguousarray(layout.scales_to_rows(self.scales))[..., np.newaxis]
-            row = replace(self, codes=layout.split(self.codes), scales=scales, fmt=self.fmt.in_one_row)
-            return layout.join(replace(row, axis=row.codes.ndim - 1).decode())  # type: ignore[return-value,arg-type]
+        if self.fmt.rows > 1:
+            return self._decoded_tiles()
         element, scale = self.fmt.element, self.fmt.scale
         bits = FP64.precision - element.precision - scale.precision  # of a factor that leaves products exact
-        if self.profile.divides_in_fp32:
+        if self.profile.divides_in_fp32 and (self.tensor_scale is not None or scale.width > 8):  # else a scale alone
             return self._decoded_in_fp32()
         if bits < FP32.precision and self.factor.significand.bit_length() > bits:
             return self._decoded_by_oracle(self.spread_scales(), self.factor)
@@ -177,6 +174,13 @@ class BlockArray(QuantizedArray):
             over = np.isinf(values) & np.isfinite(elements) & np.isfinite(scales)
             values.view(np.uint32)[over] -= np.uint32(1)
         return values
+
+    def _decoded_tiles(self) -> NDArray[np.float32]:
+        """The values of blocks of several rows: each as a row of its own."""
+        layout = self._layout
+        codes, scales = layout.split(self.codes), np.ascontiguousarray(layout.scales_to_rows(self.scales))
+        rows = replace(self, codes=codes, scales=scales[..., np.newaxis], fmt=self.fmt.in_one_row, axis=codes.ndim - 1)
+        return layout.join(rows.decode().view(np.uint32)).view(np.float32)
 
     def _decoded_in_fp32(self) -> NDArray[np.float32]:
         """The values where both scales make one number in FP32, which multiplies the elements."""

@@ -27,10 +27,10 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import changes
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.fp32_steps import fp32_quotient
+from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import (
     FP32_ONE,
-    fp32_quotient,
     quantize_block,
     scale_of,
     scale_of_steps,

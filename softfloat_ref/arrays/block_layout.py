@@ -13,7 +13,7 @@ from softfloat_ref.arrays.kernels.dispatch import in_three
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.numbers import integer
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.profile import Profile
 
 
 def check_axis(values: NDArray[Any], axis: int) -> int:
@@ -100,7 +100,7 @@ class TileLayout(BlockLayout):
     """The same for blocks of several rows: rows along one axis, their elements along the other."""
 
     def __init__(self, shape: tuple[int, ...], axis: int, fmt: BlockFormat, profile: Profile) -> None:
-        if len(shape) < 2:  # noqa: PLR2004
+        if len(shape) < 2:
             raise Error(f"{fmt.name} has blocks of {fmt.size_name}: they need an array of two axes or more")
         if profile.tail == "flatten":
             raise Error(f"{fmt.name}: blocks of {fmt.size_name} do not continue across rows (tail=flatten)")

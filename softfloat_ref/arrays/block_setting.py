@@ -13,7 +13,7 @@ from softfloat_ref.arrays.convert import code_dtype
 from softfloat_ref.arrays.kernels import block_dispatch, divided
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import (
     FP32_ONE,
     QuantizedBlock,

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from softfloat_ref.arrays.block_layout import TileLayout, block_layout
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.formats import Format
 
 SLAB: Final = 1 << 20  # values of a box: its temporaries take some tens of MiB

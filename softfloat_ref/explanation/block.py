@@ -14,7 +14,8 @@ from softfloat_ref.base.search import find_first
 from softfloat_ref.explanation.scalar import DETERMINISTIC, Rows, describe, scale_text, value_text
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
-from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
+from softfloat_ref.oracle.blocks.profile import CHOICES, Profile
+from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import (
     QuantizedBlock,
     block_scale,

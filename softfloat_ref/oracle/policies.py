@@ -83,9 +83,11 @@ class E8M0Rule:
         for word in (word.strip() for word in text.lower().split(",")):
             match word:
                 case "auto" | "magnitude" | "nan" | "smallest":
-                    rule = dataclasses.replace(rule, lacking=word)  # type: ignore[arg-type]
-                case "field" | "even-code":
-                    rule = dataclasses.replace(rule, **{word.replace("-", "_"): True})
+                    rule = dataclasses.replace(rule, lacking=word)
+                case "field":
+                    rule = dataclasses.replace(rule, field=True)
+                case "even-code":
+                    rule = dataclasses.replace(rule, even_code=True)
                 case _:
                     raise unknown("word of an E8M0 rule", word, E8M0_WORDS)
         return rule

@@ -18,7 +18,7 @@ from softfloat_ref.oracle.accumulate import (
     get_accumulator,
     parse_operand_formats,
 )
-from softfloat_ref.oracle.accumulate.dots import Accumulation, Operand, accumulated, products, setting
+from softfloat_ref.oracle.accumulate.dots import Accumulation, Operand, accumulated, check_rows, products, setting
 from softfloat_ref.oracle.blocks.formats import BlockFormat, any_format, define_block_format
 from softfloat_ref.oracle.formats import Format, define_format, get_format
 from softfloat_ref.oracle.steps import Do
@@ -74,6 +74,8 @@ class DotUnit(SteppedUnit):
         names = parse_operand_formats(fmt)
         a, b = (without_profile(any_format(x)) for x in names[:2] if x is not None)
         blocks = [x for x in (a, b) if isinstance(x, BlockFormat)]
+        for name, x in zip("ab", (a, b), strict=True):
+            check_rows(x, name)
         to = get_format(out or "fp32")
         unit = get_accumulator(acc or default_accumulator(a, b))
         size = max((x.size for x in blocks if x.size > 0), default=DEFAULT_K) if k is None else k

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat
-from softfloat_ref.oracle.blocks.profiles import PROFILES, Profile
+from softfloat_ref.oracle.blocks.profile import Profile
+from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import element_policy, quantized, resolve
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format

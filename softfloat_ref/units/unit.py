@@ -17,7 +17,8 @@ from softfloat_ref.oracle import rounding_steps
 from softfloat_ref.oracle.affine import AffineFormat, Rule
 from softfloat_ref.oracle.approximation import Approximation, define_approximation
 from softfloat_ref.oracle.blocks.formats import BlockFormat, define_block_format
-from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
+from softfloat_ref.oracle.blocks.profile import Profile
+from softfloat_ref.oracle.blocks.profiles import define_profile
 from softfloat_ref.oracle.formats import Format, define_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.requantization import RequantizeRule

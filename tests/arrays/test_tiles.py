@@ -10,10 +10,12 @@ import pytest
 
 from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.accumulate import dot
 from softfloat_ref.oracle.blocks.formats import define_block_format, get_block_format
 from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.units import DotUnit
 
 NAMES = ["fp8_e4m3@fp32/4x8", "fp4_e2m1@ue4m3/4x4", "fp4_e2m1@e8m0/2x16", "int8@e8m0/3x5", "fp8_e5m2@e8m0/4x1"]
 PROFILES = ["ocp", "nvfp4", "deepseek-fp8", "modelopt-nvfp4", "compressed-tensors-nvfp4", "p3109", "gguf-mxfp4"]
@@ -131,3 +133,10 @@ def test_definitions() -> None:
     assert define_block_format(fmt.to_dict()) == fmt
     table = {"element": "fp4_e2m1", "scale": "ue4m3", "size": "16x16", "profile": "nvfp4"}
     assert define_block_format(table, "mine").rows == 16
+
+
+def test_dot_products_take_blocks_of_one_row() -> None:
+    with pytest.raises(Error, match="blocks of one row"):
+        DotUnit.make("fp8_e4m3@fp32/2x2")
+    with pytest.raises(Error, match="blocks of one row"):
+        dot([0x38] * 4, [0x38] * 4, "fp8_e4m3@fp32/2x2", scales=([1], [1]))

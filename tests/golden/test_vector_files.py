@@ -63,6 +63,7 @@ SETS = {
     "sr": VectorSet.make("convert", "fp32", 200, out="fp8_e5m2", policy=Policy("sr", sr_bits=5)),
     "wide": VectorSet.make("add", "fp128", 100),
     "blocks": VectorSet.make("quantize", "mxfp4", 30),
+    "tiles": VectorSet.make("quantize", "fp4_e2m1@ue4m3/2x4", 30, profile="compressed-tensors-nvfp4"),
     "left out": VectorSet.make("convert", "fp16", 300, out="fp4_e2m1", policy=Policy(nan_missing="error")),
     "intermediate": VectorSet.make("div", "fp16", 200).with_unit(intermediate=True),
     "affine": VectorSet.make("quantize", "qint8", 100),  # with a field `integer`

@@ -18,7 +18,7 @@ from gmpy2 import mpq
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.profiles import CHOICES, Profile
+from softfloat_ref.oracle.blocks.profile import CHOICES, Profile
 from softfloat_ref.oracle.blocks.quantize import QuantizedBlock, quantize_block, resolve
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.exact import Value

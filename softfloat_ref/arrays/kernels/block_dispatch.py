@@ -14,7 +14,7 @@ from softfloat_ref.arrays.kernels.dispatch import CHUNK, in_three, read_only
 from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base.search import first_equal
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import scale_of, special_element
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import CATALOGUE, Format

@@ -15,10 +15,10 @@ from softfloat_ref.arrays.slabs import run_slices
 from softfloat_ref.base.search import first_equal
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.fp32_steps import fp32_quotient
+from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import (
     FP32_ONE,
-    fp32_quotient,
     lowest_scale,
     scale_of,
     scale_policy,

@@ -19,7 +19,8 @@ from softfloat_ref.golden.kinds.quantize import value_blocks
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile
+from softfloat_ref.oracle.blocks.profile import CHOICES, Profile
+from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import resolve
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import encoder

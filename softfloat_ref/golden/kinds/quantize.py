@@ -13,7 +13,7 @@ from softfloat_ref.golden.cases import few_specials, join_words, words_of_cases,
 from softfloat_ref.golden.kinds.base import Cases, register
 from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import largest_magnitude, tensor_scale_of
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value

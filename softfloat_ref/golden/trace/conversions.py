@@ -16,7 +16,8 @@ from softfloat_ref.golden.trace.model import MAX_SIZE, block_format
 from softfloat_ref.oracle.accumulate import define_accumulator
 from softfloat_ref.oracle.accumulate.dots import run, setting
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.profiles import Profile, define_profile
+from softfloat_ref.oracle.blocks.profile import Profile
+from softfloat_ref.oracle.blocks.profiles import define_profile
 from softfloat_ref.oracle.blocks.quantize import (
     dequantize_to_fp32,
     largest_magnitude,

@@ -96,6 +96,7 @@ def operand(
     if fmt is None:
         raise Error(f"{name}: the codes have no format; give one")
     resolved = any_format(fmt)
+    check_rows(resolved, name)
     element = resolved.element if isinstance(resolved, BlockFormat) else resolved
     listed = _sequence(codes, name)
     if len(listed) > MAX_PRODUCTS:
@@ -120,6 +121,14 @@ def operand(
         )
     tensor = FP32_ONE if tensor_scale is None else tensor_scale_code(tensor_scale, f"{name}: a tensor scale")
     return Operand(element, numbers, resolved.scale, factors, resolved.size, tensor)
+
+
+def check_rows(fmt: Format | BlockFormat, name: str) -> None:
+    """Raise Error for a format whose blocks have several rows."""
+    if isinstance(fmt, BlockFormat) and fmt.rows > 1:
+        raise Error(
+            f"{name}: a dot product takes blocks of one row, not of {fmt.rows}: {fmt.name}"
+        )
 
 
 def _checked(codes: Sequence[Any], fmt: Format, name: str) -> tuple[int, ...]:

@@ -161,7 +161,7 @@ def _size(size: Any, where: str) -> tuple[int, int]:
     if isinstance(size, str):
         if match := _TILE.fullmatch(size.lower()):
             rows, columns = int(match[1]), int(match[2])
-            if 1 < rows and 0 < columns and rows * columns <= MAX_TILE:
+            if rows > 1 and columns > 0 and rows * columns <= MAX_TILE:
                 return rows * columns, rows
         elif size.lower() in _SIZES:
             return _SIZES[size.lower()], 1

@@ -10,9 +10,7 @@ from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.tables import LIKE, check, hints, load_definition, split_like
 from softfloat_ref.oracle.blocks.producers import PRODUCERS
-from softfloat_ref.oracle.blocks.profile import CHOICES, FIELDS, OCP, Profile
-
-__all__ = ["CHOICES", "OCP", "PROFILES", "Profile", "define_profile", "get_profile"]
+from softfloat_ref.oracle.blocks.profile import FIELDS, OCP, Profile
 
 
 def _torchao(rule: str, name: str) -> Profile:

@@ -10,7 +10,9 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import FP32, BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.profiles import Profile, get_profile
+from softfloat_ref.oracle.blocks.fp32_steps import SCALE_BITS, fp32_divided, fp32_product, fp32_quotient
+from softfloat_ref.oracle.blocks.profile import Profile
+from softfloat_ref.oracle.blocks.profiles import get_profile
 from softfloat_ref.oracle.blocks.scale_rules import WantedScale, get_scale_rule, largest, quotient
 from softfloat_ref.oracle.codec import check_code, decoder, encoder, needed_bits, to_value
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
@@ -29,7 +31,6 @@ _INSTEAD_OF_ZERO: Final = {"one": _ONE, "eighth": exact.finite(0, 1, -3)}
 _NEAREST: Final = Policy()
 _SATURATING: Final = Policy(overflow=Overflow.SAT_FINITE)
 _BINADE: Final = exact.finite(0, 1, FP32.emax + 1)  # the value of Inf according to FP32's exponent field
-SCALE_BITS: Final = 64  # bits of a quotient that is rounded to a scale; more than any scale format has
 VALUE_BITS: Final = 256  # bits of a value that is itself cut (such as 1/3): more than any divisor here has
 
 
@@ -244,32 +245,6 @@ def scale_of(amax: Value | None, fmt: BlockFormat, profile: Profile, tensor_scal
 def block_scale(values: Sequence[Value], fmt: BlockFormat, profile: Profile, tensor_scale: Value = _ONE) -> int:
     """The code of a block's shared scale. Raises Undefined for a special value that the profile refuses."""
     return scale_in_steps(PLAIN, values, fmt, profile, tensor_scale)
-
-
-def fp32(x: Value) -> Value:
-    """A number rounded to FP32, as one step of an FP32 computation."""
-    return decoder(FP32)(encoder(FP32, _NEAREST)(x, 0)[0])
-
-
-def fp32_quotient(a: Value, b: Value) -> Value:
-    """a / b rounded to FP32; b is finite and nonzero."""
-    return fp32(quotient(a, b, SCALE_BITS)) if a.kind == FINITE else a
-
-
-def fp32_divided(a: Value, b: Value) -> Value:
-    """a / b in FP32's arithmetic; a is finite or Inf, b is not negative."""
-    if b.kind != FINITE:
-        return exact.GENERATED if a.kind != FINITE or b.kind == NAN else exact.zero(a.sign)
-    if not b.significand:
-        return exact.GENERATED if a.is_zero else exact.inf(a.sign)
-    return fp32_quotient(a, b) if a.significand else a
-
-
-def fp32_product(a: Value, b: Value) -> Value:
-    """a * b rounded to FP32; a is finite."""
-    if b.kind == INF:
-        return exact.GENERATED if a.is_zero else exact.inf(a.sign)
-    return fp32(exact.multiply(a, b)._replace(sticky=a.sticky))
 
 
 def _zero_scale(scale: Format, profile: Profile) -> int:

@@ -13,7 +13,7 @@ from hypothesis.strategies import SearchStrategy
 
 from softfloat_ref.base.errors import Error, Undefined
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.profiles import Profile
+from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import dequantize_block, element_policy, quantize_block, resolve
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import Value

@@ -11,7 +11,8 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import CHOICES as RULE_CHOICES
 from softfloat_ref.oracle.affine import RULES, AffineFormat, Rule
 from softfloat_ref.oracle.blocks.formats import AXIS, BLOCK_FORMATS, TENSOR, BlockFormat
-from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, Profile, get_profile
+from softfloat_ref.oracle.blocks.profile import CHOICES, Profile
+from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import CATALOGUE, Format, define_format, get_format

@@ -19,7 +19,8 @@ from softfloat_ref.oracle.accumulate import ACCUMULATORS, get_accumulator, parse
 from softfloat_ref.oracle.accumulate.dots import operand, run, setting
 from softfloat_ref.oracle.affine import RULES, get_affine_format, get_rule
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, any_format
-from softfloat_ref.oracle.blocks.profiles import CHOICES, PROFILES, get_profile
+from softfloat_ref.oracle.blocks.profile import CHOICES
+from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
 from softfloat_ref.oracle.blocks.quantize import quantize_block, resolve
 from softfloat_ref.oracle.codec import decode, encode
 from softfloat_ref.oracle.formats import ALIASES, CATALOGUE, Format, get_format

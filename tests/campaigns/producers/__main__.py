@@ -1,5 +1,5 @@
-"""`python -m tests.campaigns.producers [--model FILE] [--count N] [NAME ...]`: what producers' packages make of weights,
-of blocks at the thresholds of scales and of blocks of specials, beside our profiles of their names.
+"""`python -m tests.campaigns.producers [--model FILE] [--count N] [NAME ...]`: what packages make of weights, of blocks
+at the thresholds of scales and of blocks of specials, beside our profiles of their names.
 
 Prints, for each producer and kind of values, how many values there were, and how many scales and codes differ. Packages
 that are not installed are named. --blocks shows the first blocks that differ.
