@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from softfloat_ref.app.model_input import model_options, one_tensor
-from softfloat_ref.app.options import SCALAR, scalar_format
+from softfloat_ref.app.options import SCALAR, scalar_format, show_spelling
 from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.scalar import describe, fields
 from softfloat_ref.oracle.codec import check_code, decoder
@@ -46,6 +46,7 @@ def command(
         raise Error("--tensor, -n, --layouts and --stored are about a model: give -i MODEL")
     if fmt is None or not codes:
         raise Error("give --fmt FORMAT and CODES, or -i MODEL")
+    show_spelling(fmt)
     scalar = scalar_format(fmt)
     parsed = [check_code(parse_code(c), scalar) for c in codes]
     decode = decoder(scalar)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -17,7 +18,7 @@ from softfloat_ref.oracle.affine import get_rule
 from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import resolve
-from softfloat_ref.oracle.formats import CATALOGUE, Format
+from softfloat_ref.oracle.formats import CATALOGUE, Format, deprecated_spelling
 from softfloat_ref.oracle.policies import (
     E8M0_WORDS,
     POLICIES,
@@ -273,6 +274,14 @@ POLICY_OPTIONS: Final = (
     click.option("--seed", type=click.IntRange(min=0), help="Seed of random cases, and of random bits [philox]."),
 )
 policy_options: Final = bundled(policy_values, *POLICY_OPTIONS)
+
+
+def show_spelling(fmt: str) -> None:
+    """Say on stderr that the name of a format will mean another one."""
+    if note := deprecated_spelling(fmt):
+        print(f"softfloat-ref: {note}", file=sys.stderr)
+
+
 printed_option: Final = click.option(
     "--printed-from",
     type=SCALAR,

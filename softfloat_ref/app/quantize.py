@@ -19,6 +19,7 @@ from softfloat_ref.app.options import (
     printed_option,
     profile_option,
     scalar_format,
+    show_spelling,
     unmark,
 )
 from softfloat_ref.app.quantize_kinds import Kind, kind_of
@@ -70,6 +71,7 @@ def command(
     """
     if bool(values) == (source is not None):
         raise Error("give either values or -i FILE" if values else "nothing to quantize: give values, or -i FILE")
+    show_spelling(fmt)
     kind, along = kind_of(fmt, profile, choices), _typed(axis)
     of_model = source is not None and (tensor is not None or is_model(source))
     is_array = source is not None and (of_model or is_npy(source))

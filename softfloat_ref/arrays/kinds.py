@@ -17,7 +17,7 @@ from softfloat_ref.arrays.scalar_array import ScalarArray
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.formats import Format, warn_of_spelling
 from softfloat_ref.oracle.policies import Policy
 
 # The options that each kind of format takes, besides rounding, random bits and buffers.
@@ -94,6 +94,7 @@ def quantize(
 
     Arguments as for `encode`. out: the buffer for the result. Raises Error as `encode` does.
     """
+    warn_of_spelling(fmt)
     fmt = find_format(fmt)
     options = check_options(
         fmt, axis=axis, profile=profile, tensor_scale=tensor_scale, scale=scale, zero_point=zero_point

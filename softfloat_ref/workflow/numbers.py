@@ -11,7 +11,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import codec, operations
 from softfloat_ref.oracle.codec import Encoded
 from softfloat_ref.oracle.exact import Value
-from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.formats import Format, warn_of_spelling
 from softfloat_ref.oracle.policies import Policy
 
 FormatName = str | Format | Any  # also BlockFormat, AffineFormat, and the types of numpy, ml_dtypes and torch
@@ -49,6 +49,7 @@ def encode(x: Any, fmt: FormatName, policy: Policy | str | None = None, random_b
     of affine formats; out, an earlier result, whose arrays are overwritten. Raises Error for anything else, for missing
     or unneeded random bits, and for a NaN if the policy makes that an error.
     """
+    warn_of_spelling(fmt)
     if is_array(x):
         from softfloat_ref.arrays import kinds
 
@@ -72,6 +73,7 @@ def decode(bits: Any, fmt: FormatName = None) -> Any:
         if fmt is not None:
             raise Error(f"{type(bits).__name__} has its own format; leave fmt out")
         return bits.decode()
+    warn_of_spelling(fmt)
     if is_array(bits):
         from softfloat_ref.arrays import convert
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import run
 
 import softfloat_ref as sf
 from softfloat_ref import affine, array_ops, arrays, blocks
@@ -133,3 +134,27 @@ def test_tensors_that_are_views_or_no_arrays() -> None:
         ):
             with pytest.raises(Error, match=message):
                 call(tensor)
+
+
+def test_int8_is_spelled_in_one_way() -> None:
+    """The name of OCP's element; int8 alone, which users take for integers, warns where values are converted."""
+    for call in (
+        lambda fmt: sf.encode(0.3, fmt).bits,
+        lambda fmt: sf.encode([0.3, 0.5], fmt).codes.tolist(),
+        lambda fmt: sf.quantize([0.3, 0.5], fmt).tolist(),
+        lambda fmt: sf.decode(np.array([1, 200]), fmt).tolist(),
+    ):
+        wanted = call("mx_int8")
+        with pytest.warns(FutureWarning, match="write mx_int8 for it, or i8 for integers") as warned:
+            assert call(" INT8") == wanted
+        assert warned[0].filename == __file__
+    for fmt in ("i8", "int4", "int16", np.int8, "int8@fp32/axis", "mxint8", sf.get_format("mx_int8")):
+        sf.quantize([0.3, 0.5], fmt)  # a warning is an error
+
+
+def test_int8_on_the_command_line() -> None:
+    done = run("quantize", "--fmt", "int8", "--as", "value", "0.3")
+    assert (done.returncode, done.stdout) == (0, "0.296875\n")
+    assert done.stderr.startswith("softfloat-ref: int8 is OCP's MX element")
+    assert run("quantize", "--fmt", "mx_int8", "--as", "value", "0.3").stderr.count("\n") <= done.stderr.count("\n") - 1
+    assert "mx_int8" in run("decode", "--fmt", "int8", "80").stderr

@@ -111,6 +111,7 @@ def _conversions(x: NDArray[np.float32]) -> list[Work]:
 
     casts = peers.casts(x)
     out8, out16, out32 = np.empty(x.size, np.uint8), np.empty(x.size, np.uint16), np.empty(x.size, np.float32)
+    out64 = np.empty(x.size, np.uint64)
     random = (Policy(rounding="sr", sr_bits=8), Philox(1))  # type: ignore[arg-type]
     drawn = lambda: convert.quantize(x, "fp8_e4m3", *random, out=out32)  # noqa: E731
     codes = convert.encode(x, "fp8_e4m3")
@@ -120,6 +121,7 @@ def _conversions(x: NDArray[np.float32]) -> list[Work]:
         Work("fp8_e4m3 and back, sr, Philox", 8, drawn, casts["sr"]),
         Work("bf16 codes", 6, lambda: convert.encode(x, "bf16", out=out16), casts["bf16"]),
         Work("fp16 codes", 6, lambda: convert.encode(x, "fp16", out=out16), casts["fp16"]),
+        Work("fp64 codes", 12, lambda: convert.encode(x, "fp64", out=out64), casts["fp64"]),
         Work("tf32 and back", 8, lambda: convert.quantize(x, "tf32", out=out32), {}),
         Work("s1e6m9 and back", 8, lambda: convert.quantize(x, "s1e6m9", out=out32), {}),
         Work("fp8_e4m3 codes to values", 5, lambda: convert.decode(codes, "fp8_e4m3", out=out32), {}),

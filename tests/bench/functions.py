@@ -21,6 +21,16 @@ ONE_STEP: Final = (("exp", "fp16"), ("exp", "fp32"), ("tanh", "fp32"), ("sin", "
 STEPS: Final = (("sigmoid", "fp32"), ("gelu", "fp32"), ("sinpi", "fp32"))
 WIDE: Final = ("exp", "tanh", "sigmoid", "rsqrt")
 RESULTS: Final = ("fp32", "bf16", "fp8_e4m3")
+VECTORS: Final = (
+    ("softmax", {}),
+    ("log_softmax", {}),
+    ("rms_norm", {}),
+    ("layer_norm", {}),
+    ("attention_scores", {"depth": 16}),
+)
+LANES: Final = 64
+MANY: Final = 4096  # vectors
+FEW: Final = 40  # one at a time
 
 
 def run() -> None:
@@ -28,6 +38,8 @@ def run() -> None:
     show(*(_scalar(*x) for x in (*ONE_STEP, *STEPS)), *(_array(op, "bf16") for op in ("exp", "gelu")))
     for op in WIDE:
         show(*_wide(op))
+    for op, options in VECTORS:
+        show(_vectors(op, options))
 
 
 def _scalar(op: str, fmt: str) -> Row:
@@ -72,6 +84,26 @@ def _wide(op: str) -> list[Row]:
         )
         for out in RESULTS
     ]
+
+
+def _vectors(op: str, options: dict[str, int]) -> Row:
+    """BF16's results of a function of vectors, correctly rounded with flags, of many at once, and one at a time by the
+    oracle; torch's of float32, which are not correctly rounded."""
+    import numpy as np
+
+    from softfloat_ref.arrays import convert
+    from softfloat_ref.units import VectorUnit
+
+    unit = VectorUnit.make(op, "bf16", length=LANES, **options)
+    rng = np.random.default_rng(1)
+    rows = np.hstack([convert.encode(rng.standard_normal((MANY, f.lanes)), "bf16") for f in unit.inputs]).astype("u8")
+    others = {"one at a time": FEW * LANES / median_seconds(lambda: [unit.answer(row) for row in rows[:FEW].tolist()])}
+    torch = torch_module()
+    if torch is not None and op in ("softmax", "log_softmax"):
+        x = torch.from_numpy(rng.standard_normal((MANY, LANES)).astype(np.float32))
+        others["torch, float32"] = MANY * LANES / median_seconds(lambda: getattr(torch, op)(x, -1))
+    rate = MANY * LANES / median_seconds(lambda: unit.answers(rows))
+    return Row(f"bf16 {op}, vectors of {LANES}", rate, "lanes/s", others=others)
 
 
 def _peers(op: str, x: NDArray[np.float32]) -> dict[str, Callable[[], Any]]:

@@ -32,10 +32,12 @@ def torch_module() -> Any:
 
 
 def casts(x: NDArray[np.float32]) -> dict[str, Peers]:
-    """Conversions of float32 to E4M3, to it and back, to it stochastically and back, to BF16 and to FP16."""
+    """Conversions of float32 to E4M3, to it and back, to it stochastically and back, to BF16, FP16 and FP64."""
     import numpy as np
 
-    peers: dict[str, Peers] = {"e4m3": {}, "back": {}, "sr": {}, "bf16": {}, "fp16": {}}
+    peers: dict[str, Peers] = {"e4m3": {}, "back": {}, "sr": {}, "bf16": {}, "fp16": {}, "fp64": {}}
+    wide = np.empty(x.size)
+    peers["fp64"]["numpy"] = lambda: np.copyto(wide, x)
     peers["fp16"]["numpy"] = lambda: x.astype(np.float16)
     torch = torch_module()
     if torch is not None:

@@ -21,7 +21,14 @@ TILE: Final = 128
 FEW: Final = 256  # values of a small array
 CALLS: Final = 200  # of a small array at a time
 PRODUCT: Final = (128, 1024, 128)  # of the matrices that are multiplied
-UNITS: Final = (("nvidia-h100", "fp16"), ("nvidia-a100", "bf16"), ("nvidia-h100-fp8-wgmma", "fp8_e4m3"))
+UNITS: Final = (
+    ("nvidia-h100", "fp16"),
+    ("nvidia-a100", "bf16"),
+    ("nvidia-h100-fp8-wgmma", "fp8_e4m3"),
+    ("amd-cdna3", "fp16"),
+    ("fp32-sequential", "bf16"),
+)
+WIDE: Final = ("tf32", "i32", "u32", "s1e11m20")
 
 
 class Goal(NamedTuple):
@@ -39,7 +46,7 @@ def report(each: Callable[..., list[float]]) -> Iterator[str]:
     import numpy as np
 
     x = np.random.default_rng(4).standard_normal((SIDE, SIDE)).astype(np.float32)
-    for goal in (*_scales(x), *_affine(x), *_stochastic(x), *_small(x)):
+    for goal in (*_scales(x), *_affine(x), *_stochastic(x), *_small(x), *_wide(x)):
         ours, *others = each(goal.ours, *goal.peers.values(), *([goal.against[1]] if goal.against else []))
         text = f"{goal.name:40}{ours / goal.values * 1e9:>9.2f} ns a value"
         if goal.against:
@@ -167,6 +174,20 @@ def _stochastic(x: NDArray[np.float32]) -> Iterator[Goal]:
             yield Goal(f"{name}, sr, {how}", x.size, ours, {}, ("rne", _into(x, name)))
 
 
+def _wide(x: NDArray[np.float32]) -> Iterator[Goal]:
+    """Formats of more than 16 bits: float64 to one and back."""
+    import numpy as np
+
+    from softfloat_ref.arrays import convert
+
+    x64 = x.astype(np.float64)
+    for name in WIDE:
+        values, to = np.empty(x.shape, convert.value_dtype(convert.get_format(name))), convert.encode(x64, name)
+        back = lambda name=name, values=values: convert.quantize(x64, name, out=values)  # noqa: E731
+        there = "its codes alone", lambda name=name, to=to: convert.encode(x64, name, out=to)
+        yield Goal(f"float64 to {name} and back", x.size, back, {}, there)
+
+
 def _small(x: NDArray[np.float32]) -> Iterator[Goal]:
     """Many calls, so that the microseconds of a call are the nanoseconds of a line divided by four."""
     from softfloat_ref.arrays import affine, blocks, convert
@@ -196,7 +217,14 @@ def _products(each: Callable[..., list[float]]) -> Iterator[str]:
     m, k, n = PRODUCT
     rng, torch = np.random.default_rng(6), torch_module()
     a, b = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal((k, n)).astype(np.float32)
-    peers: Peers = {"numpy, float32": lambda: a @ b}
+
+    def in_order() -> Any:
+        total = np.zeros((m, n), np.float32)
+        for at in range(k):
+            total += a[:, at, np.newaxis] * b[at]
+        return total
+
+    peers: Peers = {"numpy, float32": lambda: a @ b, "a loop of numpy": in_order}
     if torch is not None:
         left, right = (torch.from_numpy(v).to(torch.bfloat16) for v in (a, b))
         peers["torch, bfloat16"] = lambda: left @ right

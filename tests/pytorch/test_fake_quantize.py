@@ -28,7 +28,8 @@ fake_quantize: Any = pytest.importorskip("softfloat_ref.torch").fake_quantize
 
 Array = np.ndarray[Any, Any]
 WIDE = ("fp128", "i64", "u64")  # which float64 does not hold
-SCALARS = [n for n in sf.CATALOGUE if n not in WIDE] + ["s1e6m1b46", "s1e5m2fn", "binary8p4se", "i8", "u8"]
+SCALARS = ["mx_int8" if n == "int8" else n for n in sf.CATALOGUE if n not in WIDE]
+SCALARS += ["s1e6m1b46", "s1e5m2fn", "binary8p4se", "i8", "u8"]
 BLOCKS = [*BLOCK_FORMATS, "flexfp_e4m3", "fp4_e2m1@ue5m3/16", "fp8_e4m3@fp32/axis", "fp6_e2m3@e8m0/tensor"]
 AFFINE = ["qint8", "quint8", "qint4", "qint8_sym", "qint4_sym_narrow", "quint16"]
 DTYPES = ["float32", "bfloat16", "float16", "float64"]
@@ -206,7 +207,7 @@ def test_gradients_pass_straight_through(fmt: str, dtype: str) -> None:
     assert torch.equal(x.grad, 1000 * dy)
 
 
-@pytest.mark.parametrize("fmt", ["fp8_e4m3", "fp4_e2m1", "ue4m3", "s1e5m2", "int8", "u8"])
+@pytest.mark.parametrize("fmt", ["fp8_e4m3", "fp4_e2m1", "ue4m3", "s1e5m2", "mx_int8", "u8"])
 def test_clipped_gradients_of_a_scalar_format(fmt: str) -> None:
     """The bounds by the oracle's decoding of every code."""
     scalar = sf.get_format(fmt)

@@ -281,8 +281,9 @@ def _all_widened(x: Any, out: Any, p: Any) -> bool:
 
 
 @compiled(nogil=True)
-def widened_codes(x: Any, out: Any, n: Any) -> None:
-    """Codes to the codes of the same numbers in a wider format."""
+def widened_codes(x: Any, out: Any, n: Any) -> int:
+    """Codes to the codes of the same numbers in a wider format; returns the number of NaNs."""
+    nans = 0
     p = Widening(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14])
     for start in range(0, x.size, _PART):
         values, codes = x[start : start + _PART], out[start : start + _PART]
@@ -301,6 +302,8 @@ def widened_codes(x: Any, out: Any, n: Any) -> None:
             special = p.inf_negative if negative else p.inf_positive
             code = code if magnitude <= p.largest else (special if magnitude == p.inf else p.nan)
             codes[i] = code
+            nans += 1 if magnitude > p.largest and magnitude != p.inf else 0
+    return nans
 
 
 @compiled(nogil=True)

@@ -339,8 +339,7 @@ def decode(codes: Array, fmt: Format, wide: Format, out: Array, threads: int = 1
     places = out if fmt.twos_complement else out.view(f"u{out.itemsize}")
 
     def work(part: slice) -> None:
-        loop.kernel(codes[part], places[part], *loop.rest)
-        if fmt.has_nan:
+        if loop.kernel(codes[part], places[part], *loop.rest):  # some are NaNs
             _patch_nans(codes[part], fmt, wide, plans.KEEP_NAN, places[part])
 
     run_slices(codes.size, 1, threads, work)

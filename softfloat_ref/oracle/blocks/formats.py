@@ -149,7 +149,7 @@ def any_format(name: str | Format | BlockFormat) -> Format | BlockFormat:
     if match := _FLEXFP.fullmatch(key):
         element = get_format(f"s1e{match[1]}m{match[2]}")
         return BlockFormat(key, element, CATALOGUE["e8m0"], TENSOR, "dse", PROFILES["dse"].source)
-    if key.startswith("mx"):
+    if key.startswith("mx") and key not in ALIASES:
         raise unknown("format", name, [*BLOCK_FORMATS, *BLOCK_ALIASES, *CATALOGUE, *ALIASES], f" ({GRAMMAR})")
     if ".toml" in key:
         return _from_toml(name.strip())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.tables import LIKE, from_table, in_full, load_definition, read_toml, split_like
-from softfloat_ref.oracle.formats.catalogue import ALIASES, CATALOGUE
+from softfloat_ref.oracle.formats.catalogue import ALIASES, CATALOGUE, DEPRECATED
 from softfloat_ref.oracle.formats.families import finite, fn, fnuz, ieee, integer, p3109
 from softfloat_ref.oracle.formats.format import MAX_EXPONENT_BITS, Format
 from softfloat_ref.oracle.formats.types import spelled
@@ -21,6 +22,7 @@ __all__ = [
     "GRAMMAR_HELP",
     "Format",
     "define_format",
+    "deprecated_spelling",
     "get_format",
     "in_full",
     "load_format",
@@ -28,6 +30,7 @@ __all__ = [
     "read_toml",
     "register_other_kind",
     "spelled",
+    "warn_of_spelling",
 ]
 
 MAX_INTEGER_BITS: Final = 256
@@ -53,6 +56,17 @@ def get_format(name: str | Format) -> Format:
     if ".toml" in name:
         return load_format(name)
     return _named(name)
+
+
+def deprecated_spelling(name: object) -> str:
+    """What to say of the name of a format that will mean another one; '' for other names."""
+    return DEPRECATED.get(name.strip().lower(), "") if isinstance(name, str) else ""
+
+
+def warn_of_spelling(name: object) -> None:
+    """Warn the caller's caller of a name that will mean another format."""
+    if note := deprecated_spelling(name):
+        warnings.warn(note, FutureWarning, stacklevel=3)
 
 
 def register_other_kind(describe: Callable[[str], str]) -> None:

@@ -97,6 +97,7 @@ ALIASES: Final[dict[str, str]] = {
     "e2m1": "fp4_e2m1",
     "float8_e8m0fnu": "e8m0",
     "ue8m0": "e8m0",
+    "mx_int8": "int8",
     "int1": "i1",
     "uint1": "u1",
     "int2": "i2",
@@ -110,4 +111,10 @@ ALIASES: Final[dict[str, str]] = {
     "uint32": "u32",
     "int64": "i64",
     "uint64": "u64",
+}
+
+# Spellings that will mean another format, and what to write instead.
+DEPRECATED: Final[dict[str, str]] = {
+    "int8": "int8 is OCP's MX element, in units of 1/64, though int4 and int16 are integers: write mx_int8 for it, or "
+    "i8 for integers, which int8 will mean in a later version",
 }
