@@ -17,7 +17,7 @@ from softfloat_ref.diagnosis.peeling import peel
 from softfloat_ref.diagnosis.ranking import Conditions, explains, ranked_diagnosis, spread_out
 from softfloat_ref.diagnosis.shrink import shrink, simplest
 from softfloat_ref.diagnosis.spaces import Space
-from softfloat_ref.diagnosis.unexplained import facts
+from softfloat_ref.diagnosis.unexplained import by_class, facts
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.testing.devices import DeviceError
 from softfloat_ref.testing.judge import CheckReport, judge_like
@@ -91,10 +91,21 @@ def finished(diagnosis: Diagnosis, cases: Sequence[AnsweredCase], unit: Unit, co
     narrow = common(cases, conditions(known.features(), cases))
     first = simplest([c for c in cases if named is None or explains(named, c, comparator)], unit)
     simple = first or simplest(cases, unit)
-    known_facts = () if diagnosis.findings or diagnosis.several else facts(cases, unit)
+    known_facts = _facts(diagnosis, cases, unit, comparator)
     return dataclasses.replace(
         diagnosis, shared=narrow, codes=known.of_codes(cases), simplest=simple, facts=known_facts
     )
+
+
+def _facts(diagnosis: Diagnosis, cases: Sequence[AnsweredCase], unit: Unit, comparator: Comparator) -> tuple[str, ...]:
+    """What wrong answers share without an explanation; where one leaves many open, which."""
+    if not diagnosis.findings and diagnosis.several is None:
+        return facts(cases, unit)
+    if diagnosis.explains_nearly_all:
+        return ()
+    best = diagnosis.findings[0].hypothesis if diagnosis.several is None else diagnosis.several.stack[-1]
+    left = [not explains(best, c, comparator) for c in cases]
+    return tuple(by_class(cases, left, unit, "not explained"))
 
 
 def _named(diagnosis: Diagnosis) -> Hypothesis | None:

@@ -7,7 +7,7 @@ changes of several defects together are one device with all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
@@ -150,15 +150,30 @@ class Faulty:
             return None
         return values
 
-    def joined(self, other: Model) -> Faulty | None:
-        """The device with the wrong steps of both; None if the other has none, or adds none."""
+    def joined(self, other: Model, right: Model | None = None) -> Faulty | None:
+        """The device with the wrong steps and the other choices of both; None if the other has none, or adds none.
+        right: the device without any."""
         if not isinstance(other, Faulty):
             return None
         if not other.changes:  # another unit, whatever its faults
-            return replace(self, unit=other.unit)
+            base = right.unit if isinstance(right, Faulty) else self.unit
+            return replace(self, unit=_merged(self.unit, other.unit, base))
         if set(other.changes) <= set(self.changes):
             return None
         return replace(self, changes=(*self.changes, *other.changes))
+
+
+def _merged(mine: Any, other: Any, base: Any) -> Any:
+    """What the other chooses otherwise than the base, and for the rest mine."""
+    if other == base or mine == other:
+        return mine
+    if mine == base or not is_dataclass(mine) or type(mine) is not type(other) or type(mine) is not type(base):
+        return other
+    chosen = {f.name: _merged(*(getattr(x, f.name) for x in (mine, other, base))) for f in fields(mine) if f.init}
+    try:
+        return replace(cast(Any, mine), **chosen)
+    except Error:  # the choices exclude each other
+        return other
 
 
 def defective(

@@ -29,7 +29,8 @@ class Hypothesis(NamedTuple):
     profile, accumulator or defect. also: other answers that such a device may give, if it is free to choose.
     evidence: the number of mismatches to explain before it is reported without "perhaps". unit: that such a device is,
     if it is a right one of another policy, profile, accumulator or rule. share: the share of some mismatches that it
-    must explain to be tried on more; by default, one of them.
+    must explain to be tried on more; by default, one of them. alone: beside other faults, the model with this one only;
+    wide: of one restricted to a condition, that without.
     """
 
     name: str
@@ -41,6 +42,13 @@ class Hypothesis(NamedTuple):
     evidence: int = 3
     unit: Unit | None = None
     share: float = 0.0
+    alone: Model | None = None
+    wide: Hypothesis | None = None
+
+    @property
+    def own(self) -> Model:
+        """The model with this fault only."""
+        return self.model if self.alone is None else self.alone
 
 
 class AnsweredCase(NamedTuple):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from softfloat_ref.diagnosis.defects import defective, in_parts, replaced
-from softfloat_ref.diagnosis.hypotheses import SHARE, Hypothesis, WrongCode
+from softfloat_ref.diagnosis.hypotheses import SHARE, AnsweredCase, Hypothesis, WrongCode
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Decoder, decoder, encoder
-from softfloat_ref.oracle.exact import FINITE, INF, Value
+from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding_steps import read
 from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import SteppedUnit
 
+_MOST_SEEN: Final = 1 << 8  # mismatches in which operands of a kind are looked for
 ValueChange = Callable[[int, Value, Format], Value]  # from a code, its value and its format
 ClassTest = Callable[[int, Value, Format], bool]  # the same
 
@@ -40,7 +42,7 @@ def _flushed(code: int, x: Value, fmt: Format) -> Value:
     return exact.zero(x.sign) if _is_subnormal(code, fmt) else x
 
 
-def _low_exponent(code: int, x: Value, fmt: Format) -> Value:
+def low_exponent(code: int, x: Value, fmt: Format) -> Value:
     """Subnormal operands with the exponent 0 of their field instead of 1."""
     return _scaled(x, -1) if _is_subnormal(code, fmt) else x
 
@@ -68,7 +70,7 @@ def _leading_one(exponent: int, zeros: bool) -> ValueChange:
 
 OPERAND_DEFECTS: Final[tuple[tuple[str, str, ValueChange], ...]] = (
     ("subnormals flushed", "treats subnormals as zero", _flushed),
-    ("subnormals with exponent 0", "gives subnormals the exponent 0 in place of 1", _low_exponent),
+    ("subnormals with exponent 0", "gives subnormals the exponent 0 in place of 1", low_exponent),
     ("subnormals as normal", "treats subnormals as normal numbers, with a leading one", _leading_one(0, False)),
     (
         "subnormals as normal, exponent 1",
@@ -128,6 +130,67 @@ def rounded_to(name: str, policy: Policy) -> Callable[[Value], Value]:
     """The rounding of a value to a format of the catalogue."""
     first, back = encoder(CATALOGUE[name], policy), decoder(CATALOGUE[name])
     return lambda x: back(first(x, 0)[0])
+
+
+# -- NaNs and infinities taken for others ------------------------------------------------------------------------------
+
+
+def _number(code: int, x: Value, fmt: Format) -> Value:
+    """The number that the code of a NaN or an infinity would be in a format with one more exponent."""
+    return exact.finite(x.sign, *fmt.magnitude(code & fmt.magnitude_mask))
+
+
+_SPECIAL_READINGS: Final[tuple[tuple[str, str, tuple[int, ...], ValueChange], ...]] = (
+    ("NaNs and infinities as numbers", "reads NaNs and infinities as numbers", (NAN, INF), _number),
+    ("NaNs as numbers", "reads NaNs as numbers", (NAN,), _number),
+    ("infinities as numbers", "reads infinities as numbers", (INF,), _number),
+    ("NaNs as infinities", "takes NaNs for infinities", (NAN,), lambda code, x, fmt: exact.inf(x.sign)),
+    ("NaNs as zeros", "takes NaNs for zeros", (NAN,), lambda code, x, fmt: exact.zero(x.sign)),
+    ("infinities as zeros", "takes infinities for zeros", (INF,), lambda code, x, fmt: exact.zero(x.sign)),
+)
+
+
+def special_kinds(unit: SteppedUnit, cases: Sequence[AnsweredCase]) -> set[int]:
+    """The kinds of special operands, NaNs and infinities, in mismatches: infinities in any, NaNs where a result is no
+    NaN."""
+    places = [(i, f.magnitude_mask, f.inf_code) for i, f in enumerate(unit.input_formats) if f and _is_ieee(f)]
+    kinds: set[int] = set()
+    for c in islice((c for c in cases if not c.agrees), _MOST_SEEN if places else 0):
+        codes = [(c.inputs[i] & mask, infinity) for i, mask, infinity in places]
+        if any(x == infinity for x, infinity in codes):
+            kinds.add(INF)
+        results = zip(unit.result_formats, c.got, strict=False)
+        if any(x > infinity for x, infinity in codes) and any(f and not f.is_nan(x) for f, x in results):
+            kinds.add(NAN)
+    return kinds
+
+
+def _is_ieee(fmt: Format) -> bool:
+    return fmt.nan == "ieee" and fmt.infinity
+
+
+def special_readings(
+    unit: SteppedUnit, seen: Collection[int], where: str, parts: Sequence[object] = (), of: str = ""
+) -> Iterator[Hypothesis]:
+    """NaNs and infinities read as others, where both have codes of their own exponent. parts, of, where: as for
+    `reading_defects`."""
+    for name, text, kinds, change in _SPECIAL_READINGS:
+        if not set(kinds) <= set(seen):
+            continue
+
+        def wrong(
+            here: Traced,
+            right: Function,
+            code: int,
+            decode: Decoder,
+            fmt: Format,
+            kinds: tuple[int, ...] = kinds,
+            change: ValueChange = change,
+        ) -> Value:
+            x = right(code, decode, fmt)
+            return change(code, x, fmt) if x.kind in kinds and _is_ieee(fmt) else x
+
+        yield defective(unit, name + of, text + where, *in_parts(parts, replaced(read, wrong)))
 
 
 # -- operands that make a NaN ------------------------------------------------------------------------------------------

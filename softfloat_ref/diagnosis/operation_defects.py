@@ -14,6 +14,8 @@ from softfloat_ref.diagnosis.defects import Faulty, defective, replaced
 from softfloat_ref.diagnosis.function_defects import function_defects, function_suggested_by
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes
 from softfloat_ref.diagnosis.modular_defects import modular_defects
+from softfloat_ref.diagnosis.normalisation_defects import checked_early, normalisation_defects
+from softfloat_ref.diagnosis.operand_defects import special_kinds, special_readings
 from softfloat_ref.diagnosis.operation_models import (
     ONE,
     Values,
@@ -24,7 +26,13 @@ from softfloat_ref.diagnosis.operation_models import (
     other_operands,
     wrong_result,
 )
-from softfloat_ref.diagnosis.operation_operands import nan_operands, operand_defects, taken_defects
+from softfloat_ref.diagnosis.operation_operands import (
+    invalid_results,
+    nan_operands,
+    operand_defects,
+    operand_reads,
+    taken_defects,
+)
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.recurrence_defects import recurrence_defects
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingDefect
@@ -68,6 +76,7 @@ def operation_defects(unit: OperationUnit, source: str = "") -> Iterator[Hypothe
         if formula.is_multiply_add:
             yield from _fma_defects(unit, formula)
         yield from recurrence_defects(unit, formula)
+        yield from normalisation_defects(unit, formula)
     if operation.modular:
         yield from modular_defects(unit)
     yield from function_defects(unit)
@@ -113,8 +122,14 @@ def operation_suggested_by(unit: OperationUnit, cases: Sequence[AnsweredCase]) -
     wrong = wrong_codes(unit, cases)
     yield from constant_results(unit, wrong)
     if unit.signature.operation.result == "float" and appended_zeros(unit.signature, unit.policy) is None:
-        yield from _rounding_defects(unit, suggested_rows(wrong))
+        flags = any(len(c.expected) > 1 for c in cases[:1])
+        yield from _rounding_defects(unit, (x for x in suggested_rows(wrong) if flags or not x.only_flags))
         yield from nan_operands(unit, wrong)
+        yield from invalid_results(unit, wrong)
+        yield from checked_early(unit, wrong)
+        seen = special_kinds(unit, cases)
+        for x in operand_reads(unit):
+            yield from special_readings(unit, seen, x.where, x.letters, x.of)
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------

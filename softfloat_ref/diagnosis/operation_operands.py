@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import permutations
 from typing import NamedTuple
@@ -19,11 +19,14 @@ from softfloat_ref.diagnosis.operand_defects import (
     reading_defects,
     unexpected_nan,
 )
-from softfloat_ref.diagnosis.operation_models import other_operands
+from softfloat_ref.diagnosis.operation_models import other_operands, wrong_result
+from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import Decoder, decoder
-from softfloat_ref.oracle.exact import Value
+from softfloat_ref.oracle.exact import NAN, Value
+from softfloat_ref.oracle.flags import INVALID
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.operations.table import LETTERS
+from softfloat_ref.oracle.operations import Context, Operation
+from softfloat_ref.oracle.operations.table import LETTERS, Outcome
 from softfloat_ref.oracle.rounding_steps import read
 from softfloat_ref.oracle.steps import Function, Traced
 from softfloat_ref.units import OperationUnit
@@ -82,6 +85,27 @@ def nan_operands(unit: OperationUnit, wrong: Sequence[WrongCode]) -> Iterator[Hy
 
             text = f"gives a NaN, without flags, for {name}{x.where}"
             yield Hypothesis(f"NaN for {name}{x.of}", text, answering(unit, changed), size=3, share=SHARE)
+
+
+def invalid_results(unit: OperationUnit, wrong: Sequence[WrongCode]) -> Iterator[Hypothesis]:
+    """Other results for invalid operands, such as Inf times zero, if the device gives numbers or Inf for NaNs."""
+    if not any(x.fmt.is_nan(x.expected) and not x.fmt.is_nan(x.got) for x in wrong):
+        return
+    results = {"zero": exact.zero, **({"Inf": exact.inf} if unit.out.infinity else {})}
+    for name, of in results.items():
+        text = f"gives {name} for an invalid operation on numbers and infinities"
+        yield defective(unit, f"{name} if invalid", text, wrong_result(partial(_if_invalid, of)))
+        yield flags_kept(defective(unit, f"{name} if invalid", text, wrong_result(partial(_if_invalid, of))))
+
+
+def _if_invalid(
+    of: Callable[[int], Value], right: Function, op: Operation, ctx: Context, values: Sequence[Value]
+) -> Outcome:
+    """The sign is that of the product of all operands."""
+    x, flags = right(op, ctx, values)
+    if x.kind != NAN or any(v.kind == NAN for v in values):
+        return x, flags
+    return of(sum(v.sign for v in values) % 2), flags & ~INVALID
 
 
 def _other_formats(unit: OperationUnit, fmt: Format) -> Iterator[Hypothesis]:

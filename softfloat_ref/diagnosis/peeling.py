@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final, Generic
 
+from softfloat_ref.diagnosis.defects import Faulty
 from softfloat_ref.diagnosis.findings import WHERE, Diagnosis, Finding, Peeled, PeeledFault
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Model
 from softfloat_ref.diagnosis.ranking import Conditions, Search, explains, spread_out
 from softfloat_ref.diagnosis.spaces import P, Space
 
-MOST: Final = 6  # faults
+MOST: Final = 9  # faults
 _SEARCHED_CASES: Final = 2048  # mismatches, and as many agreeing cases, in which further faults are searched
 _FIRST_FAULTS: Final = 3  # faults that are tried as the first
+_MANY: Final = 5  # faults, after which no other is tried as the first
 
 
 def peel(
@@ -36,7 +38,7 @@ def peel(
         several = over(peeling.from_first(first), cases, comparator)
         if len(several.faults) > 1 and several.explained > least and (best is None or several.rank < best.rank):
             best = several
-        if best is not None and best.explained == len(cases) and best.plain:
+        if best is not None and (len(best.faults) >= _MANY or (best.explained == len(cases) and best.plain)):
             break
     return best
 
@@ -79,7 +81,30 @@ class _Peeling(Generic[P]):
         """The faults found one by one after the first; each has those before it."""
         stack = [first.hypothesis]
         while len(stack) < MOST and any(not c.agrees for c in self.left(stack)) and (more := self.layer(stack)):
-            stack.append(more[0].hypothesis)
+            stack = self._lifted([*stack, more[0].hypothesis])
+        return stack
+
+    def _lifted(self, stack: list[Hypothesis]) -> list[Hypothesis]:
+        """The same faults, without the conditions that a later one has made needless."""
+        for i, h in enumerate(stack):
+            if h.wide is not None:
+                other = self._joined([*stack[:i], h.wide, *stack[i + 1 :]])
+                if other and self._explained(other[-1]) >= self._explained(stack[-1]):
+                    stack = other
+        return stack
+
+    def _explained(self, h: Hypothesis) -> int:
+        return sum(explains(h, c, self.comparator) for c in self.cases)
+
+    def _joined(self, faults: Sequence[Hypothesis]) -> list[Hypothesis] | None:
+        """Some faults as one device, each with those before it; None if they are not all of steps."""
+        model, stack = self.space.known_model(self.space.base), list[Hypothesis]()
+        base = model
+        for h in faults:
+            model = model.joined(h.own, base) if isinstance(model, Faulty) else None
+            if model is None:
+                return None
+            stack.append(h._replace(model=model, alone=h.own))
         return stack
 
 

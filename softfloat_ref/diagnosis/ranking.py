@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import chain, islice
 from typing import Final, Generic, TypeVar
 
@@ -15,7 +15,6 @@ from softfloat_ref.diagnosis.findings import FEWEST_CASES, WHERE, Diagnosis, Fin
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Inputs, Model, Output
 from softfloat_ref.diagnosis.lane_conditions import Lanes, restricted_to_lanes
 from softfloat_ref.diagnosis.spaces import P, Space, hypothesis
-from softfloat_ref.units import Unit
 
 SAMPLE: Final = 96  # mismatches, and as many agreeing cases, on which every hypothesis is tried
 SAMPLE_WIDE: Final = 40  # for blocks and dot products
@@ -27,9 +26,12 @@ _MOST_CHANGES: Final = 4  # number of successive changes
 _LONGEST_S: Final = 20.0  # seconds of computing after which no further changes are combined
 _SHOWN_CODES: Final = 4  # codes shown of an answer
 _PROBES: Final = 16  # mismatches of which a hypothesis must explain at least one
+_FIRST_PROBES: Final = 4  # of these, of which one that must explain half of them must explain one
 _RESTRICTED_HYPOTHESES: Final = 16  # number of hypotheses tried under conditions
 _SHARE_OF_BOTH: Final = 0.5  # of some mismatches, that a change and a defect on top of it must explain
 _LEAST_SHARE: Final = 4  # one mismatch in so many, that these must explain
+_SCREENED: Final = 3  # finalists beside other faults that are run over all cases
+_SCREENED_CASES: Final = 384  # mismatches, and as many agreeing cases, by which these are chosen
 _EVIDENCE: Final = 8  # mismatches that a hypothesis with a condition must explain
 _TRIED_CASES: Final = 512  # mismatches, and twice as many agreeing cases, on which these are tried
 
@@ -82,6 +84,7 @@ class Search(Generic[P]):
     points: dict[str, P] = field(default_factory=dict)  # the points tried, by their names
     fits: dict[str, list[bool]] = field(default_factory=dict)  # which cases hypotheses explain, by their names
     tried: set[str] = field(default_factory=set)  # the names of all hypotheses scored
+    equal: dict[str, list[Hypothesis]] = field(default_factory=dict)  # the forms with the best score, by their names
     forms: dict[str, list[Hypothesis]] = field(default_factory=dict)  # as they are tried, by their names
 
     def __post_init__(self) -> None:
@@ -108,11 +111,13 @@ class Search(Generic[P]):
 
     def _may_be(self, h: Hypothesis, probes: Sequence[AnsweredCase]) -> bool:
         """Whether the hypothesis explains its share of some mismatches."""
-        needed, left = max(1, int(h.share * len(probes))), len(probes)
+        total = needed = max(1, int(h.share * len(probes)))
+        left = len(probes)
         for c in probes:
             needed -= explains(h, c, self.comparator)
             left -= 1
-            if not 0 < needed <= left:
+            hopeless = needed == total and 2 * needed >= len(probes) == left + _FIRST_PROBES
+            if hopeless or not 0 < needed <= left:
                 break
         return needed <= 0
 
@@ -125,6 +130,7 @@ class Search(Generic[P]):
             scored = [finding for form in self._forms(h) if (finding := self.score(form)) is not None]
             if scored:
                 best = self.scores[h.name] = min(scored, key=lambda f: f.rank)
+                self.equal[h.name] = [f.hypothesis for f in scored if f.rank == best.rank]
                 self.best = sorted([*self.best, best.explained], reverse=True)[:FINALISTS]
                 self.bar = self.best[-1] if len(self.best) == FINALISTS else 0
 
@@ -139,14 +145,20 @@ class Search(Generic[P]):
             yield h
             return
         results = len(self.comparator.formats)
-        yield h._replace(model=on_top(self.under, h.model, self.right, results))
-        joined = self.stack.joined(h.model) if isinstance(self.stack, Faulty) else None
+        joined = self.stack.joined(h.model, self.base) if isinstance(self.stack, Faulty) else None
         if joined is not None:
-            yield h._replace(model=joined)
+            yield h._replace(model=joined, alone=h.model)
+        yield h._replace(model=on_top(self.under, h.model, self.right, results))
+        if joined is not None:
             return
         at_point, model = self._at_point
         if model is not None and h.name in at_point:
             yield h._replace(model=on_top(self.under, at_point[h.name], model, results))
+
+    @cached_property
+    def base(self) -> Model | None:
+        """The model of the space's base."""
+        return self.space.known_model(self.space.base)
 
     @cached_property
     def _at_point(self) -> tuple[dict[str, Model], Model | None]:
@@ -164,7 +176,34 @@ class Search(Generic[P]):
             other = Search(self.space, self.comparator, self.cases)
             for name, finding in other.scored(self.space.answer_defects(self.under)).items():
                 self.scores[name] = min(self.scores.get(name, finding), finding, key=lambda f: f.rank)
-        return self._finals()
+        return self._best()
+
+    def _best(self) -> list[Finding]:
+        """A few of the best hypotheses over all cases, chosen by a part of these."""
+        wrong = sum(not c.agrees for c in self.cases)
+        some = [*spread_out(self.cases[:wrong], _SCREENED_CASES), *spread_out(self.cases[wrong:], _SCREENED_CASES)]
+        first = self._good()[: FINALISTS + _RUNNERS_UP]
+        best = sorted((self._over(f.hypothesis, some) for f in first), key=lambda f: f.rank)[:_SCREENED]
+        return sorted((self._best_form(f.hypothesis) for f in best), key=lambda f: f.rank)
+
+    def _over(self, h: Hypothesis, some: Sequence[AnsweredCase]) -> Finding:
+        return finding(h, ((explains(h, c, self.comparator), c) for c in some))
+
+    def _best_form(self, h: Hypothesis) -> Finding:
+        """Of the forms of a hypothesis that score alike, the first of the best over all cases."""
+        best = self.over_all(h)
+        for form in self.equal.get(h.name, [])[1:]:
+            fits = [explains(form, c, self.comparator) for c in self.cases]
+            if sum(fits) > best.explained:
+                self.fits[h.name], self.scores[h.name] = fits, replace(self.scores[h.name], hypothesis=form)
+                best = self.over_all(form)
+        return best
+
+    def _good(self) -> list[Finding]:
+        """Those that explain more of the sample than no fault; without any, the best."""
+        ranked = self.ranked()
+        least = sum(c.agrees for c in self.few)  # the number of cases explained without a fault
+        return [f for f in ranked if f.explained > least] or ranked[:1]
 
     def try_singles(self) -> None:
         """Score every named point, every single change, and every listed defect."""
@@ -223,20 +262,22 @@ class Search(Generic[P]):
 
         Anything less is not evidence: among many pairs, some always explain a few cases more than their first defect.
         """
+        below: list[Model] = [self.space.known_model(self.space.base) or (lambda _: None)]
+        tried = list(self.space.answer_defects(lambda inputs: below[0](tuple(inputs))))  # of one device after another
         for first in self._defects:
             if first.also is not None:
                 continue
-            known = cache(first.model)
-            for second in self.space.answer_defects(lambda inputs, known=known: known(tuple(inputs))):  # type: ignore[misc]
-                if all(explains(second, c, self.comparator) for c in some):
-                    text = f"{first.description}, and {second.description}"
-                    size = first.size + second.size
-                    yield Hypothesis(f"{first.name}; {second.name}", text, second.model, size=size, evidence=_EVIDENCE)
+            below[0] = known = cache(first.model)
+            fit = [i for i, h in enumerate(tried) if all(explains(h, c, self.comparator) for c in some)]
+            under = partial(_of_tuple, known)
+            seconds = list(self.space.answer_defects(under)) if fit else []
+            for second in (seconds[i] for i in fit):
+                text = f"{first.description}, and {second.description}"
+                size = first.size + second.size
+                yield Hypothesis(f"{first.name}; {second.name}", text, second.model, size=size, evidence=_EVIDENCE)
 
     def _finals(self) -> list[Finding]:
-        ranked = self.ranked()
-        least = sum(c.agrees for c in self.few)  # the number of cases explained without a fault
-        good = [f for f in ranked if f.explained > least] or ranked[:1]
+        good = self._good()
         tied = [f for f in good if f.explained == good[0].explained][:FINALISTS]
         findings = [self.over_all(f.hypothesis) for f in tied]
         complete = any(f.explained == len(self.cases) for f in findings)
@@ -304,7 +345,7 @@ class Search(Generic[P]):
         held = (x.holds(c.inputs, c.expected) for c in self.cases)
         fits = (fit if holds else c.agrees for fit, holds, c in zip(self._fits(h), held, self.cases, strict=True))
         return finding(
-            _only_where(h, x, right, self.space.unit if self.under is None else None),
+            _only_where(h, x, right, self.base, self.stack),
             zip(fits, self.cases, strict=True),
         )
 
@@ -333,17 +374,24 @@ def on_top(under: Model, changed: Model, right: Model, results: int) -> Model:
     return model
 
 
-def _only_where(h: Hypothesis, condition: CaseCondition, right: Model, unit: Unit | None) -> Hypothesis:
-    """A hypothesis where a condition holds. right: the model of other cases. unit: whose model that is; a fault of it
-    may be joined with others then, too."""
+def _only_where(
+    h: Hypothesis, condition: CaseCondition, right: Model, base: Model | None, stack: Model | None
+) -> Hypothesis:
+    """A hypothesis where a condition holds. right: the model of other cases; base: of the expected device; stack: of
+    the faults already found. A fault of one of these may be joined with others then, too."""
 
     def restricted(inputs: Inputs) -> Output | None:
         expected = right(inputs)
         return h.model(inputs) if expected is not None and condition.holds(inputs, expected) else expected
 
     model: Model = restricted
-    if isinstance(h.model, Faulty) and h.model.changes and h.model.unit == unit:
-        model = Faulty(h.model.unit, where(condition.holds, h.model.changes))
+    alone: Model | None = None
+    under = base if stack is None else stack
+    if isinstance(h.own, Faulty) and h.own.changes and isinstance(base, Faulty) and h.own.unit == base.unit:
+        holds = condition.holds if stack is None else lambda i, _: condition.holds(i, right(tuple(i)) or ())
+        alone = Faulty(base.unit, where(holds, h.own.changes))
+        joined = under.joined(alone) if isinstance(under, Faulty) else None
+        model = joined or restricted
     text = f"where {condition.text}"
     return Hypothesis(
         f"{h.name}{WHERE}{condition.text}",
@@ -351,6 +399,8 @@ def _only_where(h: Hypothesis, condition: CaseCondition, right: Model, unit: Uni
         model,
         size=h.size + 2,
         evidence=_EVIDENCE,
+        alone=alone,
+        wide=h,
     )
 
 
@@ -358,6 +408,10 @@ def _on_top(space: Space[P], point: P, defect: Hypothesis) -> Hypothesis:
     text = f"{space.description(point)}, and {defect.description}"
     size = space.size(point) + defect.size
     return Hypothesis(f"{space.text(point)}; {defect.name}", text, defect.model, size=size, share=_SHARE_OF_BOTH)
+
+
+def _of_tuple(known: Model, inputs: Inputs) -> Output | None:
+    return known(tuple(inputs))
 
 
 def _constant(answer: Output, count: int, wrong: int) -> Finding:

@@ -29,6 +29,7 @@ def lines(d: Diagnosis, unit: Unit) -> list[str]:
     if second := d.runner_up:
         rows.append(f"  {_share(second, d)}: {second.hypothesis.name}" + (", refuted by" if d.refutation else ""))
         rows += [] if d.refutation is None else [f"    {case_text(d.refutation, unit, second.hypothesis)}"]
+    rows += [f"  {row}" for row in d.facts]
     if d.exception is not None:
         rows += ["  not explained, for example:", f"    {case_text(d.exception, unit, first.hypothesis)}"]
     return [*rows, *([] if d.complete else _shared(d)), *_simplest(d, unit)]
@@ -57,6 +58,7 @@ def _several(d: Diagnosis, peeled: Peeled, unit: Unit) -> list[str]:
         rows.append(f"  {number}. it {fault.hypothesis.description}")
         rows.append(f"     explains {fault.mismatches} {of}: {fault.hypothesis.name}")
         left -= fault.mismatches
+    rows += [f"  {row}" for row in d.facts]
     rows += [] if peeled.open is None else ["  not explained, for example:", f"    {case_text(peeled.open, unit)}"]
     return rows
 

@@ -87,6 +87,11 @@ def guard_low(p: Place) -> tuple[int, int]:
     return p.any(2, 2), p.sticky
 
 
+def guard_and_sticky_low(p: Place) -> tuple[int, int]:
+    """The bits after the guard bit, each one place up."""
+    return p.any(2, 2), int(p.any(3, p.n + 1) or p.rest != 0)
+
+
 def guard_low_held(p: Place) -> tuple[int, int]:
     """If the shifter stops with the leading one just below the guard bit, that bit is used as the guard bit."""
     return (1, 1) if not p.kept and not p.guard else guard_low(p)
@@ -107,17 +112,43 @@ def through(wide: Format, first: str = "") -> Function:
     return wrong
 
 
-def at_bits(more: int, first: str = "", then: str = "") -> Function:
-    """Rounding to `more` bits beyond the format's precision first, with any exponent, then to the format; without more
-    bits, this matters for subnormal results only. first, then: the two roundings, where they are others."""
+def near_one(right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """The code that a number has with its exponent replaced by that of 1, where no end of the range is near."""
+    return right(x._replace(exponent=x.exponent - exact.top(x)), r, to)  # type: ignore[no-any-return]
+
+
+def has_one(to: Destination) -> bool:
+    """Whether 1 is a normal number."""
+    return to.fmt.has_normals and to.fmt.emin <= 0 <= to.fmt.emax
+
+
+def tiny_twice(first: str = "", then: str = "") -> Function:
+    """Subnormal results rounded to the precision of normal ones first, then again. first, then: the two roundings,
+    where they are others."""
 
     def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
-        if x.kind != FINITE or not x.significand or not (more or exact.top(x) < to.fmt.emin):
+        if not is_tiny(x, to.fmt):
+            return right(x, r, to)  # type: ignore[no-any-return]
+        code, flags = near_one(right, x, r, to.under(rounding=first) if first else to)
+        between = decoder(to.fmt)(code)
+        between = between._replace(exponent=between.exponent + exact.top(x))
+        last, more = right(between, r, to.under(rounding=then) if then else to)
+        return last, more | flags & INEXACT
+
+    return wrong
+
+
+def at_bits(more: int, first: str = "") -> Function:
+    """Rounding to `more` bits beyond the format's precision first, with any exponent, then to the format. first: the
+    first rounding, if it is another one."""
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        if x.kind != FINITE or not x.significand:
             return right(x, r, to)  # type: ignore[no-any-return]
         unit, length = exact.top(x) - to.fmt.mantissa_bits - more, x.significand.bit_length()
         mode, wide = parse_rounding(first) if first else to.policy.rounding, x.significand << 1 | x.sticky
         kept, lossy = round_to_unit(x.sign, wide, x.exponent - 1 - unit, length + 1, mode, 0, 0)
-        last, flags = right(exact.finite(x.sign, kept, unit), r, to.under(rounding=then) if then else to)
+        last, flags = right(exact.finite(x.sign, kept, unit), r, to)
         return last, flags | (INEXACT if lossy else 0)
 
     return wrong
@@ -268,7 +299,7 @@ def wrapped_around(here: Traced, right: Function, x: Value, r: int, to: Destinat
 # -- subnormal results and zeros -------------------------------------------------------------------------------------
 
 
-def _is_tiny(x: Value, fmt: Format) -> bool:
+def is_tiny(x: Value, fmt: Format) -> bool:
     """Whether a value is a finite number, not zero, below the smallest normal one."""
     return x.kind == FINITE and x.significand > 0 and exact.top(x) < fmt.emin
 
@@ -281,7 +312,7 @@ def scaled(places: int, only_tiny: bool = False) -> tuple[Change, ...]:
     """Numbers, or those below the smallest normal one only, shifted by some places before they are rounded."""
 
     def shifted(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
-        if x.kind == FINITE and (_is_tiny(x, to.fmt) or not only_tiny):
+        if x.kind == FINITE and (is_tiny(x, to.fmt) or not only_tiny):
             x = x._replace(exponent=x.exponent + places)
         return right(x, r, to)  # type: ignore[no-any-return]
 
@@ -293,7 +324,7 @@ def cut_if_tiny(places: int) -> tuple[Change, ...]:
 
     def cut(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
         unit = to.fmt.emin - to.fmt.mantissa_bits - places
-        if _is_tiny(x, to.fmt) and (x.exponent < unit or x.sticky):
+        if is_tiny(x, to.fmt) and (x.exponent < unit or x.sticky):
             kept = x.significand >> unit - x.exponent if x.exponent < unit else x.significand
             x = x._replace(significand=kept, exponent=max(unit, x.exponent), sticky=0)
         return right(x, r, to)  # type: ignore[no-any-return]
@@ -303,7 +334,7 @@ def cut_if_tiny(places: int) -> tuple[Change, ...]:
 
 def zeroed(x: Value, code: int, flags: int, fmt: Format) -> Coded:
     """Results below the smallest normal number become zero, with unchanged flags."""
-    return code & fmt.sign_bit if _is_tiny(x, fmt) else code, flags
+    return code & fmt.sign_bit if is_tiny(x, fmt) else code, flags
 
 
 def zeroed_when_stored(raised: int) -> tuple[Change, ...]:
@@ -318,6 +349,12 @@ def zeroed_when_stored(raised: int) -> tuple[Change, ...]:
 def exact_underflow(x: Value, code: int, flags: int, fmt: Format) -> Coded:
     """Underflow for exact subnormal results, too."""
     return code, flags | UNDERFLOW if _is_subnormal(code, fmt) and not flags & INEXACT else flags
+
+
+def lossy_underflow(x: Value, code: int, flags: int, fmt: Format) -> Coded:
+    """Underflow and inexact for every number stored as a subnormal or as zero."""
+    stored = x.kind == FINITE and x.significand and code & fmt.magnitude_mask < fmt.min_normal_code
+    return code, flags | UNDERFLOW | INEXACT if stored else flags
 
 
 def stored_normal(x: Value, code: int, flags: int, fmt: Format) -> Coded:

@@ -11,6 +11,7 @@ from softfloat_ref.units import Unit
 
 MOST_LATE: Final = 64  # lines
 _SEEN: Final = 512  # lines by which a shift is found
+_SCREENED: Final = 128  # lines by which nearly all devices are seen to have none
 _FEWEST: Final = 24  # lines by which a shift is recognized though other faults remain
 _WRONG_BITS: Final = 32  # that a shift must explain
 
@@ -32,6 +33,8 @@ def shift_of(unit: Unit, cycles: Sequence[int], expected: Sequence[Output], got:
     right = _right(shifted_pairs(cycles, 0), expected, got)
     if 10 * right >= 9 * len(got):
         return 0
+    if len(cycles) > _SCREENED and not _may_be(unit, cycles[:_SCREENED], expected, got):
+        return 0
     few = cycles[:_SEEN]
     tried = {k: shifted_pairs(few, k) for k in (0, *shifts(len(few)))}
     pairs = {k: own for k, own in tried.items() if 4 * len(own) >= len(few)}
@@ -39,6 +42,22 @@ def shift_of(unit: Unit, cycles: Sequence[int], expected: Sequence[Output], got:
 
 
 Pairs = Sequence[tuple[int, int]]
+
+
+def _may_be(unit: Unit, cycles: Sequence[int], expected: Sequence[Output], got: Sequence[Output]) -> bool:
+    """Whether fewer bits of some answers are wrong after a shift than without one."""
+    tried = {k: shifted_pairs(cycles, k) for k in (0, *shifts(4 * MOST_LATE))}
+    rates = _rates(unit, {k: own for k, own in tried.items() if own}, expected, got, len(cycles))
+    return any(rate < rates.get(0, 1) for k, rate in rates.items() if k)
+
+
+def _rates(
+    unit: Unit, pairs: Mapping[int, Pairs], expected: Sequence[Output], got: Sequence[Output], count: int
+) -> dict[int, float]:
+    """The number of wrong bits in an answer after each shift."""
+    widths = [f.width for f in unit.results for _ in range(f.lanes)] + [ALL_FLAGS.bit_length()]
+    right, came = ([_packed(x, widths) for x in some[:count]] for some in (expected, got))
+    return {k: sum((right[j] ^ came[i]).bit_count() for j, i in own) / len(own) for k, own in pairs.items()}
 
 
 def _right(pairs: Pairs, expected: Sequence[Output], got: Sequence[Output]) -> int:
@@ -61,9 +80,7 @@ def _most_bits(unit: Unit, pairs: Mapping[int, Pairs], expected: Sequence[Output
     count = min(len(got), _SEEN)
     if count < _FEWEST or len(pairs) < 2:
         return 0
-    widths = [f.width for f in unit.results for _ in range(f.lanes)] + [ALL_FLAGS.bit_length()]
-    right, came = ([_packed(x, widths) for x in some[:count]] for some in (expected, got))
-    rates = {k: sum((right[j] ^ came[i]).bit_count() for j, i in own) / len(own) for k, own in pairs.items()}
+    rates = _rates(unit, pairs, expected, got, count)
     best = min(rates, key=lambda k: (rates[k], abs(k)))
     others = min(rate for k, rate in rates.items() if k != best)
     several = len(pairs[best]) * (others - rates[best]) >= _WRONG_BITS

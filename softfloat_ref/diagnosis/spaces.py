@@ -180,8 +180,19 @@ class ChoiceSpace(Space[P]):
 
     def differing(self, point: P, other: P) -> dict[str, str]:
         """The fields of a point that differ from another's, as texts."""
-        theirs = self.texts(other)
-        return {k: v for k, v in self.texts(point).items() if v != theirs[k]}
+        theirs = self._known_texts(other)
+        return {k: v for k, v in self._known_texts(point).items() if v != theirs[k]}
+
+    def _known_texts(self, point: P) -> dict[str, str]:
+        """Its fields as texts, made once."""
+        known = self._texts.get(point)
+        if known is None:
+            known = self._texts[point] = self.texts(point)
+        return known
+
+    @cached_property
+    def _texts(self) -> dict[P, dict[str, str]]:
+        return {}
 
     def nearest(self, point: P) -> tuple[str, dict[str, str]]:
         """The name of the nearest named point, and the differences from it."""

@@ -10,7 +10,12 @@ from softfloat_ref.diagnosis.answer_defects import constant_results
 from softfloat_ref.diagnosis.format_defects import format_exchanged, format_readings
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes
 from softfloat_ref.diagnosis.lane_defects import lanes_suggested_by
-from softfloat_ref.diagnosis.operand_defects import nan_readings, reading_defects
+from softfloat_ref.diagnosis.operand_defects import (
+    nan_readings,
+    reading_defects,
+    special_kinds,
+    special_readings,
+)
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS
 from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
 from softfloat_ref.oracle.rounding_steps import Destination, read, rounded
@@ -49,6 +54,7 @@ def stepped_suggested_by(unit: SteppedUnit, cases: Sequence[AnsweredCase]) -> It
             yield row.guarded.of(unit)
     if any(True for _ in run.all(read)):
         yield from nan_readings(unit, wrong, ", in its operands")
+        yield from special_readings(unit, special_kinds(unit, cases), ", in its operands")
     if len(unit.result_formats) == 1:
         yield from constant_results(unit, wrong)
     else:

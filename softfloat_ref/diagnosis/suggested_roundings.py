@@ -10,6 +10,7 @@ from typing import Final
 from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.defects import replaced
 from softfloat_ref.diagnosis.hypotheses import SHARE, WrongCode
+from softfloat_ref.diagnosis.range_defects import range_rows
 from softfloat_ref.diagnosis.rounding_defects import WIDER_FORMATS, RoundingDefect, not_random, plain, rounded_first
 from softfloat_ref.diagnosis.roundings import (
     at_bits,
@@ -17,11 +18,13 @@ from softfloat_ref.diagnosis.roundings import (
     first_bits,
     flags_given,
     flags_of_right,
+    has_one,
     increment_dropped,
     on_bits,
     rounding,
     through,
     ties_odd,
+    tiny_twice,
 )
 from softfloat_ref.oracle.exact import trailing_zeros
 from softfloat_ref.oracle.formats import CATALOGUE
@@ -39,6 +42,7 @@ _FIRST_AT_BITS: Final = ("", "rna")  # to so many bits: by rtz, that is a short 
 def suggested_rows(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
     """The defects that the wrong codes suggest."""
     yield from (row._replace(share=SHARE) for row in _short_carries(wrong))
+    yield from range_rows(wrong)
     if sum(abs(x.step) == 1 for x in wrong) >= FEWEST:
         yield from _beside_rows()
 
@@ -77,8 +81,8 @@ def _of_magnitude(name: str, text: str, wrong: Function, bits: int) -> Iterator[
 
 @cache
 def _beside_rows() -> tuple[RoundingDefect, ...]:
-    rows = *_ties(), *_subnormals_twice(), *_double_roundings()
-    return tuple(row._replace(share=_SHARE_BESIDE) for row in rows)
+    rows = *_ties(), *_double_roundings()
+    return *_subnormals_twice(), *(row._replace(share=_SHARE_BESIDE) for row in rows)
 
 
 def _ties() -> Iterator[RoundingDefect]:
@@ -92,15 +96,15 @@ def _ties() -> Iterator[RoundingDefect]:
 
 
 def _gradual(to: Destination) -> bool:
-    return not_random(to) and to.fmt.subnormals == "gradual" and to.fmt.has_normals
+    return not_random(to) and to.fmt.subnormals == "gradual" and has_one(to)
 
 
 def _subnormals_twice() -> Iterator[RoundingDefect]:
     """Results rounded to the precision of normal numbers, and, where they are subnormal, again."""
     rows = (
-        ("rounded twice", "rounds subnormal results at full precision first, then again", at_bits(0)),
-        ("rounded, then cut", "rounds subnormal results at full precision, then cuts them", at_bits(0, then="rtz")),
-        ("cut, then rounded", "cuts subnormal results to full precision, then rounds them", at_bits(0, "rtz")),
+        ("rounded twice", "rounds subnormal results at full precision first, then again", tiny_twice()),
+        ("rounded, then cut", "rounds subnormal results at full precision, then cuts them", tiny_twice(then="rtz")),
+        ("cut, then rounded", "cuts subnormal results to full precision, then rounds them", tiny_twice("rtz")),
     )
     for name, text, wrong in rows:
         yield from _with_flags(f"subnormal results {name}", text, wrong)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from softfloat_ref.base.search import find_first
+from softfloat_ref.diagnosis.conditions import kind
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.oracle.flags import Flags
@@ -21,10 +24,48 @@ def facts(cases: Sequence[AnsweredCase], unit: Unit) -> tuple[str, ...]:
     count = len(unit.result_formats)
     wrong = [c for c in cases if not c.agrees]
     results = [c for c in wrong if c.expected[:count] != c.got[:count]]
-    rows = [*_of_outputs(wrong, results, count)]
+    rows = [*by_class(cases, [not c.agrees for c in cases], unit, "wrong"), *_of_outputs(wrong, results, count)]
     if results and count == 1:
         rows += _of_result(results, unit, unit.result_formats[0], unit.results[0].width)
     return tuple(rows)
+
+
+# Classes of codes, the rarest first: a case counts once, as one of the first that an operand of it has.
+_CLASSES: Final = (
+    ("a signalling NaN", "a signalling NaN"),
+    ("a NaN", "a NaN"),
+    ("infinity", "an infinity"),
+    ("zero", "a zero"),
+    ("subnormal", "a subnormal"),
+    ("a normal number", "normal numbers only"),
+)
+_MOST_OPERANDS: Final = 8  # of more, most cases have one of each class
+
+
+def by_class(cases: Sequence[AnsweredCase], wrong: Sequence[bool], unit: Unit, word: str) -> Iterator[str]:
+    """In how many cases something is wrong, by the classes of operands, and of results. word: what it is."""
+    operands = [(i, f) for i, f in enumerate(unit.input_formats) if f is not None and not f.is_integer]
+    if 0 < len(operands) <= _MOST_OPERANDS:
+        of = [{kind(c.inputs[i], f) for i, f in operands} for c in cases]
+        yield from _counted("operands", of, wrong, word)
+    result = unit.result_formats[0] if len(unit.result_formats) == 1 else None
+    if result is not None and not result.is_integer:
+        yield from _counted("results", [{kind(c.expected[0], result)} for c in cases], wrong, word)
+
+
+def _counted(what: str, classes: Sequence[set[str]], wrong: Sequence[bool], word: str) -> Iterator[str]:
+    """A row with the share of wrong cases in each class, if there is more than one class."""
+    first = [find_first(text for name, text in _CLASSES if name in of) for of in classes]
+    every, some = Counter(first), Counter(text for text, is_wrong in zip(first, wrong, strict=True) if is_wrong)
+    rows = [f"{_share(some[text], every[text])} with {text}" for _, text in _CLASSES if text in every]
+    if len(rows) > 1:
+        yield f"{word} by {what}: {', '.join(rows)}"
+
+
+def _share(n: int, of: int) -> str:
+    if n in (0, of):
+        return f"{'all' if n else 'none of'} {of}"
+    return f"{n} of {of} ({min(max(100 * n // of, 1), 99)} %)"
 
 
 def _of_outputs(wrong: Sequence[AnsweredCase], results: Sequence[AnsweredCase], count: int) -> Iterator[str]:

@@ -1,0 +1,241 @@
+"""Wrong roundings at the ends of the range: exponents that wrap around, are taken for numbers, or are compared without
+their sign.
+
+Every such device computes an exponent in some bits and a fraction, as for a normal number, and stores or compares them
+wrongly where the exponent has no code of a normal number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from softfloat_ref.diagnosis.conditions import FEWEST
+from softfloat_ref.diagnosis.hypotheses import WrongCode
+from softfloat_ref.diagnosis.rounding_defects import RoundingDefect, not_random
+from softfloat_ref.diagnosis.roundings import Coded, has_one, is_tiny, near_one, rounding
+from softfloat_ref.oracle import exact
+from softfloat_ref.oracle.exact import FINITE, Value
+from softfloat_ref.oracle.flags import INEXACT
+from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.rounding_steps import Destination
+from softfloat_ref.oracle.steps import Function, Traced
+
+# From an exponent field that may be too wide, a fraction and a format to a magnitude; None: as it should be.
+Stored = Callable[[int, int, Format], int | None]
+
+
+def _too_large(field: int, fraction: int, fmt: Format) -> bool:
+    return (field << fmt.mantissa_bits | fraction) > fmt.max_code if field > 0 else False
+
+
+def _wrapped(field: int, fraction: int, fmt: Format) -> int:
+    return (field & (1 << fmt.exponent_bits) - 1) << fmt.mantissa_bits | fraction
+
+
+def _wraps_high(field: int, fraction: int, fmt: Format) -> int | None:
+    return _wrapped(field, fraction, fmt) if _too_large(field, fraction, fmt) else None
+
+
+def _wraps_low(field: int, fraction: int, fmt: Format) -> int | None:
+    return _wrapped(field, fraction, fmt) if field <= 0 else None
+
+
+def _wraps(field: int, fraction: int, fmt: Format) -> int | None:
+    low = _wraps_low(field, fraction, fmt)
+    return _wraps_high(field, fraction, fmt) if low is None else low
+
+
+def _one_more_binade(field: int, fraction: int, fmt: Format) -> int | None:
+    last = field == (1 << fmt.exponent_bits) - 1
+    return _wrapped(field, fraction, fmt) if last and _too_large(field, fraction, fmt) else None
+
+
+def _infinite_with_fraction(field: int, fraction: int, fmt: Format) -> int | None:
+    return fmt.inf_code | fraction if _too_large(field, fraction, fmt) else None
+
+
+def _zero_when_large(field: int, fraction: int, fmt: Format) -> int | None:
+    return 0 if _too_large(field, fraction, fmt) else None
+
+
+def _without_shift(field: int, fraction: int, fmt: Format) -> int | None:
+    return fraction if field == 0 else None
+
+
+def _zero_when_small(field: int, fraction: int, fmt: Format) -> int | None:
+    return 0 if field < 0 else None
+
+
+def exponent_field(code: int, x: Value, fmt: Format) -> int:
+    """The exponent field that a number needs. code: what it has near 1."""
+    return ((code & fmt.magnitude_mask) >> fmt.mantissa_bits) + exact.top(x)
+
+
+def _stored(of: Stored) -> Function:
+    """A rounding that stores some exponents otherwise, with no flags but that of an inexact result."""
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        fmt = to.fmt
+        if x.kind != FINITE or not x.significand or fmt.emin <= exact.top(x) < fmt.emax:
+            return right(x, r, to)  # type: ignore[no-any-return]
+        code, flags = near_one(right, x, r, to)
+        magnitude = of(exponent_field(code, x, fmt), code & (1 << fmt.mantissa_bits) - 1, fmt)
+        return right(x, r, to) if magnitude is None else (code & fmt.sign_bit | magnitude, flags & INEXACT)
+
+    return wrong
+
+
+def _overflows(least: int) -> Function:
+    """Results whose exponent field is below the least overflow: it is compared as a number without a sign."""
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        fmt = to.fmt
+        if is_tiny(x, fmt) and exponent_field(near_one(right, x, r, to)[0], x, fmt) < least:
+            x = exact.finite(x.sign, 1, fmt.emax + 2)
+        return right(x, r, to)  # type: ignore[no-any-return]
+
+    return wrong
+
+
+def _cut_when_tiny(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """Results below the smallest normal number are rounded toward zero."""
+    return right(x, r, to.under(rounding="rtz") if is_tiny(x, to.fmt) else to)  # type: ignore[no-any-return]
+
+
+def _flags_kept(wrong: Function) -> Function:
+    """Such a rounding with all flags of the right one."""
+    return lambda here, right, x, r, to: (wrong(here, right, x, r, to)[0], right(x, r, to)[1])
+
+
+def _fits(to: Destination) -> bool:
+    return not_random(to) and has_one(to) and not to.fmt.p3109
+
+
+def _gradual(to: Destination) -> bool:
+    return _fits(to) and to.fmt.subnormals == "gradual"
+
+
+def _ieee(to: Destination) -> bool:
+    return _fits(to) and to.fmt.nan == "ieee"
+
+
+class _Row(NamedTuple):
+    """A defect. shows: whether a wrong code may be its: of a format, the right magnitude and the wrong one."""
+
+    name: str
+    text: str
+    wrong: Function
+    fits: Callable[[Destination], bool]
+    shows: Callable[[Format, int, int], bool]
+
+
+def _is_high(fmt: Format, right: int) -> bool:
+    """Whether a magnitude is that of the largest number, or what stands for overflows."""
+    return fmt.max_code <= right <= fmt.max_code + 1
+
+
+def _is_low(fmt: Format, right: int) -> bool:
+    return right <= fmt.min_normal_code
+
+
+_ROWS: Final = (
+    _Row(
+        "overflow wraps",
+        "wraps the exponent around where it overflows",
+        _stored(_wraps_high),
+        _fits,
+        lambda fmt, right, got: _is_high(fmt, right) and got != fmt.max_code + 1,
+    ),
+    _Row(
+        "largest exponent a number",
+        "takes the exponent of Inf and NaN for that of numbers",
+        _stored(_one_more_binade),
+        _ieee,
+        lambda fmt, right, got: _is_high(fmt, right) and got > fmt.max_code + 1,
+    ),
+    _Row(
+        "Inf with a fraction",
+        "leaves the fraction in where it overflows to Inf",
+        _stored(_infinite_with_fraction),
+        _ieee,
+        lambda fmt, right, got: _is_high(fmt, right) and got > fmt.max_code + 1,
+    ),
+    _Row(
+        "overflow is zero",
+        "gives zero where a result overflows",
+        _stored(_zero_when_large),
+        _fits,
+        lambda fmt, right, got: _is_high(fmt, right) and not got,
+    ),
+    _Row(
+        "underflow wraps",
+        "wraps the exponent around where it is zero or negative",
+        _stored(_wraps_low),
+        _fits,
+        lambda fmt, right, got: _is_low(fmt, right) and got > fmt.min_normal_code,
+    ),
+    _Row(
+        "exponent wraps",
+        "wraps the exponent around wherever it has no code",
+        _stored(_wraps),
+        _fits,
+        lambda fmt, right, got: _is_low(fmt, right) and got > fmt.min_normal_code,
+    ),
+    _Row(
+        "exponent 0 a number",
+        "does not shift results with the exponent 0, and loses their leading one",
+        _stored(_without_shift),
+        _gradual,
+        lambda fmt, right, got: _is_low(fmt, right) and 2 * right >= fmt.min_normal_code > got,
+    ),
+    _Row(
+        "negative exponent is zero",
+        "gives zero for results with a negative exponent",
+        _stored(_zero_when_small),
+        _gradual,
+        lambda fmt, right, got: _is_low(fmt, right) and not got,
+    ),
+    _Row(
+        "negative exponent overflows",
+        "takes negative exponents for large ones: such results overflow",
+        _overflows(0),
+        _fits,
+        lambda fmt, right, got: _is_low(fmt, right) and got >= fmt.max_code,
+    ),
+    _Row(
+        "exponent 0 overflows",
+        "takes exponents of zero and below for large ones: such results overflow",
+        _overflows(1),
+        _fits,
+        lambda fmt, right, got: _is_low(fmt, right) and got >= fmt.max_code,
+    ),
+    _Row(
+        "subnormal results cut",
+        "rounds subnormal results toward zero",
+        _cut_when_tiny,
+        _gradual,
+        lambda fmt, right, got: _is_low(fmt, right) and right - got == 1,
+    ),
+)
+
+
+def ends(wrong: Sequence[WrongCode]) -> tuple[bool, bool]:
+    """Whether enough codes are wrong where the right ones are the largest number or an infinity; where they are
+    subnormal or zero, or the smallest normal number."""
+    high = sum(_is_high(x.fmt, x.expected & x.fmt.magnitude_mask) for x in wrong)
+    low = sum(_is_low(x.fmt, x.expected & x.fmt.magnitude_mask) for x in wrong)
+    return high >= FEWEST, low >= FEWEST
+
+
+def range_rows(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
+    """The defects that enough wrong codes show."""
+    magnitudes = [(x.fmt, x.expected & x.fmt.magnitude_mask, x.got & x.fmt.magnitude_mask) for x in wrong]
+    ranged = [x for x in magnitudes if _is_high(*x[:2]) or _is_low(*x[:2])]
+    for name, text, function, fits, shows in _ROWS:
+        if sum(shows(*x) for x in ranged) < FEWEST:
+            continue
+        yield RoundingDefect(name, text, rounding(function), fits)
+        if function is not _cut_when_tiny:
+            more = f"{text}, but raises the right flags"
+            yield RoundingDefect(f"{name}, flags kept", more, rounding(_flags_kept(function)), fits, 3)
