@@ -141,7 +141,7 @@ def _is_low(fmt: Format, right: int) -> bool:
 
 _ROWS: Final = (
     _Row(
-        "overflow wraps",
+        "exponent wraps on overflow",
         "wraps the exponent around where it overflows",
         _stored(_wraps_high),
         _fits,
@@ -169,7 +169,7 @@ _ROWS: Final = (
         lambda fmt, right, got: _is_high(fmt, right) and not got,
     ),
     _Row(
-        "underflow wraps",
+        "exponent wraps on underflow",
         "wraps the exponent around where it is zero or negative",
         _stored(_wraps_low),
         _fits,

@@ -50,11 +50,11 @@ def storing(stored: Stored) -> Callable[[Value, int, int], tuple[int, int]]:
 
 
 STORED: dict[str, Stored] = {
-    "overflow wraps": lambda e, f: (e & 31) << 10 | f if e > 30 else None,
+    "exponent wraps on overflow": lambda e, f: (e & 31) << 10 | f if e > 30 else None,
     "largest exponent a number": lambda e, f: 31 << 10 | f if e == 31 else None,
     "Inf with a fraction": lambda e, f: 31 << 10 | f if e > 30 else None,
     "overflow is zero": lambda e, f: 0 if e > 30 else None,
-    "underflow wraps": lambda e, f: (e & 31) << 10 | f if e < 1 else None,
+    "exponent wraps on underflow": lambda e, f: (e & 31) << 10 | f if e < 1 else None,
     "exponent wraps": lambda e, f: (e & 31) << 10 | f if not 0 < e < 31 else None,
     "exponent 0 a number": lambda e, f: f if e == 0 else None,
     "negative exponent is zero": lambda e, f: 0 if e < 0 else None,
