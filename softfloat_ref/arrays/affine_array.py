@@ -199,7 +199,7 @@ def unpack(
     that does not match the layout."""
     fmt, shape = get_affine_format(fmt), packing.checked_shape(shape)
     if not isinstance(data, packing.Packed):
-        data, scales, zero_points = packing.split_parts(data, (scales, zero_points), "scales, zero_points")
+        whole, scales, zero_points = packing.split_parts(data, (scales, zero_points), "scales, zero_points")
     else:
         if scales is not None or zero_points is not None:
             raise Error("a Packed has its own scales and zero points; leave out scales and zero_points")
@@ -209,10 +209,10 @@ def unpack(
         channels = channel_shape(shape, axis)
         scales = packing.words(data.scales, "<f4", channels, "scales")
         zero_points = packing.words(data.zero_points, "<i4", channels, "zero points")
-        data = data.data
+        whole = data.data
     if scales is None or zero_points is None:
         raise Error(f"bytes of {fmt.name} need scales= and zero_points=")
-    codes = packing.unpack_rows(data, shape, fmt.bits, layout, fmt.name)
+    codes = packing.unpack_rows(whole, shape, fmt.bits, layout, fmt.name)
     return from_codes(codes, scales, zero_points, fmt, axis=axis, profile=profile)
 
 

@@ -283,7 +283,7 @@ class _ProductJob:
         return out, special, unfit
 
 
-def _widened(codes: NDArray[np.int64], fmt: Format, s: Accumulation) -> Codes:
+def _widened(codes: NDArray[Any], fmt: Format, s: Accumulation) -> Codes:
     """Codes of the running result as codes of the result, rounded once more if the formats differ."""
     dtype = convert.code_dtype(s.out)
     if fmt == s.out:
@@ -318,7 +318,8 @@ def _integers(x: Matrix, decode: Callable[[int], Value]) -> tuple[NDArray[np.int
 def _tops(x: NDArray[np.int64]) -> NDArray[np.int64]:
     """The least power of two, of each row of numbers as of `_integers`, that is above all of them."""
     sizes = np.frexp(x[0].astype(np.float64))[1]  # of what float64 rounds to a power of two, one more
-    return np.max(np.where(x[0] != 0, sizes + x[2], -(1 << 40)), axis=1, initial=-(1 << 40))
+    tops: NDArray[np.int64] = np.max(np.where(x[0] != 0, sizes + x[2], -(1 << 40)), axis=1, initial=-(1 << 40))
+    return tops
 
 
 def _table(codes: NDArray[Any], fmt: Format, decode: Callable[[int], Value]) -> NDArray[np.int64]:

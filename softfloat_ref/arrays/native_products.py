@@ -23,7 +23,10 @@ from softfloat_ref.oracle.accumulate.trees import Chain, Fuse, Node, Pairs, Prod
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 
 Floats = NDArray[np.floating[Any]]
-_NATIVE: Final = {CATALOGUE["fp32"]: np.dtype(np.float32), CATALOGUE["fp64"]: np.dtype(np.float64)}
+_NATIVE: Final[dict[Format, np.dtype[Any]]] = {
+    CATALOGUE["fp32"]: np.dtype(np.float32),
+    CATALOGUE["fp64"]: np.dtype(np.float64),
+}
 
 
 class NotNative(Exception):

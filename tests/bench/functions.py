@@ -21,13 +21,9 @@ ONE_STEP: Final = (("exp", "fp16"), ("exp", "fp32"), ("tanh", "fp32"), ("sin", "
 STEPS: Final = (("sigmoid", "fp32"), ("gelu", "fp32"), ("sinpi", "fp32"))
 WIDE: Final = ("exp", "tanh", "sigmoid", "rsqrt")
 RESULTS: Final = ("fp32", "bf16", "fp8_e4m3")
-VECTORS: Final = (
-    ("softmax", {}),
-    ("log_softmax", {}),
-    ("rms_norm", {}),
-    ("layer_norm", {}),
-    ("attention_scores", {"depth": 16}),
-)
+VECTORS: Final[dict[str, int]] = {  # and the depth of attention
+    "softmax": 0, "log_softmax": 0, "rms_norm": 0, "layer_norm": 0, "attention_scores": 16
+}  # fmt: skip
 LANES: Final = 64
 MANY: Final = 4096  # vectors
 FEW: Final = 40  # one at a time
@@ -38,8 +34,8 @@ def run() -> None:
     show(*(_scalar(*x) for x in (*ONE_STEP, *STEPS)), *(_array(op, "bf16") for op in ("exp", "gelu")))
     for op in WIDE:
         show(*_wide(op))
-    for op, options in VECTORS:
-        show(_vectors(op, options))
+    for op, depth in VECTORS.items():
+        show(_vectors(op, depth))
 
 
 def _scalar(op: str, fmt: str) -> Row:
@@ -86,7 +82,7 @@ def _wide(op: str) -> list[Row]:
     ]
 
 
-def _vectors(op: str, options: dict[str, int]) -> Row:
+def _vectors(op: str, depth: int) -> Row:
     """BF16's results of a function of vectors, correctly rounded with flags, of many at once, and one at a time by the
     oracle; torch's of float32, which are not correctly rounded."""
     import numpy as np
@@ -94,7 +90,7 @@ def _vectors(op: str, options: dict[str, int]) -> Row:
     from softfloat_ref.arrays import convert
     from softfloat_ref.units import VectorUnit
 
-    unit = VectorUnit.make(op, "bf16", length=LANES, **options)
+    unit = VectorUnit.make(op, "bf16", length=LANES, depth=depth or None)
     rng = np.random.default_rng(1)
     rows = np.hstack([convert.encode(rng.standard_normal((MANY, f.lanes)), "bf16") for f in unit.inputs]).astype("u8")
     others = {"one at a time": FEW * LANES / median_seconds(lambda: [unit.answer(row) for row in rows[:FEW].tolist()])}

@@ -179,10 +179,11 @@ def _wide(x: NDArray[np.float32]) -> Iterator[Goal]:
     import numpy as np
 
     from softfloat_ref.arrays import convert
+    from softfloat_ref.oracle.formats import get_format
 
     x64 = x.astype(np.float64)
     for name in WIDE:
-        values, to = np.empty(x.shape, convert.value_dtype(convert.get_format(name))), convert.encode(x64, name)
+        values, to = np.empty(x.shape, convert.value_dtype(get_format(name))), convert.encode(x64, name)
         back = lambda name=name, values=values: convert.quantize(x64, name, out=values)  # noqa: E731
         there = "its codes alone", lambda name=name, to=to: convert.encode(x64, name, out=to)
         yield Goal(f"float64 to {name} and back", x.size, back, {}, there)

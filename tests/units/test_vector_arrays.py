@@ -11,6 +11,7 @@ from volume import cases
 
 from softfloat_ref import arrays
 from softfloat_ref.arrays import vector_functions
+from softfloat_ref.golden.kinds import vector
 from softfloat_ref.golden.sets import of_unit
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import Policy
@@ -129,3 +130,19 @@ def test_what_the_loops_do_not_compute() -> None:
         assert VectorUnit.make(op, fmt, out, length=2).answers(np.zeros((1, 4), np.uint64)[:, :2]) is None
     unit = VectorUnit.make("attention_scores", "bf16", length=2, depth=1, masked=True)
     assert unit.answers(np.array([[0, 0, 0, 0, 3]], np.uint64)) is None  # more visible keys than there are
+
+
+@pytest.mark.parametrize(("op", "fmt", "options"), [
+    ("softmax", "bf16", {}),
+    ("rms_norm", "x=fp8_e4m3,gain=fp32", {}),
+    ("layer_norm", "x=fp4_e2m1,gain=e8m0,bias=ue4m3", {}),
+    ("attention_scores", "q=fp8_e5m2fnuz,k=binary8p3se,scale=fp64", {"masked": True, "depth": 2}),
+])  # fmt: skip
+def test_large_sets_have_the_cases_of_small_ones(
+    op: str, fmt: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn in arrays, or word by word."""
+    unit = VectorUnit.make(op, fmt, "bf16", length=3, **options)
+    drawn = [*of_unit(unit, 700, seed=5).cases.operands(700)]
+    monkeypatch.setattr(vector, "ARRAYS_FROM", 0)
+    assert [*of_unit(unit, 700, seed=5).cases.operands(700)] == drawn

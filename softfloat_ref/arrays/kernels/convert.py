@@ -277,7 +277,7 @@ def _all_widened(x: Any, out: Any, p: Any) -> bool:
         code = ((magnitude << p.shift) + p.normal) | (p.sign if bits > p.magnitude else U64(0))
         zero = p.zero_negative if bits > p.magnitude else p.zero_positive
         out[i] = zero if magnitude == U64(0) else code
-    return special == U64(0)
+    return bool(special == U64(0))
 
 
 @compiled(nogil=True)

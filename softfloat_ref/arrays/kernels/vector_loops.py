@@ -33,7 +33,7 @@ _FAR: Final = -700.0  # powers of e below are only known to be tiny
 _HUGE: Final = 2.0**900  # beyond, and below 2^-900, float64 may not hold what is computed next
 _TINY_UNIT: Final = -1 << 20
 _EXP_ERROR: Final = 80.0  # of a power of e, of the quotient and of the sum besides its terms
-_LN2: Final = math.log(2.0)
+_LN2: Final = float.fromhex("0x1.62e42fefa39efp-1")
 _ODD: Final = tuple(1.0 / (2 * i + 1) for i in range(12))
 
 
@@ -64,7 +64,7 @@ def _decided(y: Any, error: Any, floor: int, top: int, bits: int) -> tuple[int, 
     m, unit, e = code & (_HIDDEN - 1) | _HIDDEN, (code >> 52) - 1075, np.int64(min(error, _MOST)) + 1
     low, last = max(m - e, floor), min(m + e - 1, top)
     cut = max(length(low) - bits, 0)
-    return (low >> cut if (low ^ last) >> cut == 0 else 0), unit + cut
+    return (low >> cut if (low ^ last) >> cut == 0 else 0), unit + cut  # type: ignore[operator]
 
 
 @compiled()
@@ -171,7 +171,7 @@ def _logarithms(
         if distance == np.inf or numbers == 1:
             union |= _known(setting, INF_CODE if distance > 0 else ZERO_CODE, codes, i, work, j)
             continue
-        value, floor = distance + logarithm, 1
+        value, floor = distance + logarithm, np.int64(1)
         if value < 1.0 / _HUGE:
             prefix, unit = 1 << (bits - 1), _TINY_UNIT
         else:

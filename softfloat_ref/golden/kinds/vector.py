@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation.operands import ordinary
 from softfloat_ref.coverage.vector.models import vector_functions
 from softfloat_ref.golden.cases import random_code, words_of_cases
-from softfloat_ref.golden.kinds.base import Cases, register
+from softfloat_ref.golden.kinds.base import ARRAYS_FROM, Cases, register
 from softfloat_ref.golden.kinds.operation import convention
+from softfloat_ref.golden.ordinaries import can_draw, ordinaries
 from softfloat_ref.oracle.formats import Format
+from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import Field, Line, VectorUnit
 
 _SPECIAL_EVERY: Final = 8  # one case in N has codes of every kind in a few lanes
+_AT_ONCE: Final = 256  # lines that are drawn in arrays
 _WIDE_EVERY: Final = 4  # one in N has numbers of many binades
 _EXPONENTS: Final = {"x": (-3, 3), "q": (-4, 0), "k": (-2, 1), "scale": (-4, 0), "gain": (-2, 1), "bias": (-3, 1)}
 
@@ -34,14 +37,33 @@ class VectorCases(Cases):
 
     def operands(self, count: int) -> Iterator[Line]:
         fields = [f for f in self.unit.inputs if f.role == "operand"]
+        if count >= ARRAYS_FROM and all(f.name == "visible" or can_draw(f.fmt) for f in fields):
+            yield from self._by_arrays(fields, count)
+            return
         for control, *words in words_of_cases(self.vectors.seed, 1 + self.unit.operand_width, count):
-            yield self._line(fields, control, words)
+            own = iter(words)
+            yield self._line(
+                [self._code(f, control, next(own)) for f in fields for _ in range(f.lanes)], control, words
+            )
 
-    def _line(self, fields: list[Field], control: int, words: list[int]) -> Line:
-        codes: list[int] = []
-        for f in fields:
-            own = words[len(codes) : len(codes) + f.lanes]
-            codes += [self._code(f, control, word) for word in own]
+    def _by_arrays(self, fields: list[Field], count: int) -> Iterator[Line]:
+        """The same lines, drawn some hundreds at a time."""
+        import numpy as np
+
+        size = 1 + self.unit.operand_width
+        for start in range(0, count, _AT_ONCE):
+            n = min(_AT_ONCE, count - start)
+            words = Philox(self.vectors.seed, stream=1).array(64, start * size, n * size).reshape(n, size)
+            controls, own = words[:, 0], words[:, 1:]
+            columns, at = [], 0
+            for f in fields:
+                columns.append(self._codes(f, controls[:, np.newaxis], own[:, at : at + f.lanes]))
+                at += f.lanes
+            for codes, control, drawn in zip(np.hstack(columns).tolist(), controls.tolist(), own, strict=True):
+                yield self._line(codes, control, drawn if control % _SPECIAL_EVERY else drawn.tolist())
+
+    def _line(self, codes: list[int], control: int, words: Sequence[int]) -> Line:
+        """A line of ordinary codes; in some lines, a few are of every kind."""
         if control % _SPECIAL_EVERY == 0:
             for j in range(1 + (control >> 8) % 3):
                 at = (control >> 12 * j) % len(codes)
@@ -50,15 +72,33 @@ class VectorCases(Cases):
                     codes[at] = random_code(fmt, words[at] >> 3 | 7, words[at])
         return tuple(codes)
 
+    def _codes(self, field: Field, controls: Any, words: Any) -> Any:
+        """`_code` of many words, a row for each control."""
+        import numpy as np
+
+        if field.name == "visible":
+            return 1 + words % np.uint64(self.unit.length)
+        plain, wide = self._exponents(field, False), self._exponents(field, True)
+        rows = (controls >> np.uint64(4)) % np.uint64(_WIDE_EVERY) == 0
+        low, high = (np.where(rows, wide[k], plain[k]) for k in (0, 1))
+        e = low + (words % (high - low + 1).astype(np.uint64)).astype(np.int64)
+        return ordinaries(field.fmt, words >> np.uint64(8), e, field.name not in ("gain", "scale"))  # type: ignore[arg-type]
+
     def _code(self, field: Field, control: int, word: int) -> int:
         if field.name == "visible":
             return 1 + word % self.unit.length
-        low, high = _EXPONENTS[field.name]
         fmt: Format = field.fmt  # type: ignore[assignment]
-        if (control >> 4) % _WIDE_EVERY == 0 and field.name in ("x", "k"):
-            low, high = max(fmt.emin - fmt.mantissa_bits, -40), min(fmt.emax, 12)
+        low, high = self._exponents(field, (control >> 4) % _WIDE_EVERY == 0)
         e = low + word % (high - low + 1)
         return ordinary(fmt, word >> 8, e, 0 if field.name in ("gain", "scale") else None)
+
+    @staticmethod
+    def _exponents(field: Field, wide: bool) -> tuple[int, int]:
+        """The least and the largest exponent of an operand's numbers."""
+        if not wide or field.name not in ("x", "k"):
+            return _EXPONENTS[field.name]
+        fmt: Format = field.fmt  # type: ignore[assignment]
+        return max(fmt.emin - fmt.mantissa_bits, -40), min(fmt.emax, 12)
 
     def conventions(self) -> list[dict[str, Any]]:
         unit = self.unit
