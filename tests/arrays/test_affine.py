@@ -62,6 +62,9 @@ def defined(x: Fraction, scale: Fraction, z: int, name: str, rule: Rule, roundin
     if rule.arithmetic == "fp32":
         number = fp32(x * fp32(1 / scale))
         q = own(fp32(number + z)) if rule.order == "inside" else own(number) + z
+    elif rule.arithmetic == "fp32-division":
+        number = fp32(number)
+        q = own(fp32(number + z)) if rule.order == "inside" else own(number) + z
     elif rule.arithmetic == "fp32-fma":
         q = own(fp32(x * fp32(1 / scale) + z))
     else:
