@@ -100,7 +100,7 @@ def _rows_before_rounding(rule: Rule, run: Traced) -> Rows:
     product = run.last(divided_in_fp32 if rule.arithmetic == "fp32-division" else by_reciprocal)
     if rule.arithmetic == "exact":
         rows = [("quotient", _number(exact.divide(x, scale, bits)))]
-    elif rule.arithmetic == "fp32-division":
+    elif rule.arithmetic == "fp32-division" and product is not None:
         rows = [("quotient", f"{_number(product)}, rounded to FP32")]
     else:
         rows = [("reciprocal", f"{_number(run.first(reciprocal).value)}, 1 / scale rounded to FP32")]
