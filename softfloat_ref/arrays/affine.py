@@ -252,6 +252,10 @@ def _quotients(
     if rule.arithmetic == "exact":
         quotients = odd_quotient(x, np.broadcast_to(convert.decode_float64(scales, FP32), x.shape))
         return _fixed(quotients, fmt) + offset  # exact: 30 bits below the point, at most 18 above
+    if rule.arithmetic == "fp32-division":
+        with np.errstate(all="ignore"):
+            divided = x.astype(np.float32) / scales.view(np.float32)
+        return convert.through_fp32(odd_sum(divided.astype(np.float64), offset))
     patterns, inverse = np.unique(scales, return_inverse=True)
     table = np.array([float(reciprocal(decode(s, FP32))) for s in patterns.tolist()])
     products = x * table[inverse].reshape(scales.shape)  # products of two FP32 numbers: exact

@@ -25,6 +25,7 @@ from softfloat_ref.oracle.affine import (
     by_reciprocal,
     clamped,
     dequantize_value,
+    divided_in_fp32,
     get_rule,
     reciprocal,
     times_scale,
@@ -42,7 +43,8 @@ Change = dict[str, str]
 _RULE_FIELDS: Final = ("order", "arithmetic", "nan", "inf")  # fields of a rule that affect a quantization
 _MORE_BITS: Final = 64  # bits of a quotient to show
 _ROUNDING_LABELS: Final = ("kept", "discarded", "rule")
-_SUM_ROUNDINGS: Final = {"exact": "", "fp32": ", rounded to FP32", "fp32-fma": ", rounded to FP32, with the product"}
+_SUM_ROUNDINGS: Final = {"exact": "", "fp32": ", rounded to FP32", "fp32-fma": ", rounded to FP32, with the product",
+                         "fp32-division": ", rounded to FP32"}  # fmt: skip
 
 
 def integer_text(code: int, fmt: AffineFormat) -> str:
@@ -95,9 +97,11 @@ def _rows_before_rounding(rule: Rule, run: Traced) -> Rows:
     """The steps up to the number to be rounded."""
     number = run.first(before_rounding)
     x, scale, _, _, bits = number.args
-    product = run.last(by_reciprocal)
+    product = run.last(divided_in_fp32 if rule.arithmetic == "fp32-division" else by_reciprocal)
     if rule.arithmetic == "exact":
         rows = [("quotient", _number(exact.divide(x, scale, bits)))]
+    elif rule.arithmetic == "fp32-division" and product is not None:
+        rows = [("quotient", f"{_number(product)}, rounded to FP32")]
     else:
         rows = [("reciprocal", f"{_number(run.first(reciprocal).value)}, 1 / scale rounded to FP32")]
     if rule.arithmetic == "fp32" and product is not None:

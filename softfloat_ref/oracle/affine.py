@@ -116,7 +116,7 @@ class Rule:
         they differ on ties where z is odd.
     arithmetic: "exact": quotient by the FP32 scale and sum are exact and rounded once; "fp32": x times the FP32
         reciprocal of the scale, rounded to FP32, and (inside) the sum rounded to FP32; "fp32-fma": product and sum
-        rounded to FP32 once.
+        rounded to FP32 once; "fp32-division": the quotient rounded to FP32, and (inside) the sum.
     parameters: the scale of a range is "exact", rounded once to FP32, or computed in "fp32" steps; likewise the
         quotient that is rounded to the zero point.
     symmetric_scale: amax over the "half-range", (highest - lowest) / 2, or over the "highest" distance from the middle.
@@ -129,7 +129,7 @@ class Rule:
 
     name: str = "exact"
     order: Literal["inside", "outside"] = "inside"
-    arithmetic: Literal["exact", "fp32", "fp32-fma"] = "exact"
+    arithmetic: Literal["exact", "fp32", "fp32-fma", "fp32-division"] = "exact"
     parameters: Literal["exact", "fp32"] = "exact"
     symmetric_scale: Literal["half-range", "highest"] = "half-range"
     small_scale: Literal["one", "eps"] = "one"
@@ -167,6 +167,13 @@ RULES: Final[dict[str, Rule]] = {
             arithmetic="fp32",
             nan="smallest",
             source="torch.fake_quantize_per_tensor_affine, torchao's quantize_affine",
+        ),
+        Rule(
+            "onnxruntime",
+            order="outside",
+            arithmetic="fp32-division",
+            nan="smallest",
+            source="onnxruntime's QuantizeLinear, CPUExecutionProvider",
         ),
     )
 }
@@ -353,6 +360,12 @@ def by_reciprocal(x: Value, r: Value, rule: Rule) -> Value:
     return fp32(product) if rule.arithmetic == "fp32" else product
 
 
+@step("quotient", "value")
+def divided_in_fp32(x: Value, scale: Value) -> Value:
+    """A value divided by the scale, rounded to FP32."""
+    return fp32(exact.divide(x, scale, _BITS))
+
+
 def before_rounding_in_steps(do: Do, x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
     """`before_rounding`, step by step."""
     if x.sticky and rule.arithmetic == "exact":  # a cut value: all values up to the next one round alike
@@ -361,11 +374,14 @@ def before_rounding_in_steps(do: Do, x: Value, scale: Value, offset: Value, rule
         return exact.divide(exact.add(x, exact.multiply(offset, scale)), scale, bits)
     if x.sticky or exact.compare(fp32(x), x) != 0:
         raise Error(f"affine rule {rule.name}: steps in FP32 take FP32 values, not {float(x)!r}")
-    product = do(by_reciprocal, x, do(reciprocal, scale), rule)
+    if rule.arithmetic == "fp32-division":
+        product = do(divided_in_fp32, x, scale)
+    else:
+        product = do(by_reciprocal, x, do(reciprocal, scale), rule)
     return product if product.kind == INF else fp32(exact.add(product, offset))
 
 
-@step("before rounding", "value", before_rounding_in_steps, [reciprocal, by_reciprocal])
+@step("before rounding", "value", before_rounding_in_steps, [reciprocal, by_reciprocal, divided_in_fp32])
 def before_rounding(x: Value, scale: Value, offset: Value, rule: Rule, bits: int) -> Value:
     """x / scale + offset, computed according to the rule."""
     return before_rounding_in_steps(PLAIN, x, scale, offset, rule, bits)
@@ -375,7 +391,7 @@ def check_scale(scale: Value, rule: Rule) -> None:
     """Raise Error for a scale that is not a positive number, or whose reciprocal the rule needs but FP32 lacks."""
     if not scale.is_finite or scale.is_zero or scale.sign:
         raise Error(f"a scale must be a positive finite FP32 number, not {float(scale)!r}")
-    if rule.arithmetic != "exact" and not reciprocal(scale).is_finite:
+    if rule.arithmetic in ("fp32", "fp32-fma") and not reciprocal(scale).is_finite:
         raise Error(f"affine rule {rule.name}: 1 / {float(scale)!r} is beyond FP32")
 
 

@@ -62,6 +62,9 @@ def defined(x: Fraction, scale: Fraction, z: int, name: str, rule: Rule, roundin
     if rule.arithmetic == "fp32":
         number = fp32(x * fp32(1 / scale))
         q = own(fp32(number + z)) if rule.order == "inside" else own(number) + z
+    elif rule.arithmetic == "fp32-division":
+        number = fp32(number)
+        q = own(fp32(number + z)) if rule.order == "inside" else own(number) + z
     elif rule.arithmetic == "fp32-fma":
         q = own(fp32(x * fp32(1 / scale) + z))
     else:
@@ -460,3 +463,26 @@ def test_the_tables_are_the_registries() -> None:
     assert names == list(RULES)
     for field in CHOICES:
         assert rows[field] == [getattr(rule, field) for rule in RULES.values()]
+
+
+@pytest.mark.parametrize(
+    ("x", "scale", "exact", "theirs"),
+    [
+        (0xC281494E, 0x3F951643, -52, -53),
+        (0xBFA0AC97, 0x3E69B539, -2, -3),
+        (0xC15F560E, 0x3F8458EC, -10, -11),
+    ],
+)
+def test_a_quotient_that_fp32_makes_a_tie(x: int, scale: int, exact: int, theirs: int) -> None:
+    """Zero point 3; the integers of onnxruntime 1.32.0's QuantizeLinear, and those of the exact quotient."""
+    value, step = (np.array([code], np.uint32).view(np.float32) for code in (x, scale))
+    for rule, q in (("exact,order=outside", exact), ("onnxruntime", theirs)):
+        array = affine.encode(value, "qint8", profile=rule, scale=float(step[0]), zero_point=3)
+        assert array.codes.view(np.int8).tolist() == [q]
+        assert quantize_value(to_value(float(value[0]), 0), Parameters(scale, 3), "qint8", rule) == q
+
+
+def test_onnxruntime_specials() -> None:
+    x = np.array([np.nan, np.inf, -np.inf, 2.5, 3.5, -2.5], np.float32)
+    q = affine.encode(x, "qint8", profile="onnxruntime", scale=1.0, zero_point=5)
+    assert q.codes.view(np.int8).tolist() == [-128, 127, -128, 7, 9, 3]

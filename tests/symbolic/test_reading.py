@@ -194,6 +194,11 @@ def value(rnd: random.Random, fmt: Format | None, width: int) -> int:
         ("mxfp6_e2m3", {"values": "bf16", "profile": "torchao-rceil"}),
         ("nvfp4", {}),
         ("nvfp4", {"profile": "nvfp4-torchao"}),
+        ("nvfp4", {"profile": "modelopt-nvfp4"}),
+        ("nvfp4", {"profile": "compressed-tensors-nvfp4"}),
+        ("mxfp4", {"profile": "modelopt-mxfp4"}),
+        ("mxfp4", {"profile": "gguf-mxfp4"}),
+        ("mxfp8", {"profile": "compressed-tensors-mxfp8"}),
     ],
 )
 def test_block_quantizers_are_read(name: str, keywords: dict[str, Any]) -> None:

@@ -40,6 +40,7 @@ def test_a_tie_and_the_zero_point() -> None:
         "error       +0.5 steps",
         "got         07 = 7",
         "            matches rule = torch-fake",
+        "            matches rule = onnxruntime",
         "            matches order = outside",
         "            matches rounding = rtz",
         "            matches rounding = rdn",

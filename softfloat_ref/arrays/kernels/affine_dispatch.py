@@ -24,6 +24,7 @@ def can_quantize(fmt: AffineFormat, rule: Rule, policy: Policy) -> bool:
     from softfloat_ref.arrays.kernels.affine_loops import MAX_RANDOM
 
     plain = policy.random_count == 0 or (rule.arithmetic == "exact" and rule.order == "inside")
+    plain = plain and rule.arithmetic in _ARITHMETIC_CODES
     return fmt.bits <= BITS and plain and policy.random_count <= MAX_RANDOM and not policy.flush_inputs
 
 

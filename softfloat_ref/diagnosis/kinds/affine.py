@@ -31,6 +31,7 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "exact": "divides by the scale without an error",
         "fp32": "multiplies by the fp32 reciprocal of the scale, every step rounded to fp32",
         "fp32-fma": "multiplies by the fp32 reciprocal of the scale and adds the zero point in one fp32 step",
+        "fp32-division": "divides by the scale in fp32, and rounds the quotient",
     },
     "rounding": ROUNDS,
     "nan": {
