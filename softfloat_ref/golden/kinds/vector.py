@@ -41,10 +41,9 @@ class VectorCases(Cases):
             yield from self._by_arrays(fields, count)
             return
         for control, *words in words_of_cases(self.vectors.seed, 1 + self.unit.operand_width, count):
-            own = iter(words)
-            yield self._line(
-                [self._code(f, control, next(own)) for f in fields for _ in range(f.lanes)], control, words
-            )
+            lanes = (f for f in fields for _ in range(f.lanes))
+            codes = [self._code(f, control, word) for f, word in zip(lanes, words, strict=True)]
+            yield self._line(codes, control, words)
 
     def _by_arrays(self, fields: list[Field], count: int) -> Iterator[Line]:
         """The same lines, drawn some hundreds at a time."""
