@@ -32,7 +32,7 @@ HASHES: dict[str, str] = {
     "conversions": "fa3f1f577f32ca4a",
     "exact_numbers": "892fb80d0b754e4a",
     "scales": "78829ccf11c2145f",
-    "formats": "436f892ecbd208c8",
+    "formats": "ac97996393530a4d",
     "ulps": "6557d26f4cf5a0c4",
     "format_names": "e0da0d56e4973781",
     "policies": "9fd39ab2b05f8fc3",
