@@ -52,8 +52,9 @@ def as_bytes(data: Any) -> NDArray[Any]:
 
 def checked_shape(shape: Any) -> tuple[int, ...]:
     """A shape as a caller gives it: integers, or one. Raises Error."""
+    entries = [shape] if isinstance(shape, int) or getattr(shape, "ndim", None) == 0 else shape
     try:
-        return tuple(integer(n, "a dimension") for n in ([shape] if np.ndim(shape) == 0 else shape))
+        return tuple(integer(n, "a dimension") for n in entries)
     except TypeError:
         raise Error(f"shape = {shape!r}: give the integers of a shape") from None
 

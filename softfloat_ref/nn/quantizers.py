@@ -179,7 +179,7 @@ def _quick(fmt: Format, policy: Policy) -> Policy | None:
     if policy.flush_outputs and policy.flush_inputs and fmt.emin == FP32.emin:
         policy = policy.replace(flush_outputs=False)
     if policy.nan_rule.propagate != "no":
-        policy = policy.replace(nan="canonical")
+        policy = policy.replace(nan="overflow-signed" if policy.nan_rule.overflow_signed else "canonical")
     return policy if dispatch.can_quantize(FP32, fmt, policy) else None
 
 

@@ -230,7 +230,7 @@ def test_no_c_is_dropped() -> None:
 
 
 def test_what_has_a_fast_way() -> None:
-    """No accumulator falls back to the oracle unnoticed: those that do are these."""
+    """No accumulator falls back to the oracle unnoticed."""
     slow = set()
     for name, fmt in SCALAR:
         x = operand_matrix(arrays.from_codes(np.ones((1, 64), np.uint8), fmt), 1, "a")
@@ -239,7 +239,7 @@ def test_what_has_a_fast_way() -> None:
             compile_tree(s, 64, 2 * get_format(fmt).precision)
         except NoProgram:
             slow.add((name, fmt))
-    assert {name for name, _ in slow} == {"amd-cdna3", "amd-cdna3-fp8"}
+    assert not slow
     assert _ends(*[CATALOGUE["fp8_e5m2"]] * 2, 32) is not None
     a = block_array("mxfp8_e5m2", (2, 32), 1, 1, "close")
     x, y = operand_matrix(a, 1, "a"), operand_matrix(a, 1, "b")

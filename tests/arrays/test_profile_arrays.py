@@ -190,7 +190,7 @@ def test_values_that_are_cut() -> None:
     )
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), 0.1, 1e300, 1e-60, "1", None.__class__, [1.0]])
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), 1e300, 1e-60, "1", None.__class__, [1.0]])
 def test_bad_tensor_scales(bad: Any) -> None:
     with pytest.raises(Error):
         blocks.encode(np.ones(16, np.float32), "nvfp4", tensor_scale=bad)
