@@ -15,6 +15,7 @@ import pytest
 from softfloat_ref.base.search import find_first
 from softfloat_ref.oracle.operations import OPERATIONS
 
+pytestmark = pytest.mark.full  # it is about the source, as lint is
 PACKAGE = Path(__file__).parents[1] / "softfloat_ref"
 ROOMS = (
     "base",
