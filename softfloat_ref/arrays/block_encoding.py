@@ -288,7 +288,8 @@ class _BlockJob:
         if self._exact_quotients():
             return False
         if self.profile.arithmetic != "exact":
-            return self.source.width > FP32.width
+            wide = self.profile.divides_in_fp32 and self.fmt.scale.width > FP32.width
+            return wide or self.source.width > FP32.width
         if not divided.is_moderate(self.fmt.element, self.fmt.scale):
             return True
         wide = self.fmt.scale.precision + divided.short_bits(self.factor) > FP64.precision - QUOTIENT_BITS - 1
@@ -325,9 +326,9 @@ class _BlockJob:
         with np.errstate(all="ignore"):
             by = single / second if self.profile.arithmetic == "fp32-inverse" else single * second
             quotients = blocks.astype(np.float32) / by[..., np.newaxis]
-        quotients = np.where(single[..., np.newaxis] == 0, np.copysign(np.float32(0), blocks), quotients)
         if self.profile.negative_zero in _ZEROS:
             quotients = np.where(quotients == 0, np.float32(_ZEROS[self.profile.negative_zero]), quotients)
+        quotients = np.where(single[..., np.newaxis] == 0, np.copysign(np.float32(0), blocks), quotients)
         return quotients.astype(np.float64)
 
     def _decoded(self, scales: Codes) -> NDArray[np.float64]:

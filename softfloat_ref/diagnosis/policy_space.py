@@ -81,8 +81,12 @@ class PolicySpace(ChoiceSpace[Policy]):
         return self.unit.policy  # type: ignore[no-any-return]
 
     def named(self) -> Iterator[Policy]:
-        """The policies of the catalogue, with the random bits of the expected rounding, if it has any."""
+        """The policies of the catalogue, with the random bits of the expected rounding, if it has any; conventions of
+        E8M0 only where a format has no zero."""
+        formats = [f for f in (*self.unit.input_formats, *self.unit.result_formats) if f]
         for policy in filter(self._reveals, POLICIES.values()):
+            if policy.e8m0 != "auto" and policy.nan == "canonical" and all(f.zero for f in formats):
+                continue
             if self.base.sr_bits:
                 yield policy.replace(rounding=self.base.rounding, sr_bits=self.base.sr_bits)
             yield policy

@@ -116,6 +116,9 @@ def test_a_conversion_that_only_appends_zeros(policy: str) -> None:
         assert name in names(d)
 
 
+ML_DTYPES = "overflow to the next code; NaN with the operand's sign"  # which has a name of its own
+
+
 @pytest.mark.full(keep=1)
 @pytest.mark.parametrize(
     ("vectors", "first", "second"),
@@ -131,7 +134,8 @@ def test_two_defects_at_once(vectors: VectorSet, first: str, second: str) -> Non
     space = space_of(vectors)
     d = diagnosis(vectors, next(h.model for h in space.answer_defects(under) if h.name == second))
     assert d.complete
-    assert f"{first}; {second}" in names(d)
+    both = f"{first}; {second}"
+    assert ("policy ml-dtypes" if both == ML_DTYPES else both) in names(d)
 
 
 def test_no_double_rounding_through_a_format_that_holds_every_operand() -> None:
