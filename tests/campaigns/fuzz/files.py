@@ -429,7 +429,8 @@ def _packed(data: bytes, _: Path) -> None:
 
 def _operand_codes(data: bytes, _: Path) -> None:
     text = data.decode("utf-8", "surrogateescape")
-    _codes(text, get_format("fp16"), {"values": len(text) % 2 == 1, "printed_from": ("fp32", None)[len(text) % 3 == 0]}, "a")
+    options = {"values": len(text) % 2 == 1, "printed_from": "fp32" if len(text) % 3 else None}
+    _codes(text, get_format("fp16"), options, "a")
 
 
 def readers(folder: Path) -> list[Reader]:
