@@ -38,17 +38,19 @@ def ceil_rule(amax: Value, element: Format, bits: int) -> WantedScale:
 def even_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """floor, applied to amax rounded to the largest element's precision, ties away from zero (torchao, EVEN; AMD
     Quark)."""
-    top, m = exact.top(amax), largest(element).significand.bit_length() - 1
-    length = amax.significand.bit_length()
-    kept, _ = round_to_unit(0, amax.significand, amax.exponent - top + m, length, Rounding.RNA, 0, 0)
-    return _power(top + kept.bit_length() - 1 - m - element.emax)
+    return _even(amax, element, largest(element).significand.bit_length() - 1)
 
 
 def even_e2m1_rule(amax: Value, element: Format, bits: int) -> WantedScale:
     """even with E2M1's precision, whatever the element: from 1.75 * 2^e up one more (compressed-tensors, MXFP8)."""
-    kept, _ = round_to_unit(0, amax.significand, 1 - amax.significand.bit_length() + 1, amax.significand.bit_length(),
-                            Rounding.RNA, 0, 0)  # fmt: skip
-    return _power(exact.top(amax) + kept.bit_length() - 2 - element.emax)
+    return _even(amax, element, 1)
+
+
+def _even(amax: Value, element: Format, m: int) -> WantedScale:
+    """floor, applied to amax rounded to m fraction bits."""
+    top, length = exact.top(amax), amax.significand.bit_length()
+    kept, _ = round_to_unit(0, amax.significand, amax.exponent - top + m, length, Rounding.RNA, 0, 0)
+    return _power(top + kept.bit_length() - 1 - m - element.emax)
 
 
 def nearest_rule(amax: Value, element: Format, bits: int) -> WantedScale:
