@@ -10,7 +10,7 @@ from pathlib import Path
 
 from core.samples import FORMATS, MODES, MORE, NAMED, Sample, said, sample
 from softfloat_ref.oracle.accumulate import define_accumulator, get_accumulator
-from softfloat_ref.oracle.formats import ALIASES, define_format, get_format, in_full, p3109
+from softfloat_ref.oracle.formats import ALIASES, define_format, deprecated_spelling, get_format, in_full, p3109
 from softfloat_ref.oracle.policies import Policy, get_policy
 
 
@@ -82,6 +82,7 @@ def format_names() -> Sample:
         "fp8_e4m3@e8m0/" + "1" * 60,
     ):
         yield name, said(lambda n=name: get_format(n).to_dict())
+    yield [deprecated_spelling(name) for name in ("int8", " INT8", "mx_int8", "i8", 5)]
     for k, p, signed, extended in itertools.product(range(2, 6), range(7), (True, False), (True, False)):
         yield said(lambda *a: p3109(a[0], a[1], signed=a[2], extended=a[3]).to_dict(), k, p, signed, extended)
     good = {"exponent_bits": 4, "mantissa_bits": 3, "bias": 7}
@@ -156,6 +157,9 @@ def policies() -> Sample:
         {"nan": "fp16=7e00,fp32=7fc00001"},
         {"nan": "fp16=7c00"},
         {"nan": "zz"},
+        {"e8m0": "smalest"},
+        {"e8m0": "Nan , field"},
+        {"e8m0": 1},
         {"nan": ""},
         {"nan": "fp16="},
         {"nan": 0x7FC0},
