@@ -90,7 +90,7 @@ def test_no_proof_of_a_register(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "more", "said"),
     [
-        ("", "", ["--first-operation"], "PROVED: adder is integer_dot i8 to i18 for all 2^83 inputs"),
+        ("", "", ["--first-operation"], "PROVED: adder is integer_dot i8 to i18 wrap for all 2^83 inputs"),
         ("", "", [], "later operations are not decided"),
         ("clear ?", "0 ?", ["--first-operation"], "counterexample: "),
         ("if (in_valid) acc <= sum;", "acc <= in_valid ? sum : 0;", ["--first-operation"], "PROVED: "),
