@@ -93,6 +93,7 @@ def save(path: Path, model: dict[str, np.ndarray], monkeypatch: pytest.MonkeyPat
 FILES = {"m.pt": "numpy", "torch.pt": "torch", "m.safetensors": "safetensors", "m.onnx": "onnx"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("file", [pytest.param(f, marks=pytest.mark.extra(p)) for f, p in FILES.items()])
 def test_every_kind_of_file_gives_the_same_report(
     file: str, model: dict[str, np.ndarray], npz: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -168,6 +169,7 @@ def test_order_and_choice(tmp_path: Path) -> None:
     assert "exact" in both
 
 
+@pytest.mark.full
 def test_blocks_that_their_axis_does_not_fill_are_noted(tmp_path: Path) -> None:
     np.savez(tmp_path / "m.npz", conv=np.ones((4, 40, 3), np.float32), bias=np.ones(4, np.float32))
     told = "note: blocks of conv (4x40x3) hold 3 values, too few for a full block; --axis 1 makes them longer"

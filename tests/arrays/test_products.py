@@ -21,6 +21,7 @@ def matrices(fmt: str, shape: tuple[int, ...]) -> Any:
     return sf.get_format(fmt), RNG.standard_normal(shape).astype(np.float32)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("acc", ["mx-fp32", "fp32-sequential", "exact"])
 @pytest.mark.parametrize("fmt", ["mxfp8", "nvfp4", "fp8_e4m3"])
 def test_leading_dimensions_broadcast(fmt: str, acc: str) -> None:

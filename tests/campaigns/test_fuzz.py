@@ -58,6 +58,7 @@ def test_broken_input_is_refused(name: str, readers: dict[str, Reader], work: Pa
     assert not faults
 
 
+@pytest.mark.full
 def test_examples_are_valid(readers: dict[str, Reader], work: Path) -> None:
     """So what is fuzzed lies close to what is read."""
     for reader in readers.values():

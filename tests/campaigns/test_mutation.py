@@ -151,6 +151,7 @@ def test_every_example_with_planted_bugs_is_verified(tmp_path: Path) -> None:
         assert len(set(texts)) == (1 if circuit.source.suffix == ".vhd" else len(texts)), circuit.name
 
 
+@pytest.mark.full
 @pytest.mark.sim
 @pytest.mark.extra("pyslang")
 @pytest.mark.parametrize(

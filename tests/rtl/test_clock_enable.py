@@ -82,7 +82,7 @@ def test_a_pipeline_that_the_enable_stops(handshake: str, simulator: str, magnit
 
 
 @pytest.mark.sim
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("stage", ["valid", "first", "last"])
 def test_a_register_that_goes_on_without_the_enable(stage: str, magnitudes: Path, tmp_path: Path) -> None:
     """It fails; with the enable always on, as a constant, nobody would see it."""
@@ -103,7 +103,7 @@ CODED = PORTS.replace('out_valid = "out_valid"', 'out_valid = { port = "state", 
 
 
 @pytest.mark.sim
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("latency", ["latency = 2", ""])
 def test_a_code_that_means_a_result(latency: str, simulator: str, magnitudes: Path, tmp_path: Path) -> None:
     ports = CODED.replace("latency = 2", latency)

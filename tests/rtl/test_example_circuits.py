@@ -247,6 +247,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_vectors_fail(damage: str, bench: Benches, folder: Folders, tmp_path: Path) -> None:
     setting = fma("rne")

@@ -97,7 +97,7 @@ endmodule
     return ports, path
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 def test_a_valid_for_each_operand_as_bits_of_ports(simulator: str, xors: Path, tmp_path: Path) -> None:
     ports, source = signed(tmp_path)
     bench = build(simulator, xors, tmp_path / "w", ports, source)

@@ -170,7 +170,7 @@ def test_scoreboard(plusargs: str, errors: list[str], summary: str, built: Built
     assert re.search(rf"\[SF_REPORT\] {summary}$", shown, re.M), shown
 
 
-@pytest.mark.full(keep=5)
+@pytest.mark.full
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "plusargs",

@@ -162,6 +162,7 @@ def test_commands_for_dpi(name: str, tmp_path: Path) -> None:
         assert c_file in step
 
 
+@pytest.mark.full
 @pytest.mark.sim
 def test_the_printed_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those for Verilator: they build the package, the C file and the bench in the documentation."""
