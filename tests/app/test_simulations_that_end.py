@@ -99,7 +99,7 @@ def needs(name: str) -> list[pytest.MarkDecorator]:
 def test_it_fails_with_the_operands(name: str, tmp_path: Path) -> None:
     ending = ENDINGS[name]
     (tmp_path / ending.file).write_text(ending.text)
-    more = ("--sim", ending.simulator, *(("--timeout", "10") if "time limit" in name else ()))
+    more = ("--sim", ending.simulator, *(("--timeout", "4") if "time limit" in name else ()))
     call = ("abs", "--fmt", "fp8_e5m2", "--top", "unit", ending.file, "-n", "300", "--no-prove", "-o", "out")
     done = run("verify", *call, *more, cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
