@@ -163,6 +163,7 @@ def test_quantize_json() -> None:
     }
 
 
+@pytest.mark.full
 def test_quantize_a_large_tensor(tmp_path: Path) -> None:
     """A million float32 values; 1,000 random blocks against the oracle."""
     x = np.random.default_rng(0).standard_normal((1024, 1024)).astype(np.float32)

@@ -88,7 +88,7 @@ def test_same_bytes_as_at_once(fmt: str, form: str, both) -> None:  # type: igno
         assert was_cut == ("axis" not in fmt or shape[-1] <= 96)
 
 
-@pytest.mark.full(keep=9)
+@pytest.mark.full
 @pytest.mark.parametrize("fmt", ["fp8_e4m3", "mxfp4", "nvfp4"])
 @pytest.mark.parametrize("source", ["philox:seed=3", "lfsr:width=16,taps=16.14.13.11,seed=7"])
 @pytest.mark.parametrize("mode", ["sr", "sr-c"])

@@ -61,7 +61,7 @@ def agree(op: str, fmt: str, out: str, policy: Policy, codes: np.ndarray) -> int
     return int((~known).sum())
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_every_rounding(policy: Policy) -> None:
     """To one format after the other; few elements are left to the oracle."""

@@ -69,7 +69,7 @@ def random_words(policy: Policy, count: int):  # type: ignore[no-untyped-def]
     return Philox(7).array(n, 0, count).view(np.int64) if n else None
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full
 @pytest.mark.parametrize("op", PAIRED)
 @pytest.mark.parametrize("fmt", EIGHT_BITS)
 def test_all_pairs_of_eight_bits(fmt: str, op: str) -> None:

@@ -364,7 +364,7 @@ def test_every_element_has_its_emax() -> None:
     assert len(list(itertools.chain(ALL))) == 6
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("fmt", ["mxfp8", "mxfp8_e5m2", "mxfp6_e2m3", "mxfp4", "mxint8"])
 @pytest.mark.parametrize("rounding", ["sr", "sr-b", "sr-c"])
 def test_stochastic_blocks_by_compiled_loops(fmt: str, rounding: str, monkeypatch: pytest.MonkeyPatch) -> None:

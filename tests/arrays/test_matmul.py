@@ -70,7 +70,7 @@ def same_as_the_oracle(
     return got
 
 
-@pytest.mark.full(keep=54)
+@pytest.mark.full
 @pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))
 @pytest.mark.parametrize("kind", ["any", "finite", "close"])
 def test_scalar_operands(acc: str, fmt: str, kind: str) -> None:

@@ -36,7 +36,7 @@ def found(vectors: VectorSet, asked: list[tuple[int, ...]]) -> Identification[An
     return examiner(vectors).identify(ask, confirming(vectors, 60, 1))
 
 
-@pytest.mark.full(keep=2)
+@pytest.mark.full
 @pytest.mark.parametrize(("op", "fmt"), RANGES)
 def test_only_operands_within_are_asked(op: str, fmt: str) -> None:
     vectors, asked = subject(op, fmt, None).of_range(RANGES[op, fmt]), list[tuple[int, ...]]()

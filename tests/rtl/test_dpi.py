@@ -119,12 +119,13 @@ def test_widths_arities_and_policies(cases: Path) -> None:
     ]
 
 
+@pytest.mark.full
 def test_units_of_other_kinds(cases: Path) -> None:
     done = run_again(cases, "dpi_cases_tb", "+case=11")
     assert done.stdout.splitlines()[:4] == ["07 00", "08", "3f800000 40000000 bf800000 00000000", "END"]
 
 
-@pytest.mark.full(keep=3)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("case", "message"),
     [
@@ -148,6 +149,7 @@ def test_wrong_use_is_fatal(case: int, message: str, cases: Path) -> None:
     assert done.returncode != 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("script", "message"),
     [
