@@ -171,6 +171,7 @@ def test_a_server_that_fails_is_fatal(script: str | None, message: str, server: 
     assert done.returncode != 0
 
 
+@pytest.mark.full
 def test_without_a_path_the_program_is_found_on_path(
     cases: Path, server: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
