@@ -262,6 +262,7 @@ def test_damaged_vectors_fail(damage: str, bench: Benches, folder: Folders, tmp_
     assert re.search(rf"^FAIL: .*{message}", run.output, re.M), run.output
 
 
+@pytest.mark.full
 def test_vectors_of_another_circuit_fail(bench: Benches, folder: Folders) -> None:
     run = bench("bf16_stochastic").run(folder(conversion("bf16", "rne", "sat-none")))
     assert not run.passed

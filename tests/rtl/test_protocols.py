@@ -106,7 +106,7 @@ def test_a_valid_for_each_operand_as_bits_of_ports(simulator: str, xors: Path, t
         assert bench.run(f"+seed={seed}").passed
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("parameter", "message"),
     [

@@ -87,7 +87,7 @@ def test_planted_bugs_are_caught(bug: str, vectors: Path, tmp_path: Path) -> Non
     assert line == "_".join(reported.group(2, 3, 4))
 
 
-@pytest.mark.full(keep=1)
+@pytest.mark.full
 @pytest.mark.parametrize("bug", ["no saturation", ""])
 def test_a_build_for_a_short_run_prints_the_same(bug: str, vectors: Path, tmp_path: Path) -> None:
     circuit = CIRCUIT.replace(*BUGS[bug]) if bug else CIRCUIT

@@ -187,6 +187,7 @@ def test_nans_that_are_not_accepted(plusargs: str, built: Built) -> None:
     assert re.search(r"\[SF_MISMATCH\] .* expected result=(ffff7e00|7fc00000|ffff0000) flags=", shown), shown
 
 
+@pytest.mark.full
 @pytest.mark.sim
 def test_a_setting_that_is_none(built: Built) -> None:
     shown = built.run("+compare_nan=none", fails=True)

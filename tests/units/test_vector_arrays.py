@@ -68,7 +68,7 @@ def test_every_lane_is_the_oracles(setting: tuple[str, Any, str, dict[str, Any]]
     same(unit, np.array([*of_unit(unit, cases(60, 400), seed=len(rounding)).inputs()], np.uint64))
 
 
-@pytest.mark.full(keep=4)
+@pytest.mark.full
 @pytest.mark.parametrize("op", ["softmax", "log_softmax", "rms_norm", "layer_norm"])
 @pytest.mark.parametrize(("fmt", "length"), [("fp4_e2m1", 2), ("fp6_e3m2", 2), ("fp4_e2m1", 3)])
 def test_every_vector_of_small_formats(op: str, fmt: str, length: int) -> None:
