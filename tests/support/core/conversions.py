@@ -34,7 +34,7 @@ from softfloat_ref.oracle.codec import (
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import Policy
-from softfloat_ref.oracle.rounding import align, round_pack, round_to_unit
+from softfloat_ref.oracle.rounding import align, round_pack, round_shift, round_to_unit
 
 
 @sample
@@ -147,6 +147,9 @@ def rounding_pieces() -> Sample:
         yield round_to_unit(negative, s, e, s.bit_length(), int(mode.rounding), n, 5 if n else 0)
     for negative, s, e, unit, down in itertools.product((0, 1), (0, 1, 6, 11), (-4, 0, 3), (-5, -1, 0, 2, 9), (0, 1)):
         yield align(negative, s, e, s.bit_length(), unit, down)
+    for mode in MODES:
+        if not mode.random_count:
+            yield [round_shift(x, shift, int(mode.rounding)) for x in range(-21, 22) for shift in (-2, 0, 1, 2, 4, 5)]
     t = target(get_format("fp4_e2m1"), Policy("rto", overflow="sat-none"))
     yield [
         round_pack(n, s, e, s.bit_length(), k, 0, t)
@@ -270,6 +273,7 @@ def exact_numbers() -> Sample:
                 [(exact.square_root(a, n), exact.reciprocal_square_root(a, n)) for n in (1, 2, 5, 12)],
             )
     yield exact.square_root(exact.zero(1), 5)
+    yield [exact.whole(a) for a in some]
     for e in (
         -1250,
         -1202,
