@@ -22,7 +22,7 @@ from softfloat_ref.units import Line, Unit
 _SEEN: Final = 512  # lines by which a shift of flags is found
 _FEWEST: Final = 8  # wrong lines that a fault of the order must explain
 _NEAR: Final = 4  # codes that may be apart by a rounding
-_CHANCE: Final = 1e-4  # of what is taken for a latch
+_CHANCE: Final = 1e-6  # of what is taken for a latch
 
 
 class OrderFault(NamedTuple):
