@@ -61,7 +61,7 @@ def suggested_rows(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
         yield from _beside_rows()
     if sum(x.step == -1 and x.expected & x.fmt.magnitude_mask <= x.fmt.min_normal_code for x in wrong) >= FEWEST:
         yield from _short_shifts()
-    if sum(not x.step and not x.expected & x.fmt.magnitude_mask for x in wrong) >= FEWEST:
+    if any(not x.step and not x.expected & x.fmt.magnitude_mask for x in wrong):
         yield from _zeros()
 
 
