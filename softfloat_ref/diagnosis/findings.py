@@ -25,6 +25,12 @@ class Finding:
         """Sort key, the best first: more explained cases, then simpler."""
         return -self.explained, self.hypothesis.size
 
+    def is_telling(self, right: int) -> bool:
+        """Whether it explains more cases than assuming no fault, and not by chance: of the right answers, it would get
+        at most half as many wrong as it explains mismatches. right: their number."""
+        broken = right - (self.explained - self.mismatches)
+        return self.explained > right and 2 * broken <= self.mismatches
+
 
 class PeeledFault(NamedTuple):
     """One of several faults. mismatches: how many it explains of those that the faults before it leave open."""

@@ -92,6 +92,13 @@ def wrong_codes(unit: Unit, cases: Sequence[AnsweredCase]) -> list[WrongCode]:
     ]
 
 
+def wrong_flags(unit: Unit, cases: Sequence[AnsweredCase]) -> list[tuple[int, int]]:
+    """The expected flags and those given, in the first mismatches of some cases; none where flags are not compared."""
+    at = len(unit.result_formats)
+    wrong = islice((c for c in cases if not c.agrees and len(c.expected) > at), _MOST_SEEN)
+    return [(c.expected[at], c.got[at]) for c in wrong]
+
+
 class Comparator(NamedTuple):
     """How answers are compared: NaNs that count as equal are made identical, ignored flags left out."""
 

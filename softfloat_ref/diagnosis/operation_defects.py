@@ -12,7 +12,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects, constant_results
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced
 from softfloat_ref.diagnosis.function_defects import function_defects, function_suggested_by
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes, wrong_flags
 from softfloat_ref.diagnosis.modular_defects import modular_defects
 from softfloat_ref.diagnosis.normalisation_defects import checked_early, normalisation_defects
 from softfloat_ref.diagnosis.operand_defects import special_kinds, special_readings
@@ -36,7 +36,7 @@ from softfloat_ref.diagnosis.operation_operands import (
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.recurrence_defects import recurrence_defects
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingDefect
-from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
+from softfloat_ref.diagnosis.suggested_roundings import rows_of_flags, suggested_rows
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
@@ -124,6 +124,7 @@ def operation_suggested_by(unit: OperationUnit, cases: Sequence[AnsweredCase]) -
     if unit.signature.operation.result == "float" and appended_zeros(unit.signature, unit.policy) is None:
         flags = any(len(c.expected) > 1 for c in cases[:1])
         yield from _rounding_defects(unit, (x for x in suggested_rows(wrong) if flags or not x.only_flags))
+        yield from _rounding_defects(unit, rows_of_flags(wrong_flags(unit, cases)))
         yield from nan_operands(unit, wrong)
         yield from invalid_results(unit, wrong)
         yield from checked_early(unit, wrong)

@@ -1,5 +1,6 @@
 """Faults that only show in the order of the cases: answers that come late or early, flags that keep those of earlier
-operations, answers that are repeated. They are looked for first; what else is wrong is diagnosed without them."""
+operations, answers that are repeated, inputs of other lines. They are looked for first; what else is wrong is diagnosed
+without them."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from typing import Final, NamedTuple
 from softfloat_ref.diagnosis.conditions import common, conditions
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Output
 from softfloat_ref.diagnosis.kinds import kind_of
+from softfloat_ref.diagnosis.misaligned_inputs import misaligned_input
 from softfloat_ref.diagnosis.shifts import shift_of, shifted_pairs, shifts
 from softfloat_ref.explanation.scalar import flag_text
 from softfloat_ref.rtl.bundle import ALL_FLAGS
@@ -22,7 +24,7 @@ from softfloat_ref.units import Line, Unit
 _SEEN: Final = 512  # lines by which a shift of flags is found
 _FEWEST: Final = 8  # wrong lines that a fault of the order must explain
 _NEAR: Final = 4  # codes that may be apart by a rounding
-_CHANCE: Final = 1e-4  # of what is taken for a latch
+_CHANCE: Final = 1e-6  # of what is taken for a latch
 
 
 class OrderFault(NamedTuple):
@@ -79,7 +81,7 @@ def order_fault(report: CheckReport, comparator: Comparator) -> OrderFault | Non
     if has_flags and report.tolerance.sticky:
         return _late(_Answers(report, comparator._replace(flags=0))) or _alone(answers)
     of_flags = (_accumulated, _late_flags, _repeated, _held_flags)
-    finds = (_late, *(of_flags if has_flags else (_repeated,)))
+    finds = (_late, *(of_flags if has_flags else (_repeated,)), _misaligned)
     return next((fault for find in finds if (fault := find(answers))), None)
 
 
@@ -249,6 +251,29 @@ def _repeated(answers: _Answers) -> OrderFault | None:
     )
     sentence = f"{len(stale)} answers are the answer before again{where}"
     return OrderFault(sentence, (), "the other answers", own)
+
+
+# -- inputs of other lines ---------------------------------------------------------------------------------------------
+
+
+def _misaligned(answers: _Answers) -> OrderFault | None:
+    """An input, or a part of it, that is that of another line."""
+    report = answers.report
+    width = report.vectors.unit.input_width
+    lines = [line[:width] for line, _ in report.first]
+    fault = misaligned_input(answers.comparator, lines, answers.expected, answers.got)
+    if fault is None:
+        return None
+    where = _where(answers, fault.held, fault.others) if fault.others else ""
+    if not where and 20 * len(fault.others) > len(fault.held):
+        return None
+    moved = ((x and report.vectors.line(x), answer) for x, (_, answer) in zip(fault.inputs, report.first, strict=True))
+    own = _judged(report, [(line, answer) for line, answer in moved if line is not None])
+    sentence = f"{len(fault.held)} answers are those with {fault.text}{where}"
+    advice = (
+        "one more register, or one fewer, than for the other inputs; or it is read when the next operation has come"
+    )
+    return OrderFault(sentence, (advice,), "the answers to these inputs", own, by_chance=True)
 
 
 def _where(answers: _Answers, held: Set[int], others: Set[int]) -> str:

@@ -424,7 +424,7 @@ def ranked_diagnosis(
 ) -> Diagnosis:
     """The hypotheses that explain the cases, best first, with the case that refutes the runner-up.
 
-    A hypothesis that explains no more cases than assuming no fault is left out. conditions_of: the conditions
+    A hypothesis that tells no more than assuming no fault is left out. conditions_of: the conditions
     that all mismatches of some cases fulfil, to which a fault may be restricted.
     """
     wrong = sum(not c.agrees for c in cases)
@@ -447,9 +447,9 @@ def ranked_diagnosis(
 
 
 def diagnosis_from(findings: Sequence[Finding], comparator: Comparator, cases: Sequence[AnsweredCase]) -> Diagnosis:
-    """A diagnosis by findings, best first: those that explain more cases than assuming no fault."""
+    """A diagnosis by findings, best first: those that tell more than assuming no fault."""
     right = sum(c.agrees for c in cases)
-    findings = [f for f in findings if f.explained > right]
+    findings = [f for f in findings if f.is_telling(right)]
     diagnosis = Diagnosis(len(cases), len(cases) - right, tuple(findings))
     if not findings:
         return diagnosis

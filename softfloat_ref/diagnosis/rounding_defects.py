@@ -166,7 +166,18 @@ def _double(name: str, and_next_code: bool) -> RoundingDefect:
     )
 
 
+def short_shift_row(places: int) -> RoundingDefect:
+    """Subnormal results without what a shifter of a product, or a shorter one, loses."""
+    return RoundingDefect(
+        f"subnormal results cut {places} places below",
+        f"forgets what it moves more than {places} places below the last bit of subnormal results",
+        cut_if_tiny(places),
+        lambda to: plain(to) and to.fmt.has_normals and places <= max(2 * to.fmt.precision, _SHORT_SHIFT),
+    )
+
+
 _Row = RoundingDefect
+_SHORT_SHIFT: Final = 5  # places in every format
 _USUAL_STICKY_BITS: Final = 4  # largest number of bits in a shortened sticky bit; with more, few cases differ
 WIDER_FORMATS: Final = ("fp16", "bf16", "fp32", "fp64")
 WRAPS: Final = _Row("integer wraps", "wraps integers that do not fit", rounding(wrapped_around), is_narrow_integer)
@@ -237,15 +248,7 @@ ROUNDING_DEFECTS: Final = (
         )
         for name, word, places in (("x2", "few", 1), ("/2", "many", -1))
     ),
-    *(
-        _Row(
-            f"subnormal results cut {n} places below",
-            f"forgets what it moves more than {n} places below the last bit of subnormal results",
-            cut_if_tiny(n),
-            lambda to: plain(to) and to.fmt.has_normals,
-        )
-        for n in range(2, 6)
-    ),
+    *map(short_shift_row, range(2, _SHORT_SHIFT + 1)),
     _Row("FTZ, flags kept", "gives zero for subnormal results", on_answer(zeroed, flush_outputs=False)),
     _Row(
         "FTZ after rounding, flags kept",

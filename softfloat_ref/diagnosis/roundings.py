@@ -231,6 +231,17 @@ def overflow_wrapped(here: Traced, right: Function, x: Value, r: int, to: Destin
     return wide & to.fmt.magnitude_mask | low & to.fmt.sign_bit, flags
 
 
+def discarded_bits_raise(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+    """Inexact for discarded bits only, not for an overflow or a flushed number by itself."""
+    code, flags = right(x, r, to)
+    lossy = flags
+    if x.kind == FINITE and x.significand and flags & OVERFLOW and has_one(to):
+        lossy = near_one(right, x, r, to)[1]
+    elif flags & UNDERFLOW and to.policy.flush_outputs:
+        lossy = right(x, r, to.under(flush_outputs=False))[1]
+    return code, flags if lossy & INEXACT else flags & ~INEXACT
+
+
 def top_tie_overflows(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
     """The tie above the largest number raises overflow where it does not go up."""
     code, flags = right(x, r, to)

@@ -8,7 +8,7 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import constant_results
 from softfloat_ref.diagnosis.format_defects import format_exchanged, format_readings
-from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes
+from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes, wrong_flags
 from softfloat_ref.diagnosis.lane_defects import lanes_suggested_by
 from softfloat_ref.diagnosis.operand_defects import (
     nan_readings,
@@ -17,7 +17,7 @@ from softfloat_ref.diagnosis.operand_defects import (
     special_readings,
 )
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS
-from softfloat_ref.diagnosis.suggested_roundings import suggested_rows
+from softfloat_ref.diagnosis.suggested_roundings import rows_of_flags, suggested_rows
 from softfloat_ref.oracle.rounding_steps import Destination, read, rounded
 from softfloat_ref.oracle.steps import Traced, recording
 from softfloat_ref.units import SteppedUnit
@@ -49,7 +49,7 @@ def stepped_suggested_by(unit: SteppedUnit, cases: Sequence[AnsweredCase]) -> It
     if run is None:
         return
     destinations, wrong = _destinations(run), wrong_codes(unit, cases)
-    for row in suggested_rows(wrong):
+    for row in (*suggested_rows(wrong), *rows_of_flags(wrong_flags(unit, cases))):
         if any(map(row.fits, destinations)) and (unit.has_flags or not row.only_flags):
             yield row.guarded.of(unit)
     if any(True for _ in run.all(read)):

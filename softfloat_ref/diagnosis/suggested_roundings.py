@@ -1,33 +1,46 @@
-"""Wrong roundings that the mismatches suggest: results one code off, or off by the carry of some low bits."""
+"""Wrong roundings that the mismatches suggest: results one code off, or off by the carry of some low bits, signs of
+zeros, flags."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from softfloat_ref.diagnosis.conditions import FEWEST
 from softfloat_ref.diagnosis.defects import replaced
 from softfloat_ref.diagnosis.hypotheses import SHARE, WrongCode
 from softfloat_ref.diagnosis.range_defects import range_rows
-from softfloat_ref.diagnosis.rounding_defects import WIDER_FORMATS, RoundingDefect, not_random, plain, rounded_first
+from softfloat_ref.diagnosis.rounding_defects import (
+    WIDER_FORMATS,
+    ZERO_DEFECTS,
+    RoundingDefect,
+    not_random,
+    plain,
+    rounded_first,
+    short_shift_row,
+)
 from softfloat_ref.diagnosis.roundings import (
     at_bits,
     carry_lost,
+    discarded_bits_raise,
     first_bits,
     flags_given,
     flags_of_right,
     has_one,
     increment_dropped,
+    on_answer,
     on_bits,
     rounding,
     through,
     ties_odd,
     tiny_twice,
+    with_zero,
 )
-from softfloat_ref.oracle.exact import trailing_zeros
-from softfloat_ref.oracle.formats import CATALOGUE
+from softfloat_ref.oracle.exact import Value, trailing_zeros
+from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
+from softfloat_ref.oracle.formats import CATALOGUE, Format
 from softfloat_ref.oracle.policies import ROUNDINGS, parse_rounding, rounding_name
 from softfloat_ref.oracle.rounding_steps import Destination, magnitude
 from softfloat_ref.oracle.steps import Function
@@ -35,6 +48,7 @@ from softfloat_ref.oracle.steps import Function
 _SHARE_BESIDE: Final = 0.75  # of the mismatches that such a defect must explain
 _STICKY_BITS: Final = range(1, 11)
 _MORE_BITS: Final = range(1, 13)  # beyond the format's precision, to which a device may round first
+_SHORT_SHIFTS: Final = range(6, 107)  # places, of which a format has those of its products
 _FIRST: Final = tuple(name for name in ROUNDINGS if not parse_rounding(name).stochastic)
 _FIRST_AT_BITS: Final = ("", "rna")  # to so many bits: by rtz, that is a short sticky bit
 
@@ -45,6 +59,46 @@ def suggested_rows(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:
     yield from range_rows(wrong)
     if sum(abs(x.step) == 1 for x in wrong) >= FEWEST:
         yield from _beside_rows()
+    if sum(x.step == -1 and x.expected & x.fmt.magnitude_mask <= x.fmt.min_normal_code for x in wrong) >= FEWEST:
+        yield from _short_shifts()
+    if any(not x.step and not x.expected & x.fmt.magnitude_mask for x in wrong):
+        yield from _zeros()
+
+
+def rows_of_flags(flags: Sequence[tuple[int, int]]) -> Iterator[RoundingDefect]:
+    """The defects that wrong flags suggest: pairs of the expected ones and those given."""
+    lost = [expected for expected, got in flags if expected & ~got & INEXACT]
+    if len(lost) >= FEWEST:
+        text = "raises inexact only where bits are discarded, not with every overflow or flushed result"
+        yield RoundingDefect("inexact only of discarded bits", text, rounding(discarded_bits_raise), not_random)
+    if sum(x & UNDERFLOW > 0 for x in lost) >= FEWEST:
+        yield from _short_shifts()
+
+
+@cache
+def _short_shifts() -> tuple[RoundingDefect, ...]:
+    """Shifters of subnormal results that hold more places than those of every diagnosis."""
+    return tuple(map(short_shift_row, _SHORT_SHIFTS))
+
+
+@cache
+def _zeros() -> tuple[RoundingDefect, ...]:
+    """Wrong signs of exact zeros only, or of those that rounding makes."""
+    return tuple(
+        RoundingDefect(
+            f"{kind} {name}",
+            text.replace("zero result", f"{kind} zero result"),
+            on_answer(partial(_with_zero_of_kind, exact, sign)),
+            lambda to: to.fmt.negative_zero,
+            3,
+        )
+        for kind, exact in (("exact", True), ("inexact", False))
+        for name, text, sign in ZERO_DEFECTS
+    )
+
+
+def _with_zero_of_kind(exact: bool, sign: int | None, x: Value, code: int, flags: int, fmt: Format) -> tuple[int, int]:
+    return (with_zero(sign, code, fmt) if x.is_zero is exact else code), flags
 
 
 def _short_carries(wrong: Sequence[WrongCode]) -> Iterator[RoundingDefect]:

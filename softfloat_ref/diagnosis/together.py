@@ -86,8 +86,8 @@ def _of_part(
 def _with(
     part: Diagnosis, findings: Sequence[Finding], elsewhere: int, cases: Sequence[AnsweredCase], comparator: Comparator
 ) -> Diagnosis:
-    """A diagnosis with findings, those that explain more than assuming no fault."""
-    explaining = tuple(f for f in findings if f.explained > part.examined - part.wrong)
+    """A diagnosis with findings, those that tell more than assuming no fault."""
+    explaining = tuple(f for f in findings if f.is_telling(part.examined - part.wrong))
     if not explaining:
         return part
     exception = next((c for c in cases if not explains(explaining[0].hypothesis, c, comparator)), None)

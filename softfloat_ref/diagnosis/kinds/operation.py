@@ -79,6 +79,7 @@ class DiagnosedOperation(DiagnosedKind):
         yield from self._before_rounding()
         yield from self._signs()
         yield Feature(self._all_finite, lambda _: "no operand is infinity or NaN")
+        yield Feature(self._all_nonzero, lambda _: "every operand is a number other than zero")
         formats = self.unit.formats
         if len(formats) > 1 and len(set(formats[:2])) == 1:
             mask = formats[0].magnitude_mask
@@ -105,6 +106,10 @@ class DiagnosedOperation(DiagnosedKind):
     def _all_finite(self, inputs: Inputs, _: Output) -> int | None:
         decoders = map(decoder, self.unit.formats)
         return all(d(x).kind == FINITE for d, x in zip(decoders, inputs, strict=False)) or None
+
+    def _all_nonzero(self, inputs: Inputs, _: Output) -> int | None:
+        values = (decoder(f)(x) for f, x in zip(self.unit.formats, inputs, strict=False))
+        return all(x.kind == FINITE and x.significand for x in values) or None
 
     def _before_rounding(self) -> Iterator[Feature]:
         """The binade of the exact result, which rounding up may leave."""
