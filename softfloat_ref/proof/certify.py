@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from softfloat_ref.proof.certificate import SCHEMA, seal, versions
 from softfloat_ref.proof.engine import Decided, Tactics
+from softfloat_ref.proof.later import Later
 from softfloat_ref.proof.outcome import ProofOutcome, SimulatedText
 from softfloat_ref.proof.prove import Proof
 from softfloat_ref.proof.question import Question
@@ -54,7 +55,7 @@ def certificate(outcome: ProofOutcome, strategy: str, tactics: Tactics, folder: 
             "inputs": lane_widths(question.unit.inputs),
             "assumption": expression(question.domain),
             "split": None if proof.split is None else dataclasses.asdict(proof.split),
-            "later": later and {"verdict": later.verdict, "said": later.message, "order": later.order},
+            "later": later and _later(later),
             "second_opinion": dataclasses.asdict(opinion),
             "simulated_text": outcome.text and _text(outcome.text, folder),
             "cases": _cases(question, proof),
@@ -63,6 +64,10 @@ def certificate(outcome: ProofOutcome, strategy: str, tactics: Tactics, folder: 
             "seconds": sum(d.seconds for d in (*proof.cases, *proof.tried)),
         }
     )
+
+
+def _later(later: Later) -> dict[str, str]:
+    return {"verdict": later.verdict, "said": later.message, "order": later.order, "pauses": later.pauses}
 
 
 def _text(text: SimulatedText, folder: Path) -> dict[str, Any]:

@@ -159,6 +159,7 @@ class Cosimulation:
         ports, outputs = self.driver.ports, self.driver.machine.outputs
         inputs = {"in_valid": ports.handshake.channels, "tag_in": ports.tag.width if ports.tag else 1}
         inputs |= {"reset": 1, "out_ready": 1, "clear": 1, "stimulus": self.driver.width}
+        inputs |= {"enable": 1} if ports.enable else {}
         return cycle_bench(
             short_simulator(name),
             TOP,
@@ -246,7 +247,7 @@ class Cosimulation:
     def _proved_code(self, due: Due) -> int | None:
         """The outputs, by the terms of the operation's inputs of which the proof is; None where they say nothing."""
         vector = due.vector
-        if vector is None or self.question.registers:
+        if vector is None or self.question.registers or due.paused:
             return None
         observed = self.question.design(vector.part).observed
         if not due.first and observed.start not in ("", ANY, CHANGING):

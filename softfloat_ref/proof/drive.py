@@ -22,18 +22,20 @@ LEAST_CYCLES: Final = 4000
 _RATES: Final = ((1.0, 1.0), (0.5, 0.6), (0.9, 0.3), (0.3, 1.0))  # of operands offered, and of results taken,
 _PHASE_CYCLES: Final = 48  # for that many cycles
 _DRAIN_CYCLES: Final = 64  # cycles without anything happening, after which no result is waited for
-_INPUTS: Final = dict.fromkeys(("reset", "in_valid", "out_ready", "clear", "tag_in", "stimulus"), 0)
+_INPUTS: Final = {**dict.fromkeys(("reset", "in_valid", "out_ready", "clear", "tag_in", "stimulus"), 0), "enable": 1}
 
 
 @dataclass(frozen=True)
 class Due:
     """What a cycle must show. got: the bits of the result that matter, as ones; vector: of which operation; first:
-    whether that is the first one after the reset, or there is none; tag: whether there is a tag."""
+    whether that is the first one after the reset, or there is none; tag: whether there is a tag; paused: whether the
+    clock enable was off since it was offered."""
 
     got: int = 0
     vector: Vector | None = None
     first: bool = False
     tag: bool = False
+    paused: bool = False
 
 
 @dataclass
@@ -139,11 +141,12 @@ class Driver:
 
 
 class _Operation(NamedTuple):
-    """An operation of the bench: its number from 1, and its tag."""
+    """An operation of the bench: its number from 1, its tag, and the cycle from which on it is offered."""
 
     number: int
     vector: Vector
     tag: int
+    cycle: int
 
 
 class _Run:
@@ -156,6 +159,7 @@ class _Run:
         self.recording = CycleRecording()
         self.flying: list[_Operation] = []
         self.begun: list[_Operation | None] = []
+        self.paused = -1  # the last cycle without the clock enable
         reset = self.ports.reset
         for _ in range(reset.cycles if reset else 0):
             active = int(reset is not None and reset.active == "high")
@@ -183,7 +187,7 @@ class _Run:
         ports, shake = self.ports, self.ports.handshake
         self.recording.operations += 1
         tag = self.recording.operations % (1 << ports.tag.width if ports.tag else 1)
-        operation = _Operation(self.recording.operations, vector, tag)
+        operation = _Operation(self.recording.operations, vector, tag, len(self.recording.inputs))
         if ports.clock is None:
             self._cycle({**self._idle(), "stimulus": self.driver.word(vector)}, self._due(operation))
             return True
@@ -191,6 +195,7 @@ class _Run:
         taken, offered, waited = 0, 0, 0
         while taken != every and waited <= ports.drain_timeout:
             often, results = _RATES[len(self.recording.inputs) // _PHASE_CYCLES % len(_RATES)]
+            self._pause()
             offered |= self._offered(often) & ~taken if offered or taken or self._room else 0
             inputs = {**self._idle(), "in_valid": offered, "out_ready": self._takes(results), "tag_in": tag}
             if offered or taken:
@@ -201,6 +206,15 @@ class _Run:
             taken, offered, waited = taken | fired, offered & ~fired, waited + (1 if offered else 0)
             self._note(operation if taken == every else None, outputs, bool(inputs["out_ready"]))
         return taken == every
+
+    def _pause(self) -> None:
+        """Cycles without the clock enable, which count for nothing: anything is offered and taken."""
+        enable = self.ports.enable
+        while enable is not None and self.words.randrange(100) < enable.pauses:
+            channels = self.words.getrandbits(self.ports.handshake.channels)
+            others = {"in_valid": channels, "out_ready": self.words.getrandbits(1), "enable": 0}
+            self.paused = len(self.recording.inputs)
+            self._cycle({**self._idle(), **others})
 
     def finish(self) -> None:
         """Take the results that are left."""
@@ -255,4 +269,4 @@ class _Run:
         if operation is None:
             return Due()
         care = self.driver.bound.parts[operation.vector.part].care[0]
-        return Due(care, operation.vector, operation.number == 1)
+        return Due(care, operation.vector, operation.number == 1, paused=self.paused >= operation.cycle)

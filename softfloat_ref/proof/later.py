@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Final
+from typing import Final, Literal
 
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.search import find_first
@@ -62,11 +62,14 @@ _EVENT_TEXTS: Final = {
 @dataclass(frozen=True)
 class Later:
     """What came of later operations. message: what is proved, is wrong, or is in the way; order: what is proved of
-    random bits; steps: of the counterexample, as those of Observed."""
+    random bits; pauses: of cycles without the clock enable; about: what is open, if anything is; steps: of the
+    counterexample, as those of Observed."""
 
     verdict: Verdict
     message: str = ""
     order: str = ""
+    pauses: str = ""
+    about: Literal["operations", "random bits", "pauses"] = "operations"
     counterexample: Counterexample | None = None
     steps: Sequence[Contents] = ()
 
@@ -81,7 +84,7 @@ def later(question: Question, limit_s: float) -> Later | None:
         starts = {question.design(part).observed.start for part in range(len(question.unit.parts))}
         if not starts <= {ANY, CHANGING}:
             why = _DEPENDS_ON_REGISTERS + _WITHOUT_LATENCY if has_pauses(ports) else _DEPENDS_ON_REGISTERS
-            return _shown_or(question, walk_at_random(NumberedOperations(question.design(), question.assumption)), why)
+            return shown_or(question, walk_at_random(NumberedOperations(question.design(), question.assumption)), why)
     outcome = Later("proved")
     if has_pauses(ports):
         outcome = _of_pauses(question, limit_s)
@@ -107,10 +110,10 @@ def _of_stream(question: Question, limit_s: float) -> Later:
     if followed.fault is None and not followed.why:
         states = counted(followed.states, "state")
         return Later("proved", f"every operation {question.design().observed.start}, with any stalls ({states})")
-    return _shown_or(question, followed.fault, followed.why or "only operations without a defined result may be wrong")
+    return shown_or(question, followed.fault, followed.why or "only operations without a defined result may be wrong")
 
 
-def _shown_or(question: Question, fault: OperationFault | None, why: str) -> Later:
+def shown_or(question: Question, fault: OperationFault | None, why: str) -> Later:
     """A fault; if there is none, or if it is none for the oracle, why there is no proof."""
     shown = None if fault is None else _shown(question, fault)
     if fault is None or shown is None:
@@ -174,6 +177,8 @@ def _story(question: Question, fault: OperationFault, number: int) -> Iterator[s
 
 
 def _event(event: Event) -> list[str]:
+    if event.paused:
+        return ["the clock enable is off"]
     texts = [] if event.begun is None else [f"operation {event.begun + 1} is taken"]
     if event.shown is not None:
         texts.append(f"the result of operation {event.shown + 1} {'is taken' if event.ready else 'waits'}")
@@ -235,7 +240,7 @@ def _of_source(question: Question, name: str, source: Lfsr, limit_s: float) -> L
         shown = _with_right_bits(question, name, source, check.wrong, limit_s)
         return Later("counterexample", OTHER_BITS, counterexample=shown)
     if check.why:
-        return Later("undecided", check.why)
+        return Later("undecided", check.why, about="random bits")
     return Later("proved", order=f"each operation uses the next word of {source.spec()}")
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
-from softfloat_ref.proof.design import BoundDesign, Never
+from softfloat_ref.proof.design import BoundDesign, Driven, Never
 from softfloat_ref.proof.unroll import Contents, idle_signals, observe
+from softfloat_ref.rtl.port_map import PortMap
 from softfloat_ref.symbolic.build import eq, make, not_, substitute
 from softfloat_ref.symbolic.terms import FALSE, TRUE, Term, const, var, variables
 
@@ -43,11 +44,12 @@ class CycleMove(NamedTuple):
 
 class Event(NamedTuple):
     """A cycle from the reset on. Operations are counted from 0: begun: the one that is taken; shown: the one whose
-    result there is; ready: whether a result is taken."""
+    result there is; ready: whether a result is taken; paused: without the clock enable, whatever the signals are."""
 
     begun: int | None
     shown: int | None
     ready: bool
+    paused: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,14 @@ class NumberedOperations:
             *(numbered(self.assumed, n) for n in known),
             *(not_(eq(a, b)) for i, a in enumerate(tags) for b in tags[:i]),
         ]
+
+
+def paused_signals(ports: PortMap, driven: Driven, name: str) -> dict[str, Term]:
+    """The signals of a cycle without the clock enable: anything may be offered, and taken. name: the end of their
+    variables'."""
+    tag = {"tag_in": var(f"tag{name}", ports.tag.width)} if ports.tag else {}
+    free = {"in_valid": var(f"in_valid{name}", ports.handshake.channels), "out_ready": var(f"out_ready{name}", 1)}
+    return {**idle_signals(ports), **free, **tag, "stimulus": driven.any(name), "enable": FALSE}
 
 
 def numbered(t: Term, number: int) -> Term:

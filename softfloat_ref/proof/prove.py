@@ -15,6 +15,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.base.files import make_folder, open_to_append, read_text
 from softfloat_ref.base.trees import parse_json
+from softfloat_ref.proof.enable import with_pauses
 from softfloat_ref.proof.engine import Decided, Query, Tactics, Verdict, decide
 from softfloat_ref.proof.later import Later, later
 from softfloat_ref.proof.question import ALL, Counterexample, Problem, Question
@@ -69,9 +70,11 @@ def prove(
     Error for what is not supported, for cases that leave out an input, and if no input is as assumed.
     """
     proof = _first(question, strategy, tactics, pool, work, note)
-    if proof.verdict != "proved" or first or not isinstance(question, Question):
+    if proof.verdict != "proved" or not isinstance(question, Question):
         return proof
-    more = later(question, tactics.limit_s)
+    more = None if first else later(question, tactics.limit_s)
+    if more is None or more.verdict == "proved":
+        more = with_pauses(question, more, tactics.limit_s)
     return proof if more is None else dataclasses.replace(proof, later=more, verdict=more.verdict)
 
 

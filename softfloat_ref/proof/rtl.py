@@ -52,11 +52,6 @@ def bound(unit: Unit, ports: PortMap) -> Bound:
         raise Error("the port map allows an error (ulp or kappa); a proof is about exact results")
     if ports.sticky is not None:
         raise Error("[sticky]: sticky flags gather those of several operations; a proof is about one")
-    if ports.enable is not None:
-        raise Error(
-            f"enable: a proof has the clock in every cycle; prove with inputs.{ports.enable.port} held at its level "
-            "instead"
-        )
     return bind(manifest(unit), controls(unit), ports)
 
 
@@ -106,6 +101,7 @@ def top_text(bound: Bound, ports: PortMap, frontend: Frontend = "slang") -> str:
         f"module {TOP} (",
         *_ports("input", [("clk", 0), ("reset", 0), ("in_valid", channels), ("out_ready", 0), ("clear", 0)]),
         *_ports("input", [("tag_in", tag), ("stimulus", max(bound.stimulus.width, 1))]),
+        *_ports("input", [("enable", 0)] if ports.enable else []),
         *_ports("output", [("in_ready", channels), ("out_valid", 0), ("tag_out", tag)]),
         f"  output wire [{bound.got.width - 1}:0] got",
         ");",

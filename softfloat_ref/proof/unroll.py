@@ -108,7 +108,7 @@ def idle_signals(ports: PortMap) -> dict[str, Term]:
     """Signals of a cycle outside reset, without an operation."""
     quiet = const(int(ports.reset is not None and ports.reset.active == "low"), 1)
     valids = const(0, ports.handshake.channels)
-    return {"reset": quiet, "in_valid": valids, "out_ready": TRUE, "clear": FALSE, "clk": FALSE}
+    return {"reset": quiet, "in_valid": valids, "out_ready": TRUE, "clear": FALSE, "clk": FALSE, "enable": TRUE}
 
 
 def _fixed(machine: Machine, ports: PortMap, stimulus: Stimulus, held: Mapping[str, Term]) -> Observed:
@@ -139,7 +139,7 @@ def _await(run: MachineRun, ports: PortMap, stimulus: Term) -> None:
 
 
 def kept_contents(machine: Machine, ports: PortMap, contents: Mapping[str, Term]) -> dict[str, Term]:
-    """The registers that always hold what they hold after the reset."""
+    """The registers that always hold what they hold after the reset, with the clock enable and without it."""
     constant, idle = {name: t for name, t in contents.items() if t.is_const}, idle_signals(ports)
     always = {machine.inputs[name]: idle[name] for name in ("reset", "clear", "clk") if name in machine.inputs}
     while True:

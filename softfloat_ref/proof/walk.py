@@ -18,9 +18,11 @@ from softfloat_ref.proof.operations import (
     Event,
     NumberedOperations,
     OperationFault,
+    paused_signals,
 )
 from softfloat_ref.proof.solver import solve
 from softfloat_ref.proof.unroll import Contents, after_reset, has_pauses
+from softfloat_ref.rtl.port_map import ClockEnable
 from softfloat_ref.symbolic.terms import Term, const, evaluator, known_values, variable_widths, variables
 
 WALK_S: Final = 10.0  # for all walks of a circuit
@@ -95,6 +97,8 @@ class _Walk:
         of, often, patience = self.of, self.words.choice((0.3, 0.6, 0.9)), self.of.cycles + _IDLE_CYCLES
         while length > 0 or (self._open and self.latency is None):
             at_random = length > 0 and self.quiet < patience
+            if of.ports.enable is not None:
+                self._pause(of.ports.enable)
             cycle = self._choice(often) if at_random else of.eager(self.taken, self.offered)
             if (fault := self._cycle(cycle)) is not None:
                 return fault
@@ -102,6 +106,12 @@ class _Walk:
                 return self._fault(NO_RESULT, min([*self.flying, self.number]), 0)
             length -= 1
         return None
+
+    def _pause(self, enable: ClockEnable) -> None:
+        """Cycles without the clock enable, as often as a bench has them."""
+        while self.words.randrange(100) < enable.pauses:
+            self._step(paused_signals(self.of.ports, self.of.driven, f" in {len(self.steps)}"))
+            self.events.append(Event(None, None, ready=True, paused=True))
 
     def _choice(self, often: float) -> Cycle:
         """What a bench does: operands stay offered until they are taken."""
@@ -126,7 +136,8 @@ class _Walk:
         return self.model.get(f"tag#{number}", -1)
 
     def _cycle(self, cycle: Cycle) -> OperationFault | None:
-        outputs, of = self._step(cycle), self.of
+        of = self.of
+        outputs = self._step(of.signals(self.number, cycle, len(self.steps)))
         fired = of.fired(outputs["in_ready"], cycle)
         begun = bool(fired) and self.taken | fired == of.channels
         flying = [*self.flying, self.number] if begun else self.flying
@@ -157,8 +168,13 @@ class _Walk:
 
     def _due(self) -> int | None:
         """The operation whose result is due, after a fixed latency."""
-        latency = self.latency or 0
-        return self.events[-1 - latency].begun if len(self.events) > latency else None
+        latency, events = self.latency or 0, self._enabled
+        return events[-1 - latency].begun if len(events) > latency else None
+
+    @property
+    def _enabled(self) -> list[Event]:
+        """The cycles with the clock enable."""
+        return [event for event in self.events if not event.paused]
 
     def _shown(self, outputs: Signals, flying: Sequence[int]) -> int | None:
         """The operation whose result there is: that with its tag, or the first one."""
@@ -172,7 +188,7 @@ class _Walk:
         """What is wrong with out_valid, after a fixed latency."""
         if due:
             return NO_RESULT if "out_valid" in self.of.ports.handshake and not outputs["out_valid"] else ""
-        begun = len(self.events) > (self.latency or 0)  # before, it may tell of what registers held that no reset sets
+        begun = len(self._enabled) > (self.latency or 0)  # before, it may tell of registers that no reset sets
         return EXTRA_RESULT if begun and has_pauses(self.of.ports) and outputs["out_valid"] else ""
 
     def _answers(self, outputs: Signals, about: int) -> str:
@@ -183,9 +199,9 @@ class _Walk:
         want, care = self.walks.answer(self.walks.zeros | inputs)
         return WRONG_RESULT if (outputs["got"] ^ want) & care else ""
 
-    def _step(self, cycle: Cycle) -> dict[str, int]:
+    def _step(self, signals: Mapping[str, Term]) -> dict[str, int]:
         """The outputs of a cycle; then the registers take their next contents."""
-        machine, signals = self.of.machine, self.of.signals(self.number, cycle, len(self.steps))
+        machine = self.of.machine
         for v in variables(signals.values()):
             self.model.setdefault(str(v.value), self.words.getrandbits(v.width))
         driven = dict(zip(signals, evaluator([*signals.values()])(self.model), strict=True))

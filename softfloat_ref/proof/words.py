@@ -28,9 +28,13 @@ from softfloat_ref.testing.views import view_of
 from softfloat_ref.units import Unit
 
 _SHOWN_INPUTS: Final = 8
-_OPEN_PARTS: Final = {  # what is open, and what leaves it out, by whether it is of operations
-    True: ("later operations are", "--first-operation proves the first one alone"),
-    False: ("the sequence of random bits is", "without --random-source, it is left out"),
+_OPEN_PARTS: Final = {  # what is open, and what leaves it out
+    "operations": ("later operations are", "--first-operation proves the first one alone"),
+    "random bits": ("the sequence of random bits is", "without --random-source, it is left out"),
+    "pauses": (
+        "cycles without the clock enable are",
+        "under [inputs] in place of enable, with a value, it is held on",
+    ),
 }
 _SIMPLER_S: Final = 10.0  # for a simpler input, at most
 _NO_RESULT: Final = "no defined result"
@@ -59,7 +63,7 @@ def outcome_lines(outcome: ProofOutcome, title: str = "") -> Iterator[str]:
         yield f"  {'; '.join([_circuit(question, proof.later), *_accepted(question, proof.later)])}"
         yield from (f"  {line}" for line in _looks(outcome))
     elif proof.later is not None:
-        of, hint = _OPEN_PARTS[question.source is None or bool(proof.later.order)]
+        of, hint = _OPEN_PARTS[proof.later.about]
         yield f"UNDECIDED: {module} is {title} for {_inputs(question, proof)}{cases_words(proof)}"
         yield f"  {'; '.join([_circuit(question, None), *_accepted(question, None)])}"
         yield f"  {of} not decided: {proof.later.message}; {hint}"
@@ -93,8 +97,7 @@ def _accepted(question: Question, later: Later | None) -> Iterator[str]:
         yield f"without {', '.join(ports.ignore)}"
     yield from (f"{key} = {value}" for key, value in ports.tolerances.items() if value != "exact")
     yield from (f"register {name} holds {text}" for name, text in question.registers.items())
-    if later is not None and later.order:
-        yield later.order
+    yield from filter(None, (later.order, later.pauses) if later is not None else ())
 
 
 def _counterexample(question: Question, counterexample: Counterexample) -> Iterator[str]:
