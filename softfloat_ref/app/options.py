@@ -17,7 +17,7 @@ from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.oracle.affine import get_rule
 from softfloat_ref.oracle.blocks.formats import BLOCK_ALIASES, BLOCK_FORMATS, BlockFormat, any_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import resolve
+from softfloat_ref.oracle.blocks.quantize import is_for, resolve
 from softfloat_ref.oracle.formats import CATALOGUE, Format, deprecated_spelling
 from softfloat_ref.oracle.policies import (
     E8M0_WORDS,
@@ -99,6 +99,23 @@ class NameType(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         return [CompletionItem(n) for n in self.names if n.startswith(incomplete)]
+
+
+class ProfileType(NameType):
+    """A block profile: completion has those for the format that was typed before it."""
+
+    def __init__(self) -> None:
+        super().__init__("PROFILE", PROFILES)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        typed = ctx.params.get("fmt") or ()
+        try:
+            formats = [any_format(name) for name in ([typed] if isinstance(typed, str) else typed)]
+        except Error:
+            formats = []
+        blocks = [fmt for fmt in formats if isinstance(fmt, BlockFormat)]
+        items = super().shell_complete(ctx, param, incomplete)
+        return [x for x in items if all(is_for(PROFILES[x.value], fmt) for fmt in blocks)]
 
 
 SCALAR: Final = NameType("FORMAT", CATALOGUE)
@@ -290,7 +307,7 @@ printed_option: Final = click.option(
 )
 profile_option: Final = click.option(
     "--profile",
-    type=NameType("PROFILE", PROFILES),
+    type=ProfileType(),
     metavar="PROFILE",
     help="Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own].",
 )

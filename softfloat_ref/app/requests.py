@@ -9,7 +9,16 @@ from typing import Any, Final
 
 import click
 
-from softfloat_ref.app.options import ANY, POLICY_OPTIONS, Choices, NameType, bundled, option_name, policy_values
+from softfloat_ref.app.options import (
+    ANY,
+    POLICY_OPTIONS,
+    Choices,
+    NameType,
+    ProfileType,
+    bundled,
+    option_name,
+    policy_values,
+)
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.search import find_first
 from softfloat_ref.golden.readers import Code, Column, Unknown, common_prefix
@@ -17,7 +26,6 @@ from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.golden.vector_recipes import recipe_files
 from softfloat_ref.oracle.accumulate import ACCUMULATORS
 from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.codec import check_code, check_random
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, Overflow, Policy, rounding_name
@@ -30,7 +38,6 @@ from softfloat_ref.workflow import units as workflow
 
 OP: Final = NameType("OP", [*OPERATIONS, *REQUESTS, *recipe_files()])
 _COMPLETIONS: Final[dict[str, tuple[str, Iterable[str]]]] = {
-    "profile": ("PROFILE", PROFILES),
     "acc": ("ACCUMULATOR", ACCUMULATORS),
     "rule": ("RULE", REQUANTIZE_RULES),
 }
@@ -48,6 +55,7 @@ def _option(name: str) -> Callable[[Any], Any]:
         integer = click.INT if row.least is None else click.IntRange(min=row.least)
         return click.option(option_name(name), name, type=integer, help=row.help)
     kind = NameType(*_COMPLETIONS[name]) if name in _COMPLETIONS else click.STRING
+    kind = ProfileType() if name == "profile" else kind
     metavar = _METAVARS.get(name, kind.name)
     return click.option(option_name(name), name, type=kind, metavar=metavar, help=row.help)
 

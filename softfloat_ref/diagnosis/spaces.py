@@ -150,8 +150,13 @@ class ChoiceSpace(Space[P]):
         """The point that names and sizes are relative to."""
         return self.reference or self.base
 
+    @cached_property
+    def fitting(self) -> Mapping[str, Any]:
+        """The named points that are for such a unit."""
+        return self.catalogue
+
     def named(self) -> Iterator[P]:
-        for point in self.catalogue.values():
+        for point in self.fitting.values():
             yield point.replace(rounding=self.base.rounding) if self.unit.policy.random_count else point
 
     def changes(self, point: Any) -> Iterator[P]:
@@ -196,7 +201,7 @@ class ChoiceSpace(Space[P]):
 
     def nearest(self, point: P) -> tuple[str, dict[str, str]]:
         """The name of the nearest named point, and the differences from it."""
-        others = ((name, self.differing(point, named)) for name, named in self.catalogue.items())
+        others = ((name, self.differing(point, named)) for name, named in self.fitting.items())
         return min(others, key=lambda x: len(x[1]))
 
     def text(self, point: P) -> str:

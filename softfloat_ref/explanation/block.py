@@ -22,6 +22,7 @@ from softfloat_ref.oracle.blocks.quantize import (
     dequantize_to_fp32,
     element_policy,
     flush,
+    is_for,
     largest_magnitude,
     quantize_block,
     resolve,
@@ -74,9 +75,9 @@ class BlockExplanation:
         return quantize_block(self.values, self.fmt, profile, policy, self.words, factor)
 
     def scales(self) -> dict[str, str]:
-        """The scale under each named profile: its hexadecimal code, or the reason why there is none."""
+        """The scale under each named profile for this format: its hexadecimal code, or the reason why there is none."""
         codes = {}
-        for name, profile in PROFILES.items():
+        for name, profile in self._named():
             try:
                 fmt, resolved = resolve(self.fmt, profile)
                 factor = decoder(FP32)(tensor_scale_of(self.amax, fmt, resolved))
@@ -84,6 +85,10 @@ class BlockExplanation:
             except Error as e:
                 codes[name] = f"none: {e}"
         return codes
+
+    def _named(self) -> Iterator[tuple[str, Profile]]:
+        """The named profiles for this format."""
+        return ((name, profile) for name, profile in PROFILES.items() if is_for(profile, self.fmt))
 
     def elements(self) -> list[Element]:
         """Each element, before and after quantization."""
@@ -197,7 +202,7 @@ class BlockExplanation:
 
     def _candidates(self) -> Iterator[tuple[str, Profile, Policy | None]]:
         yield "this profile", self.profile, self.policy
-        for name, profile in PROFILES.items():
+        for name, profile in self._named():
             yield f"profile {name}", profile, None
         changes = [
             (field, choice)

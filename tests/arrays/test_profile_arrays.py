@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from profile_definition import NAMES, cases, check, defined, line, shuffled
+from profile_definition import NAMES, anywhere, cases, check, defined, line, shuffled
 
 from softfloat_ref import blocks
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, get_block_format
-from softfloat_ref.oracle.blocks.profiles import PROFILES, get_profile
+from softfloat_ref.oracle.blocks.profiles import PROFILES
 from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.policies import Policy
@@ -75,7 +75,7 @@ def check_array(x: np.ndarray[Any, Any], q: blocks.BlockArray, words: np.ndarray
 @pytest.mark.parametrize("name", NAMES)
 def test_arrays_are_the_oracle(name: str, dtype: type) -> None:
     x = tensor(dtype)
-    for profile in PROFILES.values():
+    for profile in map(anywhere, PROFILES):
         if "error" in (profile.nan, profile.inf):
             with pytest.raises(Error, match="holds a NaN or Inf"):
                 blocks.encode(x, name, profile=profile)
@@ -104,7 +104,7 @@ def test_axes_and_tails(name: str, tail: str) -> None:
     x = (rng.standard_normal((3, 38, 5)) * np.exp2(rng.integers(-20, 20, (3, 38, 5)))).astype(np.float32)
     for axis in range(-3, 3):
         for profile in (f"ocp,tail={tail}", f"nvfp4,tail={tail}", f"p3109,tail={tail}"):
-            q = blocks.encode(x, name, axis=axis, profile=profile)
+            q = blocks.encode(x, name, axis=axis, profile=anywhere(profile))
             assert check_array(x, q)
             assert q.codes.shape == x.shape
             assert q.spread_scales().shape == x.shape
@@ -120,7 +120,7 @@ def test_axes_and_tails(name: str, tail: str) -> None:
 def test_wide_scales(name: str) -> None:
     x = np.nan_to_num(tensor(np.float32))
     for profile in PROFILES:
-        assert check_array(x, blocks.encode(x, name, profile=get_profile(profile).replace(tail="pad")))
+        assert check_array(x, blocks.encode(x, name, profile=anywhere(profile).replace(tail="pad")))
 
 
 def test_nothing_crosses_rows() -> None:
@@ -154,7 +154,7 @@ def test_tensor_scales(profile: str, scale: float) -> None:
     tensor_scale = float(np.float32(scale))
     x = np.concatenate([tensor(np.float32), tensor(np.float32) * np.float32(2.0**-60)])
     for name in ("nvfp4", "mxfp8", "fp6_e3m2@ue5m3/16"):
-        assert check_array(x, blocks.encode(x, name, profile=profile, tensor_scale=tensor_scale))
+        assert check_array(x, blocks.encode(x, name, profile=anywhere(profile), tensor_scale=tensor_scale))
         d = defined(name, profile, Fraction(tensor_scale))
         for block in cases(d, np.random.default_rng(8), 10, wide=False):
             check(d, block)

@@ -26,6 +26,7 @@ from softfloat_ref.oracle.approximation import define_approximation
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.operations import BLOCK_OPERATIONS, BlockOperation
 from softfloat_ref.oracle.blocks.profiles import PROFILES
+from softfloat_ref.oracle.blocks.quantize import is_for
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, get_policy
@@ -327,7 +328,8 @@ def test_no_defect_equals_the_unit(group: str) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_defect_is_explained_in_full_under_every_profile(profile: str) -> None:
     """Lanes reversed, a defect that touches no rule of a profile: no case is left unexplained."""
-    block = "fp4_e2m1@fp8_e4m3/8" if PROFILES[profile].two_levels else "fp4_e2m1@e8m0/8"
+    names_of_blocks = ("fp4_e2m1@fp8_e4m3/8", "fp4_e2m1@e8m0/8", "fp8_e4m3@e8m0/8", "fp8_e4m3@fp32/8", "msfp13")
+    block = next(b for b in names_of_blocks if is_for(PROFILES[profile], get_block_format(b)))
     vectors = VectorSet.make("quantize", block, 40, profile=profile)
     d = diagnosis(vectors, defect(vectors, "lanes reversed"))
     assert d.complete

@@ -11,10 +11,11 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.oracle.blocks.formats import get_block_format
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, quantize_block, resolve
+from softfloat_ref.oracle.blocks.quantize import VALUE_BITS, is_for, quantize_block, resolve
 from softfloat_ref.oracle.codec import to_value
 from softfloat_ref.oracle.policies import Policy
 
+FORMATS = ("mxfp8", "nvfp4", "mxfp4", "fp8_e4m3@fp32/128", "msfp13")  # each profile is for one of them
 NUMBERS = (449.0, 1.0, 0.3, -1e-9, 1e-40, -0.0)
 
 
@@ -24,14 +25,16 @@ def explained(*numbers: float, fmt: str = "mxfp8", profile: str = "ocp") -> Bloc
 
 
 def test_scales_side_by_side() -> None:
-    """PEERS' bytes for each rule, and every named profile has its say."""
+    """PEERS' bytes for each rule, and every profile for MXFP8 has its say, but none that is for other formats."""
     for amax, floor, ceil, even, rceil in (
         (448, "7f", "80", "7f", "7f"),
         (449, "7f", "80", "7f", "80"),
         (500, "7f", "80", "80", "80"),
     ):
         scales = explained(amax).scales()
-        assert set(scales) == set(PROFILES)
+        assert set(scales) == {name for name, p in PROFILES.items() if p.is_for("fp8_e4m3", "e8m0")}
+        assert {"quark-mxfp8", "ocp"} < set(scales)
+        assert not {"deepseek-fp8", "nvfp4", "gguf-mxfp4"} & set(scales)
         assert [scales[f"torchao-{r}"] for r in ("floor", "ceil", "even", "rceil")] == [floor, ceil, even, rceil]
         assert (scales["ocp"], scales["nvidia"], scales["amd-even"]) == (floor, rceil, even)
 
@@ -55,7 +58,7 @@ def test_reasons() -> None:
 @pytest.mark.parametrize("name", PROFILES)
 def test_names_the_profile_of_a_device(name: str) -> None:
     """A device that follows a profile is explained by that profile, seen from another."""
-    fmt = "nvfp4" if name.startswith("nvfp4") else "mxfp8"
+    fmt = next(x for x in FORMATS if is_for(PROFILES[name], get_block_format(x)))
     base = explained(*NUMBERS, fmt=fmt, profile="p3109" if name == "ocp" else "ocp")
     try:
         device = quantize_block(base.values, base.fmt, name, None, None, to_value(1, 0))

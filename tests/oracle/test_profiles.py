@@ -19,7 +19,14 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, FP32, BlockFormat, define_block_format, get_block_format
 from softfloat_ref.oracle.blocks.profile import CHOICES
 from softfloat_ref.oracle.blocks.profiles import PROFILES, define_profile, get_profile
-from softfloat_ref.oracle.blocks.quantize import QuantizedBlock, dequantize_to_fp32, quantize_block, resolve, scale_of
+from softfloat_ref.oracle.blocks.quantize import (
+    QuantizedBlock,
+    dequantize_to_fp32,
+    is_for,
+    quantize_block,
+    resolve,
+    scale_of,
+)
 from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES
 from softfloat_ref.oracle.codec import decode, to_value
 
@@ -283,7 +290,8 @@ def test_the_page_has_every_profile() -> None:
     fields = [f for f in (*CHOICES, "flush_below") if f != "scale_rule"]
     for name, p in PROFILES.items():
         differs = [f"`{f}={getattr(p, f)}`" for f in fields if getattr(p, f) != getattr(ocp, f)]
-        assert rows[name] == [p.scale_rule, ", ".join(differs) or "nothing", p.source, p.checked]
+        formats = "any" if p.formats == "*" else p.formats.replace("|", ", ").replace("*", "\\*")
+        assert rows[name] == [formats, p.scale_rule, ", ".join(differs) or "nothing", p.source, p.checked]
 
 
 def test_the_page_has_every_choice() -> None:
@@ -299,7 +307,7 @@ def test_the_page_has_every_choice() -> None:
 @pytest.mark.parametrize(
     "name",
     ["ocp,", "ocp,x=y", "ocp,nan", "ocp,nan=", "ocp,like=nvidia", "ocp,name=x", "ocp,nan=block,nan=element", "x.toml",
-     "ocp,flush_below=--5", "ocp,flush_below=²", "ocp,flush_below=1e3", "ocp,flush_below=100000", "", ",", "OCP,nan=x"],
+     "ocp,flush_below=--5", "ocp,flush_below=²", "ocp,formats=", "ocp,flush_below=1e3", "ocp,flush_below=100000", "", ",", "OCP,nan=x"],
 )  # fmt: skip
 def test_bad_profiles(name: str) -> None:
     with pytest.raises(Error):
@@ -329,6 +337,24 @@ def test_definitions_come_back(name: str) -> None:
     assert define_block_format(fmt.to_dict()) == fmt
     for profile in PROFILES.values():
         assert define_profile({**profile.to_dict()}) == profile
+
+
+def test_profiles_say_for_which_formats_they_are() -> None:
+    """Each is for one named format at least, and refused for others, by one rule."""
+    formats = [*map(get_block_format, (*NAMES, "fp8_e4m3@fp32/128x128", "fp4_e2m1@ue5m3/16"))]
+    for name, profile in PROFILES.items():
+        fitting = [fmt for fmt in formats if is_for(profile, fmt)]
+        assert fitting, name
+        for fmt in formats:
+            if fmt not in fitting:
+                with pytest.raises(Error, match=f"profile {name} is for .*{name},formats=\\* is for any"):
+                    resolve(fmt, name)
+                assert resolve(fmt, f"{name},formats=*")
+    names = {fmt.name for fmt in formats if is_for(PROFILES["quark-mx"], fmt)}
+    assert names == {"mxfp4_e2m1", "mxfp6_e2m3", "mxfp6_e3m2"}
+    assert is_for(PROFILES["deepseek-fp8"], get_block_format("fp8_e4m3@fp32/128x128"))
+    assert not is_for(PROFILES["deepseek-fp8"], get_block_format("mxfp4"))
+    assert define_profile({"like": "deepseek-fp8"}).formats == "fp8_*@fp32"
 
 
 def test_a_scale_without_nan_is_refused_where_it_needs_one() -> None:

@@ -19,6 +19,7 @@ from gmpy2 import mpq
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BLOCK_FORMATS, BlockFormat, get_block_format
 from softfloat_ref.oracle.blocks.profile import CHOICES, Profile
+from softfloat_ref.oracle.blocks.profiles import get_profile
 from softfloat_ref.oracle.blocks.quantize import QuantizedBlock, quantize_block, resolve
 from softfloat_ref.oracle.codec import decode, to_value
 from softfloat_ref.oracle.exact import Value
@@ -267,7 +268,13 @@ def rounded(x: mpq, scale: Format) -> int:
 
 
 def defined(fmt: str | BlockFormat, profile: str | Profile, tensor_scale: mpq = ONE) -> Definition:
-    return Definition(*resolve(get_block_format(fmt), profile), tensor_scale)
+    """A format under a profile, whether or not the profile is for it."""
+    return Definition(*resolve(get_block_format(fmt), anywhere(profile)), tensor_scale)
+
+
+def anywhere(profile: str | Profile) -> Profile:
+    """A profile for any format."""
+    return get_profile(profile).replace(formats="*")
 
 
 def amaxes(d: Definition, e: int) -> Iterator[mpq]:

@@ -21,7 +21,7 @@ from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.profile import CHOICES, Profile
 from softfloat_ref.oracle.blocks.profiles import PROFILES
-from softfloat_ref.oracle.blocks.quantize import resolve
+from softfloat_ref.oracle.blocks.quantize import is_for, resolve
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import encoder
 from softfloat_ref.oracle.formats import Format
@@ -47,8 +47,13 @@ class ProfileSpace(ChoiceSpace[Profile]):
         block: BlockFormat = self.unit.block
         return dataclasses.replace(block, element=dataclasses.replace(block.element, symmetric=False))
 
+    @cached_property
+    def fitting(self) -> Mapping[str, Profile]:
+        """The profiles of the catalogue that are for this format."""
+        return {name: x for name, x in self.catalogue.items() if is_for(x, self.block)}
+
     def named(self) -> Iterator[Profile]:
-        """The profiles of the catalogue that agree with the expected one on second-level scales."""
+        """Those that agree with the expected one on second-level scales."""
         return (x for x in super().named() if x.tensor_scale == self.base.tensor_scale)
 
     def changes(self, point: Profile) -> Iterator[Profile]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from softfloat_ref.oracle.blocks.profile import OCP, Profile
+from softfloat_ref.oracle.blocks.profile import NVFP4, OCP, Profile
 
 _MODELOPT: Final = "NVIDIA modelopt (nvidia-modelopt), torch/quantization/qtensor"
 _COMPRESSED: Final = "compressed-tensors (vLLM, llm-compressor), quantization/utils and lifecycle/forward.py"
@@ -13,6 +13,10 @@ _BY_COMPRESSED: Final = "against compressed-tensors 0.20.0, except for the block
 _BY_MLX: Final = "against mlx 0.32.4 on a CPU, except for the blocks listed in docs/producers.md"
 _BY_QUARK: Final = "against amd-quark 0.13, except for the blocks listed in docs/producers.md"
 
+_MXFP4: Final = "fp4_*@e8m0"
+_MXFP6: Final = "fp6_*@e8m0"
+_MXFP8: Final = "fp8_*@e8m0"
+
 _NEVER: Final = OCP.replace(flush="never")
 _IN_FP32: Final = _NEVER.replace(arithmetic="fp32-division")
 _NVFP4: Final = _IN_FP32.replace(scale_rule="rne", inf="largest", tensor_scale="amax")
@@ -20,6 +24,7 @@ _NVFP4: Final = _IN_FP32.replace(scale_rule="rne", inf="largest", tensor_scale="
 PRODUCERS: Final[tuple[Profile, ...]] = (
     _NVFP4.replace(
         name="modelopt-nvfp4",
+        formats=NVFP4,
         special_codes="encoded",
         zero_block="one",
         negative_zero="drop-given",
@@ -28,6 +33,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="modelopt-mxfp4",
+        formats=_MXFP4,
         scale_rule="rceil",
         rounding="rhz",
         negative_zero="set-given",
@@ -36,6 +42,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="modelopt-mxfp8",
+        formats=_MXFP8,
         scale_rule="rceil",
         inf="largest",
         source=f"{_MODELOPT}/mxfp8_tensor.py",
@@ -43,6 +50,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _NVFP4.replace(
         name="compressed-tensors-nvfp4",
+        formats=NVFP4,
         arithmetic="fp32-inverse",
         zero_block="eighth",
         scale_low="eighth",
@@ -52,6 +60,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="compressed-tensors-mx",
+        formats=f"{_MXFP4}|{_MXFP6}",
         scale_rule="even",
         negative_zero="drop-given",
         source=f"{_COMPRESSED}: MXFP4 and MXFP6",
@@ -59,6 +68,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="compressed-tensors-mxfp8",
+        formats=_MXFP8,
         scale_rule="even-e2m1",
         negative_zero="drop-given",
         source=f"{_COMPRESSED}: MXFP8",
@@ -66,6 +76,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _NEVER.replace(
         name="gguf-mxfp4",
+        formats=_MXFP4,
         rounding="rhz",
         negative_zero="drop",
         source="gguf (llama.cpp), gguf/quants.py: MXFP4",
@@ -73,6 +84,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="mlx-cpu-mxfp4",
+        formats=_MXFP4,
         scale_rule="rceil",
         rounding="rhz",
         zero_block="one",
@@ -82,6 +94,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="mlx-cpu-mxfp8",
+        formats=_MXFP8,
         scale_rule="rceil",
         zero_block="one",
         source="mlx.core.quantize on a CPU, mode mxfp8",
@@ -89,6 +102,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="mlx-cpu-nvfp4",
+        formats=NVFP4,
         scale_rule="rne",
         rounding="rhz",
         zero_block="zero",
@@ -99,6 +113,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="quark-mx",
+        formats=f"{_MXFP4}|{_MXFP6}",
         scale_rule="even",
         inf="largest",
         negative_zero="drop",
@@ -107,6 +122,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="quark-mxfp8",
+        formats=_MXFP8,
         scale_rule="even",
         inf="largest",
         source="AMD Quark (amd-quark), fake_quantize_mx, even scales: MXFP8",
@@ -114,6 +130,7 @@ PRODUCERS: Final[tuple[Profile, ...]] = (
     ),
     _IN_FP32.replace(
         name="deepseek-fp8",
+        formats="fp8_*@fp32",
         scale_rule="rne",
         zero_block="zero",
         scale_low="zero",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any, Final, Literal
 
 from softfloat_ref.base.errors import Error
@@ -12,6 +13,10 @@ from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES
 from softfloat_ref.oracle.policies import ROUNDINGS, Overflow
 
 MAX_FLUSH: Final = 1000
+ANY_FORMAT: Final = "*"
+MX: Final = "*@e8m0"
+NVFP4: Final = "fp4_*@*e[45]m?"  # UE4M3, FP8 E4M3, and those in their place
+MAX_FORMATS: Final = 200  # characters
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class Profile:
         divided by the product of both scales ("fp32-division"); with the reciprocal of the tensor's scale in place of
         it, which divides the blocks' scales ("fp32-inverse"). Of the last two, values back take both scales' product
         or quotient rounded to FP32, and the steps find the scales of rule rne; scales of other rules are exact.
+    formats: those that it is for, by the names of element and scale, ELEMENT@SCALE, with * and ? as in file names, and
+        | between alternatives.
     """
 
     name: str = "ocp"
@@ -64,6 +71,7 @@ class Profile:
     dequantize_overflow: Literal["inf", "saturate"] = "inf"
     tensor_scale: Literal["none", "amax"] = "none"
     arithmetic: Literal["exact", "fp32-reciprocal", "fp32-division", "fp32-inverse"] = "exact"
+    formats: str = dataclasses.field(default=ANY_FORMAT, compare=False)
     source: str = dataclasses.field(default="user definition", compare=False)
     checked: str = dataclasses.field(default="not checked: a user definition", compare=False)
 
@@ -71,6 +79,8 @@ class Profile:
         check_choices(self, f"block profile {self.name!r}", CHOICES)
         if type(self.flush_below) is not int or abs(self.flush_below) > MAX_FLUSH:
             raise Error(f"block profile {self.name!r}: flush_below = {self.flush_below!r} is not an exponent of two")
+        if not isinstance(self.formats, str) or not 0 < len(self.formats) <= MAX_FORMATS:
+            raise Error(f"block profile {self.name!r}: formats = {str(self.formats)[:40]!r} is not ELEMENT@SCALE, or *")
 
     @property
     def two_levels(self) -> bool:
@@ -82,6 +92,10 @@ class Profile:
         """Whether values are divided in FP32, by one number rounded to FP32."""
         return self.arithmetic in ("fp32-division", "fp32-inverse")
 
+    def is_for(self, element: str, scale: str) -> bool:
+        """Whether the profile is for formats of these elements and scales."""
+        return any(fnmatchcase(f"{element}@{scale}", pattern) for pattern in self.formats.split("|"))
+
     def replace(self, **fields: Any) -> Profile:
         """This profile with some fields replaced. Raises Error."""
         return dataclasses.replace(self, **fields)
@@ -92,7 +106,7 @@ class Profile:
 
 
 CHOICES: Final = choices(Profile, scale_rule=tuple(SCALE_RULES), rounding=ROUNDINGS, overflow=tuple(map(str, Overflow)))
-FIELDS: Final = (*CHOICES, "flush_below")
+FIELDS: Final = (*CHOICES, "flush_below", "formats")
 
 OCP: Final = Profile(
     source="OCP Microscaling Formats (MX) 1.0, 6.3; Rouhani et al., arXiv 2310.10537, algorithm 1",

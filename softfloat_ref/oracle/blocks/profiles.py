@@ -10,7 +10,7 @@ from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.tables import LIKE, check, hints, load_definition, split_like
 from softfloat_ref.oracle.blocks.producers import PRODUCERS
-from softfloat_ref.oracle.blocks.profile import FIELDS, OCP, Profile
+from softfloat_ref.oracle.blocks.profile import FIELDS, MX, NVFP4, OCP, Profile
 
 
 def _torchao(rule: str, name: str) -> Profile:
@@ -19,6 +19,7 @@ def _torchao(rule: str, name: str) -> Profile:
         scale_rule=rule,
         flush="never",
         tail="refuse",
+        formats=MX,
         source=f"torchao's to_mx, {rule.upper()}",
         checked="against torchao 0.18.0, except for the deviations listed in docs/blocks.md",
     )
@@ -30,6 +31,7 @@ PROFILES: Final[dict[str, Profile]] = {
         OCP,
         OCP.replace(
             name="microxcaling",
+            formats=MX,
             rounding="rna",
             flush="never",
             scale_high="nan",
@@ -43,6 +45,7 @@ PROFILES: Final[dict[str, Profile]] = {
         _torchao("rceil", "rceil"),
         OCP.replace(
             name="nvidia",
+            formats=MX,
             scale_rule="rceil",
             flush="never",
             inf="largest",
@@ -51,6 +54,7 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         OCP.replace(
             name="amd-even",
+            formats=MX,
             scale_rule="even",
             flush="never",
             source="AMD Quark, OCP MX quantization with even scale rounding",
@@ -58,6 +62,7 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         OCP.replace(
             name="mlx",
+            formats=MX,
             scale_rule="rceil",
             flush="never",
             source="ml-explore/mlx since pull request 4353, mlx/backend/metal/kernels/fp8.h",
@@ -65,6 +70,7 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         OCP.replace(
             name="nvfp4",
+            formats=NVFP4,
             scale_rule="rne",
             flush="never",
             scale_low="zero",
@@ -75,6 +81,7 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         OCP.replace(
             name="nvfp4-torchao",
+            formats=NVFP4,
             scale_rule="rne",
             flush="never",
             inf="largest",
@@ -102,6 +109,7 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         OCP.replace(
             name="msfp",
+            formats="s[2-7]@e8m0",
             flush="never",
             inf="error",
             nan="error",
@@ -110,6 +118,7 @@ PROFILES: Final[dict[str, Profile]] = {
         ),
         OCP.replace(
             name="dse",
+            formats="s1e*@e8m0",
             scale_rule="rceil",
             flush="never",
             source="FlexFP's dynamic shared exponent bias: the smallest bias under which the tensor does not overflow",

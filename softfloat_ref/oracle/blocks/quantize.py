@@ -46,9 +46,20 @@ class QuantizedBlock(NamedTuple):
 
 
 def resolve(fmt: BlockFormat, profile: Profile | str | None) -> tuple[BlockFormat, Profile]:
-    """The format with elements as the profile defines them, and the profile (default: the format's own)."""
+    """The format with elements as the profile defines them, and the profile (default: the format's own). Raises Error
+    for a profile that is not for such a format."""
     chosen = get_profile(fmt.profile if profile is None else profile)
+    if not is_for(chosen, fmt):
+        raise Error(
+            f"profile {chosen.name} is for {chosen.formats.replace('|', ', ')}; {fmt.name} is"
+            f" {fmt.element.name}@{fmt.scale.name}. {chosen.name},formats=* is for any"
+        )
     return _resolved(fmt, chosen), chosen
+
+
+def is_for(profile: Profile, fmt: BlockFormat) -> bool:
+    """Whether a profile is for a format."""
+    return profile.is_for(fmt.element.name, fmt.scale.name)
 
 
 @lru_cache(maxsize=256)
