@@ -31,7 +31,7 @@ from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, Overflow, Policy, rounding_name
 from softfloat_ref.oracle.requantization import RULES as REQUANTIZE_RULES
 from softfloat_ref.oracle.sources import RandomSource
-from softfloat_ref.units import OPTIONS, REQUESTS, DotUnit, Field, Unit, VectorUnit
+from softfloat_ref.units import OPTIONS, REQUESTS, DotUnit, Field, PipelineUnit, Unit, VectorUnit, options_of
 from softfloat_ref.units.dot import MAX_K
 from softfloat_ref.units.vector import MAX_LENGTH
 from softfloat_ref.workflow import units as workflow
@@ -43,7 +43,8 @@ _COMPLETIONS: Final[dict[str, tuple[str, Iterable[str]]]] = {
 }
 _METAVARS: Final = {"layout": "LAYOUT", "epsilon": "NUMBER", "fixed": "NAME=N,..."}
 IEEE: Final = POLICIES["ieee"]
-_SIZES: Final = {VectorUnit: ("length", MAX_LENGTH), DotUnit: ("k", MAX_K)}  # that the number of codes tells
+# That the number of codes tells:
+_SIZES: Final = {VectorUnit: ("length", MAX_LENGTH), PipelineUnit: ("length", MAX_LENGTH), DotUnit: ("k", MAX_K)}
 
 
 def _option(name: str) -> Callable[[Any], Any]:
@@ -156,7 +157,7 @@ class UnitRequest:
 
     def case(self, op: str | None, texts: Sequence[str]) -> tuple[Unit, list[int]]:
         """The unit, and the codes of a case: those of its operands, and random words. Raises Error."""
-        unit = self._sized(self.unit(op), len(texts))
+        unit = self._sized(op, self.unit(op), len(texts))
         codes = case_codes(unit, texts)
         return unit, [*codes, *self._random_codes(unit, codes)]
 
@@ -171,17 +172,25 @@ class UnitRequest:
         field = unit.random_field
         return unit, None if field is None else choices.source_of(field.width)
 
-    def _sized(self, unit: Unit, count: int) -> Unit:
+    def _sized(self, op: str | None, unit: Unit, count: int) -> Unit:
         """The unit with as many lanes or elements as there are codes for, unless an option gives the number."""
         name, most = _SIZES.get(type(unit), ("", 0))
-        if not name or name in self.options:
+        fixed = isinstance(unit, PipelineUnit) and (
+            op is None or not workflow.is_operation(op) or name not in options_of(op)
+        )
+        if not name or name in self.options or fixed:
             return unit
-        sized: Any = unit
-        blocks = [x.size for x in (sized.a, sized.b) if isinstance(x, BlockFormat)] if name == "k" else []
-        step = max(blocks, default=1)
-        first, second = (dataclasses.replace(sized, **{name: n}).operand_width for n in (step, 2 * step))
+
+        def of_size(n: int) -> Unit:
+            if isinstance(unit, PipelineUnit):
+                return dataclasses.replace(self, options=self.options | {name: n}).unit(op)
+            return dataclasses.replace(unit, **{name: n})  # type: ignore[type-var]
+
+        sides = (unit.a, unit.b) if isinstance(unit, DotUnit) else ()
+        step = max((x.size for x in sides if isinstance(x, BlockFormat)), default=1)
+        first, second = of_size(step).operand_width, of_size(2 * step).operand_width
         size = step * max(1, 1 + (count - first) // (second - first))
-        return dataclasses.replace(sized, **{name: size}) if size <= most else unit
+        return of_size(size) if size <= most else unit
 
     def _random_codes(self, unit: Unit, codes: Sequence[int]) -> list[int]:
         """The random words of a case; zeros if the rounding that its control fields select takes none."""

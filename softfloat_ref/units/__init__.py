@@ -11,6 +11,7 @@ from softfloat_ref.units.integer_dot import IntegerDotUnit
 from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
+from softfloat_ref.units.pipeline import PipelineUnit
 from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.requantize import RequantizeUnit
 from softfloat_ref.units.requests import OPTIONS, REQUESTS, find_operation, is_definition, make_unit, options_of
@@ -35,6 +36,7 @@ __all__ = [
     "MatmulUnit",
     "MixedUnit",
     "OperationUnit",
+    "PipelineUnit",
     "QuantizeUnit",
     "RequantizeUnit",
     "RoundingsUnit",

@@ -26,6 +26,8 @@ from softfloat_ref.units.integer_dot import IntegerDotUnit
 from softfloat_ref.units.matmul import MatmulUnit
 from softfloat_ref.units.mixed import MixedUnit
 from softfloat_ref.units.operation import OperationUnit
+from softfloat_ref.units.pipeline import PipelineUnit
+from softfloat_ref.units.pipelines import get_pipeline, is_pipeline_file, make_pipeline, named_pipelines
 from softfloat_ref.units.quantize import QuantizeUnit
 from softfloat_ref.units.requantize import DEFAULT_RULE, RequantizeUnit
 from softfloat_ref.units.roundings import RoundingsUnit
@@ -74,6 +76,7 @@ REQUESTS: Final[dict[str, Callable[..., Unit]]] = {
     "integer_dot": IntegerDotUnit.make,
     **{name: partial(BlockOperationUnit.make, name) for name in BLOCK_OPERATIONS},
     **{name: partial(VectorUnit.make, name) for name in VECTOR_FUNCTIONS},
+    **{name: partial(make_pipeline, name) for name in named_pipelines()},
 }
 
 
@@ -95,6 +98,14 @@ class Option:
 _DOTS: Final = ("dot", "matmul")
 _SUMS: Final = (*_DOTS, "integer_dot")
 _VECTORS: Final = tuple(VECTOR_FUNCTIONS)
+_PIPELINES: Final = named_pipelines()
+
+
+def _and_pipelines(option: str, *ops: str) -> tuple[str, ...]:
+    """Operations that have an option, and the pipelines that do."""
+    return (*ops, *(name for name, x in _PIPELINES.items() if option in x.options))
+
+
 _FINDING_SCALES: Final = tuple(name for name, row in BLOCK_OPERATIONS.items() if row.finds_scale)
 _OWN_ROUNDING: Final = ("dequantize", "requantize", *_SUMS)  # units whose rounding no policy changes
 _VECTOR: Final = "functions of vectors, such as softmax"
@@ -107,10 +118,18 @@ OPTIONS: Final[dict[str, Option]] = {
         "Block profile: a name, NAME,field=choice,... or FILE.toml[:NAME] [the format's own]; affine formats: a rule.",
     ),
     "acc": Option(
-        str, _SUMS, "dot", "dot: accumulator: name, expression, FILE.toml[:NAME]; integers: wrap or saturate[/N]."
+        str,
+        _and_pipelines("acc", *_SUMS),
+        "dot",
+        "dot: accumulator: name, expression, FILE.toml[:NAME]; integers: wrap or saturate[/N].",
     ),
     "k": Option(int, _SUMS, "dot", f"dot: elements [one block, or {DEFAULT_K}; integers: {INTEGER_K}].", 1),
-    "steps": Option(bool, _SUMS, "dot", "dot: add the running result after each step."),
+    "steps": Option(
+        bool,
+        _and_pipelines("steps", *_SUMS),
+        "dot and pipelines",
+        "dot, pipelines: add the (running) result after each step.",
+    ),
     "clear": Option(
         bool, ("integer_dot",), "integer_dot", "integer_dot: the accumulator is a register, which an input clears."
     ),
@@ -119,9 +138,9 @@ OPTIONS: Final[dict[str, Option]] = {
     "n": Option(int, ("matmul",), "matmul", f"matmul: columns of B [{SIDE}].", 1),
     "layout": Option(str, ("matmul",), "matmul", "matmul: elements and scales in memory."),
     "word": Option(int, ("matmul",), "matmul", "matmul: bits of a memory word [64]."),
-    "length": Option(int, _VECTORS, _VECTOR, f"softmax, norms, attention: lanes [{DEFAULT_LENGTH}].", 1),
-    "depth": Option(int, _VECTORS, _VECTOR, f"attention: size of a key [{DEFAULT_DEPTH}].", 1),
-    "epsilon": Option(str, _VECTORS, _VECTOR, f"norms: a number, or FORMAT:NUMBER [{EPSILON}]."),
+    "length": Option(int, _and_pipelines("length", *_VECTORS), _VECTOR, f"softmax, norms, attention: lanes [{DEFAULT_LENGTH}].", 1),
+    "depth": Option(int, _and_pipelines("depth", *_VECTORS), _VECTOR, f"attention: size of a key [{DEFAULT_DEPTH}].", 1),
+    "epsilon": Option(str, _and_pipelines("epsilon", *_VECTORS), _VECTOR, f"norms: a number, or FORMAT:NUMBER [{EPSILON}]."),
     "plain": Option(bool, _VECTORS, _VECTOR, "norms: without gain and bias."),
     "masked": Option(bool, _VECTORS, _VECTOR, "attention: with the number of visible keys."),
     "rule": Option(
@@ -149,14 +168,14 @@ def find_operation(op: str) -> Operation:
 
 
 def is_definition(op: str) -> bool:
-    """Whether an operation is given by a file, FILE.toml[:NAME], which defines an approximation."""
+    """Whether an operation is given by a file, FILE.toml[:NAME], which defines an approximation or a pipeline."""
     return ".toml" in op
 
 
 def options_of(op: str) -> frozenset[str]:
     """The options that an operation takes, besides its formats. Raises Error for an unknown one."""
     if is_definition(op):
-        return frozenset()
+        return get_pipeline(op).options if is_pipeline_file(op) else frozenset()
     name = SEVERAL if are_several(op) else own_name(op)
     if name not in (*REQUESTS, SEVERAL):
         find_operation(op)
@@ -219,6 +238,8 @@ def make_unit(
         return _selected(op, fmt, out, chosen, modes, spell)
     _refuse(op, chosen, spell)
     if is_definition(op):
+        if is_pipeline_file(op):
+            return _checked(make_pipeline(op, fmt, out, **chosen), policy, spell)
         return ApproximationUnit.make(op, fmt, out)
     if fmt is None:
         raise Error(f"{own_name(op)} needs {spell('fmt')}")
@@ -243,6 +264,10 @@ def _selected(
         chosen["policy"] = {**policy, "rounding": next(stochastic, roundings[0])}
     unit = make_unit(op, fmt, out, spell=spell, **chosen)
     try:
+        if isinstance(unit, PipelineUnit):
+            base = get_policy(chosen.pop("policy", None))
+            every = (base.replace(rounding=mode) for mode in roundings)
+            return RoundingsUnit(tuple(make_unit(op, fmt, out, policy=p, **chosen) for p in every))
         return RoundingsUnit.of(unit, roundings)
     except Error as e:
         raise Error(f"{written}: {e}") from None

@@ -106,7 +106,7 @@ class VectorUnit(SteppedUnit):
             DEFAULT_LENGTH if length is None else length,
             get_policy(policy),
             depth if depth is not None else DEFAULT_DEPTH * row.has_depth,
-            _epsilon(epsilon, EPSILON if row.epsilon else ""),
+            parse_epsilon(epsilon, EPSILON if row.epsilon else ""),
             plain,
             masked,
         )
@@ -251,7 +251,7 @@ def _formats(row: VectorFunction, own: Sequence[Parameter], fmt: Any) -> tuple[F
     return tuple(get_format(f) for f in fmt)
 
 
-def _epsilon(value: str | Fraction | None, default: str) -> str:
+def parse_epsilon(value: str | Fraction | None, default: str) -> str:
     """An epsilon as a ratio. Raises Error."""
     if value is None:
         return default

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.search import find_first
-from softfloat_ref.explanation import approximation, quantize, requantize  # noqa: F401  (their steps enter the table)
+from softfloat_ref.explanation import approximation, pipeline, quantize, requantize  # noqa: F401  (their steps enter the table)
 from softfloat_ref.explanation.block import BlockExplanation
 from softfloat_ref.explanation.scalar import (
     MAX_FLAGS,
@@ -36,7 +36,7 @@ from softfloat_ref.testing import affine  # noqa: F401  (its view enters the tab
 from softfloat_ref.testing import block as block_views  # noqa: F401  (their views and steps enter the tables)
 from softfloat_ref.testing import requantize as requantize_views  # noqa: F401  (its view enters the table)
 from softfloat_ref.testing.views import view_of
-from softfloat_ref.units import OperationUnit, SelectionUnit, Unit, VectorUnit
+from softfloat_ref.units import OperationUnit, PipelineUnit, SelectionUnit, Unit, VectorUnit
 from softfloat_ref.units.operation import given_policy
 from softfloat_ref.units.unit import split
 from softfloat_ref.workflow.units import unit as unit_of
@@ -292,8 +292,9 @@ def _explain_steps(unit: Unit, inputs: Sequence[int], got: int | None, flags: in
     rows, (answer, *more) = steps(unit, inputs), unit.answer(inputs)
     codes = [f"{x:0{f.digits}x}" for f, own in split(unit.outputs, [answer, *more]) for x in own]
     data: dict[str, Any] = {"bits": codes[0], **({"codes": codes} if more else {}), "steps": dict(rows)}
+    width = max(11, *(len(label) for label, _ in rows)) if isinstance(unit, PipelineUnit) else 11
     if got is None:
-        return Explained(rows, data, width=11)
+        return Explained(rows, data, width=width)
     if more:
         raise Error(f"{spell('got')} is for a single result; {unit.properties()['op']} has {1 + len(more)} codes")
     field = unit.results[0]

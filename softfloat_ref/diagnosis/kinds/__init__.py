@@ -8,6 +8,7 @@ from softfloat_ref.diagnosis.kinds import (  # noqa: F401
     dot,
     integer_dot,
     operation,
+    pipeline,
     quantize,
     requantize,
     vector,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.coverage.operation.operands import ordinary
+from softfloat_ref.coverage.operation.operands import complete, ordinary
+from softfloat_ref.coverage.pipeline import pipelines
 from softfloat_ref.coverage.vector.models import vector_functions
 from softfloat_ref.golden.cases import random_code, words_of_cases
 from softfloat_ref.golden.kinds.base import ARRAYS_FROM, Cases, register
@@ -14,11 +16,14 @@ from softfloat_ref.golden.kinds.operation import convention
 from softfloat_ref.golden.ordinaries import can_draw, ordinaries
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import Philox
-from softfloat_ref.units import Field, Line, VectorUnit
+from softfloat_ref.units import Field, Line, OperationUnit, PipelineUnit, VectorUnit
+from softfloat_ref.units.pipeline import PipelineStep
 
 _SPECIAL_EVERY: Final = 8  # one case in N has codes of every kind in a few lanes
 _AT_ONCE: Final = 256  # lines that are drawn in arrays
+_MASKED_EVERY: Final = 4  # one lane of a mask in N
 _WIDE_EVERY: Final = 4  # one in N has numbers of many binades
+_OTHERS: Final = (-3, 3)  # exponents of operands of pipelines, of other names
 _EXPONENTS: Final = {"x": (-3, 3), "q": (-4, 0), "k": (-2, 1), "scale": (-4, 0), "gain": (-2, 1), "bias": (-3, 1)}
 
 
@@ -95,7 +100,7 @@ class VectorCases(Cases):
     def _exponents(field: Field, wide: bool) -> tuple[int, int]:
         """The least and the largest exponent of an operand's numbers."""
         if not wide or field.name not in ("x", "k"):
-            return _EXPONENTS[field.name]
+            return _EXPONENTS.get(field.name, _OTHERS)
         fmt: Format = field.fmt  # type: ignore[assignment]
         return max(fmt.emin - fmt.mantissa_bits, -40), min(fmt.emax, 12)
 
@@ -104,3 +109,52 @@ class VectorCases(Cases):
         row = convention(unit.op, [f.name for f in unit.formats], unit.out, unit.policy)
         more = {"epsilon": unit.epsilon} if unit.epsilon else {}
         return [{**row, **more, "lane_order": "lane i is element i of the vector", "flags": "of all lanes, or-ed"}]
+
+
+@register(PipelineUnit)
+class PipelineCases(VectorCases):
+    """The cases of a pipeline: as of functions of vectors; masks are zeros, and -Inf where they have it."""
+
+    generator: ClassVar[str] = "pipeline-1"
+    unit: PipelineUnit  # type: ignore[assignment]
+
+    @property
+    def coverage(self) -> Coverage | None:
+        return pipelines(self.unit)
+
+    @cached_property
+    def _masks(self) -> frozenset[str]:
+        return frozenset(x.name for x in self.unit.operands if x.role == "mask")
+
+    def _codes(self, field: Field, controls: Any, words: Any) -> Any:
+        import numpy as np
+
+        if field.name not in self._masks:
+            return super()._codes(field, controls, words)
+        return np.where(words % np.uint64(_MASKED_EVERY) == 0, np.uint64(_masked(field.fmt)), np.uint64(0))  # type: ignore[arg-type]
+
+    def _code(self, field: Field, control: int, word: int) -> int:
+        if field.name not in self._masks:
+            return super()._code(field, control, word)
+        return 0 if word % _MASKED_EVERY else _masked(field.fmt)  # type: ignore[arg-type]
+
+    def conventions(self) -> list[dict[str, Any]]:
+        unit, order = self.unit, {"lane_order": "lane i is element i of the vector", "flags": "of all steps, or-ed"}
+        return [{"op": unit.op, "steps": [_step_convention(s) for s in unit.stages], **order}]
+
+
+def _masked(fmt: Format) -> int:
+    """What is added to a score that does not count: -Inf, or the smallest number."""
+    largest = fmt.inf_code if fmt.infinity else fmt.max_code
+    return complete(fmt, int(fmt.signed), largest)
+
+
+def _step_convention(s: PipelineStep) -> dict[str, Any]:
+    """A step in words, with its format and policy."""
+    order = {"order": s.order} if s.order else {}
+    if isinstance(s.unit, OperationUnit):
+        row = convention(s.unit.op, [f.name for f in s.unit.formats], s.out, s.unit.policy)
+    else:
+        row = {"op": s.unit.name, "result": s.out.name}
+    of = [x if isinstance(x, str) else f"{x:x}" for x in s.of]
+    return {"name": s.name, "of": of, **order, **row}
