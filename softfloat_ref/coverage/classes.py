@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from softfloat_ref.coverage.engine.framework import grouped
+from softfloat_ref.oracle import encodings
 from softfloat_ref.oracle.code_sets import CodeSet, common, of_class
 from softfloat_ref.oracle.codec import decoder, encode
 from softfloat_ref.oracle.formats import Format
@@ -15,7 +16,12 @@ COARSE: Final = {"minsub": "sub", "maxsub": "sub", "minnorm": "norm", "one": "no
 
 @lru_cache(maxsize=256)
 def specials(fmt: Format) -> tuple[int, ...]:
-    """The special codes of a format: both zeros, the ends of each range and their neighbours, one, Inf and NaNs."""
+    """The special codes of a format: both zeros, the ends of each range and their neighbours, one, Inf and NaNs; and
+    some of each kind of encoding that is not canonical."""
+    if fmt.explicit_bit:
+        others = (x for kind in encodings.magnitudes(fmt).values() for x in (kind[0], kind[-1]))
+        signed = (x | sign for x in dict.fromkeys(others) for sign in (0, fmt.sign_bit))
+        return (*map(fmt.stored, specials(fmt.hidden)), *signed)
     m = fmt.mantissa_bits
     magnitudes = [0, fmt.min_code, fmt.min_code + 1, fmt.max_code, fmt.max_code - 1]
     if not fmt.twos_complement:
@@ -43,6 +49,8 @@ def specials(fmt: Format) -> tuple[int, ...]:
 @lru_cache(maxsize=64)
 def few_specials(fmt: Format) -> tuple[int, ...]:
     """The special codes to cross if there are many operands: zeros, smallest, one, largest, Inf, NaN, of each sign."""
+    if fmt.explicit_bit:
+        return tuple(map(fmt.stored, few_specials(fmt.hidden)))
     one = encode(1, fmt).bits
     codes = [0, fmt.min_code, one, fmt.max_code]
     codes += [fmt.inf_code] if fmt.infinity else []
@@ -114,7 +122,9 @@ def codes_among(fmt: Format, name: str) -> CodeSet:
 
 @lru_cache(maxsize=256)
 def members(fmt: Format, coarsely: bool = False) -> dict[str, tuple[int, ...]]:
-    """The special codes, and some ordinary ones, by class: every class that the format has."""
+    """The special codes, and some ordinary ones, by class: every class that the format has. Canonical codes only."""
+    if fmt.explicit_bit:
+        return {name: tuple(map(fmt.stored, codes)) for name, codes in members(fmt.hidden, coarsely).items()}
     m = fmt.mantissa_bits
     ordinary = [
         code

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from softfloat_ref.coverage.classes import few_specials as few_specials
 from softfloat_ref.coverage.classes import specials as specials
-from softfloat_ref.oracle import exact
+from softfloat_ref.oracle import encodings, exact
 from softfloat_ref.oracle.codec import encode, encoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.policies import POLICIES
@@ -28,6 +28,7 @@ MAX_CROSSED: Final = 1 << 16
 MAX_BOUNDARY_BITS: Final = 8
 _CODES_AROUND: Final = 4  # codes on each side of a place worth testing in a wider format
 _CHUNK: Final = 4096
+_NONCANONICAL_EVERY: Final = 32  # one random code in N, of a format that stores its integer bit, has the other one
 
 
 def crossed(formats: Sequence[Format], limit: int = MAX_CROSSED) -> Iterator[tuple[int, ...]]:
@@ -81,6 +82,9 @@ def code_kinds(fmt: Format) -> CodeKinds:
 
 def random_code(fmt: Format, control: int, bits: int) -> int:
     """A code from a control word, which chooses its kind, and enough random bits."""
+    if fmt.explicit_bit:
+        code = fmt.stored(random_code(fmt.hidden, control, bits))
+        return encodings.flipped(fmt, code) if (control >> 32) % _NONCANONICAL_EVERY == 0 else code
     draws = code_kinds(fmt)
     return draw_code(control & 7, control >> 3, bits & ((1 << fmt.width) - 1), draws.rows, draws.table)
 
@@ -151,8 +155,11 @@ def values_and_midpoints(fmt: Format) -> list[tuple[int, int]]:
 
 def boundaries(source: Format, target: Format) -> Iterator[tuple[int, ...]]:
     """Codes of the source at, just below and just above those values and midpoints of the target."""
+    if source.explicit_bit:
+        yield from ((source.stored(code),) for (code,) in boundaries(source.hidden, target))
+        return
     encode_value = encoder(source, POLICIES["ieee"])
-    for significand, exponent in values_and_midpoints(target):
+    for significand, exponent in values_and_midpoints(target.hidden):
         for sign in (0, 1) if source.signed else (0,):
             code = encode_value(exact.finite(sign, significand, exponent), 0)[0] if significand else source.sign_bit
             for near in (code - 1, code, code + 1):

@@ -22,6 +22,7 @@ from softfloat_ref.oracle.policies import (
     Policy,
     Specials,
     Tininess,
+    Unnormals,
     get_policy,
     rounding_name,
 )
@@ -77,8 +78,10 @@ def check_code(bits: int, fmt: Format) -> int:
 
 
 @lru_cache(maxsize=512)
-def decoder(fmt: Format, flush: bool = False) -> Decoder:
+def decoder(fmt: Format, flush: bool = False, unnormals: Unnormals = Unnormals.INVALID) -> Decoder:
     """The function that decodes checked codes of a format. flush: subnormals become zeros with their sign (DAZ)."""
+    if fmt.explicit_bit:
+        return lambda code: _decode_explicit(code, fmt, flush, unnormals == Unnormals.VALUE)
     if fmt.width > 16:
         return lambda code: _decode(code, fmt, flush)
     known: dict[int, Value] = {}
@@ -108,6 +111,25 @@ def _decode(code: int, fmt: Format, flush: bool) -> Value:
     return Value(FINITE, sign, significand, exponent) if significand else Value(FINITE, sign)
 
 
+def _decode_explicit(code: int, fmt: Format, flush: bool, as_value: bool) -> Value:
+    """The value of a code whose integer bit is stored. as_value: codes that x87 does not support have one."""
+    m = fmt.mantissa_bits
+    sign = int(code & fmt.sign_bit != 0)
+    field = (code & fmt.magnitude_mask) >> (m + 1)
+    significand = code & ((2 << m) - 1)
+    if field and not significand >> m and not as_value:
+        return Value(NAN, sign, 0, -1, 0, True)
+    if field == (1 << fmt.exponent_bits) - 1:
+        fraction = significand & ((1 << m) - 1)
+        return _decode_nan(code, fmt) if fraction else Value(INF, sign)
+    if not significand:
+        return Value(FINITE, sign)
+    raised = field - 1 if field else 0
+    if flush and raised + significand.bit_length() <= m:
+        return Value(FINITE, sign)
+    return Value(FINITE, sign, significand, raised + fmt.emin - m)
+
+
 def _decode_nan(code: int, fmt: Format) -> Value:
     if fmt.nan != "ieee":
         return Value(NAN, int(fmt.nan == "top" and code & fmt.sign_bit != 0))
@@ -122,7 +144,9 @@ def _decode_nan(code: int, fmt: Format) -> Value:
 
 @lru_cache(maxsize=2048)
 def target(fmt: Format, policy: Policy) -> Target:
-    """The Target of `round_pack` for a format under a policy."""
+    """The Target of `round_pack` for a format under a policy; of one that stores its integer bit, for the format that
+    hides it, of the precision that is rounded to."""
+    fmt = policy.rounded_format(fmt)
     beyond = _beyond(fmt, policy)
     largest = _largest(fmt, policy)
     field = int(not fmt.zero and policy.e8m0_rule.field)  # the lowest binade is like FP32's subnormals
@@ -322,7 +346,18 @@ def encoder(fmt: Format, policy: Policy) -> Encoder:
             return zeros[sign]
         return infinities[sign] if kind == INF else encode_nan(x, fmt, policy)
 
-    return encode_value
+    def encode_explicit(x: Value, random_bits: int = 0) -> tuple[int, int]:
+        if x.kind == NAN:
+            return encode_nan(x, fmt, policy)
+        code, flags = encode_value(x, random_bits)
+        return complete_code(code, fmt, t), flags
+
+    return encode_explicit if fmt.explicit_bit else encode_value
+
+
+def complete_code(code: int, fmt: Format, t: Target) -> int:
+    """The code of a format for what `round_pack` gives: with its integer bit, and the bits beyond its precision."""
+    return fmt.stored(code << (fmt.mantissa_bits - t.mantissa_bits)) if fmt.explicit_bit else code
 
 
 def _encode_zero(fmt: Format, policy: Policy, t: Target) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -333,6 +368,7 @@ def _encode_zero(fmt: Format, policy: Policy, t: Target) -> tuple[tuple[int, int
 
 
 def _encode_infinities(fmt: Format, policy: Policy) -> tuple[tuple[int, int], tuple[int, int]]:
+    fmt = policy.rounded_format(fmt)
     saturate = policy.overflow_for(fmt) == Overflow.SAT_FINITE
     plus, minus = _largest(fmt, policy) if saturate else _unsaturated(fmt, policy)
     if policy.overflow_for(fmt) == Overflow.SAT_PROPAGATE and not fmt.signed and fmt.overflow != "nan":

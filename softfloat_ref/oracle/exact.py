@@ -22,7 +22,8 @@ class Value(NamedTuple):
 
     sticky: 1 if the true magnitude is larger than that, by less than one unit of the significand. For a NaN,
     significand is the payload, with `exponent` bits (from the bit below the quiet bit down), and signaling tells its
-    kind. `GENERATED` is the NaN of an invalid operation, which has no payload.
+    kind. `GENERATED` is the NaN of an invalid operation, which has no payload. A signalling NaN
+    of -1 bits is an operand that is not supported: operations on it are invalid, and their result is GENERATED.
     """
 
     kind: int

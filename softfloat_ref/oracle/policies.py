@@ -96,6 +96,18 @@ class E8M0Rule:
 E8M0_WORDS: Final = ("auto", "magnitude", "nan", "smallest", "field", "even-code")
 
 
+class Unnormals(StrEnum):
+    """What operands are whose integer bit is stored and is 0 although the exponent field is not: unnormals,
+    pseudo-infinities, pseudo-NaNs.
+
+    invalid: unsupported, an invalid operation whose result is the generated NaN (x87 since the 387); value: the number,
+    infinity or NaN that they say (SoftFloat, the 8087).
+    """
+
+    INVALID = "invalid"
+    VALUE = "value"
+
+
 class Specials(StrEnum):
     """The special cases of operations. auto: P3109's where the result is a P3109 format, else IEEE 754's."""
 
@@ -140,14 +152,15 @@ class NanRule:
 
     canonical (the format's own), ones (all mantissa bits set), negative (canonical, sign set), a hexadecimal code,
     FORMAT=CODE for one format, even if operands are NaN; propagate (the first NaN operand, quieted) or
-    propagate-signaling (the first signalling one, else the first); addend-first (an fma checks its addend first);
-    first-last (the first operand is checked last); no-payload (a propagated NaN keeps only its sign); overflow-signed
-    (a NaN that stands for an overflow or an Inf has the operand's sign, where the format has such a NaN).
-    For fma(0, Inf, qNaN): fma-generated (the generated NaN, not the
-    operand); fma-quiet (without raising invalid).
+    propagate-signaling (the first signalling one, else the first); propagate-larger (a quiet one before a signalling
+    one, then that with the larger significand, then the positive one: x87); addend-first (an fma checks its addend
+    first); first-last (the first operand is checked last); no-payload (a propagated NaN keeps only its sign);
+    overflow-signed (a NaN that stands for an overflow or an Inf has the operand's sign, where the format has such a
+    NaN). For fma(0, Inf, qNaN): fma-generated (the generated NaN, not the operand); fma-quiet (without raising
+    invalid).
     """
 
-    propagate: Literal["no", "first", "signaling"] = "no"
+    propagate: Literal["no", "first", "signaling", "larger"] = "no"
     generated: Literal["canonical", "ones", "negative"] | int = "canonical"
     codes: tuple[tuple[str, int], ...] = ()
     addend_first: bool = False
@@ -174,6 +187,8 @@ class NanRule:
                     rule["propagate"] = "first"
                 case "propagate-signaling":
                     rule["propagate"] = "signaling"
+                case "propagate-larger":
+                    rule["propagate"] = "larger"
                 case "addend-first" | "first-last" | "fma-generated" | "fma-quiet" | "no-payload" | "overflow-signed":
                     rule[word.replace("-", "_")] = True
                 case _:
@@ -207,8 +222,8 @@ def _nan_code(text: str, rule: str) -> int:
     if not re.fullmatch(r"(0[xX])?[0-9a-fA-F]{1,64}", text):
         raise Error(
             f"NaN rule {rule!r}: {text!r} is neither a known word nor a hexadecimal code; "
-            "words: canonical, ones, negative, propagate, propagate-signaling, addend-first, "
-            "first-last, fma-generated, fma-quiet, no-payload, overflow-signed"
+            "words: canonical, ones, negative, propagate, propagate-signaling, propagate-larger, "
+            "addend-first, first-last, fma-generated, fma-quiet, no-payload, overflow-signed"
         )
     return int(text, 16)
 
@@ -228,6 +243,8 @@ class Policy:
     flush_outputs decides after rounding, raising underflow and inexact (x86), or before, raising underflow only (Arm).
     bare_widening: a conversion that only appends zero bits to a code does nothing else (no flush, no quieting); the
     name of a format: only conversions from that one. e8m0: how formats without zero and sign take these.
+    unnormals: of formats that store their integer bit. rounding_precision: to which precision arithmetic rounds its
+    results in such a format: 64 and 32 for that of fp64 and fp32, with its own exponents (x87's precision control).
     Raises Error for a value that is not valid for its field.
     """
 
@@ -244,6 +261,8 @@ class Policy:
     specials: Specials = Specials.AUTO
     bare_widening: bool | str = False
     e8m0: str = "auto"
+    unnormals: Unnormals = Unnormals.INVALID
+    rounding_precision: int = 80
 
     def __post_init__(self) -> None:
         put = object.__setattr__
@@ -260,6 +279,10 @@ class Policy:
         put(self, "bare_widening", _parse_widening(self.bare_widening))
         put(self, "nan", _nan_text(self.nan))
         put(self, "e8m0", _e8m0_text(self.e8m0))
+        put(self, "unnormals", _parse(Unnormals, "rule for unnormals", self.unnormals))
+        settle(self, "rounding_precision")
+        if self.rounding_precision not in PRECISIONS:
+            raise Error(f"rounding_precision = {self.rounding_precision}: use 80, 64 or 32")
         self.nan_rule  # noqa: B018  (parsed now, so that a bad rule raises here)
         if self.sr_bits is not None:
             settle(self, "sr_bits", 1, 64)
@@ -277,6 +300,13 @@ class Policy:
         if self.e8m0_rule.lacking != "auto":
             return self.e8m0_rule.lacking
         return "nan" if self.overflow_for(fmt) == Overflow.SAT_NONE else "magnitude"
+
+    def rounded_format(self, fmt: Format) -> Format:
+        """The format whose values results in a format are rounded to: one with a hidden integer bit."""
+        bits = PRECISIONS[self.rounding_precision]
+        if not fmt.explicit_bit or bits is None:
+            return fmt.hidden
+        return fmt.rounded_to(min(bits, fmt.mantissa_bits))
 
     def widens_bare(self, source: Format) -> bool:
         """Whether a conversion from that format that only appends zero bits does nothing else."""
@@ -309,13 +339,17 @@ class Policy:
         return dataclasses.replace(self, **fields)
 
     def to_dict(self) -> dict[str, Any]:
-        """The full definition, as manifests store it; the E8M0 rule only where it is not the default."""
-        values = {name: getattr(self, name) for name in _FIELDS if name != "e8m0" or self.e8m0 != "auto"}
+        """The full definition, as manifests store it; rules of few formats only where they are not the default."""
+        values = {name: getattr(self, name) for name in _FIELDS}
+        values = {name: x for name, x in values.items() if name not in RARE_FIELDS or x != RARE_FIELDS[name]}
         values["rounding"] = rounding_name(self.rounding)
         return {k: str(v) if isinstance(v, StrEnum) else v for k, v in values.items()}
 
 
 _FIELDS: Final = tuple(f.name for f in dataclasses.fields(Policy))
+_RARE: Final = ("e8m0", "unnormals", "rounding_precision")
+RARE_FIELDS: Final[dict[str, Any]] = {name: getattr(Policy, name) for name in _RARE}  # of few formats; their defaults
+PRECISIONS: Final = {80: None, 64: 52, 32: 23}  # mantissa bits that are rounded to; None: all of the format's
 
 
 def _e8m0_text(value: object) -> str:
@@ -352,6 +386,8 @@ POLICIES: Final[dict[str, Policy]] = {
     "ieee": Policy(),
     "riscv": Policy(overflow=Overflow.SAT_NONE, nan="canonical,fp8_e5m2=7f"),
     "x86-sse": Policy(nan="propagate,negative,fma-quiet", integers=Integers.X86),
+    "x87": Policy(nan="propagate-larger,negative", integers=Integers.X86),
+    "softfloat-8086": Policy(nan="propagate-larger,negative", integers=Integers.X86, unnormals=Unnormals.VALUE),
     "arm": Policy(
         flush_rule=Tininess.BEFORE,
         tininess=Tininess.BEFORE,

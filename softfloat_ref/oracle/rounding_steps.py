@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from softfloat_ref.oracle.codec import Decoder, encoder, target
+from softfloat_ref.oracle.codec import Decoder, complete_code, encoder, target
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import INEXACT, UNDERFLOW
 from softfloat_ref.oracle.formats import Format
@@ -78,13 +78,15 @@ def destination(fmt: Format, policy: Policy, overflow: str = "ieee", zero: str =
     if (overflow, zero) == ("ieee", "ieee"):
         return Destination(fmt, policy, t, encode, overflow, zero, {})
     if overflow == "inf" and fmt.infinity:
-        t = t._replace(largest_positive=fmt.inf_code, largest_negative=fmt.inf_code | fmt.sign_bit)
+        least = policy.rounded_format(fmt)
+        t = t._replace(largest_positive=least.inf_code, largest_negative=least.inf_code | least.sign_bit)
     positive = zero == "positive"
 
     def run(x: Value, random_bits: int) -> tuple[int, int]:
         if x.kind == FINITE and x.significand:
             length = x.significand.bit_length()
             code, flags = round_pack(x.sign, x.significand, x.exponent, length, x.sticky, random_bits, t)
+            code = complete_code(code, fmt, t)
         else:
             code, flags = encode(x, random_bits)
         return (0, flags) if positive and code == fmt.sign_bit else (code, flags)
@@ -184,6 +186,7 @@ def rounded_in_steps(do: Do, x: Value, random_bits: int, to: Destination) -> tup
     if x.kind != FINITE or not x.significand:
         return do(special_code, x, random_bits, to)
     code, flags = _finite(do, x, random_bits, to.target)
+    code = complete_code(code, to.fmt, to.target)
     return (0, flags) if to.zero == "positive" and code == to.fmt.sign_bit else (code, flags)
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from softfloat_ref.coverage.engine.framework import Coverage
 from softfloat_ref.coverage.operation import (
+    encodings,
     functions,
     hard_cases,
     last_places,
@@ -80,4 +81,6 @@ MODELS: Final[tuple[OperationModel, ...]] = (
 @lru_cache(maxsize=64)
 def operations(sig: Signature, policy: Policy) -> Coverage:
     """The coverage of an operation under a policy."""
+    if any(f.explicit_bit for f in (*sig.formats, sig.out)):
+        return encodings.EncodingCoverage(encodings.ExplicitSetting(sig, policy), (*MODELS, encodings.Encodings()))
     return Coverage(OperationSetting(sig, policy), MODELS)

@@ -54,9 +54,9 @@ class OperationCases(Cases):
         unit, r = self.unit, words[0]
         source, n = unit.formats[0], unit.policy.random_count
         if turn % EDGE_EVERY == 0:
-            edge = at_the_edge(source, unit.out, n, r, turn // EDGE_EVERY)
+            edge = at_the_edge(source.hidden, unit.out.hidden, n, r, turn // EDGE_EVERY)
             if edge is not None:
-                return (edge,)
+                return (source.stored(edge),)
         below = source.mantissa_bits - unit.out.mantissa_bits - n
         if below < 0 or source.twos_complement or unit.out.twos_complement:
             return inputs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from softfloat_ref.oracle.formats.families import finite, fixed, fn, fnuz, ieee, integer
+from softfloat_ref.oracle.formats.families import extended, finite, fixed, fn, fnuz, ieee, integer
 from softfloat_ref.oracle.formats.format import Format
 
 _OFP8: Final = "OCP 8-bit Floating Point Specification (OFP8) 1.0, table 1"
@@ -15,6 +15,7 @@ CATALOGUE: Final[dict[str, Format]] = {
     f.name: f
     for f in (
         ieee("fp128", 15, 112, source="IEEE 754-2019 table 3.5, binary128"),
+        extended("extf80", 15, 63, source="Intel SDM vol. 1, 4.2.2: double extended precision, explicit integer bit"),
         ieee("fp64", 11, 52, source="IEEE 754-2019 table 3.5, binary64"),
         ieee("fp32", 8, 23, source="IEEE 754-2019 table 3.5, binary32"),
         ieee("tf32", 8, 10, source="NVIDIA A100 whitepaper: 1-8-10 (19 bits)"),
@@ -64,6 +65,9 @@ CATALOGUE: Final[dict[str, Format]] = {
 ALIASES: Final[dict[str, str]] = {
     "binary128": "fp128",
     "float128": "fp128",
+    "fp80": "extf80",
+    "float80": "extf80",
+    "x86_fp80": "extf80",
     "binary64": "fp64",
     "float64": "fp64",
     "double": "fp64",

@@ -20,6 +20,12 @@ def ieee(
     return Format(name, exponent_bits, mantissa_bits, bias, signed, signaling=mantissa_bits >= 2, source=source)
 
 
+def extended(name: str, exponent_bits: int, mantissa_bits: int, *, source: str) -> Format:
+    """An IEEE-style format that stores the integer bit of its significand, above the mantissa bits."""
+    bias = (1 << (exponent_bits - 1)) - 1
+    return Format(name, exponent_bits, mantissa_bits, bias, signaling=True, explicit_bit=True, source=source)
+
+
 def fn(
     name: str, exponent_bits: int, mantissa_bits: int, bias: int | None = None, *, signed: bool = True, source: str
 ) -> Format:

@@ -4,7 +4,8 @@ All float formats are decoded in the same way. A code is a sign bit (if signed) 
 magnitudes are the codes 0 .. max_code in order of value, and the special codes lie above them (or, for "fnuz" and IEEE
 P3109 signed formats, in place of -0). A magnitude code has an exponent field and a trailing significand ("mantissa")
 field. Fixed-point formats and integers have no exponent field: all their codes are like the subnormals of a float
-format.
+format. The x87 format stores the integer bit of its significand, so its codes are not in order: its format `hidden`,
+which has the same values and hides that bit, is what codes are counted, rounded and searched in.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ Kind = Literal["inf", "nan", "max", "integer"]
 MAX_EXPONENT_BITS: Final = 20
 MAX_MANTISSA_BITS: Final = 256
 MAX_BIAS: Final = 1 << 21
+MIN_EXPLICIT_WIDTH: Final = 65  # arrays, whose loops and tables hide the integer bit, hold codes of at most 64 bits
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Format:
     signaling: whether a clear quiet bit marks a signalling NaN.
     symmetric: two's complement that never produces the most negative code (but decodes it).
     p3109: IEEE P3109's rules: roundings use the parity of the code, operations have P3109's special cases.
+    explicit_bit: the integer bit of the significand is stored, between the exponent and the mantissa field (x87). The
+        codes in which it does not fit the exponent are further encodings: see `is_canonical`.
     """
 
     name: str
@@ -58,6 +62,7 @@ class Format:
     signaling: bool = False
     symmetric: bool = False
     p3109: bool = False
+    explicit_bit: bool = False
     source: str = dataclasses.field(default="user definition", compare=False)
 
     def __post_init__(self) -> None:
@@ -83,6 +88,8 @@ class Format:
             ("two's complement has subnormals = gradual and a zero", self.twos_complement and self._bad_fixed()),
             ("overflow = integer is for two's complement", self.overflow == "integer" and not self.twos_complement),
             ("symmetric is for signed two's complement", self.symmetric and not (self.twos_complement and self.signed)),
+            ("explicit_bit needs a sign, gradual subnormals, nan = ieee, 2 exponent bits", self._bad_explicit_bit()),
+            (f"explicit_bit needs {MIN_EXPLICIT_WIDTH} bits", self.explicit_bit and self.width < MIN_EXPLICIT_WIDTH),
             ("the format has no finite value except zero", max(self.max_code, self.max_negative_code) < self.min_code),
         )
 
@@ -103,12 +110,16 @@ class Format:
     def _bad_fixed(self) -> bool:
         return self.subnormals != "gradual" or not self.zero
 
+    def _bad_explicit_bit(self) -> bool:
+        usual = self.signed and self.subnormals == "gradual" and self._has_quiet_bit() and self.overflow == "inf"
+        return self.explicit_bit and not (usual and self.exponent_bits > 1 and self.zero and not self.p3109)
+
     # -- the layout of a code ------------------------------------------------------------------------------------
 
     @cached_property
     def width(self) -> int:
         """The number of bits of a code."""
-        return int(self.signed) + self.exponent_bits + self.mantissa_bits
+        return int(self.signed) + self.exponent_bits + self.mantissa_bits + int(self.explicit_bit)
 
     @cached_property
     def digits(self) -> int:
@@ -117,7 +128,7 @@ class Format:
 
     @cached_property
     def precision(self) -> int:
-        """The number of bits of a normal significand, including the hidden one (IEEE 754's p)."""
+        """The number of bits of a normal significand, including the integer bit (IEEE 754's p)."""
         return self.mantissa_bits + 1
 
     @cached_property
@@ -129,6 +140,44 @@ class Format:
     def magnitude_mask(self) -> int:
         """All bits except the sign."""
         return (1 << (self.width - self.signed)) - 1
+
+    @cached_property
+    def field_shift(self) -> int:
+        """The number of bits below the exponent field: the mantissa bits, and the integer bit if it is stored."""
+        return self.mantissa_bits + int(self.explicit_bit)
+
+    # -- a stored integer bit ------------------------------------------------------------------------------------
+
+    @cached_property
+    def hidden(self) -> Format:
+        """The format of the same values whose integer bit is hidden; most formats themselves."""
+        return self.rounded_to(self.mantissa_bits) if self.explicit_bit else self
+
+    def rounded_to(self, mantissa_bits: int) -> Format:
+        """The format with a hidden integer bit, the same exponents and so many mantissa bits."""
+        name = f"s1e{self.exponent_bits}m{mantissa_bits}b{self.bias}"
+        return dataclasses.replace(self, name=name, mantissa_bits=mantissa_bits, explicit_bit=False)
+
+    def stored(self, code: int) -> int:
+        """The code of what the format `hidden` has at a code."""
+        if not self.explicit_bit:
+            return code
+        m = self.mantissa_bits
+        low = code & ((1 << m) - 1)
+        high = code >> m
+        bit = 1 << m if high & ((1 << self.exponent_bits) - 1) else 0
+        return high << (m + 1) | bit | low
+
+    def unstored(self, code: int) -> int:
+        """The code of the format `hidden` for what stands at a canonical code."""
+        if not self.explicit_bit:
+            return code
+        m = self.mantissa_bits
+        return code >> (m + 1) << m | code & ((1 << m) - 1)
+
+    def is_canonical(self, code: int) -> bool:
+        """Whether the integer bit, if it is stored, is as the exponent field has it: 0 where that is 0, else 1."""
+        return not self.explicit_bit or self.stored(self.unstored(code)) == code
 
     # -- the finite values ---------------------------------------------------------------------------------------
 
@@ -146,7 +195,7 @@ class Format:
     def max_code(self) -> int:
         """Magnitude code of the largest finite positive value."""
         if self.nan == "ieee":
-            return (((1 << self.exponent_bits) - 1) << self.mantissa_bits) - 1
+            return self.stored((((1 << self.exponent_bits) - 1) << self.mantissa_bits) - 1)
         return self.magnitude_mask - int(self.nan == "top") - int(self.infinity)
 
     @cached_property
@@ -166,7 +215,7 @@ class Format:
     @cached_property
     def min_normal_code(self) -> int:
         """Magnitude code of the smallest normal value, if the format has one."""
-        return self.min_code if self.subnormals == "normal" else 1 << self.mantissa_bits
+        return self.min_code if self.subnormals == "normal" else self.stored(1 << self.mantissa_bits)
 
     @cached_property
     def emax(self) -> int:
@@ -191,6 +240,8 @@ class Format:
     def magnitude(self, code: int) -> tuple[int, int]:
         """(significand, exponent) of a finite magnitude code: its value is significand * 2^exponent."""
         m = self.mantissa_bits
+        if self.explicit_bit:
+            return code & ((2 << m) - 1), max(code >> (m + 1), 1) - self.bias - m
         field = code >> m
         if self.subnormals == "gradual":
             if field and self.exponent_bits:
@@ -217,6 +268,8 @@ class Format:
     @cached_property
     def inf_code(self) -> int:
         """Magnitude code of Inf; -1 if there is none."""
+        if self.explicit_bit:
+            return ((2 << self.exponent_bits) - 1) << self.mantissa_bits
         return self.max_code + 1 if self.infinity else -1
 
     @cached_property
@@ -253,4 +306,5 @@ class Format:
 
     def to_dict(self) -> dict[str, Any]:
         """The full definition, as manifests store it; `define_format` reads it."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        names = (name for name in self.__dataclass_fields__ if name != "explicit_bit" or self.explicit_bit)
+        return {name: getattr(self, name) for name in names}

@@ -192,7 +192,7 @@ def unrounded(sig: Signature, policy: Policy, more_bits: int = 0) -> Unrounded:
     operation, formats, _ = sig
     ctx = context(sig, policy)
     ctx = ctx._replace(bits=ctx.bits + more_bits)
-    decoders = tuple(decoder(f, operation.flushes and policy.flush_inputs) for f in formats)
+    decoders = tuple(decoder(f, operation.flushes and policy.flush_inputs, policy.unnormals) for f in formats)
     uses_random = policy.random_count > 0
 
     def compute(codes: Sequence[int], random_bits: int) -> Outcome:
@@ -215,7 +215,8 @@ def appended_zeros(sig: Signature, policy: Policy) -> int | None:
     if not sig.operation.is_conversion or not policy.widens_bare(source):
         return None
     alike = all(
-        (f.nan, f.subnormals, f.p3109) == ("ieee", "gradual", False) and not f.twos_complement for f in (source, out)
+        (f.nan, f.subnormals, f.p3109, f.explicit_bit) == ("ieee", "gradual", False, False) and not f.twos_complement
+        for f in (source, out)
     )
     same = (source.exponent_bits, source.bias, source.signed) == (out.exponent_bits, out.bias, out.signed)
     zeros = out.mantissa_bits - source.mantissa_bits

@@ -11,6 +11,7 @@ from softfloat_ref.oracle.exact import GENERATED, INF, NAN
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.predicates import is_subnormal
 from softfloat_ref.oracle.operations.table import Context, Exact, nan_operand, operation
+from softfloat_ref.oracle.policies import POLICIES
 from softfloat_ref.oracle.rounding import with_sign
 
 
@@ -64,18 +65,24 @@ def _next_down(ctx: Context, a: int) -> tuple[int, int]:
 def _step(ctx: Context, code: int, step: int) -> tuple[int, int]:
     """The neighbour in direction `step`; the last value stays unchanged, but becomes NaN in P3109."""
     fmt = ctx.formats[0]
-    x = decoder(fmt)(code)
+    x = decoder(fmt, False, ctx.policy.unnormals)(code)
     if x.kind == NAN:
         value, flags = nan_operand(ctx.policy.nan_rule, (x,))
         return encode_nan(value, fmt, ctx.policy)[0], flags
+    if fmt.explicit_bit:
+        return fmt.stored(_next(ctx, fmt.hidden, encoder(fmt.hidden, POLICIES["ieee"])(x, 0)[0], step)), 0
+    return _next(ctx, fmt, code, step), 0
+
+
+def _next(ctx: Context, fmt: Format, code: int, step: int) -> int:
     skipped = fmt.min_code - 1
     rank: int = rank_of(fmt, code) + step
     highest = (fmt.inf_code if fmt.infinity else fmt.max_code) - skipped
     lowest = -(fmt.inf_code if fmt.infinity else fmt.max_negative_code) + skipped if fmt.signed else int(not fmt.zero)
     if not lowest <= rank <= highest:
-        return (fmt.canonical_nan, 0) if ctx.p3109 and fmt.has_nan else (code, 0)
-    negative = x.sign if rank == 0 else int(rank < 0)
-    return with_sign(negative, abs(rank) + skipped if rank else 0, target(fmt, ctx.policy)), 0
+        return fmt.canonical_nan if ctx.p3109 and fmt.has_nan else code
+    negative = decoder(fmt)(code).sign if rank == 0 else int(rank < 0)
+    return with_sign(negative, abs(rank) + skipped if rank else 0, target(fmt, ctx.policy))
 
 
 def rank_of(fmt: Format, code: Any) -> Any:
@@ -84,6 +91,8 @@ def rank_of(fmt: Format, code: Any) -> Any:
     code: an int, or an array of signed ones; for NaN, the rank is anything."""
     if fmt.twos_complement:
         return code - ((code & fmt.sign_bit) << 1)
+    if fmt.explicit_bit:
+        return rank_of(fmt.hidden, fmt.unstored(code))
     size = (code & fmt.magnitude_mask) - (fmt.min_code - 1)
     return size * (size > 0) * (1 - 2 * (code & fmt.sign_bit != 0))
 
@@ -106,7 +115,7 @@ def magnitude_code(fmt: Format, code: int) -> int:
 )
 def _class(ctx: Context, a: int) -> tuple[int, int]:
     fmt = ctx.formats[0]
-    x = decoder(fmt)(a)
+    x = decoder(fmt, False, ctx.policy.unnormals)(a)
     if x.kind == NAN:
         return (1 << 8 if x.signaling and not ctx.p3109 else 1 << 9), 0
     if x.kind == INF:

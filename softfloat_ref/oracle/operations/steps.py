@@ -36,7 +36,7 @@ def setting(sig: Signature, policy: Policy, more_bits: int = 0) -> OperationSett
     """The OperationSetting of an operation. more_bits: of quotients and roots, beyond those that rounding needs."""
     op, ctx = sig.operation, context(sig, policy)
     on_codes, flush = op.result in ("same", "class"), op.flushes and policy.flush_inputs
-    operands = tuple((x, decoder(f, flush), f) for x, f in zip(LETTERS, sig.formats, strict=False))
+    operands = tuple((x, decoder(f, flush, policy.unnormals), f) for x, f in zip(LETTERS, sig.formats, strict=False))
     zeros = None if on_codes else appended_zeros(sig, policy)
     to = destination(sig.out, op.rounded_as(policy))
     return OperationSetting(op, operands, ctx._replace(bits=ctx.bits + more_bits), to, on_codes, zeros)

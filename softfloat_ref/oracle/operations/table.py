@@ -13,7 +13,7 @@ from softfloat_ref.oracle.flags import INVALID
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.curve import Curve
 from softfloat_ref.oracle.operations.estimate import Estimate
-from softfloat_ref.oracle.operations.formula import IDENTITY, Formula
+from softfloat_ref.oracle.operations.formula import IDENTITY, SCALED, Formula
 from softfloat_ref.oracle.operations.interpolation import Interpolation
 from softfloat_ref.oracle.operations.p3109 import own_name
 from softfloat_ref.oracle.policies import NanRule, Policy, rounding_name
@@ -127,8 +127,15 @@ class Operation:
         """Whether the exact result is the operand itself."""
         return self.formula == IDENTITY
 
+    @property
+    def is_arithmetic(self) -> bool:
+        """Whether its results are rounded to the rounding precision: sums, products, quotients and roots are."""
+        return self.formula is not None and self.formula not in (IDENTITY, SCALED)
+
     def rounded_as(self, policy: Policy) -> Policy:
         """The policy under which the exact result is rounded. Raises Error for a rounding without an opposite."""
+        if not self.is_arithmetic and policy.rounding_precision != 80:
+            policy = policy.replace(rounding_precision=80)
         if not self.negated:
             return policy
         opposite = policy.rounding.opposite
@@ -210,5 +217,20 @@ def nan_operand(rule: NanRule, values: Sequence[Value]) -> Outcome:
     order = (*values[1:], values[0]) if rule.first_last else values
     nans = [x for x in order if x.kind == NAN]
     signaling = [x for x in nans if x.signaling]
+    if any(x.exponent < 0 for x in signaling):  # not supported
+        return INVALID_OPERATION
     chosen = signaling[0] if signaling and rule.propagate == "signaling" else nans[0]
+    if rule.propagate == "larger":
+        chosen = _larger([x for x in nans if not x.signaling] or nans)
     return chosen._replace(signaling=False), INVALID if signaling else 0
+
+
+def _larger(nans: Sequence[Value]) -> Value:
+    """The NaN with the larger payload, aligned at the quiet bit; of equal ones the positive one, then the first."""
+    chosen = nans[0]
+    for x in nans[1:]:
+        room = max(x.exponent, chosen.exponent)
+        own, other = x.significand << room - x.exponent, chosen.significand << room - chosen.exponent
+        if own > other or (own == other and x.sign < chosen.sign):
+            chosen = x
+    return chosen
