@@ -90,7 +90,7 @@ class Verifier(VerifyRun):
         lines += [f"  {line}" for line in shown]
         lines += [f"  {line}" for line in self._proof_state(end)]
         lines += [f"  {line}" for line in self.differences[:1]]
-        lines += [f"  by simulation: {self.learned}"] if self.learned else []
+        lines += [f"  by simulation: {line}" for line in self.learned]
         lines += [f"  {line}" for line in self.assumed()]
         return Verification(
             f"{module}: {asked.label}", self._state(end), tuple(lines), tuple(self.stages), tuple(self.files),

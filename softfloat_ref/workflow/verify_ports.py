@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from softfloat_ref.rtl.draft import DraftedPortMap, draft
@@ -32,7 +32,7 @@ def find_ports(run: VerifyRun, vectors: Path) -> None:
         except WrapperError:
             needs_wrapper, run.design = True, wrapper_module(design)
             drafted = drafted_ports(run, vectors)
-        run.guesses_sums = drafted.guesses_sums
+        run.guesses_sums, run.enable = drafted.guesses_sums, drafted.enable
         if needs_wrapper:
             run.write(WRAPPER, wrapper_text(design))
             wrapper = Path(os.path.abspath(request.folder / WRAPPER))
@@ -44,11 +44,13 @@ def find_ports(run: VerifyRun, vectors: Path) -> None:
         stage.command = _command(run)
 
 
-def drafted_ports(run: VerifyRun, vectors: Path, sums: str = "") -> DraftedPortMap:
-    """A draft for these vectors. sums: the operands of sums, if they are not a and b. Raises Error."""
+def drafted_ports(run: VerifyRun, vectors: Path, sums: str = "", settings: Sequence[str] = ()) -> DraftedPortMap:
+    """A draft for these vectors. sums: the operands of sums, if they are not a and b; settings: more than were given.
+    Raises Error."""
     request = run.request
     assert run.design is not None
-    return draft(run.design, vectors, settings=request.settings, protocols=request.protocols, sums=sums)
+    known = (*request.settings, *settings)
+    return draft(run.design, vectors, settings=known, protocols=request.protocols, sums=sums)
 
 
 def take_draft(run: VerifyRun, drafted: DraftedPortMap) -> None:

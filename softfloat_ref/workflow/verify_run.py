@@ -32,8 +32,8 @@ class VerifyRun:
     """A verification, stage by stage. note: called with each stage as it ends; begin: with what begins, in words.
 
     files: what was written into the folder. ports, ports_file: the port map, and as commands name it; draft_text,
-    design, guesses, guesses_sums, not_compared: of its draft; found: settings of a draft that simulations showed;
-    learned: the same in words. reading: what was read; diagnoses: of failures; differences: of the netlist from
+    design, guesses, guesses_sums, enable, not_compared: of its draft; found: settings of a draft that simulations
+    showed; learned: the same in words. reading: what was read; diagnoses: of failures; differences: of the netlist from
     simulations; ended: how a simulation ended that a proof asks for; names: of other units, as a diagnosis has them.
     """
 
@@ -53,8 +53,9 @@ class VerifyRun:
     draft_text: str = ""
     design: SourceModule | None = None
     guesses_sums: bool = False
+    enable: str = ""
     found: list[str] = field(default_factory=list)
-    learned: str = ""
+    learned: list[str] = field(default_factory=list)
     names: dict[Unit, str] = field(default_factory=dict)
     sources: Sources = field(init=False)
 

@@ -30,7 +30,7 @@ from softfloat_ref.workflow.operand_places import (
     movable_sums,
     with_sums,
 )
-from softfloat_ref.workflow.unit_simulation import UnitSimulation, failure_lines, results_of
+from softfloat_ref.workflow.unit_simulation import UnitSimulation, failure_lines, mismatches_words, results_of
 from softfloat_ref.workflow.verification import PORTS
 from softfloat_ref.workflow.verify_ports import drafted_ports, settle, take_draft
 from softfloat_ref.workflow.verify_run import VerifyRun
@@ -53,11 +53,13 @@ def simulate(run: VerifyRun, vectors: Path, name: str) -> UnitSimulation:
     assert run.ports is not None
     if any(guess.startswith("latency") for guess in run.guesses):
         _settle_latency(run, vectors)
+    pauses = _settle_enable(run, vectors) if run.enable else ""
     with run.stage(name, f"{run.request.simulator.name} simulates {run.ports.module}") as stage:
         look = _look(run, vectors, run.ports, "bench")
         count = look.bench.manifest["count"]
         if look.passed:
             stage.end("passed", [f"{count} of {count} vectors agree"])
+            run.learned += [pauses] if pauses else []
         else:
             stage.end("failed", list(failure_lines(look)))
         stage.command = run.command(
@@ -130,6 +132,29 @@ def _latency(run: VerifyRun, vectors: Path, ports: PortMap) -> tuple[int | None,
     return latency, look
 
 
+# -- a clock enable ----------------------------------------------------------------------------------------------------
+
+
+def _settle_enable(run: VerifyRun, vectors: Path) -> str:
+    """Find out whether an input that a draft holds on is a clock enable, which may be off in any cycle; what is wrong
+    then, '' if nothing is."""
+    drafted = drafted_ports(run, vectors, settings=(*run.found, run.enable))
+    assert drafted.ports.enable is not None
+    port = drafted.ports.enable.port
+    with run.stage("clock enable", f"{port} is off in some cycles") as stage:
+        look = _look(run, vectors, drafted.ports, "bench")
+        if look.passed:
+            take_draft(run, drafted)
+            settle(run, run.enable)
+            run.enable = ""
+            run.learned.append(f"{port} may be off in any cycle")
+            stage.end("done", [f"{port} may be off in any cycle, by simulation"])
+            return ""
+        wrong = f"{port} is held on; with cycles in which it is off, {mismatches_words(look)}"
+        stage.end("done", [wrong])
+    return wrong
+
+
 # -- which operands are added ------------------------------------------------------------------------------------------
 
 
@@ -156,8 +181,9 @@ def simulate_other_sums(run: VerifyRun, folder: Path, look: UnitSimulation) -> U
         if chosen is None:
             stage.end("undecided", [f"sums of a and b, or of {' or '.join(OTHER_PLACES)}, are wrong; a and b are kept"])
             return None
-        run.learned = f"{' and '.join(ops or ('the sum',))} of operands {' and '.join(chosen.place)}"
-        stage.end("done", [f"{run.learned}, by simulation"])
+        learned = f"{' and '.join(ops or ('the sum',))} of operands {' and '.join(chosen.place)}"
+        run.learned.append(learned)
+        stage.end("done", [f"{learned}, by simulation"])
     _take(run, chosen)
     return simulate(run, chosen.folder, "simulation")
 

@@ -35,6 +35,12 @@ class DraftedPortMap:
         return tuple(guess for guess in self.guesses if guess.held)
 
     @property
+    def enable(self) -> str:
+        """The setting that makes a clock enable of the one input that may be one and is held on; '' without one."""
+        settings = [guess.enable for guess in self.guesses if guess.enable]
+        return settings[0] if len(settings) == 1 and self.ports.enable is None else ""
+
+    @property
     def guesses_sums(self) -> bool:
         """Whether it is a guess which of three operands the module adds."""
         return any(OF_THREE in guess.why for guess in self.guesses)
@@ -83,7 +89,7 @@ def _drafted(port_map: Draft) -> Draft:
     if clocked:
         protocol.add_readys(port_map, rows, operands)
         protocol.add_latency(port_map)
-    codes.add_constants(port_map)
+    codes.add_constants(port_map, clocked)
     fields.add_results(port_map, operands)
     port_map.add_ignored()
     return port_map

@@ -272,24 +272,27 @@ def _integers(draft: Draft, signal: Signal) -> None:
 # -- the rest ------------------------------------------------------------------------------------------------------
 
 
-def add_constants(draft: Draft) -> None:
+def add_constants(draft: Draft, clocked: bool) -> None:
     """Hold the inputs that are left at a value that does nothing, as far as their names say so."""
     for signal in draft.ports("input"):
         words = set(names.core(signal.name)) | {"".join(names.core(signal.name))}
         level = names.reset_level(signal.name) if signal.width == 1 else None
-        value, why, held = 0, "nothing is known of it; 0", False
+        value, why, held, enable = 0, "nothing is known of it; 0", False, ""
         if level is not None:
             value, why = int(level == "low"), "another reset, not active"
         elif words & names.INACTIVE:
             why = "not active, by its name"
         elif signal.width == 1 and words & {*names.ENABLE} and (low := _enabled_low(draft, signal)):
-            value, why = 0, f"always on, {low}"
+            value, why, enable = 0, f"always on, {low}", toml_table(port=toml_string(signal.name), active='"low"')
         elif signal.width <= _MAX_MASK and words & {*names.ENABLE, *names.MASK, *names.VALID, *names.READY}:
             value, why = (1 << signal.width) - 1, "always on, by its name"
-            why += f"; enable = {{ port = {toml_string(signal.name)} }} toggles it" * bool(words & names.CLOCK_ENABLE)
+            if signal.width == 1 and words & {*names.ENABLE}:
+                enable = toml_table(port=toml_string(signal.name))
         else:
             held = True
-        draft.use("inputs", signal, _constant(signal, value), why, True, held)
+        enable = f"enable = {enable}" if clocked and enable else ""
+        why += f"; {enable} toggles it" * bool(enable and words & names.CLOCK_ENABLE)
+        draft.use("inputs", signal, _constant(signal, value), why, True, held, enable)
 
 
 def _enabled_low(draft: Draft, signal: Signal) -> str:

@@ -14,6 +14,7 @@ from softfloat_ref.rtl.draft import matching, names
 from softfloat_ref.rtl.draft.design import Leaf, Signal, WrapperError
 from softfloat_ref.rtl.draft.lines import Draft, toml_bits
 from softfloat_ref.rtl.draft.slots import Bits, elements, lines, numbers, pieces_value, structured_number
+from softfloat_ref.rtl.draft.unpacked import is_whole, unpacked_parts, without_whole
 
 _NO_DATA: Final = {*names.INACTIVE, *names.MASK, *names.ENABLE, *names.VALID, *names.READY}
 _WIDTHS: Final = (4, 6, 8, 16, 19, 32, 64, 128)  # of formats
@@ -256,8 +257,12 @@ def _results_by_name(draft: Draft, operands: Mapping[str, str]) -> None:
         same = names.is_named(scales[0].name, "scale")
         draft.use("outputs", scales[0], toml_string("scale"), "" if same else "by its name", not same)
     whole = "elements" if scales else "values" if "elements" in operands else "result"
-    if "result" not in draft.carried and not (whole == "result" and _numbers(draft, "output", ["result"])):
-        outputs = sorted(draft.ports("output"), key=_likely)
+    outputs, parts = draft.ports("output"), unpacked_parts(draft.ports("output"))
+    is_split = whole == "result" and not any(is_whole(s) and s.width in _WIDTHS for s in outputs)
+    if "result" not in draft.carried and not (is_split and _numbers(draft, "output", ["result"])):
+        outputs = sorted((s for s in outputs if s not in parts), key=_likely)
+        if not outputs and parts:
+            raise Error(without_whole(parts, whole, draft.design.name))
         if not outputs:
             raise Error(f"{draft.design.name} has no output that could carry a result")
         chosen = outputs[0]

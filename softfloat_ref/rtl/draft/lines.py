@@ -22,7 +22,7 @@ _ORDER: Final = ("", "parameters", "handshake", "tag", "inputs", "outputs")
 class Line:
     """A line of a port map, or without `text` a comment of its own. why: what it was read from; for a guess, why it was
     guessed. port: the port that it is about, if it is about one; held: whether this is an input of unknown meaning;
-    shown: what a list of guesses has instead of the text."""
+    shown: what a list of guesses has instead of the text; enable: the setting by which it is a clock enable instead."""
 
     text: str
     why: str = ""
@@ -30,19 +30,21 @@ class Line:
     port: str = ""
     held: bool = False
     shown: str = ""
+    enable: str = ""
 
 
 @dataclass(frozen=True)
 class Guess:
     """A line of a draft that the source does not say. table: of the port map, "" for its head; text: the line, as in
     TOML, or in words; why: what it was guessed from; port: its port, if it is about one; held: whether this is an input
-    of which nothing is known, held at a constant."""
+    of which nothing is known, held at a constant; enable: the setting by which it is a clock enable instead."""
 
     table: str
     text: str
     why: str
     port: str = ""
     held: bool = False
+    enable: str = ""
 
     def __str__(self) -> str:
         of_port = "" if self.text.startswith(f"{self.port}: ") else self.table.partition(".")[2]
@@ -125,11 +127,18 @@ class Draft:
             del self.left[signal.name]
 
     def use(
-        self, table: str, signal: Signal, value: str, why: str = "", guess: bool = False, held: bool = False
+        self,
+        table: str,
+        signal: Signal,
+        value: str,
+        why: str = "",
+        guess: bool = False,
+        held: bool = False,
+        enable: str = "",
     ) -> None:
         """Add the line of a port, which is then no longer left."""
         self.take(signal)
-        self._add(table, Line(f"{toml_key(signal.name)} = {value}", why, guess, signal.name, held))
+        self._add(table, Line(f"{toml_key(signal.name)} = {value}", why, guess, signal.name, held, enable=enable))
 
     def ports(self, direction: str, fits: Callable[[Signal], bool] = lambda _: True) -> list[Signal]:
         """The ports left of a direction that fit."""
@@ -153,7 +162,7 @@ class Draft:
     def guesses(self) -> tuple[Guess, ...]:
         """The lines that were guessed, in the order of the port map."""
         return tuple(
-            Guess(table, line.shown or line.text, line.why, line.port, line.held)
+            Guess(table, line.shown or line.text, line.why, line.port, line.held, line.enable)
             for table in sorted(self.tables, key=_place)
             for line in self.tables[table]
             if line.guess

@@ -14,6 +14,7 @@ from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.lines import Draft
 from softfloat_ref.rtl.draft.slots import Bits, Slot, lines, slots
 from softfloat_ref.rtl.draft.target import Target
+from softfloat_ref.rtl.draft.unpacked import unpacked_parts, without_whole
 
 LETTERS: Final = names.LETTERS
 _BYTE: Final = 8
@@ -65,6 +66,8 @@ class _Matching:
         self.sizes = {self.size(f) for f in every}
         formats = [f.fmt for f in target.unit.fields if f.fmt and f.name in {x.name for x in self.fields}]
         fitting = slots(draft.ports(direction), self.sizes, formats if self.lanes == 1 else [])
+        self.unpacked = unpacked_parts(draft.ports("output")) if direction == "output" else []
+        fitting = [slot for slot in fitting if len(slot.bits) > 1 or slot.bits[0].signal not in self.unpacked]
         self.likely = [slot for slot in fitting if len(slot.bits) > 1 or is_data(slot.bits[0].signal)]
         self.slots = [slot for slot in fitting if slot in self.likely or self._is_field(slot)]
         self.chosen: dict[str, tuple[Slot, str, bool]] = {}
@@ -229,6 +232,8 @@ class _Matching:
     def _missing(self, field: LineField) -> str:
         """The message for a field that nothing carries."""
         size, module = self.size(field), self.draft.design.name
+        if self.unpacked:
+            return without_whole(self.unpacked, field.name, module)
         taken = {s.name for slot, _, _ in self.chosen.values() for s in slot.signals}
         others = [s for s in self.slots if not taken & {x.name for x in s.signals}]
         wide = list({s.signals[0].name: s.signals[0] for s in others if s.width > 1}.values())

@@ -14,15 +14,15 @@ from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Leaf, Signal
 from softfloat_ref.rtl.draft.lines import toml_bits
 
-_PARTS: Final[Mapping[str, str]] = {
+PARTS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("sign", "sgn", "s"), "sign"),
     **dict.fromkeys(("exponent", "expo", "expn", "exp", "ex", "e"), "exponent"),
     **dict.fromkeys(("mantissa", "mant", "man", "fraction", "fract", "frac"), "mantissa"),
     **dict.fromkeys(("significand", "signif", "sig", "m", "f", "mts", "trailing"), "mantissa"),
     **dict.fromkeys(("magnitude", "mag"), "magnitude"),
 }
-_WORD: Final = "|".join(sorted(_PARTS, key=len, reverse=True))
-_GLUED: Final = re.compile(rf"(?P<first>{_WORD})(?P<stem>[a-z]\d?|\d+|out|in|res)|(?P<own>[a-z]\d?)(?P<last>{_WORD})")
+_WORD: Final = "|".join(sorted(PARTS, key=len, reverse=True))
+GLUED: Final = re.compile(rf"(?P<first>{_WORD})(?P<stem>[a-z]\d?|\d+|out|in|res)|(?P<own>[a-z]\d?)(?P<last>{_WORD})")
 
 
 @dataclass(frozen=True)
@@ -158,12 +158,12 @@ def _readings(name: str) -> Iterator[tuple[str, str]]:
     words = names.core(name)
     for i, word in enumerate(words):
         before, after = words[:i], words[i + 1 :]
-        if word in _PARTS:
-            yield _PARTS[word], "_".join((*before, *after))
-        for match in _GLUED.finditer(word):
+        if word in PARTS:
+            yield PARTS[word], "_".join((*before, *after))
+        for match in GLUED.finditer(word):
             if match[0] == word:
                 part, stem = (match["first"], match["stem"]) if match["first"] else (match["last"], match["own"])
-                yield _PARTS[part], "_".join((*before, stem, *after))
+                yield PARTS[part], "_".join((*before, stem, *after))
 
 
 def elements(signal: Signal) -> list[Leaf]:
