@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +15,7 @@ from softfloat_ref.base.names import matches
 
 if TYPE_CHECKING:
     from softfloat_ref.app.report_rows import ModelReport
+    from softfloat_ref.app.report_summary import ReportSummary
     from softfloat_ref.arrays.errors import ErrorMeasure
     from softfloat_ref.nn.model_errors import ModelErrorRow
     from softfloat_ref.nn.model_files import ModelTensor
@@ -39,7 +40,7 @@ _BINS: Final = 192  # of blocks in a picture
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Not these tensors.")
 @click.option("--axis", type=click.INT, help="Axis of blocks [the last]; qint: of channels [one scale].")
 @click.option(
-    "--sort", type=NameType("KEY", SORTS), default="file", help=f"Order: {', '.join(SORTS)}; worst first [file]."
+    "--sort", type=NameType("KEY", SORTS), help=f"Print all rows in this order: {', '.join(SORTS)}; worst first [file]."
 )
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Print only the first N rows; files have all.")
 @click.option("-o", "--output", "outputs", multiple=True, metavar="FILE", help=f"{', '.join(OUTPUTS)}; several times.")
@@ -56,7 +57,7 @@ def command(
     include: tuple[str, ...],
     exclude: tuple[str, ...],
     axis: int | None,
-    sort: str,
+    sort: str | None,
     top: int | None,
     outputs: tuple[str, ...],
     jobs: int | None,
@@ -72,7 +73,7 @@ def command(
     (Flax), or PyTorch (.pt, .pth, .bin, .ckpt). Quantized weights are read with their scales. Nothing is unpickled.
     Tensors are read in slabs, so that they may be larger than memory.
     """
-    from softfloat_ref.app import report_against, report_rows
+    from softfloat_ref.app import report_against, report_rows, report_summary, report_text
     from softfloat_ref.base.files import check_place
 
     for paths in (models, outputs):
@@ -81,9 +82,9 @@ def command(
     if bool(formats) == (against is not None):
         raise Error("give --fmt FORMAT, several times, or --against MODEL" + "; not both" * bool(formats))
     if against is None:
-        _check(sort, outputs, choices)
+        _check(sort or SORTS[0], outputs, choices)
     else:
-        report_against.check(sort, outputs)
+        report_against.check(sort or SORTS[0], outputs)
         _refuse_options_of_formats(axis, profile, jobs, scheduler)
     for path in outputs:
         check_place(path)
@@ -91,7 +92,7 @@ def command(
         from softfloat_ref.nn.model_files import model_tensors
 
         mine = _selected(models, include, exclude, layouts, stored)
-        for line in report_against.compare(mine, model_tensors([against], layouts), sort, top, outputs):
+        for line in report_against.compare(mine, model_tensors([against], layouts), sort or SORTS[0], top, outputs):
             print(line)
         return
     measures = _measures(formats, choices, axis, profile)
@@ -99,9 +100,9 @@ def command(
     rows = _rows(measured_tensors, measures, outputs, jobs, scheduler)
     names = [m.fmt.name for m in measures]
     report = report_rows.ModelReport([Path(x).name for x in models], names, rows, skipped)
-    report = report.ordered(sort)
-    _write(report, outputs)
-    for line in report_rows.table(report, top):
+    summary, ordered = report_summary.ReportSummary(report), report.ordered(sort or SORTS[0])
+    _write(summary, ordered, outputs, sort is not None)
+    for line in report_text.lines(summary, ordered, top, every_row=sort is not None):
         print(line)
 
 
@@ -122,10 +123,6 @@ def _check(sort: str, outputs: Sequence[str], choices: Choices) -> None:
     for path in outputs:
         if Path(path).suffix not in OUTPUTS:
             raise unknown(f"kind of report {Path(path).name!r}:", Path(path).suffix, OUTPUTS)
-        if Path(path).suffix == ".html":
-            from softfloat_ref.app import plots
-
-            plots.figure(1, 1)  # raises Error without matplotlib
 
 
 def _measures(formats: Sequence[str], choices: Choices, axis: int | None, profile: str | None) -> list[ErrorMeasure]:
@@ -204,11 +201,16 @@ def _rows(
     return rows
 
 
-def _write(report: ModelReport, outputs: Sequence[str]) -> None:
+def _write(summary: ReportSummary, report: ModelReport, outputs: Sequence[str], ordered: bool) -> None:
     """The files, each written completely or not at all."""
     from softfloat_ref.app import report_page, report_rows
     from softfloat_ref.base.files import write_data
 
-    makers = {".csv": report_rows.csv_text, ".json": report_rows.json_text, ".html": report_page.html}
+    order = list(dict.fromkeys(x.tensor.name for x in report.rows)) if ordered else None
+    makers: dict[str, Callable[[], str]] = {
+        ".csv": lambda: report_rows.csv_text(report),
+        ".json": lambda: report_rows.json_text(report, summary.to_dict()),
+        ".html": lambda: report_page.html(summary, order),
+    }
     for path in outputs:
-        write_data(path, makers[Path(path).suffix](report))
+        write_data(path, makers[Path(path).suffix]())

@@ -1,134 +1,239 @@
-"""The report as one self-contained HTML page: totals, pictures as inline SVG, and the table of all rows."""
+"""The report as one self-contained HTML page: which format; accuracy by kind of layer and depth; every tensor."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from softfloat_ref.app import plots, plots_formats
-from softfloat_ref.app.report_rows import HEADS, ModelReport, cells, notes, shape
-from softfloat_ref.arrays.exponents import AnyFormat
-from softfloat_ref.oracle.affine import AffineFormat
-from softfloat_ref.oracle.blocks.formats import BlockFormat
-from softfloat_ref.oracle.blocks.scale_rules import largest
-from softfloat_ref.oracle.formats import Format
+from softfloat_ref.app import report_charts as charts
+from softfloat_ref.app import report_formats, report_tensors
+from softfloat_ref.app.html_page import Html, breakable, cell, data, page, table
+from softfloat_ref.app.report_charts import Depth, Level, Panel, Point
+from softfloat_ref.app.report_rows import decibels, notes, percent
+from softfloat_ref.app.report_summary import ReportSummary, named
+from softfloat_ref.app.report_tally import FormatSummary, KindGroup, Tally
+from softfloat_ref.app.report_words import counted_plural, megabytes, short
+from softfloat_ref.app.svg import Series
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from softfloat_ref.nn.model_errors import ModelErrorRow
-
-_WORST_TENSORS: Final = 2  # tensors per block format whose blocks are shown
-_BINADES: Final = 24  # of magnitudes below the largest one
-_STYLE: Final = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1c1c1c; }
-h1 { font-size: 1.4rem; margin-bottom: 0; }
-h2 { font-size: 1.1rem; margin: 2rem 0 .3rem; }
-p { margin: .3rem 0 1rem; }
-table { border-collapse: collapse; font-size: .87rem; width: 100%; }
-th, td { text-align: right; padding: .15rem .6rem; border-bottom: 1px solid #e2e2e2; white-space: nowrap; }
-td { font-variant-numeric: tabular-nums; }
-th.t, td.t { text-align: left; }
-td.t:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
-.wide { overflow-x: auto; }
-svg { max-width: 100%; height: auto; }
-"""
+_PANELS: Final = 24  # charts of kinds
+_ROWS: Final = 24  # of a chart of what is outside the layers
+_HEADS: Final = ("format", "bits per value", "MB", "SQNR, dB", "worst, dB", "worst matrix", "saturated", "to zero")
+_WORST: Final = 5  # column of the name of the worst matrix
 
 
-def html(report: ModelReport) -> str:
-    """The page. Raises Error without matplotlib."""
-    title = escape(f"Formats on {', '.join(report.models)}")
-    tensors = {id(x.tensor): x.tensor.size for x in report.rows}
-    head = f"{len(tensors)} tensors, {sum(tensors.values()):,} values; tensors skipped: {len(report.skipped)}"
-    totals = [[name, *cells(errors)] for name, errors in report.totals()]
-    rows = [
-        [x.tensor.name, shape(x), x.measure.fmt.name, *((x.problem,) if x.problem else cells(x.measured.errors))]
-        for x in report.rows
-    ]
+def html(summary: ReportSummary, order: Sequence[str] | None = None) -> str:
+    """The page. order: the names of the tensors, if not the worst first."""
+    report = summary.report
+    series = [Series(x.name, x.number, not x.scaled) for x in summary.formats]
+    title = f"Formats for {', '.join(report.models)}"
     parts = [
-        f"<h1>{title}</h1>\n<p>{head}</p>\n",
-        _table(["format", *HEADS], totals, 1),
-        *(f"<p>{escape(text[0].upper() + text[1:])}.</p>\n" for text in notes(report)),
-        *_pictures(report),
-        f"<h2>All tensors</h2>\n{_table(['tensor', 'shape', 'format', *HEADS], rows, 3)}",
+        f"<h1>{escape(title)}</h1>\n",
+        f'<p class="answer" id="answer">{_emphasized(summary)}</p>\n',
+        f'<div class="first">\n<div>{_formats(summary, series)}{_notes(summary)}</div>\n',
+        f"<figure>{charts.trade_off(summary.formats, series)}{_caption(summary)}</figure>\n</div>\n",
+        _contents(summary),
     ]
+    groups = summary.groups()
+    if len(summary.tensors) > 1 and groups:
+        parts += _kinds(summary, groups, series)
+        parts += _depth(groups, series)
+    parts += report_tensors.sections(summary, series, order)
+    parts += report_formats.sections(summary, series)
     if report.skipped:
-        parts.append(f"<h2>Skipped</h2>\n{_table(['tensor', 'why'], report.skipped, 2)}")
+        parts.append(f'<h2 id="skipped">Skipped</h2>\n{table(["tensor", "why"], report.skipped, 2)}')
+    return page(title, parts)
+
+
+def _caption(summary: ReportSummary) -> str:
+    if len(summary.tensors) < 2:
+        return ""
+    words = f"All {summary.plural} together; the bar ends at the worst one."
+    return f'<figcaption class="hint">{words}</figcaption>'
+
+
+def _emphasized(summary: ReportSummary) -> str:
+    """The sentence, with the formats that it names in bold."""
+    parts = summary.sentence_parts()
+    return "".join(escape(x) if isinstance(x, str) else f"<strong>{escape(named(x))}</strong>" for x in parts)
+
+
+def _contents(summary: ReportSummary) -> str:
+    places = [("kinds", "By kind of layer"), ("depth", "By depth")] * (
+        len(summary.tensors) > 1 and bool(summary.matrices)
+    )
+    places += [("matrices", "Matrices")] * bool(summary.matrices) + [("vectors", "Vectors")] * bool(summary.vectors)
+    places += [("rounding", "The formats")]
+    places += [("skipped", "Skipped")] * bool(summary.report.skipped)
+    links = "".join(f'<a href="#{name}">{words}</a>' for name, words in places)
+    return f'<nav aria-label="On this page">{links}</nav>\n'
+
+
+# -- which format ----------------------------------------------------------------------------------------------------
+
+
+def _formats(summary: ReportSummary, series: Sequence[Series]) -> str:
+    """The table of the formats, and what it counts."""
+    bits, size, names = summary.stored
+    heads = [*_HEADS]
+    if not summary.matrices:
+        heads[_WORST] = "worst vector"
+    lost = any(x.tally.errors.lost for x in summary.formats)
+    rows = [_format_row(x, s, lost) for x, s in zip(summary.formats, series, strict=True)]
+    heads += ["lost"] * lost
+    head = "".join(cell("th", x, "t" * (i in (0, _WORST)), ' scope="col"') for i, x in enumerate(heads))
+    stored = [Html(f"as stored<small>{escape(names)}</small>"), f"{bits:.4g}", megabytes(size), *[""] * (5 + lost)]
+    body = "".join(f"<tr>{_format_cells(cells)}</tr>\n" for cells in rows)
+    body += f'<tr class="stored">{_format_cells(stored)}</tr>\n'
+    values = sum(t.size for t in summary.tensors)
+    counts = f"{counted_plural(len(summary.tensors), summary.subject, summary.plural)} of {values:,} values"
+    others = len({id(x.tensor) for x in summary.vectors}) if summary.matrices else 0
+    if others:
+        counts += f"; {counted_plural(others, 'vector', 'vectors')} (biases, norms) not counted"
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{''.join(parts)}</body>\n</html>\n"
+        f'<p class="facts" id="counted">{counts}</p>\n'
+        '<div class="wide"><table class="formats" aria-describedby="counted">\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
     )
 
 
-def _table(heads: list[str], rows: object, texts: int) -> str:
-    """texts: the number of columns of text, which are on the left."""
-
-    def line(tag: str, row: object) -> str:
-        listed = list(row)  # type: ignore[call-overload]
-        wide = f' colspan="{len(heads) - texts}"' if len(listed) == texts + 1 < len(heads) else ""
-        marks = [' class="t"' if i < texts or wide else "" for i in range(len(listed))]
-        last = len(listed) - 1
-        inner = (
-            f"<{tag}{m}{wide if i == last else ''}>{escape(x)}</{tag}>"
-            for i, (m, x) in enumerate(zip(marks, listed, strict=True))
-        )
-        return f"<tr>{''.join(inner)}</tr>\n"
-
-    body = "".join(line("td", row) for row in rows)  # type: ignore[attr-defined]
-    return f'<div class="wide"><table>\n{line("th", heads)}{body}</table></div>\n'
+def _format_row(x: FormatSummary, series: Series, lost: bool) -> list[str]:
+    e, t = x.tally.errors, x.tally
+    scale = "no scale factors" if not x.scaled else f"scale {x.scale}"
+    cells = [
+        Html(f"{charts.swatch(series)}<small>{escape(scale)}</small>"),
+        f"{t.bits_per_value:.4g}" if e.values else "-",
+        megabytes(t.megabytes) if e.values else "-",
+        decibels(e.sqnr),
+        decibels(t.low),
+        breakable(short(t.worst.tensor.name)) if t.worst else "",
+        percent(e.saturated, e.values),
+        percent(e.flushed, e.values),
+    ]
+    return cells + [str(e.lost)] * lost
 
 
-def _pictures(report: ModelReport) -> Iterator[str]:
-    with plots.style():
-        for number, (heading, fig, text) in enumerate(_figures(report)):
-            yield f"<h2>{escape(heading)}</h2>\n<p>{escape(text)}</p>\n{plots.svg(fig, f'p{number}')}\n"
+def _format_cells(cells: Sequence[str]) -> str:
+    first, *rest = cells
+    head = cell("th", first, "t", ' scope="row"')
+    return head + "".join(cell("td", x, "t name" * (i == _WORST)) for i, x in enumerate(rest, 1))
 
 
-def _figures(report: ModelReport) -> Iterator[tuple[str, Figure, str]]:
-    """Heading, picture and explanation."""
-    formats = list({x.measure.fmt.name: x.measure.fmt for x in report.rows}.values())
-    names = list(dict.fromkeys(x.tensor.name for x in report.rows))
-    sqnr = {(x.tensor.name, x.measure.fmt.name): x.measured.errors.sqnr for x in report.rows if not x.problem}
-    ratios = [(f.name, [sqnr.get((name, f.name), math.nan) for name in names]) for f in formats]
-    text = "One mark per tensor and format. A tensor that a format represents exactly has no mark."
-    yield "Signal to quantization noise", plots_formats.sqnr(names, ratios), text
-    amax = max((x.measured.errors.amax for x in report.rows), default=1.0) or 1.0
-    high = math.frexp(amax)[1]
-    text = f"Largest relative error by magnitude, rounded to nearest. The model's largest magnitude is {amax:.4g}."
-    plotted = [f for f in formats if not (isinstance(f, BlockFormat) and f.size == 1)]
-    if plotted:
-        yield (
-            "Error of the formats",
-            plots_formats.errors([plots_formats.curve(f, high - _BINADES, high) for f in plotted], high),
-            text,
-        )
-    small = [f for f in formats if _fits_a_line(f)]
-    if small:
-        yield (
-            "Values of the formats",
-            plots_formats.number_lines(list(map(plots_formats.values_of, small))),
-            "Each line is a finite value.",
-        )
-    for row in _worst(report):
-        assert row.measured.bins is not None
-        assert isinstance(row.measure.fmt, BlockFormat)
-        text = f"{row.tensor.name} in {row.measure.fmt.name}: values above scale x largest element saturate."
-        limit = float(largest(row.measure.fmt.element))
-        heading = f"Blocks of {row.tensor.name}, {row.measure.fmt.name}"
-        yield heading, plots_formats.blocks(row.measured.bins, limit, plots_formats.short(row.tensor.name)), text
+def _notes(summary: ReportSummary) -> str:
+    """What has to be known of the numbers; and a field that asks for a format."""
+    texts = [*summary.remarks(), *(x.removeprefix("note: ") for x in notes(summary.report))]
+    listed = "".join(f"<li>{escape(x)}</li>" for x in texts)
+    need = (
+        '<p class="tools script need"><label>Every '
+        f'{summary.subject} must keep <input type="number" id="need" min="0" max="200" step="1"> dB</label>'
+        '<output id="needed" for="need"></output></p>\n'
+    )
+    return (f'<ul class="notes">{listed}</ul>\n' if listed else "") + need + data("sizes", _sizes(summary))
 
 
-def _fits_a_line(fmt: AnyFormat) -> bool:
-    if isinstance(fmt, AffineFormat):
-        return False
-    return (fmt if isinstance(fmt, Format) else fmt.element).width <= plots_formats.MAX_BITS
+def _sizes(summary: ReportSummary) -> list[dict[str, Any]]:
+    """What the page's script needs to choose a format: infinite levels are none."""
+    return [
+        {
+            "name": x.name,
+            "bits": float(f"{x.tally.bits_per_value:.4g}"),
+            "low": _finite(x.tally.low),
+            "levels": [_finite(r.measured.errors.sqnr) for r in x.tally.rows],
+        }
+        for x in summary.complete
+    ]
 
 
-def _worst(report: ModelReport) -> Iterator[ModelErrorRow]:
-    """For each block format, the tensors of several blocks with the lowest ratio of signal to noise."""
-    for name in report.formats:
-        rows = [x for x in report.rows if x.measure.fmt.name == name and x.measured.bins and x.measured.bins.blocks > 1]
-        finite = [x for x in rows if math.isfinite(x.measured.errors.sqnr)]
-        yield from sorted(finite, key=lambda x: x.measured.errors.sqnr)[:_WORST_TENSORS]
+def _finite(x: float) -> float | None:
+    return x if math.isfinite(x) else None
+
+
+# -- by kind and depth -----------------------------------------------------------------------------------------------
+
+
+def _kinds(summary: ReportSummary, groups: Sequence[KindGroup], series: Sequence[Series]) -> Iterator[str]:
+    yield '<h2 id="kinds">By kind of layer</h2>\n'
+    yield '<p class="hint">SQNR in dB of all matrices of a kind together, and of the worst one. '
+    yield "The lowest of a format is bold.</p>\n"
+    totals = [group.total for group in groups]
+    ratios = {s.name: [t[s.name].errors.sqnr for t in totals] for s in series}
+    lows = {name: min((x for x in of if not math.isnan(x)), default=math.nan) for name, of in ratios.items()}
+    heads = ["kind", "matrices", "values", *(s.name for s in series)]
+    marked = [Html(charts.swatch(s)) for s in series]
+    head = "".join(
+        cell("th", x, "t" * (i == 0), ' scope="col"') for i, x in enumerate([*heads[: -len(series)], *marked])
+    )
+    body = []
+    for group, total in zip(groups, totals, strict=True):
+        first = total[series[0].name]
+        cells = cell("th", breakable(group.label), "t name", ' scope="row"') + cell("td", str(len(first.rows)))
+        cells += cell("td", f"{sum(x.tensor.size for x in first.rows):,}")
+        for s in series:
+            tally = total[s.name]
+            low = len(groups) > 1 and tally.errors.sqnr == lows[s.name]
+            worst = f"<small>worst {decibels(tally.low)}</small>" if len(tally.rows) > 1 else ""
+            cells += cell("td", Html(f"{_level(tally)}{worst}"), "low" * low)
+        body.append(f"<tr>{cells}</tr>\n")
+    yield f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{"".join(body)}</tbody></table></div>\n'
+
+
+def _level(tally: Tally) -> str:
+    return "refused" if tally.refused and not tally.errors.values else decibels(tally.errors.sqnr)
+
+
+def _depth(groups: Sequence[KindGroup], series: Sequence[Series]) -> Iterator[str]:
+    """A chart for each kind that several layers have, and one for all others."""
+    level = Level.of(
+        value for g in groups for c in g.cells for t in c.tallies.values() for value in (t.errors.sqnr, t.low, t.high)
+    )
+    deep = [g for g in groups if len(g.cells) > 1]
+    largest = sorted(deep, key=lambda g: -sum(x.tensor.size for c in g.cells for x in c.tallies[series[0].name].rows))
+    shown = [g for g in deep if g in largest[:_PANELS]]
+    yield '<h2 id="depth">By depth</h2>\n'
+    yield '<p class="hint">One chart for each kind of layer, all on the same axes. A thin bar spans the matrices '
+    yield "of a layer where it has several of a kind.</p>\n"
+    yield charts.legend(series)
+    if shown:
+        figures = (charts.depth_panel(panel_of(g), depths_of(deep, g.stack), series, level) for g in shown)
+        yield f'<div class="panels">\n{"".join(figures)}</div>\n'
+    if len(deep) > len(shown):
+        yield f'<p class="hint">{len(deep) - len(shown)} kinds with fewer values are in the tables only.</p>\n'
+    rows = [(_row_name(g), _row_points(g)) for g in groups if len(g.cells) == 1]
+    if rows:
+        if shown:
+            yield "<h3>Outside the layers, or in only one</h3>\n"
+        rest = f'<p class="hint">{len(rows) - _ROWS} more are in the tables.</p>\n' if len(rows) > _ROWS else ""
+        yield f'<figure class="rows">{charts.row_chart(rows[:_ROWS], series, level)}</figure>\n{rest}'
+
+
+def depths_of(groups: Sequence[KindGroup], stack: str) -> list[Depth]:
+    """All layers of a part of the model."""
+    return sorted({c.depth for g in groups if g.stack == stack for c in g.cells})
+
+
+def panel_of(group: KindGroup) -> Panel:
+    """What the chart of a kind shows."""
+    points: dict[str, dict[Depth, Point]] = {}
+    for c in group.cells:
+        for name, tally in c.tallies.items():
+            if not math.isnan(tally.errors.sqnr):
+                points.setdefault(name, {})[c.depth] = _point(tally, f"layer {charts.layer_name(c.depth)}")
+    return Panel(group.label, points)
+
+
+def _row_name(group: KindGroup) -> str:
+    depth = group.cells[0].depth
+    return f"{group.label}, layer {charts.layer_name(depth)}" if depth else group.label
+
+
+def _row_points(group: KindGroup) -> dict[str, Point]:
+    tallies = group.cells[0].tallies.items()
+    return {name: _point(t, group.label) for name, t in tallies if not math.isnan(t.errors.sqnr)}
+
+
+def _point(tally: Tally, where: str) -> Point:
+    title = f"{where}: {decibels(tally.errors.sqnr)} dB"
+    if len(tally.rows) > 1:
+        title += f" over {len(tally.rows)} matrices, {decibels(tally.low)} to {decibels(tally.high)} dB"
+    return Point(tally.errors.sqnr, tally.low, tally.high, title)

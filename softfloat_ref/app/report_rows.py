@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.arrays.error_counts import Errors
 from softfloat_ref.base.errors import counted
 from softfloat_ref.nn.model_errors import ModelErrorRow
+from softfloat_ref.nn.model_files import ModelTensor
+from softfloat_ref.nn.tensor_kinds import kind_of
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 
 TOTAL: Final = "all tensors"
@@ -19,6 +21,7 @@ HEADS: Final = ("SQNR dB", "max error", "relative", "saturated", "flushed", "los
 COLUMNS: Final = (
     "tensor", "shape", "stored", "format", "values", "sqnr_db", "max_error", "max_relative_error", "rms_error", "rms",
     "amax", "saturated", "flushed", "lost", "specials", "blocks", "nan_blocks", "low_scale", "high_scale", "problem",
+    "kind", "part", "layer", "matrix", "bits",
 )  # fmt: skip
 
 
@@ -119,7 +122,7 @@ def shape(x: ModelErrorRow) -> str:
 
 def cells(x: Errors) -> tuple[str, ...]:
     """What a table shows of errors."""
-    shares = [_percent(n, x.values) for n in (x.saturated, x.flushed, x.lost)]
+    shares = [percent(n, x.values) for n in (x.saturated, x.flushed, x.lost)]
     return (decibels(x.sqnr), f"{x.largest_error:.4g}", f"{x.largest_relative:.4g}", *shares, scales(x))
 
 
@@ -128,7 +131,8 @@ def decibels(x: float) -> str:
     return "exact" if x == math.inf else "-" if math.isnan(x) else f"{x:.2f}"
 
 
-def _percent(count: int, values: int) -> str:
+def percent(count: int, values: int) -> str:
+    """A share of the values, as a table shows it."""
     if not count:
         return "0"
     part = 100 * count / max(1, values)
@@ -154,7 +158,19 @@ def entries(report: ModelReport) -> Iterator[dict[str, Any]]:
     """The rows as tables of COLUMNS; numbers that are not finite as text."""
     for x in report.rows:
         head = {"tensor": x.tensor.name, "shape": shape(x), "stored": x.tensor.fmt, "format": x.measure.fmt.name}
-        yield {**head, **(_numbers(x.measured.errors) if not x.problem else {}), "problem": x.problem}
+        numbers = _numbers(x.measured.errors) if not x.problem else {}
+        yield {**head, **numbers, "problem": x.problem, **what_of(x.tensor), **_bits(x)}
+
+
+def what_of(tensor: ModelTensor) -> dict[str, Any]:
+    """What the name and the shape of a tensor say of it, for a row of a file."""
+    kind = kind_of(tensor.name, tensor.shape)
+    layer = ".".join(map(str, kind.depth))
+    return {"kind": kind.kind, "part": kind.stack, "layer": layer, "matrix": kind.matrix}
+
+
+def _bits(x: ModelErrorRow) -> dict[str, int]:
+    return {} if x.problem else {"bits": x.measure.stored_bits(x.tensor.shape)}
 
 
 def _numbers(x: Errors) -> dict[str, Any]:
@@ -187,13 +203,14 @@ def csv_text(report: ModelReport) -> str:
     return text.getvalue()
 
 
-def json_text(report: ModelReport) -> str:
-    """The rows, the totals and the skipped tensors as JSON."""
+def json_text(report: ModelReport, summary: dict[str, Any]) -> str:
+    """The rows, the totals, the skipped tensors and which format as JSON."""
     whole = {
         "models": report.models,
         "formats": report.formats,
         "rows": [{k: v for k, v in x.items() if v != ""} for x in entries(report)],
         "totals": [{"format": name, **_numbers(errors)} for name, errors in report.totals()],
         "skipped": [{"tensor": name, "why": why} for name, why in report.skipped],
+        "summary": summary,
     }
     return json.dumps(whole, indent=1, allow_nan=False) + "\n"

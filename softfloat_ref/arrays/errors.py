@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import affine, blocks, boxes, convert, error_blocks, exchange
+from softfloat_ref.arrays.affine_array import channel_shape
 from softfloat_ref.arrays.block_array import BlockArray
 from softfloat_ref.arrays.block_layout import check_axis
 from softfloat_ref.arrays.boxes import Box
@@ -29,6 +31,7 @@ from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.sources import RandomSource, is_source
 
 _FP32: Final = CATALOGUE["fp32"]
+_AFFINE_BITS: Final = _FP32.width + 32  # of a scale and a zero point
 
 Array = NDArray[Any]
 Reader = Callable[[int, int], Array]  # values from a position on, of the array in C order
@@ -103,6 +106,17 @@ class ErrorMeasure:
         if self.axis is not None or isinstance(self.fmt, BlockFormat):
             check_axis(np.broadcast_to(np.uint8(0), shape), -1 if self.axis is None else self.axis)
         return boxes.plan(shape, self.fmt, self.axis, self.profile if isinstance(self.fmt, BlockFormat) else None)
+
+    def stored_bits(self, shape: tuple[int, ...]) -> int:
+        """The bits of an array in the format: its codes, the scales in whole bytes, and scales of the whole array, as
+        `pack` writes them, but without padding. Raises Error for a shape that the format does not take."""
+        fmt, size = self.fmt, prod(shape)
+        if isinstance(fmt, Format):
+            return size * fmt.width
+        if isinstance(fmt, AffineFormat):
+            return size * fmt.bits + prod(channel_shape(shape, self.axis)) * _AFFINE_BITS
+        scale = 8 * convert.code_dtype(fmt.scale).itemsize
+        return size * fmt.element.width + self.plan(shape).blocks * scale + self.profile.two_levels * _FP32.width
 
     def range_of(self, x: Array) -> ValueRange:
         """The range of a part of an array."""

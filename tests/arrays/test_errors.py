@@ -135,3 +135,37 @@ def test_what_is_refused() -> None:
         sf.quantization_error([1.0], "fp16", axis=0)
     with pytest.raises(sf.Error, match="out of range"):
         sf.quantization_error([1.0], "mxfp8", axis=1)
+
+
+# -- bits ----------------------------------------------------------------------------------------------------------------
+
+FULL = [(4, 96), (8, 3, 64), (128,)]
+CASES = [(fmt, shape) for fmt in (*SCALARS, *SCALED, "fp6_e3m2@e8m0/32") for shape in FULL]
+
+
+@pytest.mark.parametrize(("fmt", "shape"), [*CASES, ("fp8_e4m3@fp32/4x8", (4, 96))], ids=str)
+def test_stored_bits_are_those_of_packed_bytes(fmt: str, shape: tuple[int, ...]) -> None:
+    """Whole blocks and rows, whose bytes have no padding."""
+    bits = errors.ErrorMeasure.make(fmt).stored_bits(shape)
+    if fmt in SCALARS:
+        assert bits == math.prod(shape) * sf.get_format(fmt).width
+        return
+    encode = sf.affine.encode if fmt.startswith("q") else sf.blocks.encode
+    packed = encode(drawn(shape, False), fmt).pack()
+    parts = [packed.data, *(x for x in (packed.scales, packed.zero_points) if x is not None)]
+    assert bits == 8 * sum(x.size for x in parts) + 32 * (packed.tensor_scale is not None)
+
+
+@pytest.mark.parametrize(("fmt", "shape", "axis", "bits"), [
+    ("mxfp4", (3, 40), None, 3 * 40 * 4 + 6 * 8),
+    ("mxfp4", (40, 3), 0, 3 * 40 * 4 + 6 * 8),
+    ("mxfp4", (16, 2, 3), None, 96 * 4 + 32 * 8),
+    ("fp8_e4m3@fp32/axis", (5, 7), None, 35 * 8 + 5 * 32),
+    ("fp8_e4m3@fp32/tensor", (5, 7), None, 35 * 8 + 32),
+    ("nvfp4", (2, 20), None, 40 * 4 + 4 * 8 + 32),
+    ("qint4", (5, 7), 0, 35 * 4 + 5 * 64),
+    ("qint4", (5, 7), None, 35 * 4 + 64),
+])  # fmt: skip
+def test_stored_bits_of_short_blocks(fmt: str, shape: tuple[int, ...], axis: int | None, bits: int) -> None:
+    """Codes of the values only, and a scale for each block."""
+    assert errors.ErrorMeasure.make(fmt, axis=axis).stored_bits(shape) == bits

@@ -1,0 +1,127 @@
+"""Some tensors of a report together, by format: sums of errors, bits, and the one with the lowest SQNR."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from softfloat_ref.arrays.error_counts import Errors
+from softfloat_ref.arrays.errors import ErrorMeasure
+from softfloat_ref.nn.model_errors import ModelErrorRow
+from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat
+from softfloat_ref.oracle.formats import Format
+
+MEGA: Final = 1e6
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Some tensors in a format: their errors together, and the one with the lowest SQNR. bits: of all of them, stored
+    in the format. refused: rows without numbers."""
+
+    rows: list[ModelErrorRow] = field(default_factory=list)
+
+    @cached_property
+    def refused(self) -> list[ModelErrorRow]:
+        return [x for x in self.rows if x.problem]
+
+    @cached_property
+    def errors(self) -> Errors:
+        return sum((x.measured.errors for x in self.rows if not x.problem), start=Errors())
+
+    @cached_property
+    def bits(self) -> int:
+        return sum(x.measure.stored_bits(x.tensor.shape) for x in self.rows if not x.problem)
+
+    @cached_property
+    def bits_per_value(self) -> float:
+        return self.bits / self.errors.values if self.errors.values else math.nan
+
+    @property
+    def megabytes(self) -> float:
+        return self.bits / 8 / MEGA
+
+    @cached_property
+    def worst(self) -> ModelErrorRow | None:
+        """The first with the lowest SQNR; None where all values are zeros, or none is finite."""
+        known = [x for x in self.rows if not math.isnan(x.measured.errors.sqnr)]
+        return min(known, key=lambda x: x.measured.errors.sqnr, default=None)
+
+    @property
+    def low(self) -> float:
+        """The lowest SQNR."""
+        return self.worst.measured.errors.sqnr if self.worst else math.nan
+
+    @property
+    def high(self) -> float:
+        """The highest SQNR."""
+        known = (x.measured.errors.sqnr for x in self.rows if not x.problem)
+        return max((x for x in known if not math.isnan(x)), default=math.nan)
+
+
+class FormatSummary(NamedTuple):
+    """A format over all matrices. number: its place in the report, which is its colour's."""
+
+    number: int
+    measure: ErrorMeasure
+    tally: Tally
+
+    @property
+    def name(self) -> str:
+        return self.measure.fmt.name
+
+    @property
+    def scale(self) -> str:
+        """What shares a scale factor; "none" for a scalar format."""
+        return scale_of(self.measure)
+
+    @property
+    def scaled(self) -> bool:
+        return not isinstance(self.measure.fmt, Format)
+
+
+def scale_of(measure: ErrorMeasure) -> str:
+    """The scale factors of a format, in words."""
+    fmt = measure.fmt
+    if isinstance(fmt, Format):
+        return "none"
+    if not isinstance(fmt, BlockFormat):
+        return "fp32 per tensor" if measure.axis is None else "fp32 per channel"
+    size = {AXIS: "row" if measure.axis is None else "axis", TENSOR: "tensor"}.get(fmt.size, fmt.size_name)
+    return f"{fmt.scale.name} per {size}" + ", fp32 per tensor" * measure.profile.two_levels
+
+
+class Cell(NamedTuple):
+    """The tensors of a kind in one layer, in each format of the report."""
+
+    depth: tuple[int, ...]
+    tallies: dict[str, Tally]
+
+
+class KindGroup(NamedTuple):
+    """The tensors of a kind. cells: by depth, in order; of a kind outside the layers, the only one has no depth."""
+
+    stack: str
+    kind: str
+    cells: list[Cell]
+
+    @property
+    def label(self) -> str:
+        return f"{self.stack}: {self.kind}" if self.stack else self.kind
+
+    @property
+    def total(self) -> dict[str, Tally]:
+        """All of them, in each format."""
+        formats = self.cells[0].tallies
+        return {f: Tally([x for cell in self.cells for x in cell.tallies[f].rows]) for f in formats}
+
+
+def tallies(rows: Iterable[ModelErrorRow], formats: Sequence[str]) -> dict[str, Tally]:
+    """Rows by format, in the order of the formats."""
+    by_format = {f: Tally() for f in formats}
+    for x in rows:
+        by_format[x.measure.fmt.name].rows.append(x)
+    return by_format
