@@ -23,6 +23,7 @@ pytest_plugins = ["benches"]  # its fixtures serve several files
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+os.environ.setdefault("TRITON_INTERPRET", "1")  # read when triton is imported: kernels run on the CPU
 
 # Files that take longest, the longest first: the last one to be started then ends soon.
 LONGEST = (

@@ -22,7 +22,7 @@ from softfloat_ref.base.errors import Error
 from softfloat_ref.base.trees import parse_json
 from softfloat_ref.oracle.policies import Policy, get_policy
 from softfloat_ref.oracle.sources import is_source
-from softfloat_ref.torch import tensors
+from softfloat_ref.torch import devices, tensors
 
 FUNCTION: Final = "fake_quantize"
 NAME: Final = f"softfloat_ref::{FUNCTION}"
@@ -111,7 +111,11 @@ _ARGUMENTS: Final = ", ".join(["Tensor x", "str quantization", "bool clip", *(f"
 def operator(x: Any, quantization: str, clip: bool, *arrays: Any) -> tuple[Any, Any]:
     """The values of x, and where they were inside the format's range (no elements if nobody asks)."""
     named = {name: array for name, array in zip(ARRAYS, arrays, strict=True) if array is not None}
-    result = parsed(quantization).run(x, named, clip)
+    by = parsed(quantization)
+    there = devices.values_in(by.fmt, x, by.policy, clip, {**by.options, **named})
+    if there is not None:
+        return there, x.new_zeros(0, dtype=torch.bool)
+    result = by.run(x, named, clip)
     y = tensors.like(result.values, x)
     if y.untyped_storage().data_ptr() == x.untyped_storage().data_ptr():
         y = y.clone()

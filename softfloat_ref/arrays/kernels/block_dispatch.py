@@ -57,7 +57,7 @@ def plan(fmt: BlockFormat, profile: Profile, policy: Policy, source: Format) -> 
         and policy.random_count == 0
         and plans.is_plain(fmt.element, policy, FP32)
     )
-    table = _scales(fmt, profile) if supported else None
+    table = scale_table(fmt, profile) if supported else None
     if table is None:
         return None
     rules = [scale_of(None, fmt, profile), E8M0.canonical_nan, special_element(fmt, policy, profile)]
@@ -73,7 +73,7 @@ def _array(numbers: list[int]) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _scales(fmt: BlockFormat, profile: Profile) -> Array | None:
+def scale_table(fmt: BlockFormat, profile: Profile) -> Array | None:
     """The scales by exponent field of the largest magnitude. Bits from SCALE_AT up: the scale code at the start of the
     binade; bits below: the mantissa from which the scale is one higher (2^23: none). Computed by the oracle; None if
     the scale changes more than once in a binade."""
