@@ -32,6 +32,7 @@ FIRST = {
     "operations/estimates": ("processors",),
     "reals": ("special_functions", "functions"),
     "vector_functions": ("vector_functions",),
+    "operations/modular": ("modular_conversions",),
     "operations": ("signatures", "operations", "special_operations"),
     "accumulate": (
         *("trees", "accumulators", "dots", "levels", "operands", "definitions_of_sums", "addends", "block_dots"),

@@ -33,6 +33,7 @@ from softfloat_ref.oracle.codec import (
 )
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import get_format
+from softfloat_ref.oracle.operations import evaluate
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.rounding import align, round_pack, round_shift, round_to_unit
 
@@ -159,6 +160,13 @@ def rounding_pieces() -> Sample:
         for k in (0, 1)
         if s > 50 or not k
     ]
+
+
+@sample
+def modular_conversions() -> Sample:
+    for out, mode in itertools.product(("i4", "u4", "i8", "u8"), ("rtz", "rne")):
+        policy = Policy(mode)
+        yield [evaluate("convert_modular", (code,), "fp8_e5m2", out, policy) for code in range(256)]
 
 
 @sample

@@ -50,7 +50,7 @@ OPERANDS = {
     "binary5p3se": (*tuple(range(0, 32, 2)), 15, 31),
     "fp4_e2m1": tuple(range(16)),
     "binary4p2ue": tuple(range(16)),
-    "int8": (0, 1, 0x7F, 0x80, 0x81, 0x40),
+    "int8": (0, 1, 0x7F, 0x80, 0x81, 0x40, 0xC0, 0xFF),
     "e8m0": (0, 1, 0x7F, 0x80, 0xFE, 0xFF),
     "i8": (0, 1, 0x7F, 0x80, 0xFF),
 }
