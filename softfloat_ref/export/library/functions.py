@@ -22,12 +22,14 @@ _COMPARISONS: Final = {
 
 @dataclass(frozen=True)
 class Function:
-    """result, arguments: in C, with the prefix. body: statements."""
+    """result, arguments: in C, with the prefix. body: statements; or rounded: the words, the types and the core's call of
+    a result in the rounding that the state has."""
 
     result: str
     name: str
     arguments: str
     body: Sequence[str]
+    rounded: str = ""
 
     @property
     def signature(self) -> str:
@@ -35,6 +37,11 @@ class Function:
 
     @property
     def definition(self) -> str:
+        if self.rounded:
+            word, code, call = self.rounded.split(", ", 2)
+            values = ", ".join(x.rpartition(" ")[2] for x in self.arguments.split(", "))
+            head = f"{word}, {self.result}, {code}, {self.name}, ({self.arguments}), ({values})"
+            return f"CORE_FUNCTION({head},\n              {call})"
         return "\n".join([self.signature, "{", *(f"    {line}" for line in self.body), "}"])
 
 
@@ -68,7 +75,7 @@ class FunctionWriter:
             self._type(),
             "roundToInt",
             f"{self._type()} a, uint_fast8_t roundingMode, bool exact",
-            f"CORE_RETURN({sums}, {self._result()}, core_round_to_int_{sums}({a}, {f}, mode, exact), roundingMode);",
+            f"CORE_RETURN({sums}, {self._type()}, {self._code_type()}, core_round_to_int_{sums}({a}, {f}, mode, exact), roundingMode);",
         )
 
     def comparisons(self) -> Iterator[Function]:
@@ -101,8 +108,7 @@ class FunctionWriter:
             call = f"core_from_integer_64({sign}, {magnitude}, {self._format()}, mode)"
             kind = f"{'' if signed else 'u'}int{width}_t"
             name = f"{self.prefix}{integer}_to_{self.own.name}"
-            body = f"CORE_ROUNDED(64, {self._result()}, {call});"
-            yield Function(self._type(), name, f"{kind} a", [body])
+            yield Function(self._type(), name, f"{kind} a", (), f"64, {self._code_type()}, {call}")
 
     def conversions(self) -> Iterator[Function]:
         for to in self.formats:
@@ -117,15 +123,15 @@ class FunctionWriter:
             call = f"core_make_{word}((uint{word}_t){self._code('a')} << {zeros}, 0)"
         else:
             call = f"core_convert_{word}({self._code('a')}, {self._format()}, {self._format(to)}, mode)"
-        body = f"CORE_ROUNDED({word}, {self._result(to)}, {call});"
-        return self._function(self._type(to), f"to_{to.name}", self._operands("a"), body)
+        rounded = f"{word}, {self._code_type(to)}, {call}"
+        return self._function(self._type(to), f"to_{to.name}", self._operands("a"), rounded=rounded)
 
     def _rounded(self, name: str, operands: str, call: str, word: int) -> Function:
-        body = f"CORE_ROUNDED({word}, {self._result()}, {call});"
-        return self._function(self._type(), name, self._operands(operands), body)
+        rounded = f"{word}, {self._code_type()}, {call}"
+        return self._function(self._type(), name, self._operands(operands), rounded=rounded)
 
-    def _function(self, result: str, name: str, arguments: str, *body: str) -> Function:
-        return Function(result, f"{self.prefix}{self.own.name}_{name}", arguments, body)
+    def _function(self, result: str, name: str, arguments: str, *body: str, rounded: str = "") -> Function:
+        return Function(result, f"{self.prefix}{self.own.name}_{name}", arguments, body, rounded)
 
     def _operands(self, names: str) -> str:
         return ", ".join(f"{self._type()} {name}" for name in names)
@@ -138,9 +144,8 @@ class FunctionWriter:
     def _type(self, fmt: LibraryFormat | None = None) -> str:
         return self.prefix + (fmt or self.own).type
 
-    def _result(self, fmt: LibraryFormat | None = None) -> str:
-        """A type and that of its code."""
-        return f"{self._type(fmt)}, uint{(fmt or self.own).storage}_t"
+    def _code_type(self, fmt: LibraryFormat | None = None) -> str:
+        return f"uint{(fmt or self.own).storage}_t"
 
     def _format(self, fmt: LibraryFormat | None = None) -> str:
         return f"format_{(fmt or self.own).name}"

@@ -94,7 +94,8 @@ _INTERNALS: Final = """\
 {formats}
 
 /* A result of the core, of words of BITS bits, as the function's: T has codes of type U. call: an expression in which
- * `mode` is a core_mode. The usual rounding is a constant, so that nothing is left of the others. */
+ * `mode` is a core_mode. The usual rounding is a constant, so that nothing is left of the others; these are a function
+ * of their own. */
 #define CORE_BEFORE ({p}softfloat_detectTininess == {p}softfloat_tininess_beforeRounding)
 #define CORE_RETURN(BITS, T, U, call, rounding) \\
     do {{ \\
@@ -106,12 +107,16 @@ _INTERNALS: Final = """\
         z.v = (U)r.code; \\
         return z; \\
     }} while (0)
-#define CORE_ROUNDED(BITS, T, U, call) \\
-    do {{ \\
-        if (CORE_UNLIKELY({p}softfloat_roundingMode != CORE_RNE)) \\
-            CORE_RETURN(BITS, T, U, call, {p}softfloat_roundingMode); \\
+#define CORE_FUNCTION(BITS, T, U, name, parameters, arguments, call) \\
+    static CORE_COLD T name##_in_other_modes parameters \\
+    {{ \\
+        CORE_RETURN(BITS, T, U, call, {p}softfloat_roundingMode); \\
+    }} \\
+    T name parameters \\
+    {{ \\
+        if (CORE_UNLIKELY({p}softfloat_roundingMode != CORE_RNE)) return name##_in_other_modes arguments; \\
         CORE_RETURN(BITS, T, U, call, CORE_RNE); \\
-    }} while (0)
+    }}
 #define CORE_TRUTH(BITS, call) \\
     do {{ \\
         const core_result_##BITS r = call; \\

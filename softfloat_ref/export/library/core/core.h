@@ -24,9 +24,11 @@
 
 #if defined(__GNUC__)
 #define CORE_INLINE static inline __attribute__((always_inline, unused))
+#define CORE_COLD __attribute__((cold, noinline))
 #define CORE_UNLIKELY(c) __builtin_expect(!!(c), 0)
 #else
 #define CORE_INLINE static inline
+#define CORE_COLD
 #define CORE_UNLIKELY(c) (c)
 #endif
 #define CORE_BRANCH(c) (!CORE_VECTOR && CORE_UNLIKELY(c))

@@ -51,16 +51,15 @@ CORE_INLINE N(result) N(mul)(W a, W b, core_format f, core_mode mode)
 {
     W special = N(is_special)(a, f) | N(is_special)(b, f), sign = N(sign)(a ^ b, f);
     if (CORE_BRANCH(special)) return N(mul_special)(a, b, f);
-    W x = N(operand)(a, f), y = N(operand)(b, f);
-    I e = N(exponent)(x, f) + N(exponent)(y, f) - f.bias + 1;
-    W sx = N(significand)(x, f), sy = N(significand)(y, f);
-    if (2 * f.mantissa + 2 > TOP + 1 && CORE_UNLIKELY(N(is_subnormal)(x, f) | N(is_subnormal)(y, f))) {
-        I ux = N(missing)(sx, f), uy = N(missing)(sy, f);
-        sx <<= ux, sy <<= uy, e -= ux + uy;
+    W ma = N(magnitude)(N(operand)(a, f), f), mb = N(magnitude)(N(operand)(b, f), f), zero = ZERO(ma) | ZERO(mb);
+    N(number) x = N(normal)(ma, f), y = N(normal)(mb, f);
+    if (CORE_VECTOR || CORE_UNLIKELY(LESS(ma, ONE << f.mantissa) | LESS(mb, ONE << f.mantissa))) {
+        if (CORE_BRANCH(zero)) return N(zero)(sign, f);
+        x = N(normalized)(ma, f), y = N(normalized)(mb, f);
     }
-    W product = N(product)(sx, sy, f);
-    N(result) r = N(normalize_pack)(sign, e, product, sign, f, mode);
-    return CORE_VECTOR ? N(choose)(special, N(mul_special)(a, b, f), r) : r;
+    W product = N(product)(x.sig, y.sig, f), up = product >> TOP ^ 1;
+    N(result) r = N(round_pack)(sign, x.e + y.e - f.bias + 1 - (I)up, product << up, f, mode);
+    return CORE_VECTOR ? N(choose)(special, N(mul_special)(a, b, f), N(choose)(zero, N(zero)(sign, f), r)) : r;
 }
 
 /* The NaN of fma. */
@@ -93,39 +92,24 @@ CORE_INLINE N(result) N(fma_special)(W a, W b, W c, core_format f)
 }
 
 #if CORE_BITS == 64
-/* The sum of a product, where 1 is a one at bit 124, and an addend, where it is one at bit 61 of the high word; ep and
- * ec: their exponents. subtract: whether their signs differ. */
+/* The sum of a product and an addend, whose ones are at bit 124 and at exponents ep and ec; sign: of the product;
+ * subtract: whether their signs differ. */
 CORE_INLINE core_result_64 core_fma_wide(core_wide product, int64_t ep, uint64_t sign, core_wide addend, int64_t ec,
                                          uint64_t subtract, core_format f, core_mode mode)
 {
-    if ((product.high | product.low) == 0) {
-        ep = -2 * f.bias - 4 * CORE_BITS;
-    } else {
-        int64_t up = core_wide_clz(product) - 2;
-        product = core_wide_left(product, up);
-        ep -= up;
-    }
-    uint64_t zero_sign = subtract ? mode.rounding == CORE_RDN : sign;
-    core_wide sum;
-    if (ep < ec) {
-        product = core_wide_jam(product, ec - ep);
-        ep = ec;
-    } else {
-        addend = core_wide_jam(addend, ep - ec);
-    }
-    if (subtract) {
-        sum = core_wide_minus(product, addend);
-        if (sum.high >> 63) {
-            sum = core_wide_minus(addend, product);
-            sign ^= 1;
-        }
-    } else {
-        sum = core_wide_plus(product, addend);
-    }
-    if ((sum.high | sum.low) == 0) return core_zero_64(zero_sign, f);
+    uint64_t higher = LESS(ec, ep), swap = 0 - higher;
+    core_wide low = {PICK(higher, addend.high, product.high), PICK(higher, addend.low, product.low)};
+    core_wide high = {addend.high ^ product.high ^ low.high, addend.low ^ product.low ^ low.low};
+    int64_t d = ec - ep, e = ec ^ ((ec ^ ep) & (int64_t)swap);
+    low = core_wide_jam(low, (int64_t)(((uint64_t)d ^ swap) - swap));
+    core_wide sum = core_wide_plus(high, core_wide_negated(low, subtract));
+    uint64_t below = subtract & sum.high >> 63;
+    sum = core_wide_negated(sum, below);
+    sign ^= below ^ (subtract & (higher ^ 1));
+    if (CORE_UNLIKELY((sum.high | sum.low) == 0)) return core_zero_64(subtract ? mode.rounding == CORE_RDN : sign, f);
     int64_t up = core_wide_clz(sum) - 1;
     sum = core_wide_left(sum, up);
-    return core_round_pack_64(sign, ep + 1 - up, sum.high | SOME(sum.low), f, mode);
+    return core_round_pack_64(sign, e + 2 - up, sum.high | SOME(sum.low), f, mode);
 }
 #endif
 
@@ -133,23 +117,27 @@ CORE_INLINE N(result) N(fma)(W a, W b, W c, core_format f, core_mode mode)
 {
     W special = N(is_special)(a, f) | N(is_special)(b, f) | N(is_special)(c, f);
     if (CORE_BRANCH(special)) return N(fma_special)(a, b, c, f);
-    W x = N(operand)(a, f), y = N(operand)(b, f), z = N(operand)(c, f);
-    W product_sign = N(sign)(x ^ y, f), subtract = product_sign ^ N(sign)(z, f);
-    I ez = N(exponent)(z, f), ep = N(exponent)(x, f) + N(exponent)(y, f) - f.bias + 1;
+    W ma = N(magnitude)(N(operand)(a, f), f), mb = N(magnitude)(N(operand)(b, f), f), z = N(operand)(c, f);
+    W product_sign = N(sign)(a ^ b, f), subtract = product_sign ^ N(sign)(z, f);
+    N(number) x = N(normal)(ma, f), y = N(normal)(mb, f);
+    I ez = N(exponent)(z, f), ep = x.e + y.e - f.bias;
+    W sz = N(significand)(z, f);
+    if (CORE_VECTOR || CORE_UNLIKELY(LESS(ma, ONE << f.mantissa) | LESS(mb, ONE << f.mantissa))) {
+        x = N(normalized)(ma, f), y = N(normalized)(mb, f);
+        ep = x.e + y.e - f.bias;
+        ep = (I)PICK(ZERO(ma) | ZERO(mb), (W)(I)(-2 * f.bias - CORE_BITS), (W)ep);
+    }
+    /* 1 is at bit TOP - 2. The product is below 4, so numbers of exponents more than two apart cancel one bit at most;
+     * a shift by two loses nothing, since a product has zeros below its 2 * mantissa + 2 bits. */
 #if CORE_BITS == 64
-    if (2 * f.mantissa + 4 > TOP + 1) { /* two words; without specials, which were branched on */
-        core_wide p = core_wide_product(N(significand)(x, f) << (TOP - f.mantissa), N(significand)(y, f) << (TOP - f.mantissa));
-        core_wide addend = {N(significand)(z, f) << (TOP - 1 - f.mantissa), 0};
+    if (2 * f.mantissa + 6 > CORE_BITS) {
+        core_wide p = core_wide_product(x.sig << (TOP - f.mantissa), y.sig << (TOP - f.mantissa));
+        core_wide addend = {sz << (TOP - 2 - f.mantissa), 0};
         return core_fma_wide(p, ep, product_sign, addend, ez, subtract, f, mode);
     }
 #endif
-    /* The leading ones of both at bit TOP - 1, that of a subnormal c below: two numbers more than one place apart
-     * cancel one bit at most, and a product has zeros below its 2 * mantissa + 2 bits. */
-    W product = N(significand)(x, f) * N(significand)(y, f), addend = N(significand)(z, f) << (TOP - 1 - f.mantissa);
-    I up = N(clz)(product | 1) - 2;
-    product <<= up;
-    ep += TOP - 2 - 2 * f.mantissa - up;
-    ep = (I)PICK(ZERO(product), (W)(I)(-2 * f.bias - CORE_BITS), (W)ep);
+    W product = (x.sig << (2 * f.mantissa + 6 > CORE_BITS ? 0 : TOP - 2 - 2 * f.mantissa)) * y.sig;
+    W addend = sz << (TOP - 2 - f.mantissa);
     I d = ep - ez;
     W higher = LESS(0, d), high = PICK(higher, product, addend);
     I e = (I)PICK(higher, (W)ep, (W)ez);
@@ -158,6 +146,6 @@ CORE_INLINE N(result) N(fma)(W a, W b, W c, core_format f, core_mode mode)
     sum = (sum ^ (0 - below)) + below;
     W sign = product_sign ^ (subtract & (higher ^ 1)) ^ below;
     W zero_sign = PICK(subtract, (W)(mode.rounding == CORE_RDN), product_sign);
-    N(result) r = N(normalize_pack)(sign, e + 1, sum, zero_sign, f, mode);
+    N(result) r = N(normalize_pack)(sign, e + 2, sum, zero_sign, f, mode);
     return CORE_VECTOR ? N(choose)(special, N(fma_special)(a, b, c, f), r) : r;
 }

@@ -24,13 +24,16 @@ CORE_INLINE N(result) N(convert_special)(W a, core_format from, core_format f)
 
 CORE_INLINE N(result) N(convert)(W a, core_format from, core_format f, core_mode mode)
 {
-    W special = N(is_special)(a, from), x = N(operand)(a, from), sign = N(sign)(x, from);
+    W special = N(is_special)(a, from), sign = N(sign)(a, from), m = N(magnitude)(N(operand)(a, from), from);
     if (CORE_BRANCH(special)) return N(convert_special)(a, from, f);
-    I e = N(exponent)(x, from) - from.bias + f.bias;
-    W sig = N(significand)(x, from) << (TOP - from.mantissa);
-    if (!CORE_VECTOR && CORE_UNLIKELY(N(is_subnormal)(x, from)) == 0) return N(round_pack)(sign, e, sig, f, mode);
-    N(result) r = N(normalize_pack)(sign, e, sig, sign, f, mode);
-    return CORE_VECTOR ? N(choose)(special, N(convert_special)(a, from, f), r) : r;
+    N(number) x = N(normal)(m, from);
+    if (CORE_VECTOR || CORE_UNLIKELY(LESS(m, ONE << from.mantissa))) {
+        if (CORE_BRANCH(ZERO(m))) return N(zero)(sign, f);
+        x = N(normalized)(m, from);
+    }
+    N(result) r = N(round_pack)(sign, x.e - from.bias + f.bias, x.sig << (TOP - from.mantissa), f, mode);
+    if (!CORE_VECTOR) return r;
+    return N(choose)(special, N(convert_special)(a, from, f), N(choose)(ZERO(m), N(zero)(sign, f), r));
 }
 
 /* a, rounded to an integer. exact: inexact is raised. */

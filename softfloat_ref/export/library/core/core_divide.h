@@ -27,8 +27,7 @@ CORE_INLINE W N(quotient)(W x, W y, core_format f)
     const I down = TOP - f.mantissa - 3;
 #if CORE_BITS == 64
     if (2 * f.mantissa + 4 > CORE_BITS) {
-        W wide = core_wide_quotient(x << (TOP - f.mantissa), y << (TOP + 1 - f.mantissa));
-        return wide >> 1 | (wide & 1);
+        return core_wide_quotient(x << (52 - f.mantissa), y << (52 - f.mantissa)) << (TOP - 55);
     }
 #endif
     x <<= f.mantissa + 3;
@@ -38,18 +37,17 @@ CORE_INLINE W N(quotient)(W x, W y, core_format f)
 
 CORE_INLINE N(result) N(div)(W a, W b, core_format f, core_mode mode)
 {
-    W x = N(operand)(a, f), y = N(operand)(b, f), sign = N(sign)(a ^ b, f);
-    W special = N(is_special)(a, f) | N(is_special)(b, f) | ZERO(N(magnitude)(x, f)) | ZERO(N(magnitude)(y, f));
+    W ma = N(magnitude)(N(operand)(a, f), f), mb = N(magnitude)(N(operand)(b, f), f), sign = N(sign)(a ^ b, f);
+    W special = N(is_special)(a, f) | N(is_special)(b, f);
     if (CORE_BRANCH(special)) return N(div_special)(a, b, f);
-    W sx = N(significand)(x, f), sy = N(significand)(y, f);
-    I e = N(exponent)(x, f) - N(exponent)(y, f) + f.bias;
-    if (CORE_VECTOR || CORE_UNLIKELY(N(is_subnormal)(x, f) | N(is_subnormal)(y, f))) {
-        I ux = N(missing)(sx, f), uy = N(missing)(sy, f);
-        sx <<= ux, sy <<= uy, e += uy - ux;
+    N(number) x = N(normal)(ma, f), y = N(normal)(mb, f);
+    if (CORE_VECTOR || CORE_UNLIKELY(LESS(ma, ONE << f.mantissa) | LESS(mb, ONE << f.mantissa))) {
+        special |= ZERO(ma) | ZERO(mb);
+        if (CORE_BRANCH(special)) return N(div_special)(a, b, f);
+        x = N(normalized)(ma, f), y = N(normalized)(mb, f);
     }
-    W q = N(quotient)(sx, sy, f);
-    I up = (I)(q >> TOP ^ 1);
-    N(result) r = N(round_pack)(sign, e - up, q << up, f, mode);
+    W q = N(quotient)(x.sig, y.sig, f), up = q >> TOP ^ 1;
+    N(result) r = N(round_pack)(sign, x.e - y.e + f.bias - (I)up, q << up, f, mode);
     return CORE_VECTOR ? N(choose)(special, N(div_special)(a, b, f), r) : r;
 }
 
@@ -86,32 +84,31 @@ CORE_INLINE W N(root)(W sig, W odd, core_format f)
 
 CORE_INLINE N(result) N(sqrt)(W a, core_format f, core_mode mode)
 {
-    W x = N(operand)(a, f), special = N(is_special)(a, f) | ZERO(N(magnitude)(x, f)) | N(sign)(x, f);
+    W m = N(magnitude)(N(operand)(a, f), f), special = N(is_special)(a, f) | N(sign)(a, f);
     if (CORE_BRANCH(special)) return N(sqrt_special)(a, f);
-    W sig = N(significand)(x, f);
-    I e = N(exponent)(x, f);
-    if (CORE_VECTOR || CORE_UNLIKELY(N(is_subnormal)(x, f))) {
-        I up = N(missing)(sig, f);
-        sig <<= up, e -= up;
+    N(number) x = N(normal)(m, f);
+    if (CORE_VECTOR || CORE_UNLIKELY(LESS(m, ONE << f.mantissa))) {
+        special |= ZERO(m);
+        if (CORE_BRANCH(special)) return N(sqrt_special)(a, f);
+        x = N(normalized)(m, f);
     }
     /* e - bias = 2 h + odd: half of an even number, that is never negative before the shift */
-    W biased = (W)(e - f.bias + 2 * (f.bias + CORE_BITS)), odd = biased & 1;
+    W biased = (W)(x.e - f.bias + 2 * (f.bias + CORE_BITS)), odd = biased & 1;
     I half = (I)(biased >> 1) - (f.bias + CORE_BITS);
-    N(result) r = N(round_pack)(0, half + f.bias, N(root)(sig, odd, f), f, mode);
+    N(result) r = N(round_pack)(0, half + f.bias, N(root)(x.sig, odd, f), f, mode);
     return CORE_VECTOR ? N(choose)(special, N(sqrt_special)(a, f), r) : r;
 }
 
 /* IEEE remainder: a - b * n, n the integer nearest a / b, even in a tie. Exact. */
 CORE_INLINE N(result) N(rem)(W a, W b, core_format f, core_mode mode)
 {
-    W x = N(operand)(a, f), y = N(operand)(b, f), sign = N(sign)(x, f);
+    W ma = N(magnitude)(N(operand)(a, f), f), mb = N(magnitude)(N(operand)(b, f), f), sign = N(sign)(a, f);
     if (N(is_nan)(a, f) | N(is_nan)(b, f)) return N(nan)(a, b, f);
-    if (N(is_inf)(a, f) | ZERO(N(magnitude)(y, f))) return N(invalid)(f);
-    if (ZERO(N(magnitude)(x, f))) return N(zero)(sign, f);
-    W rest = N(significand)(x, f), divisor = N(significand)(y, f), q = 0;
-    I ux = N(missing)(rest, f), uy = N(missing)(divisor, f), e = N(exponent)(x, f) - ux;
-    I d = e - (N(exponent)(y, f) - uy);
-    rest <<= ux, divisor <<= uy;
+    if (N(is_inf)(a, f) | ZERO(mb)) return N(invalid)(f);
+    if (ZERO(ma)) return N(zero)(sign, f);
+    N(number) x = N(normalized)(ma, f), y = N(normalized)(mb, f);
+    W rest = x.sig, divisor = y.sig, q = 0;
+    I e = x.e, d = x.e - y.e;
     if (!N(is_inf)(b, f) && d >= -1) {
         if (d == -1) {
             divisor <<= 1;
@@ -130,7 +127,7 @@ CORE_INLINE N(result) N(rem)(W a, W b, core_format f, core_mode mode)
             sign ^= 1;
         }
     }
-    return N(normalize_pack)(sign, e + TOP - f.mantissa, rest, N(sign)(x, f), f, mode);
+    return N(normalize_pack)(sign, e + TOP - f.mantissa, rest, N(sign)(a, f), f, mode);
 }
 #undef QUOTIENT
 #undef ROOT

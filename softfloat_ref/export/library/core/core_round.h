@@ -7,7 +7,7 @@
 /* Choices by a bit c, without jumps; comparisons as bits, of numbers whose difference is less than 2^(CORE_BITS - 1).
  * GCC does not vectorize loops in which truth values meet & and |. */
 #define PICK(c, x, y) ((y) ^ (((x) ^ (y)) & (0 - (W)(c))))
-#if CORE_VECTOR && defined(__GNUC__) && !defined(__clang__)
+#if CORE_VECTOR
 #define LESS(x, y) ((W)((W)(x) - (W)(y)) >> (CORE_BITS - 1))
 #define ZERO(x) ((W)((W)(x) - 1) >> (CORE_BITS - 1)) /* of x < 2^(CORE_BITS - 1) */
 #else
@@ -30,7 +30,7 @@ CORE_INLINE N(result) N(make)(W code, W flags)
 
 CORE_INLINE N(result) N(choose)(W c, N(result) x, N(result) y)
 {
-    if (!CORE_VECTOR) return c ? x : y;
+
     return N(make)(PICK(c, x.code, y.code), PICK(c, x.flags, y.flags));
 }
 
@@ -81,6 +81,26 @@ CORE_INLINE I N(exponent)(W a, core_format f)
 CORE_INLINE W N(significand)(W a, core_format f)
 {
     return (a & ((ONE << f.mantissa) - 1)) | SOME(N(magnitude)(a, f) >> f.mantissa) << f.mantissa;
+}
+
+/* A magnitude as a significand with its leading one at bit `mantissa`, and an exponent. */
+typedef struct {
+    W sig;
+    I e;
+} N(number);
+
+CORE_INLINE N(number) N(normal)(W m, core_format f)
+{
+    N(number) x = {(m & ((ONE << f.mantissa) - 1)) | ONE << f.mantissa, (I)(m >> f.mantissa)};
+    return x;
+}
+
+CORE_INLINE N(number) N(normalized)(W m, core_format f) /* subnormals, too; of zero, sig is 0 */
+{
+    W sig = N(significand)(m, f);
+    I up = N(clz)(sig | 1) - (CORE_BITS - 1 - f.mantissa);
+    N(number) x = {sig << up, N(exponent)(m, f) - up};
+    return x;
 }
 
 CORE_INLINE W N(signed)(W sign, W magnitude, core_format f)
@@ -185,9 +205,6 @@ CORE_INLINE N(result) N(round_pack)(W sign, I e, W sig, core_format f, core_mode
     W code = N(rounded)(sig, drop, sign, mode.rounding) + ((W)(e - 1) << f.mantissa);
     return N(make)(N(signed)(sign, code, f), SOME(sig & ((ONE << drop) - 1)));
 }
-
-/* How far a significand is moved so that its leading one is at bit `mantissa`; for zero, any distance. */
-CORE_INLINE I N(missing)(W sig, core_format f) { return N(clz)(sig | 1) - (CORE_BITS - 1 - f.mantissa); }
 
 /* A number with its leading one at any bit up to TOP, or zero. zero_sign: the sign of that zero. */
 CORE_INLINE N(result) N(normalize_pack)(W sign, I e, W sig, W zero_sign, core_format f, core_mode mode)

@@ -38,58 +38,51 @@ CORE_INLINE core_wide core_wide_minus(core_wide x, core_wide y)
 }
 #endif
 
+/* -x if negate is 1 */
+CORE_INLINE core_wide core_wide_negated(core_wide x, uint64_t negate)
+{
+    core_wide mask = {0 - negate, 0 - negate};
+    core_wide y = {x.high ^ mask.high, x.low ^ mask.low};
+    return core_wide_minus(y, mask);
+}
+
 /* Leading zeros; x is not zero. */
 CORE_INLINE int64_t core_wide_clz(core_wide x) { return x.high ? core_clz_64(x.high) : 64 + core_clz_64(x.low); }
 
 /* x * 2^n, 0 <= n < 128 */
 CORE_INLINE core_wide core_wide_left(core_wide x, int64_t n)
 {
-    core_wide r = {x.high, x.low};
-    if (n >= 64) {
-        r.high = x.low << (n - 64);
-        r.low = 0;
-    } else if (n > 0) {
-        r.high = x.high << n | x.low >> (64 - n);
-        r.low = x.low << n;
-    }
+    uint64_t far = 0 - (uint64_t)(n >> 6);
+    core_wide y = {x.high ^ ((x.high ^ x.low) & far), x.low & ~far};
+    n &= 63;
+    core_wide r = {y.high << n | y.low >> 1 >> (63 - n), y.low << n};
     return r;
 }
 
-/* x / 2^n, with any lost bit in the last one; n >= 0 */
+/* x / 2^n, with any lost bit in the last one; n >= 0, x < 2^127 */
 CORE_INLINE core_wide core_wide_jam(core_wide x, int64_t n)
 {
-    core_wide r = {0, (x.high | x.low) != 0};
-    if (n == 0) return x;
-    if (n < 64) {
-        r.high = x.high >> n;
-        r.low = x.high << (64 - n) | x.low >> n | ((x.low << (64 - n)) != 0);
-    } else if (n < 128) {
-        n -= 64;
-        r.low = x.high >> n | (((x.high & ((UINT64_C(1) << n) - 1)) | x.low) != 0);
-    }
+    n = n > 127 ? 127 : n;
+    uint64_t far = 0 - (uint64_t)(n >> 6);
+    uint64_t lost = x.low & far;
+    core_wide y = {x.high & ~far, x.low ^ ((x.high ^ x.low) & far)};
+    n &= 63;
+    lost |= y.low & ((UINT64_C(1) << n) - 1);
+    core_wide r = {y.high >> n, y.low >> n | y.high << 1 << (63 - n) | (lost != 0)};
     return r;
 }
 
-/* One digit of 32 bits of a quotient: floor(x * 2^32 / y), x < y, the leading one of y at bit 63; and the remainder. */
-CORE_INLINE uint64_t core_digit(uint64_t *x, uint64_t y)
-{
-    const uint64_t high = y >> 32, low = y & UINT64_C(0xffffffff);
-    uint64_t q = *x / high, rest = *x - q * high;
-    /* q is at most 2 too large: y has more bits than `high` */
-    for (int i = 0; i < 2 && rest >> 32 == 0 && (q >> 32 != 0 || q * low > rest << 32); i++) {
-        q--;
-        rest += high;
-    }
-    *x = (*x << 32) - q * y;
-    return q;
-}
-
-/* floor(x * 2^64 / y), the last bit set if there is a remainder; x < y, the leading one of y at bit 63. */
+/* floor(x * 2^55 / y), the last bit set if there is a remainder; x and y have their leading ones at bit 52. */
 CORE_INLINE uint64_t core_wide_quotient(uint64_t x, uint64_t y)
 {
-    uint64_t q = core_digit(&x, y) << 32;
-    q |= core_digit(&x, y);
-    return q | (x != 0);
+    uint64_t reciprocal = (UINT64_C(1) << 63) / ((y >> 21) + 1) << 32; /* a little less than 2^116 / y */
+    uint64_t q = core_wide_product(x << 11, reciprocal).high >> 36; /* a little less than x * 2^27 / y */
+    x = (x << 27) - q * y; /* less than 2 * y: q is at most 1 too small */
+    uint64_t digit = core_wide_product(x << 8, reciprocal).high >> 32;
+    x = (x << 28) - digit * y;
+    q = (q << 28) + digit; /* at most 1 too small */
+    uint64_t more = x >= y;
+    return (q + more) | (x != (y & (0 - more)));
 }
 
 /* Roots of n / 256 for n = 64, 65, ..., times 256: 8 bits of a root. */
