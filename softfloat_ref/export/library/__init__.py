@@ -1,0 +1,6 @@
+"""A C library: SoftFloat's functions for formats of ours, around one core in C99 (core/), as the files of a folder."""
+
+from softfloat_ref.export.library.folder import library_files, write_library
+from softfloat_ref.export.library.policies import LibraryPolicy, library_policy
+
+__all__ = ["LibraryPolicy", "library_files", "library_policy", "write_library"]

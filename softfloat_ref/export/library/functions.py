@@ -1,0 +1,151 @@
+"""The functions of a library: for each its declaration, and its definition as one call of the core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from softfloat_ref.export.library.constants import INTEGERS, LibraryFormat, integer_constants
+from softfloat_ref.export.library.policies import LibraryPolicy
+from softfloat_ref.oracle.operations import appended_zeros, signature
+
+_COMPARISONS: Final = {
+    "eq": ("eq", 0),
+    "le": ("le", 1),
+    "lt": ("lt", 1),
+    "eq_signaling": ("eq", 1),
+    "le_quiet": ("le", 0),
+    "lt_quiet": ("lt", 0),
+}
+
+
+@dataclass(frozen=True)
+class Function:
+    """result, arguments: in C, with the prefix. body: statements; or rounded: the words, the types and the core's call of
+    a result in the rounding that the state has."""
+
+    result: str
+    name: str
+    arguments: str
+    body: Sequence[str]
+    rounded: str = ""
+
+    @property
+    def signature(self) -> str:
+        return f"{self.result} {self.name}({self.arguments})"
+
+    @property
+    def definition(self) -> str:
+        if self.rounded:
+            word, code, call = self.rounded.split(", ", 2)
+            values = ", ".join(x.rpartition(" ")[2] for x in self.arguments.split(", "))
+            head = f"{word}, {self.result}, {code}, {self.name}, ({self.arguments}), ({values})"
+            return f"CORE_FUNCTION({head},\n              {call})"
+        return "\n".join([self.signature, "{", *(f"    {line}" for line in self.body), "}"])
+
+
+class FunctionWriter:
+    """The functions of one format among those of a library."""
+
+    def __init__(
+        self, own: LibraryFormat, formats: Sequence[LibraryFormat], policy: LibraryPolicy, prefix: str
+    ) -> None:
+        self.own, self.formats, self.policy, self.prefix = own, formats, policy, prefix
+
+    def functions(self) -> Iterator[Function]:
+        yield from self.arithmetic()
+        yield from self.comparisons()
+        yield from self.to_integers()
+        yield from self.from_integers()
+        yield from self.conversions()
+
+    def arithmetic(self) -> Iterator[Function]:
+        sums, products = self.own.sum_word, self.own.product_word
+        a, b, c = (self._code(x) for x in "abc")
+        f = self._format()
+        yield self._rounded("add", "ab", f"core_add_{sums}({a}, {b}, 0, {f}, mode)", sums)
+        yield self._rounded("sub", "ab", f"core_add_{sums}({a}, {b}, 1, {f}, mode)", sums)
+        yield self._rounded("mul", "ab", f"core_mul_{products}({a}, {b}, {f}, mode)", products)
+        yield self._rounded("mulAdd", "abc", f"core_fma_{products}({a}, {b}, {c}, {f}, mode)", products)
+        yield self._rounded("div", "ab", f"core_div_{products}({a}, {b}, {f}, mode)", products)
+        yield self._rounded("rem", "ab", f"core_rem_{products}({a}, {b}, {f}, mode)", products)
+        yield self._rounded("sqrt", "a", f"core_sqrt_{products}({a}, {f}, mode)", products)
+        yield self._function(
+            self._type(),
+            "roundToInt",
+            f"{self._type()} a, uint_fast8_t roundingMode, bool exact",
+            f"CORE_RETURN({sums}, {self._type()}, {self._code_type()}, core_round_to_int_{sums}({a}, {f}, mode, exact), roundingMode);",
+        )
+
+    def comparisons(self) -> Iterator[Function]:
+        word, f, a, b = self.own.sum_word, self._format(), self._code("a"), self._code("b")
+        for name, (core, signaling) in _COMPARISONS.items():
+            call = f"core_{core}_{word}({a}, {b}, {f}, {signaling})"
+            yield self._function("bool", name, self._operands("ab"), f"CORE_TRUTH({word}, {call});")
+        call = f"return core_is_signaling_{word}({a}, {f}) != 0;"
+        yield self._function("bool", "isSignalingNaN", self._operands("a"), call)
+
+    def to_integers(self) -> Iterator[Function]:
+        a, f = self._code("a"), self._format()
+        for integer, (width, signed) in INTEGERS.items():
+            limits = integer_constants(self.own.fmt, integer, self.policy.policy)
+            kind = f"{'' if signed else 'u'}int_fast{width}_t"
+            exact_type = f"{'' if signed else 'u'}int{width}_t"
+            lines = [
+                f"const core_integer to = {limits};",
+                f"CORE_INTEGER({kind}, {exact_type}, core_to_integer_64({a}, {f}, to, MODE, exact));",
+            ]
+            any_mode, toward_zero = ([lines[0], lines[1].replace("MODE", m)] for m in ("roundingMode", "CORE_RTZ"))
+            arguments = f"{self._type()} a, uint_fast8_t roundingMode, bool exact"
+            yield self._function(kind, f"to_{integer}", arguments, *any_mode)
+            yield self._function(kind, f"to_{integer}_r_minMag", f"{self._type()} a, bool exact", *toward_zero)
+
+    def from_integers(self) -> Iterator[Function]:
+        for integer, (width, signed) in INTEGERS.items():
+            sign = "a < 0" if signed else "0"
+            magnitude = "a < 0 ? 0 - (uint64_t)a : (uint64_t)a" if signed else "a"
+            call = f"core_from_integer_64({sign}, {magnitude}, {self._format()}, mode)"
+            kind = f"{'' if signed else 'u'}int{width}_t"
+            name = f"{self.prefix}{integer}_to_{self.own.name}"
+            yield Function(self._type(), name, f"{kind} a", (), f"64, {self._code_type()}, {call}")
+
+    def conversions(self) -> Iterator[Function]:
+        for to in self.formats:
+            if to != self.own:
+                yield self._conversion(to)
+
+    def _conversion(self, to: LibraryFormat) -> Function:
+        policy = self.policy.policy
+        zeros = appended_zeros(signature("convert", self.own.fmt, to.fmt), policy)
+        word = max(self.own.sum_word, to.sum_word)
+        if zeros is not None:
+            call = f"core_make_{word}((uint{word}_t){self._code('a')} << {zeros}, 0)"
+        else:
+            call = f"core_convert_{word}({self._code('a')}, {self._format()}, {self._format(to)}, mode)"
+        rounded = f"{word}, {self._code_type(to)}, {call}"
+        return self._function(self._type(to), f"to_{to.name}", self._operands("a"), rounded=rounded)
+
+    def _rounded(self, name: str, operands: str, call: str, word: int) -> Function:
+        rounded = f"{word}, {self._code_type()}, {call}"
+        return self._function(self._type(), name, self._operands(operands), rounded=rounded)
+
+    def _function(self, result: str, name: str, arguments: str, *body: str, rounded: str = "") -> Function:
+        return Function(result, f"{self.prefix}{self.own.name}_{name}", arguments, body, rounded)
+
+    def _operands(self, names: str) -> str:
+        return ", ".join(f"{self._type()} {name}" for name in names)
+
+    def _code(self, name: str) -> str:
+        """Of a value; bits above the format's width are ignored."""
+        own = self.own
+        return f"{name}.v" if own.fmt.width == own.storage else f"({name}.v & {(1 << own.fmt.width) - 1:#x})"
+
+    def _type(self, fmt: LibraryFormat | None = None) -> str:
+        return self.prefix + (fmt or self.own).type
+
+    def _code_type(self, fmt: LibraryFormat | None = None) -> str:
+        return f"uint{(fmt or self.own).storage}_t"
+
+    def _format(self, fmt: LibraryFormat | None = None) -> str:
+        return f"format_{(fmt or self.own).name}"
