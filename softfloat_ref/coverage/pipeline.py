@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
-from softfloat_ref.coverage.by_fields import FIELD_MODELS, FieldEvents, FieldsSetting
+from softfloat_ref.coverage.by_fields import FieldEvents, FieldsSetting, OperandClasses, ResultClasses
 from softfloat_ref.coverage.classes import class_of, members
 from softfloat_ref.coverage.engine.framework import BITS, SIGNS, Bins, Cell, Coverage, Line, SearchedModel, cross
 from softfloat_ref.coverage.operation.operands import ordinary
@@ -19,11 +19,12 @@ from softfloat_ref.oracle.operations.steps import exactly_evaluated, setting
 from softfloat_ref.oracle.steps import PLAIN
 from softfloat_ref.units import OperationUnit, PipelineUnit
 from softfloat_ref.units.operation import intermediate_fields
-from softfloat_ref.units.pipeline import PartCase, PipelineStep
+from softfloat_ref.units.pipeline_steps import PartCase, PipelineStep
 
 _ENDS: Final = 4  # calls of a step at both ends, which are looked at
 _SEARCHED_LINES: Final = 160
-_EXPONENTS: Final = 24  # of operands, that are searched
+_EXPONENTS: Final = 24  # of operands, that are searched, over the whole range
+_CLASSES: Final = OperandClasses()
 _FLAGS: Final = {flag: flag.name.lower() for flag in Flags if flag.name}
 
 
@@ -73,7 +74,9 @@ class StepEvents(SearchedModel[FieldsSetting, FieldEvents]):
     def searched(self, where: FieldsSetting) -> Iterator[Line]:
         """Operands of every class and exponent, in one lane and in all, among ordinary ones."""
         assert isinstance(where, PipelineSetting)
-        own = itertools.chain(_by_class(where), _by_exponent(where), (where.line({}, turn) for turn in itertools.count()))
+        own = itertools.chain(
+            _by_class(where), _by_exponent(where), (where.line({}, turn) for turn in itertools.count())
+        )
         return itertools.islice(own, _SEARCHED_LINES)
 
     def hits(self, e: FieldEvents) -> Iterable[Cell]:
@@ -127,11 +130,18 @@ def _by_exponent(where: PipelineSetting) -> Iterator[Line]:
     for x in where.unit.operands:
         if x.fmt.is_integer:
             continue
-        first, reach = _first_place(where, x.name), span(x.fmt)
-        for turn, e in enumerate(range(reach.least, reach.most + 1, -(-(reach.most - reach.least + 1) // _EXPONENTS))):
+        first = _first_place(where, x.name)
+        for turn, e in enumerate(_exponents(x.fmt)):
             for lanes in dict.fromkeys((1, x.lanes)):
                 codes = {first + i: ordinary(x.fmt, 2 * turn + 3 * i, e) for i in range(lanes)}
                 yield where.line(codes, turn)
+
+
+def _exponents(fmt: Format) -> list[int]:
+    """Those near 0, and some of the others."""
+    reach = span(fmt)
+    some = range(reach.least, reach.most + 1, -(-(reach.most - reach.least + 1) // _EXPONENTS))
+    return sorted({*some, *range(max(reach.least, -_EXPONENTS // 3), min(reach.most, _EXPONENTS // 3) + 1)})
 
 
 def _first_place(where: PipelineSetting, name: str) -> int:
@@ -147,4 +157,4 @@ def _first_place(where: PipelineSetting, name: str) -> int:
 @lru_cache(maxsize=16)
 def pipelines(unit: PipelineUnit) -> Coverage:
     """The coverage of a pipeline."""
-    return Coverage(PipelineSetting(unit), (*FIELD_MODELS, StepEvents()))
+    return Coverage(PipelineSetting(unit), (_CLASSES, ResultClasses(_CLASSES), StepEvents()))

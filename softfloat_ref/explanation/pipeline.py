@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from softfloat_ref.explanation.scalar import Rows, describe, flag_text
 from softfloat_ref.explanation.steps import SHOWN_LANES, field_lines, labelled_rows, steps
-from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units import OperationUnit, PipelineUnit
-from softfloat_ref.units.pipeline import PipelineStep
+from softfloat_ref.units.pipeline_steps import PipelineStep
 
 
 @steps.register
@@ -22,7 +21,7 @@ def _pipeline_steps(unit: PipelineUnit, inputs: Sequence[int]) -> Rows:
     outputs = unit.answer(inputs)
     for s in unit.stages:
         codes = results[s.name]
-        rows.append((s.name, f"{_what(unit, s)}: {flag_text(flags[s.name]) if flags[s.name] else 'no flags'}"))
+        rows.append((s.name, f"{_what(s)}: {flag_text(flags[s.name]) if flags[s.name] else 'no flags'}"))
         form = "{} {}" if s.order else "{}[{}]"  # calls, or lanes
         rows += [(form.format(s.name, k), describe(x, s.out)) for k, x in enumerate(codes[:SHOWN_LANES])]
         if len(codes) > SHOWN_LANES:
@@ -31,21 +30,15 @@ def _pipeline_steps(unit: PipelineUnit, inputs: Sequence[int]) -> Rows:
     return [*rows, ("flags", flag_text(outputs[-1]))]
 
 
-def _what(unit: PipelineUnit, s: PipelineStep) -> str:
+def _what(s: PipelineStep) -> str:
     """What a step does, to what, and where to."""
-    of = ", ".join(x if isinstance(x, str) else describe(x, _beside(unit, s)) for x in s.of)
     part = s.unit
+    formats = part.formats if isinstance(part, OperationUnit) else (s.out,) * len(s.of)
+    of = ", ".join(x if isinstance(x, str) else describe(x, f) for x, f in zip(s.of, formats, strict=False))
     op = part.op if isinstance(part, OperationUnit) else part.name
     order = f", {s.order}" if s.order else ""
     rounding = part.properties().get("rounding")
     return f"{op} of {of}{order}, to {s.out.name}" + (f" by {rounding}" if rounding else "")
-
-
-def _beside(unit: PipelineUnit, s: PipelineStep) -> Format:
-    """The format of the constant of a step."""
-    at = next(i for i, x in enumerate(s.of) if isinstance(x, int))
-    fmt = s.unit.formats[at] if isinstance(s.unit, OperationUnit) else s.out
-    return fmt
 
 
 def _exact_rows(unit: PipelineUnit, inputs: Sequence[int], own: Sequence[int]) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,9 @@ _INTERLEAVED: Final = "interleaved/"
 def check_order(order: str) -> None:
     """Raise Error for an order of a fold that there is not."""
     ways = order.removeprefix(_INTERLEAVED)
-    if order not in ORDERS[:-1] and not (order.startswith(_INTERLEAVED) and ways.isdecimal() and 1 < int(ways) <= MAX_WAYS):
+    if order not in ORDERS[:-1] and not (
+        order.startswith(_INTERLEAVED) and ways.isdecimal() and 1 < int(ways) <= MAX_WAYS
+    ):
         raise unknown("order", order, ORDERS)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,7 +17,8 @@ from softfloat_ref.units.operation import OperationUnit
 from softfloat_ref.units.unit import split
 
 if TYPE_CHECKING:
-    from softfloat_ref.units.pipeline import Part, PipelineStep, PipelineUnit
+    from softfloat_ref.units.pipeline_steps import Part, PipelineStep
+    from softfloat_ref.units.unit import Field
 
 MAX_WIDTH: Final = 64  # bits of codes in arrays
 Codes = NDArray[np.uint64]
@@ -25,22 +26,21 @@ Bytes = NDArray[np.uint8]
 Answered = Callable[..., tuple[Codes, Bytes]]  # flat inputs -> codes and flags
 
 
-def answers(unit: PipelineUnit, inputs: Codes) -> Codes | None:
-    """The outputs of cases, a row each; None if some case has no defined result, or codes are too wide."""
-    if max(f.width for f in unit.fields) > MAX_WIDTH:
+def answers(fields: Sequence[Field], stages: Sequence[PipelineStep], inputs: Codes) -> dict[str, Codes] | None:
+    """The results of every step of cases, and `flags`, a row a case; None if some case has no defined result, or codes
+    are too wide. fields: of the inputs."""
+    if max(*(f.width for f in fields), *(s.out.width for s in stages)) > MAX_WIDTH:
         return None
-    columns = list(inputs.T)
-    values: dict[str, Any] = {f.name: np.array(own).T for f, own in split(unit.inputs, columns)}
+    values: dict[str, Any] = {f.name: np.array(own).T for f, own in split(fields, list(inputs.T))}
     words = iter(values.pop("r").T if "r" in values else ())
     flags = np.zeros(len(inputs), np.uint8)
     try:
-        for stage in unit.stages:
+        for stage in stages:
             values[stage.name], raised = _results(stage, values, words, len(inputs))
             flags |= raised
     except Undefined:
         return None
-    shown = unit.stages if unit.steps else unit.stages[-1:]
-    return np.hstack([*(values[s.name] for s in shown), flags[:, np.newaxis].astype(np.uint64)])
+    return values | {"flags": flags[:, np.newaxis].astype(np.uint64)}
 
 
 def _results(

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from softfloat_ref.base import assignments
 from softfloat_ref.base.errors import Error, errors_of, unknown
+from softfloat_ref.base.search import find_first
 from softfloat_ref.base.tables import from_table, load_definition, read_toml
 from softfloat_ref.oracle import codec
 from softfloat_ref.oracle.accumulate import Accumulator
@@ -23,7 +24,8 @@ from softfloat_ref.units.approximation import ApproximationUnit
 from softfloat_ref.units.dot import DotUnit
 from softfloat_ref.units.folds import check_order
 from softfloat_ref.units.operation import OperationUnit
-from softfloat_ref.units.pipeline import Part, PipelineOperand, PipelineStep, PipelineUnit
+from softfloat_ref.units.pipeline import PipelineOperand, PipelineUnit, check_name
+from softfloat_ref.units.pipeline_steps import Part, PipelineStep
 from softfloat_ref.units.vector import DEFAULT_DEPTH, DEFAULT_LENGTH, EPSILON, VectorUnit, parse_epsilon
 
 TABLE: Final = Path(__file__).with_name("pipelines.toml")
@@ -35,9 +37,9 @@ _CONSTANTS: Final = ("length", "depth", "epsilon")
 
 @dataclass(frozen=True)
 class StepDefinition:
-    """A step as a file has it. op: an operation, dot, or FILE.toml[:NAME] of an approximation; of: operands, steps before
-    it, numbers, length, depth, epsilon; out: its format; policy: a name, or fields that differ from the pipeline's;
-    order: of a fold; acc: a dot product's accumulator; columns: b is a matrix by columns."""
+    """A step as a file has it. op: an operation, dot, or FILE.toml[:NAME] of an approximation; of: operands, steps
+    before it, numbers, length, depth, epsilon; out: its format; policy: a name, or fields that differ from the
+    pipeline's; order: of a fold; acc: a dot product's accumulator; columns: b is a matrix by columns."""
 
     name: str
     op: str
@@ -77,8 +79,8 @@ class PipelineDefinition:
     def options(self) -> frozenset[str]:
         """The options of a unit that change something."""
         sizes, taken = {*self.operands.values()}, {x for s in self.steps for x in s.of}
-        named = {"length": "length" in taken or sizes & {"length", "length x depth", "mask"}}
-        named["depth"] = "depth" in taken or sizes & {"depth", "length x depth"}
+        named = {"length": "length" in taken or bool(sizes & {"length", "length x depth", "mask"})}
+        named["depth"] = "depth" in taken or bool(sizes & {"depth", "length x depth"})
         named["acc"] = any(s.op == "dot" and not s.acc for s in self.steps)
         return frozenset({STEPS, "policy", *(n for n, x in named.items() if x), *({"epsilon"} & taken)})
 
@@ -161,7 +163,7 @@ class _Maker:
             raise Error(f"{d.name} needs a format: one, or {','.join(f'{x}=FORMAT' for x in names[:3])},...")
         if isinstance(fmt, str) and "=" in fmt:
             given = {k: get_format(v) for k, v in assignments.parse(fmt, f"format {fmt!r}", names).items()}
-            return given, given.get(STEPS) or next(iter(given.values()))
+            return given, given.get(STEPS) or find_first(given.values())
         if isinstance(fmt, str | Format):
             return {}, get_format(fmt)
         formats = [get_format(x) for x in fmt]
@@ -190,10 +192,12 @@ class _Maker:
         sized |= {"depth": self.depth} if "depth" in d.options else {}
         policy = self.policy.replace(rounding="rne", sr_bits=None) if self.policy.random_count else self.policy
         formats, out = [x.fmt for x in operands], self.stages[-1].out
-        return VectorUnit.make(d.exact, formats, out, policy, **sized)  # type: ignore[arg-type]
+        with errors_of(f"{d.name}, exact"):
+            return VectorUnit.make(d.exact, formats, out, policy, **sized)  # type: ignore[arg-type]
 
     def _add(self, s: StepDefinition) -> None:
         """Make a step, after conversions that it needs. Raises Error."""
+        check_name(s.name, self.made)
         for x in s.of:
             if x not in self.made and x not in _CONSTANTS and not _is_number(x):
                 raise unknown("operand or step before it:", x, [*self.made, *_CONSTANTS])

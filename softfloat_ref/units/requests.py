@@ -138,9 +138,15 @@ OPTIONS: Final[dict[str, Option]] = {
     "n": Option(int, ("matmul",), "matmul", f"matmul: columns of B [{SIDE}].", 1),
     "layout": Option(str, ("matmul",), "matmul", "matmul: elements and scales in memory."),
     "word": Option(int, ("matmul",), "matmul", "matmul: bits of a memory word [64]."),
-    "length": Option(int, _and_pipelines("length", *_VECTORS), _VECTOR, f"softmax, norms, attention: lanes [{DEFAULT_LENGTH}].", 1),
-    "depth": Option(int, _and_pipelines("depth", *_VECTORS), _VECTOR, f"attention: size of a key [{DEFAULT_DEPTH}].", 1),
-    "epsilon": Option(str, _and_pipelines("epsilon", *_VECTORS), _VECTOR, f"norms: a number, or FORMAT:NUMBER [{EPSILON}]."),
+    "length": Option(
+        int, _and_pipelines("length", *_VECTORS), _VECTOR, f"softmax, norms, attention: lanes [{DEFAULT_LENGTH}].", 1
+    ),
+    "depth": Option(
+        int, _and_pipelines("depth", *_VECTORS), _VECTOR, f"attention: size of a key [{DEFAULT_DEPTH}].", 1
+    ),
+    "epsilon": Option(
+        str, _and_pipelines("epsilon", *_VECTORS), _VECTOR, f"norms: a number, or FORMAT:NUMBER [{EPSILON}]."
+    ),
     "plain": Option(bool, _VECTORS, _VECTOR, "norms: without gain and bias."),
     "masked": Option(bool, _VECTORS, _VECTOR, "attention: with the number of visible keys."),
     "rule": Option(

@@ -44,16 +44,17 @@ def unit(
     """The unit of an operation and its formats: named fields in and out, and `answer(codes)`.
 
     op: an operation, also by P3109's name, such as "fma" or "BlockAdd"; quantize, dequantize, requantize, dot, matmul,
-    a function of vectors such as softmax, or a pipeline such as stepwise_softmax; FILE.toml[:NAME] of an approximation or
-    a pipeline; a vector recipe; or several operations, as a list or "add,sub@bc,convert:fp16:i32". fmt: one format, or one for each operand, as a list or
-    "a=fp8_e4m3,b=fp8_e5m2,c=fp32"; for quantize a block or affine format. out: the format of the result; for quantize,
-    of the values. policy: a name, a Policy or a table of its fields. roundings: modes that an input selects, such as
-    "rne,rtz".
+    a function of vectors such as softmax, or a pipeline such as stepwise_softmax; FILE.toml[:NAME] of an approximation
+    or a pipeline; a vector recipe; or several operations, as a list or "add,sub@bc,convert:fp16:i32". fmt: one format,
+    or one for each operand, as a list or "a=fp8_e4m3,b=fp8_e5m2,c=fp32"; for quantize a block or affine format. out:
+    the format of the result; for quantize, of the values. policy: a name, a Policy or a table of its fields. roundings:
+    modes that an input selects, such as "rne,rtz".
 
     options: profile (quantize, dequantize: a block profile, or an affine rule); rule, fixed, clamped (requantize); acc,
     k, steps, extrapolate (dot, matmul); m, n, layout, word (matmul); length, depth, epsilon, plain, masked (functions
-    of vectors); length, depth, epsilon, acc, steps (pipelines that have them); padding (several operations: box or zeros); scale_policy (convert_to_block_max_abs_finite). Raises
-    Error, also for an option that the unit does not have.
+    of vectors); length, depth, epsilon, acc, steps (pipelines that have them); padding (several operations: box or
+    zeros); scale_policy (convert_to_block_max_abs_finite). Raises Error, also for an option that the unit does not
+    have.
     """
     settings = {"fmt": fmt, "out": out, "policy": policy, "roundings": roundings, **options}
     if isinstance(op, Unit):
@@ -162,4 +163,6 @@ def fewest(unit: Unit) -> int:
 
 def _few(unit: Unit) -> int:
     """The number for units of which a case takes long; 0 for others."""
-    return {VectorUnit: DEFAULT_LANES, PipelineUnit: DEFAULT_LANES, MatmulUnit: DEFAULT_PRODUCTS}.get(type(unit.parts[0]), 0)
+    return {VectorUnit: DEFAULT_LANES, PipelineUnit: DEFAULT_LANES, MatmulUnit: DEFAULT_PRODUCTS}.get(
+        type(unit.parts[0]), 0
+    )

@@ -17,7 +17,7 @@ from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.steps import Change, Function, Traced
 from softfloat_ref.units import DotUnit, OperationUnit, PipelineUnit
-from softfloat_ref.units.pipeline import Part, PipelineStep, part_result
+from softfloat_ref.units.pipeline_steps import Part, PipelineStep, part_result
 
 _FORMATS: Final = ("bf16", "fp16", "tf32", "fp32", "fp64")  # that a step may have in place of its own
 _ORDERS: Final = {
@@ -155,8 +155,8 @@ def with_format(unit: PipelineUnit, name: str, fmt: Format) -> PipelineUnit:
             out = fmt if s.name == name or folds else own.out
             own = replace(own, formats=formats, out=out)
         elif isinstance(own, DotUnit):
-            changed = {letter: fmt for letter, x in zip("ab", s.of, strict=False) if x == name}
-            own = replace(own, **changed, **({"out": fmt, "c": fmt} if s.name == name else {}))
+            changed: dict[str, Any] = {letter: fmt for letter, x in zip("ab", s.of, strict=False) if x == name}
+            own = replace(own, **changed | ({"out": fmt, "c": fmt} if s.name == name else {}))
         stages.append(replace(s, unit=own))
     return replace(unit, stages=tuple(stages))
 

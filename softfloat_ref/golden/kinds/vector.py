@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+from softfloat_ref.coverage.classes import complete
 from softfloat_ref.coverage.engine.framework import Coverage
-from softfloat_ref.coverage.operation.operands import complete, ordinary
+from softfloat_ref.coverage.operation.operands import ordinary
 from softfloat_ref.coverage.pipeline import pipelines
 from softfloat_ref.coverage.vector.models import vector_functions
 from softfloat_ref.golden.cases import random_code, words_of_cases
@@ -17,7 +18,7 @@ from softfloat_ref.golden.ordinaries import can_draw, ordinaries
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.sources import Philox
 from softfloat_ref.units import Field, Line, OperationUnit, PipelineUnit, VectorUnit
-from softfloat_ref.units.pipeline import PipelineStep
+from softfloat_ref.units.pipeline_steps import PipelineStep
 
 _SPECIAL_EVERY: Final = 8  # one case in N has codes of every kind in a few lanes
 _AT_ONCE: Final = 256  # lines that are drawn in arrays
