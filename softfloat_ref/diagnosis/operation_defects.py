@@ -11,6 +11,7 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects, constant_results
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced
+from softfloat_ref.diagnosis.exchanged_formats import exchanged_formats
 from softfloat_ref.diagnosis.function_defects import function_defects, function_suggested_by
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes, wrong_flags
 from softfloat_ref.diagnosis.modular_defects import modular_defects
@@ -283,6 +284,7 @@ def _cut_product(low: int, values: Values) -> Values | None:
 
 def _other_operations(unit: OperationUnit) -> Iterator[Hypothesis]:
     operation, formats = unit.signature.operation, unit.formats
+    yield from exchanged_formats(unit)
     for other in confused_with(operation):
         try:
             model = Faulty(replace(unit, op=other.name))

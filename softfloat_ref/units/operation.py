@@ -108,6 +108,10 @@ class OperationUnit(SteppedUnit):
         more = {f"fmt_{letter}": f.name for letter, f in zip(LETTERS[1:], others, strict=False)}
         return properties(self.op, first, self.out, self.policy, self.out.width, **more)
 
+    def _operand_formats(self, own: Mapping[str, str]) -> str:
+        floats = [f.name for f in self.formats if not f.is_integer]  # not the integer of scaleb
+        return ", ".join(dict.fromkeys(floats)) or own["fmt"]
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "op": self.op,

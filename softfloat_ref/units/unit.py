@@ -170,7 +170,11 @@ class Unit(ABC):
         if "fmt" not in own:
             return self.name
         to = [f"to {own['out']}"] if own["out"] not in (own["fmt"], "u1", "u10") else []
-        return " ".join(filter(None, (own["op"], own["fmt"], *to, own.get("rounding"))))
+        return " ".join(filter(None, (own["op"], self._operand_formats(own), *to, own.get("rounding"))))
+
+    def _operand_formats(self, own: Mapping[str, str]) -> str:
+        """The formats of the operands in a label. own: its properties."""
+        return own["fmt"]
 
     def properties(self) -> dict[str, str]:
         """Its properties by name, for test benches that drive a circuit's controls: op, and out and width of the

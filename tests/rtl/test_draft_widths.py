@@ -478,3 +478,37 @@ c = "c"
 [outputs]
 y = "result"
 """
+
+
+# -- formats in names --------------------------------------------------------------------------------------------------
+
+MIXED = VectorSet.make("mul", "a=fp16,b=bf16", 10, out="fp32")
+
+
+@pytest.mark.parametrize(
+    ("ports", "expected"),
+    [
+        ("x_fp16, y_bf16", {"x_fp16": "a", "y_bf16": "b"}),
+        ("x_bf16, y_half", {"x_bf16": "b", "y_half": "a"}),
+        ("op_bfloat16, op_f16", {"op_bfloat16": "b", "op_f16": "a"}),
+        ("in1_bf16, in2_fp16", {"in1_bf16": "b", "in2_fp16": "a"}),
+        ("x1, x2", {"x1": "a", "x2": "b"}),
+        ("a_fp16, b_bf16", {"a_fp16": "a", "b_bf16": "b"}),
+    ],
+)
+def test_formats_in_the_names_of_operands(ports: str, expected: dict[str, str], tmp_path: Path) -> None:
+    """Without the letters of operands, the formats in names tell which is which."""
+    assert ports_of(f"input [15:0] {ports}, output [31:0] y", MIXED, tmp_path) == {**expected, "y": "result"}
+
+
+def test_letters_that_contradict_formats(tmp_path: Path) -> None:
+    """The letters decide, and the line says that the formats may be exchanged."""
+    module = design("module m (input [15:0] a_bf16, b_fp16, output [31:0] y); endmodule", "m", tmp_path)
+    drafted = draft(module, MIXED)
+    assert tomllib.loads(drafted.text)["inputs"] == {"a_bf16": "a", "b_fp16": "b"}
+    said = " ".join(map(str, drafted.guesses))
+    assert "though it says bf16, and a is fp16: are they exchanged?" in said
+    assert "though it says fp16, and b is bf16: are they exchanged?" in said
+    same = design("module m (input [7:0] a_fp8, b_fp8, output [31:0] y); endmodule", "m", tmp_path)
+    fp8 = VectorSet.make("mul", "fp8_e4m3", 10, out="fp32")
+    assert "exchanged" not in draft(same, fp8).text

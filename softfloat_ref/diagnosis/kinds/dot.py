@@ -13,6 +13,7 @@ from softfloat_ref.diagnosis.answer_defects import constant_results
 from softfloat_ref.diagnosis.conditions import Feature, of_code
 from softfloat_ref.diagnosis.defects import Faulty
 from softfloat_ref.diagnosis.dot_defects import dot_defects, dot_suggested_by, product_defects
+from softfloat_ref.diagnosis.exchanged_formats import exchanged_formats
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, Inputs, Model, Output, wrong_codes
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
 from softfloat_ref.diagnosis.lane_defects import lanes_suggested_by
@@ -122,7 +123,8 @@ class AccumulatorSpace(Space[Accumulator]):
             yield from constant_results(unit, wrong)
 
     def defects_of(self, unit: DotUnit) -> Iterator[Hypothesis]:
-        return dot_defects(unit, self.model_of)
+        yield from exchanged_formats(unit)
+        yield from dot_defects(unit, self.model_of)
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,8 @@ class MatmulSpace(Space[Accumulator]):
         return Faulty(unit)
 
     def defects_of(self, unit: MatmulUnit) -> Iterator[Hypothesis]:
-        return _of_each(unit, product_defects(unit.dot, flags=False))
+        yield from exchanged_formats(unit)
+        yield from _of_each(unit, product_defects(unit.dot, flags=False))
 
     def suggested_of(self, unit: MatmulUnit, cases: Sequence[AnsweredCase]) -> Iterator[Hypothesis]:
         yield from _of_each(unit, dot_suggested_by(unit.dot, wrong_codes(unit, cases), flags=False))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.defects import Faulty
+from softfloat_ref.diagnosis.exchanged_formats import exchanged_formats
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, Inputs, Model
 from softfloat_ref.diagnosis.integer_dot_defects import integer_dot_defects
 from softfloat_ref.diagnosis.kinds.base import DiagnosedKind, register
@@ -60,7 +61,8 @@ class IntegerDotSpace(Space[str]):
         return 2 * int(self.key(point) != self.key(self.base))
 
     def defects_of(self, unit: IntegerDotUnit) -> Iterator[Hypothesis]:
-        return integer_dot_defects(unit)
+        yield from exchanged_formats(unit)
+        yield from integer_dot_defects(unit)
 
 
 @register(IntegerDotUnit)

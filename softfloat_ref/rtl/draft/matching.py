@@ -12,13 +12,22 @@ from softfloat_ref.rtl.bundle import LineField
 from softfloat_ref.rtl.draft import names
 from softfloat_ref.rtl.draft.design import Signal, SourceModule
 from softfloat_ref.rtl.draft.lines import Draft
+from softfloat_ref.rtl.draft.slot_names import (
+    has_codes,
+    has_place,
+    is_like,
+    is_operand,
+    is_random,
+    letter,
+    rank,
+    said_format,
+)
 from softfloat_ref.rtl.draft.slots import Bits, Slot, lines, slots
 from softfloat_ref.rtl.draft.target import Target
 from softfloat_ref.rtl.draft.unpacked import unpacked_parts, without_whole
 
 LETTERS: Final = names.LETTERS
 _BYTE: Final = 8
-_MIN_START: Final = 2  # letters of a word that is more than the start of a name by chance
 _SUMS: Final = ("add", "sub")  # for which units of three operands take a and b, or b and c
 OF_THREE: Final = "of three operands; some units add the last two"  # why which two operands are added is a guess
 _MAX_SHOWN: Final = 6  # ports that an error names
@@ -35,7 +44,7 @@ def add_inputs(draft: Draft, target: Target, is_data: Callable[[Signal], bool]) 
         own = slot.signals[0]
         if own.name in draft.left and names.position(slot.name) is not None and slot.width in matching.sizes:
             held = f"{{ value = 0, width = {own.width} }}" if own.width > 1 else "{ value = 0 }"
-            draft.use("inputs", own, held, f"the vectors have no {_letter(slot) or 'other operand'}")
+            draft.use("inputs", own, held, f"the vectors have no {letter(slot) or 'other operand'}")
     return {field: slot.signals[0].name for field, (slot, _, _) in matching.chosen.items()}
 
 
@@ -44,11 +53,6 @@ def add_outputs(draft: Draft, target: Target) -> None:
     matching = _Matching(draft, target, "output", ("result",), lambda _: True)
     matching.match()
     matching.add()
-
-
-def _letter(slot: Slot) -> str:
-    place = names.position(slot.name)
-    return LETTERS[place[1]] if place and place[0] else ""
 
 
 class _Matching:
@@ -79,7 +83,7 @@ class _Matching:
     def _is_field(self, slot: Slot) -> bool:
         """Whether a slot that does not look like data may carry a field: it is wide, or has the name of one."""
         named = any(names.is_named(slot.name, f.name) for f in self.fields)
-        return named or (slot.width > 1 and not _has_codes(slot))
+        return named or (slot.width > 1 and not has_codes(slot))
 
     def match(self) -> None:
         """Choose a slot for each field: by exact names, then by width, then among the parts of a port."""
@@ -91,7 +95,7 @@ class _Matching:
         self.fields = [f for f in self.fields if f.name not in self.draft.ignored]
         for field in self._unmatched():
             if field.role == "random":
-                self._one(field, [_is_random, lambda s: not _has_place(s)])
+                self._one(field, [is_random, lambda s: not has_place(s)])
         for field in self._unmatched():
             if field.name not in self.chosen:
                 self._group([f for f in self._unmatched() if _kind(f) == _kind(field)])
@@ -110,7 +114,7 @@ class _Matching:
 
     def _mark_sums(self) -> None:
         """On a unit of three operands, it is a guess which two it adds, unless that is known."""
-        left = [s for width in self.sizes for s in self._left(width) if _has_place(s)]
+        left = [s for width in self.sizes for s in self._left(width) if has_place(s)]
         if self.direction != "input" or self.op not in _SUMS or not left:
             return
         if self.draft.sums and len(left) == 1 and {*"ab"} <= {*self.chosen}:
@@ -154,38 +158,57 @@ class _Matching:
             fields = [f for f in fields if f.name not in self.constants] or fields
         if fields[0].role == "result" or _stem(fields[0]) not in {*LETTERS}:
             for field in fields:
-                self._one(field, [_is_operand], left)
+                self._one(field, [is_operand], left)
             return
         for field in fields:
-            own = [s for s in left if _letter(s) == _stem(field)]
+            own = [s for s in left if letter(s) == _stem(field)]
             if len(own) == 1:
-                self._choose(field, own[0], "" if names.core(own[0].name) == field.name.split("_") else "by its name")
+                why = "" if names.core(own[0].name) == field.name.split("_") else "by its name"
+                self._choose(field, own[0], why + self._other_format(field, own[0]))
+        if not any(map(letter, left)):
+            self._by_format(fields, left)
         rest = [f for f in fields if f.name not in self.chosen]
         left = [s for s in left if s in self._left(self.size(fields[0]))]
-        self._in_order(rest, left if len(left) == len(rest) else [s for s in left if not _letter(s)])
+        self._in_order(rest, left if len(left) == len(rest) else [s for s in left if not letter(s)])
+
+    def _format(self, field: LineField) -> str:
+        return find_first(f.format for f in self.unit.fields if f.name == field.name)
+
+    def _other_format(self, field: LineField, slot: Slot) -> str:
+        """That a slot says another format than its field has; '' if it does not."""
+        own, formats = self._format(field), {f.format for f in self.unit.fields if f.role == field.role}
+        said = said_format(slot, own, formats)
+        return f", though it says {said}, and {field.name} is {own}: are they exchanged?" if said else ""
+
+    def _by_format(self, fields: Sequence[LineField], left: Sequence[Slot]) -> None:
+        """Choose slots for fields of several formats by the formats in their names."""
+        own = {f.name: [s for s in left if names.format_of(s.name) == self._format(f)] for f in fields}
+        if len(fields) > 1 and all(len(some) == 1 for some in own.values()):
+            for field in fields:
+                self._choose(field, own[field.name][0], "by the format in its name")
 
     def _in_order(self, fields: Sequence[LineField], left: Sequence[Slot]) -> None:
         """Choose slots for fields in the order of the places in their names, or else of the ports."""
-        for narrow in (_has_place, _is_operand):
+        for narrow in (has_place, is_operand):
             if len(left) > len(fields):
                 left = [s for s in left if narrow(s)] or left
-        if len(left) > len(fields) > 0 and not all(map(_has_place, left)):
+        if len(left) > len(fields) > 0 and not all(map(has_place, left)):
             self._ambiguous(fields, left)
         if len(left) >= len(fields):
             ordered = sorted(left, key=lambda s: (names.position(s.name) or (False, 0))[1])
             for field, slot in zip(fields, ordered, strict=False):
-                self._choose(field, slot, "by its name" if _has_place(slot) else "by its place and width")
+                self._choose(field, slot, "by its name" if has_place(slot) else "by its place and width")
 
     def _one(self, field: LineField, filters: Iterable[Filter], among: Sequence[Slot] | None = None) -> None:
         """Choose a slot for a field that is alone of its kind: the only one, or the only one that a filter leaves, or
         the most likely by name."""
         left = [s for s in self._left(self.size(field)) if among is None or s in among]
-        for narrow in (lambda s: _is_like(s, field), *filters):
+        for narrow in (lambda s: is_like(s, field), *filters):
             left = (len(left) > 1 and [s for s in left if narrow(s)]) or left
         if self.direction == "output" and len(left) > 1:
             named = [s for s in left if names.says_operation(s.name, self.op)]
             left = [s for s in named if len(names.core(s.name)) == 1] or named or left
-            ranks = list(map(_rank, left))
+            ranks = list(map(rank, left))
             left = [s for s, rank in zip(left, ranks, strict=True) if rank == min(ranks)]
         if len(left) > 1:
             self._ambiguous([field], left)
@@ -208,7 +231,7 @@ class _Matching:
         if not 1 < len(fields) <= len(LETTERS) or any(self.size(f) != width for f in fields):
             return
         counts = range(len(fields), len(LETTERS) + 1)
-        wide = [(s, n) for n in counts for s in self._left(n * width) if n == len(fields) or _is_operand(s)]
+        wide = [(s, n) for n in counts for s in self._left(n * width) if n == len(fields) or is_operand(s)]
         if len(wide) == 1:
             slot, count = wide[0]
             signal = slot.bits[0].signal
@@ -270,40 +293,9 @@ def _setting(direction: str, field: LineField, slot: Slot) -> str:
     return f"--set '{text}'" if " " in text else f"--set {text}"
 
 
-# -- names -----------------------------------------------------------------------------------------------------------
-
-
 def _kind(field: LineField) -> tuple[int, str, str]:
     return field.size, field.role, field.name.partition("_")[2]
 
 
 def _stem(field: LineField) -> str:
     return field.name.partition("_")[0]
-
-
-def _has_codes(slot: Slot) -> bool:
-    return any(leaf.codes for bits in slot.bits for leaf in bits.signal.leaves)
-
-
-def _is_like(slot: Slot, field: LineField) -> bool:
-    """Whether a port's name has a field's, or the start of it, or its initials: acc, zp of accumulator, zero_point."""
-    initials = "".join(word[0] for word in field.name.split("_"))
-    own = names.core(slot.name)
-    return any((len(w) > _MIN_START and field.name.startswith(w)) or (len(w) > 1 and w == initials) for w in own)
-
-
-def _is_operand(slot: Slot) -> bool:
-    return bool(set(names.core(slot.name)) & names.OPERANDS)
-
-
-def _is_random(slot: Slot) -> bool:
-    return bool(set(names.core(slot.name)) & (names.RANDOM | {"rnd"}))
-
-
-def _has_place(slot: Slot) -> bool:
-    return names.position(slot.name) is not None
-
-
-def _rank(slot: Slot) -> int:
-    """How likely the name of an output is that of the result: the least for the likeliest."""
-    return min((names.RESULT.index(w) for w in names.words(slot.name) if w in names.RESULT), default=len(names.RESULT))

@@ -184,7 +184,7 @@ def core(name: str) -> list[str]:
 
 def position(name: str) -> tuple[bool, int] | None:
     """The place of an operand by its name, and whether it is exact (a, b, divisor), or only an order (x, y, 1, 2)."""
-    for word in reversed(core(name)):
+    for word in (w for w in reversed(core(name)) if not _is_format(w)):
         if word in PLACES:
             return True, PLACES[word]
         if match := _LETTER_OR_NUMBER.fullmatch(word):
@@ -192,6 +192,16 @@ def position(name: str) -> tuple[bool, int] | None:
             if not base or base in OPERANDS | BEFORE_LETTER:
                 return (match[1] in LETTERS, "abcxyz".index(match[1])) if match[1] else (False, int(match[2]))
     return None
+
+
+def format_of(name: str) -> str:
+    """The format that a name says; '' if it says none, or several."""
+    said = {FORMATS[word] for word in core(name) if _is_format(word)}
+    return said.pop() if len(said) == 1 else ""
+
+
+def _is_format(word: str) -> bool:
+    return word in FORMATS and len(word) >= _MIN_LETTERS
 
 
 def flags(port_names: Iterable[str]) -> dict[str, str]:
