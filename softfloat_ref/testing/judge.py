@@ -180,7 +180,9 @@ class Judge:
         self.without_flags = False  # whether a log says that its lines have none
         self._allow(limit, kappa)
         self.has_parts = len(vectors.unit.parts) > 1
-        self.gathered = self.extra = 0  # sticky flags so far: those expected, and those that came besides
+        self.gathered = self.extra = self.shown_flags = 0  # sticky: those expected, those that came besides, the last
+        self.left: int | None = None  # sticky flags that were there when they were cleared, until the next answer
+        self.clears = False  # whether sticky flags were seen to go
         self._before: tuple[Line, Answer] | None = None
         self._number = 0  # of the answers so far
 
@@ -201,7 +203,7 @@ class Judge:
         if len(self.report.pauses) < MAX_FIRST and (pause := PAUSE.fullmatch(comment.strip())):
             self.report.pauses.append((int(pause[1]), int(pause[2])))
         if CLEAR.fullmatch(comment):
-            self.gathered = self.extra = 0
+            self.gathered, self.left = 0, self.shown_flags
         self.without_flags |= bool(NO_FLAGS.fullmatch(comment))
 
     def lines(self) -> Iterator[Line]:
@@ -272,7 +274,12 @@ class Judge:
     def _own_flags(self, expected: int, answer: Answer, flags: int) -> tuple[Answer, bool]:
         """An answer with the flags of its own operation, as far as sticky flags show them, and whether flags of earlier
         operations are wrong in it."""
+        if self.left is not None:
+            self.clears |= bool(self.left & ~flags)
+            self.extra = 0 if self.clears else self.left  # a device that does not clear shows what was there
+            self.left = None
         self.gathered |= expected
+        self.shown_flags = flags
         missing, extra = self.gathered & ~flags, flags & ~self.gathered
         own = expected & ~missing | extra & ~self.extra
         self.extra = extra
