@@ -158,7 +158,7 @@ class BlockArray(QuantizedArray):
         element, scale = self.fmt.element, self.fmt.scale
         bits = FP64.precision - element.precision - scale.precision  # of a factor that leaves products exact
         if self.profile.divides_in_fp32 and (self.tensor_scale is not None or scale.width > 8):  # else a scale alone
-            return self._decoded_in_fp32()
+            return self._decoded_in_fp32(place)
         if bits < FP32.precision and self.factor.significand.bit_length() > bits:
             return self._decoded_by_oracle(self.spread_scales(), self.factor)
         factor = 1.0 if self.tensor_scale is None else _float32(tensor_scale_bits(self.tensor_scale))
@@ -182,17 +182,34 @@ class BlockArray(QuantizedArray):
         rows = replace(self, codes=codes, scales=scales[..., np.newaxis], fmt=self.fmt.in_one_row, axis=codes.ndim - 1)
         return layout.join(rows.decode().view(np.uint32)).view(np.float32)
 
-    def _decoded_in_fp32(self) -> NDArray[np.float32]:
-        """The values where both scales make one number in FP32, which multiplies the elements."""
-        element, spread = self.fmt.element, self.spread_scales()
+    def _factors_in_fp32(self) -> NDArray[np.float64]:
+        """What FP32 makes of both scales, for each block."""
+        with np.errstate(all="ignore"):
+            single = convert.decode_float64(self.scales, self.fmt.scale).astype(np.float32)
+            second = np.float32(float(self.factor))
+            by_quotient = self.profile.arithmetic == "fp32-inverse"
+            return (single / second if by_quotient else single * second).astype(np.float64)
+
+    def _decoded_in_fp32(self, place: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The values where both scales make one number in FP32, which multiplies the elements; in `place` or in a new
+        array."""
+        element = self.fmt.element
         exactly = element.precision + FP32.precision <= FP64.precision
         if self.profile.dequantize_overflow == "saturate" or not (exactly and self.fmt.scale.width <= FP32.width):
-            return self._decoded_by_oracle(spread, self.factor)
+            return self._decoded_by_oracle(self.spread_scales(), self.factor)
+        factors = self._factors_in_fp32()
+        rows = self.axis == self.ndim - 1 and self.fmt.size > 0 and self.profile.tail != "flatten"
+        if rows and self.codes.flags.c_contiguous and dispatch.use_compiled(self.codes.size) and element.width <= 16:
+            codes, length = convert.checked_codes(self.codes, element), max(self.shape[-1], 1)
+            table = convert.decode_float64(np.arange(1 << element.width), element)
+            factors = factors.reshape(-1, factors.shape[-1])
+            block_dispatch.scale_rows(
+                codes.reshape(-1, length), factors, self.fmt.size, table, place.reshape(-1, length)
+            )
+            return place
         with np.errstate(all="ignore"):
-            single = convert.decode_float64(spread, self.fmt.scale).astype(np.float32)
-            second = np.float32(float(self.factor))
-            factors = single / second if self.profile.arithmetic == "fp32-inverse" else single * second
-            product = convert.decode_float64(self.codes, element) * factors.astype(np.float64)
+            spread = replace(self, scales=factors).spread_scales()
+            product = convert.decode_float64(self.codes, element) * spread
         return convert.round_to_fp32(np.where(np.isnan(product), np.nan, product))
 
     def _is_compiled(self) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softfloat_ref.arrays.block_setting import BlockSetting
 from softfloat_ref.arrays.kernels import block_dispatch, plans
-from softfloat_ref.oracle.blocks.quantize import lowest_scale, scale_of, scale_policy
+from softfloat_ref.oracle.blocks.quantize import EIGHTH, lowest_scale, scale_code, scale_of, scale_policy
 from softfloat_ref.oracle.blocks.scale_rules import largest
 from softfloat_ref.oracle.codec import decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, NAN, Value
@@ -216,6 +216,6 @@ def _low_scales(scale: Format, chosen: BlockSetting) -> tuple[int, int]:
     if not scale.zero or profile.scale_low == "zero":
         return 0, 0
     if profile.scale_low == "eighth":
-        return encoder(scale, Policy())(Value(FINITE, 0, 1, -3), 0)[0], 0
+        return scale_code(EIGHTH, scale), 0
     lowest = lowest_scale(scale, profile)
     return lowest, lowest

@@ -7,7 +7,7 @@ used.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import triton
 import triton.language as tl
@@ -25,7 +25,7 @@ SET_GIVEN: Final = tl.constexpr(2)
 
 
 @triton.jit
-def length(x: Any) -> Any:
+def length(x: tl.tensor) -> tl.tensor:
     """The number of bits of an integer that is not negative."""
     count = tl.zeros_like(x)
     for i in tl.static_range(6):
@@ -36,7 +36,7 @@ def length(x: Any) -> Any:
 
 
 @triton.jit
-def number(code: Any, fmt: tl.constexpr) -> Any:
+def number(code: tl.tensor, fmt: tl.constexpr) -> tl.tensor:
     """The significand and the exponent of a magnitude's code, in a format with subnormals."""
     field = code >> fmt.mantissa_bits
     fraction = code & ((1 << fmt.mantissa_bits) - 1)
@@ -45,7 +45,9 @@ def number(code: Any, fmt: tl.constexpr) -> Any:
 
 
 @triton.jit
-def rounded(negative: Any, significand: Any, exponent: Any, sticky: Any, fmt: tl.constexpr) -> Any:
+def rounded(
+    negative: tl.tensor, significand: tl.tensor, exponent: tl.tensor, sticky: tl.tensor, fmt: tl.constexpr
+) -> tl.tensor:
     """The magnitude's code of a number, as if the exponent had no upper limit. The significand has 61 bits at most, so
     that a shift by 62 stands for longer ones. sticky: 1 if the true number is a little larger; the significand then has
     at least two bits more than the format."""
@@ -63,14 +65,14 @@ def rounded(negative: Any, significand: Any, exponent: Any, sticky: Any, fmt: tl
 
 
 @triton.jit
-def single(significand: Any, exponent: Any, sticky: Any, fp32: tl.constexpr) -> Any:
+def single(significand: tl.tensor, exponent: tl.tensor, sticky: tl.tensor, fp32: tl.constexpr) -> tl.tensor:
     """The bits of a positive number as FP32 rounds it; Inf beyond its largest."""
     bits = rounded(tl.zeros_like(significand), significand, exponent, sticky, fp32)
     return tl.minimum(bits, INF)
 
 
 @triton.jit
-def quotient(significand: Any, exponent: Any, divisor: Any, divisor_exponent: Any) -> Any:
+def quotient(significand: tl.tensor, exponent: tl.tensor, divisor: tl.tensor, divisor_exponent: tl.tensor) -> tl.tensor:
     """A quotient cut off, and whether it is inexact. The dividend has at most 24 bits, the divisor at most 48."""
     more = 24 - length(significand) + QUOTIENT_BITS
     wide = significand << more
@@ -80,14 +82,14 @@ def quotient(significand: Any, exponent: Any, divisor: Any, divisor_exponent: An
 
 
 @triton.jit
-def instead(code: Any, word: Any, where: Any, result: tl.constexpr) -> Any:
+def instead(code: tl.tensor, word: tl.tensor, where: tl.tensor, result: tl.constexpr) -> tl.tensor:
     """The code and the bits, replaced by a device_plans.Result somewhere."""
     none = tl.zeros_like(code)
     return tl.where(where, none + result.code, code), tl.where(where, none + result.bits, word)
 
 
 @triton.jit
-def limited(negative: Any, code: Any, is_inf: Any, is_nan: Any, to: tl.constexpr) -> Any:
+def limited(negative: tl.tensor, code: tl.tensor, is_inf: tl.tensor, is_nan: tl.tensor, to: tl.constexpr) -> tl.tensor:
     """The code of a magnitude and the sign after overflow and specials, and the bits of results that are no numbers
     (-1: the result is one). to: a device_plans.Elements."""
     minus, none = negative != 0, tl.zeros_like(code)
@@ -102,20 +104,20 @@ def limited(negative: Any, code: Any, is_inf: Any, is_nan: Any, to: tl.constexpr
 
 
 @triton.jit
-def stored(bits: Any, out: tl.constexpr, fp32: tl.constexpr) -> Any:
+def stored(bits: tl.tensor, out: tl.constexpr, fp32: tl.constexpr) -> tl.tensor:
     """FP32's bits as those of the result's type, to nearest even."""
-    if out.mantissa_bits == fp32.mantissa_bits:
-        return bits
-    negative, magnitude = bits >> 31, bits & 0x7FFFFFFF
-    significand, exponent = number(magnitude, fp32)
-    code = rounded(negative, significand, exponent, tl.zeros_like(bits), out)
-    code = tl.where(magnitude >= INF, out.inf, tl.minimum(code, out.inf))
-    code = tl.where(magnitude > INF, out.nan, code)
-    return code | tl.where(magnitude > INF, 0, negative << 15)
+    result = bits
+    if out.mantissa_bits < fp32.mantissa_bits:
+        negative, magnitude = bits >> 31, bits & 0x7FFFFFFF
+        significand, exponent = number(magnitude, fp32)
+        code = rounded(negative, significand, exponent, tl.zeros_like(bits), out)
+        code = tl.where(magnitude >= INF, out.inf, tl.minimum(code, out.inf)) | (negative << out.sign)
+        result = tl.where(magnitude > INF, out.nan, code)
+    return result
 
 
-@triton.jit
-def quantize_values(x: Any, y: Any, count: Any, plan: tl.constexpr, SPAN: tl.constexpr) -> None:  # noqa: N803
+@triton.jit(do_not_specialize=["count"])
+def quantize_values(x: tl.tensor, y: tl.tensor, count: tl.tensor, plan: tl.constexpr, SPAN: tl.constexpr) -> None:  # noqa: N803
     """Bits of floats to the bits of their values in a scalar format. plan: a device_plans.ScalarPlan."""
     at = tl.program_id(0).to(tl.int64) * SPAN + tl.arange(0, SPAN)
     bits = tl.load(x + at, mask=at < count, other=0).to(tl.int64)
@@ -136,7 +138,9 @@ def quantize_values(x: Any, y: Any, count: Any, plan: tl.constexpr, SPAN: tl.con
 
 
 @triton.jit
-def wanted(significand: Any, exponent: Any, second: Any, second_exponent: Any, plan: tl.constexpr) -> Any:
+def wanted(
+    significand: tl.tensor, exponent: tl.tensor, second: tl.tensor, second_exponent: tl.tensor, plan: tl.constexpr
+) -> tl.tensor:
     """The number that is rounded to the scale: the largest magnitude over that of the elements and the tensor's scale,
     exact (cut off, with a sticky bit) or in steps of FP32."""
     none, top = tl.zeros_like(significand), (tl.zeros_like(significand) + plan.top)
@@ -160,7 +164,9 @@ def wanted(significand: Any, exponent: Any, second: Any, second_exponent: Any, p
 
 
 @triton.jit
-def scale_codes(largest: Any, table: Any, second: Any, second_exponent: Any, plan: tl.constexpr) -> Any:
+def scale_codes(
+    largest: tl.tensor, table: tl.tensor, second: tl.tensor, second_exponent: tl.tensor, plan: tl.constexpr
+) -> tl.tensor:
     """The codes of scales for the largest finite magnitudes of blocks (codes of the source)."""
     significand, exponent = number(largest, plan.source)
     if plan.by_table:
@@ -180,25 +186,26 @@ def scale_codes(largest: Any, table: Any, second: Any, second_exponent: Any, pla
 
 
 @triton.jit
-def factors(code: Any, second: Any, second_exponent: Any, plan: tl.constexpr) -> Any:
+def factors(code: tl.tensor, second: tl.tensor, second_exponent: tl.tensor, plan: tl.constexpr) -> tl.tensor:
     """What elements are multiplied by: a number, and whether it is Inf."""
-    none = tl.zeros_like(code)
+    none, is_inf = tl.zeros_like(code), code < 0
     if plan.by_table:  # powers of two, without a tensor's scale
-        return none + 1, code + plan.scale.emin, code < 0
-    significand, exponent = number(code, plan.scale)
-    if plan.arithmetic == DIVISION:
-        bits = single(significand * second, exponent + second_exponent, none, plan.fp32)
-    elif plan.arithmetic == INVERSE:
-        result, low, sticky = quotient(significand, exponent, none + second, second_exponent)
-        bits = single(result, low, sticky, plan.fp32)
+        significand, exponent = none + 1, code + plan.scale.emin
     else:
-        return significand * second, exponent + second_exponent, code < 0
-    significand, exponent = number(bits, plan.fp32)
-    return significand, exponent, bits >= INF
+        significand, exponent = number(code, plan.scale)
+        result, low, sticky = significand * second, exponent + second_exponent, none
+        if plan.arithmetic == INVERSE:
+            result, low, sticky = quotient(significand, exponent, none + second, second_exponent)
+        if plan.arithmetic >= DIVISION:
+            bits = single(result, low, sticky, plan.fp32)
+            result, low = number(bits, plan.fp32)
+            is_inf = bits >= INF
+        significand, exponent = result, low
+    return significand, exponent, is_inf
 
 
 @triton.jit
-def reciprocal(code: Any, second: Any, second_exponent: Any, plan: tl.constexpr) -> Any:
+def reciprocal(code: tl.tensor, second: tl.tensor, second_exponent: tl.tensor, plan: tl.constexpr) -> tl.tensor:
     """1 over the tensor's scale, over a block's, each as FP32 rounds it: a number, and whether it is Inf."""
     one = tl.zeros_like(code) + 1
     result, low, sticky = quotient(one, one - 1, one * second, second_exponent)
@@ -213,34 +220,48 @@ def reciprocal(code: Any, second: Any, second_exponent: Any, plan: tl.constexpr)
 
 @triton.jit
 def divided(
-    significand: Any, exponent: Any, code: Any, factor: Any, factor_exponent: Any, second: Any, second_exponent: Any,
+    significand: tl.tensor,
+    exponent: tl.tensor,
+    code: tl.tensor,
+    factor: tl.tensor,
+    factor_exponent: tl.tensor,
+    second: tl.tensor,
+    second_exponent: tl.tensor,
     plan: tl.constexpr,
-) -> Any:  # fmt: skip
+) -> tl.tensor:
     """Finite values over their blocks' factors, exact (cut off, with a sticky bit) or as FP32 rounds it: the number,
     and the bits of FP32's result (of exact quotients, 0)."""
     none = tl.zeros_like(significand)
-    if plan.arithmetic == EXACT:
-        if plan.by_table:
-            return significand, exponent - factor_exponent, none, none
-        result, low, sticky = quotient(significand, exponent, factor + none, factor_exponent + none)
-        return tl.where(factor > 0, result, 0), low, tl.where(factor > 0, sticky, 0), none
+    result, low, sticky, bits = significand, exponent - factor_exponent, none, none
     if plan.arithmetic == RECIPROCAL:
         by, by_exponent, is_inf = reciprocal(code, second, second_exponent, plan)
         bits = single(significand * by, exponent + by_exponent, none, plan.fp32)
-        bits = tl.where(is_inf, tl.where(significand > 0, INF, NAN), bits)
-    else:
+        bits = tl.where(is_inf, tl.where(significand > 0, none + INF, none + NAN), bits)
+        result, low = number(bits, plan.fp32)
+    elif plan.arithmetic != EXACT:
         result, low, sticky = quotient(significand, exponent, factor + none, factor_exponent + none)
         bits = single(result, low, sticky, plan.fp32)
-        bits = tl.where(factor > 0, bits, tl.where(significand > 0, INF, NAN))
-    result, low = number(bits, plan.fp32)
-    return result, low, none, bits
+        bits = tl.where(factor > 0, bits, tl.where(significand > 0, none + INF, none + NAN))
+        result, low = number(bits, plan.fp32)
+        sticky = none
+    elif not plan.by_table:
+        result, low, sticky = quotient(significand, exponent, factor + none, factor_exponent + none)
+        result, sticky = tl.where(factor > 0, result, 0), tl.where(factor > 0, sticky, 0)
+    return result, low, sticky, bits
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["blocks", "second", "second_exponent"])
 def quantize_blocks(
-    x: Any, y: Any, table: Any, blocks: Any, second: Any, second_exponent: Any, plan: tl.constexpr,
-    TOGETHER: tl.constexpr, WIDTH: tl.constexpr,  # noqa: N803
-) -> None:  # fmt: skip
+    x: tl.tensor,
+    y: tl.tensor,
+    table: tl.tensor,
+    blocks: tl.tensor,
+    second: tl.tensor,
+    second_exponent: tl.tensor,
+    plan: tl.constexpr,
+    TOGETHER: tl.constexpr,  # noqa: N803
+    WIDTH: tl.constexpr,  # noqa: N803
+) -> None:
     """Bits of floats (blocks, size) to the bits of their values in a block format. plan: a device_plans.BlockPlan;
     table: the scales of power-of-two rules; second: the tensor's scale. WIDTH: a power of two, at least the size."""
     row = tl.program_id(0).to(tl.int64) * TOGETHER + tl.arange(0, TOGETHER)
@@ -256,7 +277,7 @@ def quantize_blocks(
     has_nan = tl.max((magnitude > inf).to(tl.int64), axis=1)[:, None] > 0
     has_inf = tl.max((magnitude == inf).to(tl.int64), axis=1)[:, None] > 0
     largest = tl.max(tl.where(magnitude < inf, magnitude, 0), axis=1)[:, None]
-    second, second_exponent = second.to(tl.int64), second_exponent.to(tl.int64)
+    second, second_exponent = tl.zeros_like(largest) + second, tl.zeros_like(largest) + second_exponent
     code = scale_codes(largest, table, second, second_exponent, plan)
     if plan.inf_is_largest:
         code = tl.where(has_inf, plan.scale_limit, code)

@@ -12,7 +12,7 @@ from softfloat_ref import blocks
 from softfloat_ref.arrays.kernels import divided, nearest, plans
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
-from softfloat_ref.oracle.blocks.quantize import quantize_block
+from softfloat_ref.oracle.blocks.quantize import dequantize_to_fp32, quantize_block
 from softfloat_ref.oracle.blocks.scale_rules import SCALE_RULES
 from softfloat_ref.oracle.codec import decode, decoder
 from softfloat_ref.oracle.formats import CATALOGUE, define_format, get_format
@@ -112,6 +112,28 @@ CASES: list[tuple[str, str | None, dict[str, Any]]] = [
     ("mxfp8_e5m2", "torchao-ceil", {"rounding": "sr", "sr_bits": 10}),
     ("mxfp4_e2m1", "microxcaling", {"rounding": "sr", "sr_bits": 16}),
     ("mxint8", None, {"rounding": "sr-c", "sr_bits": 7}),
+    ("nvfp4", "modelopt-nvfp4", {}),
+    ("mxfp4", "modelopt-mxfp4", {}),
+    ("mxfp8", "modelopt-mxfp8", {}),
+    ("nvfp4", "compressed-tensors-nvfp4", {}),
+    ("mxfp6_e2m3", "compressed-tensors-mx", {}),
+    ("mxfp8", "compressed-tensors-mxfp8", {}),
+    ("mxfp4", "gguf-mxfp4", {}),
+    ("mxfp4", "mlx-cpu-mxfp4", {}),
+    ("mxfp8", "mlx-cpu-mxfp8", {}),
+    ("nvfp4", "mlx-cpu-nvfp4", {}),
+    ("mxfp6_e3m2", "quark-mx", {}),
+    ("mxfp8", "quark-mxfp8", {}),
+    ("fp8_e4m3@fp32/32", "deepseek-fp8", {}),
+    ("mxint8", "modelopt-mxfp4", {}),  # no negative zero to set
+    ("fp4_e2m1@ue4m3/16", "compressed-tensors-nvfp4,negative_zero=set-given,special_codes=nan,inf=block", {}),
+    ("nvfp4", "compressed-tensors-nvfp4,scale_low=smallest-normal,zero_block=smallest", {}),
+    ("fp8_e5m2@fp16/16", "modelopt-nvfp4,overflow=sat-none", {}),  # quotients of Inf
+    ("fp8_e5m2@bf16/16", "modelopt-nvfp4,flush=element,negative_zero=drop", {}),
+    ("nvfp4", "modelopt-nvfp4", {"rounding": "rup"}),
+    ("nvfp4", "compressed-tensors-nvfp4", {"rounding": "sr", "sr_bits": 4}),
+    ("fp8_e4m3@fp32/32", "deepseek-fp8", {"rounding": "rto"}),
+    ("mxfp8", "quark-mxfp8", {"rounding": "sr-b", "sr_bits": 8}),
 ]
 
 
@@ -124,6 +146,14 @@ def check(bits: Bits, words: Any, result: blocks.BlockArray, policy: Policy | No
         values = [decode_value(code) for code in operands]
         block = quantize_block(values, result.fmt, result.profile, policy, drawn, factor)
         assert (block.scale, list(block.codes)) == (scales[0], codes), [hex(code) for code in operands]
+
+
+def check_values(result: blocks.BlockArray) -> None:
+    """The values of a few blocks, which are rows, against the oracle."""
+    values = result.decode()[:MANY].view(np.uint32).tolist()
+    rows = zip(result.scales[:MANY, 0].tolist(), result.codes[:MANY].tolist(), values, strict=True)
+    for scale, codes, expected in rows:
+        assert dequantize_to_fp32(scale, codes, result.fmt, result.profile, result.factor) == expected
 
 
 @pytest.mark.full(keep=7)
@@ -163,6 +193,7 @@ def test_blocks_against_the_oracle(
         check(bits[few], None if words is None else words[few], part, policy, result.factor)
         if kind is normal and (tensor_scale is None or name == "nvfp4"):
             assert left[-1] == 0, "the oracle computed some blocks"
+        check_values(rows)
 
 
 def against_the_oracle(fmt: BlockFormat, profile: str, policy: Policy, factor: float | None, *kinds: Any) -> None:

@@ -18,8 +18,10 @@ from softfloat_ref.oracle.blocks.formats import BlockFormat
 from softfloat_ref.oracle.blocks.fp32_steps import fp32_quotient
 from softfloat_ref.oracle.blocks.profile import Profile
 from softfloat_ref.oracle.blocks.quantize import (
+    EIGHTH,
     FP32_ONE,
     lowest_scale,
+    scale_code,
     scale_of,
     scale_policy,
     special_element,
@@ -42,7 +44,14 @@ _MAX_PRODUCT_BITS: Final = 42  # of a midpoint times a divisor, so that a produc
 _MAX_QUOTIENT_BITS: Final = 51  # the same for a quotient
 _MODERATE_EXPONENT: Final = 300  # an exponent
 _FINITE_FIELDS: Final = 255  # exponent fields of finite float32 values
-_ZERO_SIGNS: Final = {"keep": plans.KEEP, "drop-given": plans.DROP_GIVEN, "drop": plans.DROP_ALL}
+_ZERO_SIGNS: Final = {
+    "keep": plans.KEEP,
+    "drop-given": plans.DROP_GIVEN,
+    "drop": plans.DROP_ALL,
+    "set-given": plans.SET_GIVEN,  # of FP32 quotients only
+}
+_BY: Final = {"fp32-division": plans.BY_PRODUCT, "fp32-inverse": plans.BY_QUOTIENT}
+_STEPS: Final = {"fp32-division": plans.DIVISION, "fp32-inverse": plans.INVERSE, "fp32-reciprocal": plans.RECIPROCAL}
 _NO_POWERS: Final = np.zeros((0, 3), np.uint32)
 _NO_WORDS: Final = np.zeros((1, 0), np.uint32)
 Array = NDArray[Any]
@@ -75,13 +84,16 @@ def plan(fixed: DividedPlan, tensor_scale: int) -> DividedPlan | None:
     if kind == plans.QUOTIENT and max(of_element, of_scale) > _MAX_QUOTIENT_BITS:
         return None
     rules = fixed.rules
-    if kind != plans.RECIPROCAL and of_element > _MAX_PRODUCT_BITS:
+    if kind in (plans.QUOTIENT, plans.POWER) and of_element > _MAX_PRODUCT_BITS:
         rules = rules.copy()
         rules[plans.DIVIDE] = 1
     top, _, limit = fixed.factors.tolist()
     divisor = top * second  # exact
     if kind == plans.RECIPROCAL:
         divisor = float(fp32_quotient(_ONE, decoder(FP32)(tensor_scale)))
+    elif kind == plans.DIVISION:
+        with np.errstate(over="ignore"):
+            divisor = float(np.float32(divisor))
     return fixed._replace(rules=rules, factors=np.array([divisor, second, limit]))
 
 
@@ -116,8 +128,9 @@ def fixed_plan(fmt: BlockFormat, profile: Profile, policy: Policy) -> DividedPla
     rounding = _ROUNDINGS[profile.scale_rule] if kind == plans.QUOTIENT else Rounding.RNE
     rounded = scale_policy(rounding, profile.scale_high == "format")
     near = _near(element, policy) if element.signed and not n else []  # those loops drop no negative values
-    if kind == plans.RECIPROCAL and near and near[plans.INF] != near[plans.BEYOND]:
-        near = []  # a product in FP32 may be Inf, which those loops count as a large number
+    in_fp32 = kind == plans.RECIPROCAL or profile.divides_in_fp32
+    if in_fp32 and near and near[plans.INF] != near[plans.BEYOND]:
+        near = []  # a result of FP32 may be Inf, which those loops count as a large number
     top = _ONE if profile.scale_rule == "amax" else largest(element)
     return DividedPlan(
         _rules(fmt, profile, policy, kind),
@@ -150,12 +163,17 @@ def _near(fmt: Format, policy: Policy) -> list[int]:
 def _kind(fmt: BlockFormat, profile: Profile) -> int | None:
     """How the loops find the scale; None if they cannot."""
     scale = fmt.scale
-    if profile.divides_in_fp32 or profile.scale_low == "eighth" or profile.negative_zero not in _ZERO_SIGNS:
+    steps = profile.divides_in_fp32 and profile.scale_rule == "rne"
+    if (profile.scale_low == "eighth" and not steps) or (
+        profile.negative_zero == "set-given" and not profile.divides_in_fp32
+    ):
         return None
-    if profile.arithmetic == "fp32-reciprocal" or (scale.mantissa_bits and profile.scale_rule in _ROUNDINGS):
+    by_rule = scale.mantissa_bits and profile.scale_rule in _ROUNDINGS
+    if steps or profile.arithmetic == "fp32-reciprocal" or by_rule:
         plain = plans.is_plain(scale, scale_policy(Rounding.RNE, True), FP64) and not scale.twos_complement
-        fits = plain and profile.scale_high != "nan"
-        return (plans.RECIPROCAL if profile.arithmetic == "fp32-reciprocal" else plans.QUOTIENT) if fits else None
+        fits = plain and profile.scale_high == "largest" if steps else plain and profile.scale_high != "nan"
+        exact = profile.divides_in_fp32 and not steps
+        return _STEPS.get(profile.arithmetic, plans.QUOTIENT) if fits and not exact else None
     return plans.POWER
 
 
@@ -174,6 +192,10 @@ def _rules(fmt: BlockFormat, profile: Profile, policy: Policy, kind: int) -> Arr
     rules[plans.LOWEST] = 0 if zero or kind == plans.POWER else lowest_scale(fmt.scale, profile)
     rules[plans.KIND], rules[plans.DROP] = kind, _ZERO_SIGNS[profile.negative_zero]
     rules[plans.NAN_CODE] = special_element(fmt, policy, profile) if simple else 0
+    rules[plans.IN_FP32] = _BY.get(profile.arithmetic, 0)
+    rules[plans.INSTEAD] = rules[plans.LOWEST]
+    if profile.scale_low == "eighth" and fmt.scale.zero:
+        rules[plans.LOWEST], rules[plans.INSTEAD] = 0, scale_code(EIGHTH, fmt.scale)
     rules[plans.NEGATE] = fmt.element.twos_complement and fmt.element.signed
     rules[plans.SHIFT] = FP32.mantissa_bits - fmt.scale.mantissa_bits
     return rules

@@ -17,11 +17,16 @@ from softfloat_ref.arrays.kernels.convert import I32, U32, U64
 from softfloat_ref.arrays.kernels.jit import compiled, double, double_bits, single, single_bits
 from softfloat_ref.arrays.kernels.nearest import FRACTION, HIDDEN, INF, MAGNITUDE, SIGN
 from softfloat_ref.arrays.kernels.plans import (
+    BY_QUOTIENT,
     DIVIDE,
+    DIVISION,
     DROP,
     DROP_ALL,
     DROP_GIVEN,
     FLUSH,
+    IN_FP32,
+    INSTEAD,
+    INVERSE,
     KIND,
     LOWEST,
     NAN_CODE,
@@ -30,6 +35,7 @@ from softfloat_ref.arrays.kernels.plans import (
     POWER,
     RANGE,
     RECIPROCAL,
+    SET_GIVEN,
     SHIFT,
     ZERO_SCALE,
 )
@@ -69,12 +75,18 @@ def _limited(quotient: Any) -> Any:
 
 @compiled(error_model="numpy")
 def _steps(largest: Any, count: int, factors: Any, rules: Any, wide: Any) -> None:
-    """What rounds to the scales: the largest magnitudes over the divisor, in one step or in two steps of FP32."""
+    """What rounds to the scales: the largest magnitudes over the divisor, in one step, or in one or two of FP32."""
     values = largest.view(np.float32)
     if rules[KIND] == RECIPROCAL:
         for b in range(count):
             first = F32(F64(values[b]) / factors[FIRST])
             wide[b] = F64(F32(F64(first) / factors[SECOND]))
+    elif rules[KIND] == DIVISION:
+        for b in range(count):
+            wide[b] = F64(F32(values[b] / F32(factors[DIVISOR])))
+    elif rules[KIND] == INVERSE:
+        for b in range(count):
+            wide[b] = F64(F32(F32(values[b] / F32(factors[FIRST])) * F32(factors[SECOND])))
     else:
         for b in range(count):
             wide[b] = F64(values[b]) / factors[DIVISOR]
@@ -89,6 +101,26 @@ def _powers(largest: Any, count: int, powers: Any, codes: Any) -> None:
         row = max(I32(bits >> U64(52)) - SUBNORMAL, I32(0))  # zeros, too, which have another scale in the end
         fraction = U32((bits >> U64(29)) & U64(FRACTION))
         codes[b] = powers[row, 1] if fraction < powers[row, 0] else powers[row, 2]
+
+
+@compiled(forceinline=True, error_model="numpy")
+def _inverse(scale: Any, factors: Any, rules: Any) -> Any:
+    """What elements are multiplied by, or divided by if the rules say so; Inf or NaN if the oracle has to see to it."""
+    if rules[KIND] == RECIPROCAL:
+        factor, inverse = scale, F64(F32(factors[DIVISOR] / scale))
+    else:
+        factor = scale * factors[SECOND]
+        inverse = factor if rules[DIVIDE] else 1.0 / factor
+    inverse = inverse if np.isfinite(factor) else factor
+    return 0.0 if factor == 0.0 else inverse
+
+
+@compiled(forceinline=True, error_model="numpy")
+def _divisor(scale: Any, factors: Any, rules: Any) -> Any:
+    """What elements are divided by in FP32; Inf if that is zero but the scale is not, or is Inf."""
+    second = F32(factors[SECOND])
+    divisor = F32(F32(scale) / second) if rules[IN_FP32] == BY_QUOTIENT else F32(F32(scale) * second)
+    return F64(divisor) if divisor != F32(0) or scale == 0.0 else F64(np.inf)
 
 
 @compiled(error_model="numpy")
@@ -110,22 +142,19 @@ def _scales(
     else:
         _steps(largest, count, factors, rules, wide)
         convert.plain_codes64(wide[:count].view(np.uint64), codes[:count], convert.plain(rounded))
-    lowest, zero_scale = U32(rules[LOWEST]), U32(rules[ZERO_SCALE])
+    lowest, zero_scale, instead = U32(rules[LOWEST]), U32(rules[ZERO_SCALE]), U32(rules[INSTEAD])
+    steps = rules[KIND] == DIVISION or rules[KIND] == INVERSE
     for b in range(count):
-        codes[b] = zero_scale if largest[b] == U32(0) else max(codes[b], lowest)
+        scale = instead if codes[b] == U32(0) else max(codes[b], lowest)
+        codes[b] = zero_scale if largest[b] == U32(0) or (steps and wide[b] == 0.0) else scale
         largest[b] = U32(codes[b] << U32(rules[SHIFT]))
     bits = largest.view(np.float32)
     for b in range(count):
         wide[b] = values[codes[b]] if values.size else F64(bits[b])
-    second, is_reciprocal, divide = factors[SECOND], rules[KIND] == RECIPROCAL, rules[DIVIDE] != 0
     for b in range(count):
-        factor = wide[b] if is_reciprocal else wide[b] * second
-        reciprocal = factor if divide else 1.0 / factor
-        if is_reciprocal:
-            reciprocal = F64(F32(factors[DIVISOR] / factor))
-        inverse[b] = 0.0 if factor == 0.0 else reciprocal
+        inverse[b] = _divisor(wide[b], factors, rules) if rules[IN_FP32] else _inverse(wide[b], factors, rules)
         odd = redo[b] != 0
-        redo[b] = odd or not np.isfinite(factor) or not np.isfinite(inverse[b])
+        redo[b] = odd or not np.isfinite(inverse[b])
         if odd and nan_scale >= 0:
             codes[b], inverse[b], redo[b] = U32(nan_scale), np.nan, 0
 
@@ -219,6 +248,20 @@ def _steps_of_fp32(x: Any, reciprocals: Any, out: Any) -> None:
         out[i] = single_bits(F32(single(x[i]) * F32(reciprocals[i])))
 
 
+@compiled(error_model="numpy")
+def _divided_in_fp32(x: Any, divisors: Any, drop: int, out: Any) -> None:
+    """Quotients of FP32. Values that are zeros, and quotients that round to them, have the sign that `drop` says."""
+    signs = U32(0) if drop == DROP_GIVEN else SIGN
+    negative = SIGN if drop == SET_GIVEN else U32(0)
+    for i in range(x.size):
+        divisor = F32(divisors[i])
+        quotient = single_bits(F32(single(x[i]) / divisor))
+        none = divisor == F32(0)  # under a scale of zero, numbers keep their sign
+        bits = U32(x[i] & SIGN) if none else quotient
+        zero = U32((x[i] if none else quotient) & MAGNITUDE) == U32(0)
+        out[i] = U32(U32(bits & signs) | negative) if zero else bits
+
+
 @compiled()
 def _kept(x: Any, rules: Any, out: Any) -> None:
     """The values, without those that are flushed and without the signs that are dropped."""
@@ -234,6 +277,8 @@ def _quotients(x: Any, inverse: Any, rules: Any, exact: bool, out: Any) -> None:
     subnormals, which round to nearest like zero."""
     if rules[KIND] == RECIPROCAL:
         _steps_of_fp32(x, inverse, out)
+    elif rules[IN_FP32]:
+        _divided_in_fp32(x, inverse, rules[DROP], out)
     elif rules[DIVIDE]:
         _divided_within(x, inverse, out)
     elif exact:

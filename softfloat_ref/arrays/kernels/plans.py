@@ -25,13 +25,16 @@ SCALE_AT: Final = FP32.mantissa_bits + 1  # in an entry of block_dispatch's tabl
 LEAST, BEYOND, INF = 2, 7, 8  # fields of nearest.Nearest
 # Of kernels/divided_loops.py:
 RANGE: Final = 120  # quotients beyond 2^+-RANGE are limited to it
-RULES: Final = 10  # fields of DividedPlan.rules:
-FLUSH, ZERO_SCALE, NAN_SCALE, LOWEST, KIND, DROP, NAN_CODE, DIVIDE, SHIFT, NEGATE = range(RULES)
+RULES: Final = 12  # fields of DividedPlan.rules:
+FLUSH, ZERO_SCALE, NAN_SCALE, LOWEST, KIND, DROP, NAN_CODE, DIVIDE, SHIFT, NEGATE, IN_FP32, INSTEAD = range(RULES)
 # flush subnormals; the scale of a block of zeros; that of a block with specials (-1: left to the oracle), and its
 # elements' code; the least other scale; the kind of scales; the sign of zeros; whether elements are divided, not
-# multiplied; mantissa bits that FP32 has and the scale lacks; whether -x is ~x + 1
-QUOTIENT, POWER, RECIPROCAL = range(3)  # kinds of scales
-KEEP, DROP_GIVEN, DROP_ALL = range(3)  # signs of zeros: all kept; those of input zeros dropped; all dropped
+# multiplied; mantissa bits that FP32 has and the scale lacks; whether -x is ~x + 1; whether quotients are rounded to
+# FP32, and by both scales' product or quotient; the scale in place of one that rounds to zero
+QUOTIENT, POWER, RECIPROCAL, DIVISION, INVERSE = range(5)  # kinds of scales
+BY_PRODUCT, BY_QUOTIENT = 1, 2  # values of IN_FP32
+KEEP, DROP_GIVEN, DROP_ALL, SET_GIVEN = range(4)  # signs of zeros: all kept; those of input zeros dropped; all dropped;
+# input zeros negative
 KEEP_NAN: Final = Policy(nan="propagate")
 
 

@@ -27,7 +27,8 @@ from softfloat_ref.oracle.steps import PLAIN, Do, step
 
 FP32_ONE: Final = FP32.bias << FP32.mantissa_bits  # a tensor scale of 1
 _ONE: Final = exact.finite(0, 1, 0)
-_INSTEAD_OF_ZERO: Final = {"one": _ONE, "eighth": exact.finite(0, 1, -3)}
+EIGHTH: Final = exact.finite(0, 1, -3)
+_INSTEAD_OF_ZERO: Final = {"one": _ONE, "eighth": EIGHTH}
 _NEAREST: Final = Policy()
 _SATURATING: Final = Policy(overflow=Overflow.SAT_FINITE)
 _BINADE: Final = exact.finite(0, 1, FP32.emax + 1)  # the value of Inf according to FP32's exponent field
