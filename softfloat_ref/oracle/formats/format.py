@@ -163,7 +163,8 @@ class Format:
         """Raise Error for a format that stores its integer bit. what: what does not take it, as in `dot products`."""
         if self.explicit_bit:
             raise Error(
-                f"{what} take formats that hide the integer bit, not {self.name}; {self.hidden.name} has the same values"
+                f"{what} take formats that hide the integer bit, not {self.name}; "
+                f"{self.hidden.name} has the same values"
             )
 
     def stored(self, code: int) -> int:

@@ -46,7 +46,7 @@ class OperandRange:
                 raise Error(f"{unknown('operand', subject.name, known, f' (where){more}')}")
             if (fmt := known[subject.name].fmt) is not None and fmt.explicit_bit:
                 raise Error(
-                    f"where: {subject.name} has the format {fmt.name}, whose codes are not in the order of their values; "
+                    f"where: {subject.name} has the format {fmt.name}, whose codes are not in order of value; "
                     "give ranges of other operands only"
                 )
         self.nodes = [self._bound(part) for part in unit.parts]
