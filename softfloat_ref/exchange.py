@@ -1,4 +1,4 @@
-"""The public name of `softfloat_ref.arrays.exchange`: codes as arrays of ml_dtypes and tensors of torch."""
+"""The public name of `softfloat_ref.arrays.exchange`: codes as arrays of ml_dtypes and numpy, and tensors of torch."""
 
 import sys
 

@@ -29,6 +29,7 @@ from softfloat_ref.oracle.policies import (
     Policy,
     Specials,
     Tininess,
+    Unnormals,
     default_rounding,
     get_policy,
     rounding_name,
@@ -135,6 +136,8 @@ _POLICY_OPTIONS: Final = (
     ("--e8m0", NameType("RULE", E8M0_WORDS), f"Zero and negative values to E8M0: {' '.join(E8M0_WORDS)}."),
     ("--integers", NameType("RULE", Integers), f"Conversions to integers out of range: {' '.join(Integers)}."),
     ("--specials", NameType("FAMILY", Specials), f"Special cases of operations: {' '.join(Specials)}."),
+    ("--unnormals", NameType("RULE", Unnormals), f"Unnormals and their like in extf80: {' '.join(Unnormals)}."),
+    ("--rounding-precision", click.INT, "Precision of arithmetic in extf80: that of 80, 64 or 32 bits."),
     ("--sr-bits", click.INT, "Number of random bits of a stochastic rounding."),
 )
 _POLICY_PARAMETERS: Final = [option.removeprefix("--").replace("-", "_") for option, *_ in _POLICY_OPTIONS]

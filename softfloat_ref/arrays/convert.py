@@ -78,7 +78,8 @@ def as_source(x: ArrayLike | Source) -> Source:
         _check_integers(array)
         array, name = array.astype(np.float64), "float64"
     if not name.startswith(_FLOAT_NAMES):
-        raise Error(f"array of {array.dtype}: use float16, float32, float64, bfloat16 or an integer type")
+        more = "; exchange.from_longdouble gives its codes" if array.dtype == np.longdouble else ""
+        raise Error(f"array of {array.dtype}: use float16, float32, float64, bfloat16 or an integer type{more}")
     native = np.ascontiguousarray(array, array.dtype.newbyteorder("=") if array.dtype.kind == "f" else None)
     return Source(native.view(f"u{array.dtype.itemsize}").reshape(array.shape), get_format(name))
 

@@ -1,24 +1,29 @@
-"""Codes as arrays of ml_dtypes and as tensors of torch: the same bits under another type, never converted.
+"""Codes as arrays of ml_dtypes, as tensors of torch and as numpy's long doubles: the same bits under another type,
+never converted.
 
-Both packages are imported only when needed.
+ml_dtypes and torch are imported only when needed.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import packing
 from softfloat_ref.base.errors import Error
+from softfloat_ref.oracle.codec import check_code
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 
 __all__ = [
     "Tensors",
+    "from_longdouble",
     "from_ml_dtypes",
     "from_torch",
     "ml_dtype",
+    "to_longdouble",
     "to_ml_dtypes",
     "to_torch",
     "torch_dtype",
@@ -53,6 +58,7 @@ _TORCH_TYPES: Final = (
 _FP4_PAIRS: Final = "float4_e2m1fn_x2"  # torch's type for two FP4 codes in a byte, the even one in the low half
 # UE4M3 is E4M3 without a sign, with the same codes and values, so NVFP4's scales use the type of E4M3.
 _SAME_CODES: Final = {"ue4m3": "fp8_e4m3"}
+_BYTES: Final = 10  # of a long double's code
 
 
 def _dtype_name(fmt: Format, names: tuple[str, ...], package: str) -> str:
@@ -108,6 +114,39 @@ def from_ml_dtypes(array: NDArray[Any], fmt: str | Format | None = None) -> tupl
     native = array.astype(array.dtype.newbyteorder("="), copy=False) if name in _NUMPY_TYPES else array
     codes = np.ascontiguousarray(native).view(f"u{array.dtype.itemsize}").reshape(array.shape)
     return _as_format(codes, get_format(name), fmt)
+
+
+def from_longdouble(array: ArrayLike) -> NDArray[np.object_]:
+    """The codes of extf80 that an array of numpy's long doubles has, as an array of Python's integers in its shape.
+
+    Raises Error for other types, and where long doubles are not x87's.
+    """
+    values = np.asarray(array)
+    size = _longdouble_size()
+    if values.dtype != np.longdouble:
+        raise Error(f"array of {values.dtype}: not numpy.longdouble")
+    stored = np.ascontiguousarray(values, np.longdouble).tobytes()
+    codes = [int.from_bytes(stored[i : i + _BYTES], "little") for i in range(0, len(stored), size)]
+    return np.array([*codes, None], np.object_)[:-1].reshape(values.shape)  # None: not a numeric type
+
+
+def to_longdouble(codes: ArrayLike) -> NDArray[np.longdouble]:
+    """Codes of extf80, integers of any type, as an array of numpy's long doubles in their shape.
+
+    Raises Error for anything else, and where long doubles are not x87's.
+    """
+    array = np.asarray(codes, np.object_)
+    size = _longdouble_size()
+    stored = b"".join(check_code(x, CATALOGUE["extf80"]).to_bytes(size, "little") for x in array.flat)
+    return np.frombuffer(bytearray(stored), np.longdouble).reshape(array.shape)
+
+
+def _longdouble_size() -> int:
+    """The bytes of a long double. Raises Error unless it is x87's format, in its first bytes."""
+    size = np.dtype(np.longdouble).itemsize
+    if size < _BYTES or sys.byteorder != "little" or np.finfo(np.longdouble).nmant != CATALOGUE["extf80"].mantissa_bits:
+        raise Error("numpy.longdouble is not the 80-bit extended format on this machine; only on x86 is it that")
+    return size
 
 
 def to_torch(codes: Codes, fmt: str | Format) -> Any:

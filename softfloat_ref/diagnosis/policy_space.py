@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 
 from softfloat_ref.diagnosis.spaces import ChoiceSpace
-from softfloat_ref.explanation.scalar import choice_text, single_changes
+from softfloat_ref.explanation.scalar import choice_text, has_explicit, single_changes
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import encoder
 from softfloat_ref.oracle.formats import Format
-from softfloat_ref.oracle.policies import POLICIES, ROUNDINGS, NanRule, Policy, Specials, parse_rounding
+from softfloat_ref.oracle.policies import POLICIES, RARE_FIELDS, ROUNDINGS, NanRule, Policy, Specials, parse_rounding
 
 ROUNDS: Final = {
     "rne": "rounds to nearest, ties to even",
@@ -53,16 +53,27 @@ _WORDS: Final[dict[str, dict[str, str]]] = {
         "nan": "gives NaN for zero and negative values",
         "smallest": "gives the smallest code for zero and negative values",
     },
+    "unnormals": {
+        "invalid": "takes unnormals, pseudo-infinities and pseudo-NaNs for invalid operands (x87)",
+        "value": "takes unnormals, pseudo-infinities and pseudo-NaNs for what they say (SoftFloat)",
+    },
+    "rounding_precision": {
+        "80": "rounds to the whole precision of 80 bits",
+        "64": "rounds to the precision of 64 bits (53 of the significand)",
+        "32": "rounds to the precision of 32 bits (24 of the significand)",
+    },
     "specials": {"ieee": "has IEEE 754's special cases", "p3109": "has P3109's special cases"},
     "bare_widening": {"on": "widens only by appending zeros"},
     "nan": {"": "gives NaNs by the rule {v}"},
     "sr_bits": {"": ""},
 }
-_PROPAGATE: Final[dict[Literal["no", "first", "signaling"], str]] = {
+_PROPAGATE: Final[dict[Literal["no", "first", "signaling", "larger"], str]] = {
     "no": "",
     "first": "propagate",
     "signaling": "propagate-signaling",
+    "larger": "propagate-larger",
 }
+_EXPLICIT: Final = ("x87", "softfloat-8086")  # policies of formats that store their integer bit
 _SWITCHES: Final = ("addend_first", "first_last", "fma_generated", "fma_quiet", "no_payload", "overflow_signed")
 
 
@@ -72,7 +83,7 @@ class PolicySpace(ChoiceSpace[Policy]):
 
     kind: ClassVar[str] = "policy"
     catalogue: ClassVar[Mapping[str, Policy]] = POLICIES
-    fields: ClassVar[Sequence[str]] = (*Policy().to_dict(), "e8m0")
+    fields: ClassVar[Sequence[str]] = (*Policy().to_dict(), *RARE_FIELDS)
     words: ClassVar[Mapping[str, Mapping[str, str]]] = _WORDS
     names_first: bool = False
 
@@ -82,9 +93,11 @@ class PolicySpace(ChoiceSpace[Policy]):
 
     def named(self) -> Iterator[Policy]:
         """The policies of the catalogue, with the random bits of the expected rounding, if it has any; conventions of
-        E8M0 only where a format has no zero."""
+        E8M0 only where a format has no zero, of x87 where one stores its integer bit."""
         formats = [f for f in (*self.unit.input_formats, *self.unit.result_formats) if f]
-        for policy in filter(self._reveals, POLICIES.values()):
+        for name, policy in POLICIES.items():
+            if not self._reveals(policy) or (name in _EXPLICIT and not self._explicit):
+                continue
             if policy.e8m0 != "auto" and policy.nan == "canonical" and all(f.zero for f in formats):
                 continue
             if self.base.sr_bits:
@@ -92,7 +105,7 @@ class PolicySpace(ChoiceSpace[Policy]):
             yield policy
 
     def changes(self, point: Policy) -> Iterator[Policy]:
-        for fields in single_changes(point):
+        for fields in single_changes(point, self._explicit):
             if "nan" in fields or ("sr_bits" in fields and self.base.sr_bits):
                 continue
             if self._reveals(changed := point.replace(**fields)):
@@ -103,9 +116,15 @@ class PolicySpace(ChoiceSpace[Policy]):
                 if rounding != point.rounding:
                     yield point.replace(rounding=rounding, sr_bits=self.base.sr_bits if rounding.stochastic else None)
         for text in nan_rules(point.nan):
-            yield point.replace(nan=text)
+            if self._explicit or "larger" not in text:
+                yield point.replace(nan=text)
         if not point.bare_widening:
             yield point.replace(bare_widening=True)
+
+    @property
+    def _explicit(self) -> bool:
+        """Whether a format stores its integer bit."""
+        return has_explicit((*self.unit.input_formats, *self.unit.result_formats))
 
     def _reveals(self, point: Policy) -> bool:
         """Whether P3109's special cases are more than its one zero, of which the defects say it better."""

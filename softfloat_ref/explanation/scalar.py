@@ -14,12 +14,14 @@ from typing import Any, Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import FLAGS, check_random, decoder, encoder, needed_bits, target, to_value
+from softfloat_ref.oracle.encodings import SUPPORTED, kind_of
 from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.flags import Flags
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.literals import hexadecimal, shortest
 from softfloat_ref.oracle.operations import Signature, evaluator, unrounded
 from softfloat_ref.oracle.policies import (
+    PRECISIONS,
     ROUNDINGS,
     Integers,
     NanMissing,
@@ -27,6 +29,7 @@ from softfloat_ref.oracle.policies import (
     Policy,
     Specials,
     Tininess,
+    Unnormals,
     parse_rounding,
     rounding_name,
 )
@@ -54,15 +57,26 @@ _ROUNDING_TEXTS: Final = {
 
 
 def fields(code: int, fmt: Format) -> str:
-    """The code in binary, split into sign, exponent and mantissa."""
+    """The code in binary, split into sign, exponent, the integer bit if it is stored, and mantissa."""
     bits = f"{code:0{fmt.width}b}"
     sign, mantissa = int(fmt.signed), fmt.width - fmt.mantissa_bits
-    return " ".join(filter(None, (bits[:sign], bits[sign:mantissa], bits[mantissa:])))
+    exponent = sign + fmt.exponent_bits
+    parts = bits[:sign], bits[sign:exponent], bits[exponent:mantissa], bits[mantissa:]
+    return " ".join(filter(None, parts))
 
 
 def describe(code: int, fmt: Format) -> str:
     """A code with its value: `2a = 0.3125 (0x1.4p-2)`."""
-    return f"{fmt.hex(code)} = {value_text(decoder(fmt)(code))}"
+    return f"{fmt.hex(code)} = {code_value(code, fmt)}"
+
+
+def code_value(code: int, fmt: Format) -> str:
+    """The value of a code; of an encoding that is not canonical, what it is called and says."""
+    kind = kind_of(fmt, code)
+    if not kind:
+        return value_text(decoder(fmt)(code))
+    value = value_text(decoder(fmt, False, Unnormals.VALUE)(code))
+    return f"{kind}: {value}" if kind in SUPPORTED else f"{kind}, not supported by x87: {value}"
 
 
 def scale_text(code: int, fmt: Format) -> str:
@@ -128,7 +142,7 @@ def _rounding_rows(
     if policy.flush_outputs and encoder(fmt, policy.replace(flush_outputs=False))(value, r)[0] != bits:
         rows.append(("flushed", f"to zero: flush_outputs = on, flush_rule = {policy.flush_rule}"))
     if result.kind == FINITE:
-        rows.append(("error", _error_text(value, result, fmt)))
+        rows.append(("error", _error_text(value, result, policy.rounded_format(fmt))))
     return rows
 
 
@@ -154,7 +168,7 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int) -> R
     magnitude = (value.significand, value.exponent, value.significand.bit_length(), value.sticky)
     code, kept_bits, discarded, rest = _divided(value, t, bits)
     dropped = [("sign", "dropped: the format is unsigned")] if t.drop_sign and value.sign else []
-    if code > fmt.max_code + 1:
+    if code > t.max_code + 1:
         far = "" if sign and not fmt.signed else "far "
         return [*dropped, ("overflow", f"{far}{_overflow_text(sign, fmt, policy)}")]
     in_gap = bool(t.gap and code == 0)
@@ -169,6 +183,8 @@ def _bit_rows(value: Value, fmt: Format, policy: Policy, r: int, bits: int) -> R
         ("discarded", f"{tail}{'...' if rest else ''} ({_fraction_text(discarded, rest, 1 << (bits - 1))})"),
         ("rule", rule),
     ]
+    if fmt.explicit_bit and t.mantissa_bits < fmt.mantissa_bits:
+        rows.append(("precision", f"{t.mantissa_bits + 1} bits: rounding_precision = {policy.rounding_precision}"))
     if code + up > (t.max_negative_code if sign else t.max_code):
         rows.append(("overflow", _overflow_text(sign, fmt, policy)))
     if is_tiny(sign, *magnitude, r, t.tininess, t):
@@ -252,8 +268,8 @@ def explain_operation(
     bits, flags = evaluator(sig, policy)(operands, r)
     rows: Rows = []
     for name, code, fmt in zip(LETTERS, operands, sig.formats, strict=False):
-        value = decoder(fmt)(code)
-        flushed = decoder(fmt, policy.flush_inputs and sig.operation.flushes)(code)
+        value = decoder(fmt, False, policy.unnormals)(code)
+        flushed = decoder(fmt, policy.flush_inputs and sig.operation.flushes, policy.unnormals)(code)
         note = "" if flushed == value else f", flushed to {shortest(flushed)}"
         rows.append((name, f"{describe(code, fmt)} [{fields(code, fmt)}] {fmt.name}{note}"))
     if sig.operation.result != "float":
@@ -286,6 +302,12 @@ _ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
     ("integers", tuple(Integers)),
     ("specials", (Specials.IEEE, Specials.P3109)),
 )  # fmt: skip
+# Those of formats that store their integer bit.
+_EXPLICIT_ALTERNATIVES: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
+    ("nan", ("propagate-larger", "propagate-larger,negative")),
+    ("unnormals", tuple(Unnormals)),
+    ("rounding_precision", tuple(PRECISIONS)),
+)
 
 Choices = dict[str, str]  # fields of a policy, as on the command line
 
@@ -293,12 +315,14 @@ Choices = dict[str, str]  # fields of a policy, as on the command line
 class PolicySearch:
     """One case under policies that differ in one or two fields. Each is run at most once, at the first query.
 
-    run: maps a policy to bits and flags.
+    run: maps a policy to bits and flags. formats: those of the case.
     """
 
-    def __init__(self, run: Callable[[Policy], tuple[int, int]], policy: Policy) -> None:
+    def __init__(
+        self, run: Callable[[Policy], tuple[int, int]], policy: Policy, formats: Iterable[Format | None] = ()
+    ) -> None:
         self._run = run
-        self._near = _near(policy)
+        self._near = _near(policy, has_explicit(formats))
         self._answers: list[dict[tuple[int, int], list[Choices]]] = []
 
     def matching(self, got: int, got_flags: int | None) -> list[Choices]:
@@ -325,9 +349,9 @@ class PolicySearch:
 
 
 @lru_cache(maxsize=16)
-def _near(policy: Policy) -> tuple[list[tuple[Choices, Policy]], ...]:
+def _near(policy: Policy, explicit: bool) -> tuple[list[tuple[Choices, Policy]], ...]:
     """The policy itself, and the policies that differ in one or two choices, each with its differences."""
-    single = list(single_changes(policy))
+    single = list(single_changes(policy, explicit))
     pairs = [a | b for a, b in itertools.combinations(single, 2) if a.keys() != b.keys()]
     levels: list[list[dict[str, Any]]] = [[{}], single, pairs]
     return tuple(list(_replaced(policy, level)) for level in levels)
@@ -339,9 +363,15 @@ def _replaced(policy: Policy, several: Iterable[dict[str, Any]]) -> Iterator[tup
             yield {k: choice_text(v) for k, v in changes.items()}, policy.replace(**changes)
 
 
-def single_changes(policy: Policy) -> Iterator[dict[str, Any]]:
-    """The changes of one field that devices differ in; a stochastic rounding's random bits are removed too."""
-    for field, values in _ALTERNATIVES:
+def has_explicit(formats: Iterable[Format | None]) -> bool:
+    """Whether a format stores its integer bit."""
+    return any(f is not None and f.explicit_bit for f in formats)
+
+
+def single_changes(policy: Policy, explicit: bool = False) -> Iterator[dict[str, Any]]:
+    """The changes of one field that devices differ in; a stochastic rounding's random bits are removed too. explicit:
+    those too that only concern formats that store their integer bit."""
+    for field, values in (*_ALTERNATIVES, *(_EXPLICIT_ALTERNATIVES if explicit else ())):
         current = getattr(policy, field)
         for value in values:
             parsed = parse_rounding(value) if field == "rounding" else value

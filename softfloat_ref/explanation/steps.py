@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Any, Final
 
-from softfloat_ref.explanation.scalar import Rows, describe, flag_text, value_text
-from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.explanation.scalar import Rows, code_value, describe, flag_text, value_text
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.rounding_steps import answer, read, rounded
 from softfloat_ref.oracle.steps import STEPS, Path, Recorded, recording
@@ -62,7 +61,7 @@ def number_text(code: int, fmt: Format | None) -> str:
     """A code with its value."""
     if fmt is None:
         return f"{code:x}"
-    value = value_text(decoder(fmt)(code)) if not code >> fmt.width else f"does not fit {fmt.width} bits"
+    value = code_value(code, fmt) if not code >> fmt.width else f"does not fit {fmt.width} bits"
     return f"{fmt.hex(code)} = {value}"
 
 

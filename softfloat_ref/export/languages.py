@@ -16,7 +16,7 @@ from softfloat_ref.base.systemverilog import KEYWORDS, first_error, run_yosys, y
 from softfloat_ref.export import c, smt2, sv
 from softfloat_ref.export.btor2 import btor2_text
 from softfloat_ref.export.plan import identifier, simplify, wrap_line
-from softfloat_ref.oracle.policies import POLICIES
+from softfloat_ref.oracle.policies import POLICIES, RARE_FIELDS
 from softfloat_ref.symbolic.circuit import Circuit
 from softfloat_ref.symbolic.paths import Unsupported
 from softfloat_ref.symbolic.terms import FALSE
@@ -64,7 +64,8 @@ def _comment(unit: Unit, tidy: Circuit) -> str:
 
 def _words(part: Unit) -> str:
     policy = getattr(part, "policy", POLICIES["ieee"]).to_dict()
-    own = {key: value for key, value in policy.items() if value != POLICIES["ieee"].to_dict()[key]}
+    default = POLICIES["ieee"].to_dict() | RARE_FIELDS
+    own = {key: value for key, value in policy.items() if value != default[key]}
     return ", ".join(f"{key} = {value}" for key, value in {**own, **part.properties()}.items() if key != "width")
 
 

@@ -11,11 +11,12 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.oracle import codec, exact, operations
 from softfloat_ref.oracle.accumulate.evaluate import TreeEvaluator
 from softfloat_ref.oracle.blocks.quantize import largest_magnitude
-from softfloat_ref.oracle.codec import _decode, encoder
+from softfloat_ref.oracle.codec import _decode, _decode_explicit, encoder
 from softfloat_ref.oracle.exact import FINITE
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.formula import QUOTIENT, Formula
 from softfloat_ref.oracle.operations.table import Context, Operation
+from softfloat_ref.oracle.policies import Unnormals
 from softfloat_ref.symbolic.bounds import Fact, Infeasible
 from softfloat_ref.symbolic.build import and_, eq, extract, ite, not_, or_, selected
 from softfloat_ref.symbolic.circuit import Circuit, CircuitPort, ProofCase
@@ -252,7 +253,8 @@ def _tabulated(unit: OperationUnit, inputs: Sequence[Any]) -> Sequence[Any]:
 def combinations(unit: OperationUnit, inputs: Sequence[Any]) -> list[Combination]:
     """The operands of an operation, by their kinds."""
     flush = unit.signature.operation.flushes and unit.policy.flush_inputs
-    operands = [decoded(x, f, flush) for x, f in zip(inputs, unit.formats, strict=False)]
+    rule = unit.policy.unnormals
+    operands = [decoded(x, f, flush, rule) for x, f in zip(inputs, unit.formats, strict=False)]
     combined = []
     for ways in itertools.product(*operands):
         guard = and_(*(w.path.guard for w in ways))
@@ -382,9 +384,13 @@ def _outcomes(path: Path, operation: Operation, ctx: Context, values: list[Any])
     return ways
 
 
-def decoded(code: Any, fmt: Format, flush: bool) -> list[Way]:
+def decoded(code: Any, fmt: Format, flush: bool, unnormals: Unnormals = Unnormals.INVALID) -> list[Way]:
     """The values of a code, one of each kind."""
-    return [Way(w.path, w.value) for w in by_kind(returns(_decode, code, fmt, flush), lambda x: x.kind)]
+    if fmt.explicit_bit:
+        ways = returns(_decode_explicit, code, fmt, flush, unnormals == Unnormals.VALUE)
+    else:
+        ways = returns(_decode, code, fmt, flush)
+    return [Way(w.path, w.value) for w in by_kind(ways, lambda x: x.kind)]
 
 
 def _kind_of(outcome: Any) -> Any:

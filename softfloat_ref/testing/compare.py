@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from softfloat_ref.oracle.codec import decoder
+from softfloat_ref.oracle.encodings import kind_of
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.rtl.tolerance import CompareNan, same_code
@@ -60,6 +61,8 @@ def classify(expected: tuple[int, int], got: Answer, rule: ComparisonRule) -> st
         return "result too wide"
     if rule.fmt.is_integer and rule.fmt.width == 1:  # a comparison
         return "false for true" if expected[0] else "true for false"
+    if kind := kind_of(rule.fmt, got.result):
+        return f"{kind}, which is not canonical"
     right, wrong = (decoder(rule.fmt)(code) for code in (expected[0], got.result))
     return _kind(right, wrong, expected[0], got.result, rule.fmt)
 

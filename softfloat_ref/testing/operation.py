@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from softfloat_ref.explanation.scalar import PolicySearch
 from softfloat_ref.oracle.operations import Signature, evaluator
-from softfloat_ref.oracle.policies import Policy
+from softfloat_ref.oracle.policies import RARE_FIELDS, Policy
 from softfloat_ref.testing.compare import Answer
 from softfloat_ref.testing.ulp import UlpJudge
 from softfloat_ref.testing.views import MismatchView, register
@@ -45,12 +45,16 @@ def _tried(sig: Signature, policy: Policy, inputs: tuple[int, ...]) -> PolicySea
     """A case under the policies near the set's policy."""
     arity = len(sig.formats)
     word = inputs[arity] if len(inputs) > arity else 0
-    return PolicySearch(lambda near: evaluator(sig, near)(inputs[:arity], word if near.random_count else 0), policy)
+    return PolicySearch(
+        lambda near: evaluator(sig, near)(inputs[:arity], word if near.random_count else 0),
+        policy,
+        (*sig.formats, sig.out),
+    )
 
 
 def policy_options(policy: Policy, rounding: str = "rne") -> list[str]:
     """The command-line options that change the default policy, with this rounding, to the given one."""
-    fields, default = policy.to_dict(), {"e8m0": Policy().e8m0, **Policy().to_dict(), "rounding": rounding}
+    fields, default = policy.to_dict(), {**RARE_FIELDS, **Policy().to_dict(), "rounding": rounding}
     names = {"rounding": "round"}
     shown = {True: "on", False: "off"}
     return [

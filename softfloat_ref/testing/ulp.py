@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from softfloat_ref.base.errors import Error
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import decoder, target
+from softfloat_ref.oracle.codec import complete_code, decoder, target
 from softfloat_ref.oracle.exact import FINITE, Value
 from softfloat_ref.oracle.flags import DIVIDE_BY_ZERO, INVALID
 from softfloat_ref.oracle.formats import Format
@@ -95,7 +95,7 @@ def exact_result(sig: Signature, policy: Policy) -> Callable[[Sequence[int], int
     formula = sig.operation.formula
     compute = unrounded(sig, policy, 0 if formula else MORE_BITS)
     flush = sig.operation.flushes and policy.flush_inputs
-    decoders = tuple(decoder(f, flush) for f in sig.formats)
+    decoders = tuple(decoder(f, flush, policy.unnormals) for f in sig.formats)
 
     def run(codes: Sequence[int], random_bits: int = 0) -> Exact:
         x = compute(codes, random_bits)[0]
@@ -254,7 +254,9 @@ class UlpJudge:
             raise Error("--ulp is an error in units in the last place: 0, 0.5, 1, ...")
         self.out, self.policy = unit.out, unit.policy
         self.errors = UlpErrors(unit, limit, worst_count)
-        self._target = target(self.out, self.policy)
+        arithmetic = isinstance(unit, OperationUnit) and unit.signature.operation.is_arithmetic
+        rounding = self.policy if arithmetic else self.policy.replace(rounding_precision=80)
+        self._target, self._rounded = target(self.out, rounding), rounding.rounded_format(self.out)
         self._exact_of: dict[Line, Sequence[Exact]] = {}  # of the cases of a diagnosis
         self._bits = 4 * self.out.precision + MORE_BITS
 
@@ -295,7 +297,7 @@ class UlpJudge:
             right = decoder(fmt)(expected)
             if not (x.is_finite and right.is_finite) or self._departs(right, x):
                 return Judged(Fraction(0), False)
-            return Judged(abs(right.as_fraction() - x.near(self._bits)) / ulp_of(fmt, x), False)
+            return Judged(abs(right.as_fraction() - x.near(self._bits)) / ulp_of(self._rounded, x), False)
         if got >> fmt.width or not x.is_finite:
             return Judged(None, True)
         place = self._place(got, x)
@@ -305,7 +307,7 @@ class UlpJudge:
 
     def _distance(self, expected: int, place: Fraction, x: Exact) -> Judged:
         fmt, limit = self.out, self.errors.limit
-        right, ulp = decoder(fmt)(expected), ulp_of(self.out, x)
+        right, ulp = decoder(fmt)(expected), ulp_of(self._rounded, x)
         if right.is_finite and self._departs(right, x):
             error = abs(place - right.as_fraction()) / ulp
             return Judged(error, error > limit)
@@ -314,15 +316,16 @@ class UlpJudge:
 
     def _departs(self, right: Value, x: Exact) -> bool:
         """Whether the policy's finite answer is more than an ulp from the exact result."""
-        return not is_within(x, right.as_fraction(), ulp_of(self.out, x))
+        return not is_within(x, right.as_fraction(), ulp_of(self._rounded, x))
 
     def _place(self, code: int, x: Exact) -> Fraction | None:
         """The number that an answer stands for; None if it is not a number."""
         fmt, t = self.out, self._target
-        beyond, largest = (t.beyond_negative, t.largest_negative) if x.sign else (t.beyond_positive, t.largest_positive)
+        ends = (t.beyond_negative, t.largest_negative) if x.sign else (t.beyond_positive, t.largest_positive)
+        beyond, largest = (complete_code(end, fmt, t) for end in ends)
         if code == beyond != largest:
             limit = decoder(fmt)(largest).as_fraction()
-            edge = limit + Fraction(2) ** fmt.ulp_exponent(fmt.emax) * (-1 if x.sign else 1)
+            edge = limit + Fraction(2) ** self._rounded.ulp_exponent(fmt.emax) * (-1 if x.sign else 1)
             past = x.compare(edge) * (-1 if x.sign else 1) >= 0
             return x.near(self._bits) if past else edge
         value = decoder(fmt)(code)

@@ -75,6 +75,7 @@ class AffineQuantizeUnit(SteppedUnit):
     def __post_init__(self) -> None:
         if not self.values.exponent_bits or not self.values.signed:
             raise Error(f"quantize takes values of a signed float format, for example fp32, not {self.values.name}")
+        self.values.needs_hidden("affine quantizers")
         if self.rule.arithmetic != "exact" and not _held_by_fp32(self.values):
             raise Error(
                 f"affine rule {self.rule.name}: steps in FP32 need values that fit FP32, not {self.values.name}"

@@ -187,6 +187,8 @@ def _check_kind(op: str, where: str, x: AnyFormat, is_block: bool) -> None:
         size = 1 if op.startswith("scaled_") else 32
         what = f"a block format, such as binary8p4se@binary8p1uf/{size}," if is_block else "a scalar format"
         raise Error(f"{op} takes {what} for its {where}, not {x.name}")
+    if isinstance(x, Format):
+        x.needs_hidden("operations on blocks")
 
 
 def _default(row: BlockOperation, operands: Sequence[AnyFormat]) -> AnyFormat:

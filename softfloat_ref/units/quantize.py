@@ -49,6 +49,7 @@ class QuantizeUnit(SteppedUnit):
             raise Error(
                 f"quantize takes blocks of values of a signed float format, for example fp32, not {self.values.name}"
             )
+        self.values.needs_hidden("block quantizers")
 
     @staticmethod
     def make(

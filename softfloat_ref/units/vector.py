@@ -80,6 +80,8 @@ class VectorUnit(SteppedUnit):
         self.exact_epsilon  # noqa: B018  (refuses what is not a number)
         if len(self.formats) != len(self.own):
             raise Error(f"{self.op} takes {len(self.own)} formats, not {len(self.formats)}")
+        for fmt in (*self.formats, self.out):
+            fmt.needs_hidden("functions of vectors")
 
     @staticmethod
     def make(

@@ -163,13 +163,14 @@ def _rounded(
     defects: Callable[[], Defects],
     got: int | None,
     flags: int | None,
+    operands: Sequence[Format] = (),
 ) -> Explained:
     """The explanation of a rounding, with the policies and listed defects that give a device's answer."""
     data = {"bits": fmt.hex(explanation.bits), "flags": f"{explanation.flags:02x}", "steps": dict(explanation.rows)}
     if got is None:
         return Explained(explanation.rows, data)
     code = check_code(got, fmt)
-    matching: Changes = PolicySearch(run, policy).matching(code, flags) or [
+    matching: Changes = PolicySearch(run, policy, (fmt, *operands)).matching(code, flags) or [
         {"defect": n} for n, x in defects() if x is not None and x[0] == code and flags in (None, x[1])
     ]
     answer = describe(code, fmt) + ("" if flags is None else f", flags {flag_text(flags)}")
@@ -268,7 +269,7 @@ def _explain_operation(unit: OperationUnit, inputs: Sequence[int], got: int | No
         return ((h.name, h.model((*codes, word or 0))) for h in operation_defects(unit.compared()))
 
     explanation = explain_operation(sig, codes, unit.policy, word)
-    return _rounded(explanation, sig.out, run, unit.policy, defects, got, flags)
+    return _rounded(explanation, sig.out, run, unit.policy, defects, got, flags, sig.formats)
 
 
 def _explain_lane(unit: VectorUnit, inputs: Sequence[int], lane: int, got: int | None, flags: int | None) -> Explained:

@@ -14,9 +14,8 @@ from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Inputs, Output
 from softfloat_ref.diagnosis.identify import Examiner
 from softfloat_ref.diagnosis.results_apart import DotProducts
 from softfloat_ref.diagnosis.spaces import Space
-from softfloat_ref.explanation.scalar import flag_text, value_text
+from softfloat_ref.explanation.scalar import code_value, flag_text
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.rtl.tolerance import CompareNan
 from softfloat_ref.testing.views import view_of
@@ -215,7 +214,7 @@ def code_text(code: int, fmt: Format | None) -> str:
 
 
 def _value(code: int, fmt: Format) -> str:
-    return value_text(decoder(fmt)(code)).split(" (0x")[0] if not code >> fmt.width else "too wide"
+    return code_value(code, fmt).split(" (0x")[0] if not code >> fmt.width else "too wide"
 
 
 def _short(code: int, fmt: Format | None) -> str:

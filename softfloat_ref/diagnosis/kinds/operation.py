@@ -21,7 +21,7 @@ from softfloat_ref.diagnosis.operation_models import always_exact
 from softfloat_ref.diagnosis.policy_space import PolicySpace, ends_of
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.golden.sets import VectorSet
-from softfloat_ref.oracle import exact
+from softfloat_ref.oracle import encodings, exact
 from softfloat_ref.oracle.codec import decoder, encoder, target
 from softfloat_ref.oracle.exact import FINITE, GENERATED, NAN, Value
 from softfloat_ref.oracle.formats import Format
@@ -173,6 +173,7 @@ def kinds_of_codes(fmt: Format) -> list[int]:
     if fmt.has_nan and fmt.nan == "ieee":
         quiet = fmt.canonical_nan
         codes += [quiet, quiet | 1, quiet | fmt.sign_bit | 2 % (fmt.quiet_bit or 1), fmt.inf_code | 1]
+        codes += [x[0] for x in encodings.magnitudes(fmt).values()] if fmt.explicit_bit else []
     elif fmt.has_nan:
         codes.append(fmt.canonical_nan)
     return list(dict.fromkeys(codes))
@@ -193,6 +194,11 @@ def behaviour(unit: OperationUnit) -> Hashable:
 
     Fields that the operation, its formats or the policy make irrelevant are left out.
     """
+    explicit = any(f.explicit_bit for f in unit.formats)
+    return (_behaviour(unit), unit.policy.unnormals) if explicit else _behaviour(unit)
+
+
+def _behaviour(unit: OperationUnit) -> Hashable:
     policy = unit.policy
     operation, formats, out = unit.signature
     floats = [f for f in formats if not f.is_integer]
@@ -213,7 +219,9 @@ def behaviour(unit: OperationUnit) -> Hashable:
 
 def _target_key(unit: OperationUnit) -> tuple[Any, ...]:
     """The integers that rounding depends on; for a conversion that is always exact, only those of flushing."""
-    t, operation = target(unit.out, unit.policy), unit.signature.operation
+    operation = unit.signature.operation
+    wide = {} if operation.is_arithmetic else {"rounding_precision": 80}
+    t = target(unit.out, unit.policy.replace(**wide))
     if not t.flush:
         t = t._replace(flush=0)
     if operation.is_conversion and always_exact(unit.formats[0], unit.out):
@@ -243,6 +251,7 @@ def _nan_key(unit: OperationUnit, floats: list[Format]) -> tuple[Any, ...]:
     if not carried:
         return tuple(codes), switches if out.is_integer else switches[:1], False, (False, False), False
     order = rule.propagate == "signaling" and several and any(f.signaling for f in with_nan)
+    order = order or (rule.propagate == "larger" and several and rule.propagate)
     return (
         tuple(codes),
         switches,

@@ -158,6 +158,8 @@ def setting(
         raise Error(f"a has {len(a.codes)} elements, b has {len(b.codes)}; a dot product needs the same number of both")
     if not a.codes:
         raise Error("a dot product needs at least one element of each operand")
+    for fmt in (a.fmt, b.fmt, out, *([] if c is None else [c])):
+        fmt.needs_hidden("dot products")
     for x in (a, b):
         if accumulator.operand_formats and x.fmt.name not in accumulator.operand_formats and not extrapolate:
             has, others = ", ".join(accumulator.formats.split()), _other_units(accumulator, a, b)

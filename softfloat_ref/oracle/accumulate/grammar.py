@@ -254,7 +254,11 @@ class _Parser:
 
     def format_name(self) -> str:
         name = self.word("a format")
-        return RESULT if name == RESULT else get_format(name).name
+        if name == RESULT:
+            return name
+        fmt = get_format(name)
+        fmt.needs_hidden("accumulators")
+        return fmt.name
 
 
 # -- and back ----------------------------------------------------------------------------------------------------------

@@ -73,6 +73,8 @@ class Accumulator:
     def _check(self) -> None:
         tables.check({name: getattr(self, name) for name in _NAMES}, "", tables.hints(Accumulator))
         tables.check_choices(self, "", tables.choices(Accumulator) | {"status": STATUSES})
+        if self.operand_format is not None:
+            self.operand_format.needs_hidden("accumulators")
         (
             self.root,
             self.policy("rne"),

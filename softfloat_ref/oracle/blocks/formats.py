@@ -55,6 +55,7 @@ class BlockFormat:
         for what, fmt in (("element", self.element), ("scale", self.scale)):
             if fmt.is_integer:
                 raise Error(f"block format {self.name!r}: the {what} {fmt.name} is an integer; int8 is the MX element")
+            fmt.needs_hidden(f"block format {self.name!r}: the {what}s")
         get_profile(self.profile)
 
     @property

@@ -155,8 +155,17 @@ class Format:
 
     def rounded_to(self, mantissa_bits: int) -> Format:
         """The format with a hidden integer bit, the same exponents and so many mantissa bits."""
-        name = f"s1e{self.exponent_bits}m{mantissa_bits}b{self.bias}"
+        usual = self.bias == (1 << (self.exponent_bits - 1)) - 1
+        name = f"s1e{self.exponent_bits}m{mantissa_bits}" + ("" if usual else f"b{self.bias}")
         return dataclasses.replace(self, name=name, mantissa_bits=mantissa_bits, explicit_bit=False)
+
+    def needs_hidden(self, what: str) -> None:
+        """Raise Error for a format that stores its integer bit. what: what does not take it, as in `dot products`."""
+        if self.explicit_bit:
+            raise Error(
+                f"{what} take formats that hide the integer bit, not {self.name}; "
+                f"{self.hidden.name} has the same values"
+            )
 
     def stored(self, code: int) -> int:
         """The code of what the format `hidden` has at a code."""
@@ -169,15 +178,22 @@ class Format:
         return high << (m + 1) | bit | low
 
     def unstored(self, code: int) -> int:
-        """The code of the format `hidden` for what stands at a canonical code."""
+        """The code of the format `hidden` for what a code says, which need not be canonical."""
         if not self.explicit_bit:
             return code
-        m = self.mantissa_bits
-        return code >> (m + 1) << m | code & ((1 << m) - 1)
+        m, top = self.mantissa_bits, (1 << self.exponent_bits) - 1
+        sign, field, significand = code >> (self.width - 1), code >> (m + 1) & top, code & ((2 << m) - 1)
+        if field < top:
+            field = max(field, 1)
+            shift = min(field - 1, m + 1 - significand.bit_length())
+            significand <<= shift
+            field = field - shift if significand >> m else 0
+        return (sign << self.exponent_bits | field) << m | significand & ((1 << m) - 1)
 
     def is_canonical(self, code: int) -> bool:
         """Whether the integer bit, if it is stored, is as the exponent field has it: 0 where that is 0, else 1."""
-        return not self.explicit_bit or self.stored(self.unstored(code)) == code
+        field = code & self.magnitude_mask & ~((2 << self.mantissa_bits) - 1)
+        return not self.explicit_bit or (code >> self.mantissa_bits & 1) == (field != 0)
 
     # -- the finite values ---------------------------------------------------------------------------------------
 

@@ -33,7 +33,8 @@ def _is_sign_minus(ctx: Context, a: Value) -> bool:
 
 _predicate("is_zero", "whether a is a zero", lambda ctx, a: a.is_zero)
 _predicate("is_one", "whether a = 1", lambda ctx, a: a.kind == FINITE and exact.compare(a, exact.finite(0, 1, 0)) == 0)
-_predicate("is_nan", "whether a is a NaN", lambda ctx, a: a.kind == NAN)
+# An operand that is not supported is no NaN, nor a number.
+_predicate("is_nan", "whether a is a NaN", lambda ctx, a: a.kind == NAN and a.exponent >= 0)
 _predicate("is_infinite", "whether a is an infinity", lambda ctx, a: a.kind == INF)
 _predicate("is_finite", "whether a is neither an infinity nor a NaN", lambda ctx, a: a.kind == FINITE)
 _predicate("is_sign_minus", "whether a has a minus sign", _is_sign_minus, p3109=True)

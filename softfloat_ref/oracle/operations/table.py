@@ -228,7 +228,7 @@ def nan_operand(rule: NanRule, values: Sequence[Value]) -> Outcome:
 def _larger(nans: Sequence[Value]) -> Value:
     """The NaN with the larger payload, aligned at the quiet bit; of equal ones the positive one, then the first."""
     chosen = nans[0]
-    for x in nans[1:]:
+    for x in nans:
         room = max(x.exponent, chosen.exponent)
         own, other = x.significand << room - x.exponent, chosen.significand << room - chosen.exponent
         if own > other or (own == other and x.sign < chosen.sign):

@@ -44,6 +44,11 @@ class OperandRange:
                 control = any(f.name == subject.name for f in unit.inputs)
                 more = "; a control field selects an operation: make a set without it" if control else ""
                 raise Error(f"{unknown('operand', subject.name, known, f' (where){more}')}")
+            if (fmt := known[subject.name].fmt) is not None and fmt.explicit_bit:
+                raise Error(
+                    f"where: {subject.name} has the format {fmt.name}, whose codes are not in order of value; "
+                    "give ranges of other operands only"
+                )
         self.nodes = [self._bound(part) for part in unit.parts]
         if not any(self.nodes):
             raise Error(f"where: {self.text} is of no operand of {unit.name}")
