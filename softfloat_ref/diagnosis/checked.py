@@ -16,6 +16,7 @@ from softfloat_ref.diagnosis.order_faults import late_answers
 from softfloat_ref.diagnosis.peeling import peel
 from softfloat_ref.diagnosis.ranking import Conditions, explains, ranked_diagnosis, spread_out
 from softfloat_ref.diagnosis.shrink import shrink, simplest
+from softfloat_ref.diagnosis.simplify import simpler_choices
 from softfloat_ref.diagnosis.spaces import Space
 from softfloat_ref.diagnosis.unexplained import by_class, facts
 from softfloat_ref.golden.sets import VectorSet
@@ -82,6 +83,10 @@ def examined(
 ) -> Diagnosis:
     """What explains some cases: one fault, or several."""
     single = ranked_diagnosis(space, comparator, cases, conditions_of)
+    if single.findings:
+        first, *others = single.findings
+        findings = (simpler_choices(space, comparator, cases, first), *others)
+        single = dataclasses.replace(single, findings=findings)
     return dataclasses.replace(single, several=peel(space, comparator, cases, single, conditions_of))
 
 

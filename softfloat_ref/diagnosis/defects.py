@@ -162,6 +162,15 @@ class Faulty:
             return None
         return replace(self, changes=(*self.changes, *other.changes))
 
+    def preceded(self, other: Model) -> Faulty | None:
+        """As `joined`, with the wrong steps of the other before these; None if no step is wrong in both."""
+        steps = {c.step for c in self.changes}
+        if not isinstance(other, Faulty) or not any(c.step in steps for c in other.changes):
+            return None
+        return (
+            None if set(other.changes) <= set(self.changes) else replace(self, changes=(*other.changes, *self.changes))
+        )
+
 
 def _merged(mine: Any, other: Any, base: Any) -> Any:
     """What the other chooses otherwise than the base, and for the rest mine."""

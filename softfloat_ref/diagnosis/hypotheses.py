@@ -30,7 +30,7 @@ class Hypothesis(NamedTuple):
     evidence: the number of mismatches to explain before it is reported without "perhaps". unit: that such a device is,
     if it is a right one of another policy, profile, accumulator or rule. share: the share of some mismatches that it
     must explain to be tried on more; by default, one of them. alone: beside other faults, the model with this one only;
-    wide: of one restricted to a condition, that without.
+    early: whether its steps come before theirs; wide: of one restricted to a condition, that without.
     """
 
     name: str
@@ -43,6 +43,7 @@ class Hypothesis(NamedTuple):
     unit: Unit | None = None
     share: float = 0.0
     alone: Model | None = None
+    early: bool = False
     wide: Hypothesis | None = None
 
     @property

@@ -140,12 +140,13 @@ def _number(code: int, x: Value, fmt: Format) -> Value:
     return exact.finite(x.sign, *fmt.magnitude(code & fmt.magnitude_mask))
 
 
+_NANS_AS_ZEROS: Final = "NaNs as zeros"
 _SPECIAL_READINGS: Final[tuple[tuple[str, str, tuple[int, ...], ValueChange], ...]] = (
     ("NaNs and infinities as numbers", "reads NaNs and infinities as numbers", (NAN, INF), _number),
     ("NaNs as numbers", "reads NaNs as numbers", (NAN,), _number),
     ("infinities as numbers", "reads infinities as numbers", (INF,), _number),
     ("NaNs as infinities", "takes NaNs for infinities", (NAN,), lambda code, x, fmt: exact.inf(x.sign)),
-    ("NaNs as zeros", "takes NaNs for zeros", (NAN,), lambda code, x, fmt: exact.zero(x.sign)),
+    (_NANS_AS_ZEROS, "takes NaNs for zeros", (NAN,), lambda code, x, fmt: exact.zero(x.sign)),
     ("infinities as zeros", "takes infinities for zeros", (INF,), lambda code, x, fmt: exact.zero(x.sign)),
 )
 
@@ -153,14 +154,13 @@ _SPECIAL_READINGS: Final[tuple[tuple[str, str, tuple[int, ...], ValueChange], ..
 def special_kinds(unit: SteppedUnit, cases: Sequence[AnsweredCase]) -> set[int]:
     """The kinds of special operands, NaNs and infinities, in mismatches: infinities in any, NaNs where a result is no
     NaN."""
-    places = [(i, f.magnitude_mask, f.inf_code) for i, f in enumerate(unit.input_formats) if f and _is_ieee(f)]
+    places = [(i, f) for i, f in enumerate(unit.input_formats) if f and f.has_nan]
     kinds: set[int] = set()
     for c in islice((c for c in cases if not c.agrees), _MOST_SEEN if places else 0):
-        codes = [(c.inputs[i] & mask, infinity) for i, mask, infinity in places]
-        if any(x == infinity for x, infinity in codes):
+        if any(_is_ieee(f) and c.inputs[i] & f.magnitude_mask == f.inf_code for i, f in places):
             kinds.add(INF)
         results = zip(unit.result_formats, c.got, strict=False)
-        if any(x > infinity for x, infinity in codes) and any(f and not f.is_nan(x) for f, x in results):
+        if any(f.is_nan(c.inputs[i]) for i, f in places) and any(f and not f.is_nan(x) for f, x in results):
             kinds.add(NAN)
     return kinds
 
@@ -172,10 +172,12 @@ def _is_ieee(fmt: Format) -> bool:
 def special_readings(
     unit: SteppedUnit, seen: Collection[int], where: str, parts: Sequence[object] = (), of: str = ""
 ) -> Iterator[Hypothesis]:
-    """NaNs and infinities read as others, where both have codes of their own exponent. parts, of, where: as for
-    `reading_defects`."""
+    """NaNs and infinities read as others, where both have codes of their own exponent; elsewhere, NaNs read as zeros.
+    parts, of, where: as for `reading_defects`."""
+    ieee = any(f is not None and _is_ieee(f) for f in unit.input_formats)
     for name, text, kinds, change in _SPECIAL_READINGS:
-        if not set(kinds) <= set(seen):
+        everywhere = name == _NANS_AS_ZEROS
+        if not set(kinds) <= set(seen) or not (ieee or everywhere):
             continue
 
         def wrong(
@@ -186,9 +188,10 @@ def special_readings(
             fmt: Format,
             kinds: tuple[int, ...] = kinds,
             change: ValueChange = change,
+            everywhere: bool = everywhere,
         ) -> Value:
             x = right(code, decode, fmt)
-            return change(code, x, fmt) if x.kind in kinds and _is_ieee(fmt) else x
+            return change(code, x, fmt) if x.kind in kinds and (everywhere or _is_ieee(fmt)) else x
 
         yield defective(unit, name + of, text + where, *in_parts(parts, replaced(read, wrong)))
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Final, Generic
 
-from softfloat_ref.diagnosis.defects import Faulty
 from softfloat_ref.diagnosis.findings import WHERE, Diagnosis, Finding, Peeled, PeeledFault
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Comparator, Hypothesis, Model
 from softfloat_ref.diagnosis.ranking import Conditions, Search, explains, spread_out
+from softfloat_ref.diagnosis.simplify import Simplifier
 from softfloat_ref.diagnosis.spaces import P, Space
 
 MOST: Final = 9  # faults
@@ -40,7 +40,7 @@ def peel(
             best = several
         if best is not None and (len(best.faults) >= _MANY or (best.explained == len(cases) and best.plain)):
             break
-    return best
+    return best if best is None else over(Simplifier(space, comparator, some).several(best.stack), cases, comparator)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ class _Peeling(Generic[P]):
         findings = sorted([*search.run_once(), *search.restricted(self.conditions_of)], key=lambda f: f.rank)
         self.points.update(search.points)
         explained = sum(c.agrees for c in left)
-        return [f for f in findings if f.explained >= explained + f.hypothesis.evidence and self._gains(f, left)]
+        telling = (f for f in findings if f.is_telling(explained) and f.explained >= explained + f.hypothesis.evidence)
+        return [f for f in telling if self._gains(f, left)]
 
     def _gains(self, f: Finding, left: Sequence[AnsweredCase]) -> bool:
         """Whether it explains enough further mismatches of the device, and does not only undo what others do."""
@@ -88,24 +89,15 @@ class _Peeling(Generic[P]):
         """The same faults, without the conditions that a later one has made needless."""
         for i, h in enumerate(stack):
             if h.wide is not None:
-                other = self._joined([*stack[:i], h.wide, *stack[i + 1 :]])
+                other = Simplifier(self.space, self.comparator, self.cases).joined(
+                    [*stack[:i], h.wide, *stack[i + 1 :]]
+                )
                 if other and self._explained(other[-1]) >= self._explained(stack[-1]):
                     stack = other
         return stack
 
     def _explained(self, h: Hypothesis) -> int:
         return sum(explains(h, c, self.comparator) for c in self.cases)
-
-    def _joined(self, faults: Sequence[Hypothesis]) -> list[Hypothesis] | None:
-        """Some faults as one device, each with those before it; None if they are not all of steps."""
-        model, stack = self.space.known_model(self.space.base), list[Hypothesis]()
-        base = model
-        for h in faults:
-            model = model.joined(h.own, base) if isinstance(model, Faulty) else None
-            if model is None:
-                return None
-            stack.append(h._replace(model=model, alone=h.own))
-        return stack
 
 
 def over(stack: Sequence[Hypothesis], cases: Sequence[AnsweredCase], comparator: Comparator) -> Peeled:

@@ -55,6 +55,11 @@ def _infinite_with_fraction(field: int, fraction: int, fmt: Format) -> int | Non
     return fmt.inf_code | fraction if _too_large(field, fraction, fmt) else None
 
 
+def _limited(field: int, fraction: int, fmt: Format) -> int | None:
+    largest = fmt.max_code >> fmt.mantissa_bits
+    return largest << fmt.mantissa_bits | fraction if _too_large(field, fraction, fmt) else None
+
+
 def _zero_when_large(field: int, fraction: int, fmt: Format) -> int | None:
     return 0 if _too_large(field, fraction, fmt) else None
 
@@ -160,6 +165,13 @@ _ROWS: Final = (
         _stored(_infinite_with_fraction),
         _ieee,
         lambda fmt, right, got: _is_high(fmt, right) and got > fmt.max_code + 1,
+    ),
+    _Row(
+        "overflow keeps its fraction",
+        "limits the exponent of overflows, and leaves their fraction as it is",
+        _stored(_limited),
+        _fits,
+        lambda fmt, right, got: _is_high(fmt, right) and got != right and not (got ^ fmt.max_code) >> fmt.mantissa_bits,
     ),
     _Row(
         "overflow is zero",

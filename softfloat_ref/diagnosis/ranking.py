@@ -148,6 +148,9 @@ class Search(Generic[P]):
         joined = self.stack.joined(h.model, self.base) if isinstance(self.stack, Faulty) else None
         if joined is not None:
             yield h._replace(model=joined, alone=h.model)
+        before = self.stack.preceded(h.model) if isinstance(self.stack, Faulty) else None
+        if before is not None:
+            yield h._replace(model=before, alone=h.model, early=True)
         yield h._replace(model=on_top(self.under, h.model, self.right, results))
         if joined is not None:
             return

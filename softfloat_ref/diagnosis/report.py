@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from softfloat_ref.diagnosis.findings import Diagnosis, Finding, Peeled
+from softfloat_ref.diagnosis.findings import WHERE, Diagnosis, Finding, Peeled
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis
 from softfloat_ref.diagnosis.kinds import kind_of
 from softfloat_ref.diagnosis.unexplained import attempts
@@ -86,9 +86,11 @@ def _headline(d: Diagnosis) -> str:
 
 
 def _telling(first: Finding, others: Sequence[Finding]) -> list[Finding]:
-    """The findings without those that extend the first by choices that do not matter here."""
-    choices = set(first.hypothesis.name.split(", "))
-    return [f for f in others if not choices < set(f.hypothesis.name.split(", "))]
+    """The findings without those that extend the first by choices that do not matter here, and, beside one without
+    conditions, those with some."""
+    choices, plain = set(first.hypothesis.name.split(", ")), WHERE not in first.hypothesis.name
+    left = (f for f in others if not (plain and WHERE in f.hypothesis.name))
+    return [f for f in left if not choices < set(f.hypothesis.name.split(", "))]
 
 
 def _share(f: Finding, d: Diagnosis) -> str:

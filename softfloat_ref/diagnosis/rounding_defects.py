@@ -14,6 +14,7 @@ from softfloat_ref.diagnosis.hypotheses import Hypothesis
 from softfloat_ref.diagnosis.roundings import (
     Coded,
     carry_lost,
+    carry_wrapped,
     cut_if_tiny,
     exact_underflow,
     first_bits,
@@ -25,6 +26,7 @@ from softfloat_ref.diagnosis.roundings import (
     is_narrow_integer,
     keeps_top_tie,
     lossy_underflow,
+    lowest_out_of_range,
     next_code,
     on_answer,
     on_bits,
@@ -34,6 +36,7 @@ from softfloat_ref.diagnosis.roundings import (
     rounded_away,
     rounding,
     scaled,
+    signed_zero,
     stored_normal,
     through,
     to_format,
@@ -270,6 +273,21 @@ ROUNDING_DEFECTS: Final = (
         _gradual,
     ),
     WRAPS,
+    *(
+        _Row(
+            f"integer carry wraps{of}",
+            f"compares integers with the range before it rounds them: the carry of rounding wraps around{of}",
+            rounding(carry_wrapped(signs)),
+            lambda to: to.fmt.twos_complement,
+        )
+        for of, signs in (("", (0,)), (", of negative ones, too", (0, 1)))
+    ),
+    _Row(
+        "lowest integer out of range",
+        "counts the most negative integer as out of range",
+        on_answer(lowest_out_of_range),
+        lambda to: to.fmt.is_integer and to.fmt.sign_bit > 0,
+    ),
     _Row("exponent +1", "has the result's exponent one too high", scaled(1)),
     _Row("exponent -1", "has the result's exponent one too low", scaled(-1)),
     _Row(
@@ -314,6 +332,12 @@ ROUNDING_DEFECTS: Final = (
             lambda to: to.fmt.negative_zero,
         )
         for name, text, sign in ZERO_DEFECTS
+    ),
+    _Row(
+        "zero with a sign",
+        "gives zero results a sign, which is the code of NaN",
+        on_answer(signed_zero),
+        lambda to: to.fmt.nan == "negative-zero",
     ),
     *(_double(wide, and_next_code) for and_next_code in (False, True) for wide in WIDER_FORMATS),
     *(_as_format(name, _of_width(fmt)) for name, fmt in CATALOGUE.items()),

@@ -13,7 +13,7 @@ from softfloat_ref.diagnosis.defects import replaced
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder
 from softfloat_ref.oracle.exact import FINITE, INF, Value
-from softfloat_ref.oracle.flags import INEXACT, OVERFLOW, UNDERFLOW
+from softfloat_ref.oracle.flags import INEXACT, INVALID, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import parse_rounding
 from softfloat_ref.oracle.rounding import Target, round_to_unit
@@ -307,6 +307,28 @@ def wrapped_around(here: Traced, right: Function, x: Value, r: int, to: Destinat
     return (right(x, r, wide)[0] & mask if exact.top(x) < _WRAPPED_BITS - 1 else code), flags
 
 
+def carry_wrapped(signs: tuple[int, ...]) -> Function:
+    """Integers that only the carry of rounding takes out of the range are cut to the width, as inexact ones. signs: of
+    such integers."""
+
+    def wrong(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        code, flags = right(x, r, to)
+        if x.kind != FINITE or not x.significand or x.sign not in signs or not flags & (INVALID | OVERFLOW):
+            return code, flags
+        most = to.target.max_negative_code if x.sign else to.target.max_code
+        if place_of(x, 0, to.target).code > most:
+            return code, flags
+        return (-1) ** x.sign * (most + 1) & (1 << to.fmt.width) - 1, INEXACT
+
+    return wrong
+
+
+def lowest_out_of_range(x: Value, code: int, flags: int, fmt: Format) -> Coded:
+    """The most negative integer as one that is out of range, before rounding."""
+    beyond = x.kind == FINITE and x.significand and x.sign and exact.top(x) >= fmt.width - 1
+    return code, INVALID if beyond else flags
+
+
 # -- subnormal results and zeros -------------------------------------------------------------------------------------
 
 
@@ -371,6 +393,11 @@ def lossy_underflow(x: Value, code: int, flags: int, fmt: Format) -> Coded:
 def stored_normal(x: Value, code: int, flags: int, fmt: Format) -> Coded:
     """No underflow for the smallest normal number."""
     return code, flags & ~UNDERFLOW if code & fmt.magnitude_mask == fmt.min_normal_code else flags
+
+
+def signed_zero(x: Value, code: int, flags: int, fmt: Format) -> Coded:
+    """Zeros with the sign of what is rounded, in formats where that is another code."""
+    return (fmt.sign_bit if x.kind == FINITE and x.sign and not code else code), flags
 
 
 def with_zero(sign: int | None, code: int, fmt: Format) -> int:

@@ -207,8 +207,8 @@ class ChoiceSpace(Space[P]):
     def text(self, point: P) -> str:
         own, (name, differing) = self.differing(point, self.expected), self.nearest(point)
         if own and len(own) <= max(len(differing), 0 if self.names_first else 1):
-            return _listed(own)
-        return ", ".join(filter(None, (f"{self.kind} {name}", _listed(differing))))
+            return fields_text(own)
+        return ", ".join(filter(None, (f"{self.kind} {name}", fields_text(differing))))
 
     def description(self, point: P) -> str:
         own = self.differing(point, self.expected)
@@ -220,14 +220,16 @@ class ChoiceSpace(Space[P]):
     def sentence(self, own: Mapping[str, str]) -> str:
         """What a device with these fields does."""
         of = ((k, v, self.words.get(k, {})) for k, v in own.items())
-        return " and ".join(filter(None, (w.get(v, w.get("", "has {k} = {v}")).format(k=k, v=v) for k, v, w in of)))
+        texts = list(filter(None, (w.get(v, w.get("", "has {k} = {v}")).format(k=k, v=v) for k, v, w in of)))
+        return " and ".join(texts) if len(texts) < 3 else f"{', '.join(texts[:-1])}, and {texts[-1]}"
 
     def size(self, point: P) -> int:
         own, (_, differing) = self.differing(point, self.expected), self.nearest(point)
         return min(2 * len(own), 2 * len(differing) + 3)
 
 
-def _listed(fields: Mapping[str, str]) -> str:
+def fields_text(fields: Mapping[str, str]) -> str:
+    """Fields with their values, in a name."""
     return ", ".join(f"{k} = {v}" for k, v in fields.items())
 
 
