@@ -66,7 +66,7 @@ def _total(name: str, x: DifferenceTally) -> list[str]:
 
 
 def _with_count(x: Share, before: str = ", ", behind: str = "") -> str:
-    return f"{x}{before}{x.count:,} of {x.total:,}{behind}" if x.count else str(x)
+    return f"{x}{before}{x.number:,} of {x.total:,}{behind}" if x.number else str(x)
 
 
 def _sizes(summary: AgainstSummary) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from softfloat_ref.app.report_rows import percent
 from softfloat_ref.app.report_tally import MEGA, KindGroup, by_kind
 from softfloat_ref.app.report_words import counted_plural, level_of, megabytes, short
 from softfloat_ref.arrays.error_counts import Errors
@@ -71,18 +72,16 @@ class DifferenceTally:
 class Share(NamedTuple):
     """How many differ, and of how many."""
 
-    count: int
+    number: int
     total: int
 
     @property
     def percent(self) -> float:
         """NaN where nothing can be compared."""
-        return 100 * self.count / self.total if self.total else math.nan
+        return 100 * self.number / self.total if self.total else math.nan
 
     def __str__(self) -> str:
-        if not self.total:
-            return "-"
-        return "0" if not self.count else f"{self.percent:.3f} %" if self.percent >= 0.0005 else "< 0.001 %"
+        return percent(self.number, self.total) if self.total else "-"
 
 
 class Models(NamedTuple):

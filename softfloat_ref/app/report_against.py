@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from softfloat_ref.app.report_rows import decibels
+from softfloat_ref.app.report_rows import decibels, percent
 from softfloat_ref.base.errors import Error, unknown
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _table(rows: Sequence[Difference]) -> Iterator[str]:
     lines = [heads]
     for x in rows:
         own = x.tensor.fmt or x.tensor.type, x.other.fmt or x.other.type
-        numbers = (decibels(x.errors.sqnr), f"{x.errors.largest_error:.4g}", _share(x.values, x.tensor.size))
+        numbers = (decibels(x.errors.sqnr), f"{x.errors.largest_error:.4g}", percent(x.values, x.tensor.size))
         more = (_count(x.codes), _count(x.scales))
         cells = (x.problem, "", "", "", "") if x.problem else (*numbers, *more)
         lines.append((x.tensor.name, "x".join(map(str, x.tensor.shape)), *own, f"{bits(x.tensor):.4g}", *cells))
@@ -114,10 +114,6 @@ def _table(rows: Sequence[Difference]) -> Iterator[str]:
         head = "  ".join(f"{cell:{width}}" for cell, width in zip(line[:5], widths, strict=False))
         tail = line[5] if not line[6] else "  ".join(f"{c:>{n}}" for c, n in zip(line[5:], sizes, strict=True))
         yield f"{head}  {tail}".rstrip()
-
-
-def _share(count: int, size: int) -> str:
-    return "0" if not count else f"{100 * count / size:.3f} %"
 
 
 def _count(count: int | None) -> str:
