@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -50,17 +50,33 @@ def cell(tag: str, content: str, classes: str = "", attributes: str = "") -> str
     return f"<{tag}{named}{attributes}>{inner}</{tag}>"
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int, classes: str = "", caption: str = "") -> str:
-    """A table, whose first column names the rows. texts: the number of columns of text, which are on the left."""
-    head = "".join(cell("th", x, "t" * (i < texts), ' scope="col"') for i, x in enumerate(heads))
-    body = "".join(f"<tr>{row(x, texts)}</tr>\n" for x in rows)
-    named, said = f' class="{classes}"' if classes else "", f"<caption>{escape(caption)}</caption>" if caption else ""
-    inner = f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>"
-    return f'<div class="wide"><table{named}>{said}\n{inner}</table></div>\n'
+def table(
+    label: str,
+    heads: Sequence[str],
+    rows: Iterable[str | Sequence[str]],
+    texts: Collection[int] = (0,),
+    classes: str = "",
+) -> str:
+    """A table, whose first column names the rows; where it is wider than the screen, it scrolls, also by keyboard.
+
+    label: what it lists. rows: cells, or `Html` of a row. texts: the columns of text, which are on the left."""
+    head = "".join(cell("th", x, "t" * (i in texts), ' scope="col"') for i, x in enumerate(heads))
+    return scrolling(
+        label, f"<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(_row(x, texts) for x in rows)}</tbody>", classes
+    )
 
 
-def row(cells: Sequence[str], texts: int) -> str:
-    """The cells of a row; the first one is its head."""
+def scrolling(label: str, inner: str, classes: str = "") -> str:
+    """The element around the parts of a table."""
+    named = f' class="{classes}"' if classes else ""
+    place = f'<div class="wide" role="region" tabindex="0" aria-label="{escape(label)}">'
+    return f"{place}<table{named}>\n{inner}</table></div>\n"
+
+
+def _row(cells: str | Sequence[str], texts: Collection[int]) -> str:
+    if isinstance(cells, Html):
+        return cells
     first, *rest = cells
     head = cell("th", first, "t name", ' scope="row"')
-    return head + "".join(cell("td", x, "t" * (i < texts)) for i, x in enumerate(rest, 1))
+    columns = (cell("td", x, "t name" * (i in texts)) for i, x in enumerate(rest, 1))
+    return f"<tr>{head}{''.join(columns)}</tr>\n"

@@ -6,7 +6,6 @@ The colours are Okabe and Ito's, which colour-blind readers can tell apart.
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,14 +90,6 @@ def draw(path: Path | None, make: Callable[..., Figure], *args: Any) -> None:
     if path is not None:
         with style():
             write_data(path, _bytes(make(*args), path.suffix))
-
-
-def svg(fig: Figure, name: str) -> str:
-    """A picture as an element of an HTML page. name: distinguishes its internal ids from those of other pictures."""
-    text = _bytes(fig, ".svg").decode()
-    text = text[text.index("<svg") :]
-    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
-    return re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
 
 
 def _bytes(fig: Figure, suffix: str) -> bytes:

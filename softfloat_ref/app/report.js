@@ -26,8 +26,8 @@
   const numbers = byId("numbers") && JSON.parse(byId("numbers").textContent);
   const tables = all("table.tensors");
   if (!numbers || !tables.length) return;
-  const { measures, formats, rows, columns = formats } = numbers;
-  const fixed = tables[0].tHead.rows[0].cells.length - columns.length;
+  const { measures, formats, columns, rows } = numbers;
+  const fixed = tables[0].tHead.rows[0].cells.length - columns;
   const search = byId("search"), measure = byId("measure"), matching = byId("matching");
 
   /** The number that a text stands for, to sort by it: "2^-3 to 2^1" is 2^-3; NaN is last. */
@@ -50,8 +50,7 @@
     close(line);
     const table = make("table"), head = table.createTHead().insertRow(), body = table.createTBody();
     const [name, kind, layer, shape] = [...line.cells].map((x) => x.textContent);
-    const facts = fixed > 3 ? [name, kind, layer && `layer ${layer}`, shape] : [name];
-    table.createCaption().textContent = facts.filter(Boolean).join(", ");
+    table.createCaption().textContent = [name, kind, layer && `layer ${layer}`, shape].filter(Boolean).join(", ");
     head.append(make("th", "format", { scope: "col", class: "t" }));
     for (const name of measures) head.append(make("th", name, { scope: "col" }));
     rows[line.dataset.row].forEach((texts, i) => {
@@ -63,7 +62,7 @@
       }
       for (const text of texts) row.append(make("td", text));
     });
-    const details = make("tr", "", { class: "details" }), place = make("td", "", { colspan: fixed + columns.length });
+    const details = make("tr", "", { class: "details" }), place = make("td", "", { colspan: fixed + columns });
     place.append(table);
     details.append(place);
     line.after(details);
@@ -136,7 +135,7 @@
   }
 
   /** Whether the first click shows the lowest numbers of a column first: those of an SQNR. */
-  const lowIsBad = (column) => (measure ? measure.value === "0" : columns[column - fixed].startsWith("SQNR"));
+  const lowIsBad = (column) => (measure ? measure.value === "0" : column === fixed);
 
   measure?.addEventListener("change", () => {
     for (const table of tables) {
@@ -181,7 +180,7 @@
       const [low, high, begin, end, left, right] = chart.dataset.level.split(" ").map(Number);
       if (limit < low || limit > high) continue;
       const y = begin + ((limit - low) / (high - low)) * (end - begin);
-      const line = document.createElementNS("http://www.w3.org/2000/svg", "path");
+      const line = document.createElementNS(chart.namespaceURI, "path");
       line.setAttribute("class", "limit need-line");
       line.setAttribute("d", `M${left},${y}H${right}`);
       chart.append(line);

@@ -14,6 +14,7 @@ from softfloat_ref.base.errors import Error, unknown
 from softfloat_ref.base.names import matches
 
 if TYPE_CHECKING:
+    from softfloat_ref.app.against_summary import Models
     from softfloat_ref.app.report_rows import ModelReport
     from softfloat_ref.app.report_summary import ReportSummary
     from softfloat_ref.arrays.errors import ErrorMeasure
@@ -89,10 +90,9 @@ def command(
     for path in outputs:
         check_place(path)
     if against is not None:
-        from softfloat_ref.nn.model_files import model_tensors
-
-        mine = _selected(models, include, exclude, layouts, stored)
-        for line in report_against.compare(mine, model_tensors([against], layouts), sort or SORTS[0], top, outputs):
+        for line in report_against.compare(
+            _models(models, against, include, exclude, layouts, stored), sort, top, outputs
+        ):
             print(line)
         return
     measures = _measures(formats, choices, axis, profile)
@@ -104,6 +104,25 @@ def command(
     _write(summary, ordered, outputs, sort is not None)
     for line in report_text.lines(summary, ordered, top, every_row=sort is not None):
         print(line)
+
+
+def _models(
+    models: Sequence[str],
+    against: str,
+    include: Sequence[str],
+    exclude: Sequence[str],
+    layouts: Sequence[str],
+    stored: Sequence[str],
+) -> Models:
+    """The selected tensors of a model, all of another, and what both are called: the files' names, or their paths."""
+    from softfloat_ref.app.against_summary import Models
+    from softfloat_ref.nn.model_files import model_tensors
+
+    names = [", ".join(Path(x).name for x in models), Path(against).name]
+    if names[0] == names[1]:
+        names = [", ".join(models), against]
+    selected = _selected(models, include, exclude, layouts, stored)
+    return Models(names[0], selected, names[1], model_tensors([against], layouts))
 
 
 def _refuse_options_of_formats(axis: int | None, profile: str | None, jobs: int | None, scheduler: str | None) -> None:

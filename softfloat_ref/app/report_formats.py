@@ -18,6 +18,7 @@ from softfloat_ref.app.report_words import short
 from softfloat_ref.app.svg import Frame, Series, text
 from softfloat_ref.arrays.error_blocks import BlockBins
 from softfloat_ref.arrays.exponents import AnyFormat
+from softfloat_ref.base.search import find_first
 from softfloat_ref.nn.model_errors import ModelErrorRow
 from softfloat_ref.oracle.affine import AffineFormat
 from softfloat_ref.oracle.blocks.formats import BlockFormat
@@ -139,7 +140,7 @@ def _blocks(row: ModelErrorRow, series: Sequence[Series]) -> str:
     bins, fmt = row.measured.bins, row.measure.fmt
     assert isinstance(bins, BlockBins)
     assert isinstance(fmt, BlockFormat)
-    own = next(s for s in series if s.name == fmt.name)
+    own = find_first(s for s in series if s.name == fmt.name)
     limit = float(largest(fmt.element))
     live = np.isfinite(bins.high_amax) & (bins.high_amax > 0) & np.isfinite(bins.high_scale) & (bins.low_scale > 0)
     ends = [(np.where(live, a * k, np.nan), np.where(live, b * k, np.nan)) for a, b, k in

@@ -8,19 +8,32 @@ from html import escape
 from typing import Any, Final
 
 from softfloat_ref.app import report_charts as charts
-from softfloat_ref.app import report_formats, report_tensors
-from softfloat_ref.app.html_page import Html, breakable, cell, data, page, table
-from softfloat_ref.app.report_charts import Depth, Level, Panel, Point
-from softfloat_ref.app.report_rows import decibels, notes, percent
+from softfloat_ref.app import report_depth, report_formats
+from softfloat_ref.app.html_page import Html, breakable, cell, data, format_name, page, table
+from softfloat_ref.app.report_charts import Level, Point
+from softfloat_ref.app.report_depth import Panel
+from softfloat_ref.app.report_rows import cells, decibels, in_decibels, notes, percent, shape
 from softfloat_ref.app.report_summary import ReportSummary, named
-from softfloat_ref.app.report_tally import FormatSummary, KindGroup, Tally
+from softfloat_ref.app.report_tally import Depth, FormatSummary, KindGroup, Tally
+from softfloat_ref.app.report_tensors import TensorLine, TensorTables
 from softfloat_ref.app.report_words import counted_plural, megabytes, short
 from softfloat_ref.app.svg import Series
+from softfloat_ref.nn.model_errors import ModelErrorRow
+from softfloat_ref.nn.tensor_kinds import layer_name
 
-_PANELS: Final = 24  # charts of kinds
-_ROWS: Final = 24  # of a chart of what is outside the layers
 _HEADS: Final = ("format", "bits per value", "MB", "SQNR, dB", "worst, dB", "worst matrix", "saturated", "to zero")
 _WORST: Final = 5  # column of the name of the worst matrix
+
+MEASURES: Final = (  # as report_rows.cells has them
+    "SQNR, dB",
+    "largest error",
+    "largest relative error",
+    "saturated",
+    "to zero",
+    "lost (NaN or Inf)",
+    "scales",
+)
+Groups = Sequence[KindGroup[ModelErrorRow]]
 
 
 def html(summary: ReportSummary, order: Sequence[str] | None = None) -> str:
@@ -38,11 +51,13 @@ def html(summary: ReportSummary, order: Sequence[str] | None = None) -> str:
     groups = summary.groups()
     if len(summary.tensors) > 1 and groups:
         parts += _kinds(summary, groups, series)
-        parts += _depth(groups, series)
-    parts += report_tensors.sections(summary, series, order)
+        parts += _depth(summary, groups, series)
+    parts += _tensors(summary, series, order)
     parts += report_formats.sections(summary, series)
     if report.skipped:
-        parts.append(f'<h2 id="skipped">Skipped</h2>\n{table(["tensor", "why"], report.skipped, 2)}')
+        parts.append(
+            f'<h2 id="skipped">Skipped</h2>\n{table("Skipped tensors", ["tensor", "why"], report.skipped, (0, 1))}'
+        )
     return page(title, parts)
 
 
@@ -80,22 +95,17 @@ def _formats(summary: ReportSummary, series: Sequence[Series]) -> str:
     if not summary.matrices:
         heads[_WORST] = "worst vector"
     lost = any(x.tally.errors.lost for x in summary.formats)
-    rows = [_format_row(x, s, lost) for x, s in zip(summary.formats, series, strict=True)]
     heads += ["lost"] * lost
-    head = "".join(cell("th", x, "t" * (i in (0, _WORST)), ' scope="col"') for i, x in enumerate(heads))
-    stored = [Html(f"as stored<small>{escape(names)}</small>"), f"{bits:.4g}", megabytes(size), *[""] * (5 + lost)]
-    body = "".join(f"<tr>{_format_cells(cells)}</tr>\n" for cells in rows)
-    body += f'<tr class="stored">{_format_cells(stored)}</tr>\n'
+    rows: list[str | list[str]] = [_format_row(x, s, lost) for x, s in zip(summary.formats, series, strict=True)]
+    first = cell("th", Html(f"as stored<small>{escape(names)}</small>"), "t", ' scope="row"')
+    rest = (cell("td", x) for x in (f"{bits:.4g}", megabytes(size), *[""] * (len(heads) - 3)))
+    rows.append(Html(f'<tr class="stored">{first}{"".join(rest)}</tr>\n'))
     values = sum(t.size for t in summary.tensors)
     counts = f"{counted_plural(len(summary.tensors), summary.subject, summary.plural)} of {values:,} values"
     others = len({id(x.tensor) for x in summary.vectors}) if summary.matrices else 0
     if others:
         counts += f"; {counted_plural(others, 'vector', 'vectors')} (biases, norms) not counted"
-    return (
-        f'<p class="facts" id="counted">{counts}</p>\n'
-        '<div class="wide"><table class="formats" aria-describedby="counted">\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
-    )
+    return f'<p class="facts">{counts}</p>\n{table("Formats", heads, rows, (0, _WORST), "formats")}'
 
 
 def _format_row(x: FormatSummary, series: Series, lost: bool) -> list[str]:
@@ -112,12 +122,6 @@ def _format_row(x: FormatSummary, series: Series, lost: bool) -> list[str]:
         percent(e.flushed, e.values),
     ]
     return cells + [str(e.lost)] * lost
-
-
-def _format_cells(cells: Sequence[str]) -> str:
-    first, *rest = cells
-    head = cell("th", first, "t", ' scope="row"')
-    return head + "".join(cell("td", x, "t name" * (i == _WORST)) for i, x in enumerate(rest, 1))
 
 
 def _notes(summary: ReportSummary) -> str:
@@ -152,88 +156,83 @@ def _finite(x: float) -> float | None:
 # -- by kind and depth -----------------------------------------------------------------------------------------------
 
 
-def _kinds(summary: ReportSummary, groups: Sequence[KindGroup], series: Sequence[Series]) -> Iterator[str]:
+def _kinds(summary: ReportSummary, groups: Groups, series: Sequence[Series]) -> Iterator[str]:
     yield '<h2 id="kinds">By kind of layer</h2>\n'
     yield '<p class="hint">SQNR in dB of all matrices of a kind together, and of the worst one. '
     yield "The lowest of a format is bold.</p>\n"
-    totals = [group.total for group in groups]
+    totals = [summary.tallies(group.items) for group in groups]
     ratios = {s.name: [t[s.name].errors.sqnr for t in totals] for s in series}
     lows = {name: min((x for x in of if not math.isnan(x)), default=math.nan) for name, of in ratios.items()}
-    heads = ["kind", "matrices", "values", *(s.name for s in series)]
-    marked = [Html(charts.swatch(s)) for s in series]
-    head = "".join(
-        cell("th", x, "t" * (i == 0), ' scope="col"') for i, x in enumerate([*heads[: -len(series)], *marked])
-    )
-    body = []
+    heads = ["kind", "matrices", "values", *(Html(charts.swatch(s)) for s in series)]
+    rows = []
     for group, total in zip(groups, totals, strict=True):
         first = total[series[0].name]
-        cells = cell("th", breakable(group.label), "t name", ' scope="row"') + cell("td", str(len(first.rows)))
-        cells += cell("td", f"{sum(x.tensor.size for x in first.rows):,}")
+        cells = [breakable(group.label), str(len(first.rows)), f"{sum(x.tensor.size for x in first.rows):,}"]
         for s in series:
             tally = total[s.name]
             low = len(groups) > 1 and tally.errors.sqnr == lows[s.name]
-            worst = f"<small>worst {decibels(tally.low)}</small>" if len(tally.rows) > 1 else ""
-            cells += cell("td", Html(f"{_level(tally)}{worst}"), "low" * low)
-        body.append(f"<tr>{cells}</tr>\n")
-    yield f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{"".join(body)}</tbody></table></div>\n'
+            text = f"<b>{_level(tally)}</b>" if low else _level(tally)
+            cells.append(Html(text + f"<small>worst {decibels(tally.low)}</small>" * (len(tally.rows) > 1)))
+        rows.append(cells)
+    yield table("Kinds of layers", heads, rows)
 
 
 def _level(tally: Tally) -> str:
     return "refused" if tally.refused and not tally.errors.values else decibels(tally.errors.sqnr)
 
 
-def _depth(groups: Sequence[KindGroup], series: Sequence[Series]) -> Iterator[str]:
-    """A chart for each kind that several layers have, and one for all others."""
-    level = Level.of(
-        value for g in groups for c in g.cells for t in c.tallies.values() for value in (t.errors.sqnr, t.low, t.high)
+def _depth(summary: ReportSummary, groups: Groups, series: Sequence[Series]) -> Iterator[str]:
+    panels, values = [], []
+    for group in groups:
+        layers = {depth: summary.tallies(rows) for depth, rows in group.layers.items()}
+        points: dict[str, dict[Depth, Point]] = {}
+        for depth, by_format in layers.items():
+            for name, tally in by_format.items():
+                if not math.isnan(tally.errors.sqnr):
+                    points.setdefault(name, {})[depth] = _point(tally, layer_name(depth))
+        size = sum(t.errors.values for by_format in layers.values() for t in by_format.values())
+        panels.append(Panel(group.stack, group.label, size, list(layers), points))
+        values += [v for of in points.values() for p in of.values() for v in (p.value, p.low, p.high)]
+    hint = (
+        "One chart for each kind of layer, all on the same axes. A thin bar spans the matrices of a layer where it has "
+        "several of a kind."
     )
-    deep = [g for g in groups if len(g.cells) > 1]
-    largest = sorted(deep, key=lambda g: -sum(x.tensor.size for c in g.cells for x in c.tallies[series[0].name].rows))
-    shown = [g for g in deep if g in largest[:_PANELS]]
-    yield '<h2 id="depth">By depth</h2>\n'
-    yield '<p class="hint">One chart for each kind of layer, all on the same axes. A thin bar spans the matrices '
-    yield "of a layer where it has several of a kind.</p>\n"
-    yield charts.legend(series)
-    if shown:
-        figures = (charts.depth_panel(panel_of(g), depths_of(deep, g.stack), series, level) for g in shown)
-        yield f'<div class="panels">\n{"".join(figures)}</div>\n'
-    if len(deep) > len(shown):
-        yield f'<p class="hint">{len(deep) - len(shown)} kinds with fewer values are in the tables only.</p>\n'
-    rows = [(_row_name(g), _row_points(g)) for g in groups if len(g.cells) == 1]
-    if rows:
-        if shown:
-            yield "<h3>Outside the layers, or in only one</h3>\n"
-        rest = f'<p class="hint">{len(rows) - _ROWS} more are in the tables.</p>\n' if len(rows) > _ROWS else ""
-        yield f'<figure class="rows">{charts.row_chart(rows[:_ROWS], series, level)}</figure>\n{rest}'
+    yield from report_depth.sections(panels, series, Level.of(values), hint)
 
 
-def depths_of(groups: Sequence[KindGroup], stack: str) -> list[Depth]:
-    """All layers of a part of the model."""
-    return sorted({c.depth for g in groups if g.stack == stack for c in g.cells})
-
-
-def panel_of(group: KindGroup) -> Panel:
-    """What the chart of a kind shows."""
-    points: dict[str, dict[Depth, Point]] = {}
-    for c in group.cells:
-        for name, tally in c.tallies.items():
-            if not math.isnan(tally.errors.sqnr):
-                points.setdefault(name, {})[c.depth] = _point(tally, f"layer {charts.layer_name(c.depth)}")
-    return Panel(group.label, points)
-
-
-def _row_name(group: KindGroup) -> str:
-    depth = group.cells[0].depth
-    return f"{group.label}, layer {charts.layer_name(depth)}" if depth else group.label
-
-
-def _row_points(group: KindGroup) -> dict[str, Point]:
-    tallies = group.cells[0].tallies.items()
-    return {name: _point(t, group.label) for name, t in tallies if not math.isnan(t.errors.sqnr)}
-
-
-def _point(tally: Tally, where: str) -> Point:
-    title = f"{where}: {decibels(tally.errors.sqnr)} dB"
+def _point(tally: Tally, layer: str) -> Point:
+    title = f"layer {layer}: " * bool(layer) + in_decibels(tally.errors.sqnr)
     if len(tally.rows) > 1:
-        title += f" over {len(tally.rows)} matrices, {decibels(tally.low)} to {decibels(tally.high)} dB"
+        title += f" over {len(tally.rows)} matrices, {decibels(tally.low)} to {in_decibels(tally.high)}"
     return Point(tally.errors.sqnr, tally.low, tally.high, title)
+
+
+# -- every tensor ----------------------------------------------------------------------------------------------------
+
+
+def _tensors(summary: ReportSummary, series: Sequence[Series], order: Sequence[str] | None) -> Iterator[str]:
+    """The tables, the worst weights first. order: names of tensors, if in another order."""
+    first = summary.smallest or summary.formats[0]
+    columns = [format_name(s.name) for s in series]
+    sorted_by = None if order is not None else first.number
+    tables = TensorTables(["shape"], columns, MEASURES, [s.name for s in series], sorted_by, switch=True)
+    sorting = (
+        "" if order is not None else f" The lowest SQNR in {escape(first.name)} is first; a click on a column sorts."
+    )
+    hint = f"SQNR in dB by format.{sorting} A click on a tensor shows all its numbers."
+    listed = []
+    for name, heading, rows in (("matrices", "Matrices", summary.matrices), ("vectors", "Vectors", summary.vectors)):
+        tensors = list(summary.by_tensor(rows).values())
+        places = {x: i for i, x in enumerate(order or ())}
+        if order is None:
+            tensors.sort(key=lambda x: summary.sort_key(x[first.number]))
+        else:
+            tensors.sort(key=lambda x: places[x[0].tensor.name])
+        listed.append((name, heading, [_line(summary, x) for x in tensors]))
+    yield from tables.sections(hint, listed)
+
+
+def _line(summary: ReportSummary, rows: Sequence[ModelErrorRow]) -> TensorLine:
+    numbers = [["refused", x.problem] if x.problem else list(cells(x.measured.errors)) for x in rows]
+    first = rows[0]
+    return TensorLine(first.tensor.name, summary.kind(first), [shape(first)], [x[0] for x in numbers], numbers)

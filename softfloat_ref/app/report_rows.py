@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 from softfloat_ref.arrays.error_counts import Errors
 from softfloat_ref.base.errors import counted
 from softfloat_ref.nn.model_errors import ModelErrorRow
-from softfloat_ref.nn.model_files import ModelTensor
-from softfloat_ref.nn.tensor_kinds import kind_of
+from softfloat_ref.nn.tensor_kinds import what_of
 from softfloat_ref.oracle.blocks.formats import BlockFormat
 
 TOTAL: Final = "all tensors"
@@ -131,6 +130,11 @@ def decibels(x: float) -> str:
     return "exact" if x == math.inf else "-" if math.isnan(x) else f"{x:.2f}"
 
 
+def in_decibels(x: float) -> str:
+    """A ratio with its unit."""
+    return f"{decibels(x)} dB" if math.isfinite(x) else decibels(x)
+
+
 def percent(count: int, values: int) -> str:
     """A share of the values, as a table shows it."""
     if not count:
@@ -159,14 +163,7 @@ def entries(report: ModelReport) -> Iterator[dict[str, Any]]:
     for x in report.rows:
         head = {"tensor": x.tensor.name, "shape": shape(x), "stored": x.tensor.fmt, "format": x.measure.fmt.name}
         numbers = _numbers(x.measured.errors) if not x.problem else {}
-        yield {**head, **numbers, "problem": x.problem, **what_of(x.tensor), **_bits(x)}
-
-
-def what_of(tensor: ModelTensor) -> dict[str, Any]:
-    """What the name and the shape of a tensor say of it, for a row of a file."""
-    kind = kind_of(tensor.name, tensor.shape)
-    layer = ".".join(map(str, kind.depth))
-    return {"kind": kind.kind, "part": kind.stack, "layer": layer, "matrix": kind.matrix}
+        yield {**head, **numbers, "problem": x.problem, **what_of(x.tensor.name, x.tensor.shape), **_bits(x)}
 
 
 def _bits(x: ModelErrorRow) -> dict[str, int]:

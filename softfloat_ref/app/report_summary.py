@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from softfloat_ref.app.report_rows import ModelReport
-from softfloat_ref.app.report_tally import MEGA, Cell, FormatSummary, KindGroup, Tally, tallies
+from softfloat_ref.app.report_tally import MEGA, FormatSummary, KindGroup, Tally, by_kind, tallies
 from softfloat_ref.app.report_words import counted_plural, level_of, listed, megabytes, short
 from softfloat_ref.base.errors import counted
 from softfloat_ref.nn.model_errors import ModelErrorRow
@@ -36,7 +36,7 @@ class ReportSummary:
     def of(self, rows: Iterable[ModelErrorRow]) -> list[FormatSummary]:
         """Some tensors in each format, in the report's order."""
         measures = {x.measure.fmt.name: x.measure for x in self.report.rows}
-        return [FormatSummary(i, measures[f], t) for i, (f, t) in enumerate(tallies(rows, self.report.formats).items())]
+        return [FormatSummary(i, measures[f], t) for i, (f, t) in enumerate(self.tallies(rows).items())]
 
     @property
     def plural(self) -> str:
@@ -49,19 +49,13 @@ class ReportSummary:
         names = dict.fromkeys(t.fmt for t in self.tensors)
         return 8 * size / max(1, values), size / MEGA, ", ".join(names)
 
-    def groups(self) -> list[KindGroup]:
-        """By part of the model, kind and depth, in the order of the file; matrices only."""
-        stacks = {k.stack for x in self.matrices if (k := self.kind(x)).depth}
-        named = len(stacks) > 1
-        found: dict[tuple[str, str, bool], dict[tuple[int, ...], list[ModelErrorRow]]] = {}
-        for x in self.matrices:
-            kind = self.kind(x)
-            key = (kind.stack if named else "", kind.kind, bool(kind.depth))
-            found.setdefault(key, {}).setdefault(kind.depth, []).append(x)
-        return [
-            KindGroup(stack, kind, [Cell(d, tallies(by_depth[d], self.report.formats)) for d in sorted(by_depth)])
-            for (stack, kind, _), by_depth in found.items()
-        ]
+    def groups(self) -> list[KindGroup[ModelErrorRow]]:
+        """The rows of matrices by kind and depth."""
+        return by_kind((self.kind(x), x) for x in self.matrices)
+
+    def tallies(self, rows: Iterable[ModelErrorRow]) -> dict[str, Tally]:
+        """Some rows by format."""
+        return tallies(rows, self.report.formats)
 
     def by_tensor(self, rows: Iterable[ModelErrorRow]) -> dict[int, list[ModelErrorRow]]:
         """The rows of each tensor, in the order of the formats."""
@@ -94,11 +88,11 @@ class ReportSummary:
 
     @cached_property
     def best(self) -> FormatSummary | None:
-        """The one with the highest SQNR, of several the smallest."""
-        return min(self.complete, key=lambda x: (-x.tally.errors.sqnr, x.tally.bits), default=None)
+        """The one with the highest SQNR in its worst tensor: that of all together is mostly that of large values."""
+        return max(self.complete, key=lambda x: (x.tally.low, x.tally.errors.sqnr, -x.tally.bits), default=None)
 
     def sentence(self) -> str:
-        """In a sentence: which format has the fewest bits, which the highest SQNR, and what both cost."""
+        """In a sentence: which format has the fewest bits, which is best at worst, and what both cost."""
         return "".join(named(x) if isinstance(x, FormatSummary) else x for x in self.sentence_parts())
 
     def sentence_parts(self) -> list[str | FormatSummary]:
@@ -111,8 +105,11 @@ class ReportSummary:
         if len(self.complete) == 1:
             return [small, f" takes {first}."]
         if small is best:
-            return [small, f" has both the fewest bits and the highest SQNR: {first}."]
-        return ["Fewest bits: ", small, f", {first}; highest SQNR: ", best, f", {self._cost(best)}."]
+            return [small, f" has both the fewest bits and the highest SQNR{self._at_worst()}: {first}."]
+        return ["Fewest bits: ", small, f", {first}; highest SQNR{self._at_worst()}: ", best, f", {self._cost(best)}."]
+
+    def _at_worst(self) -> str:
+        return f" in the worst {self.subject}" if len(self.tensors) > 1 else ""
 
     def _extent(self) -> str:
         count = len(self.tensors)
@@ -162,8 +159,9 @@ class ReportSummary:
         outclassed: dict[str, list[str]] = {}
         for x, better in self.outclassed():
             outclassed.setdefault(named(better), []).append(named(x))
+        overall = f", overall and{self._at_worst()}" if len(self.tensors) > 1 else ""
         for name, others in outclassed.items():
-            yield f"{name} is at least as accurate as {listed(others)}, and no larger"
+            yield f"{name} is at least as accurate as {listed(others)}{overall}, and no larger"
         for x in self.formats:
             if refused := x.tally.refused:
                 first = refused[0]
@@ -196,8 +194,8 @@ def _number(x: float) -> float | str:
 
 
 def _beats(x: Tally, y: Tally) -> bool:
-    no_worse = x.bits <= y.bits and x.errors.sqnr >= y.errors.sqnr
-    return no_worse and (x.bits < y.bits or x.errors.sqnr > y.errors.sqnr)
+    of_x, of_y = ((-t.bits, t.errors.sqnr, t.low) for t in (x, y))
+    return of_x != of_y and all(a >= b for a, b in zip(of_x, of_y, strict=True))
 
 
 def named(x: FormatSummary) -> str:

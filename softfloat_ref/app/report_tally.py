@@ -6,15 +6,19 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from softfloat_ref.arrays.error_counts import Errors
 from softfloat_ref.arrays.errors import ErrorMeasure
 from softfloat_ref.nn.model_errors import ModelErrorRow
+from softfloat_ref.nn.tensor_kinds import TensorKind
 from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat
 from softfloat_ref.oracle.formats import Format
 
 MEGA: Final = 1e6
+
+Depth = tuple[int, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -91,32 +95,35 @@ def scale_of(measure: ErrorMeasure) -> str:
     if not isinstance(fmt, BlockFormat):
         return "fp32 per tensor" if measure.axis is None else "fp32 per channel"
     size = {AXIS: "row" if measure.axis is None else "axis", TENSOR: "tensor"}.get(fmt.size, fmt.size_name)
-    return f"{fmt.scale.name} per {size}" + ", fp32 per tensor" * measure.profile.two_levels
+    return f"{fmt.scale.name} per {size}" + ", fp32 per tensor" * bool(measure.profile.two_levels)
 
 
-class Cell(NamedTuple):
-    """The tensors of a kind in one layer, in each format of the report."""
-
-    depth: tuple[int, ...]
-    tallies: dict[str, Tally]
-
-
-class KindGroup(NamedTuple):
-    """The tensors of a kind. cells: by depth, in order; of a kind outside the layers, the only one has no depth."""
+class KindGroup(NamedTuple, Generic[T]):
+    """What there is of a kind of tensor, by depth, in order; of a kind outside the layers, the only depth is ()."""
 
     stack: str
     kind: str
-    cells: list[Cell]
+    layers: dict[Depth, list[T]]
 
     @property
     def label(self) -> str:
         return f"{self.stack}: {self.kind}" if self.stack else self.kind
 
     @property
-    def total(self) -> dict[str, Tally]:
-        """All of them, in each format."""
-        formats = self.cells[0].tallies
-        return {f: Tally([x for cell in self.cells for x in cell.tallies[f].rows]) for f in formats}
+    def items(self) -> list[T]:
+        return [x for of in self.layers.values() for x in of]
+
+
+def by_kind(items: Iterable[tuple[TensorKind, T]]) -> list[KindGroup[T]]:
+    """Items grouped by part of the model, kind, and depth, in their order. A model with layers in one part only has no
+    parts."""
+    listed = list(items)
+    named = len({kind.stack for kind, _ in listed if kind.depth}) > 1
+    groups: dict[tuple[str, str, bool], dict[Depth, list[T]]] = {}
+    for kind, x in listed:
+        key = (kind.stack if named else "", kind.kind, bool(kind.depth))
+        groups.setdefault(key, {}).setdefault(kind.depth, []).append(x)
+    return [KindGroup(stack, kind, {d: of[d] for d in sorted(of)}) for (stack, kind, _), of in groups.items()]
 
 
 def tallies(rows: Iterable[ModelErrorRow], formats: Sequence[str]) -> dict[str, Tally]:

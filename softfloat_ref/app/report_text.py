@@ -52,7 +52,7 @@ def _kinds(summary: ReportSummary) -> Iterator[str]:
     """The SQNR of each kind of matrix, with the lowest of its tensors."""
     rows: list[tuple[str, ...]] = [("kind: SQNR dB, worst", "number", *summary.report.formats)]
     for group in summary.groups():
-        total = group.total
+        total = summary.tallies(group.items)
         count = len({id(x.tensor) for x in total[summary.report.formats[0]].rows})
         rows.append((group.label, str(count), *(_both(x, count) for x in total.values())))
     yield from _columns(rows, "<" + ">" * (len(rows[0]) - 1))

@@ -116,7 +116,7 @@ class ErrorMeasure:
         if isinstance(fmt, AffineFormat):
             return size * fmt.bits + prod(channel_shape(shape, self.axis)) * _AFFINE_BITS
         scale = 8 * convert.code_dtype(fmt.scale).itemsize
-        return size * fmt.element.width + self.plan(shape).blocks * scale + self.profile.two_levels * _FP32.width
+        return size * fmt.element.width + self.plan(shape).blocks * scale + bool(self.profile.two_levels) * _FP32.width
 
     def range_of(self, x: Array) -> ValueRange:
         """The range of a part of an array."""

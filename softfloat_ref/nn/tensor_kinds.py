@@ -68,6 +68,17 @@ def kind_of(name: str, shape: tuple[int, ...]) -> TensorKind:
     return TensorKind(f"{_context(match, text)} {kind}".lstrip(), stack, depth, vector is None and long_axes >= _MATRIX)
 
 
+def what_of(name: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    """What a tensor is, as a row of a file has it."""
+    kind = kind_of(name, shape)
+    return {"kind": kind.kind, "part": kind.stack, "layer": layer_name(kind.depth), "matrix": kind.matrix}
+
+
+def layer_name(depth: tuple[int, ...]) -> str:
+    """A layer by its numbers; "" outside the layers."""
+    return ".".join(map(str, depth))
+
+
 def _dotted(name: str) -> str:
     """In lower case, the parts between dots; without the file that a name begins with where a model has several."""
     head, colon, last = name[-_MAX_NAME:].rpartition(":")

@@ -152,12 +152,19 @@ def test_against_the_original(folder: Path) -> None:
     assert (row["different_codes"], row["different_scales"], row["bits"]) == (None, None, 4.25)
     with open("r.csv") as f:
         assert next(csv.DictReader(f))["sqnr_db"] == str(row["sqnr_db"])
-    assert shown.splitlines()[2:] == [
-        "model: 2307 values, 4.286 bits each, 0.001 MB",
-        "other: 4608 values, 32 bits each, 0.018 MB",
-        "only in the model: other",
-        "only in the other: more",
+    lines = shown.splitlines()
+    assert lines[0] == (
+        f"m.npz keeps {errors.sqnr:.1f} dB over 1 matrix of original.npz: 4.286 bits per value, 0.0012 MB, against 32 "
+        "bits, 0.018 MB."
+    )
+    assert lines[1:6] == [
+        "m.npz: 2307 values, 4.286 bits each, 0.001 MB",
+        "original.npz: 4608 values, 32 bits each, 0.018 MB",
+        "note: only in m.npz: other",
+        "note: only in original.npz: more",
+        "",
     ]
+    assert [x.split()[0] for x in lines[6:]] == ["tensor", "w"]
 
 
 def test_two_producers(folder: Path) -> None:
@@ -168,7 +175,8 @@ def test_two_producers(folder: Path) -> None:
     assert row["different_scales"] == int((mine.scales != theirs.scales).sum()) > 0
     assert row["different_values"] == int((mine.decode() != theirs.decode()).sum())
     same = ok("report", "a.npz", "--against", "a.npz")
-    assert same.splitlines()[1].split()[-5:] == ["exact", "0", "0", "0", "0"]
+    assert same.startswith("The same values in 1 matrix of a.npz and a.npz, code for code and scale for scale: ")
+    assert same.splitlines()[-1].split()[-5:] == ["exact", "0", "0", "0", "0"]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +184,7 @@ def test_two_producers(folder: Path) -> None:
     [
         ([], "give --fmt FORMAT, several times, or --against MODEL"),
         (["--fmt", "fp16", "--against", "b.npz"], "not both"),
-        (["--against", "b.npz", "-o", "x.html"], "unknown kind of comparison"),
+        (["--against", "b.npz", "-o", "x.txt"], "unknown kind of comparison"),
         (["--against", "b.npz", "--sort", "flushed"], "not flushed"),
         (["--against", "b.npz", "--axis", "0"], "--axis is for --fmt"),
         (["--against", "b.npz", "--jobs", "2"], "--jobs is for --fmt"),
@@ -193,7 +201,11 @@ def test_bad_comparisons(args: list[str], message: str, folder: Path) -> None:
 def test_another_shape_is_a_problem(folder: Path) -> None:
     checkpoint(folder / "a.npz")
     np.savez("b.npz", w=X.T)
-    assert "shape 24x96 against 96x24" in ok("report", "a.npz", "--against", "b.npz")
+    shown = ok("report", "a.npz", "--against", "b.npz", "-o", "r.html")
+    assert shown.startswith("No tensor of a.npz can be compared with b.npz: 4.25 bits per value, ")
+    assert "\nnote: not compared: w (shape 24x96 against 96x24)\n" in shown
+    assert "shape 24x96 against 96x24" in shown.splitlines()[-1]
+    assert "shape 24x96 against 96x24" in Path("r.html").read_text()
 
 
 @pytest.mark.full

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from softfloat_ref.base.tables import read_toml
-from softfloat_ref.nn.tensor_kinds import TABLE, TensorKind, kind_of
+from softfloat_ref.nn.tensor_kinds import TABLE, TensorKind, kind_of, what_of
 
 # model: names of its matrices, each with the part of the model, the layer and the kind
 MATRICES: dict[str, dict[str, tuple[str, tuple[int, ...], str]]] = {
@@ -179,3 +180,12 @@ def test_every_pattern_is_needed_by_some_name() -> None:
         if not any(re.search(row["pattern"], x) for x in dotted)
     }
     assert unused == {"query down", "key and value up", "down", "up"}  # DeepSeek's pairs; U-Nets
+
+
+def test_the_table_of_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \| (\w*) ?\| ([\d.]*) ?\| (.*) \|$", page, re.MULTILINE)
+    assert len(rows) == 6
+    for name, part, layer, kind in rows:
+        x = what_of(name, (16, 32))
+        assert (x["part"], x["layer"], x["kind"]) == (part, layer, kind), name

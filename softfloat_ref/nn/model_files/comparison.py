@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from softfloat_ref.arrays import convert
 from softfloat_ref.arrays.error_counts import Errors, compare_values
 from softfloat_ref.nn.model_files.quantized import QuantizedTensor
 from softfloat_ref.nn.model_files.tensors import ModelTensor
+from softfloat_ref.nn.tensor_kinds import what_of
 
 _SLAB: Final = 1 << 20  # values at a time
 
@@ -19,7 +21,8 @@ _SLAB: Final = 1 << 20  # values at a time
 class Difference(NamedTuple):
     """A tensor of a model against that of the same name of another. errors: of its values, with the other's as the
     right ones. values, codes, scales: how many differ; None where the two have not the same kind of codes, or of
-    scales. problem: why they were not compared."""
+    scales. blocks: the number of scales. parts: what else differs, such as a tensor_scale. problem: why they were not
+    compared."""
 
     tensor: ModelTensor
     other: ModelTensor
@@ -27,7 +30,14 @@ class Difference(NamedTuple):
     values: int = 0
     codes: int | None = None
     scales: int | None = None
+    blocks: int = 0
+    parts: tuple[str, ...] = ()
     problem: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return not (self.problem or self.values or self.codes or self.scales or self.parts)
 
 
 def differences(tensors: Sequence[ModelTensor], others: Mapping[str, ModelTensor]) -> Iterator[Difference]:
@@ -51,7 +61,8 @@ def _compared(tensor: ModelTensor, other: ModelTensor) -> Difference:
         values += int(((mine != right) & ~(np.isnan(mine) & np.isnan(right))).sum())
         if same_codes:
             codes += int((tensor.codes(first, count) != other.codes(first, count)).sum())
-    return Difference(tensor, other, errors, values, codes if same_codes else None, _scales(tensor, other))
+    scales, blocks, parts = _scales(tensor, other)
+    return Difference(tensor, other, errors, values, codes if same_codes else None, scales, blocks, parts)
 
 
 def _values(tensor: ModelTensor, first: int, count: int) -> NDArray[np.float64]:
@@ -68,14 +79,25 @@ def _have_same_codes(tensor: ModelTensor, other: ModelTensor) -> bool:
     return plain and tensor.fmt == other.fmt
 
 
-def _scales(tensor: ModelTensor, other: ModelTensor) -> int | None:
-    """How many scales of blocks differ; None if they are not comparable."""
+def _scales(tensor: ModelTensor, other: ModelTensor) -> tuple[int | None, int, tuple[str, ...]]:
+    """How many scales of blocks differ, None if they are not comparable; their number; and the other parts of the
+    scales, such as the second-level scale, that differ or that only one of the two has."""
     if not (isinstance(tensor, QuantizedTensor) and isinstance(other, QuantizedTensor)):
+        return None, 0, ()
+    mine, right = tensor.stored_scales(), other.stored_scales()
+    scales = _different(mine.pop("scales"), blocks := right.pop("scales"))
+    names = [*mine, *(name for name in right if name not in mine)]
+    both = {name for name in mine if name in right and _different(mine[name], right[name]) == 0}
+    parts = tuple(name for name in names if name not in both)
+    return scales, 0 if scales is None else np.asarray(blocks).size, parts
+
+
+def _different(mine: ArrayLike, right: ArrayLike) -> int | None:
+    """How many codes differ; None for arrays of another shape or type."""
+    x, y = np.asarray(mine), np.asarray(right)
+    if x.shape != y.shape or x.dtype != y.dtype:
         return None
-    mine, right = (np.asarray(x.stored_scales()["scales"]) for x in (tensor, other))
-    if mine.shape != right.shape or mine.dtype != right.dtype:
-        return None
-    return int((mine != right).sum())
+    return int(((x != y) & ((x == x) | (y == y))).sum())
 
 
 def _shape(tensor: ModelTensor) -> str:
@@ -88,9 +110,9 @@ def size_of(tensors: Sequence[ModelTensor]) -> tuple[int, int]:
 
 
 def entry(x: Difference) -> dict[str, Any]:
-    """A row of a file."""
+    """A row of a file; numbers that are not finite as text."""
     e = x.errors
-    return {
+    row = {
         "tensor": x.tensor.name,
         "shape": _shape(x.tensor),
         "stored": x.tensor.fmt or x.tensor.type,
@@ -106,7 +128,11 @@ def entry(x: Difference) -> dict[str, Any]:
         "different_codes": x.codes,
         "different_scales": x.scales,
         "problem": x.problem,
+        "scale_count": x.blocks,
+        "different_parts": list(x.parts),
+        **what_of(x.tensor.name, x.tensor.shape),
     }
+    return {k: str(v) if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
 
 
 def bits(tensor: ModelTensor) -> float:
