@@ -269,6 +269,11 @@ class _ProductJob:
 
             numbers = shift, unit.product_exponent, result.sign_bit, nan
             return *fused.multiply(program, left[0], right[0], self.c, *numbers, rows), unfit
+        if unit.flush_inputs == "off" and (tree := program.nested(left[0], right[0])) is not None:
+            from softfloat_ref.arrays.kernels import nested
+
+            numbers = shift, unit.product_exponent, result.sign_bit, nan
+            return *nested.multiply(program, tree, (left[0], right[0], self.c), *numbers, positive, rows), unfit
         from softfloat_ref.arrays.kernels.loops import dot_matrix
 
         flush = {"off": 0, "on": 1, "positive": 2}[unit.flush_inputs]

@@ -12,7 +12,7 @@ from softfloat_ref import arrays, blocks
 from softfloat_ref.arrays import native_products
 from softfloat_ref.arrays.blocks import matmul
 from softfloat_ref.arrays.convert import code_dtype, decode
-from softfloat_ref.arrays.kernels import fused, program
+from softfloat_ref.arrays.kernels import fused, nested, program
 from softfloat_ref.arrays.kernels.program import NoProgram, compile_tree
 from softfloat_ref.arrays.matmul import _ends, _ProductJob, operand_matrix, product
 from softfloat_ref.base.errors import Error
@@ -114,6 +114,42 @@ def test_units_with_one_sum_and_one_rounding(acc: str, fmt: str, monkeypatch: py
     monkeypatch.setattr(program.Program, "is_fused", lambda *x: False)
     for x, to in zip(got, ("fp32", "fp16"), strict=True):
         np.testing.assert_array_equal(x, matmul(a, b, unit, fmt=fmt, to=to))
+
+
+NESTED = [
+    *((name, fmt) for name, fmt in SCALAR if name.startswith("amd-cdna3")),
+    ("fuse(fuse(4, F=9, rz) @ 12:rd + c @ 10:rd:9, F=12, rd) -> fp32:rdn:28 -> fp32:rne", "fp16"),
+    (
+        "fuse(fuse(8, F=5, rz) @ 7:rd + c @ 5:rd, F=7, rd, floor=-20, floor_when=always) -> fp32:rdn:31 -> fp32:rne",
+        "bf16",
+    ),
+]
+
+
+@pytest.mark.full(keep=2)
+@pytest.mark.parametrize("zero", ["ieee", "positive"])
+@pytest.mark.parametrize(("acc", "fmt"), NESTED, ids=str)
+def test_units_with_sums_in_a_sum(acc: str, fmt: str, zero: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the loop for many columns; zeros of both signs, running results of every kind, and sums that cancel."""
+    used: list[int] = []
+    multiply, resolved = nested.multiply, get_format(fmt)
+    unit = get_accumulator(acc).replace(zero=zero)
+    monkeypatch.setattr(nested, "multiply", lambda *x: used.append(1) or multiply(*x))
+    monkeypatch.setattr(program, "MIN_COLUMNS", 1)
+    c = np.random.default_rng(3).integers(0, 1 << 32, (4, 5), dtype=np.uint32)
+    c[0], c[1, 1:3] = [0, 1, 0x80000000, 0x7F800000, 0xFFC00000], [0x7F7FFFFF, 0x80000001]
+    c[3] = [0x80000000, 0, 0x80000000, 0x80000001, 0xBF800000]
+    minus = np.uint64(resolved.sign_bit if resolved.negative_zero else 0)
+    for kind in ("finite", "close", "tiny"):
+        a, b = codes(resolved, (4, 35), 1, kind), codes(resolved, (35, 5), 2, kind)
+        a[0], b[:, 0], a[1, :8], a[3], b[:, 2] = 0, minus, 0, minus, b[:, 2] & np.uint64(resolved.magnitude_mask)
+        same_as_the_oracle(a, b, unit, fmt, c.view(np.float32))
+        same_as_the_oracle(a, b, unit, fmt, (c & np.uint32(0x80FFFFFF)).view(np.float32))
+    a, b = codes(resolved, (20, 99), 1, "finite"), codes(resolved, (99, 70), 2, "finite")
+    got = matmul(a, b, unit, fmt=fmt)
+    assert used if not resolved.negative_zero else len(used) == 7  # -0 is NaN in some formats
+    monkeypatch.setattr(program.Program, "nested", lambda *x: None)
+    np.testing.assert_array_equal(got, matmul(a, b, unit, fmt=fmt))
 
 
 @pytest.mark.parametrize(("acc", "fmt"), SCALAR, ids=lambda x: str(x))

@@ -30,7 +30,7 @@ BITS, SHIFT, FLOOR, ALWAYS, DOWN, WIDEN, SIGN, NAN_CODE = range(8)  # of `settin
 
 
 @compiled(forceinline=True)
-def _multiply(x: Any, exponent: Any, others: Any, exponents: Any, products: Any, units: Any, largest: Any) -> None:
+def add_product(x: Any, exponent: Any, others: Any, exponents: Any, products: Any, units: Any, largest: Any) -> None:
     """One product of each lane, and its exponent."""
     for lane in range(LANES):
         products[lane] = I32(x * others[lane])
@@ -50,7 +50,7 @@ def _add(products: Any, units: Any, cuts: Any, down: Any, totals: Any) -> None:
 
 
 @compiled()
-def _load(running: Any, result: Any, sign: Any, values: Any, units: Any) -> None:
+def load_running(running: Any, result: Any, sign: Any, values: Any, units: Any) -> None:
     """The running results as terms; one that is not finite as zero."""
     m, emin, inf_code = result[0], result[1], result[2]
     hidden = np.int64(1) << m
@@ -125,8 +125,8 @@ def fused_matrix(
                 for p in range(step):
                     k = start + p
                     others, exponents = b[k, j : j + LANES], b_units[k, j : j + LANES]
-                    _multiply(a[i, k], a_units[i, k], others, exponents, products[p], units[p], largest)
-                _load(running, result, sign, values, mine)
+                    add_product(a[i, k], a_units[i, k], others, exponents, products[p], units[p], largest)
+                load_running(running, result, sign, values, mine)
                 _cuts(largest, units, mine, setting, result[0], cuts)
                 totals[:] = 0
                 _add(values, mine, cuts, down, totals)
@@ -149,7 +149,7 @@ def multiply(
     `loops.dot_matrix`; sign: the result's sign bit."""
     (_, rows, k), columns = left.shape, right.shape[1]
     steps, wide = -(-k // program.step) * program.step, -(-columns // LANES) * LANES
-    a, b = (_padded(x, n, steps, EMPTY) for x, n in ((left, rows), (right, wide)))
+    a, b = (padded(x, n, steps, EMPTY) for x, n in ((left, rows), (right, wide)))
     b = np.ascontiguousarray(b.swapaxes(1, 2))
     b[1][b[1] != EMPTY] += fixed
     start = np.zeros((rows, wide), np.int64)
@@ -163,7 +163,7 @@ def multiply(
     return out[:, :columns], special[:, :columns]
 
 
-def _padded(x: Array, rows: int, k: int, empty: int) -> Array:
+def padded(x: Array, rows: int, k: int, empty: int) -> Array:
     """Significands with signs and exponents, (2, rows, k), with zeros added up to that shape."""
     padded = np.zeros((2, rows, k), np.int32)
     padded[1] = empty

@@ -7,7 +7,7 @@ with anything that instructions cannot express, or that does not fit 64 bits, ha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from softfloat_ref.oracle.accumulate.trees import (
     Zero,
 )
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
-from softfloat_ref.oracle.rounding import Target
+from softfloat_ref.oracle.rounding import RDN, Target
 
 FUSE: Final = 0
 EXACT: Final = 1
@@ -82,11 +82,66 @@ class Program:
         same = (terms == terms[0]).all() and terms[0, 2] == NEVER and self.code[0, 6] == 0
         target = self.last_target
         plain = target._replace(**{**PLAIN_TARGET, "mode": target.mode}) == target
-        if not (whole and same and plain) or left[4].any() or right[4].any():
-            return False
-        near = all(np.abs(x[2]).max(initial=0) < _EXPONENT_LIMIT for x in (left, right))
         short = int(terms[0, 0]) + 3 + self.step.bit_length() <= FP64.precision  # a sum; a product has 2 integer bits
-        return bool(near and short and int(left[0].max(initial=0)) * int(right[0].max(initial=0)) < _PRODUCT_LIMIT)
+        return bool(whole and same and plain and short) and _narrow_operands(left, right)
+
+    def nested(self, left: NDArray[Any], right: NDArray[Any]) -> Nested | None:
+        """What kernels/nested.py needs to run the program, of operands as for `is_fused`; None if it does not."""
+        code, last = self.code, len(self.code) - 3
+        inner = self.inputs[: self.step]
+        opcodes = code[:, 0].tolist()
+        if opcodes not in ([FUSE] * 2 + [ROUND] * 2, [FUSE] * 4 + [ROUND] * 2) or right.shape[1] < MIN_COLUMNS:
+            return None
+        groups = self._groups(code[: 2 if last > 1 else 1])
+        if groups is None or self.widen or not _narrow_operands(left, right):
+            return None
+        both = self.inputs[self.step : self.step + 2] if last > 1 else np.array([[0, 0, 1, NEVER]] * 2)
+        (_, most, down, never), (_, own, floored, drop) = self.inputs[-2:].tolist()
+        first, second = (Target(*self.targets[i].tolist()) for i in code[-2:, 4])
+        plain = second._replace(**PLAIN_TARGET) == second
+        down_first = first._replace(**PLAIN_TARGET | {"mode": int(RDN)}) == first
+        fits = first.emin == second.emin and FP64.mantissa_bits > first.mantissa_bits > second.mantissa_bits + 1
+        aligned = (inner[:, 1:] == (inner[0, 1], 0, NEVER)).all() and (both[:, 1:] == (both[0, 1], 1, NEVER)).all()
+        taken = [*(code[:2, 1].tolist() if last > 1 else ()), int(code[last - 1, 1]), self.step]  # by all but the first
+        whole = (
+            self.inputs[self.step :, 0].tolist() == taken and code[-2:, 2].tolist() == code[last : last + 2, 1].tolist()
+        )
+        whole = whole and (down, floored, never) == (1, 1, NEVER) and own <= most
+        bits, size = int(inner[0, 1]), int(np.bincount(groups).max())
+        short = bits + 2 + size.bit_length() < 32 and most + 4 + self.step.bit_length() <= FP64.precision
+        no_floors = (code[:last, 4] == NONE).all() and not code[: last + 1, 6].any()
+        if not (plain and down_first and fits and aligned and whole and short and no_floors):
+            return None
+        floor, always = code[last, 4:6].tolist()
+        return Nested(groups, (bits, int(both[0, 1]), most, own, drop, floor, always), first, second)
+
+    def _groups(self, fuses: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """Which of the first sums adds each product of a step; None if that is not one of them."""
+        groups = np.full(self.step, -1, np.int64)
+        for number, (_, _, first, count, *_) in enumerate(fuses.tolist()):
+            slots = self.inputs[first : first + count, 0]
+            if slots.max(initial=0) >= self.step:
+                return None
+            groups[slots] = number
+        return groups if len(self.inputs) == self.step + 2 * len(fuses) and groups.min() >= 0 else None
+
+
+class Nested(NamedTuple):
+    """A program of sums of products, and of their sum and the running result, which is rounded twice. group: the sum
+    that each product is in; numbers: the first of those of kernels/nested.py; first, second: the roundings."""
+
+    group: NDArray[np.int64]
+    numbers: tuple[int, ...]
+    first: Target
+    second: Target
+
+
+def _narrow_operands(left: NDArray[Any], right: NDArray[Any]) -> bool:
+    """Whether operands, as of `loops.dot_matrix`, are finite, and their products short and in float64's range."""
+    if left[4].any() or right[4].any():
+        return False
+    near = all(np.abs(x[2]).max(initial=0) < _EXPONENT_LIMIT for x in (left, right))
+    return bool(near and int(left[0].max(initial=0)) * int(right[0].max(initial=0)) < _PRODUCT_LIMIT)
 
 
 @dataclass

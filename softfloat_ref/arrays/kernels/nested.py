@@ -1,0 +1,206 @@
+"""The compiled loop of dot products on units that add the products of a step in one or two aligned sums, then that and
+the running result in another, and round twice, the first time down: AMD's CDNA3. Many columns side by side.
+
+The numbers are those of kernels/fused.py. The sums of products are 32-bit integers, so that a vector of the processor
+has twice as many; signs of zeros count in the last sum only, where they are looked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softfloat_ref.arrays.kernels import convert, plans
+from softfloat_ref.arrays.kernels.convert import U32, U64, left, right
+from softfloat_ref.arrays.kernels.fused import EMPTY, FP64, I32, LANES, add_product, load_running, padded
+from softfloat_ref.arrays.kernels.jit import compiled, double, double_bits
+from softfloat_ref.arrays.kernels.loops import align
+from softfloat_ref.arrays.kernels.program import Nested, Program
+
+Array = NDArray[Any]
+
+_EMPTY: Final = EMPTY // 2  # an exponent below is that of an empty term
+_NO_EXPONENT: Final = 4 * EMPTY
+_GROUPS: Final = 2
+# Of `setting`: bits of the sums of products, of two of them, of their sum and the running result beside each other; how
+# far below the largest the running result counts; the least exponent, and whether it holds without zeros; what turns a
+# product's unit into its exponent; the sign bit, the NaN code, whether zeros are positive; and of the first rounding
+# the bits below its last place in float64, and its least exponent field.
+INNER, BOTH, SUM, OWN, DROP, FLOOR, ALWAYS, SHIFT, SIGN, NAN_CODE, POSITIVE, SPARE, LEAST = range(13)
+
+
+@compiled(forceinline=True)
+def _add(products: Any, units: Any, cuts: Any, totals: Any) -> None:
+    """Add one product of each lane, cut toward zero at the unit of its sum, in 32 bits."""
+    for lane in range(LANES):
+        value, shift = products[lane], I32(cuts[lane] - units[lane])
+        up, down = U32(min(max(I32(-shift), I32(0)), I32(31))), U32(min(max(shift, I32(0)), I32(31)))
+        kept = I32(right(left(U32(abs(value)), up), down))
+        totals[lane] = I32(totals[lane] + (I32(-kept) if value < 0 else kept))
+
+
+@compiled()
+def _of_products(largest: Any, totals: Any, groups: int, setting: Any, sums: Any, tops: Any) -> None:
+    """The sum of all products of each lane, and its exponent: that of the largest product."""
+    shift, bits, both = setting[SHIFT], setting[INNER], setting[BOTH]
+    for lane in range(LANES):
+        top = np.int64(largest[0, lane]) + shift if largest[0, lane] > _EMPTY else np.int64(_NO_EXPONENT)
+        sums[lane], tops[lane] = np.int64(totals[0, lane]), top
+    if groups == 1:
+        return
+    for lane in range(LANES):
+        first, other = tops[lane], np.int64(_NO_EXPONENT)
+        if largest[1, lane] > _EMPTY:
+            other = np.int64(largest[1, lane]) + shift
+        top = max(first, other)
+        x, y = sums[lane], np.int64(totals[1, lane])
+        a, _ = align(1 if x < 0 else 0, abs(x), first - bits, 62, top - both, 1)
+        b, _ = align(1 if y < 0 else 0, abs(y), other - bits, 62, top - both, 1)
+        sums[lane], tops[lane] = a + b, top
+
+
+@compiled()
+def _with_running(sums: Any, tops: Any, bits: int, values: Any, units: Any, m: int, setting: Any, cuts: Any) -> None:
+    """The sums of the products and the running results, in place of those of the products; cuts: their units."""
+    floor, always, most, own = setting[FLOOR], setting[ALWAYS], setting[SUM], setting[OWN]
+    for lane in range(LANES):
+        mine = units[lane] + m if values[lane] else np.int64(_NO_EXPONENT)
+        top = max(tops[lane], mine)
+        some_empty = always != 0 or tops[lane] == _NO_EXPONENT or mine == _NO_EXPONENT
+        top = max(top, floor) if some_empty else top
+        top = np.int64(0) if top == _NO_EXPONENT else top
+        x, y = sums[lane], values[lane] if mine >= top - setting[DROP] else np.int64(0)
+        a, _ = align(1 if x < 0 else 0, abs(x), tops[lane] - bits, 62, top - most, 1)
+        b, _ = align(1 if y < 0 else 0, abs(y), units[lane], 62, top - own, 1)
+        sums[lane], cuts[lane] = a + (b << (most - own)), top - most
+
+
+@compiled()
+def _round(
+    totals: Any, cuts: Any, target: Any, setting: Any, inf_code: Any, wide: Any, codes: Any, running: Any
+) -> None:
+    """The sums rounded down, and then as the target says, in place of the running results that are finite."""
+    sign, positive, spare, least = setting[SIGN], setting[POSITIVE], setting[SPARE], setting[LEAST]
+    for lane in range(LANES):
+        exactly = np.float64(abs(totals[lane])) * double(U64(cuts[lane] + 1023) << U64(52))
+        bits = double_bits(exactly)
+        field = np.int64(bits >> U64(52))
+        below = spare + max(least - field, np.int64(0))
+        low = (U64(1) << U64(min(below, np.int64(52)))) - U64(1)
+        bits = (bits + (low if totals[lane] < 0 else U64(0))) & ~low
+        wide[lane] = bits if below <= 52 else U64(0)  # half a unit of the target is larger
+    convert.plain_codes64(wide, codes, convert.plain(target))
+    for lane in range(LANES):
+        code = np.int64(codes[lane])
+        negative = totals[lane] < 0 and not (positive and code == 0)
+        finite = running[lane] & (sign - 1) < inf_code
+        running[lane] = (code | sign if negative else code) if finite else running[lane]
+
+
+@compiled()
+def _negative_zeros(
+    totals: Any, before: Any, a_signs: Any, b_signs: Any, start: int, step: int, j: int, sign: int, running: Any
+) -> None:
+    """Sums of zeros that are all negative are -0. before: the running results before the step, of which one is -0."""
+    for lane in range(LANES):
+        if totals[lane] == 0 and before[lane] == sign:
+            every = True
+            for k in range(start, start + step):
+                every &= a_signs[k] != b_signs[k, j + lane]
+            running[lane] = sign if every else running[lane]
+
+
+@compiled(nogil=True)
+def nested_matrix(
+    a: Any, a_units: Any, a_signs: Any, b: Any, b_units: Any, b_signs: Any, c: Any, group: Any, setting: Any,
+    target: Any, result: Any, out: Any, special: Any,
+) -> None:  # fmt: skip
+    """out[i, j]: the code of c[i, j] + the products of a[i] and b[:, j], a step at a time.
+
+    The matrices and `special` are as for `fused.fused_matrix`; a_signs, b_signs: 1 where an operand is negative, zeros
+    too. group: in which of the sums each product of a step is.
+    """
+    step, groups, m = group.size, group.max() + 1, result[0]
+    products, units = np.empty((step, LANES), np.int32), np.empty((step, LANES), np.int32)
+    largest, inner = np.empty((_GROUPS, LANES), np.int32), np.empty((_GROUPS, LANES), np.int32)
+    cuts32, cuts, tops = np.empty((_GROUPS, LANES), np.int32), np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    totals, running, before = np.empty(LANES, np.int64), np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    values, mine = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
+    wide, codes = np.empty(LANES, np.uint64), np.empty(LANES, np.uint32)
+    sign, nan, positive = setting[SIGN], setting[NAN_CODE], setting[POSITIVE]
+    bits = setting[INNER] if groups == 1 else setting[BOTH]
+    for j in range(0, b.shape[1], LANES):
+        for i in range(a.shape[0]):
+            running[:] = c[i, j : j + LANES]
+            for start in range(0, a.shape[1], step):
+                largest[:] = _NO_EXPONENT
+                inner[:] = 0
+                for p in range(step):
+                    k = start + p
+                    others, exponents = b[k, j : j + LANES], b_units[k, j : j + LANES]
+                    add_product(a[i, k], a_units[i, k], others, exponents, products[p], units[p], largest[group[p]])
+                for g in range(groups):
+                    for lane in range(LANES):
+                        cuts32[g, lane] = I32(largest[g, lane] + setting[SHIFT] - setting[INNER])
+                for p in range(step):
+                    _add(products[p], units[p], cuts32[group[p]], inner[group[p]])
+                _of_products(largest, inner, groups, setting, totals, tops)
+                load_running(running, result, sign, values, mine)
+                _with_running(totals, tops, bits, values, mine, m, setting, cuts)
+                negative = False
+                for lane in range(LANES):
+                    before[lane] = running[lane]
+                    negative |= running[lane] == sign
+                _round(totals, cuts, target, setting, result[2], wide, codes, running)
+                if negative and not positive:
+                    _negative_zeros(totals, before, a_signs[i], b_signs, start, step, j, sign, running)
+            for lane in range(LANES):
+                is_nan = running[lane] & (sign - 1) > result[2]
+                out[i, j + lane] = nan if is_nan else running[lane]
+                special[i, j + lane] = is_nan and nan < 0
+
+
+# -- its operands and results -----------------------------------------------------------------------------------------
+
+
+def multiply(
+    program: Program,
+    nested: Nested,
+    operands: tuple[Array, Array, Array],
+    shift: int,
+    fixed: int,
+    sign: int,
+    nan: int,
+    positive: bool,
+    result: Array,
+) -> tuple[Array, Array]:
+    """The codes of left @ right + c, and which are left to the oracle. operands: these. The others are as for
+    `fused.multiply`; positive: there is no -0."""
+    a, b, c = operands
+    (_, rows, k), columns = a.shape, b.shape[1]
+    steps, wide = -(-k // program.step) * program.step, -(-columns // LANES) * LANES
+    lines, others = padded(a, rows, steps, EMPTY), padded(b, wide, steps, EMPTY)
+    others = np.ascontiguousarray(others.swapaxes(1, 2))
+    others[1][others[1] != EMPTY] += fixed
+    a_signs, b_signs = _signs(a, rows, steps), np.ascontiguousarray(_signs(b, wide, steps).T)
+    start = np.zeros((rows, wide), np.int64)
+    start[:, :columns] = c
+    out, special = np.empty((rows, wide), np.int64), np.empty((rows, wide), np.uint8)
+    first = nested.first
+    rounding = FP64.mantissa_bits - first.mantissa_bits, first.emin - FP64.emin + 1
+    setting = np.array([*nested.numbers, shift, sign, nan, positive, *rounding], np.int64)
+    target = np.array(plans.target_numbers(nested.second, FP64), np.uint64)
+    nested_matrix(
+        lines[0], lines[1], a_signs, others[0], others[1], b_signs, start, nested.group, setting, target, result, out,
+        special,
+    )  # fmt: skip
+    return out[:, :columns], special[:, :columns]
+
+
+def _signs(x: Array, rows: int, k: int) -> Array:
+    """1 where a number is negative, with zeros added up to that shape."""
+    signs = np.zeros((rows, k), np.int8)
+    signs[: x.shape[1], : x.shape[2]] = x[1]
+    return signs
