@@ -161,12 +161,12 @@ def write_suite(
     print(f"{manifest['count']} vectors of {suite.name} in {folder}: {sets} sets, {SUITE}", file=sys.stderr)
 
 
-def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> int:
+def verify_folders(folders: Sequence[str], sample: int | None, every: bool, models: Sequence[str] = ()) -> int:
     """Check folders of sets and of suites; prints what is wrong, and returns the exit code."""
     failed = unreadable = 0
     for folder in folders:
         try:
-            for name, report in _reports(folder, sample, every):
+            for name, report in _reports(folder, sample, every, models):
                 for line in problem_lines(report):
                     print(line)
                 failed += not report.passed
@@ -178,11 +178,13 @@ def verify_folders(folders: Sequence[str], sample: int | None, every: bool) -> i
     return 2 if unreadable else int(failed > 0)
 
 
-def _reports(folder: str, sample: int | None, every: bool) -> Iterator[tuple[str, VerifyReport]]:
+def _reports(folder: str, sample: int | None, every: bool, models: Sequence[str]) -> Iterator[tuple[str, VerifyReport]]:
     if Path(folder, SUITE).exists():
+        if models:
+            raise Error(f"{folder}: holds a suite, which has no operands of tensors; leave --source out")
         yield from verify_suite(Path(folder), sample, every)
     else:
-        yield folder, verify(folder, sample, every, progress)
+        yield folder, verify(folder, sample, every, progress, models)
 
 
 def print_list() -> None:

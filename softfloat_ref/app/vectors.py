@@ -77,6 +77,13 @@ def command() -> None:
 )
 @click.option("--operands", is_flag=True, help="With -o -: write operands only.")
 @where_option
+@click.option(
+    "--from",
+    "tensors",
+    multiple=True,
+    metavar="[FIELD=]FILE::TENSOR",
+    help="Operands from a model: values of quantize; a and b of dot, matmul.",
+)
 @file_options
 @click.option("--jobs", type=click.IntRange(1, 1024), help="Number of local processes [1].")
 @click.option("--scheduler", metavar=SCHEDULERS, help="A Dask cluster that makes the lines.")
@@ -89,6 +96,7 @@ def generate_vectors(
     folder: str,
     operands: bool,
     where: str | None,
+    tensors: tuple[str, ...],
     jobs: int | None,
     scheduler: str | None,
     files: Files,
@@ -106,14 +114,14 @@ def generate_vectors(
         request.refuse("a suite has its own formats and policies", ("seed",))
         if folder == "-":
             raise Error("a suite has several sets; give -o a folder")
-        if where is not None:
-            raise Error("a suite has sets of many operands; leave --where out")
+        if where is not None or tensors:
+            raise Error("a suite has sets of many operands; leave --where and --from out")
         with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as pool:
             write_suite(suite, folder, count, request.choices.seed, level.name, files, pool)
         return 0
     if recipe is not None and not is_operation(recipe) and not is_name_of_recipe(recipe):
         raise unknown("operation, vector recipe or suite", recipe, (*OP.names, *suite_files()))
-    vectors = request.vectors(op or recipe, count, level.name, where=where)
+    vectors = request.vectors(op or recipe, count, level.name, where=where, tensors=tensors)
     level.confirm(vectors)
     if folder == "-":
         _to_stdout(vectors, operands)
@@ -172,6 +180,7 @@ def _to_stdout(vectors: VectorSet, operands: bool) -> None:
 @base_option
 @click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Recompute N lines, spread over the set.")
 @click.option("--every", is_flag=True, help=f"Recompute every line by the oracle, even beyond {MAX_ORACLE_LINES}.")
+@click.option("--source", "models", multiple=True, metavar="MODEL", help="Compare operands with the model's tensors.")
 @request_options
 def verify_vectors(
     request: UnitRequest,
@@ -185,6 +194,7 @@ def verify_vectors(
     base: str | None,
     sample: int | None,
     every: bool,
+    models: tuple[str, ...],
 ) -> int:
     """Check folders of vectors, or of suites: hashes, counts, and every expected value recomputed by the oracle.
 
@@ -198,8 +208,8 @@ def verify_vectors(
     if sample is not None and every:
         raise Error("--sample N and --every contradict each other")
     if folders == ("-",):
-        if sample is not None or every:
-            raise Error("--sample and --every are for folders")
+        if sample is not None or every or models:
+            raise Error("--sample, --every and --source are for folders")
         if golden is not None:
             why = "--golden has its own operation, formats and policy"
             if op is not None:
@@ -215,7 +225,7 @@ def verify_vectors(
         names = "--golden, --op, -n, --compare-nan, --no-flags, --where and --base"
         raise Error(f"{names} only apply to -; a folder has its own")
     request.refuse("a folder has its own operation, formats and policy")
-    return verify_folders(folders, sample, every)
+    return verify_folders(folders, sample, every, models)
 
 
 def _verify_lines(

@@ -14,6 +14,7 @@ from softfloat_ref.coverage.engine.directed import EXHAUSTIVE, LEVELS
 from softfloat_ref.coverage.engine.framework import Coverage, PartsCoverage
 from softfloat_ref.coverage.engine.within import CoverageWithin
 from softfloat_ref.golden.kinds import Cases, cases_class
+from softfloat_ref.golden.operands import TensorOperands, cases_of_tensors
 from softfloat_ref.golden.tags import Run
 from softfloat_ref.golden.within import CasesWithin
 from softfloat_ref.oracle.formats import in_full
@@ -29,6 +30,7 @@ class VectorSet:
     sources: of random words, one for each part of the unit that rounds stochastically ("" elsewhere). level: directed
     cases as that level has them, or every case there is; '' for those of level 1, in at most half of the set. unboxed:
     for mixed units, one line in N has an operand that is not boxed. where: the range of the operands; '' for all.
+    operands: those of tensors, in place of directed and random ones.
     """
 
     unit: Unit
@@ -39,6 +41,7 @@ class VectorSet:
     unboxed: int = 0
     where: str = ""
     description: str = dataclasses.field(default="", compare=False)
+    operands: TensorOperands | None = None
 
     def __post_init__(self) -> None:
         if self.level and self.level not in (*LEVELS, EXHAUSTIVE):
@@ -95,7 +98,7 @@ class VectorSet:
 
     @cached_property
     def cases(self) -> Cases:
-        return cases_class(self.unit)(self)
+        return _cases(self.unit, self.operands)(self)
 
     @property
     def within(self) -> OperandRange | None:
@@ -177,6 +180,7 @@ class VectorSet:
             "random_sources": list(self.sources),
             **({"unboxed": self.unboxed} if self.unboxed else {}),
             **({"where": self.where} if self.where else {}),
+            **({"operands": self.operands.to_dict()} if self.operands else {}),
         }
 
     @staticmethod
@@ -185,13 +189,19 @@ class VectorSet:
         """The set a manifest stores. Raises Error for one that this version cannot make."""
         try:
             unit = restored(table["unit"])
-            if table["generator"] != (known := cases_class(unit).generator):
+            operands = TensorOperands.from_dict(table["operands"]) if "operands" in table else None
+            if table["generator"] != (known := _cases(unit, operands).generator):
                 raise Error(f"cases of generator {table['generator']!r}; this version supports {known!r}")
             sources = tuple(str(x) for x in table["random_sources"])
             count, seed, level = table["count"], table["seed"], str(table["level"])
-            return VectorSet(unit, count, seed, sources, level, table.get("unboxed", 0), table.get("where", ""))
+            unboxed, where = table.get("unboxed", 0), table.get("where", "")
+            return VectorSet(unit, count, seed, sources, level, unboxed, where, operands=operands)
         except (KeyError, TypeError, AttributeError) as e:
             raise Error(f"the set's definition is incomplete or wrong: {e}") from None
+
+
+def _cases(unit: Unit, operands: TensorOperands | None) -> type[Cases]:
+    return cases_class(unit) if operands is None else cases_of_tensors(cases_class(unit))
 
 
 def of_unit(

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,6 +44,7 @@ class VerifyReport:
     more: int = 0
     words: str = ""  # the summary, where it is of another kind
     noun: str = "vectors"
+    note: str = ""  # what the summary ends with
 
     @property
     def passed(self) -> bool:
@@ -67,7 +68,7 @@ class VerifyReport:
             )
         if self.checked < self.count and not self.problems:
             return f"{self.checked} of {self.count} {self.noun} of {self.name} recomputed, spread over the set"
-        return f"{self.checked} {self.noun} of {self.name} recomputed"
+        return f"{self.checked} {self.noun} of {self.name} recomputed{self.note}"
 
 
 def verify(
@@ -75,20 +76,25 @@ def verify(
     sample: int | None = None,
     every: bool = False,
     progress: Callable[[int], AbstractContextManager[Bar]] | None = None,
+    models: Sequence[str] = (),
 ) -> VerifyReport:
     """Check a folder against its manifest and the oracle. Raises Error if there is no readable manifest.
 
     sample: the number of lines to recompute, spread over the set; by default all. every: the scalar oracle recomputes
     every line; by default, compiled code recomputes large sets, and the oracle only a sample. progress: makes a bar for
-    a number of codes, for traces.
+    a number of codes, for traces. models: files with the tensors of which the set has its operands, to be compared.
     """
     folder = Path(folder)
     manifest = read_manifest(folder)
     vectors = stored_set(folder, manifest)
     report = VerifyReport(vectors.name, manifest["count"])
+    if models and (isinstance(vectors, TraceSet) or vectors.operands is None):
+        raise Error(f"{folder}: has no operands of tensors; leave --source out")
     if isinstance(vectors, TraceSet):
         return _verify_trace(folder, manifest, vectors, sample, every, progress)
     report.noun = vectors.cases.noun
+    if vectors.operands is not None:
+        report.note = _operands_note(vectors, models, report.add)
     check = _FolderCheck(folder, manifest, vectors, report)
     check.files()
     if not check.others():  # if only hashes differ, comparing the lines shows where
@@ -96,6 +102,19 @@ def verify(
     if report.checked == 0 and not report.problems:
         report.add(f"{folder}: no vectors")
     return report
+
+
+def _operands_note(vectors: VectorSet, models: Sequence[str], add: Callable[[str], None]) -> str:
+    """What is known of operands of tensors: they are compared if there are models."""
+    assert vectors.operands is not None
+    names = ", ".join(dict.fromkeys(str(x) for x in vectors.operands.sources))
+    if not models:
+        return f"; operands of {names} not compared with it (--source)"
+    from softfloat_ref.golden.from_model import difference
+
+    if wrong := difference(vectors.unit, vectors.operands, models):
+        add(f"{MANIFEST}: {wrong}")
+    return f"; operands compared with {names}"
 
 
 class Bar(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from softfloat_ref.base.errors import Error, unknown
@@ -78,6 +79,7 @@ def vectors(
     seed: int | None = None,
     source: str | None = None,
     where: str | None = None,
+    tensors: Sequence[str] = (),
     default: Callable[[Unit], int] | None = None,
     spell: Callable[[str], str] = str,
     **options: Any,
@@ -87,11 +89,14 @@ def vectors(
     op, fmt, options: as for `unit`; op may be a set, too, or a vector recipe, which have their own number of cases and
     seed. count: the number of cases; level: 0, 1, 2 or exhaustive, instead of or with it. source: of the random words
     of a stochastic rounding, such as "philox:seed=3". where: the range of the operands, such as "a is normal and
-    abs(b) < 2"; a set or recipe keeps its own unless one is given. Raises Error.
+    abs(b) < 2"; a set or recipe keeps its own unless one is given. tensors: of models, whose values are the operands of
+    quantize, dot and matmul, such as "a=activations.npz::x" and "b=model.safetensors::layer.weight". Raises Error.
     """
     op = op if isinstance(op, VectorSet | Unit) else joined(op)
     if isinstance(op, VectorSet) or (isinstance(op, str) and is_name_of_recipe(op)):
         what = "a vector recipe" if isinstance(op, str) else "a set"
+        if tensors:
+            raise Error(f"{what} has its own cases; give the operation and its formats, to take tensors")
         _refuse(what, {"fmt": fmt, "random_source": source, **options}, spell)
         vector_set = load_recipe(op) if isinstance(op, str) else op
         vector_set = vector_set if seed is None else vector_set.of_seed(seed)
@@ -100,8 +105,22 @@ def vectors(
             return vector_set.at_level(str(level), count)
         return vector_set if count is None else vector_set.of_count(count)
     subject = unit(op, fmt, spell=spell, **options)
+    if tensors:
+        return _of_tensors(subject, tensors, count, level, seed or 0, source, where)
     number = (default or default_count)(subject) if count is None and level is None else count
     return of_unit(subject, number, level, seed or 0, source, where or "")
+
+
+def _of_tensors(
+    subject: Unit, tensors: Sequence[str], count: int | None, level: Any, seed: int, source: str | None, where: Any
+) -> VectorSet:
+    """A set with operands of tensors. Raises Error."""
+    from softfloat_ref.golden.from_model import operands_of_tensors
+
+    if level is not None or where is not None:
+        raise Error("operands of tensors have no level and no range: leave them out")
+    operands = operands_of_tensors(subject, tensors, count, DEFAULT_COUNT)
+    return replace(of_unit(subject, len(operands.lines), None, seed, source), operands=operands)
 
 
 def joined(op: str | Sequence[str]) -> str:
