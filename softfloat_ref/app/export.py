@@ -4,40 +4,74 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
-from softfloat_ref.app.options import NameType
+from softfloat_ref.app.options import NameType, option_name, parameter
 from softfloat_ref.app.requests import OP, UnitRequest, request_options
 from softfloat_ref.base.errors import Error, counted
 from softfloat_ref.base.files import check_place, write_data
 from softfloat_ref.export.c import header_text
 from softfloat_ref.export.languages import LANGUAGES, export_circuit, find_language, is_name, source_text
+from softfloat_ref.export.library import (
+    SPECIALIZATIONS,
+    library_files,
+    library_policy,
+    specialization,
+    write_library,
+)
+from softfloat_ref.oracle.formats import get_format
+
+_LIBRARY_FORMATS: Final = "fp16,bf16,fp32,fp64"  # by default: those that SoftFloat has
 
 
 @click.command("export")
 @click.argument("ops", metavar="OP...", nargs=-1, type=OP)
-@click.option(
-    "--lang", type=NameType("LANGUAGE", LANGUAGES), required=True, metavar="|".join(LANGUAGES), help="The language."
-)
+@click.option("--lang", type=NameType("LANGUAGE", LANGUAGES), metavar="|".join(LANGUAGES), help="The language.")
 @click.option("-o", "--output", metavar="FILE", default="-", help="The file; of C, with FILE.h beside it [stdout].")
 @click.option("--name", metavar="NAME", help="Name of the module or function [that of FILE, or the unit's].")
 @click.option("--stat", is_flag=True, help="sv: print the cells and the depth that Yosys makes of it.")
+@click.option("--library", metavar="DIR", help="A C library of all operations on --fmt F,F,... in a new folder.")
+@click.option("--prefix", metavar="PREFIX", help="--library: what every name in C begins with.")
+@click.option(
+    "--specialization",
+    "special",
+    type=NameType("NAME", SPECIALIZATIONS),
+    metavar="|".join(SPECIALIZATIONS),
+    help="--library: the NaNs and integers of SoftFloat's, in place of a policy.",
+)
 @request_options
 def command(
     request: UnitRequest,
     ops: tuple[str, ...],
-    lang: str,
+    lang: str | None,
     output: str,
     name: str | None,
     stat: bool,
+    library: str | None,
+    prefix: str | None,
+    special: str | None,
 ) -> None:
     """Write what OP computes as SystemVerilog, C, SMT-LIB 2 or BTOR2, bit for bit what the oracle gives.
+
+    With --library, write a C library with the functions of Berkeley SoftFloat for --fmt FORMAT,FORMAT,...
 
     The ports are the fields of the unit's vectors: operands and, for a stochastic rounding, random bits in; result and
     flags out. OP may also be an approximation, FILE.toml[:NAME], or a
     vector recipe, whose control fields are inputs. docs/export.md shows how to use the files.
     """
+    if library is not None:
+        others = {"OP": ops, "--lang": lang, "-o": output != "-", "--name": name, "--stat": stat}
+        for other in (x for x, value in others.items() if value):
+            raise Error(f"--library has every operation, as C, in a folder; leave {other} out")
+        _write_library(request, library, prefix or "", special)
+        return
+    for option, value in (("--prefix", prefix), ("--specialization", special)):
+        if value is not None:
+            raise Error(f"{option} is for --library")
+    if lang is None:
+        raise Error(f"give --lang ({', '.join(LANGUAGES)}), or --library DIR")
     find_language(lang)
     if stat and lang != "sv":
         raise Error("--stat is for --lang sv")
@@ -57,6 +91,20 @@ def command(
         _write(Path(output), text)
     if stat:
         _print_synthesis(text, [c.name for c in circuits])
+
+
+def _write_library(request: UnitRequest, folder: str, prefix: str, special: str | None) -> None:
+    table = request.choices.table
+    request.refuse("--library has every operation, in every rounding", ("fmt", *map(parameter, table)))
+    for field in (x for x in ("sr_bits", "e8m0", "specials") if x in table):
+        raise Error(f"{option_name(field)} has no effect on a library; leave it out")
+    if special is not None and table:
+        raise Error(f"--specialization is a policy; leave {option_name(next(iter(table), ''))} out")
+    formats = [get_format(name) for name in (request.fmt or _LIBRARY_FORMATS).split(",")]
+    policy = library_policy(table) if special is None else specialization(special)
+    files = library_files(formats, policy, prefix)
+    write_library(folder, files)
+    print(f"{folder}: {counted(len(files), 'file')}, for {counted(len(formats), 'format')}", file=sys.stderr)
 
 
 def _write(path: Path, text: str) -> None:

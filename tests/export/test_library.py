@@ -77,6 +77,9 @@ class Comparison:
             results, flags = self.compiled(name, list(zip(*cases, strict=True)), mode, tininess)
             for case, result, flag in zip(cases, results.tolist(), flags.tolist(), strict=True):
                 assert (result, flag) == answer(case, 0), (name, mode, tininess, [f"{x:x}" for x in case])
+            if f"{name}_n" in self.compiled:
+                of_arrays = self.compiled(f"{name}_n", list(zip(*cases, strict=True)), mode, tininess)
+                assert [x.tolist() for x in of_arrays] == [results.tolist(), flags.tolist()], (name, mode, tininess)
 
     def check_operations(self, own: LibraryFormat, count: int, exhaustive: bool = False) -> None:
         for function, op in OPERATIONS.items():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ class CompiledLibrary:
         write_library(self.folder, texts)
         header = next(name for name in texts if name.endswith("softfloat.h"))
         prefix = header.removesuffix("softfloat.h")
-        drivers = [line for line in texts[header].splitlines() if line.endswith(");") and "a" in line and "_t " in line]
+        declared = re.findall(r"^(?!.*raiseFlags)\w[^;{}#]*\);", texts[header], re.M)
+        drivers = [" ".join(declaration.split()) for declaration in declared]
         (folder / "drivers.c").write_text(_drivers(header, prefix, drivers))
         sources = [str(self.folder / name) for name in texts if name.endswith(".c") and not name.startswith("test_")]
         command = [compiler, *STRICT, *options, "-shared", "-fPIC", f"-I{self.folder}", *sources]
@@ -50,6 +52,9 @@ class CompiledLibrary:
             ctypes.c_uint8.in_dll(self.loaded, f"{prefix}softfloat_{x}") for x in ("roundingMode", "detectTininess")
         ]
 
+    def __contains__(self, name: str) -> bool:
+        return hasattr(self.loaded, f"many_{name}")
+
     def __call__(
         self, name: str, operands: Sequence[Any], rounding: str = "rne", tininess: str = "after", exact: bool = True
     ) -> tuple[Codes, NDArray[np.uint8]]:
@@ -65,31 +70,44 @@ class CompiledLibrary:
         return result, flags
 
 
+_DRIVER = "size_t n, const uint64_t *a, const uint64_t *b, const uint64_t *c, uint64_t *r, uint8_t *flags"
+
+
 def _drivers(header: str, prefix: str, declarations: Sequence[str]) -> str:
+    """A function many_NAME of arrays of codes for each function, and for each function of arrays."""
     lines = [f'#include "{header}"', "extern int driver_exact;", "int driver_exact;"]
     for declaration in declarations:
         head, _, arguments = declaration.rstrip(");").partition("(")
         result, _, name = head.rpartition(" ")
-        if "raiseFlags" in name or "*" in arguments:
-            continue
-        signature = "size_t n, const uint64_t *a, const uint64_t *b, const uint64_t *c, uint64_t *r, uint8_t *flags"
-        lines += [f"void many_{name}({signature});", f"void many_{name}({signature})", "{", "    (void)b, (void)c;"]
-        lines += ["    for (size_t i = 0; i < n; i++) {", f"        {prefix}softfloat_exceptionFlags = 0;"]
-        call = []
-        for argument in arguments.split(", "):
-            kind, _, own = argument.rpartition(" ")
-            if own in ("roundingMode", "exact"):
-                call.append(f"{prefix}softfloat_roundingMode" if own == "roundingMode" else "driver_exact != 0")
-                continue
-            if kind.startswith(("int", "uint")):
-                lines.append(f"        const {kind} v{own} = ({kind}){own}[i];")
-            else:
-                lines += [f"        {kind} v{own};", f"        v{own}.v = (__typeof__(v{own}.v)){own}[i];"]
-            call.append(f"v{own}")
-        value = f"{name}({', '.join(call)})"
-        lines.append(f"        r[i] = {_as_code(result, value)};")
-        lines += [f"        flags[i] = {prefix}softfloat_exceptionFlags;", "    }", "}"]
+        pairs = [x.rpartition(" ")[::2] for x in arguments.split(", ")]
+        lines += [f"void many_{name}({_DRIVER});", f"void many_{name}({_DRIVER})", "{", "    (void)b, (void)c;"]
+        lines += [*(_of_arrays(name, pairs) if "*" in arguments else _of_values(name, result, pairs, prefix)), "}"]
     return "\n".join([*lines, ""])
+
+
+def _of_values(name: str, result: str, arguments: Sequence[tuple[str, str]], prefix: str) -> Iterator[str]:
+    yield from ("    for (size_t i = 0; i < n; i++) {", f"        {prefix}softfloat_exceptionFlags = 0;")
+    for kind, own in arguments:
+        if kind.startswith(("int", "uint")) and len(own) == 1:
+            yield f"        const {kind} v{own} = ({kind}){own}[i];"
+        elif len(own) == 1:
+            yield from (f"        {kind} v{own};", f"        v{own}.v = (__typeof__(v{own}.v)){own}[i];")
+    others = {"roundingMode": f"{prefix}softfloat_roundingMode", "exact": "driver_exact != 0"}
+    value = f"{name}({', '.join(others.get(own, f'v{own}') for _, own in arguments)})"
+    yield f"        r[i] = {_as_code(result, value)};"
+    yield from (f"        flags[i] = {prefix}softfloat_exceptionFlags;", "    }")
+
+
+def _of_arrays(name: str, arguments: Sequence[tuple[str, str]]) -> Iterator[str]:
+    yield "    for (size_t m; n > 0; n -= m, a += m, b += m, c += m, r += m, flags += m) {"
+    yield "        m = n < 1000 ? n : 1000;"
+    values = [(kind.removeprefix("const "), own[1]) for kind, own in arguments if len(own) == 2]
+    for kind, own in values:
+        yield f"        {kind} v{own}[1000];"
+    for _, own in values[:-1]:
+        yield f"        for (size_t i = 0; i < m; i++) v{own}[i].v = (__typeof__(v{own}[i].v)){own}[i];"
+    yield f"        {name}(m, {', '.join(f'v{own}' for _, own in values)}, flags);"
+    yield from ("        for (size_t i = 0; i < m; i++) r[i] = vz[i].v;", "    }")
 
 
 def _as_code(result: str, value: str) -> str:

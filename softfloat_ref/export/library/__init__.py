@@ -1,6 +1,13 @@
 """A C library: SoftFloat's functions for formats of ours, around one core in C99 (core/), as the files of a folder."""
 
 from softfloat_ref.export.library.folder import library_files, write_library
-from softfloat_ref.export.library.policies import LibraryPolicy, library_policy
+from softfloat_ref.export.library.policies import SPECIALIZATIONS, LibraryPolicy, library_policy, specialization
 
-__all__ = ["LibraryPolicy", "library_files", "library_policy", "write_library"]
+__all__ = [
+    "SPECIALIZATIONS",
+    "LibraryPolicy",
+    "library_files",
+    "library_policy",
+    "specialization",
+    "write_library",
+]

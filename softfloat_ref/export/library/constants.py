@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -21,6 +22,7 @@ _MAX_MANTISSA: Final = 52
 _MAX_BIAS: Final = 1 << 15
 _SHORT_PRODUCT: Final = 10  # mantissa bits of which a product and its sticky bits fit words of 32 bits
 _SHORT_SUM: Final = 25  # and of which a sum does
+_RESERVED: Final = re.compile("softfloat|core|format_|test_|ui32$|ui64$|u?int")  # by files, functions and types
 _OWN_TYPES: Final = {"bf16": "bfloat16_t", "tf32": "tfloat32_t"}
 INTEGERS: Final = {"ui32": (32, False), "ui64": (64, False), "i32": (32, True), "i64": (64, True)}
 
@@ -60,8 +62,9 @@ class LibraryFormat:
 
 def library_format(fmt: Format, policy: LibraryPolicy) -> LibraryFormat:
     """The format, if the library can have it. Raises Error."""
-    if not fmt.name.replace("_", "").isalnum():
-        raise Error(f"format {fmt.name}: the name has to be an identifier of C for a library")
+    own = LibraryFormat(fmt)
+    if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", own.name) or _RESERVED.match(own.name):
+        raise Error(f"format {fmt.name}: a library has no functions of that name; define the format under another one")
     where = f"format {fmt.name} cannot be in a library"
     refuse(
         where,
@@ -73,7 +76,7 @@ def library_format(fmt: Format, policy: LibraryPolicy) -> LibraryFormat:
         ("only formats with a bias of 1 to 32768 can be", not 1 <= fmt.bias <= _MAX_BIAS),
         ("flush_inputs would give a NaN for -0", fmt.nan == "negative-zero" and policy.policy.flush_inputs),
     )
-    return LibraryFormat(fmt)
+    return own
 
 
 def _bad_size(fmt: Format) -> bool:

@@ -11,8 +11,11 @@ from typing import Final
 from softfloat_ref.base import limits
 from softfloat_ref.base.errors import Error
 from softfloat_ref.base.files import read_text, write_data
+from softfloat_ref.export.library.build_files import build_files
 from softfloat_ref.export.library.constants import library_format
+from softfloat_ref.export.library.cpp import cpp_header
 from softfloat_ref.export.library.policies import LibraryPolicy
+from softfloat_ref.export.library.self_test import SelfTest
 from softfloat_ref.export.library.sources import LibrarySources
 from softfloat_ref.oracle.formats import Format
 
@@ -36,12 +39,21 @@ def library_files(formats: Sequence[Format], policy: LibraryPolicy, prefix: str 
     names = [x.name for x in own]
     if twice := [name for name in names if names.count(name) > 1]:
         raise Error(f"--fmt: {twice[0]} is given twice")
-    sources = LibrarySources(own, policy, prefix)
-    files = {name: read_text(_CORE / name, limits.SOURCE) for name in CORE_FILES}
-    files[sources.header_name] = sources.header()
-    files["core_library.h"] = sources.internals()
-    files["softfloat_state.c"] = sources.state()
-    return files | {f"{x.name}.c": sources.source(x) for x in own}
+    texts = LibrarySources(own, policy, prefix)
+    name = f"{prefix}softfloat"
+    headers = {
+        f"{name}_types.h": texts.types(),
+        texts.header_name: texts.header(),
+        f"{name}.hpp": cpp_header(own, prefix, texts.header_name),
+    }
+    inside = {file: read_text(_CORE / file, limits.SOURCE) for file in CORE_FILES} | {
+        "core_library.h": texts.internals()
+    }
+    sources = {"softfloat_state.c": texts.state()} | {f"{x.name}.c": texts.source(x) for x in own}
+    sources |= {f"{x.name}_n.c": texts.array_source(x) for x in own}
+    test = {f"test_{name}.c": SelfTest(own, policy, prefix, texts.header_name).text()}
+    build = build_files(name, list(sources), [*headers, *inside], list(headers))
+    return headers | inside | sources | test | build
 
 
 def write_library(folder: str | Path, files: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from softfloat_ref.export.library.constants import INTEGERS, LibraryFormat, integer_constants
 from softfloat_ref.export.library.policies import LibraryPolicy
+from softfloat_ref.export.plan import wrap_line
 from softfloat_ref.oracle.operations import appended_zeros, signature
 
 _COMPARISONS: Final = {
@@ -22,8 +23,8 @@ _COMPARISONS: Final = {
 
 @dataclass(frozen=True)
 class Function:
-    """result, arguments: in C, with the prefix. body: statements; or rounded: the words, the types and the core's call of
-    a result in the rounding that the state has."""
+    """result, arguments: in C, with the prefix. body: statements. rounded: instead, of a result in the rounding of
+    the state, the words, the type of its code and the call of the core."""
 
     result: str
     name: str
@@ -42,7 +43,7 @@ class Function:
             values = ", ".join(x.rpartition(" ")[2] for x in self.arguments.split(", "))
             head = f"{word}, {self.result}, {code}, {self.name}, ({self.arguments}), ({values})"
             return f"CORE_FUNCTION({head},\n              {call})"
-        return "\n".join([self.signature, "{", *(f"    {line}" for line in self.body), "}"])
+        return "\n".join([*wrap_line(self.signature, ""), "{", *(f"    {line}" for line in self.body), "}"])
 
 
 class FunctionWriter:
@@ -71,11 +72,12 @@ class FunctionWriter:
         yield self._rounded("div", "ab", f"core_div_{products}({a}, {b}, {f}, mode)", products)
         yield self._rounded("rem", "ab", f"core_rem_{products}({a}, {b}, {f}, mode)", products)
         yield self._rounded("sqrt", "a", f"core_sqrt_{products}({a}, {f}, mode)", products)
+        integral = f"core_round_to_int_{sums}({a}, {f}, mode, exact)"
         yield self._function(
             self._type(),
             "roundToInt",
             f"{self._type()} a, uint_fast8_t roundingMode, bool exact",
-            f"CORE_RETURN({sums}, {self._type()}, {self._code_type()}, core_round_to_int_{sums}({a}, {f}, mode, exact), roundingMode);",
+            f"CORE_RETURN({sums}, {self._type()}, {self._code_type()}, {integral}, roundingMode);",
         )
 
     def comparisons(self) -> Iterator[Function]:

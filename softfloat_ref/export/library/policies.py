@@ -6,8 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from softfloat_ref.base.errors import Error
-from softfloat_ref.oracle.policies import Integers, NanMissing, NanRule, Policy, Specials, Tininess, get_policy
+from softfloat_ref.base.errors import Error, unknown
+from softfloat_ref.oracle.policies import (
+    POLICIES,
+    Integers,
+    NanMissing,
+    NanRule,
+    Policy,
+    Specials,
+    Tininess,
+    get_policy,
+)
 from softfloat_ref.oracle.policies import rounding_name as name_of_rounding
 from softfloat_ref.oracle.rounding import Rounding
 
@@ -33,42 +42,40 @@ class LibraryPolicy:
     fma_generated: str
 
 
-# source/8086-SSE and source/ARM-VFPv2 of SoftFloat 3e; its source/RISCV is our policy riscv. In fma, the NaN of a and b
-# is chosen first, and then that of the two and c, for which 0 * Inf is the generated NaN.
-_SPECIALIZATIONS: Final = {
-    "8086-sse": LibraryPolicy(
+# The folders in source/ of SoftFloat 3e. In fma, the NaN of a and b is chosen first, and then that of the two and c;
+# 0 * Inf is then the generated NaN.
+SPECIALIZATIONS: Final = {
+    "RISCV": LibraryPolicy("RISCV", POLICIES["riscv"], "CORE_FMA_ABC", "CORE_ADDEND_NAN"),
+    "8086-SSE": LibraryPolicy(
         "8086-SSE",
         Policy(nan="propagate,negative,fma-generated", integers=Integers.X86),
         "CORE_FMA_ABC",
         "CORE_GENERATED_NAN",
     ),
-    "arm-vfpv2": LibraryPolicy(
+    "ARM-VFPv2": LibraryPolicy(
         "ARM-VFPv2",
         Policy(nan="propagate-signaling,fma-generated", integers=Integers.ARM, tininess=Tininess.BEFORE),
         "CORE_FMA_SIGNALING_C",
         "CORE_GENERATED_IF_QUIET",
     ),
 }
-SPECIALIZATIONS: Final = tuple(_SPECIALIZATIONS)
+
+
+def specialization(name: str) -> LibraryPolicy:
+    """The policy of a specialization of SoftFloat 3e. Raises Error."""
+    for own in SPECIALIZATIONS.values():
+        if own.name.lower() == name.strip().lower():
+            return own
+    raise unknown("specialization", name, SPECIALIZATIONS)
 
 
 def library_policy(table: Mapping[str, Any] | None = None) -> LibraryPolicy:
-    """The policy of a table of fields; `like` may also name a specialization. Raises Error for what a library cannot
-    have."""
-    table = dict(table or {})
-    name = str(table.get("like", "ieee"))
-    special = _SPECIALIZATIONS.get(name.strip().lower())
-    if special is not None:
-        if others := [field for field in table if field != "like"]:
-            raise Error(f"{special.name} is SoftFloat's, with all its choices; leave {others[0]} out")
-        return special
-    policy = get_policy(table)
+    """The policy of a table of fields. Raises Error for what a library cannot have."""
+    policy = get_policy(table or {})
     rule = policy.nan_rule
-    own = {"like"} & table.keys()
-    label = name if own == table.keys() else ", ".join(f"{k} = {v}" for k, v in table.items() if k != "like")
-    label = f"{name}, {label}" if own and own != table.keys() else label or "ieee"
+    words = [f"{value}" if field == "like" else f"{field} = {value}" for field, value in (table or {}).items()]
     generated = "CORE_GENERATED_IF_QUIET" if rule.fma_generated else "CORE_ADDEND_NAN"
-    return LibraryPolicy(label, _checked(policy), _fma_order(rule), generated)
+    return LibraryPolicy(", ".join(words) or "ieee", _checked(policy), _fma_order(rule), generated)
 
 
 def _checked(policy: Policy) -> Policy:

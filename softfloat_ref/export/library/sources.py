@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from softfloat_ref.export.library.arrays import NOTE, array_functions, array_source
 from softfloat_ref.export.library.constants import LibraryFormat, format_constants
 from softfloat_ref.export.library.functions import Function, FunctionWriter
 from softfloat_ref.export.library.policies import ROUNDING_MODES, LibraryPolicy
+from softfloat_ref.export.plan import wrap_line
 from softfloat_ref.oracle.policies import Tininess
 
 LICENCE: Final = "/* SPDX-License-Identifier: 0BSD */"
-_STATE: Final = """\
+_TYPES: Final = """\
+{licence}
+#ifndef {p}softfloat_types_h
+#define {p}softfloat_types_h 1
+
+#include <stdint.h>
+
+{types}
+
+#endif
+"""
+_HEADER: Final = """\
 {licence}
 #ifndef {p}softfloat_h
 #define {p}softfloat_h 1
@@ -19,6 +32,7 @@ _STATE: Final = """\
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "{p}softfloat_types.h"
 
 /* Floating point in C, with the functions and the semantics of Berkeley SoftFloat 3e, written by
  * softfloat-ref export --library. Policy: {policy}. */
@@ -26,8 +40,6 @@ _STATE: Final = """\
 #ifdef __cplusplus
 extern "C" {{
 #endif
-
-{types}
 
 /* The state is one for all threads unless {p}THREAD_LOCAL is defined as _Thread_local or thread_local, here and when
  * the library is compiled. */
@@ -129,6 +141,43 @@ _INTERNALS: Final = """\
         {p}softfloat_exceptionFlags |= (uint_fast8_t)r.flags; \\
         return (T)(U)r.code; \\
     }} while (0)
+/* Over arrays: each value by a function; or, in the usual rounding, by a loop without branches. */
+#define CORE_EACH(value) \\
+    do {{ \\
+        uint_fast8_t all = {p}softfloat_exceptionFlags; \\
+        for (size_t i = 0; i < n; i++) {{ \\
+            {p}softfloat_exceptionFlags = 0; \\
+            z[i] = value; \\
+            if (flags) flags[i] = (uint8_t){p}softfloat_exceptionFlags; \\
+            all |= {p}softfloat_exceptionFlags; \\
+        }} \\
+        {p}softfloat_exceptionFlags = all; \\
+    }} while (0)
+#define CORE_LOOP(BITS, U, value, call, moves) \\
+    do {{ \\
+        uint8_t own[256], raised = 0; \\
+        if ({p}softfloat_roundingMode != CORE_RNE) {{ \\
+            CORE_EACH(value); \\
+            return; \\
+        }} \\
+        const core_mode mode = {{CORE_RNE, CORE_BEFORE}}; \\
+        while (n > 0) {{ \\
+            const size_t m = n < sizeof own ? n : sizeof own; \\
+            for (size_t i = 0; i < m; i++) {{ \\
+                const core_result_##BITS r = call; \\
+                z[i].v = (U)r.code; \\
+                own[i] = (uint8_t)r.flags; \\
+            }} \\
+            for (size_t i = 0; i < m; i++) raised |= own[i]; \\
+            if (flags) {{ \\
+                memcpy(flags, own, m); \\
+                flags += m; \\
+            }} \\
+            moves z += m; \\
+            n -= m; \\
+        }} \\
+        {p}softfloat_exceptionFlags |= raised; \\
+    }} while (0)
 #endif
 """
 
@@ -140,10 +189,14 @@ class LibrarySources:
         self.formats, self.policy, self.prefix = formats, policy, prefix
         self.header_name = f"{prefix}softfloat.h"
         self.functions = {own.name: list(FunctionWriter(own, formats, policy, prefix).functions()) for own in formats}
+        self.arrays = {own.name: list(array_functions(own, self.functions[own.name], prefix)) for own in formats}
+
+    def types(self) -> str:
+        types = "\n".join(f"typedef struct {{ uint{f.storage}_t v; }} {self.prefix}{f.type};" for f in self.formats)
+        return _TYPES.format(licence=LICENCE, p=self.prefix, types=types)
 
     def header(self) -> str:
-        types = "\n".join(f"typedef struct {{ uint{f.storage}_t v; }} {self.prefix}{f.type};" for f in self.formats)
-        start = _STATE.format(licence=LICENCE, p=self.prefix, types=types, policy=self.policy.name)
+        start = _HEADER.format(licence=LICENCE, p=self.prefix, policy=self.policy.name)
         return start + "\n".join(self._declarations()) + _HEADER_END
 
     def _declarations(self) -> Iterable[str]:
@@ -151,6 +204,10 @@ class LibrarySources:
             yield f"\n/* {own.fmt.name} */"
             for function in self.functions[own.name]:
                 yield f"{function.signature};"
+        yield f"\n{NOTE}"
+        for own in self.formats:
+            for function in self.arrays[own.name]:
+                yield from wrap_line(f"{function.signature};", "")
 
     def state(self) -> str:
         policy = self.policy.policy
@@ -171,6 +228,9 @@ class LibrarySources:
 
     def source(self, own: LibraryFormat) -> str:
         return self._text(self.functions[own.name])
+
+    def array_source(self, own: LibraryFormat) -> str:
+        return array_source(own, self.arrays[own.name], LICENCE)
 
     def _text(self, functions: Iterable[Function]) -> str:
         return "\n\n".join([f'{LICENCE}\n#include "core_library.h"', *(f.definition for f in functions)]) + "\n"

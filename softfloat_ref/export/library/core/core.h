@@ -17,9 +17,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifndef CORE_VECTOR
-#define CORE_VECTOR 0 /* 1: without branches, for loops over arrays */
+#define CORE_VECTOR 0 /* 1: add, mul, fma, div, convert without branches, for loops; up to 24 mantissa bits */
 #endif
 
 #if defined(__GNUC__)
@@ -71,9 +72,16 @@ typedef struct {
     int rounding, before;
 } core_mode;
 
-#if defined(__GNUC__)
+#if CORE_VECTOR
+CORE_INLINE int32_t core_clz_32(uint32_t x) /* x < 2^31: by the exponent of a float that is no larger than x */
+{
+    float y = (float)(int32_t)(x & ~(x >> 8));
+    uint32_t code;
+    memcpy(&code, &y, sizeof code);
+    return 158 - (int32_t)(code >> 23);
+}
+#elif defined(__GNUC__)
 CORE_INLINE int32_t core_clz_32(uint32_t x) { return __builtin_clzl(x) - (int32_t)(8 * sizeof(long) - 32); }
-CORE_INLINE int64_t core_clz_64(uint64_t x) { return __builtin_clzll(x); }
 #else
 CORE_INLINE int32_t core_clz_32(uint32_t x)
 {
@@ -81,6 +89,10 @@ CORE_INLINE int32_t core_clz_32(uint32_t x)
     for (; !(x >> 31); x <<= 1) n++;
     return n;
 }
+#endif
+#if defined(__GNUC__)
+CORE_INLINE int64_t core_clz_64(uint64_t x) { return __builtin_clzll(x); }
+#else
 CORE_INLINE int64_t core_clz_64(uint64_t x)
 {
     int64_t n = 0;

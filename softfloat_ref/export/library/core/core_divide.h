@@ -11,7 +11,7 @@ CORE_INLINE N(result) N(div_special)(W a, W b, core_format f)
     return N(choose)(N(is_nan)(a, f) | N(is_nan)(b, f), N(nan)(a, b, f), r);
 }
 
-#if CORE_VECTOR /* a float's quotient is right before the point: an integer is further away than its error */
+#if CORE_VECTOR /* a float's quotient is right before the point: an integer above it is further away than its error */
 #if CORE_BITS == 32
 #define QUOTIENT(x, y) ((W)(I)((float)(I)(x) / (float)(I)((y) | ZERO(y))))
 #else
@@ -59,44 +59,29 @@ CORE_INLINE N(result) N(sqrt_special)(W a, core_format f)
     return N(choose)(N(is_nan)(a, f), N(nan)(a, a, f), r);
 }
 
-#if CORE_VECTOR
-#if CORE_BITS == 32
-#define ROOT(x) ((W)(I)__builtin_sqrtf((float)(I)(x)))
-#else
-#define ROOT(x) ((W)(I)__builtin_sqrt((double)(I)(x)))
-#endif
-#endif
-
 /* The root of a normalized significand, or of twice that: its leading one at bit TOP. */
 CORE_INLINE W N(root)(W sig, W odd, core_format f)
 {
 #if CORE_BITS == 64
     if (2 * f.mantissa + 4 > CORE_BITS) return core_wide_root(sig << (TOP - f.mantissa) << odd) << (TOP - 54);
 #endif
-#if CORE_VECTOR
-    W x = sig << (f.mantissa + 2) << odd, q = ROOT(x);
-    return (q << 1 | SOME((q * q) ^ x)) << (TOP - f.mantissa - 2);
-#else
     W x = sig << (TOP - f.mantissa) << odd, q = CORE_CAT(core_integer_root_, CORE_BITS)(x);
     return (q << 1 | SOME((q * q) ^ x)) << (TOP - CORE_BITS / 2);
-#endif
 }
 
 CORE_INLINE N(result) N(sqrt)(W a, core_format f, core_mode mode)
 {
-    W m = N(magnitude)(N(operand)(a, f), f), special = N(is_special)(a, f) | N(sign)(a, f);
-    if (CORE_BRANCH(special)) return N(sqrt_special)(a, f);
+    W m = N(magnitude)(N(operand)(a, f), f);
+    if (CORE_UNLIKELY(N(is_special)(a, f) | N(sign)(a, f))) return N(sqrt_special)(a, f);
     N(number) x = N(normal)(m, f);
-    if (CORE_VECTOR || CORE_UNLIKELY(LESS(m, ONE << f.mantissa))) {
-        special |= ZERO(m);
-        if (CORE_BRANCH(special)) return N(sqrt_special)(a, f);
+    if (CORE_UNLIKELY(LESS(m, ONE << f.mantissa))) {
+        if (m == 0) return N(sqrt_special)(a, f);
         x = N(normalized)(m, f);
     }
     /* e - bias = 2 h + odd: half of an even number, that is never negative before the shift */
     W biased = (W)(x.e - f.bias + 2 * (f.bias + CORE_BITS)), odd = biased & 1;
     I half = (I)(biased >> 1) - (f.bias + CORE_BITS);
-    N(result) r = N(round_pack)(0, half + f.bias, N(root)(x.sig, odd, f), f, mode);
-    return CORE_VECTOR ? N(choose)(special, N(sqrt_special)(a, f), r) : r;
+    return N(round_pack)(0, half + f.bias, N(root)(x.sig, odd, f), f, mode);
 }
 
 /* IEEE remainder: a - b * n, n the integer nearest a / b, even in a tie. Exact. */
@@ -130,4 +115,3 @@ CORE_INLINE N(result) N(rem)(W a, W b, core_format f, core_mode mode)
     return N(normalize_pack)(sign, e + TOP - f.mantissa, rest, N(sign)(a, f), f, mode);
 }
 #undef QUOTIENT
-#undef ROOT
