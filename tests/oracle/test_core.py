@@ -33,7 +33,7 @@ HASHES: dict[str, str] = {
     "conversions": "fa3f1f577f32ca4a",
     "exact_numbers": "199bf53d138174a7",
     "scales": "78829ccf11c2145f",
-    "formats": "59b4e9dbc9ca10cf",
+    "formats": "410ea20d26d1a391",
     "ulps": "6c58cf084079cb4b",
     "format_names": "b6bf4a92673157bf",
     "policies": "4f9480ccb155d159",
