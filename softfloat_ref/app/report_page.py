@@ -174,7 +174,7 @@ def _kinds(summary: ReportSummary, groups: Groups, series: Sequence[Series]) -> 
             text = f"<b>{_level(tally)}</b>" if low else _level(tally)
             cells.append(Html(text + f"<small>worst {decibels(tally.low)}</small>" * (len(tally.rows) > 1)))
         rows.append(cells)
-    yield table("Kinds of layers", heads, rows)
+    yield table("Kinds of layers", heads, rows, classes="kinds")
 
 
 def _level(tally: Tally) -> str:

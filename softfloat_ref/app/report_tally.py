@@ -99,7 +99,7 @@ def scale_of(measure: ErrorMeasure) -> str:
 
 
 class KindGroup(NamedTuple, Generic[T]):
-    """What there is of a kind of tensor, by depth, in order; of a kind outside the layers, the only depth is ()."""
+    """What there is of a kind of tensor, by depth; of a kind outside the layers, the only depth is ()."""
 
     stack: str
     kind: str
@@ -123,7 +123,7 @@ def by_kind(items: Iterable[tuple[TensorKind, T]]) -> list[KindGroup[T]]:
     for kind, x in listed:
         key = (kind.stack if named else "", kind.kind, bool(kind.depth))
         groups.setdefault(key, {}).setdefault(kind.depth, []).append(x)
-    return [KindGroup(stack, kind, {d: of[d] for d in sorted(of)}) for (stack, kind, _), of in groups.items()]
+    return [KindGroup(stack, kind, of) for (stack, kind, _), of in groups.items()]
 
 
 def tallies(rows: Iterable[ModelErrorRow], formats: Sequence[str]) -> dict[str, Tally]:

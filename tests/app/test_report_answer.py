@@ -326,6 +326,20 @@ def test_many_kinds_and_long_names_stay_bounded(tmp_path: Path) -> None:
     assert max(map(len, drawn)) <= 60
 
 
+def test_layers_are_in_order_of_their_numbers(tmp_path: Path) -> None:
+    """Whatever the order of the file, such as that of the names."""
+    names = sorted(f"layers.{i}.mlp.up_proj.weight" for i in range(12))
+    assert names[2].startswith("layers.10.")
+    np.savez(tmp_path / "m.npz", **{x: NORMAL + i for i, x in enumerate(names)})
+    ok("report", "m.npz", "--fmt", "mxfp8", "-o", "r.html", cwd=tmp_path)
+    marks = re.findall(r"translate\(([\d.]+),[^<]*<title>mxfp8_e4m3, layer (\d+)", (tmp_path / "r.html").read_text())
+    assert [int(layer) for _, layer in sorted(marks, key=lambda x: float(x[0]))] == list(range(12))
+
+
+def test_data_of_a_page_does_not_end_its_script() -> None:
+    assert html_page.data("x", ["</script><b>"]).count("<") == 2
+
+
 def test_infinite_and_missing_levels_have_a_place(tmp_path: Path) -> None:
     tensors = {f"layers.{i}.mlp.up_proj.weight": x for i, x in enumerate((NORMAL, 0 * ONES, ONES, -NORMAL))}
     np.savez(tmp_path / "m.npz", **tensors)
