@@ -207,11 +207,16 @@ def room_for_text(digits: NDArray[np.int64], lines: int) -> tuple[NDArray[np.uin
     return np.empty(size + _PADDING, np.uint8), size
 
 
+def as_columns(codes: NDArray[np.uint64]) -> Table:
+    """Codes, a row a line, as a table with a row for each column."""
+    return np.ascontiguousarray(codes.T).view(np.int64)
+
+
 def text_of_columns(columns: Table, fields: Sequence[Field]) -> NDArray[np.uint8]:
-    """The bytes of lines of TestFloat text; `columns` has a row for each field."""
+    """The bytes of lines of TestFloat text; `columns` has a row for each lane of each field."""
     from softfloat_ref.golden import compiled
 
-    digits = np.array([f.digits for f in fields], np.int64)
+    digits = np.array([f.digits for f in fields for _ in range(f.lanes)], np.int64)
     out, size = room_for_text(digits, columns.shape[1])
     compiled.text_lines(columns, digits, out)
     return out[:size]

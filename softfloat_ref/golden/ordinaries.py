@@ -27,10 +27,28 @@ def ordinaries(fmt: Format, i: NDArray[np.uint64], e: NDArray[np.int64], signed:
     """`ordinary(fmt, i, e)` of each i and e, with signs or without. Requires `can_draw`."""
     import numpy as np
 
-    from softfloat_ref.arrays import convert
-
     reach, u = span(fmt), np.uint64
     e = np.clip(e, reach.least, reach.most)
+    if not fmt.has_normals or fmt.twos_complement or not fmt.mantissa_bits:
+        return _encoded(fmt, i, e, signed)
+    # The codes of normal numbers are their exponents and fractions.
+    m, mask = u(fmt.mantissa_bits), u((1 << fmt.mantissa_bits) - 1)
+    codes = (u(fmt.min_normal_code) + ((e - fmt.emin).astype(u) << m)) + (_words(i) & mask)
+    others = (e < fmt.emin) | (codes > u(fmt.max_code))
+    if signed and fmt.signed:
+        codes |= (i >> u(1) & u(1)) * u(fmt.sign_bit)
+    if others.any():
+        codes[others] = _encoded(fmt, i[others], e[others], signed)
+    return codes
+
+
+def _encoded(fmt: Format, i: NDArray[np.uint64], e: NDArray[np.int64], signed: bool) -> NDArray[np.uint64]:
+    """The same by conversions, of any numbers. e: exponents that the format has."""
+    import numpy as np
+
+    from softfloat_ref.arrays import convert
+
+    u = np.uint64
     p = np.minimum(fmt.precision, e - (fmt.emin - fmt.mantissa_bits) + 1)
     top = u(1) << (p - 1).astype(u)
     signs = np.where(signed and fmt.signed, 1.0 - 2.0 * (i >> u(1) & u(1)), 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from softfloat_ref.base.executors import Workers, in_order
 from softfloat_ref.golden import writers
@@ -16,7 +16,7 @@ from softfloat_ref.units import Line
 
 CASES_A_PART: Final = 1 << 12  # a part, where each line is made by itself
 CHUNKS_A_PART: Final = 1 << 5  # a part, in bulk
-_Part = tuple[int, list[Line], list[Run]]  # number, cases, their tags
+_Part = tuple[int, Any, list[Run]]  # number, cases (tuples, or an array with a row for each), their tags
 
 
 class NumberedBatch(NamedTuple):
@@ -49,7 +49,7 @@ def batches(vectors: VectorSet, first: int = 0, compiled: bool = True) -> Iterat
             vectors, range(first * CHUNKS_A_PART, max(bulk.most_chunks(vectors), first * CHUNKS_A_PART + 1))
         )
         return
-    for part in _parts(vectors, first):
+    for part in _parts(vectors, first, compiled):
         yield _numbered_batch(vectors, *part, compiled)
 
 
@@ -72,9 +72,15 @@ def _in_bulk(vectors: VectorSet, chunks: range) -> Iterator[NumberedBatch]:
         yield NumberedBatch(number // CHUNKS_A_PART, place.size, batch, left_out)
 
 
-def _parts(vectors: VectorSet, first: int) -> Iterator[_Part]:
-    """The cases from a part on, where each line is made by itself."""
-    cursor = TagCursor(vectors)
+def _parts(vectors: VectorSet, first: int, compiled: bool = True) -> Iterator[_Part]:
+    """The cases from a part on, where each line is made by itself, or cases are drawn in arrays."""
+    cursor, cases = TagCursor(vectors), vectors.cases
+    if compiled and cases.in_arrays and cases.drawn_in_arrays:
+        for number in range(first, -(-vectors.count // CASES_A_PART)):
+            start = number * CASES_A_PART
+            count = min(CASES_A_PART, vectors.count - start)
+            yield number, cases.rows(start, count), cursor.take(start, count)
+        return
     rest = islice(iter(vectors.inputs()), first * CASES_A_PART, None)
     for number in count(first):
         cases = list(islice(rest, CASES_A_PART))
@@ -113,24 +119,25 @@ def _bulk_inputs_at(vectors: VectorSet, numbers: Sequence[int]) -> Iterator[tupl
 
 
 def _numbered_batch(
-    vectors: VectorSet, part: int, cases: Sequence[Line], runs: list[Run], compiled: bool = True
+    vectors: VectorSet, part: int, cases: Any, runs: list[Run], compiled: bool = True
 ) -> NumberedBatch:
-    lines = _lines(vectors, cases, compiled)
+    if compiled and vectors.cases.in_arrays and (codes := _codes(vectors, cases)) is not None:
+        return NumberedBatch(part, len(cases), Batch(vectors.fields, runs, codes=codes), [])
+    cases = [tuple(case) for case in cases.tolist()] if hasattr(cases, "tolist") else cases
+    lines = [vectors.line(inputs) for inputs in cases]
     undefined = [i for i, line in enumerate(lines) if line is None]
     left_out = [(part * CASES_A_PART + i, cases[i]) for i in undefined]
     rows = [line for line in lines if line is not None]
     return NumberedBatch(part, len(cases), Batch(vectors.fields, defined_runs(runs, undefined), rows), left_out)
 
 
-def _lines(vectors: VectorSet, cases: Sequence[Line], compiled: bool) -> Sequence[Line | None]:
-    """The lines of those cases; None for one without a defined result."""
-    if compiled and vectors.cases.in_arrays:
-        import numpy as np
+def _codes(vectors: VectorSet, cases: Any) -> Any:
+    """The lines of those cases, a row each; None if they must be made one by one."""
+    import numpy as np
 
-        inputs = np.array(cases, np.uint64)
-        if (outputs := vectors.unit.answers(inputs)) is not None:
-            return [tuple(line) for line in np.hstack([inputs, outputs]).tolist()]
-    return [vectors.line(inputs) for inputs in cases]
+    inputs = np.asarray(cases, np.uint64)
+    outputs = vectors.unit.answers(inputs)
+    return None if outputs is None else np.hstack([inputs, outputs])
 
 
 def encode_batch(vectors: VectorSet, numbered: NumberedBatch, names: Sequence[str]) -> EncodedBatch:
@@ -174,7 +181,7 @@ def _encoded(vectors: VectorSet, names: Sequence[str], first: int, workers: Work
         yield from in_order(workers, _scalar_part, ((vectors, names, *part) for part in _parts(vectors, first)))
 
 
-def _scalar_part(task: tuple[VectorSet, Sequence[str], int, list[Line], list[Run]]) -> EncodedBatch:
+def _scalar_part(task: tuple[VectorSet, Sequence[str], int, Any, list[Run]]) -> EncodedBatch:
     vectors, names, part, cases, runs = task
     return encode_batch(vectors, _numbered_batch(vectors, part, cases, runs), names)
 

@@ -159,10 +159,13 @@ class VectorUnit(SteppedUnit):
     def rounded(self, outcomes: Lanes, words: Sequence[int] = (), do: Do = PLAIN) -> Line:
         """The codes of exact results, and the flags of all. words: the random bits of each lane."""
         to, flags, codes = destination(self.out, self.policy), 0, []
-        for k, ((value, raised), word) in enumerate(zip(outcomes, words or itertools.repeat(0), strict=False)):
-            code, more = do.at("y", k)(rounded, value, word, to)
+        last, code, more = None, 0, 0
+        for k, (outcome, word) in enumerate(zip(outcomes, words or itertools.repeat(0), strict=False)):
+            if outcome is not last or words or do is not PLAIN:  # the lanes of a NaN are one outcome
+                code, more = do.at("y", k)(rounded, outcome[0], word, to)
+                last = outcome
             codes.append(code)
-            flags |= raised | more
+            flags |= outcome[1] | more
         return (*do(lanes, tuple(codes)), flags)
 
     def unrounded(self, inputs: Sequence[int], more_bits: int = 0, do: Do = PLAIN) -> Lanes:
@@ -173,7 +176,10 @@ class VectorUnit(SteppedUnit):
         policy, operands = self.policy, {}
         for (f, codes), fmt in zip(split(self.inputs, inputs), self.formats, strict=False):
             decode = decoder(fmt, policy.flush_inputs)
-            operands[f.name] = [do.at(f.name, k)(read, code, decode, fmt) for k, code in enumerate(codes)]
+            if do is PLAIN:
+                operands[f.name] = list(map(decode, codes))
+            else:
+                operands[f.name] = [do.at(f.name, k)(read, code, decode, fmt) for k, code in enumerate(codes)]
         visible = inputs[self.operand_width - 1] if self.masked else self.length
         if visible > self.length:
             raise Undefined(f"the number of visible keys is {visible}, of {self.length}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from softfloat_ref.base.disk_cache import CacheKey
 from softfloat_ref.base.errors import Error, unknown
@@ -21,6 +21,10 @@ from softfloat_ref.oracle.sources import Philox, RandomSource, parse_source
 from softfloat_ref.units import Line, Unit
 from softfloat_ref.units.handlers import Handlers
 from softfloat_ref.units.ranges.operand_range import OperandRange
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Types of files for any unit's lines.
 LINES: Final = ("tv", "memh", "svh", "svpkg", "c", "csv", "jsonl", "npz", "coe", "mif", "ihex")
@@ -252,6 +256,16 @@ class Cases:
     def answers_in_arrays(self) -> bool:
         """Whether the unit supports it."""
         return type(self.unit).answers is not Unit.answers
+
+    @property
+    def drawn_in_arrays(self) -> bool:
+        """Whether `rows` gives the cases."""
+        return False
+
+    def rows(self, start: int, count: int) -> NDArray[np.uint64]:
+        """The inputs of `count` cases from `start` on, as `inputs` gives them, a row each. Requires
+        `drawn_in_arrays`."""
+        raise NotImplementedError
 
     # -- in words --------------------------------------------------------------------------------------------------
 

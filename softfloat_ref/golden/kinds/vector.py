@@ -42,30 +42,71 @@ class VectorCases(Cases):
         return vector_functions(self.unit)
 
     def operands(self, count: int) -> Iterator[Line]:
-        fields = [f for f in self.unit.inputs if f.role == "operand"]
-        if count >= ARRAYS_FROM and all(f.name == "visible" or can_draw(f.fmt) for f in fields):
-            yield from self._by_arrays(fields, count)
+        fields = self._operands
+        if count >= ARRAYS_FROM and self._can_draw:
+            for start in range(0, count, _AT_ONCE):
+                yield from map(tuple, self._drawn(start, min(_AT_ONCE, count - start)).tolist())
             return
         for control, *words in words_of_cases(self.vectors.seed, 1 + self.unit.operand_width, count):
             lanes = (f for f in fields for _ in range(f.lanes))
             codes = [self._code(f, control, word) for f, word in zip(lanes, words, strict=True)]
             yield self._line(codes, control, words)
 
-    def _by_arrays(self, fields: list[Field], count: int) -> Iterator[Line]:
-        """The same lines, drawn some hundreds at a time."""
+    @cached_property
+    def _operands(self) -> list[Field]:
+        return [f for f in self.unit.inputs if f.role == "operand"]
+
+    @cached_property
+    def _can_draw(self) -> bool:
+        return all(f.name == "visible" or can_draw(f.fmt) for f in self._operands)
+
+    def _drawn(self, start: int, count: int) -> Any:
+        """The same lines, an array with a row for each. start: the number of the first."""
         import numpy as np
 
+        from softfloat_ref.arrays.kernels.random_words import words as words_at
+
         size = 1 + self.unit.operand_width
-        for start in range(0, count, _AT_ONCE):
-            n = min(_AT_ONCE, count - start)
-            words = Philox(self.vectors.seed, stream=1).array(64, start * size, n * size).reshape(n, size)
-            controls, own = words[:, 0], words[:, 1:]
-            columns, at = [], 0
-            for f in fields:
-                columns.append(self._codes(f, controls[:, np.newaxis], own[:, at : at + f.lanes]))
-                at += f.lanes
-            for codes, control, drawn in zip(np.hstack(columns).tolist(), controls.tolist(), own, strict=True):
-                yield self._line(codes, control, drawn if control % _SPECIAL_EVERY else drawn.tolist())
+        words = words_at(Philox(self.vectors.seed, stream=1), 64, start * size, count * size).reshape(count, size)
+        controls, own = words[:, 0], words[:, 1:]
+        columns, at = [], 0
+        for f in self._operands:
+            columns.append(self._codes(f, controls[:, np.newaxis], own[:, at : at + f.lanes]))
+            at += f.lanes
+        codes = np.hstack(columns)
+        for row in np.flatnonzero(controls % np.uint64(_SPECIAL_EVERY) == 0).tolist():
+            codes[row] = self._line(codes[row].tolist(), int(controls[row]), own[row].tolist())
+        return codes
+
+    @property
+    def drawn_in_arrays(self) -> bool:
+        directed = len(self.directed())
+        return self.within is None and self._can_draw and self.vectors.count - directed >= ARRAYS_FROM
+
+    def rows(self, start: int, count: int) -> Any:
+        import numpy as np
+
+        directed, rows = self._first_rows, []
+        if start < len(directed):
+            rows.append(directed[start : start + count])
+        if (first := max(start, len(directed))) < start + count:
+            own, field = [], self.unit.random_field
+            for at in range(first, start + count, _AT_ONCE):
+                n = min(_AT_ONCE, start + count - at)
+                own.append(self._drawn(at - len(directed), n))
+            drawn = [np.vstack(own)]
+            if field is not None:
+                n = start + count - first
+                drawn.append(self.source.array(field.width, first * field.lanes, n * field.lanes).reshape(n, -1))
+            rows.append(np.hstack(drawn))
+        return np.vstack(rows)
+
+    @cached_property
+    def _first_rows(self) -> Any:
+        """The directed cases."""
+        import numpy as np
+
+        return np.array(self.directed_inputs(), np.uint64).reshape(-1, self.unit.input_width)
 
     def _line(self, codes: list[int], control: int, words: Sequence[int]) -> Line:
         """A line of ordinary codes; in some lines, a few are of every kind."""

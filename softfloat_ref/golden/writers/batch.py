@@ -72,13 +72,15 @@ def string_literal(text: str) -> str:
 
 @dataclass
 class Batch:
-    """Consecutive lines, as tuples, as a table with one row per field (in bulk), or as text; and their tags."""
+    """Consecutive lines, as tuples, as a table with one row per field (in bulk), as codes with one row per line, or as
+    text; and their tags."""
 
     fields: Sequence[Field]
     runs: list[Run]
     rows: list[Line] = field(default_factory=list)
     array: NDArray[np.int64] | None = None
     encoded: NDArray[np.uint8] | None = None
+    codes: NDArray[np.uint64] | None = None
 
     @cached_property
     def table(self) -> NDArray[np.int64] | None:
@@ -93,10 +95,14 @@ class Batch:
     def count(self) -> int:
         if self.encoded is not None:
             return self.encoded.size // sum(f.digits + 1 for f in self.fields)
-        return len(self.rows) if self.array is None else int(self.array.shape[1])
+        if self.array is not None:
+            return int(self.array.shape[1])
+        return len(self.rows if self.codes is None else self.codes)
 
     @cached_property
     def lines(self) -> list[Line]:
+        if self.codes is not None:
+            return [tuple(line) for line in self.codes.tolist()]
         if self.table is None:
             return self.rows
         return [tuple(line) for line in self.table.T.view("u8").tolist()]
@@ -105,14 +111,26 @@ class Batch:
     def text(self) -> Data:
         if self.encoded is not None:
             return self.encoded
+        if self.codes is not None:
+            return self._text_of(self.codes)
         if self.table is None:
             return "".join(map(text_line(self.fields), self.rows)).encode("ascii")
         from softfloat_ref.golden import bulk
 
         return bulk.text_of_columns(self.table, self.fields)
 
+    def _text_of(self, codes: NDArray[np.uint64]) -> Data:
+        from softfloat_ref.golden import bulk
+
+        return bulk.text_of_columns(bulk.as_columns(codes), self.fields)
+
     @cached_property
     def words(self) -> Data:
+        if self.codes is not None:
+            from softfloat_ref.golden import bulk
+
+            order = last_lane_first(self.fields)  # the lanes of a field have the same number of digits
+            return bulk.memory_words(self.text if order is None else self._text_of(self.codes[:, order]))
         if self.array is None and self.encoded is None:
             return "".join(map(word_line(self.fields), self.rows)).encode("ascii")
         from softfloat_ref.golden import bulk
@@ -123,7 +141,9 @@ class Batch:
         """The same lines with the first of their fields only."""
         width = sum(f.lanes for f in fields)
         rows = [line[:width] for line in self.rows]
-        return Batch(fields, self.runs, rows, None if self.table is None else self.table[:width])
+        codes = None if self.codes is None else self.codes[:, :width]
+        table = None if self.table is None else self.table[:width]
+        return Batch(fields, self.runs, rows, table, codes=codes)
 
     def tags(self) -> Iterator[str]:
         """The tag of each line."""

@@ -49,7 +49,7 @@ class NpzWriter(Writer):
         start = 0
         for f in vectors.fields:
             size, end = _item(f) * _words(f), start + f.lanes
-            arrays.append(b"".join(code.to_bytes(size, "little") for line in batch.rows for code in line[start:end]))
+            arrays.append(b"".join(code.to_bytes(size, "little") for line in batch.lines for code in line[start:end]))
             start = end
         return arrays
 
