@@ -73,7 +73,8 @@ def difference(unit: Unit, stored: TensorOperands, models: Sequence[str]) -> str
     listed = [(model, {t.name for t in tensors(model)}) for model in models]
     places = []
     for source in stored.sources:
-        model = next((model for model, names in listed if source.tensor in names), None)
+        having = [model for model, names in listed if source.tensor in names]
+        model = next((x for x in having if Path(x).name == source.file), next(iter(having), None))
         if model is None:
             raise unknown(
                 f"tensor in {', '.join(models)}:", source.tensor, sorted(set().union(*(x for _, x in listed)))

@@ -54,6 +54,9 @@ EXTRAS = {
     "proved.md": ("bitwuzla",),
     "torch.md": ("torch",),
     "first-model.md": ("torch", "sklearn"),
+    "dequantize-nvfp4.md": ("torch", "safetensors"),
+    "vllm-quantizer.md": ("torch", "safetensors", "ml_dtypes"),
+    "layer-vectors.md": ("torch", "sklearn"),
 }
 
 
