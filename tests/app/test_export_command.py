@@ -97,6 +97,7 @@ LIBRARY = ("export", "--library")
         (["--fmt", "mxfp8"], "is a block format"),
         (["--fmt", "dlfloat16"], "only formats with subnormals"),
         (["--fmt", "fp128"], "up to 64 bits"),
+        (["--fmt", "extf80"], "the integer bit"),
         (["--fmt", "i8"], "integer or fixed-point"),
         (["--fmt", "binary8p4se"], "P3109"),
         (["--fmt", "fp8_e4m3fnuz", "--flush-inputs", "on"], "would give a NaN for -0"),
