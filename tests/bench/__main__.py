@@ -147,6 +147,12 @@ for _name, _text, _run in (
         _module("export"),
     ),
     (
+        "library",
+        "`export --library`: calls and arrays, with flags, beside Berkeley SoftFloat 3e, built by its makefile in the "
+        "checkout that the variable SOFTFLOAT_3 names.",
+        _module("library"),
+    ),
+    (
         "train",
         "A step of each training recipe, and of large networks in each format, relative to the same step in FP32; FP32 "
         "relative to PyTorch; one thread.",

@@ -8,7 +8,6 @@ from typing import Final
 from softfloat_ref.export.library.constants import LibraryFormat
 from softfloat_ref.export.library.functions import Function
 
-_MAX_VECTOR_MANTISSA: Final = 24  # of which a double has the quotient right before the point
 NOTE: Final = """\
 /* Arrays: z[i] = f(a[i], ...) for i < n. flags: those of each result, or NULL; they are raised, too. Arrays may not
  * overlap, but z may be one of the operands. */"""
@@ -44,6 +43,5 @@ def _array(function: Function) -> Function:
 
 def array_source(own: LibraryFormat, functions: Iterable[Function], licence: str) -> str:
     """The source file."""
-    vector = int(own.fmt.mantissa_bits <= _MAX_VECTOR_MANTISSA)
-    start = f'{licence}\n#define CORE_VECTOR {vector}\n#include "core_library.h"'
+    start = f'{licence}\n#define CORE_VECTOR 1\n#include "core_library.h"'
     return "\n\n".join([start, *(f.definition for f in functions)]) + "\n"

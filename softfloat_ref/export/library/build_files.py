@@ -12,7 +12,7 @@ _MAKEFILE: Final = """\
 # SPDX-License-Identifier: 0BSD
 CC ?= cc
 AR ?= ar
-CFLAGS ?= -O2
+CFLAGS ?= -O3
 PREFIX ?= /usr/local
 OBJECTS = {objects}
 

@@ -20,7 +20,7 @@ _PROPAGATE: Final = {"no": "GENERATED", "first": "FIRST", "signaling": "SIGNALIN
 _MAX_WIDTH: Final = 64
 _MAX_MANTISSA: Final = 52
 _MAX_BIAS: Final = 1 << 15
-_SHORT_PRODUCT: Final = 10  # mantissa bits of which a product and its sticky bits fit words of 32 bits
+_SHORT_PRODUCT: Final = 10  # mantissa bits of which a product fits words of 32 bits, with bits for a sum below it
 _SHORT_SUM: Final = 25  # and of which a sum does
 _RESERVED: Final = re.compile("softfloat|core|format_|test_|ui32$|ui64$|u?int")  # by files, functions and types
 _OWN_TYPES: Final = {"bf16": "bfloat16_t", "tf32": "tfloat32_t"}
@@ -51,12 +51,12 @@ class LibraryFormat:
 
     @cached_property
     def sum_word(self) -> int:
-        """The words in which numbers are added, rounded to integers, compared and converted."""
+        """The words in which numbers are added, multiplied, rounded to integers, compared and converted."""
         return 32 if self.fmt.width <= 32 and self.fmt.mantissa_bits <= _SHORT_SUM else 64
 
     @cached_property
     def product_word(self) -> int:
-        """The words in which numbers are multiplied and divided."""
+        """The words of fused multiply-adds, quotients and roots, which hold whole products."""
         return 32 if self.fmt.width <= 32 and self.fmt.mantissa_bits <= _SHORT_PRODUCT else 64
 
 
@@ -70,6 +70,7 @@ def library_format(fmt: Format, policy: LibraryPolicy) -> LibraryFormat:
         where,
         ("it is an integer or fixed-point format", fmt.twos_complement),
         ("it has no sign", not fmt.signed),
+        ("the integer bit of its significand is stored", fmt.explicit_bit),
         ("only formats with subnormals can be", fmt.subnormals != "gradual"),
         ("the special cases of P3109 cannot be", fmt.p3109),
         ("only formats of up to 64 bits, with 1 to 52 mantissa bits, can be", _bad_size(fmt)),

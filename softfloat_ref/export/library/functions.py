@@ -67,7 +67,7 @@ class FunctionWriter:
         f = self._format()
         yield self._rounded("add", "ab", f"core_add_{sums}({a}, {b}, 0, {f}, mode)", sums)
         yield self._rounded("sub", "ab", f"core_add_{sums}({a}, {b}, 1, {f}, mode)", sums)
-        yield self._rounded("mul", "ab", f"core_mul_{products}({a}, {b}, {f}, mode)", products)
+        yield self._rounded("mul", "ab", f"core_mul_{sums}({a}, {b}, {f}, mode)", sums)
         yield self._rounded("mulAdd", "abc", f"core_fma_{products}({a}, {b}, {c}, {f}, mode)", products)
         yield self._rounded("div", "ab", f"core_div_{products}({a}, {b}, {f}, mode)", products)
         yield self._rounded("rem", "ab", f"core_rem_{products}({a}, {b}, {f}, mode)", products)

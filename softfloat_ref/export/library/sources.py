@@ -161,6 +161,7 @@ _INTERNALS: Final = """\
             return; \\
         }} \\
         const core_mode mode = {{CORE_RNE, CORE_BEFORE}}; \\
+        (void)mode; \\
         while (n > 0) {{ \\
             const size_t m = n < sizeof own ? n : sizeof own; \\
             for (size_t i = 0; i < m; i++) {{ \\

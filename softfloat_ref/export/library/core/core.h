@@ -20,7 +20,7 @@
 #include <string.h>
 
 #ifndef CORE_VECTOR
-#define CORE_VECTOR 0 /* 1: add, mul, fma, div, convert without branches, for loops; up to 24 mantissa bits */
+#define CORE_VECTOR 0 /* 1: add, mul, fma, div and convert in words of 32 bits have no branches, for loops */
 #endif
 
 #if defined(__GNUC__)
@@ -32,7 +32,6 @@
 #define CORE_COLD
 #define CORE_UNLIKELY(c) (c)
 #endif
-#define CORE_BRANCH(c) (!CORE_VECTOR && CORE_UNLIKELY(c))
 
 /* Roundings, with SoftFloat's numbers. */
 enum { CORE_RNE = 0, CORE_RTZ = 1, CORE_RDN = 2, CORE_RUP = 3, CORE_RNA = 4, CORE_RTO = 6 };

@@ -14,7 +14,7 @@ CORE_INLINE N(result) N(add_special)(W a, W b, W negate, core_format f)
 CORE_INLINE N(result) N(add)(W a, W b, W negate, core_format f, core_mode mode)
 {
     W special = N(is_special)(a, f) | N(is_special)(b, f);
-    if (CORE_BRANCH(special)) return N(add_special)(a, b, negate, f);
+    if (BRANCH(special)) return N(add_special)(a, b, negate, f);
     W x = N(operand)(a, f), y = N(operand)(b, f), mx = N(magnitude)(x, f), my = N(magnitude)(y, f);
     W swap = LESS(mx, my), subtract = N(sign)(x ^ y, f) ^ negate;
     W sign = N(sign)(x, f) ^ (swap & subtract), large = PICK(swap, my, mx), small = mx ^ my ^ large;
@@ -24,7 +24,7 @@ CORE_INLINE N(result) N(add)(W a, W b, W negate, core_format f, core_mode mode)
     W sum = high + ((low ^ (0 - subtract)) + subtract);
     W zero_sign = PICK(subtract, (W)(mode.rounding == CORE_RDN), sign);
     N(result) r = N(normalize_pack)(sign, e + 1, sum, zero_sign, f, mode);
-    return CORE_VECTOR ? N(choose)(special, N(add_special)(a, b, negate, f), r) : r;
+    return VECTOR ? N(choose)(special, N(add_special)(a, b, negate, f), r) : r;
 }
 
 CORE_INLINE N(result) N(mul_special)(W a, W b, core_format f)
@@ -35,31 +35,35 @@ CORE_INLINE N(result) N(mul_special)(W a, W b, core_format f)
     return N(choose)(N(is_nan)(a, f) | N(is_nan)(b, f), N(nan)(a, b, f), r);
 }
 
-/* The product of two significands: of normal numbers, its leading one is at bit TOP or TOP - 1. */
+/* The product of two normalized significands: its leading one at bit TOP or TOP - 1. */
 CORE_INLINE W N(product)(W x, W y, core_format f)
 {
-#if CORE_BITS == 64
     if (2 * f.mantissa + 2 > TOP + 1) {
-        core_wide p = core_wide_product(x << (TOP - f.mantissa), y << (TOP + 1 - f.mantissa));
+        x <<= TOP - f.mantissa, y <<= TOP + 1 - f.mantissa;
+#if CORE_BITS == 64
+        core_wide p = core_wide_product(x, y);
         return p.high | SOME(p.low);
-    }
+#else
+        uint64_t p = (uint64_t)x * y;
+        return (W)(p >> 32) | SOME((W)p >> 1); /* y is even */
 #endif
+    }
     return (x << (2 * f.mantissa + 2 > TOP + 1 ? 0 : TOP - 1 - 2 * f.mantissa)) * y;
 }
 
 CORE_INLINE N(result) N(mul)(W a, W b, core_format f, core_mode mode)
 {
     W special = N(is_special)(a, f) | N(is_special)(b, f), sign = N(sign)(a ^ b, f);
-    if (CORE_BRANCH(special)) return N(mul_special)(a, b, f);
+    if (BRANCH(special)) return N(mul_special)(a, b, f);
     W ma = N(magnitude)(N(operand)(a, f), f), mb = N(magnitude)(N(operand)(b, f), f), zero = ZERO(ma) | ZERO(mb);
     N(number) x = N(normal)(ma, f), y = N(normal)(mb, f);
-    if (CORE_VECTOR || CORE_UNLIKELY(LESS(ma, ONE << f.mantissa) | LESS(mb, ONE << f.mantissa))) {
-        if (CORE_BRANCH(zero)) return N(zero)(sign, f);
+    if (VECTOR || CORE_UNLIKELY(LESS(ma, ONE << f.mantissa) | LESS(mb, ONE << f.mantissa))) {
+        if (BRANCH(zero)) return N(zero)(sign, f);
         x = N(normalized)(ma, f), y = N(normalized)(mb, f);
     }
     W product = N(product)(x.sig, y.sig, f), up = product >> TOP ^ 1;
     N(result) r = N(round_pack)(sign, x.e + y.e - f.bias + 1 - (I)up, product << up, f, mode);
-    return CORE_VECTOR ? N(choose)(special, N(mul_special)(a, b, f), N(choose)(zero, N(zero)(sign, f), r)) : r;
+    return VECTOR ? N(choose)(special, N(mul_special)(a, b, f), N(choose)(zero, N(zero)(sign, f), r)) : r;
 }
 
 /* The NaN of fma. */
@@ -116,13 +120,13 @@ CORE_INLINE core_result_64 core_fma_wide(core_wide product, int64_t ep, uint64_t
 CORE_INLINE N(result) N(fma)(W a, W b, W c, core_format f, core_mode mode)
 {
     W special = N(is_special)(a, f) | N(is_special)(b, f) | N(is_special)(c, f);
-    if (CORE_BRANCH(special)) return N(fma_special)(a, b, c, f);
+    if (BRANCH(special)) return N(fma_special)(a, b, c, f);
     W ma = N(magnitude)(N(operand)(a, f), f), mb = N(magnitude)(N(operand)(b, f), f), z = N(operand)(c, f);
     W product_sign = N(sign)(a ^ b, f), subtract = product_sign ^ N(sign)(z, f);
     N(number) x = N(normal)(ma, f), y = N(normal)(mb, f);
     I ez = N(exponent)(z, f), ep = x.e + y.e - f.bias;
     W sz = N(significand)(z, f);
-    if (CORE_VECTOR || CORE_UNLIKELY(LESS(ma, ONE << f.mantissa) | LESS(mb, ONE << f.mantissa))) {
+    if (VECTOR || CORE_UNLIKELY(LESS(ma, ONE << f.mantissa) | LESS(mb, ONE << f.mantissa))) {
         x = N(normalized)(ma, f), y = N(normalized)(mb, f);
         ep = x.e + y.e - f.bias;
         ep = (I)PICK(ZERO(ma) | ZERO(mb), (W)(I)(-2 * f.bias - CORE_BITS), (W)ep);
@@ -147,5 +151,5 @@ CORE_INLINE N(result) N(fma)(W a, W b, W c, core_format f, core_mode mode)
     W sign = product_sign ^ (subtract & (higher ^ 1)) ^ below;
     W zero_sign = PICK(subtract, (W)(mode.rounding == CORE_RDN), product_sign);
     N(result) r = N(normalize_pack)(sign, e + 2, sum, zero_sign, f, mode);
-    return CORE_VECTOR ? N(choose)(special, N(fma_special)(a, b, c, f), r) : r;
+    return VECTOR ? N(choose)(special, N(fma_special)(a, b, c, f), r) : r;
 }

@@ -25,14 +25,14 @@ CORE_INLINE N(result) N(convert_special)(W a, core_format from, core_format f)
 CORE_INLINE N(result) N(convert)(W a, core_format from, core_format f, core_mode mode)
 {
     W special = N(is_special)(a, from), sign = N(sign)(a, from), m = N(magnitude)(N(operand)(a, from), from);
-    if (CORE_BRANCH(special)) return N(convert_special)(a, from, f);
+    if (BRANCH(special)) return N(convert_special)(a, from, f);
     N(number) x = N(normal)(m, from);
-    if (CORE_VECTOR || CORE_UNLIKELY(LESS(m, ONE << from.mantissa))) {
-        if (CORE_BRANCH(ZERO(m))) return N(zero)(sign, f);
+    if (VECTOR || CORE_UNLIKELY(LESS(m, ONE << from.mantissa))) {
+        if (BRANCH(ZERO(m))) return N(zero)(sign, f);
         x = N(normalized)(m, from);
     }
     N(result) r = N(round_pack)(sign, x.e - from.bias + f.bias, x.sig << (TOP - from.mantissa), f, mode);
-    if (!CORE_VECTOR) return r;
+    if (!VECTOR) return r;
     return N(choose)(special, N(convert_special)(a, from, f), N(choose)(ZERO(m), N(zero)(sign, f), r));
 }
 
@@ -92,6 +92,8 @@ CORE_INLINE N(result) N(le)(W a, W b, core_format f, W signaling)
     return N(make)((nan ^ 1) & (N(order)(a, f) <= N(order)(b, f)), flags);
 }
 
+#undef VECTOR
+#undef BRANCH
 #undef TOP
 #undef ONE
 #undef PICK

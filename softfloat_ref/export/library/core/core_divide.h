@@ -11,12 +11,8 @@ CORE_INLINE N(result) N(div_special)(W a, W b, core_format f)
     return N(choose)(N(is_nan)(a, f) | N(is_nan)(b, f), N(nan)(a, b, f), r);
 }
 
-#if CORE_VECTOR /* a float's quotient is right before the point: an integer above it is further away than its error */
-#if CORE_BITS == 32
+#if VECTOR /* a float's quotient is right before the point: an integer above it is further away than its error */
 #define QUOTIENT(x, y) ((W)(I)((float)(I)(x) / (float)(I)((y) | ZERO(y))))
-#else
-#define QUOTIENT(x, y) ((W)(I)((double)(I)(x) / (double)(I)((y) | ZERO(y))))
-#endif
 #else
 #define QUOTIENT(x, y) ((x) / (y))
 #endif
@@ -39,16 +35,16 @@ CORE_INLINE N(result) N(div)(W a, W b, core_format f, core_mode mode)
 {
     W ma = N(magnitude)(N(operand)(a, f), f), mb = N(magnitude)(N(operand)(b, f), f), sign = N(sign)(a ^ b, f);
     W special = N(is_special)(a, f) | N(is_special)(b, f);
-    if (CORE_BRANCH(special)) return N(div_special)(a, b, f);
+    if (BRANCH(special)) return N(div_special)(a, b, f);
     N(number) x = N(normal)(ma, f), y = N(normal)(mb, f);
-    if (CORE_VECTOR || CORE_UNLIKELY(LESS(ma, ONE << f.mantissa) | LESS(mb, ONE << f.mantissa))) {
+    if (VECTOR || CORE_UNLIKELY(LESS(ma, ONE << f.mantissa) | LESS(mb, ONE << f.mantissa))) {
         special |= ZERO(ma) | ZERO(mb);
-        if (CORE_BRANCH(special)) return N(div_special)(a, b, f);
+        if (BRANCH(special)) return N(div_special)(a, b, f);
         x = N(normalized)(ma, f), y = N(normalized)(mb, f);
     }
     W q = N(quotient)(x.sig, y.sig, f), up = q >> TOP ^ 1;
     N(result) r = N(round_pack)(sign, x.e - y.e + f.bias - (I)up, q << up, f, mode);
-    return CORE_VECTOR ? N(choose)(special, N(div_special)(a, b, f), r) : r;
+    return VECTOR ? N(choose)(special, N(div_special)(a, b, f), r) : r;
 }
 
 CORE_INLINE N(result) N(sqrt_special)(W a, core_format f)

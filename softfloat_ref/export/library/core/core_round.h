@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: 0BSD
  * Parts of a code, NaNs, rounding and packing; for words W of CORE_BITS bits. */
 
+#if CORE_VECTOR && CORE_BITS == 32 /* loops over words of 64 bits gain nothing without branches */
+#define VECTOR 1
+#else
+#define VECTOR 0
+#endif
+#define BRANCH(c) (!VECTOR && CORE_UNLIKELY(c))
 #define TOP (CORE_BITS - 2)
 #define ONE ((W)1)
 
 /* Choices by a bit c, without jumps; comparisons as bits, of numbers whose difference is less than 2^(CORE_BITS - 1).
  * GCC does not vectorize loops in which truth values meet & and |. */
 #define PICK(c, x, y) ((y) ^ (((x) ^ (y)) & (0 - (W)(c))))
-#if CORE_VECTOR
+#if VECTOR
 #define LESS(x, y) ((W)((W)(x) - (W)(y)) >> (CORE_BITS - 1))
 #define ZERO(x) ((W)((W)(x) - 1) >> (CORE_BITS - 1)) /* of x < 2^(CORE_BITS - 1) */
 #else
@@ -201,7 +207,7 @@ CORE_INLINE N(result) N(round_pack_any)(W sign, I e, W sig, core_format f, core_
 CORE_INLINE N(result) N(round_pack)(W sign, I e, W sig, core_format f, core_mode mode)
 {
     const I drop = TOP - f.mantissa, emax = (I)(f.largest >> f.mantissa);
-    if (CORE_VECTOR || CORE_UNLIKELY((W)(e - 1) >= (W)(emax - 1))) return N(round_pack_any)(sign, e, sig, f, mode);
+    if (VECTOR || CORE_UNLIKELY((W)(e - 1) >= (W)(emax - 1))) return N(round_pack_any)(sign, e, sig, f, mode);
     W code = N(rounded)(sig, drop, sign, mode.rounding) + ((W)(e - 1) << f.mantissa);
     return N(make)(N(signed)(sign, code, f), SOME(sig & ((ONE << drop) - 1)));
 }
@@ -210,6 +216,6 @@ CORE_INLINE N(result) N(round_pack)(W sign, I e, W sig, core_format f, core_mode
 CORE_INLINE N(result) N(normalize_pack)(W sign, I e, W sig, W zero_sign, core_format f, core_mode mode)
 {
     I up = N(clz)(sig | 1) - 1;
-    if (CORE_BRANCH(sig == 0)) return N(zero)(zero_sign, f);
+    if (BRANCH(sig == 0)) return N(zero)(zero_sign, f);
     return N(choose)(ZERO(sig), N(zero)(zero_sign, f), N(round_pack)(sign, e - up, sig << up, f, mode));
 }
