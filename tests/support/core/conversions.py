@@ -164,9 +164,8 @@ def rounding_pieces() -> Sample:
 
 @sample
 def modular_conversions() -> Sample:
-    for out, mode in itertools.product(("i4", "u4", "i8", "u8"), ("rtz", "rne")):
-        policy = Policy(mode)
-        yield [evaluate("convert_modular", (code,), "fp8_e5m2", out, policy) for code in range(256)]
+    for fmt, out, mode in itertools.product(("fp8_e5m2", "fp8_e4m3"), ("i4", "u4", "i8", "u8"), ("rtz", "rne")):
+        yield [evaluate("convert_modular", (code,), fmt, out, Policy(mode)) for code in range(256)]
 
 
 @sample
