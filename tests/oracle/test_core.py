@@ -39,7 +39,7 @@ HASHES: dict[str, str] = {
     "policies": "4f9480ccb155d159",
     "toml_files": "42d050dd17dc1c13",
     "limits": "368156e8a4ae6b9c",
-    "rows": "9a5709eb38263967",
+    "rows": "de63d4f2852df892",
     "operations": "2f92daa043b6af1c",
     "functions": "6c4f483aaa519684",
     "processors": "5e6df7f119baf609",

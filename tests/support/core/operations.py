@@ -349,5 +349,5 @@ def _rows(operations: Mapping[str, Operation]) -> Sample:
         yield [other.name for other in confused_with(row)]
         if row.formula is not None:
             operands = (a, b, c, b, a, c, b, b, a)[: row.arity]
-            signs = row.formula.values(operands), row.formula.is_sum, row.formula.scaling(1), row.formula.scaling(-3), row.formula.is_multiply_add
-            yield row.formula, signs, said(row.formula.fraction, (a, c) if row.formula.power else operands)
+            signs = row.formula.values(operands), row.formula.is_sum, row.formula.scaling(1), row.formula.scaling(-3)
+            yield row.formula, row.formula.is_multiply_add, signs, said(row.formula.fraction, (a, c) if row.formula.power else operands)
