@@ -76,7 +76,8 @@ def _show_block(b: BlockFormat) -> str:
 
 
 def _show(f: Format) -> str:
-    rows = [("bits", f"{f.width}: sign {int(f.signed)}, exponent {f.exponent_bits}, mantissa {f.mantissa_bits}")]
+    bit = ", integer bit 1" if f.explicit_bit else ""
+    rows = [("bits", f"{f.width}: sign {int(f.signed)}, exponent {f.exponent_bits}{bit}, mantissa {f.mantissa_bits}")]
     if f.twos_complement:
         rows.append(("layout", f"two's complement, unit 2^{f.emin - f.mantissa_bits}"))
         rows.append(("largest", _code_row(f, f.max_code)))

@@ -47,7 +47,8 @@ def constant_results(unit: Unit, wrong: Sequence[WrongCode]) -> Iterator[Hypothe
     if fmt is None:
         return
     mask = fmt.magnitude_mask
-    counted = Counter(x.got & mask for x in wrong if x.place == 0 and not x.got >> fmt.width)
+    got = (fmt.stored(x.got) for x in wrong if x.place == 0 and not x.got >> fmt.hidden.width)
+    counted = Counter(x & mask for x in got)
     for code, n in counted.most_common(_CONSTANTS):
         if n >= FEWEST:
             signed = ", with the right sign" if fmt.sign_bit else ""

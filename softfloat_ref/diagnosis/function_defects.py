@@ -54,6 +54,8 @@ def _off(out: Format, by: int, inputs: Inputs, codes: Output) -> Output:
 
 def _beside(out: Format, code: int, by: int) -> int:
     """The code of the next number of that sign, if there is one."""
+    if out.explicit_bit:
+        return out.stored(_beside(out.hidden, out.unstored(code), by))
     size = (code & out.magnitude_mask) + by
     inside = decoder(out)(code).kind == FINITE and out.min_code * int(not out.zero) <= size <= out.max_code
     return code + by if inside else code

@@ -68,7 +68,7 @@ class AnsweredCase(NamedTuple):
 
 
 class WrongCode(NamedTuple):
-    """A code that a device got wrong, of a format; place: which code of the answer it is."""
+    """A code that a device got wrong, of a format that hides its integer bit; place: which code of the answer it is."""
 
     expected: int
     got: int
@@ -86,7 +86,7 @@ def wrong_codes(unit: Unit, cases: Sequence[AnsweredCase]) -> list[WrongCode]:
     """The wrong codes of numbers in the first mismatches of some cases."""
     wrong = islice((c for c in cases if not c.agrees), _MOST_SEEN)
     return [
-        WrongCode(x, y, fmt, i)
+        WrongCode(fmt.unstored(x), fmt.unstored(y), fmt.hidden, i)
         for c in wrong
         for i, (x, y, fmt) in enumerate(zip(c.expected, c.got, unit.result_formats, strict=False))
         if x != y and fmt is not None

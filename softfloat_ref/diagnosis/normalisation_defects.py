@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from softfloat_ref.diagnosis.defects import defective, replaced
+from softfloat_ref.diagnosis.defects import defective
 from softfloat_ref.diagnosis.hypotheses import Hypothesis, WrongCode
 from softfloat_ref.diagnosis.operand_defects import low_exponent, reading
 from softfloat_ref.diagnosis.operation_models import all_nonzero
 from softfloat_ref.diagnosis.range_defects import ends, exponent_field
-from softfloat_ref.diagnosis.roundings import Coded, is_tiny, near_one
+from softfloat_ref.diagnosis.roundings import Coded, is_tiny, near_one, replaced_rounding
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.exact import Value
 from softfloat_ref.oracle.flags import INEXACT
@@ -18,7 +18,7 @@ from softfloat_ref.oracle.formats import Format
 from softfloat_ref.oracle.operations.formula import Formula
 from softfloat_ref.oracle.operations.steps import exact_result
 from softfloat_ref.oracle.rounding import round_to_unit
-from softfloat_ref.oracle.rounding_steps import Destination, read, rounded
+from softfloat_ref.oracle.rounding_steps import Destination, read
 from softfloat_ref.oracle.steps import Function, Traced
 from softfloat_ref.units import OperationUnit
 
@@ -42,9 +42,9 @@ def normalisation_defects(unit: OperationUnit, formula: Formula) -> Iterator[Hyp
         unit,
         "rounded before normalised",
         f"rounds {what} at the place that the operands' exponents give, then normalises, and cuts what that shifts out",
-        replaced(rounded, partial(_rounded_first, exponent), read, exact_result),
+        replaced_rounding(partial(_rounded_first, exponent), read, exact_result),
     )
-    granted = replaced(rounded, partial(_taken_for_granted, exponent), read, exact_result)
+    granted = replaced_rounding(partial(_taken_for_granted, exponent), read, exact_result)
     text = f"does not normalise {what} of subnormal operands: takes their leading one for granted"
     yield defective(unit, "not normalised", text, granted)
     if any(f.subnormals == "gradual" for f in unit.formats):
@@ -65,11 +65,11 @@ def checked_early(unit: OperationUnit, wrong: Sequence[WrongCode]) -> Iterator[H
     )
     for name, text, least in rows * high:
         yield defective(
-            unit, name, text, replaced(rounded, partial(_overflow_early, exponent, least), read, exact_result)
+            unit, name, text, replaced_rounding(partial(_overflow_early, exponent, least), read, exact_result)
         )
     if low:
         text = "does not shift results whose exponent is 0 before normalisation, and loses their leading one"
-        changed = replaced(rounded, partial(_unshifted, exponent), read, exact_result)
+        changed = replaced_rounding(partial(_unshifted, exponent), read, exact_result)
         yield defective(unit, "exponent 0 before normalised a number", text, changed)
 
 

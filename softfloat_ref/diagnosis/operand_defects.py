@@ -27,7 +27,7 @@ def reading(change_of: ValueChange) -> Change:
 
     def wrong(here: Traced, right: Function, code: int, decode: Decoder, fmt: Format) -> Value:
         x = right(code, decode, fmt)
-        return change_of(code, x, fmt) if x.kind == FINITE else x
+        return change_of(fmt.unstored(code), x, fmt.hidden) if x.kind == FINITE else x
 
     return replaced(read, wrong)
 
@@ -191,7 +191,7 @@ def special_readings(
             everywhere: bool = everywhere,
         ) -> Value:
             x = right(code, decode, fmt)
-            return change(code, x, fmt) if x.kind in kinds and (everywhere or _is_ieee(fmt)) else x
+            return change(fmt.unstored(code), x, fmt.hidden) if x.kind in kinds and (everywhere or _is_ieee(fmt)) else x
 
         yield defective(unit, name + of, text + where, *in_parts(parts, replaced(read, wrong)))
 

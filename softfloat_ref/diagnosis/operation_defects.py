@@ -11,6 +11,7 @@ from typing import Final
 from softfloat_ref.base.errors import Error
 from softfloat_ref.diagnosis.answer_defects import answer_defects, constant_results
 from softfloat_ref.diagnosis.defects import Faulty, defective, replaced
+from softfloat_ref.diagnosis.encoding_defects import encoding_defects
 from softfloat_ref.diagnosis.exchanged_formats import exchanged_formats
 from softfloat_ref.diagnosis.function_defects import function_defects, function_suggested_by
 from softfloat_ref.diagnosis.hypotheses import AnsweredCase, Hypothesis, wrong_codes, wrong_flags
@@ -37,6 +38,7 @@ from softfloat_ref.diagnosis.operation_operands import (
 from softfloat_ref.diagnosis.random_defects import random_defects
 from softfloat_ref.diagnosis.recurrence_defects import recurrence_defects
 from softfloat_ref.diagnosis.rounding_defects import ROUNDING_DEFECTS, RoundingDefect
+from softfloat_ref.diagnosis.roundings import replaced_rounding, without_integer_bit
 from softfloat_ref.diagnosis.suggested_roundings import rows_of_flags, suggested_rows
 from softfloat_ref.oracle import exact
 from softfloat_ref.oracle.codec import decoder, encoder
@@ -47,7 +49,7 @@ from softfloat_ref.oracle.operations import OPERATIONS, Context, Operation, appe
 from softfloat_ref.oracle.operations.formula import QUOTIENT, Formula
 from softfloat_ref.oracle.operations.steps import append_zeros
 from softfloat_ref.oracle.operations.table import LETTERS, Outcome, confused_with
-from softfloat_ref.oracle.rounding_steps import Destination, destination, read, rounded
+from softfloat_ref.oracle.rounding_steps import Destination, destination, read
 from softfloat_ref.oracle.steps import Function, Traced
 from softfloat_ref.units import OperationUnit
 
@@ -64,6 +66,8 @@ def operation_defects(unit: OperationUnit, source: str = "") -> Iterator[Hypothe
     if operation.result == "float":
         yield from _rounding_defects(unit)
         yield from operand_defects(unit)
+    if operation.result in ("float", "boolean"):
+        yield from encoding_defects(unit)
     if (formula := operation.formula) is not None:
         if len(formula.terms) == 2 and all(len(term.factors) == 1 for term in formula.terms):
             yield from _alignment_defects(unit, formula)
@@ -111,7 +115,9 @@ def _appended_defects(unit: OperationUnit) -> Iterator[Hypothesis]:
 
 
 def _rounding_defects(unit: OperationUnit, rows: Iterable[RoundingDefect] = ROUNDING_DEFECTS) -> Iterator[Hypothesis]:
-    to, conversion = destination(unit.out, unit.policy), unit.signature.operation.is_conversion
+    operation = unit.signature.operation
+    policy = unit.policy if operation.is_arithmetic else unit.policy.replace(rounding_precision=80)
+    to, conversion = without_integer_bit(destination(unit.out, policy)), operation.is_conversion
     for row in rows:
         if row.fits(to) and not (row.via and conversion and always_exact(unit.formats[0], row.via)):
             yield row.of(unit)
@@ -230,7 +236,7 @@ def _fma_defects(unit: OperationUnit, formula: Formula) -> Iterator[Hypothesis]:
             unit,
             f"normalised by at most {n} places",
             f"normalises by at most {n} places below the product's first place, and loses the leading one beyond that",
-            replaced(rounded, partial(_short_normalisation, full, n), read),
+            replaced_rounding(partial(_short_normalisation, full, n), read),
         )
 
 

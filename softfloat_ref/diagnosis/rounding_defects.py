@@ -43,6 +43,7 @@ from softfloat_ref.diagnosis.roundings import (
     top_tie_overflows,
     with_policy,
     with_zero,
+    without_integer_bit,
     wrapped_around,
     zeroed,
     zeroed_when_stored,
@@ -104,7 +105,7 @@ class RoundingDefect(NamedTuple):
         def fitting(wrong: Function) -> Function:
             def guarded(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
                 if id(to) not in known:
-                    known[id(to)] = to, self.fits(to)
+                    known[id(to)] = to, self.fits(without_integer_bit(to))
                 return wrong(here, right, x, r, to) if known[id(to)][1] else right(x, r, to)  # type: ignore[no-any-return]
 
             return guarded
@@ -115,7 +116,7 @@ class RoundingDefect(NamedTuple):
     def encoder(self, fmt: Format, policy: Policy) -> Encoder | None:
         """The rounding of such a device in one call; None if the format and policy cannot have this defect."""
         to = destination(fmt, policy)
-        if not self.fits(to):
+        if not self.fits(without_integer_bit(to)):
             return None
         plan = Plan(self.changes)
         return lambda x, random_bits: Traced(plan)(rounded, x, random_bits, to)

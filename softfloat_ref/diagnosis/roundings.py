@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from softfloat_ref.diagnosis.defects import replaced
 from softfloat_ref.oracle import exact
-from softfloat_ref.oracle.codec import decoder
-from softfloat_ref.oracle.exact import FINITE, INF, Value
+from softfloat_ref.oracle.codec import complete_code, decoder
+from softfloat_ref.oracle.exact import FINITE, INF, NAN, Value
 from softfloat_ref.oracle.flags import INEXACT, INVALID, OVERFLOW, UNDERFLOW
 from softfloat_ref.oracle.formats import Format, get_format
 from softfloat_ref.oracle.policies import parse_rounding
@@ -27,7 +27,27 @@ Coded = tuple[int, int]  # a code and flags
 
 def rounding(wrong: Function) -> tuple[Change, ...]:
     """Another rounding: wrong(here, right, x, random bits, to)."""
-    return (replaced(rounded, wrong),)
+    return (replaced_rounding(wrong),)
+
+
+def replaced_rounding(wrong: Function, *reads: Function) -> Change:
+    """`replaced` of a rounding, which knows no integer bit that is stored: it is added to the code that it gives."""
+
+    def changed(here: Traced, right: Function, x: Value, r: int, to: Destination) -> Coded:
+        if not to.fmt.explicit_bit or x.kind == NAN:
+            return wrong(here, right, x, r, to)  # type: ignore[no-any-return]
+        code, flags = wrong(here, right, x, r, without_integer_bit(to))
+        return complete_code(code, to.fmt, to.target), flags
+
+    return replaced(rounded, changed, *reads)
+
+
+def without_integer_bit(to: Destination) -> Destination:
+    """The destination whose format hides the integer bit, of the precision that is rounded to; most are that."""
+    fmt, policy = to.policy.rounded_format(to.fmt), to.policy
+    if fmt == to.fmt:
+        return to
+    return to.variant("hidden", lambda: destination(fmt, policy.replace(nan="canonical"), to.overflow, to.zero))
 
 
 def with_policy(**fields: Any) -> tuple[Change, ...]:

@@ -136,6 +136,9 @@ def simpler_codes(code: int, fmt: Format | None) -> tuple[int, ...]:
     if fmt is None:
         tried = {0, code & (code - 1), code >> 1}
         return tuple(x for x in sorted(tried) if code_cost(x, None) < code_cost(code, None))
+    if fmt.explicit_bit:
+        simpler = (fmt.stored(x) for x in simpler_codes(fmt.unstored(code), fmt.hidden))
+        return tuple(x for x in simpler if code_cost(x, fmt) < code_cost(code, fmt))
     tried = {0, _one(fmt)}
     if fmt.signed and not fmt.twos_complement:
         tried.add(code & ~fmt.sign_bit)
@@ -181,6 +184,9 @@ def _up(code: int, fmt: Format | None, step: int) -> int | None:
     """A normal number moved by some binades; None if it is not one, or would not be."""
     if fmt is None or not fmt.exponent_bits:
         return None
+    if fmt.explicit_bit:
+        moved = _up(fmt.unstored(code), fmt.hidden, step)
+        return None if moved is None else fmt.stored(moved)
     field = (code & fmt.magnitude_mask) >> fmt.mantissa_bits
     ends = (1 << fmt.exponent_bits) - 1
     return code + (step << fmt.mantissa_bits) if field and 0 < field + step < ends else None

@@ -105,7 +105,8 @@ def _of_result(wrong: Sequence[AnsweredCase], unit: Unit, fmt: Format | None, wi
     if 2 * len(bits) <= width:
         yield f"only {_bits(bits)} of the result differ{'s' if len(bits) == 1 else ''}"
     if fmt is not None and fmt.signed and not fmt.twos_complement:
-        yield from _of_magnitudes([(x & fmt.magnitude_mask, y & fmt.magnitude_mask) for x, y in pairs])
+        mask = fmt.hidden.magnitude_mask
+        yield from _of_magnitudes([(fmt.unstored(x) & mask, fmt.unstored(y) & mask) for x, y in pairs])
 
 
 def _of_magnitudes(pairs: Sequence[tuple[int, int]]) -> Iterator[str]:

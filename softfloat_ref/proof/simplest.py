@@ -143,5 +143,5 @@ def _short(code: Term, fmt: Format) -> Iterator[Term]:
 def _near_one(code: Term, fmt: Format) -> Iterator[Term]:
     """An exponent of 0, or one below the bias."""
     if fmt.exponent_bits:
-        exponent = extract(code, fmt.mantissa_bits + fmt.exponent_bits - 1, fmt.mantissa_bits)
+        exponent = extract(code, fmt.field_shift + fmt.exponent_bits - 1, fmt.field_shift)
         yield eq(exponent, const(fmt.bias % (1 << fmt.exponent_bits), fmt.exponent_bits))

@@ -19,7 +19,7 @@ except ImportError:
     raise Error("softfloat_ref.testing needs Hypothesis: pip install 'softfloat-ref[testing]'") from None
 
 from softfloat_ref.coverage.classes import complete, few_specials, specials
-from softfloat_ref.oracle import exact
+from softfloat_ref.oracle import encodings, exact
 from softfloat_ref.oracle.blocks.formats import BlockFormat, get_block_format
 from softfloat_ref.oracle.codec import decoder, encode, encoder
 from softfloat_ref.oracle.exact import Value
@@ -64,6 +64,10 @@ def bits(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[int]:
 def _bits(fmt: Format) -> SearchStrategy[int]:
     if fmt.width <= 3:
         return st.integers(0, (1 << fmt.width) - 1)
+    if fmt.explicit_bit:
+        others = [x | s for kind in encodings.magnitudes(fmt).values() for x in kind for s in (0, fmt.sign_bit)]
+        canonical = _bits(fmt.hidden).map(fmt.stored)
+        return st.one_of(canonical, canonical, st.sampled_from(others))
     known = sorted(specials(fmt), key=lambda code: _plainness(fmt, code))
     few = sorted(few_specials(fmt), key=lambda code: _plainness(fmt, code))
     places = st.builds(lambda code, by: (code + by) % (1 << fmt.width), st.sampled_from(known), _OFFSETS)
@@ -150,7 +154,7 @@ def values(fmt: str | Format, *, finite: bool = False) -> SearchStrategy[Value]:
 
     finite: without Inf and NaN. Every number is dyadic (`.as_fraction()`). Raises Error for an unknown format.
     """
-    return _values(get_format(fmt), finite)
+    return _values(get_format(fmt).hidden, finite)
 
 
 @lru_cache(maxsize=256)
@@ -216,6 +220,10 @@ def operands(sig: Signature) -> SearchStrategy[tuple[int, ...]]:
             f"not {str(sig)[:40]!r}"
         )
     operation, fmts = sig.operation, sig.formats
+    if any(f.explicit_bit for f in (*fmts, sig.out)):
+        hidden = Signature(operation, tuple(f.hidden for f in fmts), sig.out.hidden)
+        canonical = operands(hidden).map(lambda codes: tuple(f.stored(x) for f, x in zip(fmts, codes, strict=True)))
+        return st.one_of(canonical, canonical, st.tuples(*(_bits(f) for f in fmts)))
     free = st.tuples(*(_bits(f) for f in fmts))
     if operation.ordering:
         return st.one_of(free, _sums(sig), _sums(sig), *([_same_size(sig)] if len(set(fmts)) == 1 else []))

@@ -9,6 +9,7 @@ from typing import Final
 
 from softfloat_ref.coverage.classes import class_of, coarse, members
 from softfloat_ref.coverage.engine.framework import Bin, Cell, Coverage
+from softfloat_ref.coverage.operation.encodings import ExplicitSetting
 from softfloat_ref.coverage.operation.operands import patterns
 from softfloat_ref.oracle.formats import Format
 from softfloat_ref.units.unit import LETTERS
@@ -28,6 +29,8 @@ class Package:
 
 def package(coverage: Coverage, name: str) -> Package:
     """The package `<name>_coverage` of an operation's coverage."""
+    for fmt in coverage.where.stored_formats if isinstance(coverage.where, ExplicitSetting) else ():
+        fmt.needs_hidden("covergroups")
     bins, formats = coverage.bins(), coverage.where.formats
     groups: dict[str, list[str]] = {}
     if 1 <= len(formats) <= _MOST_OPERANDS:

@@ -256,6 +256,6 @@ def _nan_key(unit: OperationUnit, floats: list[Format]) -> tuple[Any, ...]:
         tuple(codes),
         switches,
         order,
-        (rule.addend_first and fused, rule.first_last and several),
+        (rule.addend_first and fused, rule.first_last and several) if rule.propagate != "larger" else (False, False),
         not rule.no_payload,
     )

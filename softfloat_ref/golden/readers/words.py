@@ -108,7 +108,7 @@ class Column:
         fmt = self.field.fmt
         if fmt is None or not fmt.exponent_bits or fmt.twos_complement:
             raise Misread(f"{word[:80]!r}: {self.name} is not a floating-point number")
-        widths = fmt.exponent_bits, fmt.mantissa_bits
+        widths = fmt.exponent_bits, fmt.field_shift
         if [len(exponent), len(fraction)] != [-(-w // 4) for w in widths]:
             raise Misread(f"{word[:80]!r} does not have the digits of {fmt.name}")
         e, f = int(exponent, 16), int(fraction, 16)

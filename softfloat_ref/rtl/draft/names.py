@@ -134,6 +134,7 @@ TARGET: Final = {"dst", "out", "dest", "target", "to", "res", "result", "rd"}
 INTEGER: Final = {"int", "integer", "ifmt", "intfmt"}
 FORMATS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("fp128", "quad", "f128", "q"), "fp128"),
+    **dict.fromkeys(("extf80", "fp80", "f80", "float80", "x87"), "extf80"),
     **dict.fromkeys(("fp64", "double", "d", "f64", "dp", "binary64"), "fp64"),
     **dict.fromkeys(("fp32", "single", "s", "f32", "sp", "float", "binary32"), "fp32"),
     **dict.fromkeys(("fp16", "half", "h", "f16", "hp", "binary16"), "fp16"),

@@ -135,7 +135,7 @@ def _wanted(fmt: Format) -> Iterator[dict[str, int]]:
     """The parts of a code and their widths, the lowest first."""
     if fmt.exponent_bits:
         sign = {"sign": 1} if fmt.signed else {}
-        yield {"mantissa": fmt.mantissa_bits, "exponent": fmt.exponent_bits, **sign}
+        yield {"mantissa": fmt.field_shift, "exponent": fmt.exponent_bits, **sign}
         if sign:
             yield {"magnitude": fmt.width - 1, **sign}
 

@@ -79,13 +79,13 @@ def exact_where_representable(t: OperationTrial, case: OperationCase) -> None:
 
 def _flushed(setup: OperationSetup, policy: Policy, x: Exact) -> bool:
     """Whether a result of this magnitude is flushed to zero."""
-    return policy.flush_outputs and 0 < abs(x.value) < range_of(setup.out).least
+    return policy.flush_outputs and 0 < abs(x.value) < range_of(setup.rounded).least
 
 
 def _exactly(t: OperationTrial, case: OperationCase) -> None:
     """Require the exact result, if the format has it."""
     x = t.setup.exact(case)
-    if not x.is_finite or x.root or _flushed(t.setup, case.policy, x) or exact_code(x.value, t.setup.out) is None:
+    if not x.is_finite or x.root or _flushed(t.setup, case.policy, x) or exact_code(x.value, t.setup.rounded) is None:
         return
     (answer,) = t.ask(case)
     got = t.value(answer)
@@ -99,7 +99,9 @@ def _near_one_another(setup: OperationSetup) -> SearchStrategy[OperationCase]:
     ulps = st.integers(0, 1 << fmt.mantissa_bits)
 
     def case(policy: Policy, a: int, by: int, words: int) -> OperationCase:
-        other = min((a & fmt.magnitude_mask) + by, fmt.max_code) | (a & fmt.sign_bit)
+        near, hidden = fmt.unstored(a), fmt.hidden
+        other = min((near & hidden.magnitude_mask) + by, hidden.max_code) | (near & hidden.sign_bit)
+        other = fmt.stored(other)
         flip = fmt.sign_bit if setup.sig.operation.formula == SUM else 0
         return OperationCase((a, other ^ flip), words & ((1 << policy.random_count) - 1), policy)
 
@@ -264,7 +266,7 @@ def scaling(t: OperationTrial, drawn: tuple[OperationCase, int]) -> None:
     """Powers of two pass through, where nothing is subnormal or overflows."""
     case, k = drawn
     moved = _moved(t, case, k)
-    x, limits = t.setup.exact(case), range_of(t.setup.out)
+    x, limits = t.setup.exact(case), range_of(t.setup.rounded)
     if moved is None or not x.is_finite or not x.value or (x.sign and not t.setup.out.signed):
         return
     y = t.setup.exact(moved)
@@ -391,7 +393,7 @@ def flags(t: OperationTrial, case: OperationCase) -> None:
 
 
 def _flags_of_number(t: OperationTrial, case: OperationCase, x: Exact, answer: Answer) -> None:
-    got, raised, limits = t.value(answer), answer.flags or 0, range_of(t.setup.out)
+    got, raised, limits = t.value(answer), answer.flags or 0, range_of(t.setup.rounded)
     if raised & INVALID:
         t.require(t.setup.out.is_integer, "not invalid: the result is a number")
         return

@@ -76,6 +76,11 @@ class OperationSetup:
         """Cases of the operation, in those of the model's roundings."""
         return _cases(self, among)
 
+    @property
+    def rounded(self) -> Format:
+        """The format whose values results are rounded to: that of the result, unless it stores its integer bit."""
+        return self.sig.operation.rounded_as(self.policy).rounded_format(self.out)
+
     def rounded_as(self, case: OperationCase) -> str:
         """The rounding of the exact result."""
         return rounding_name(self.sig.operation.rounded_as(case.policy).rounding)
@@ -119,7 +124,8 @@ class OperationTrial(Trial[OperationSetup, OperationCase, Answer]):
     def operands(self, case: OperationCase) -> list[Value]:
         """The values of the operands, as the policy reads them."""
         flush = case.policy.flush_inputs and self.setup.sig.operation.flushes
-        return [decoder(f, flush)(x) for f, x in zip(self.setup.sig.formats, case.operands, strict=True)]
+        rule = case.policy.unnormals
+        return [decoder(f, flush, rule)(x) for f, x in zip(self.setup.sig.formats, case.operands, strict=True)]
 
     def agrees(self, case: OperationCase, answer: Answer) -> bool:
         """Whether an answer is the oracle's."""

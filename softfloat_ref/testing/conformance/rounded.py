@@ -25,7 +25,7 @@ _SIDES: Final = {"rdn": (-1, -1), "rup": (1, 1), "rtz": (-1, 1)}  # of the exact
 
 def _ordinary(t: OperationTrial, case: OperationCase) -> Exact | None:
     """The exact result, if the format has numbers on each side of it and flushes none; else None."""
-    x, out = t.setup.exact(case), t.setup.out
+    x, out = t.setup.exact(case), t.setup.rounded
     if not x.is_finite or (x.sign and not out.signed) or not (out.zero or x.value):
         return None
     limits = range_of(out)
@@ -53,7 +53,7 @@ def _bounded(t: OperationTrial, case: OperationCase, most: Fraction) -> None:
     if x is None:
         return
     (answer,) = t.ask(case)
-    got, ulp = t.value(answer), ulp_of(t.setup.out, x)
+    got, ulp = t.value(answer), ulp_of(t.setup.rounded, x)
     near = got.is_finite and is_within(x, got.as_fraction(), most * ulp)
     if most == 1:  # the next value but one is never right
         near = near and x.compare(got.as_fraction() - ulp) > 0 > x.compare(got.as_fraction() + ulp)
@@ -127,7 +127,7 @@ def unbiased(t: OperationTrial, case: OperationCase) -> None:
     places = [abs(v.as_fraction()) if (v := t.value(a)).is_finite else None for a in answers]
     finite = [p for p in places if p is not None]
     if len(finite) < len(places):  # some words round past the largest value
-        t.require(bool(finite) or x.compare(range_of(t.setup.out).largest) > 0, "numbers")
+        t.require(bool(finite) or x.compare(range_of(t.setup.rounded).largest) > 0, "numbers")
         return
     for word in range(1, len(finite)):
         if finite[word] < finite[word - 1]:
@@ -140,7 +140,7 @@ def unbiased(t: OperationTrial, case: OperationCase) -> None:
 
 def _mean(t: OperationTrial, case: OperationCase, size: Exact, mean: Fraction) -> None:
     """sr cuts the discarded fraction to n bits, sr-b and sr-c take the nearest n bits (IEEE P3109 4.7.4)."""
-    step = ulp_of(t.setup.out, size) / (1 << case.policy.random_count)
+    step = ulp_of(t.setup.rounded, size) / (1 << case.policy.random_count)
     n = case.policy.random_count
     if case.rounding == "sr":
         holds = size.compare(mean) >= 0 > size.compare(mean + step)
