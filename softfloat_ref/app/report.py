@@ -67,8 +67,8 @@ def command(
     layouts: tuple[str, ...],
     stored: tuple[str, ...],
 ) -> None:
-    """Measure the error of formats on every tensor of a model: signal to quantization noise, largest errors, counts.
-    Or, with --against, compare a model with another one: its original, or that of another producer.
+    """Find which format a model needs: bits, signal to quantization noise and the worst matrices by format; then the
+    errors of every tensor. Or, with --against, compare a model with its original, or with another producer's.
 
     A model is one or several files, a folder, or an index of shards: .safetensors, .gguf, .npz, .npy, .onnx, .msgpack
     (Flax), or PyTorch (.pt, .pth, .bin, .ckpt). Quantized weights are read with their scales. Nothing is unpickled.

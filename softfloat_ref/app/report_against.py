@@ -49,6 +49,8 @@ def compare(models: Models, sort: str | None, top: int | None, outputs: Sequence
     yield from _answer(summary)
     yield ""
     if sort is None and top is None and len(rows) > _MAX_ROWS:
+        yield from _kinds(summary)
+        yield ""
         yield from _table(summary.worst_first(summary.counted.rows)[:_WORST])
         yield f"the lowest SQNR of {len(rows)} tensors; all: --top N, --sort KEY, or -o FILE.html, .csv, .json"
         return
@@ -95,6 +97,20 @@ def _answer(summary: AgainstSummary) -> Iterator[str]:
         yield f"{name}: {values} values, {bits:.4g} bits each, {size:.3f} MB"
     for text in summary.remarks():
         yield f"note: {text}"
+
+
+def _kinds(summary: AgainstSummary) -> Iterator[str]:
+    """What differs by kind of matrix."""
+    from softfloat_ref.app.against_summary import DifferenceTally
+    from softfloat_ref.app.report_text import columns
+
+    lines: list[tuple[str, ...]] = [("kind", "number", "differ", "SQNR dB", "worst dB", "values", "codes", "scales")]
+    for group in summary.groups():
+        x = DifferenceTally(group.items)
+        shares = (str(y) for y in (x.values, x.codes, x.scales))
+        counts = str(len(group.items)), str(len(x.differing))
+        lines.append((group.label, *counts, decibels(x.errors.sqnr), decibels(x.low), *shares))
+    yield from columns(lines, "<>>>>>>>")
 
 
 def _table(rows: Sequence[Difference]) -> Iterator[str]:

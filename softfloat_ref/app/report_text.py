@@ -43,7 +43,7 @@ def answer(summary: ReportSummary) -> Iterator[str]:
         rows.append((x.name, x.scale, *bits, decibels(e.sqnr), decibels(x.tally.low), *shares, name))
     bits_per_value, size, names = summary.stored
     rows.append((names, "as stored", f"{bits_per_value:.4g}", megabytes(size), *[""] * 5))
-    yield from _columns(rows, "<<>>>>>><")
+    yield from columns(rows, "<<>>>>>><")
     for text in summary.remarks():
         yield f"note: {text}"
 
@@ -55,7 +55,7 @@ def _kinds(summary: ReportSummary) -> Iterator[str]:
         total = summary.tallies(group.items)
         count = len({id(x.tensor) for x in total[summary.report.formats[0]].rows})
         rows.append((group.label, str(count), *(_both(x, count) for x in total.values())))
-    yield from _columns(rows, "<" + ">" * (len(rows[0]) - 1))
+    yield from columns(rows, "<" + ">" * (len(rows[0]) - 1))
 
 
 def _both(x: Tally, count: int) -> str:
@@ -71,10 +71,10 @@ def _worst(summary: ReportSummary) -> Iterator[str]:
     for x in worst:
         ratios = (decibels(y.measured.errors.sqnr) if not y.problem else "refused" for y in by_tensor[id(x.tensor)])
         rows.append((short(x.tensor.name), shape(x), *ratios))
-    yield from _columns(rows, "<<" + ">" * len(summary.report.formats))
+    yield from columns(rows, "<<" + ">" * len(summary.report.formats))
 
 
-def _columns(rows: Sequence[Sequence[str]], alignments: str) -> Iterator[str]:
+def columns(rows: Sequence[Sequence[str]], alignments: str) -> Iterator[str]:
     """Cells in columns as wide as their widest, on the left (<) or on the right (>)."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

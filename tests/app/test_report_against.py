@@ -130,11 +130,16 @@ def test_another_second_level_scale_is_said(folder: Path) -> None:
 
 
 def test_many_tensors(folder: Path) -> None:
-    """Of more than 40, the worst ten; all, where they are asked for."""
+    """Of more than 40, the kinds and the worst ten; all, where they are asked for."""
     names = [f"layers.{i}.w.weight" for i in range(50)]
     for name, factor in (("many.npz", 1), ("others.npz", 1.5)):
         np.savez(folder / name, **{x: np.float32([[1, 2], [3, factor * i]]) for i, x in enumerate(names)})
-    rows = ok("report", "many.npz", "--against", "others.npz", cwd=folder).partition("\n\n")[2].splitlines()
+    _, kinds, table = ok("report", "many.npz", "--against", "others.npz", cwd=folder).split("\n\n")
+    rows = table.splitlines()
+    # by hand: 10 log10(91656.25 / 10106.25) of all, 10 log10(5416.25 / 600.25) of the worst
+    assert [x.split() for x in kinds.splitlines()[1:]] == [
+        ["w", "50", "49", "9.58", "9.55", "24.500", "%", "24.500", "%", "-"]
+    ]
     assert len(rows) == 12
     assert rows[1].startswith("layers.49.w.weight")
     assert rows[-1].startswith("the lowest SQNR of 50 tensors; all: --top N")
