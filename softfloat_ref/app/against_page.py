@@ -86,12 +86,16 @@ def _sizes(summary: AgainstSummary) -> str:
 def _kinds(summary: AgainstSummary) -> str:
     heads = ("kind", "matrices", "different", "SQNR, dB", "worst, dB", *_DIFFERENT)
     rows = []
-    for group in summary.groups():
+    for group in summary.largest_groups:
         x = DifferenceTally(group.items)
         counts = str(len(group.items)), str(len(x.differing))
         shares = (str(y) for y in (x.values, x.codes, x.scales))
         rows.append([breakable(group.label), *counts, decibels(x.errors.sqnr), decibels(x.low), *shares])
-    return f'<h2 id="kinds">By kind of layer</h2>\n{table("Kinds of layers", heads, rows)}'
+    left = len(summary.groups) - len(rows)
+    more = f'<p class="hint">{left} more kinds have fewer values; their tensors are in the tables below.</p>\n' * bool(
+        left
+    )
+    return f'<h2 id="kinds">By kind of layer</h2>\n{table("Kinds of layers", heads, rows)}{more}'
 
 
 def _depth(summary: AgainstSummary) -> Iterator[str]:
@@ -101,7 +105,7 @@ def _depth(summary: AgainstSummary) -> Iterator[str]:
         return
     series = [VALUES, CODES, SCALES] if shares else [SQNR]
     panels = []
-    for group in summary.groups():
+    for group in summary.groups:
         points: dict[str, dict[Depth, Point]] = {}
         for depth, rows in group.layers.items():
             tally = DifferenceTally([x for x in rows if not x.problem])

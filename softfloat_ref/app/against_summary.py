@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from softfloat_ref.app.report_rows import percent
-from softfloat_ref.app.report_tally import MEGA, KindGroup, by_kind
+from softfloat_ref.app.report_tally import MAX_KINDS, MEGA, KindGroup, by_kind, largest
 from softfloat_ref.app.report_words import counted_plural, level_of, megabytes, short
 from softfloat_ref.arrays.error_counts import Errors
 from softfloat_ref.base.errors import counted
@@ -123,9 +123,15 @@ class AgainstSummary:
         """The matrices, or the vectors of a model without any that can be compared."""
         return self.matrices if self.matrices.compared else self.vectors
 
+    @cached_property
     def groups(self) -> list[KindGroup[Difference]]:
         """The matrices by kind and depth."""
         return by_kind((self.kind(x), x) for x in self.matrices.rows)
+
+    @property
+    def largest_groups(self) -> list[KindGroup[Difference]]:
+        """The kinds with the most values, as many as a table has."""
+        return largest(self.groups, MAX_KINDS, lambda x: x.tensor.size)
 
     @staticmethod
     def worst_first(rows: Iterable[Difference]) -> list[Difference]:

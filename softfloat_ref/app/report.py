@@ -121,8 +121,8 @@ def _models(
     names = [", ".join(Path(x).name for x in models), Path(against).name]
     if names[0] == names[1]:
         names = [", ".join(models), against]
-    selected = _selected(models, include, exclude, layouts, stored)
-    return Models(names[0], selected, names[1], model_tensors([against], layouts))
+    selected, others = _selected(models, include, exclude, layouts, stored), model_tensors([against], layouts)
+    return Models(names[0], selected, names[1], _matching(others, include, exclude) or others)
 
 
 def _refuse_options_of_formats(axis: int | None, profile: str | None, jobs: int | None, scheduler: str | None) -> None:
@@ -193,11 +193,15 @@ def _selected(
     for pattern in (*include, *exclude):
         if not any(matches(t.name, pattern) for t in all_tensors):
             raise unknown("tensor", pattern, [t.name for t in all_tensors])
-    selected = [t for t in all_tensors if not include or any(matches(t.name, p) for p in include)]
-    selected = [t for t in selected if not any(matches(t.name, p) for p in exclude)]
-    if not selected:
+    if not (selected := _matching(all_tensors, include, exclude)):
         raise Error(f"--exclude {' '.join(exclude)} leaves no tensor")
     return selected
+
+
+def _matching(tensors: Sequence[ModelTensor], include: Sequence[str], exclude: Sequence[str]) -> list[ModelTensor]:
+    """The tensors that the patterns select."""
+    included = [t for t in tensors if not include or any(matches(t.name, p) for p in include)]
+    return [t for t in included if not any(matches(t.name, p) for p in exclude)]
 
 
 def _rows(

@@ -105,12 +105,14 @@ def _kinds(summary: AgainstSummary) -> Iterator[str]:
     from softfloat_ref.app.report_text import columns
 
     lines: list[tuple[str, ...]] = [("kind", "number", "differ", "SQNR dB", "worst dB", "values", "codes", "scales")]
-    for group in summary.groups():
+    for group in summary.largest_groups:
         x = DifferenceTally(group.items)
         shares = (str(y) for y in (x.values, x.codes, x.scales))
         counts = str(len(group.items)), str(len(x.differing))
         lines.append((group.label, *counts, decibels(x.errors.sqnr), decibels(x.low), *shares))
     yield from columns(lines, "<>>>>>>>")
+    if left := len(summary.groups) - len(lines) + 1:
+        yield f"{left} more kinds, with fewer values"
 
 
 def _table(rows: Sequence[Difference]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from softfloat_ref.app.report_words import short
 from softfloat_ref.app.svg import Frame, Scale, Series, rounded_out, spread, text, ticks
 
 _LETTER: Final = 7.6  # pixels of a name's letter
+_LABEL: Final = 15  # pixels between names
 _MAX_NAME: Final = 22  # characters of a format's name
 _EXACT: Final = 14  # pixels above the axis, for what has no error
 
@@ -92,13 +93,14 @@ def trade_off(formats: Sequence[FormatSummary], series: Sequence[Series]) -> str
     shown = [x for x in formats if not math.isnan(x.tally.errors.sqnr)]
     level = Level.of(y for x in shown for y in (x.tally.errors.sqnr, x.tally.low))
     names = _LETTER * max((len(x.name) for x in shown), default=0) + 34
-    frame = Frame(390, 300, right=min(names, 190), bottom=36)
+    frame = Frame(390, max(300, 70 + _LABEL * len(shown)), right=min(names, 190), bottom=36)
     low, high = rounded_out(*ends(x.tally.bits_per_value for x in shown), 4)
     x, y = frame.x(low, high if high > low else low + 1), level.scale(frame)
     places = [(x(s.tally.bits_per_value), level.place(y, s.tally.errors.sqnr)) for s in shown]
     parts = [*level.rows(frame, y), *frame.columns(x, [(v, f"{v:g}") for v in ticks(x.low, x.high, 5)])]
     parts += frame.titles("bits per value, scales included", level.name)
-    heights = spread([top for _, top in places], 15)
+    heights = spread([top for _, top in places], _LABEL)
+    heights = [x - max(0, max(heights) - (frame.height - frame.bottom)) for x in heights] if heights else []
     begin = frame.width - frame.right + 24
     for s, (left, top), at in zip(shown, places, heights, strict=True):
         parts.append(f'<path class="leader" d="M{left:.1f},{top:.1f}L{begin - 4:.1f},{at:.1f}"/>')

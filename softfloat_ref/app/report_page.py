@@ -48,10 +48,9 @@ def html(summary: ReportSummary, order: Sequence[str] | None = None) -> str:
         f"<figure>{charts.trade_off(summary.formats, series)}{_caption(summary)}</figure>\n</div>\n",
         _contents(summary),
     ]
-    groups = summary.groups()
-    if len(summary.tensors) > 1 and groups:
-        parts += _kinds(summary, groups, series)
-        parts += _depth(summary, groups, series)
+    if len(summary.tensors) > 1 and summary.matrices:
+        parts += _kinds(summary, summary.largest_groups, series)
+        parts += _depth(summary, summary.groups, series)
     parts += _tensors(summary, series, order)
     parts += report_formats.sections(summary, series)
     if report.skipped:
@@ -175,6 +174,8 @@ def _kinds(summary: ReportSummary, groups: Groups, series: Sequence[Series]) -> 
             cells.append(Html(text + f"<small>worst {decibels(tally.low)}</small>" * (len(tally.rows) > 1)))
         rows.append(cells)
     yield table("Kinds of layers", heads, rows, classes="kinds")
+    if left := len(summary.groups) - len(groups):
+        yield f'<p class="hint">{left} more kinds have fewer values; their tensors are in the tables below.</p>\n'
 
 
 def _level(tally: Tally) -> str:

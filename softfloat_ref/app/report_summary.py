@@ -4,12 +4,12 @@ same numbers by kind of layer and depth."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 from softfloat_ref.app.report_rows import ModelReport
-from softfloat_ref.app.report_tally import MEGA, FormatSummary, KindGroup, Tally, by_kind, tallies
+from softfloat_ref.app.report_tally import MAX_KINDS, MEGA, FormatSummary, KindGroup, Tally, by_kind, largest, tallies
 from softfloat_ref.app.report_words import counted_plural, level_of, listed, megabytes, short
 from softfloat_ref.base.errors import counted
 from softfloat_ref.nn.model_errors import ModelErrorRow
@@ -49,9 +49,15 @@ class ReportSummary:
         names = dict.fromkeys(t.fmt for t in self.tensors)
         return 8 * size / max(1, values), size / MEGA, ", ".join(names)
 
+    @cached_property
     def groups(self) -> list[KindGroup[ModelErrorRow]]:
         """The rows of matrices by kind and depth."""
         return by_kind((self.kind(x), x) for x in self.matrices)
+
+    @property
+    def largest_groups(self) -> list[KindGroup[ModelErrorRow]]:
+        """The kinds with the most values, as many as a table has."""
+        return largest(self.groups, MAX_KINDS, lambda x: x.tensor.size)
 
     def tallies(self, rows: Iterable[ModelErrorRow]) -> dict[str, Tally]:
         """Some rows by format."""
@@ -78,9 +84,11 @@ class ReportSummary:
 
     @cached_property
     def complete(self) -> list[FormatSummary]:
-        """The formats that take every tensor that any takes: only these can be compared."""
+        """The formats that take every tensor that any takes, and make no NaN or Inf of finite values, unless all do:
+        only these can be compared by their SQNR, which leaves such values out."""
         most = max((x.tally.errors.values for x in self.formats), default=0)
-        return [x for x in self.formats if x.tally.errors.values == most and not math.isnan(x.tally.errors.sqnr)]
+        taking = [x for x in self.formats if x.tally.errors.values == most and not math.isnan(x.tally.errors.sqnr)]
+        return [x for x in taking if not x.tally.errors.lost] or taking
 
     @cached_property
     def smallest(self) -> FormatSummary | None:
@@ -175,7 +183,10 @@ class ReportSummary:
         for count, names in lost.items():
             if count:
                 become = "becomes" if count == 1 else "become"
-                text = f"{counted(count, 'finite value')} {become} NaN or Inf, which the SQNR leaves out"
+                without = (
+                    "" if names[0] in {x.name for x in self.complete} else f"; the sentence leaves out {_these(names)}"
+                )
+                text = f"{counted(count, 'finite value')} {become} NaN or Inf, which the SQNR leaves out{without}"
                 yield f"in {listed(names)}, {text}"
         if special := self._specials():
             tensor, count = special[0]
@@ -191,6 +202,10 @@ class ReportSummary:
 
 def _number(x: float) -> float | str:
     return float(f"{x:.4f}") if math.isfinite(x) else str(x)
+
+
+def _these(formats: Sequence[str]) -> str:
+    return "this format" if len(formats) == 1 else "these formats"
 
 
 def _beats(x: Tally, y: Tally) -> bool:

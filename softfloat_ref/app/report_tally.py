@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -16,6 +16,7 @@ from softfloat_ref.oracle.blocks.formats import AXIS, TENSOR, BlockFormat
 from softfloat_ref.oracle.formats import Format
 
 MEGA: Final = 1e6
+MAX_KINDS: Final = 40  # of a table; a model whose names say little has as many as tensors
 
 Depth = tuple[int, ...]
 T = TypeVar("T")
@@ -124,6 +125,13 @@ def by_kind(items: Iterable[tuple[TensorKind, T]]) -> list[KindGroup[T]]:
         key = (kind.stack if named else "", kind.kind, bool(kind.depth))
         groups.setdefault(key, {}).setdefault(kind.depth, []).append(x)
     return [KindGroup(stack, kind, of) for (stack, kind, _), of in groups.items()]
+
+
+def largest(groups: Sequence[KindGroup[T]], most: int, size: Callable[[T], int]) -> list[KindGroup[T]]:
+    """The groups with the most values, in their order."""
+    by_size = sorted(groups, key=lambda g: -sum(map(size, g.items)))[:most]
+    numbers = {id(g) for g in by_size}
+    return [g for g in groups if id(g) in numbers]
 
 
 def tallies(rows: Iterable[ModelErrorRow], formats: Sequence[str]) -> dict[str, Tally]:

@@ -51,11 +51,13 @@ def answer(summary: ReportSummary) -> Iterator[str]:
 def _kinds(summary: ReportSummary) -> Iterator[str]:
     """The SQNR of each kind of matrix, with the lowest of its tensors."""
     rows: list[tuple[str, ...]] = [("kind: SQNR dB, worst", "number", *summary.report.formats)]
-    for group in summary.groups():
+    for group in summary.largest_groups:
         total = summary.tallies(group.items)
         count = len({id(x.tensor) for x in total[summary.report.formats[0]].rows})
         rows.append((group.label, str(count), *(_both(x, count) for x in total.values())))
     yield from columns(rows, "<" + ">" * (len(rows[0]) - 1))
+    if left := len(summary.groups) - len(rows) + 1:
+        yield f"{left} more kinds, with fewer values"
 
 
 def _both(x: Tally, count: int) -> str:

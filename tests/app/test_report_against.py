@@ -100,6 +100,16 @@ def test_a_model_and_its_original(folder: Path) -> None:
     assert a.keys() == weights().keys()
 
 
+def test_patterns_select_in_both_models(folder: Path) -> None:
+    quantized(folder / "a.npz", "ocp")
+    shown = ok("report", "a.npz", "--against", "original.npz", "--include", "*.0.*.weight", cwd=folder).splitlines()
+    assert shown[1:4] == [
+        "a.npz: 1024 values, 4.25 bits each, 0.001 MB",
+        "original.npz: 1024 values, 32 bits each, 0.004 MB",
+        "",
+    ]
+
+
 def test_equal_models(folder: Path) -> None:
     quantized(folder / "a.npz", "ocp")
     (folder / "other").mkdir(exist_ok=True)

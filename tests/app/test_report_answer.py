@@ -227,6 +227,22 @@ def test_what_the_numbers_leave_out_is_said(tmp_path: Path) -> None:
     assert [text for _, text in Page((tmp_path / "r.html").read_text()).of("li")] == told
 
 
+def test_a_format_that_loses_values_is_not_the_answer(tmp_path: Path) -> None:
+    """Without saturation, values beyond E4M3 are NaN, and the errors of what is left are small."""
+    x = NORMAL.copy()
+    x[0, 0] = 570
+    np.savez(tmp_path / "m.npz", w=x)
+    formats = ["--fmt", "fp8_e4m3", "--fmt", "fp8_e5m2", "--overflow", "sat-none"]
+    shown = ok("report", "m.npz", *formats, "-o", "r.json", cwd=tmp_path).splitlines()
+    assert shown[0].startswith("fp8_e5m2 (unscaled) takes 8 bits per value, ")
+    rows = json.loads((tmp_path / "r.json").read_text())["summary"]["formats"]
+    assert rows[0]["sqnr_db"] > rows[1]["sqnr_db"]
+    told = (
+        "in fp8_e4m3, 1 finite value becomes NaN or Inf, which the SQNR leaves out; the sentence leaves out this format"
+    )
+    assert f"note: {told}" in shown
+
+
 def test_words() -> None:
     assert [megabytes(x) for x in (0.00001234, 0.0123, 1.5, 141234.2)] == ["1.2e-05", "0.012", "1.500", "141,234"]
     assert [listed(["a", "b", "c"][:n]) for n in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
@@ -322,6 +338,10 @@ def test_many_kinds_and_long_names_stay_bounded(tmp_path: Path) -> None:
     assert page.count("<tr data-row=") == 200
     assert page.count('class="mark f0 s0" transform') < 120
     assert "176 more are in the tables" in page
+    assert "160 more kinds have fewer values" in page
+    shown = ok("report", "m.npz", "--fmt", "mxfp8", cwd=tmp_path)
+    assert "\n160 more kinds, with fewer values\n" in shown
+    assert len(shown.splitlines()) < 70
     drawn = re.findall(r"<text[^>]*>(.*?)</text>", page)
     assert max(map(len, drawn)) <= 60
 
