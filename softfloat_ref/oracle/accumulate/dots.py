@@ -126,9 +126,7 @@ def operand(
 def check_rows(fmt: Format | BlockFormat, name: str) -> None:
     """Raise Error for a format whose blocks have several rows."""
     if isinstance(fmt, BlockFormat) and fmt.rows > 1:
-        raise Error(
-            f"{name}: a dot product takes blocks of one row, not of {fmt.rows}: {fmt.name}"
-        )
+        raise Error(f"{name}: a dot product takes blocks of one row, not of {fmt.rows}: {fmt.name}")
 
 
 def _checked(codes: Sequence[Any], fmt: Format, name: str) -> tuple[int, ...]:
