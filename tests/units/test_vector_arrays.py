@@ -169,7 +169,8 @@ def test_rows_of_cases_are_their_inputs(rounding: str, monkeypatch: pytest.Monke
     cases_of = of_unit(unit, 300, seed=3).cases
     inputs = [*cases_of.inputs()]
     directed = len(cases_of.directed())
-    assert cases_of.drawn_in_arrays and 0 < directed < 300
+    assert cases_of.drawn_in_arrays
+    assert 0 < directed < 300
     for start, count in ((0, 300), (directed - 3, 7), (directed, 5), (0, 4), (297, 3)):
         assert list(map(tuple, cases_of.rows(start, count).tolist())) == inputs[start : start + count]
 
@@ -184,7 +185,9 @@ def test_lines_of_codes_are_those_of_tuples() -> None:
     one, other = (
         Batch(fields, [("case", 700)], **x) for x in ({"rows": [*map(tuple, codes.tolist())]}, {"codes": codes})
     )
-    assert one.lines == other.lines and one.count == other.count
-    assert bytes(one.text) == bytes(other.text) and bytes(one.words) == bytes(other.words)
+    assert one.lines == other.lines
+    assert one.count == other.count
+    assert bytes(one.text) == bytes(other.text)
+    assert bytes(one.words) == bytes(other.words)
     first, second = (x.of(fields[:2]) for x in (one, other))
     assert bytes(first.words) == bytes(second.words)

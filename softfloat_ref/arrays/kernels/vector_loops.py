@@ -263,8 +263,8 @@ def _lane(
     setting: Any, value: Any, factor: Any, addend: Any, unsure: Any, root: Any, error: Any, codes: Any, i: int,
     work: Any, j: int,
 ) -> int:  # fmt: skip
-    """The prefix of value / root * factor + addend; returns its flags, if the lane is known. Lanes of a factor or addend
-    that is not finite are left to the oracle, which adds their flags."""
+    """The prefix of value / root * factor + addend; returns its flags, if the lane is known. Lanes of a factor or
+    addend that is not finite are left to the oracle, which adds their flags."""
     if not (abs(factor) < np.inf and abs(addend) < np.inf):
         work[_PREFIX, j] = -1
         return 0
