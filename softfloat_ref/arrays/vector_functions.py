@@ -27,6 +27,7 @@ MAX_BITS: Final = 42  # of the prefix that a rounding needs: more would often le
 _EXPONENTS: Final = 400  # of operands and results, for which no square or product leaves float64's range
 _FP64: Final = CATALOGUE["fp64"]
 _CHUNK: Final = 1 << 16  # codes of an operand at a time: their values stay in the cache
+_LANE_OPERANDS: Final = frozenset({"gain", "bias"})
 _NOTHING: Final = np.empty((0, 0))
 _NO_WORDS: Final = np.empty((0, 0), np.int64)
 
@@ -34,11 +35,13 @@ Codes = NDArray[np.uint64]  # a row a vector
 
 
 class VectorResults(NamedTuple):
-    """The code of each lane, the flags of each vector, and which vectors are left to the oracle."""
+    """The code of each lane, the flags of each vector, which vectors are left to the oracle, and which lanes of the
+    others are."""
 
     codes: Codes
     flags: NDArray[np.uint8]
     left: NDArray[np.bool_]
+    apart: NDArray[np.bool_]
 
 
 def is_fit(function: VectorFunction, formats: tuple[Format, ...], out: Format, policy: Policy) -> bool:
@@ -68,6 +71,7 @@ def evaluate(
     numbers, targets = _numbers(function.name, setting.bits, out, policy)
     rows, loop = len(visible), _LOOPS[function.name]
     codes, flags = np.zeros((rows, lanes), np.uint64), np.empty(rows, np.uint8)
+    apart = np.zeros((rows, lanes), np.bool_)
     at_once = max(1, _CHUNK // max(x.shape[1] for x in operands.values()))
     for start in range(0, rows, at_once):
         part = slice(start, start + at_once)
@@ -75,9 +79,11 @@ def evaluate(
             name: _values(_by_depth(x[part], lanes) if name == "k" else x[part], formats[name], policy.flush_inputs)
             for name, x in operands.items()
         }
+        for name in _LANE_OPERANDS & values.keys():  # those that are not finite decide their own lane only
+            apart[part] |= ~np.isfinite(values[name])
         drawn = _NO_WORDS if words is None else words[part].astype(np.int64)
         loop(numbers, targets, values, setting, visible[part], drawn, codes[part], flags[part])
-    return VectorResults(codes, flags, flags & UNKNOWN != 0)
+    return VectorResults(codes, flags, flags & UNKNOWN != 0, apart)
 
 
 def _by_depth(codes: Codes, lanes: int) -> Codes:

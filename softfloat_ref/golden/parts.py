@@ -78,8 +78,8 @@ def _parts(vectors: VectorSet, first: int, compiled: bool = True) -> Iterator[_P
     if compiled and cases.in_arrays and cases.drawn_in_arrays:
         for number in range(first, -(-vectors.count // CASES_A_PART)):
             start = number * CASES_A_PART
-            count = min(CASES_A_PART, vectors.count - start)
-            yield number, cases.rows(start, count), cursor.take(start, count)
+            size = min(CASES_A_PART, vectors.count - start)
+            yield number, cases.rows(start, size), cursor.take(start, size)
         return
     rest = islice(iter(vectors.inputs()), first * CASES_A_PART, None)
     for number in count(first):

@@ -168,8 +168,11 @@ class VectorUnit(SteppedUnit):
             flags |= outcome[1] | more
         return (*do(lanes, tuple(codes)), flags)
 
-    def unrounded(self, inputs: Sequence[int], more_bits: int = 0, do: Do = PLAIN) -> Lanes:
+    def unrounded(
+        self, inputs: Sequence[int], more_bits: int = 0, do: Do = PLAIN, wanted: frozenset[int] | None = None
+    ) -> Lanes:
         """The exact results, cut to the bits that rounding needs and some more, and the flags raised before rounding.
+        wanted: the lanes whose results are used; None: all.
 
         Raises Undefined for more visible lanes than there are.
         """
@@ -183,7 +186,8 @@ class VectorUnit(SteppedUnit):
         visible = inputs[self.operand_width - 1] if self.masked else self.length
         if visible > self.length:
             raise Undefined(f"the number of visible keys is {visible}, of {self.length}")
-        return do(exact_lanes, self.function, self._setting(visible, more_bits), operands)
+        setting = self._setting(visible, more_bits)._replace(wanted=wanted)
+        return do(exact_lanes, self.function, setting, operands)
 
     def _setting(self, visible: int, more_bits: int = 0) -> FunctionSetting:
         policy = self.policy
@@ -204,7 +208,7 @@ class VectorUnit(SteppedUnit):
         if len(visible) and int(visible.max()) > self.length:
             return None
         setting = self._setting(self.length)
-        codes, flags, left = arrays.evaluate(
+        codes, flags, left, apart = arrays.evaluate(
             self.function, columns, formats, self.out, self.policy, setting, visible, words
         )
         outputs = np.hstack([codes, flags[:, np.newaxis].astype(np.uint64)])
@@ -213,7 +217,18 @@ class VectorUnit(SteppedUnit):
                 outputs[row] = self.answer(inputs[row].tolist())
         except Undefined:
             return None
+        for row in np.flatnonzero(apart.any(axis=1) & ~left).tolist():
+            lanes = np.flatnonzero(apart[row]).tolist()
+            own, raised = self._lanes_of(inputs[row].tolist(), lanes)
+            outputs[row, lanes], outputs[row, -1] = own, outputs[row, -1] | np.uint64(raised)
         return outputs
+
+    def _lanes_of(self, inputs: Sequence[int], wanted: Sequence[int]) -> tuple[list[int], int]:
+        """The codes of some lanes, and the flags that they raise."""
+        outcomes = self.unrounded(inputs, wanted=frozenset(wanted))
+        words = inputs[self.operand_width :]
+        *codes, flags = self.rounded([outcomes[k] for k in wanted], [words[k] for k in wanted] if words else ())
+        return codes, flags
 
     def _columns(self, inputs: Rows) -> list[Rows]:
         """The codes of each input field, a row a case."""

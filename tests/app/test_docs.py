@@ -42,6 +42,7 @@ from softfloat_ref.oracle.operations import OPERATIONS
 from softfloat_ref.oracle.operations.p3109 import NAMES
 from softfloat_ref.oracle.policies import POLICIES, get_policy, rounding_name
 from softfloat_ref.rtl.draft.protocols import define_protocol
+from softfloat_ref.units.pipelines import define_pipeline, make_pipeline
 from softfloat_ref.units.unit import KINDS
 
 TOP = Path(__file__).parents[2]
@@ -164,7 +165,10 @@ def test_toml(page: Path) -> None:
             "approximations",
             "requantize_rules",
             "layouts",
+            "pipelines",
         }
+        for name, table in tables.get("pipelines", {}).items():
+            assert make_pipeline(define_pipeline(table, name))
         for name, table in tables.get("layouts", {}).items():
             assert from_table(Layout, {**table, "name": name}, name)
         for name, table in tables.get("formats", {}).items():

@@ -135,6 +135,41 @@ def test_the_exact_function_is_near(op: str) -> None:
         assert all(abs(x - y) <= largest * Fraction(2) ** -20 for x, y in zip(*values, strict=True))
 
 
+@pytest.mark.extra("torch")
+def test_bfloat16_is_that_of_torch_step_by_step() -> None:
+    """Sums, differences, products and quotients of two numbers; the root is ours, and what follows torch's again."""
+    import torch
+
+    unit = unit_of("stepwise_layer_norm", "bf16", steps=True)
+    x, gain, bias = (torch.tensor(values).bfloat16() for values in drawn(unit, 3))
+    rows = np.hstack([v.view(torch.uint16).numpy().astype(np.uint64) for v in (x, gain, bias)])
+    answers = unit.answers(rows)
+    assert answers is not None
+    sizes = [f.lanes for f in unit.outputs]
+    parts = np.split(answers, np.cumsum(sizes)[:-1], axis=1)
+    got = dict(zip([f.name for f in unit.outputs], parts, strict=True))
+
+    def added(v: Any) -> Any:
+        sums = v[:, :1]
+        for lane in range(1, v.shape[1]):
+            sums = sums + v[:, lane : lane + 1]
+        return sums
+
+    number = torch.tensor(LENGTH).bfloat16()
+    steps = {"total": added(x), "mean": added(x) / number}
+    steps["difference"] = x - steps["mean"]
+    steps["square"] = steps["difference"] * steps["difference"]
+    steps["squares"] = added(steps["square"])
+    steps["variance"] = steps["squares"] / number
+    steps["above"] = steps["variance"] + torch.tensor(1e-5).bfloat16()
+    root = torch.tensor(got["root"].astype(np.int32)).to(torch.uint16).view(torch.bfloat16)
+    steps["normal"] = steps["difference"] * root
+    steps["scaled"] = steps["normal"] * gain
+    steps["y"] = steps["scaled"] + bias
+    for name, wanted in steps.items():
+        assert (got[name] == wanted.view(torch.uint16).numpy()).all(), name
+
+
 POLICIES = [
     "ieee",
     {"rounding": "rtz"},

@@ -13,10 +13,12 @@ from softfloat_ref import arrays
 from softfloat_ref.arrays import vector_functions
 from softfloat_ref.golden.kinds import vector
 from softfloat_ref.golden.sets import of_unit
+from softfloat_ref.golden.writers.batch import Batch
 from softfloat_ref.oracle.formats import get_format
 from softfloat_ref.oracle.policies import Policy
 from softfloat_ref.oracle.vector_functions import VECTOR_FUNCTIONS
 from softfloat_ref.units import VectorUnit
+from softfloat_ref.units.unit import operand
 
 ROUNDINGS = ("rne", "rup", "rdn", "rtz", "rto", "rna", "sr")
 SETTINGS: list[tuple[str, Any, str, dict[str, Any]]] = [
@@ -146,3 +148,46 @@ def test_large_sets_have_the_cases_of_small_ones(
     drawn = [*of_unit(unit, 700, seed=5).cases.operands(700)]
     monkeypatch.setattr(vector, "ARRAYS_FROM", 0)
     assert [*of_unit(unit, 700, seed=5).cases.operands(700)] == drawn
+
+
+@pytest.mark.parametrize("op", ["rms_norm", "layer_norm"])
+def test_lanes_of_a_gain_or_a_bias_that_is_not_finite(op: str) -> None:
+    """The other lanes are exact, so that a flag of such a lane would show: quiet and signalling NaNs, infinities."""
+    unit = VectorUnit.make(op, "bf16", length=2, epsilon="0")
+    x = [[0x4040, 0x4040], [0x4040, 0xC040], [0x3F80, 0x4040], [0, 0], [0x4040, 0x3F80]]
+    special = [[0x3F80, code] for code in (0x3F80, 0x7FC0, 0x7FA0, 0x7F80, 0xFF80)]
+    rest = special if op == "layer_norm" else [[]]
+    rows = np.array([[*a, *b[::turn], *c] for a in x for b in special for c in rest for turn in (1, -1)], np.uint64)
+    same(unit, rows)
+
+
+@pytest.mark.parametrize("rounding", ["rne", "sr"])
+def test_rows_of_cases_are_their_inputs(rounding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directed cases, random ones, random words, across the border of directed and random cases."""
+    monkeypatch.setattr(vector, "ARRAYS_FROM", 0)
+    unit = unit_of("rms_norm", "x=bf16,gain=fp32", "bf16", {"length": 3}, rounding)
+    cases_of = of_unit(unit, 300, seed=3).cases
+    inputs = [*cases_of.inputs()]
+    directed = len(cases_of.directed())
+    assert cases_of.drawn_in_arrays
+    assert 0 < directed < 300
+    for start, count in ((0, 300), (directed - 3, 7), (directed, 5), (0, 4), (297, 3)):
+        assert list(map(tuple, cases_of.rows(start, count).tolist())) == inputs[start : start + count]
+
+
+def test_lines_of_codes_are_those_of_tuples() -> None:
+    """Text, memory words, and the codes themselves, of lanes of one, three, five and sixteen digits."""
+    formats = {"x": ("fp4_e2m1", 3), "y": ("s1e5m5", 2), "z": ("tf32", 4), "w": ("fp64", 2)}
+    fields = [operand(name, get_format(fmt), lanes) for name, (fmt, lanes) in formats.items()]
+    widths = [f.width for f in fields for _ in range(f.lanes)]
+    codes = np.random.default_rng(1).integers(0, 1 << 64, (700, len(widths)), np.uint64, endpoint=False)
+    codes &= np.array([(1 << w) - 1 for w in widths], np.uint64)
+    one, other = (
+        Batch(fields, [("case", 700)], **x) for x in ({"rows": [*map(tuple, codes.tolist())]}, {"codes": codes})
+    )
+    assert one.lines == other.lines
+    assert one.count == other.count
+    assert bytes(one.text) == bytes(other.text)
+    assert bytes(one.words) == bytes(other.words)
+    first, second = (x.of(fields[:2]) for x in (one, other))
+    assert bytes(first.words) == bytes(second.words)

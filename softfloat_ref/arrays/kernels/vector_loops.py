@@ -31,6 +31,7 @@ _TOP: Final = (1 << 53) - 1
 _BELOW_ONE: Final = 1.0 - 2.0**-53
 _FAR: Final = -700.0  # powers of e below are only known to be tiny
 _HUGE: Final = 2.0**900  # beyond, and below 2^-900, float64 may not hold what is computed next
+_TINIEST: Final = 2.0**-996  # above the sum of 4,096 powers of e beyond _FAR
 _TINY_UNIT: Final = -1 << 20
 _EXP_ERROR: Final = 80.0  # of a power of e, of the quotient and of the sum besides its terms
 _LN2: Final = float.fromhex("0x1.62e42fefa39efp-1")
@@ -171,15 +172,21 @@ def _logarithms(
         if distance == np.inf or numbers == 1:
             union |= _known(setting, INF_CODE if distance > 0 else ZERO_CODE, codes, i, work, j)
             continue
-        value, floor = distance + logarithm, np.int64(1)
+        back = distance - largest
+        rest = (largest - (distance - back)) - (x[i, j] + back)  # two-sum: distance + rest is exact
+        beyond = rest + logarithm
+        value, floor, top = distance + beyond, np.int64(1), np.int64(2 * _TOP)
         if value < 1.0 / _HUGE:
             prefix, unit = 1 << (bits - 1), _TINY_UNIT
         else:
-            back = distance - largest
-            exact = (largest - (distance - back)) - (x[i, j] + back) == 0  # two-sum; the value is beyond it
-            if exact and double_bits(value) >> U64(52) == double_bits(distance) >> U64(52):
-                floor = np.int64(double_bits(distance)) & (_HIDDEN - 1) | _HIDDEN
-            prefix, unit = _decided(value, error + 32.0, floor, 2 * _TOP, bits)
+            unsure = logarithm * (error + 32.0)  # in units of 2^-53; and powers of e that are only known to be tiny
+            if double_bits(value) >> U64(52) == double_bits(distance) >> U64(52):
+                at, margin = np.int64(double_bits(distance)) & (_HIDDEN - 1) | _HIDDEN, unsure * 2.0**-53 + _TINIEST
+                if rest == 0 or beyond > margin:
+                    floor = at
+                elif beyond < -margin:
+                    top = at - 1
+            prefix, unit = _decided(value, (unsure + abs(beyond)) / value + 0.5, floor, top, bits)
         _store(work, j, 1, prefix, unit, 0)
     return union
 
@@ -256,8 +263,12 @@ def _lane(
     setting: Any, value: Any, factor: Any, addend: Any, unsure: Any, root: Any, error: Any, codes: Any, i: int,
     work: Any, j: int,
 ) -> int:  # fmt: skip
-    """The prefix of value / root * factor + addend; returns its flags, if the lane is known."""
-    zero = (value == 0 or factor == 0) and not setting[CENTRED] and abs(factor) < np.inf
+    """The prefix of value / root * factor + addend; returns its flags, if the lane is known. Lanes of a factor or
+    addend that is not finite are left to the oracle, which adds their flags."""
+    if not (abs(factor) < np.inf and abs(addend) < np.inf):
+        work[_PREFIX, j] = -1
+        return 0
+    zero = (value == 0 or factor == 0) and not setting[CENTRED]
     if zero and addend == 0:  # a zero with its sign
         minus = math.copysign(1.0, value) != math.copysign(1.0, factor)
         return _known(setting, MINUS_ZERO_CODE if minus else ZERO_CODE, codes, i, work, j)  # type: ignore[no-any-return]

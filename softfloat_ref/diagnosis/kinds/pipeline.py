@@ -178,7 +178,7 @@ def _in_step(unit: PipelineUnit, stage: PipelineStep, h: Hypothesis) -> Hypothes
             return right(part, inputs)  # type: ignore[no-any-return]
         return output[0], output[-1] if part.has_flags else 0
 
-    text = f"in step {stage.name}, {h.description}"
+    text = f"{h.description}, in step {stage.name}"
     share = max(h.share, SHARE)
     model = Faulty(unit, _replaced(stage.name, wrong))
     return Hypothesis(f"{h.name} in step {stage.name}", text, model, size=h.size, share=share)

@@ -94,12 +94,18 @@ def _scaled(setting: FunctionSetting, operands: OperandValues, normal: Sequence[
     """Normalized numbers times gain, plus bias; None for an invalid one."""
     x = operands["x"]
     gains, biases = operands.get("gain"), operands.get("bias")
-    has_nan = any(v.kind == NAN for v in x)
+    nan = nan_operand(setting.nan_rule, x) if any(v.kind == NAN for v in x) else None
     results: Lanes = []
     for i, root in enumerate(normal):
+        if setting.wanted is not None and i not in setting.wanted:
+            results.append(INVALID_OPERATION)
+            continue
         own = [values[i] for values in (gains, biases) if values is not None]
-        if has_nan or any(v.kind == NAN for v in own):
-            results.append(nan_operand(setting.nan_rule, [*x, *own] if has_nan else own))
+        if any(v.kind == NAN for v in own):
+            results.append(nan_operand(setting.nan_rule, own if nan is None else [*x, *own]))
+            continue
+        if nan is not None:
+            results.append(nan)
             continue
         gain, bias = ONE if gains is None else gains[i], None if biases is None else biases[i]
         results.append(INVALID_OPERATION if root is None else _lane(setting, root, gain, bias))

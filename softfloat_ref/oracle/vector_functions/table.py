@@ -31,7 +31,8 @@ class FunctionSetting(NamedTuple):
     """What a function may depend on besides its operands.
 
     bits: how many bits a result that is cut must have. zero_sign: the sign of an exact zero sum of opposite numbers.
-    epsilon: what a normalization adds. visible: how many of the lanes take part; the others are masked.
+    epsilon: what a normalization adds. visible: how many of the lanes take part; the others are masked. wanted: the
+    lanes whose results are used, those of others may be anything; None: all.
     """
 
     bits: int
@@ -39,6 +40,7 @@ class FunctionSetting(NamedTuple):
     nan_rule: NanRule
     epsilon: Fraction = Fraction(0)
     visible: int = 0
+    wanted: frozenset[int] | None = None
 
 
 LaneFunction = Callable[[FunctionSetting, OperandValues], Lanes]
