@@ -115,7 +115,8 @@ def generate_vectors(
         if folder == "-":
             raise Error("a suite has several sets; give -o a folder")
         if where is not None or tensors:
-            raise Error("a suite has sets of many operands; leave --where and --from out")
+            option = "--from" if where is None else "--where"
+            raise Error(f"a suite has sets of many operands; leave {option} out")
         with workers(jobs, scheduler) if jobs or scheduler else nullcontext() as pool:
             write_suite(suite, folder, count, request.choices.seed, level.name, files, pool)
         return 0

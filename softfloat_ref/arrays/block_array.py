@@ -208,7 +208,7 @@ class BlockArray(QuantizedArray):
             )
             return place
         with np.errstate(all="ignore"):
-            spread = replace(self, scales=factors).spread_scales()
+            spread = replace(self, scales=factors).spread_scales()  # type: ignore[arg-type]
             product = convert.decode_float64(self.codes, element) * spread
         return convert.round_to_fp32(np.where(np.isnan(product), np.nan, product))
 

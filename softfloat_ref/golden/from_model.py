@@ -25,7 +25,11 @@ from softfloat_ref.units import DotUnit, Line, MatmulUnit, QuantizeUnit, Unit
 
 SEPARATOR: Final = "::"
 _PART: Final = 1 << 20  # values that are read together
-_TAKEN: Final = {QuantizeUnit: ("values",), DotUnit: ("a", "b"), MatmulUnit: ("a", "b")}
+_TAKEN: Final[dict[type[Any], tuple[str, ...]]] = {
+    QuantizeUnit: ("values",),
+    DotUnit: ("a", "b"),
+    MatmulUnit: ("a", "b"),
+}
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
@@ -179,10 +183,9 @@ def _pieces(x: Array, size: int) -> Array:
 
 def _products(dot: DotUnit, found: dict[str, _Operand], a_rows: range, b_rows: range) -> Iterator[Line]:
     """Rows of a by rows of b, in pieces of k; rows that are not there are zeros, and so is c."""
-    lengths = {name: x.tensor.shape[-1] for name, x in found.items()}
-    if lengths["a"] != lengths["b"]:
-        sides = " and ".join(f"{x.source} {x.source.shape}" for x in found.values())
-        raise Error(f"{sides}: rows of a and b must have one length")
+    if found["a"].tensor.shape[-1] != found["b"].tensor.shape[-1]:
+        shapes = " and ".join(f"{x.source} {x.source.shape}" for x in found.values())
+        raise Error(f"{shapes}: rows of a and b must have one length")
     sides = [_side(found[name], rows, dot.k) for name, rows in (("a", a_rows), ("b", b_rows))]
     zeros = (0,) * (len(a_rows) * len(b_rows))
     for a, b in zip(*sides, strict=True):

@@ -201,7 +201,7 @@ class VectorSet:
 
 
 def _cases(unit: Unit, operands: TensorOperands | None) -> type[Cases]:
-    return cases_class(unit) if operands is None else cases_of_tensors(cases_class(unit))
+    return cases_class(unit) if operands is None else cases_of_tensors(cases_class(unit))  # type: ignore[arg-type]
 
 
 def of_unit(

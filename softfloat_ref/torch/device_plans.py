@@ -130,7 +130,7 @@ def _elements(fmt: Format, policy: Policy) -> Elements | None:
     if None in results:
         return None
     negative_zero = not decoder(fmt)(numbers[15]).is_zero or decoder(fmt)(numbers[15]).sign == 1
-    return Elements(*_numbers(fmt, policy), numbers[5], numbers[6], *results, negative_zero)  # type: ignore[arg-type]
+    return Elements(*_numbers(fmt, policy), numbers[5], numbers[6], *results, negative_zero)  # type: ignore[arg-type, call-arg]
 
 
 def _result(fmt: Format, code: int, sign: int) -> Result | None:

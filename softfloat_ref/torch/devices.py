@@ -57,10 +57,11 @@ def _kernel(fmt: AnyFormat, x: Any, policy: Policy | None, options: Mapping[str,
         return None
     chosen = setting(fmt, options.get("profile"), policy)
     plan, axis = device_plans.block_plan(chosen, source), options.get("axis", -1)
-    fits = plan is not None and -x.ndim <= axis < x.ndim
-    if fits and chosen.profile.tail == "refuse" and x.shape[axis] % plan.size:
+    if plan is None or not -x.ndim <= axis < x.ndim:
         return None
-    return functools.partial(block_values, plan, chosen, x, axis, options.get("tensor_scale")) if fits else None
+    if chosen.profile.tail == "refuse" and x.shape[axis] % plan.size:
+        return None
+    return functools.partial(block_values, plan, chosen, x, axis, options.get("tensor_scale"))
 
 
 def _bits(x: Any) -> Any:
