@@ -20,6 +20,7 @@ from softfloat_ref.app.ports import parameter, protocol_option, setting_option
 from softfloat_ref.app.requests import OP, UnitRequest, request_options, where_option
 from softfloat_ref.app.source_options import SOURCE_PARAMETERS, source_options
 from softfloat_ref.base.errors import Error
+from softfloat_ref.base.executors import MAX_JOBS
 from softfloat_ref.explanation.scalar import choice_text
 from softfloat_ref.rtl.bench_runs import RUN_TIMEOUT_S
 from softfloat_ref.rtl.sources import Sources
@@ -31,7 +32,7 @@ from softfloat_ref.workflow.verify_module import CommandWords, Watcher, verify_m
 
 _OWN: Final = (
     *("module", "values", "settings", "protocols", "ulp", "ports_file", "count", "where"),
-    *("sim", "timeout", "limit", "no_prove", "folder"),
+    *("sim", "timeout", "limit", "jobs", "no_prove", "folder"),
 )
 _MARKS: Final = {"done": " ", "passed": "+", "failed": "-", "undecided": "?", "left out": " "}
 
@@ -74,6 +75,9 @@ def _is_operation(word: str) -> bool:
     type=Seconds(min=0, min_open=True),
     help=f"Time limit of a question to the solver, in seconds of the processor [{LIMIT_S}].",
 )
+@click.option(
+    "--jobs", type=click.IntRange(1, MAX_JOBS), help="Number of processes for cases of the proof [processors]."
+)
 @click.option("--no-prove", is_flag=True, help="End with the verdict of the simulation.")
 @click.option(
     "-o", "--output", "folder", metavar="DIR", help="Keep all files and a report in DIR; go on from there later."
@@ -94,6 +98,7 @@ def command(
     sim: str | None,
     timeout: float | None,
     limit: float | None,
+    jobs: int | None,
     no_prove: bool,
     folder: str | None,
 ) -> int:
@@ -109,8 +114,9 @@ def command(
     Exit code 0: nothing differs, and it is proved unless a proof is left out; 1: something differs; 3: undecided,
     nothing differs so far. docs/verify.md has more.
     """
-    if no_prove and limit is not None:
-        raise Error("--limit is for the proof; leave it or --no-prove out")
+    for option, value in (("--limit", limit), ("--jobs", jobs)):
+        if no_prove and value is not None:
+            raise Error(f"{option} is for the proof; leave it or --no-prove out")
     vectors = request.vectors(op, count, where=where, default=default_count)
     unit_words = tuple(_typed(lambda n: n not in (*_OWN, *SOURCE_PARAMETERS)))
     words = CommandWords(
@@ -132,6 +138,7 @@ def command(
             sim=sim,
             timeout_s=timeout or RUN_TIMEOUT_S,
             limit_s=None if no_prove else limit or LIMIT_S,
+            jobs=jobs,
             folder=folder,
             watcher=progress,
             words=words,

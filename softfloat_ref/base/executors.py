@@ -55,6 +55,7 @@ class Workers:
     """Where tasks run: this process by default."""
 
     in_flight = 1  # tasks submitted at a time
+    is_remote = False  # whether tasks go to other machines
     executor: Executor | None = None
 
     @contextmanager
@@ -365,6 +366,7 @@ def _version() -> str:
 class _Cluster(Workers):
     """The workers of a Dask scheduler, which itself reruns the tasks of a worker that died."""
 
+    is_remote = True
     executor: Executor
 
     def __init__(self, scheduler: str) -> None:

@@ -52,7 +52,8 @@ def _pairs(unit: Any) -> Iterator[tuple[str, str, Unit]]:
                 if own[i] != own[j]:
                     yield LETTERS[i], LETTERS[j], replace(unit, formats=tuple(own))
         elif isinstance(unit, DotUnit | IntegerDotUnit) and unit.a != unit.b:
-            yield "a", "b", replace(unit, a=unit.b, b=unit.a)  # type: ignore[misc]
+            sides: dict[str, Any] = {"a": unit.b, "b": unit.a}
+            yield "a", "b", replace(unit, **sides)
         elif isinstance(unit, MatmulUnit) and unit.dot.a != unit.dot.b:
             yield "a", "b", replace(unit, dot=replace(unit.dot, a=unit.dot.b, b=unit.dot.a))
     except Error:  # the operation does not have them so

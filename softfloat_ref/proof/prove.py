@@ -143,7 +143,8 @@ class _Decider:
         if wrong := [d for d in known.values() if d.verdict == "counterexample"]:
             return wrong
         results = list(known.values())
-        for decided in in_order(self.pool, _decide, tasks):
+        pool = self.pool if len(tasks) > 1 or self.pool.is_remote else Workers()  # a process that starts takes longer
+        for decided in in_order(pool, _decide, tasks):
             self.journal.keep(decided, tactics)
             results.append(decided)
             self.note(decided, len(results), len(names))

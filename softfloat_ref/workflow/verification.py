@@ -35,7 +35,8 @@ class VerifyRequest:
     vectors: of the unit that is asked for; words: its operation and options, as a command takes them; source_words: the
     sources and their options, too. module, parameters: what is read of the sources; ports_file: its port map, drafted
     if None; folder: for all files; shown: that folder as commands name it, '' if it is not kept. limit_s: of each
-    question to the solver; None: no proof, and no_proof says why. settings, protocols: as of a draft; draft_words: the
+    question to the solver; None: no proof, and no_proof says why; jobs: processes for its cases, None for all
+    processors. settings, protocols: as of a draft; draft_words: the
     options that say so, and the parameters. has_commands: whether stages have commands that repeat them. options_of:
     the words for another unit, if options can say it.
     """
@@ -53,6 +54,7 @@ class VerifyRequest:
     timeout_s: float
     limit_s: float | None
     no_proof: str = ""
+    jobs: int | None = 1
     settings: tuple[str, ...] = ()
     protocols: tuple[Protocol | str, ...] = ()
     draft_words: tuple[str, ...] = ()

@@ -80,6 +80,7 @@ def verify(
     sim: str | None = None,
     timeout_s: float = RUN_TIMEOUT_S,
     limit_s: float | None = LIMIT_S,
+    jobs: int | None = 1,
     folder: str | Path | None = None,
     watcher: Watcher | None = None,
     **options: Any,
@@ -90,8 +91,9 @@ def verify(
     what, fmt, count, seed, where, options: the unit and its vectors, as for `vectors`. top: the module; sources: its
     files; parameters: its own, by name. ports: its port map; without one, settings has lines of it, as
     "inputs.mode={ value = 1 }", protocols names of a handshake's signals, and ulp the error that the module may have.
-    sim: the simulator; timeout_s: of each build and run; limit_s: of each question to the solver, None for no proof.
-    folder: keeps all files and a report, and a later call goes on from there. Raises Error.
+    sim: the simulator; timeout_s: of each build and run; limit_s: of each question to the solver, None for no proof;
+    jobs: processes for the cases of the proof, None for all processors, from a script that others may import. folder:
+    keeps all files and a report, and a later call goes on from there. Raises Error.
     """
     if isinstance(sources, str):
         raise Error("sources is a list of files, not a text")
@@ -109,6 +111,7 @@ def verify(
         sim=sim,
         timeout_s=timeout_s,
         limit_s=limit_s,
+        jobs=jobs,
         folder=None if folder is None else str(folder),
         watcher=watcher or Watcher(),
     )
@@ -129,6 +132,7 @@ def verify_module(
     limit_s: float | None,
     folder: str | None,
     watcher: Watcher,
+    jobs: int | None = 1,
     words: CommandWords | None = None,
     spell: Callable[[str], str] = str,
 ) -> Verification:
@@ -162,6 +166,7 @@ def verify_module(
             timeout_s=timeout_s,
             limit_s=None if no_proof else limit_s,
             no_proof=no_proof,
+            jobs=jobs,
             has_commands=words is not None,
             options_of=typed.options_of,
         )

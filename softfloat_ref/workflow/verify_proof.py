@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from softfloat_ref.base.errors import Error, counted
+from softfloat_ref.base.executors import workers
 from softfloat_ref.base.files import make_folder
 from softfloat_ref.diagnosis.parts import ReportDiagnosis, explanation
 from softfloat_ref.diagnosis.suspicion import unknown_answers
@@ -90,8 +91,9 @@ def prove_unit(run: VerifyRun, look: UnitSimulation) -> ProofOutcome | None:
     with run.stage("proof", f"{run.request.module} is proved") as stage:
         tactics = Tactics(limit_s)
         try:
-            prover = partial(prove, strategy="auto", tactics=tactics, note=partial(_note_case, run))
-            outcome = decide_circuit(_question(run, look.unit), run.sources, prover)
+            with workers(run.request.jobs) as pool:
+                prover = partial(prove, strategy="auto", tactics=tactics, pool=pool, note=partial(_note_case, run))
+                outcome = decide_circuit(_question(run, look.unit), run.sources, prover)
         except EndedError as e:
             run.ended = str(e)
             stage.end("failed", [run.ended])

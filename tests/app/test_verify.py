@@ -244,6 +244,28 @@ def test_an_open_proof(tmp_path: Path) -> None:
     assert "UNDECIDED" in done.stdout
 
 
+@pytest.mark.full
+def test_a_proof_in_two_processes(tmp_path: Path) -> None:
+    """A product of FP16 of which each case is asked by itself, if the first try has no time."""
+    exported = run("export", "mul", "--fmt", "fp8_e4m3", "--lang", "sv", "-o", "unit.sv", cwd=tmp_path)
+    assert exported.returncode == 0, exported.stderr
+    (tmp_path / "soon.py").write_text(
+        "import sys\nimport softfloat_ref.proof.prove as prove\nfrom softfloat_ref.app.main import main\n"
+        "prove.FIRST_S = 1e-6\nif __name__ == '__main__':\n    sys.exit(main())\n"
+    )
+    call = ["verify", "mul", "--fmt", "fp8_e4m3", "--top", "unit", "unit.sv", "-n", "300", "--sim", "icarus"]
+    printed = []
+    for jobs in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "soon.py", *call, "--jobs", jobs, "-o", f"out{jobs}"],
+            cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        printed.append([line for line in done.stdout.splitlines() if "PROVED" in line])
+    assert printed[0] == printed[1]
+    assert " cases" in printed[0][0]
+
+
 def test_sources_that_cannot_be_read_for_a_proof(tmp_path: Path) -> None:
     text = ABS.replace("output [7:0]", "output reg [7:0]").replace("assign result =", "always_latch result =")
     done = verified(tmp_path, text)
@@ -257,6 +279,7 @@ def test_sources_that_cannot_be_read_for_a_proof(tmp_path: Path) -> None:
     [
         (("--top", "other"), "no source defines a module other; the modules are unit"),
         (("--no-prove", "--limit", "3"), "--limit is for the proof"),
+        (("--no-prove", "--jobs", "2"), "--jobs is for the proof"),
         (("--ports", "none.toml"), "none.toml: "),
     ],
 )
