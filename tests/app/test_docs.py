@@ -232,7 +232,7 @@ def test_policy_table_is_the_code() -> None:
                 )
                 assert words.replace(" ", "") == value
             else:
-                assert cell == {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+                assert cell == ({True: "on", False: "off"}[value] if isinstance(value, bool) else str(value))
 
 
 def test_accumulator_table_is_the_code() -> None:

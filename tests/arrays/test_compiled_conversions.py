@@ -45,7 +45,7 @@ MORE = (
     "i32",
 )
 P3109 = ("binary8p1se", "binary8p1ue", "binary8p3sf", "binary8p4uf", "binary16p10se")
-NAMES = [n for n in CATALOGUE if n != "fp128"] + [*MORE, *P3109]
+NAMES = [n for n, f in CATALOGUE.items() if f.width <= 64] + [*MORE, *P3109]
 EXTRAS: list[dict[str, object]] = [{}, {"flush_inputs": True}, {"flush_outputs": True}, {"nan": "propagate"}]
 
 

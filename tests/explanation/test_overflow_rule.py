@@ -8,7 +8,7 @@ from command import ok
 from softfloat_ref.oracle.formats import CATALOGUE, Format, get_format
 from softfloat_ref.oracle.policies import Policy
 
-NAMES = [name for name in CATALOGUE if name != "fp128"]
+NAMES = [name for name in CATALOGUE if name not in ("fp128", "extf80")]
 
 
 def rule_of(fmt: Format, number: str, *options: str) -> str:

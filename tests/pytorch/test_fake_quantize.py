@@ -27,7 +27,7 @@ torch = pytest.importorskip("torch")
 fake_quantize: Any = pytest.importorskip("softfloat_ref.torch").fake_quantize
 
 Array = np.ndarray[Any, Any]
-WIDE = ("fp128", "i64", "u64")  # which float64 does not hold
+WIDE = ("fp128", "extf80", "i64", "u64")  # which float64 does not hold
 SCALARS = ["mx_int8" if n == "int8" else n for n in sf.CATALOGUE if n not in WIDE]
 SCALARS += ["s1e6m1b46", "s1e5m2fn", "binary8p4se", "i8", "u8"]
 BLOCKS = [*BLOCK_FORMATS, "flexfp_e4m3", "fp4_e2m1@ue5m3/16", "fp8_e4m3@fp32/axis", "fp6_e2m3@e8m0/tensor"]

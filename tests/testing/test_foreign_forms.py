@@ -181,6 +181,8 @@ OTHERS = (
     ("convert", "fp32", "i32", "+7F.400000  => 00000002 ....x  expected 00000001 ....x"),
     ("convert", "u32", "fp16", "FFFFFFFF  => +1F.000 ..o.x  expected +1F.000 ....."),
     ("add", "fp128", None, f"+3FFF.{ZEROS}  +0000.{ZEROS}\n\t=> +3FFF.{ZEROS} .....  expected"),
+    ("add", "extf80", None, "+3FFF.8{0}  -0000.0{0}\n\t=> +3FFF.8{0} .....  expected x".format(ZEROS[:15])),
+    ("lt", "extf80", None, "-7FFE.FFFFFFFFFFFFFFFF  +0000.0000000000000001\n\t=> 1 .....  expected 0 ....."),
 )
 
 

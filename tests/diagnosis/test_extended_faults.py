@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from diagnosing import defect, diagnosis, names
 
-from softfloat_ref.diagnosis.encoding_defects import ENCODING_DEFECTS
 from softfloat_ref.diagnosis.checked import space_of
+from softfloat_ref.diagnosis.encoding_defects import ENCODING_DEFECTS
 from softfloat_ref.golden.sets import VectorSet
 from softfloat_ref.oracle.operations import evaluator
 from softfloat_ref.oracle.policies import get_policy
